@@ -1,0 +1,226 @@
+"""The API's common ground: camelCase serializers with strict JSON types, the view base, and the one place errors are rendered."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.db import DatabaseError, InterfaceError
+from django.http import Http404, HttpRequest, JsonResponse
+from rest_framework import exceptions, fields, serializers
+from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.parsers import BaseParser
+from rest_framework.renderers import BaseRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.viewsets import GenericViewSet
+
+from config.errors import ErrorCode, ServiceError, Unavailable
+from config.requests import request_id
+
+log = logging.getLogger(__name__)
+
+_CODES = {401: ErrorCode.UNAUTHORIZED, 403: ErrorCode.FORBIDDEN, 404: ErrorCode.NOT_FOUND, 409: ErrorCode.CONFLICT, 429: ErrorCode.RATE_LIMITED}
+
+
+# Strict JSON types: 5 is no string, "true" is no boolean, "5" is no number.
+
+
+class Text(serializers.CharField):
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**{"trim_whitespace": False, **kwargs})
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            raise serializers.ValidationError(f"must be a string, not {json_type(data)}")
+        return str(super().to_internal_value(data))
+
+
+class Flag(serializers.BooleanField):
+    def to_internal_value(self, data: Any) -> bool:
+        if not isinstance(data, bool):
+            raise serializers.ValidationError(f"must be true or false, not {json_type(data)}")
+        return data
+
+
+class Whole(serializers.IntegerField):
+    def to_internal_value(self, data: Any) -> int:
+        if not isinstance(data, int) or isinstance(data, bool):
+            raise serializers.ValidationError(f"must be a whole number, not {json_type(data)}")
+        return int(super().to_internal_value(data))
+
+
+class Choice(serializers.ChoiceField):
+    """An enum; the message says what came and what is allowed."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        if not isinstance(data, str):
+            raise serializers.ValidationError(f"must be a string, not {json_type(data)}")
+        if data not in self.choices:
+            raise serializers.ValidationError(f"{data!r} is not one of {', '.join(map(str, self.choices))}")
+        return super().to_internal_value(data)
+
+
+class TextMap(serializers.DictField):
+    """An object of string to string whose keys are the caller's own and pass untouched."""
+
+    child = Text(allow_blank=True)
+
+
+def json_type(value: Any) -> str:
+    """The JSON name of a parsed value's type."""
+    names = {bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "an array", dict: "an object"}
+    return names.get(type(value), "null")
+
+
+# camelCase outside, snake_case inside: declared fields are renamed, users' own keys are not.
+
+
+def camel(name: str) -> str:
+    head, *rest = name.split("_")
+    return head + "".join(word.capitalize() for word in rest)
+
+
+class _CamelCase:
+    """Renames declared snake_case fields at the wire."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for name in vars(cls):
+            if name.startswith("validate_") and "_" in name.removeprefix("validate_"):
+                raise TypeError(f"{cls.__name__}.{name} would never run: use validators=[…] or validate()")
+
+    def get_fields(self) -> dict[str, Any]:
+        renamed: dict[str, Any] = {}
+        for name, field in super().get_fields().items():  # type: ignore[misc]  # a mixin before serializers.Serializer
+            wire = camel(name)
+            if wire != name:
+                if isinstance(field, serializers.SerializerMethodField):
+                    field.method_name = field.method_name or f"get_{name}"
+                elif field.source is None:
+                    field.source = name
+            renamed[wire] = field
+        return renamed
+
+
+class Serializer(_CamelCase, serializers.Serializer[Any]):
+    default_error_messages = {"invalid": "must be an object"}
+
+
+class ModelSerializer(_CamelCase, serializers.ModelSerializer[Any]):
+    pass
+
+
+class ErrorSerializer(Serializer):
+    """The body of every 4xx and 5xx (spec: Errors)."""
+
+    error = serializers.ChoiceField(choices=[code.value for code in ErrorCode])
+    message = serializers.CharField()
+
+
+class ApiViewSet(GenericViewSet[Any]):
+    """A view authenticates, validates, calls one rule, serializes."""
+
+    def valid(self, request: Request, **kwargs: Any) -> dict[str, Any]:
+        """The validated body in snake_case. Unknown top-level keys are ignored and named in `Ignored-Fields`."""
+        serializer = self.get_serializer(data=request.data, **kwargs)
+        serializer.is_valid(raise_exception=True)
+        if isinstance(request.data, Mapping):
+            self.ignored = [key for key in request.data if key not in serializer.fields]
+        validated: dict[str, Any] = serializer.validated_data
+        return validated
+
+    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
+        response = super().finalize_response(request, response, *args, **kwargs)
+        if ignored := getattr(self, "ignored", None):
+            safe = [key for key in ignored if key.isascii() and key.replace("_", "").replace("-", "").isalnum()]
+            response["Ignored-Fields"] = ",".join(safe)[:500]
+        return response
+
+
+class JsonAlways(BaseContentNegotiation):
+    """Answers JSON whatever `Accept` says: an agent that asks for text/html still gets an error it can read."""
+
+    def select_parser(self, request: Request, parsers: Any) -> BaseParser | None:
+        chosen: BaseParser = parsers[0]
+        content_type = (request.content_type or "").split(";")[0].strip().lower()
+        return chosen if content_type in {"", "application/json"} or content_type.endswith("+json") else None
+
+    def select_renderer(self, request: Request, renderers: Any, format_suffix: str | None = None) -> tuple[BaseRenderer, str]:
+        return renderers[0], renderers[0].media_type
+
+
+# Errors.
+
+
+def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
+    """Turn whatever was raised into `{error, message}`."""
+    match error:
+        case ServiceError():
+            return _answer(error.status, error.code, error.message, error.headers)
+        case exceptions.ValidationError():
+            return _answer(400, ErrorCode.BAD_REQUEST, first_problem(error.detail))
+        case exceptions.Throttled():
+            wait = str(max(1, round(error.wait or 1)))
+            return _answer(429, ErrorCode.RATE_LIMITED, f"too many requests: try again in {wait} s", {"Retry-After": wait})
+        case exceptions.APIException():
+            headers = {"WWW-Authenticate": str(error.auth_header)} if getattr(error, "auth_header", None) else {}
+            code = _CODES.get(error.status_code, ErrorCode.BAD_REQUEST if error.status_code < 500 else ErrorCode.INTERNAL)
+            return _answer(error.status_code, code, str(error.detail), headers)
+        case Http404():
+            return _answer(404, ErrorCode.NOT_FOUND, "not found")
+        case PermissionDenied():
+            return _answer(403, ErrorCode.FORBIDDEN, "not allowed")
+        case DatabaseError() | InterfaceError() if is_outage(error):
+            log.warning("database unavailable", exc_info=error)
+            return exception_handler(Unavailable("the database is not available: try again"), context)
+    log.error("unhandled exception", exc_info=error)
+    return _answer(500, ErrorCode.INTERNAL, f"something went wrong on our side; quote {request_id.get()}")
+
+
+def is_outage(error: Exception) -> bool:
+    """Whether a database error means that the server is away or full rather than that the query was wrong."""
+    from django.db import OperationalError  # noqa: PLC0415
+    from psycopg_pool import PoolTimeout  # noqa: PLC0415
+
+    return isinstance(error, OperationalError | InterfaceError | PoolTimeout)
+
+
+def _answer(status: int, code: ErrorCode, message: str, headers: dict[str, str] | None = None) -> Response:
+    if status == 401:
+        headers = {"WWW-Authenticate": "Bearer", **(headers or {})}
+    return Response({"error": code.value, "message": message}, status=status, headers=headers)
+
+
+def first_problem(detail: Any, path: str = "") -> str:
+    """The first failing field in wire names, e.g. `tools.mcpServers[0].name: This field is required.`"""
+    if isinstance(detail, Mapping):
+        key, inner = next(iter(detail.items()))
+        if key == "non_field_errors":
+            return first_problem(inner, path)
+        step = f"[{key}]" if isinstance(key, int) else (f".{key}" if path else str(key))
+        return first_problem(inner, path + step)
+    if isinstance(detail, list):
+        index, inner = next((i, item) for i, item in enumerate(detail) if item)
+        return first_problem(inner, f"{path}[{index}]" if isinstance(inner, Mapping) else path)
+    return f"{path or 'body'}: {detail}"
+
+
+def bad_request(request: HttpRequest, exception: Exception | None = None) -> JsonResponse:
+    return JsonResponse({"error": ErrorCode.BAD_REQUEST.value, "message": "the request is malformed"}, status=400)
+
+
+def forbidden(request: HttpRequest, exception: Exception | None = None) -> JsonResponse:
+    return JsonResponse({"error": ErrorCode.FORBIDDEN.value, "message": "not allowed"}, status=403)
+
+
+def not_found(request: HttpRequest, exception: Exception | None = None) -> JsonResponse:
+    message = f"no such endpoint: {request.method} {request.path}; see /openapi.json"
+    return JsonResponse({"error": ErrorCode.NOT_FOUND.value, "message": message}, status=404)
+
+
+def server_error(request: HttpRequest) -> JsonResponse:
+    message = f"something went wrong on our side; quote {request_id.get()}"
+    return JsonResponse({"error": ErrorCode.INTERNAL.value, "message": message}, status=500)

@@ -1,0 +1,29 @@
+"""The Celery app and the beat table: every periodic job is one line here."""
+
+from __future__ import annotations
+
+import os
+
+from celery import Celery
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+
+app = Celery("agentpods")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks()
+
+# name: (task, seconds between runs, queue). A tick that waited longer than its period is dropped: the next one does its work.
+BEAT: dict[str, tuple[str, float, str]] = {
+    "agents.observe": ("agents.observe", 2.0, "lifecycle"),
+    "agents.reconcile_due": ("agents.reconcile_due", 2.0, "lifecycle"),
+    "agents.sweep": ("agents.sweep", 60.0, "lifecycle"),
+    "webhooks.drain": ("webhooks.drain", 2.0, "webhooks"),
+    "webhooks.purge": ("webhooks.purge", 3600.0, "default"),
+    "accounts.send_codes": ("accounts.send_codes", 10.0, "default"),
+    "accounts.purge": ("accounts.purge", 3600.0, "default"),
+}
+
+app.conf.beat_schedule = {
+    name: {"task": task, "schedule": seconds, "options": {"queue": queue, "expires": seconds}}
+    for name, (task, seconds, queue) in BEAT.items()
+}

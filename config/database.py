@@ -1,0 +1,45 @@
+"""DATABASE_URL to Django's DATABASES entry: one bounded psycopg pool per process, health-checked, server-side binding."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+
+POOL_TIMEOUT_SECONDS = 10
+LOCK_TIMEOUT_MS = 10_000
+
+
+def embedded_url(home: Path) -> str:
+    """The URL of the embedded PostgreSQL: a socket in its data directory, which `postgres.path` names when it lies elsewhere."""
+    pointer = home / "postgres.path"
+    data = pointer.read_text(encoding="utf-8").strip() if pointer.exists() else str(home / "postgres")
+    return f"postgresql://postgres@/agentpods?host={quote(data, safe='')}"
+
+
+def parse(url: str, *, pool_size: int) -> dict[str, Any]:
+    """Django's settings for a `postgresql://` URL. Raises ImproperlyConfigured for any other scheme."""
+    parts = urlsplit(url)
+    if parts.scheme not in {"postgres", "postgresql"}:
+        raise ImproperlyConfigured("DATABASE_URL: only postgresql:// is supported")
+    options = dict(parse_qsl(parts.query))
+    host = options.pop("host", "") or unquote(parts.hostname or "")
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": unquote(parts.path.lstrip("/")) or "agentpods",
+        "USER": unquote(parts.username or "postgres"),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": host,
+        "PORT": str(parts.port or ""),
+        "CONN_MAX_AGE": 0,
+        "CONN_HEALTH_CHECKS": True,
+        "OPTIONS": {
+            **options,
+            "pool": {"min_size": 1, "max_size": pool_size, "timeout": POOL_TIMEOUT_SECONDS},
+            "server_side_binding": True,
+            "prepare_threshold": 3,
+            "options": f"-c lock_timeout={LOCK_TIMEOUT_MS}",
+        },
+    }

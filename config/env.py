@@ -1,0 +1,81 @@
+"""Typed readers of the environment. Every setting is read through one of these, and a bad value stops the start."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+
+from django.core.exceptions import ImproperlyConfigured
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+def text(name: str, default: str = "") -> str:
+    return os.environ.get(name, default).strip()
+
+
+def flag(name: str, *, default: bool = False) -> bool:
+    raw = text(name).lower()
+    if raw == "":
+        return default
+    if raw in {"1", "true", "yes", "on"}:
+        return True
+    if raw in {"0", "false", "no", "off"}:
+        return False
+    raise ImproperlyConfigured(f"{name}={raw!r} must be 1 or 0")
+
+
+def number(name: str, default: int, *, at_least: int = 0) -> int:
+    raw = text(name)
+    try:
+        value = int(raw) if raw else default
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name}={raw!r} must be a whole number") from error
+    if value < at_least:
+        raise ImproperlyConfigured(f"{name}={value} must be at least {at_least}")
+    return value
+
+
+def decimal(name: str, default: str) -> Decimal:
+    raw = text(name, default)
+    try:
+        return Decimal(raw)
+    except InvalidOperation as error:
+        raise ImproperlyConfigured(f"{name}={raw!r} must be a number") from error
+
+
+def secret(name: str, default: str = "") -> str:
+    """A secret from NAME, or from the file that NAME_FILE names."""
+    path = text(f"{name}_FILE")
+    if not path:
+        return text(name, default)
+    try:
+        return Path(path).read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise ImproperlyConfigured(f"{name}_FILE: {error}") from error
+
+
+def words(name: str, default: str = "") -> list[str]:
+    """A comma-separated list without empty parts."""
+    return [part.strip() for part in text(name, default).split(",") if part.strip()]
+
+
+def pairs(name: str) -> dict[str, str]:
+    """`a=x,b=y` as a dict."""
+    found: dict[str, str] = {}
+    for part in words(name):
+        key, separator, value = part.partition("=")
+        if not separator or not key.strip() or not value.strip():
+            raise ImproperlyConfigured(f"{name}: {part!r} must look like name=value")
+        found[key.strip()] = value.strip()
+    return found
+
+
+def networks(name: str) -> list[Network]:
+    """A comma-separated list of CIDRs."""
+    try:
+        return [ipaddress.ip_network(part) for part in words(name)]
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name}: {error}") from error

@@ -1,0 +1,43 @@
+"""A request id for each call, in every log line and in the `Request-Id` header of the answer."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextvars import ContextVar
+
+from django.http import HttpRequest, HttpResponse
+from pythonjsonlogger.json import JsonFormatter as BaseJsonFormatter
+
+from config.ids import new_id
+
+request_id: ContextVar[str] = ContextVar("request_id", default="")
+
+
+class RequestIdMiddleware:
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        token = request_id.set(new_id("req"))
+        try:
+            response = self.get_response(request)
+            response["Request-Id"] = request_id.get()
+            return response
+        finally:
+            request_id.reset(token)
+
+
+class JsonFormatter(BaseJsonFormatter):
+    """One JSON object a line, with level, logger, time and the request id."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s %(message)s")
+
+    def process_log_record(self, log_data: dict[str, object]) -> dict[str, object]:
+        if current := request_id.get():
+            log_data["requestId"] = current
+        return super().process_log_record(log_data)
+
+
+log = logging.getLogger("agentpods")

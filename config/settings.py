@@ -1,0 +1,194 @@
+"""All settings, each read once from the environment by a typed reader. docs/settings.md lists them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import django_stubs_ext
+from django.core.exceptions import ImproperlyConfigured
+
+from config import database, env
+
+django_stubs_ext.monkeypatch()
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+# Which world this is. Development generates what is missing; production refuses to start without it (config/checks.py).
+AGENTPODS_ENV = env.text("AGENTPODS_ENV", "development")
+if AGENTPODS_ENV not in {"development", "production"}:
+    raise ImproperlyConfigured(f"AGENTPODS_ENV={AGENTPODS_ENV!r} must be development or production")
+DEVELOPMENT = AGENTPODS_ENV == "development"
+DEBUG = False
+
+AGENTPODS_HOME = Path(env.text("AGENTPODS_HOME", str(BASE_DIR / "var"))).absolute()
+PORT = env.number("PORT", 8000, at_least=1)
+ROUTER_PORT = env.number("ROUTER_PORT", PORT + 1, at_least=1)
+BASE_URL = env.text("BASE_URL", f"http://127.0.0.1:{PORT}").rstrip("/")
+VERSION = "1.0.0"
+
+# Secrets. `make run` generates both into ${AGENTPODS_HOME}/secrets.env.
+DEVELOPMENT_SECRET_KEY = "development-only-" + "k" * 50
+DEVELOPMENT_SECRETS_KEY = "ZGV2ZWxvcG1lbnQtb25seS1rZXktMDEyMzQ1Njc4OWE="
+SECRET_KEY = env.secret("SECRET_KEY", DEVELOPMENT_SECRET_KEY if DEVELOPMENT else "")
+SECRETS_KEYS = [
+    key for key in env.secret("SECRETS_KEYS", DEVELOPMENT_SECRETS_KEY if DEVELOPMENT else "").split(",") if key
+]
+
+# Hosts. No URL is ever built from the Host header.
+ALLOWED_HOSTS = env.words("ALLOWED_HOSTS") or [urlsplit(BASE_URL).hostname or ""]
+if DEVELOPMENT:
+    ALLOWED_HOSTS = [*ALLOWED_HOSTS, "127.0.0.1", "localhost", "[::1]"]
+TRUSTED_PROXIES = env.networks("TRUSTED_PROXIES")
+PLATFORM_DOMAIN = env.text("PLATFORM_DOMAIN", "pods.localhost").lower()
+EXPECTED_IP = env.text("EXPECTED_IP", "127.0.0.1")
+
+# Trial and abuse limits.
+TRIAL_DAYS = env.number("TRIAL_DAYS", 7)
+GRACE_DAYS = env.number("GRACE_DAYS", 3)
+KEPT_DAYS = env.number("KEPT_DAYS", 14)
+NOTICE_DAYS = [3, 2, 1]
+MAX_FREE_AGENTS = env.number("MAX_FREE_AGENTS", 3)
+
+# Pods.
+AGENT_RUNTIME = env.text("AGENT_RUNTIME", "local")
+ENGINE_CACHE = Path(env.text("ENGINE_CACHE", str(AGENTPODS_HOME / "engines"))).absolute()
+ENGINES_CONFIRMED = env.words("ENGINES_CONFIRMED")
+LLM_BASE_URLS = env.pairs("LLM_BASE_URLS")
+LLM_KEY_CHECK = env.flag("LLM_KEY_CHECK", default=True)
+KEEP_PODS = env.flag("KEEP_PODS")
+
+# Webhooks.
+WEBHOOK_ALLOWED_CIDRS = env.networks("WEBHOOK_ALLOWED_CIDRS")
+
+# Mail.
+EMAIL_BACKEND = env.text(
+    "EMAIL_BACKEND", f"django.core.mail.backends.{'console' if DEVELOPMENT else 'smtp'}.EmailBackend"
+)
+EMAIL_HOST = env.text("EMAIL_HOST", "localhost")
+EMAIL_PORT = env.number("EMAIL_PORT", 25)
+EMAIL_HOST_USER = env.text("EMAIL_HOST_USER")
+EMAIL_HOST_PASSWORD = env.secret("EMAIL_HOST_PASSWORD")
+EMAIL_USE_TLS = env.flag("EMAIL_USE_TLS")
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = env.text("DEFAULT_FROM_EMAIL", "Agentpods <no-reply@localhost>")
+SHOW_DEV_CODES = env.flag("SHOW_DEV_CODES", default=DEVELOPMENT)
+
+# Stores.
+DATABASE_URL = env.secret("DATABASE_URL", database.embedded_url(AGENTPODS_HOME))
+REDIS_URL = env.secret("REDIS_URL", f"redis+socket://{AGENTPODS_HOME / 'redis' / 'redis.sock'}")
+DATABASE_POOL_SIZE = env.number("DATABASE_POOL_SIZE", 24, at_least=2)
+DATABASES: dict[str, Any] = {"default": database.parse(DATABASE_URL, pool_size=DATABASE_POOL_SIZE)}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+INSTALLED_APPS = [
+    "accounts",
+    "catalog",
+    "webhooks",
+    "agents",
+    "billing",
+    "status",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.postgres",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+]
+MIDDLEWARE = [
+    "config.requests.RequestIdMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+ROOT_URLCONF = "config.urls"
+WSGI_APPLICATION = "config.wsgi.application"
+APPEND_SLASH = False
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+
+AUTH_USER_MODEL = "accounts.User"
+AUTH_PASSWORD_VALIDATORS = [{"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"}]
+
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English"), ("ru", "Русский")]
+LOCALE_PATHS = [BASE_DIR / "templates" / "locale"]
+USE_I18N = True
+TIME_ZONE = "UTC"
+USE_TZ = True
+
+STATIC_URL = "/static/"
+STATIC_ROOT = AGENTPODS_HOME / "static"
+
+# Browser security. HTTPS is asked for wherever BASE_URL has it.
+_HTTPS = BASE_URL.startswith("https://")
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _HTTPS
+SESSION_COOKIE_NAME = "__Host-session" if _HTTPS else "session"
+CSRF_COOKIE_NAME = "__Host-csrf" if _HTTPS else "csrf"
+SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
+SECURE_SSL_REDIRECT = _HTTPS and env.flag("SECURE_SSL_REDIRECT", default=True)
+SECURE_REDIRECT_EXEMPT = [r"^health(/ready)?$"]
+SECURE_HSTS_SECONDS = env.number("SECURE_HSTS_SECONDS", 31_536_000 if _HTTPS else 0)
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = _HTTPS
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXIES else None
+CSRF_TRUSTED_ORIGINS = [BASE_URL]
+X_FRAME_OPTIONS = "DENY"
+DATA_UPLOAD_MAX_MEMORY_SIZE = 1_048_576
+
+REST_FRAMEWORK: dict[str, Any] = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["accounts.authentication.BearerAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_PARSER_CLASSES": ["config.parsing.StrictJSONParser"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_SCHEMA_CLASS": "config.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "config.api.exception_handler",
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "config.api.JsonAlways",
+    "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
+}
+
+# Celery: thin tasks, acks_late, no results, no retries of its own.
+CELERY_BROKER_URL = REDIS_URL
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_STORE_EAGER_RESULT = False
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_TASK_DEFAULT_QUEUE = "default"
+CELERY_TASK_ROUTES = {"agents.*": {"queue": "lifecycle"}, "billing.*": {"queue": "billing"}, "webhooks.drain": {"queue": "webhooks"}}
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
+CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 5, "socket_connect_timeout": 1, "visibility_timeout": 600}
+CELERY_BROKER_POOL_LIMIT = 10
+CELERY_TIMEZONE = "UTC"
+
+LOGGING: dict[str, Any] = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"json": {"()": "config.requests.JsonFormatter"}, "plain": {"format": "%(levelname)s %(name)s: %(message)s"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain" if DEVELOPMENT else "json"}},
+    "root": {"handlers": ["stderr"], "level": env.text("LOG_LEVEL", "INFO")},
+}
