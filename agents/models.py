@@ -1,0 +1,216 @@
+"""The agent, its timeline and its measured quota. Rules are elsewhere; here are fields, constraints and named queries."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import partial
+from typing import Any, ClassVar
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+
+from config.crypto import EncryptedJson, EncryptedText
+from config.ids import new_id
+
+
+class Status(models.TextChoices):
+    """What the caller is told (spec: Agent `status`). Derived by the state machine alone."""
+
+    PROVISIONING = "provisioning"
+    RUNNING = "running"
+    STOPPED = "stopped"
+    FAILED = "failed"
+    DELETED = "deleted"
+
+
+class Desired(models.TextChoices):
+    """What is wanted of the pod."""
+
+    RUNNING = "running"
+    STOPPED = "stopped"
+    DELETED = "deleted"
+
+
+class QuotaStatus(models.TextChoices):
+    OK = "ok"
+    WARN = "warn"
+    GRACE = "grace"
+    PAUSED = "paused"
+
+
+class Reason(models.TextChoices):
+    """Why a state was asked for or reached; written on the timeline and, for stops, in the event."""
+
+    CREATE = "create"
+    RESUME = "resume"
+    REBUILD = "rebuild"
+    RESTORE = "restore"
+    RECOVERY = "recovery"
+    OWNER = "owner"
+    TRIAL = "trial"
+    PAYMENT = "payment"
+    QUOTA = "quota"
+    SUSPENDED = "suspended"
+    EXPIRY = "expiry"
+
+
+class AgentQuerySet(models.QuerySet["Agent"]):
+    def owned_by(self, user_id: str) -> AgentQuerySet:
+        return self.filter(user_id=user_id)
+
+    def live(self) -> AgentQuerySet:
+        """What an owner still sees: not deleted and not asked to be."""
+        return self.exclude(desired=Desired.DELETED)
+
+    def unpaid(self) -> AgentQuerySet:
+        return self.filter(paid=False)
+
+    def due(self, now: datetime) -> AgentQuerySet:
+        """Agents whose next reconcile step is due; uses the partial index `agent_due`."""
+        return self.filter(reconcile_at__lte=now).order_by("reconcile_at")
+
+
+class Agent(models.Model):
+    """One pod (spec: Agent)."""
+
+    id = models.CharField(primary_key=True, max_length=40, default=partial(new_id, "agt"), editable=False)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="agents")
+    persona_id = models.CharField(max_length=80)
+    name = models.CharField(max_length=80)
+    tier = models.CharField(max_length=20)
+    engine = models.CharField(max_length=20)
+    channels = ArrayField(models.CharField(max_length=20), default=list)
+    lang = models.CharField(max_length=2, default="en")
+    timezone = models.CharField(max_length=64, null=True, blank=True)
+    soul = models.TextField(help_text="The persona's soul as it was when the agent was created or last rebuilt.")
+    extra_soul = models.TextField(null=True, blank=True)
+    created_at = models.DateTimeField()
+
+    # The life cycle. Only agents/lifecycle.py writes these.
+    status = models.CharField(max_length=12, choices=Status.choices, default=Status.PROVISIONING)
+    desired = models.CharField(max_length=8, choices=Desired.choices, default=Desired.RUNNING)
+    operation = models.CharField(max_length=12, choices=Reason.choices, default=Reason.CREATE)
+    settled_status = models.CharField(max_length=12, choices=Status.choices, default=Status.PROVISIONING)
+    status_since = models.DateTimeField()
+    deadline_at = models.DateTimeField(null=True, blank=True, help_text="When provisioning is given up.")
+    cause = models.CharField(max_length=20, blank=True)
+    cause_message = models.TextField(blank=True)
+    cause_evidence = models.JSONField(default=list, blank=True)
+    recoveries = models.PositiveIntegerField(default=0)
+    lost_since = models.DateTimeField(null=True, blank=True, help_text="Since when a running agent's pod is not healthy.")
+    was_running = models.BooleanField(default=False, help_text="Whether the pod ever came up.")
+
+    # The pod. `namespace` is stored before the first deploy and never used twice.
+    slug = models.CharField(max_length=63, unique=True)
+    suffix = models.CharField(max_length=24, unique=True)
+    generation = models.PositiveIntegerField(default=1)
+    dseq = models.CharField(max_length=60, null=True, blank=True)
+    endpoint_url = models.CharField(max_length=500, null=True, blank=True)
+    spec_revision = models.PositiveIntegerField(default=1)
+    applied_revision = models.PositiveIntegerField(default=0)
+    management_token = EncryptedText()
+    ticket_key = EncryptedText()
+    engine_key = EncryptedText(help_text="The engine's encryption key; never returned.")
+    dash_username = models.CharField(max_length=80, null=True, blank=True)
+    dash_password = EncryptedText(null=True, blank=True)
+
+    # The reconciler's claim.
+    reconcile_at = models.DateTimeField(null=True, blank=True)
+    lease_until = models.DateTimeField(null=True, blank=True)
+    lease_token = models.CharField(max_length=40, blank=True)
+    attempts = models.PositiveIntegerField(default=0)
+
+    # Entitlement. Billing changes it through agents/entitlement.py.
+    paid = models.BooleanField(default=False)
+    entitled_until = models.DateTimeField(null=True, blank=True)
+    trial_notice_day = models.SmallIntegerField(null=True, blank=True)
+
+    # Model key.
+    llm_provider = models.CharField(max_length=20, null=True, blank=True)
+    llm_key = EncryptedText(null=True, blank=True)
+    llm_key_hash = models.CharField(max_length=64, null=True, blank=True)
+    model = models.CharField(max_length=200, null=True, blank=True)
+
+    # Tools, channels, A2A, domain.
+    tools_enabled = models.JSONField(default=None, null=True, blank=True)
+    mcp_servers = EncryptedJson(default=list)
+    channel_secrets = EncryptedJson(default=dict)
+    a2a_enabled = models.BooleanField(default=False)
+    a2a_listed = models.BooleanField(default=False)
+    a2a_token = EncryptedText(null=True, blank=True)
+    a2a_peers = EncryptedJson(null=True, blank=True, default=None)
+    domain = models.CharField(max_length=253, null=True, blank=True)
+    last_backup_at = models.DateTimeField(null=True, blank=True)
+
+    objects: ClassVar[AgentQuerySet] = AgentQuerySet.as_manager()  # type: ignore[assignment]
+
+    class Meta:
+        indexes = [
+            # The owner's list, newest first.
+            models.Index(fields=["user", "-created_at", "-id"], name="agent_owner"),
+            # The due scan of agents/reconciler.py.
+            models.Index(fields=["reconcile_at"], name="agent_due", condition=Q(reconcile_at__isnull=False)),
+            # Observation matches pods to agents that should have one.
+            models.Index(fields=["desired", "status"], name="agent_live", condition=~Q(status="deleted")),
+        ]
+        constraints = [
+            models.UniqueConstraint(fields=["domain"], name="agent_domain_once", condition=~Q(desired="deleted")),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.id})"
+
+    def __repr__(self) -> str:
+        return f"<Agent {self.id} {self.status}>"
+
+    @property
+    def namespace(self) -> str:
+        """The pod's namespace of this generation (design: Invariants 6)."""
+        return f"pod-{self.suffix}-{self.generation}"
+
+    def is_entitled(self, now: datetime) -> bool:
+        """Whether the pod may run: paid, or inside the free time."""
+        return self.entitled_until is None or now < self.entitled_until
+
+
+class Transition(models.Model):
+    """One row of an agent's timeline: who asked for what, and what it became."""
+
+    agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="transitions")
+    from_status = models.CharField(max_length=12, choices=Status.choices, blank=True)
+    to_status = models.CharField(max_length=12, choices=Status.choices)
+    reason = models.CharField(max_length=12, choices=Reason.choices)
+    actor = models.CharField(max_length=80)
+    note = models.TextField(blank=True)
+    at = models.DateTimeField()
+
+    class Meta:
+        indexes = [models.Index(fields=["agent", "-at", "-id"], name="transition_timeline")]
+
+    def __str__(self) -> str:
+        return f"{self.from_status or 'new'} to {self.to_status} ({self.reason})"
+
+
+class AgentQuota(models.Model):
+    """The latest RAM and disk snapshot (spec: AgentQuota). Narrow, because it is rewritten each minute."""
+
+    agent = models.OneToOneField(Agent, on_delete=models.CASCADE, primary_key=True, related_name="quota_snapshot")
+    memory_used_bytes = models.BigIntegerField(null=True)
+    memory_limit_bytes = models.BigIntegerField(null=True)
+    disk_used_bytes = models.BigIntegerField(null=True)
+    disk_total_bytes = models.BigIntegerField(null=True)
+    status = models.CharField(max_length=6, choices=QuotaStatus.choices, default=QuotaStatus.OK)
+    updated_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.agent_id}: {self.status}"
+
+
+def refresh(agent: Agent, **changes: Any) -> Agent:
+    """Set and save just these columns."""
+    for name, value in changes.items():
+        setattr(agent, name, value)
+    agent.save(update_fields=list(changes))
+    return agent
