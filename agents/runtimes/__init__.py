@@ -1,0 +1,1 @@
+"""Where pods run: one driver per kind of place, all behind `agents.runtimes.base.Runtime`."""

@@ -1,0 +1,130 @@
+"""The contract between the control plane and the place where pods run. Imports nothing of Django."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any, Protocol
+
+
+class Phase(StrEnum):
+    INSTALLING = "installing"  # the engine is being installed on this machine
+    STARTING = "starting"  # processes are up, the engine is not ready yet
+    READY = "ready"  # the engine answered its probe within the last seconds
+    UNHEALTHY = "unhealthy"  # it was ready; its probe fails now
+    FAILED = "failed"  # given up for now (crash loop, install error); has a cause
+    STOPPED = "stopped"  # no live process; the data is kept
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    memory_bytes: int
+    disk_bytes: int
+    cpu: Decimal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodConfig:
+    """All that the engine must know. Goes to the engine's own container, so it never holds a key."""
+
+    revision: int
+    soul: str
+    extra_soul: str | None
+    lang: str
+    timezone: str | None
+    name: str
+    provider: str | None
+    model: str | None  # the model's name after the first colon of its id
+    toolsets: list[str]
+    mcp_servers: list[dict[str, Any]] = field(repr=False)  # env and headers may carry credentials
+    channels: list[str]
+    channel_secrets: dict[str, str] = field(repr=False)
+    a2a_enabled: bool
+    a2a_peers: list[dict[str, Any]] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodSecrets:
+    """What only the gateway may hold, in memory."""
+
+    management_token: str = field(repr=False)
+    ticket_key: str = field(repr=False)
+    llm_key: str | None = field(repr=False)
+    llm_base_url: str | None
+    dash_username: str | None
+    dash_password: str | None = field(repr=False)
+    a2a_token: str | None = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodSpec:
+    namespace: str
+    agent_id: str
+    engine: str
+    slug: str
+    limits: Limits
+    config: PodConfig
+    secrets: PodSecrets
+    public_url: str | None
+    console_url: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    namespace: str
+    phase: Phase
+    gateway_alive: bool
+    revision: int | None  # applied by bridge and gateway, with the engine healthy on it
+    restarts: int
+    cause: str | None  # INSTALL, CRASH_LOOP, PORT, DISK_FULL, OOM, ENGINE_HUNG, …
+    message: str | None
+    evidence: list[str]
+    since: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    memory_bytes: int | None
+    disk_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    public_url: str
+    management_url: str
+
+
+class RuntimeFailure(Exception):
+    """The runtime could not do it. Permanent: doing it again unchanged cannot help."""
+
+    def __init__(self, message: str, *, cause: str, permanent: bool = False) -> None:
+        super().__init__(message)
+        self.cause = cause
+        self.permanent = permanent
+
+
+class Runtime(Protocol):
+    def deploy(self, spec: PodSpec) -> None:
+        """Start what is missing of the pod and hand it its secrets; returns in seconds and never waits for the engine.
+
+        Deploying what exists succeeds and changes nothing that runs as wanted."""
+
+    def configure(self, spec: PodSpec) -> None:
+        """Give a running pod a new revision in place. Returns when the pod took it; observe() shows when it is applied."""
+
+    def stop(self, namespace: str) -> None:
+        """Ask the pod to stop. The data is kept; observe() shows STOPPED when done; what is gone succeeds."""
+
+    def delete(self, namespace: str, *, agent_id: str, data: bool) -> None:
+        """Remove the pod, and with `data` the agent's data too. Repeatable; what is gone succeeds."""
+
+    def observe(self) -> dict[str, Observation]:
+        """Every pod by namespace, in bulk, without a call per pod. A namespace that is absent is gone."""
+
+    def usage(self) -> dict[str, Usage]:
+        """Memory and disk of every pod by namespace, without gateway and bridge. None is unknown."""
+
+    def endpoint(self, namespace: str) -> Endpoint | None:
+        """Where the pod is reached, or None when it has no address (yet)."""
