@@ -1,0 +1,77 @@
+"""The JSON documents that the runtime writes to the stdin of gateway and bridge, one each, then closes the pipe.
+
+Environment of both programs: AGENTPODS_NAMESPACE and AGENTPODS_HOME (the marks by which a pod's processes are found),
+AGENTPODS_SUPERVISOR (`<pid>:<create time>`, absent = no watch), KEEP_PODS. Nothing secret is in it, nor in arguments.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from agents.runtimes.base import PodConfig, PodSecrets
+
+
+def config_from(raw: dict[str, Any]) -> PodConfig:
+    return PodConfig(**raw)
+
+
+def secrets_from(raw: dict[str, Any]) -> PodSecrets:
+    return PodSecrets(**raw)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatewayStart:
+    namespace: str
+    agent_id: str
+    slug: str
+    engine: str
+    public_url: str | None
+    console_url: str
+    # The gateway keeps `<run_dir>/gateway.json` = {"pid", "revision"}, written atomically (mode 600) whenever it took a
+    # configuration, so that observe() knows what both programs have applied.
+    run_dir: str
+    host: str  # all three listeners
+    public_port: int
+    management_port: int
+    llm_port: int
+    bridge_url: str
+    bridge_token: str = field(repr=False)
+    llm_token: str = field(repr=False)  # what the engine shows to the key proxy
+    config: PodConfig
+    secrets: PodSecrets
+
+    @classmethod
+    def load(cls, text: bytes | str) -> Self:
+        raw = json.loads(text)
+        return cls(**{**raw, "config": config_from(raw["config"]), "secrets": secrets_from(raw["secrets"])})
+
+    def dump(self) -> bytes:
+        return json.dumps(dataclasses.asdict(self)).encode()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BridgeStart:
+    namespace: str
+    agent_id: str
+    engine: str
+    run_dir: str
+    data_dir: str
+    engine_cache: str
+    memory_bytes: int
+    host: str
+    port: int
+    token: str = field(repr=False)
+    llm_url: str  # the key proxy: `http://127.0.0.1:<port>`; the engine gets `<llm_url>/llm/<provider>…`
+    llm_token: str = field(repr=False)
+    config: PodConfig
+
+    @classmethod
+    def load(cls, text: bytes | str) -> Self:
+        raw = json.loads(text)
+        return cls(**{**raw, "config": config_from(raw["config"])})
+
+    def dump(self) -> bytes:
+        return json.dumps(dataclasses.asdict(self)).encode()
