@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
@@ -206,11 +206,3 @@ class AgentQuota(models.Model):
 
     def __str__(self) -> str:
         return f"{self.agent_id}: {self.status}"
-
-
-def refresh(agent: Agent, **changes: Any) -> Agent:
-    """Set and save just these columns."""
-    for name, value in changes.items():
-        setattr(agent, name, value)
-    agent.save(update_fields=list(changes))
-    return agent

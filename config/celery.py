@@ -14,8 +14,7 @@ app.autodiscover_tasks()
 
 # name: (task, seconds between runs, queue). A tick that waited longer than its period is dropped: the next one does its work.
 BEAT: dict[str, tuple[str, float, str]] = {
-    "agents.observe": ("agents.observe", 2.0, "lifecycle"),
-    "agents.reconcile_due": ("agents.reconcile_due", 2.0, "lifecycle"),
+    "agents.reconcile_due": ("agents.reconcile_due", 1.0, "lifecycle"),
     "agents.sweep": ("agents.sweep", 60.0, "lifecycle"),
     "webhooks.drain": ("webhooks.drain", 2.0, "webhooks"),
     "webhooks.purge": ("webhooks.purge", 3600.0, "default"),

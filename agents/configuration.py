@@ -1,0 +1,28 @@
+"""How a configuration change is saved: under the row's lock, with a new revision that the pod takes in place."""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.utils import timezone
+
+from agents.errors import NoSuchAgent
+from agents.models import Agent
+from config import wake
+
+
+def locked(agent: Agent) -> Agent:
+    """The agent's row, locked for this transaction. Raises NoSuchAgent when it was deleted meanwhile."""
+    try:
+        return Agent.objects.live().select_for_update().get(pk=agent.pk)
+    except Agent.DoesNotExist as error:
+        raise NoSuchAgent from error
+
+
+@transaction.atomic
+def save(agent: Agent, *, fields: list[str]) -> Agent:
+    """Save these changed columns, raise the revision and wake the reconciler, which brings them into the pod."""
+    agent.spec_revision += 1
+    agent.reconcile_at = timezone.now()
+    agent.save(update_fields=[*fields, "spec_revision", "reconcile_at"])
+    wake.on_commit("agents.reconcile", agent.id)
+    return agent

@@ -1,0 +1,58 @@
+"""What the rules of agents refuse, one small class each. Messages name the field and the next call."""
+
+from __future__ import annotations
+
+from django.conf import settings
+
+from config.errors import BadRequest, Conflict, NotFound, Unavailable
+
+
+class NoSuchAgent(NotFound):
+    def __init__(self) -> None:
+        super().__init__("no such agent: GET /agents lists yours")
+
+
+class FreePodCapReached(BadRequest):
+    def __init__(self, count: int, cap: int) -> None:
+        super().__init__(
+            f"agents: {count} of at most {cap} free agents exist; delete one (DELETE /agents/{{id}}) or pay for one"
+        )
+
+
+class EngineNotLanded(BadRequest):
+    def __init__(self, engine_id: str, landed: list[str]) -> None:
+        super().__init__(f"engine: {engine_id!r} is announced but cannot be created yet; available: {', '.join(landed)}")
+
+
+class DomainTaken(Conflict):
+    def __init__(self, domain: str) -> None:
+        super().__init__(f"domain: {domain} is already in use by another agent")
+
+
+class WrongState(Conflict):
+    def __init__(self, verb: str, status: str, hint: str) -> None:
+        super().__init__(f"{verb}: not possible while the agent is {status}; {hint}")
+
+
+class NotEntitled(Conflict):
+    def __init__(self, agent_id: str) -> None:
+        url = renew_url(agent_id)
+        super().__init__(
+            f"the free time of this agent has ended; pay at {url}", headers={"Link": f'<{url}>; rel="payment"'}
+        )
+
+
+class IllegalTransition(RuntimeError):
+    """A defect of ours: a move that the table of the state machine does not have."""
+
+
+class HopFailed(Unavailable):
+    """A turn failed at one hop: gateway, engine or model."""
+
+    def __init__(self, hop: str, reason: str) -> None:
+        super().__init__(f"{hop}: {reason}; GET /agents/{{id}}/explain tells why", retry_after=10)
+
+
+def renew_url(agent_id: str) -> str:
+    """Where a person pays for this agent (spec: AgentTerm `renewUrl`)."""
+    return f"{settings.BASE_URL}/renew/{agent_id}"

@@ -1,0 +1,230 @@
+"""STATE MACHINE of an agent: what an owner, an operator or billing may ask for, and what the reconciler records.
+
+The asking functions change `desired` and wake the reconciler; the recording ones change `status` when the runtime has
+confirmed. Nothing else assigns a status (design: Invariants 1, Agent life cycle).
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.utils import timezone
+
+from agents.errors import IllegalTransition, NotEntitled, WrongState
+from agents.models import Agent, Desired, Reason, Status, Transition
+from catalog import personas
+from config import wake
+from webhooks import events
+
+PROVISIONING_DEADLINE = timedelta(minutes=10)
+FORGIVEN_AFTER = timedelta(minutes=2)  # a pod that held this long is recovered with a clean slate
+SETTLED = {Status.RUNNING, Status.STOPPED, Status.FAILED}
+
+TRANSITIONS: dict[Status, set[Status]] = {
+    Status.PROVISIONING: {Status.RUNNING, Status.FAILED, Status.STOPPED, Status.DELETED},
+    Status.RUNNING: {Status.PROVISIONING, Status.STOPPED, Status.FAILED, Status.DELETED},
+    Status.STOPPED: {Status.PROVISIONING, Status.DELETED},
+    Status.FAILED: {Status.PROVISIONING, Status.RUNNING, Status.STOPPED, Status.DELETED},
+    Status.DELETED: set(),
+}
+
+EVENTS = {
+    Status.RUNNING: events.EventType.AGENT_RUNNING,
+    Status.STOPPED: events.EventType.AGENT_STOPPED,
+    Status.FAILED: events.EventType.AGENT_FAILED,
+    Status.DELETED: events.EventType.AGENT_DELETED,
+}
+
+
+# Asked for.
+
+
+@transaction.atomic
+def pause(agent: Agent, *, reason: Reason, actor: str) -> Agent:
+    """Ask for the pod to stop; `stopped` and its event follow when the runtime confirms. The data is kept."""
+    now = timezone.now()
+    agent = _locked(agent)
+    if agent.desired != Desired.RUNNING:
+        return agent
+    _note(agent, reason=reason, actor=actor, now=now, note="stop asked for")
+    return _want(agent, Desired.STOPPED, operation=reason, now=now)
+
+
+@transaction.atomic
+def resume(agent: Agent, *, actor: str) -> Agent:
+    """Start a stopped pod again. Raises WrongState from provisioning or failed, NotEntitled when the free time is over."""
+    now = timezone.now()
+    agent = _locked(agent)
+    if agent.status == Status.RUNNING and agent.desired == Desired.RUNNING:
+        return agent
+    if agent.status == Status.FAILED:
+        raise WrongState("resume", agent.status, "POST /agents/{id}/rebuild builds it again")
+    if agent.status == Status.PROVISIONING:
+        raise WrongState("resume", agent.status, "wait for running or failed")
+    _guard_entitlement(agent, now)
+    if agent.status == Status.STOPPED:
+        _provision(agent, reason=Reason.RESUME, actor=actor, now=now)
+    return _want(agent, Desired.RUNNING, operation=Reason.RESUME, now=now)
+
+
+@transaction.atomic
+def rebuild(agent: Agent, *, actor: str, reason: Reason = Reason.REBUILD) -> Agent:
+    """Replace the pod; its data is kept. The persona's soul is taken anew. Raises WrongState, NotEntitled."""
+    now = timezone.now()
+    agent = _locked(agent)
+    if agent.status == Status.PROVISIONING:
+        raise WrongState("rebuild", agent.status, "wait for running or failed")
+    _guard_entitlement(agent, now)
+    agent.soul = personas.current_soul(agent.persona_id) or agent.soul
+    agent.spec_revision += 1
+    agent.recoveries = 0
+    _replace(agent, reason=reason, actor=actor, now=now)
+    return _want(agent, Desired.RUNNING, operation=reason, now=now, also=("soul", "spec_revision", "recoveries"))
+
+
+@transaction.atomic
+def delete(agent: Agent, *, actor: str, reason: Reason = Reason.OWNER) -> Agent:
+    """Ask for pod and data to be removed. Reads answer 404 at once; `deleted` and its event follow on confirmation."""
+    now = timezone.now()
+    agent = _locked(agent)
+    if agent.desired == Desired.DELETED:
+        return agent
+    _note(agent, reason=reason, actor=actor, now=now, note="deletion asked for")
+    return _want(agent, Desired.DELETED, operation=reason, now=now)
+
+
+@transaction.atomic
+def begin(agent: Agent, *, actor: str, now: datetime) -> Agent:
+    """The first row of a new agent's timeline, in the transaction that created it."""
+    _note(agent, reason=Reason.CREATE, actor=actor, now=now, note="created")
+    wake.on_commit("agents.reconcile", agent.id)
+    return agent
+
+
+# Confirmed by the runtime; called by the reconciler.
+
+
+@transaction.atomic
+def came_up(agent: Agent, *, generation: int, public_url: str, now: datetime) -> Agent:
+    """The pod of this generation is ready: `running`. A pod nobody wants any more, or an older one, changes nothing."""
+    agent = _locked(agent)
+    if agent.desired != Desired.RUNNING or agent.generation != generation or agent.status == Status.RUNNING:
+        return agent
+    reason = Reason.RECOVERY if agent.status == Status.FAILED else Reason(agent.operation)
+    first = not agent.was_running
+    agent.dseq = agent.namespace
+    agent.endpoint_url = public_url
+    agent.was_running = True
+    agent.cause = agent.cause_message = ""
+    agent.cause_evidence = []
+    agent.lost_since = None
+    fields = ("dseq", "endpoint_url", "was_running", "cause", "cause_message", "cause_evidence", "lost_since")
+    agent = _move(agent, Status.RUNNING, reason=reason, actor="reconciler", now=now, also=fields)
+    if first:
+        personas.count_deployment(agent.persona_id)
+    return agent
+
+
+@transaction.atomic
+def came_down(agent: Agent, *, now: datetime) -> Agent:
+    """No process of the pod is left and none is wanted: `stopped`."""
+    agent = _locked(agent)
+    if agent.desired != Desired.STOPPED or agent.status == Status.STOPPED:
+        return agent
+    return _move(agent, Status.STOPPED, reason=Reason(agent.operation), actor="reconciler", now=now)
+
+
+@transaction.atomic
+def is_gone(agent: Agent, *, now: datetime) -> Agent:
+    """Pod and data are gone: `deleted`, for good. Secrets are forgotten with it."""
+    agent = _locked(agent)
+    if agent.desired != Desired.DELETED or agent.status == Status.DELETED:
+        return agent
+    agent.llm_key = None
+    agent.channel_secrets = {}
+    agent.mcp_servers = []
+    agent.a2a_peers = None
+    agent.a2a_token = None
+    fields = ("llm_key", "channel_secrets", "mcp_servers", "a2a_peers", "a2a_token")
+    return _move(agent, Status.DELETED, reason=Reason(agent.operation), actor="reconciler", now=now, also=fields)
+
+
+@transaction.atomic
+def fail(agent: Agent, *, generation: int, cause: str, message: str, evidence: list[str], now: datetime) -> Agent:
+    """The pod of this generation did not come up: `failed`, with its cause on the timeline and in explain."""
+    agent = _locked(agent)
+    if agent.desired != Desired.RUNNING or agent.generation != generation or agent.status == Status.FAILED:
+        return agent
+    agent.cause, agent.cause_message, agent.cause_evidence = cause, message, evidence
+    fields = ("cause", "cause_message", "cause_evidence")
+    reason = Reason(agent.operation)
+    return _move(agent, Status.FAILED, reason=reason, actor="reconciler", now=now, note=f"{cause}: {message}", also=fields)
+
+
+@transaction.atomic
+def recover(agent: Agent, *, generation: int, note: str, now: datetime) -> Agent:
+    """A running agent's pod is gone: build it again by ourselves."""
+    agent = _locked(agent)
+    if agent.desired != Desired.RUNNING or agent.generation != generation or agent.status != Status.RUNNING:
+        return agent
+    agent.recoveries = 1 if now - agent.status_since >= FORGIVEN_AFTER else agent.recoveries + 1
+    _replace(agent, reason=Reason.RECOVERY, actor="reconciler", now=now, note=note)
+    return _want(agent, Desired.RUNNING, operation=Reason.RECOVERY, now=now, also=("recoveries",))
+
+
+# The machine.
+
+
+def _locked(agent: Agent) -> Agent:
+    return Agent.objects.select_for_update().get(pk=agent.pk)
+
+
+def _guard_entitlement(agent: Agent, now: datetime) -> None:
+    if not agent.is_entitled(now):
+        raise NotEntitled(agent.id)
+
+
+def _want(agent: Agent, desired: Desired, *, operation: Reason, now: datetime, also: tuple[str, ...] = ()) -> Agent:
+    agent.desired, agent.operation, agent.reconcile_at, agent.attempts = desired, operation, now, 0
+    agent.save(update_fields=["desired", "operation", "reconcile_at", "attempts", *also])
+    wake.on_commit("agents.reconcile", agent.id)
+    return agent
+
+
+def _provision(agent: Agent, *, reason: Reason, actor: str, now: datetime, note: str = "") -> Agent:
+    agent.deadline_at = now + PROVISIONING_DEADLINE
+    agent.cause = agent.cause_message = ""
+    agent.cause_evidence = []
+    fields = ("deadline_at", "cause", "cause_message", "cause_evidence")
+    return _move(agent, Status.PROVISIONING, reason=reason, actor=actor, now=now, note=note, also=fields)
+
+
+def _replace(agent: Agent, *, reason: Reason, actor: str, now: datetime, note: str = "") -> Agent:
+    """A new generation, so a new namespace; the reconciler removes the old one's processes before it starts this."""
+    agent.generation += 1
+    agent.save(update_fields=["generation"])
+    return _provision(agent, reason=reason, actor=actor, now=now, note=note)
+
+
+def _move(
+    agent: Agent, to: Status, *, reason: Reason, actor: str, now: datetime, note: str = "", also: tuple[str, ...] = ()
+) -> Agent:
+    """The only place that assigns a status: refuse, change, record, emit. The caller holds the row's lock."""
+    if to not in TRANSITIONS[Status(agent.status)]:
+        raise IllegalTransition(f"{agent.id}: {agent.status} to {to}")
+    before, settled = agent.status, agent.settled_status
+    agent.status, agent.status_since = to, now
+    agent.settled_status = to if to in SETTLED else settled
+    agent.save(update_fields=["status", "status_since", "settled_status", *also])
+    _note(agent, reason=reason, actor=actor, now=now, note=note, came_from=before)
+    if event_type := EVENTS.get(to):
+        data = {"from": settled, "to": to.value} | ({"reason": reason.value} if to == Status.STOPPED else {})
+        events.emit(agent, event_type, data, now=now)
+    return agent
+
+
+def _note(agent: Agent, *, reason: Reason, actor: str, now: datetime, note: str = "", came_from: str = "") -> None:
+    Transition.objects.create(
+        agent=agent, from_status=came_from or agent.status, to_status=agent.status, reason=reason, actor=actor, note=note, at=now
+    )

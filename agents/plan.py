@@ -1,0 +1,129 @@
+"""What the reconciler does next for one agent: a pure function of the row, what the runtime sees, and the time."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from agents.lifecycle import FORGIVEN_AFTER
+from agents.models import Agent, Desired, Reason, Status
+from agents.runtimes.base import Observation, Phase
+
+UNHEALTHY_LIMIT = timedelta(minutes=10)
+MAX_RECOVERIES = 5
+RECOVERY_BACKOFF = timedelta(seconds=5)
+
+
+class Step(StrEnum):
+    REST = "rest"
+    WAIT = "wait"
+    CLEAR = "clear"  # remove pods of earlier generations
+    DEPLOY = "deploy"
+    CONFIGURE = "configure"
+    COME_UP = "come_up"
+    FAIL = "fail"
+    RECOVER = "recover"
+    STOP = "stop"
+    COME_DOWN = "come_down"
+    DELETE = "delete"
+    FORGET = "forget"
+
+
+def next_step(agent: Agent, *, pod: Observation | None, earlier: list[str], now: datetime) -> Step:
+    """The next idempotent step. `pod` is this generation's pod, `earlier` the namespaces of older ones still there."""
+    match Desired(agent.desired):
+        case Desired.DELETED:
+            return _towards_deleted(agent, pod, earlier)
+        case Desired.STOPPED:
+            return _towards_stopped(agent, pod, earlier)
+        case Desired.RUNNING:
+            return Step.CLEAR if earlier else _towards_running(agent, pod, now)
+
+
+def _towards_deleted(agent: Agent, pod: Observation | None, earlier: list[str]) -> Step:
+    if agent.status == Status.DELETED:
+        return Step.DELETE if pod or earlier else Step.REST
+    return Step.DELETE
+
+
+def _towards_stopped(agent: Agent, pod: Observation | None, earlier: list[str]) -> Step:
+    if earlier:
+        return Step.CLEAR
+    if pod and pod.phase != Phase.STOPPED:
+        return Step.STOP
+    return Step.REST if agent.status == Status.STOPPED else Step.COME_DOWN
+
+
+def _towards_running(agent: Agent, pod: Observation | None, now: datetime) -> Step:
+    match Status(agent.status):
+        case Status.PROVISIONING:
+            return _provision(agent, pod, now)
+        case Status.RUNNING:
+            return _keep_running(agent, pod, now)
+        case Status.FAILED:
+            return _after_failure(agent, pod)
+        case _:
+            return Step.REST
+
+
+def _provision(agent: Agent, pod: Observation | None, now: datetime) -> Step:
+    if pod and pod.phase == Phase.READY:
+        return Step.COME_UP
+    if pod and pod.phase == Phase.FAILED:
+        return Step.FAIL
+    if agent.deadline_at and now >= agent.deadline_at and not is_installing(pod):
+        return Step.FAIL
+    if pod is None:
+        return Step.WAIT if is_backing_off(agent, now) else Step.DEPLOY
+    return Step.DEPLOY if needs_repair(pod) else _in_place(agent, pod)
+
+
+def _keep_running(agent: Agent, pod: Observation | None, now: datetime) -> Step:
+    lost_for_long = agent.lost_since is not None and now - agent.lost_since >= UNHEALTHY_LIMIT
+    if pod is None or pod.phase == Phase.STOPPED or (lost_for_long and pod.phase != Phase.READY):
+        return Step.FAIL if is_worn_out(agent, now) else Step.RECOVER
+    if is_behind(agent, pod) and pod.gateway_alive:
+        return Step.CONFIGURE
+    if needs_repair(pod):
+        return Step.DEPLOY
+    return Step.REST if pod.phase == Phase.READY else Step.WAIT
+
+
+def _after_failure(agent: Agent, pod: Observation | None) -> Step:
+    """A failed pod that is still there may come up by itself; one that is gone waits for the owner's rebuild."""
+    if pod is None or pod.phase == Phase.STOPPED:
+        return Step.REST
+    if pod.phase == Phase.READY:
+        return Step.COME_UP
+    return Step.CONFIGURE if is_behind(agent, pod) and pod.gateway_alive else Step.REST
+
+
+def _in_place(agent: Agent, pod: Observation) -> Step:
+    return Step.CONFIGURE if is_behind(agent, pod) else Step.WAIT
+
+
+def is_backing_off(agent: Agent, now: datetime) -> bool:
+    """Whether a recovery waits: at once the first time, then 5, 15, 35, 75 s after the loss."""
+    if agent.operation != Reason.RECOVERY:
+        return False
+    return now < agent.status_since + RECOVERY_BACKOFF * (2 ** max(0, agent.recoveries - 1) - 1)
+
+
+def is_worn_out(agent: Agent, now: datetime) -> bool:
+    """Whether the pod was lost too often in a row to be built again without its owner."""
+    return agent.recoveries >= MAX_RECOVERIES and now - agent.status_since < FORGIVEN_AFTER
+
+
+def is_installing(pod: Observation | None) -> bool:
+    """Whether the engine is being installed, which the provisioning deadline does not count."""
+    return pod is not None and pod.phase == Phase.INSTALLING
+
+
+def is_behind(agent: Agent, pod: Observation) -> bool:
+    """Whether the pod runs an older revision than is wanted."""
+    return pod.revision is not None and pod.revision < agent.spec_revision
+
+
+def needs_repair(pod: Observation) -> bool:
+    """Whether one of our two programs may be missing; `deploy` starts what is and leaves the rest alone."""
+    return not pod.gateway_alive or pod.phase in {Phase.UNHEALTHY, Phase.STOPPED}

@@ -1,0 +1,82 @@
+"""From an agent's row to what its pod is given: a pure mapping, so that a test can read it."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from django.conf import settings
+
+from agents.engines.providers import base_url_of
+from agents.models import Agent
+from agents.runtimes.base import Limits, PodConfig, PodSecrets, PodSpec
+from catalog import llm_models, personas, tiers, tools
+
+
+def spec_of(agent: Agent) -> PodSpec:
+    """The whole specification of the pod at the agent's current revision."""
+    tier = tiers.known_tier(agent.tier)
+    return PodSpec(
+        namespace=agent.namespace,
+        agent_id=agent.id,
+        engine=agent.engine,
+        slug=agent.slug,
+        limits=Limits(memory_bytes=tier.memory_bytes, disk_bytes=tier.disk_bytes, cpu=tier.cpu),
+        config=config_of(agent),
+        secrets=secrets_of(agent),
+        public_url=public_url(agent),
+        console_url=settings.BASE_URL,
+    )
+
+
+def config_of(agent: Agent) -> PodConfig:
+    """What the engine must know."""
+    return PodConfig(
+        revision=agent.spec_revision,
+        soul=agent.soul,
+        extra_soul=agent.extra_soul,
+        lang=agent.lang,
+        timezone=agent.timezone,
+        name=agent.name,
+        provider=agent.llm_provider,
+        model=_model_name(agent),
+        toolsets=agent.tools_enabled or tools.safe_set(),
+        mcp_servers=agent.mcp_servers,
+        channels=agent.channels,
+        channel_secrets=agent.channel_secrets,
+        a2a_enabled=agent.a2a_enabled,
+        a2a_peers=agent.a2a_peers or [],
+    )
+
+
+def secrets_of(agent: Agent) -> PodSecrets:
+    """What only the gateway may hold."""
+    return PodSecrets(
+        management_token=agent.management_token,
+        ticket_key=agent.ticket_key,
+        llm_key=agent.llm_key,
+        llm_base_url=base_url_of(agent.llm_provider, settings.LLM_BASE_URLS) if agent.llm_provider else None,
+        dash_username=agent.dash_username,
+        dash_password=agent.dash_password,
+        a2a_token=agent.a2a_token if agent.a2a_enabled else None,
+    )
+
+
+def public_url(agent: Agent) -> str:
+    """The agent's own host: its slug under the platform domain. In development the router's port is part of it."""
+    scheme = urlsplit(settings.BASE_URL).scheme
+    port = f":{settings.ROUTER_PORT}" if settings.DEVELOPMENT else ""
+    return f"{scheme}://{agent.slug}.{settings.PLATFORM_DOMAIN}{port}"
+
+
+def a2a_url(agent: Agent) -> str | None:
+    """Where peers reach the agent, or None while A2A is off."""
+    return f"{public_url(agent)}/a2a" if agent.a2a_enabled else None
+
+
+def _model_name(agent: Agent) -> str | None:
+    """The model's own name: the owner's choice, else the provider's default for this persona."""
+    if agent.llm_provider is None:
+        return None
+    recommended = personas.recommended_models(agent.persona_id)
+    chosen = agent.model or llm_models.default_model(agent.llm_provider, recommended)
+    return chosen.split(":", 1)[1]

@@ -1,0 +1,22 @@
+"""Tasks of the life cycle: ids in, one rule."""
+
+from __future__ import annotations
+
+from celery import shared_task
+
+from agents import reconciler, sweeper
+
+
+@shared_task(name="agents.reconcile")
+def reconcile(agent_id: str) -> None:
+    reconciler.reconcile(agent_id)
+
+
+@shared_task(name="agents.reconcile_due")
+def reconcile_due() -> None:
+    reconciler.reconcile_due()
+
+
+@shared_task(name="agents.sweep")
+def sweep() -> None:
+    sweeper.sweep()
