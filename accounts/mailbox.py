@@ -1,0 +1,43 @@
+"""What one mailbox is: many spellings of an address, one canonical form."""
+
+from __future__ import annotations
+
+import idna
+from django.core.exceptions import ValidationError
+from django.core.validators import EmailValidator
+
+MAX_LENGTH = 254
+
+_check_shape = EmailValidator()
+
+
+class NotAnAddress(ValidationError):
+    """The text is not an e-mail address that we can mail to."""
+
+
+def canonical(address: str) -> str:
+    """The lower-case form with an ASCII domain, under which a mailbox has its account.
+
+    `Ann@BÜCHER.example` and `ann@xn--bcher-kva.example` are one mailbox. What comes before the @ must be ASCII: mail to
+    anything else needs SMTPUTF8 on every hop. Raises NotAnAddress.
+    """
+    local, _, domain = address.rpartition("@")
+    if not local.isascii():
+        raise NotAnAddress("what comes before the @ must be ASCII letters, digits and signs")
+    plain = f"{local}@{_ascii_domain(domain)}".lower()
+    try:
+        _check_shape(plain)
+    except ValidationError as error:
+        raise NotAnAddress("must be an e-mail address such as ann@example.com") from error
+    if len(plain) > MAX_LENGTH:
+        raise NotAnAddress(f"must have at most {MAX_LENGTH} characters")
+    return plain
+
+
+def _ascii_domain(domain: str) -> str:
+    if domain.isascii():
+        return domain
+    try:
+        return idna.encode(domain, uts46=True).decode("ascii")
+    except idna.IDNAError as error:
+        raise NotAnAddress("the domain after the @ is not a valid international domain name") from error

@@ -1,0 +1,177 @@
+"""Who may do what: people, their sessions, their API keys, and the codes they sign in with."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, ClassVar, Self
+
+from django.contrib.auth.models import AbstractBaseUser, BaseUserManager, PermissionsMixin
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.utils import timezone
+
+from accounts import mailbox
+from config.crypto import EncryptedJson, EncryptedText
+from config.ids import new_id
+
+ID_LENGTH = 40
+DIGEST_LENGTH = 64
+KEY_NAME_LENGTH = 60
+KEY_PREFIX_LENGTH = 12
+
+
+class UserManager(BaseUserManager["User"]):
+    """Finds and makes users by the canonical form of their address."""
+
+    def create_user(self, email: str, password: str | None = None, **fields: Any) -> User:
+        """Without a password the user signs in with e-mailed codes only, and never into the admin."""
+        user = self.model(email=mailbox.canonical(email), **fields)
+        user.set_password(password)
+        user.save(using=self._db)
+        return user
+
+    def create_superuser(self, email: str, password: str | None = None, **fields: Any) -> User:
+        return self.create_user(email, password, **{**fields, "is_staff": True, "is_superuser": True})
+
+    def get_by_natural_key(self, username: str | None) -> User:
+        try:
+            return self.get(email=mailbox.canonical(username or ""))
+        except mailbox.NotAnAddress as error:
+            raise self.model.DoesNotExist from error
+
+
+class User(AbstractBaseUser, PermissionsMixin):
+    """A person. Operators also have a password, for the admin only."""
+
+    id = models.CharField(primary_key=True, max_length=ID_LENGTH, default=partial(new_id, "usr"), editable=False)
+    email = models.CharField(
+        "e-mail", max_length=mailbox.MAX_LENGTH, unique=True, error_messages={"unique": "this address has an account"}
+    )
+    is_active = models.BooleanField(default=True, help_text="When off, the person's keys and sessions answer 401.")
+    is_staff = models.BooleanField(default=False, help_text="May open the admin, with a password.")
+    attribution = models.JSONField(null=True, blank=True, help_text="Where the person first came from.")
+    created_at = models.DateTimeField(default=timezone.now)
+
+    objects: ClassVar[UserManager] = UserManager()
+
+    USERNAME_FIELD = "email"
+    EMAIL_FIELD = "email"
+    REQUIRED_FIELDS: ClassVar[list[str]] = []
+
+    class Meta:
+        ordering = ("-created_at", "-id")
+
+    def clean(self) -> None:
+        self.email = mailbox.canonical(self.email)
+
+    def __str__(self) -> str:
+        return self.email
+
+
+class SessionQuerySet(models.QuerySet["Session"]):
+    def live(self, *, now: Any) -> Self:
+        return self.filter(expires_at__gt=now)
+
+
+class Session(models.Model):
+    """One sign-in by an e-mailed code. The token itself is never stored."""
+
+    id = models.CharField(primary_key=True, max_length=ID_LENGTH, default=partial(new_id, "ses"), editable=False)
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="sessions")
+    digest = models.CharField(max_length=DIGEST_LENGTH, unique=True, editable=False)
+    attribution = models.JSONField(null=True, blank=True, help_text="Where the person came from at this sign-in.")
+    created_at = models.DateTimeField(default=timezone.now)
+    expires_at = models.DateTimeField(db_index=True)
+
+    objects = SessionQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("-created_at", "-id")
+
+    def __str__(self) -> str:
+        return self.id
+
+
+class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
+    def owned_by(self, user: User) -> Self:
+        return self.filter(user=user)
+
+
+class ApiKey(models.Model):
+    """A long-lived credential for an agent. The secret is shown once; its digest finds the row."""
+
+    id = models.CharField(primary_key=True, max_length=ID_LENGTH, default=partial(new_id, "key"), editable=False)
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_keys")
+    name = models.CharField(max_length=KEY_NAME_LENGTH)
+    prefix = models.CharField(max_length=KEY_PREFIX_LENGTH)
+    digest = models.CharField(max_length=DIGEST_LENGTH, unique=True, editable=False)
+    created_at = models.DateTimeField(default=timezone.now)
+    last_used_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    objects = ApiKeyQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("-created_at", "-id")
+        verbose_name = "API key"
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index("user", models.F("created_at").desc(), models.F("id").desc(), name="apikey_newest_first")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.prefix}…)"
+
+
+class SignInCode(models.Model):
+    """The one code of a mailbox, with what has been tried and mailed there in the last hour.
+
+    A new code overwrites the row, so a mailbox never has two live codes; `used_at` ends it. The digits lie here
+    encrypted only while they wait to be mailed.
+    """
+
+    id = models.CharField(primary_key=True, max_length=ID_LENGTH, default=partial(new_id, "cod"), editable=False)
+    email = models.CharField("e-mail", max_length=mailbox.MAX_LENGTH, unique=True)
+    digest = models.CharField(max_length=DIGEST_LENGTH, editable=False)
+    sealed = EncryptedText(null=True, editable=False)
+    lang = models.CharField(max_length=8)
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField(db_index=True)
+    used_at = models.DateTimeField(null=True, blank=True)
+    wrong_tries_at = ArrayField(models.DateTimeField(), default=list, editable=False)
+    mail_due_at = models.DateTimeField(null=True, blank=True)
+    mail_attempts = models.PositiveSmallIntegerField(default=0)
+    mailed_at = models.DateTimeField(null=True, blank=True)
+    mails_at = ArrayField(models.DateTimeField(), default=list, editable=False)
+
+    class Meta:
+        ordering = ("-created_at", "-id")
+        verbose_name = "sign-in code"
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(fields=["mail_due_at"], condition=models.Q(mail_due_at__isnull=False), name="code_mail_due")
+        ]
+
+    def __str__(self) -> str:
+        return self.email
+
+
+class IdempotentReply(models.Model):
+    """What a request with an Idempotency-Key was answered, or the reservation of one that is still running."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
+    method = models.CharField(max_length=8)
+    path = models.CharField(max_length=255)
+    key = models.CharField(max_length=255)
+    fingerprint = models.CharField(max_length=DIGEST_LENGTH, editable=False)
+    created_at = models.DateTimeField(db_index=True)
+    reserved_at = models.DateTimeField()
+    status = models.PositiveSmallIntegerField(null=True, blank=True)
+    reply = EncryptedJson(null=True, editable=False)
+
+    class Meta:
+        verbose_name_plural = "idempotent replies"
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(fields=["user", "method", "path", "key"], name="one_reply_per_key")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path} {self.key}"

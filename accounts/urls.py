@@ -1,0 +1,7 @@
+"""The URLs of accounts."""
+
+from __future__ import annotations
+
+from django.urls import URLPattern
+
+urlpatterns: list[URLPattern] = []
