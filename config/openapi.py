@@ -1,9 +1,172 @@
-"""How operations are described in `/openapi.json`: ids, error answers, security."""
+"""How operations are described in `/openapi.json`: names, tags, security, and every error that each can answer."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema as BaseAutoSchema
+
+from config.api import ErrorSerializer
+from config.errors import ErrorCode
+
+BEARER = "bearer"
+
+# status: (name in components/responses, code, when, an example message).
+ERRORS: dict[int, tuple[str, ErrorCode, str, str]] = {
+    400: ("BadRequest", ErrorCode.BAD_REQUEST, "A field is wrong; `message` names it.", "tier: 'huge' is not one of tiny, small, medium, large"),
+    401: ("Unauthorized", ErrorCode.UNAUTHORIZED, "No bearer, an expired session, or a revoked key.", "Invalid or revoked API key"),
+    403: ("Forbidden", ErrorCode.FORBIDDEN, "This bearer may not do this.", "an API key cannot create or revoke keys: sign in"),
+    404: ("NotFound", ErrorCode.NOT_FOUND, "No such thing, or not the caller's.", "no such agent"),
+    409: ("Conflict", ErrorCode.CONFLICT, "The state of the thing does not allow this now.", "the agent is provisioning: wait until it is running"),
+    413: ("TooLarge", ErrorCode.BAD_REQUEST, "The body is larger than 1 MiB.", "body: larger than 1048576 bytes"),
+    415: ("NotJson", ErrorCode.BAD_REQUEST, "The body is not JSON by its Content-Type.", 'Unsupported media type "text/plain" in request.'),
+    422: ("OtherBody", ErrorCode.BAD_REQUEST, "The Idempotency-Key came before with another body.", "Idempotency-Key: was used with another body"),
+    429: ("RateLimited", ErrorCode.RATE_LIMITED, "Too many requests; wait for `Retry-After` seconds.", "too many requests: try again in 42 s"),
+    500: ("Internal", ErrorCode.INTERNAL, "A fault of ours; quote the request id.", "something went wrong on our side; quote req_0f1e2d3c4b5a69788796a5b4"),
+    503: ("Unavailable", ErrorCode.INTERNAL, "Something this call needs is down or busy; wait for `Retry-After` seconds.", "the database is not available: try again"),
+}
+_WITH_RETRY_AFTER = (429, 503)
+
+# POST to one of these last words does what the word says to what stands before it.
+_VERBS = {"cancel", "pause", "publish", "rebuild", "redeliver", "restore", "resume", "test", "unpublish"}
+_METHODS = {"get": "get", "post": "create", "put": "set", "patch": "update", "delete": "delete"}
+_NAMES = {
+    ("POST", "/auth/request"): "requestSignInCode",
+    ("POST", "/auth/verify"): "verifySignInCode",
+    ("POST", "/auth/logout"): "endSession",
+    ("GET", "/me"): "getAccount",
+    ("GET", "/health/ready"): "getReadiness",
+    ("POST", "/agents/{id}/chat"): "chatWithAgent",
+    ("POST", "/agents/{id}/talk-test"): "testAgentTalk",
+    ("GET", "/agents/{id}/explain"): "explainAgent",
+}
+
+# first or last fixed word of a path: its group. The first match from the end of the path wins.
+TAGS = {
+    "Account": ("auth", "keys", "me"),
+    "Catalog": ("personas", "tiers", "engines", "models", "llm-providers", "tools"),
+    "Agents": ("agents", "pause", "resume", "rebuild"),
+    "Agent configuration": ("llm-key", "channels", "a2a", "domain", "domain-check"),
+    "Talking": ("chat", "ticket", "talk-test"),
+    "Observation": ("liveness", "explain", "quota", "term", "memory", "events"),
+    "Backups": ("backups",),
+    "Webhooks": ("webhook", "deliveries"),
+    "Billing": ("subscriptions", "payment-providers", "crypto", "stars", "payments"),
+    "Platform health": ("health", "status"),
+}
+
+
+class BearerScheme(OpenApiAuthenticationExtension):
+    target_class = "accounts.authentication.BearerAuthentication"
+    name = BEARER
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
+        return {
+            "type": "http",
+            "scheme": "bearer",
+            "description": "A session token from `POST /auth/verify` (30 days) or an API key `ak_live_…` from `POST /keys`.",
+        }
 
 
 class AutoSchema(BaseAutoSchema):
-    pass
+    """Adds to drf-spectacular what follows from our own rules, so that a view declares only its serializers.
+
+    A view says with `refusals = {action: statuses}` what it can answer beyond what its credential, path and body imply."""
+
+    def get_operation_id(self) -> str:
+        return _NAMES.get((self.method, self.path)) or operation_name(self.method, self.path, many=self._is_list_view())
+
+    def get_tags(self) -> list[str]:
+        words = _fixed_words(self.path)
+        if words[0] == "agents" and words[-1] == "tools":
+            return ["Agent configuration"]
+        for word in reversed(words):
+            for tag, named in TAGS.items():
+                if word in named:
+                    return [tag]
+        return [words[0]]
+
+    def get_summary(self) -> str | None:
+        return super().get_description().split("\n", 1)[0].rstrip(".") or None
+
+    def get_description(self) -> str:
+        _, _, rest = super().get_description().partition("\n")
+        return rest.strip()
+
+    def get_auth(self) -> list[dict[str, Any]]:
+        return super().get_auth() or [{}]  # an empty requirement says "no credential" where leaving it out says nothing
+
+    def _is_create_operation(self) -> bool:
+        return False  # creating answers 200 (spec: POST /keys)
+
+    def _get_response_bodies(self, direction: Any = "response") -> dict[str, Any]:
+        answers: dict[str, Any] = super()._get_response_bodies(direction)
+        if direction == "request":  # a webhook: the answers are the receiver's
+            return answers
+        self.resolve_serializer(ErrorSerializer, "response")
+        for status in sorted(self._error_statuses()):
+            answers.setdefault(str(status), {"$ref": f"#/components/responses/{ERRORS[status][0]}"})
+        return answers
+
+    def _error_statuses(self) -> set[int]:
+        declared: Mapping[str, Collection[int]] = getattr(self.view, "refusals", {})
+        found = {500, 503, *declared.get(getattr(self.view, "action", ""), ())}
+        if self.view.get_authenticators():
+            found |= {401}
+        if "{" in self.path:
+            found |= {404}
+        if self._get_request_body():
+            found |= {400, 413, 415}
+        if any(parameter["in"] == "query" for parameter in self._get_parameters()):
+            found |= {400}
+        return found
+
+
+def operation_name(method: str, path: str, *, many: bool) -> str:
+    """A verb-noun name for an operation, such as `listAgents` or `pauseAgent`."""
+    words = _fixed_words(path)
+    verb = "list" if many else _METHODS[method.lower()]
+    if method == "POST" and words[-1] in _VERBS:
+        verb = words.pop()
+    nouns = [_singular(word) for word in words[:-1]]
+    nouns.append(words[-1] if many or not _is_collection(method, path) else _singular(words[-1]))
+    return verb + "".join(part.capitalize() for noun in nouns for part in noun.split("-"))
+
+
+def _is_collection(method: str, path: str) -> bool:
+    """Whether the last word is a plural of which the operation takes one: `/agents/{id}`, or POST to `/agents`."""
+    return method == "POST" or path.endswith("}")
+
+
+def _fixed_words(path: str) -> list[str]:
+    return [word for word in path.strip("/").split("/") if not word.startswith("{")]
+
+
+def _singular(word: str) -> str:
+    if word.endswith("ies"):
+        return word[:-3] + "y"
+    return word if word.endswith(("ss", "us", "crypto", "stars")) else word.removesuffix("s")
+
+
+def complete(result: dict[str, Any], **_: Any) -> dict[str, Any]:
+    """The last step of generation: the description (docs/api.md), the shared error answers, the order of the groups."""
+    result["info"]["description"] = (Path(settings.BASE_DIR) / "docs" / "api.md").read_text(encoding="utf-8").partition("\n")[2].strip()
+    result["components"]["responses"] = {ERRORS[status][0]: _error_response(status) for status in ERRORS}
+    used = {tag for path in result["paths"].values() for operation in path.values() for tag in operation["tags"]}
+    result["tags"] = [{"name": tag} for tag in TAGS if tag in used]
+    return result
+
+
+def _error_response(status: int) -> dict[str, Any]:
+    _, code, when, message = ERRORS[status]
+    body = {"schema": {"$ref": "#/components/schemas/Error"}, "example": {"error": code.value, "message": message}}
+    response: dict[str, Any] = {"description": when, "content": {"application/json": body}}
+    if status in _WITH_RETRY_AFTER:
+        response["headers"] = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}
+    if status == 401:
+        response["headers"] = {"WWW-Authenticate": {"schema": {"type": "string"}, "example": "Bearer"}}
+    return response

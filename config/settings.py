@@ -42,6 +42,7 @@ if DEVELOPMENT:
     ALLOWED_HOSTS = [*ALLOWED_HOSTS, "127.0.0.1", "localhost", "[::1]"]
 TRUSTED_PROXIES = env.networks("TRUSTED_PROXIES")
 PLATFORM_DOMAIN = env.text("PLATFORM_DOMAIN", "pods.localhost").lower()
+CONSOLE_HOSTS = [host for host in ALLOWED_HOSTS if "." in host and host != "127.0.0.1"]
 EXPECTED_IP = env.text("EXPECTED_IP", "127.0.0.1")
 
 # Trial and abuse limits.
@@ -167,6 +168,18 @@ REST_FRAMEWORK: dict[str, Any] = {
     "EXCEPTION_HANDLER": "config.api.exception_handler",
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "config.api.JsonAlways",
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
+}
+
+SPECTACULAR_SETTINGS: dict[str, Any] = {
+    "TITLE": "Agentpods",
+    "VERSION": VERSION,
+    "OAS_VERSION": "3.1.0",
+    "LICENSE": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+    "SERVERS": [{"url": "/"}],
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SCHEMA_PATH_PREFIX": "/",
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    "POSTPROCESSING_HOOKS": ["drf_spectacular.hooks.postprocess_schema_enums", "config.openapi.complete"],
 }
 
 # Celery: thin tasks, acks_late, no results, no retries of its own.

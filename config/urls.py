@@ -5,11 +5,15 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import include, path
 
+from config.docs import DocsViewSet, OpenApiViewSet
+
 urlpatterns = [
     path("", include("accounts.urls")),
     path("", include("catalog.urls")),
     path("", include("agents.urls")),
     path("", include("status.urls")),
+    path("openapi.json", OpenApiViewSet.as_view({"get": "retrieve"})),
+    path("docs", DocsViewSet.as_view({"get": "retrieve"})),
     path("admin/", admin.site.urls),
 ]
 

@@ -1,0 +1,66 @@
+"""`/openapi.json`, generated once per process, and `/docs`, which renders it from our own assets."""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import hashlib
+import json
+import secrets
+from dataclasses import dataclass
+
+from django.http import HttpResponse, HttpResponseBase
+from django.shortcuts import render
+from django.utils.cache import get_conditional_response
+from drf_spectacular.generators import SchemaGenerator
+from rest_framework.request import Request
+
+from config.api import ApiViewSet
+
+CACHE_CONTROL = "public, max-age=300"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    body: bytes
+    gzipped: bytes
+    etag: str
+
+
+@functools.cache
+def document() -> Document:
+    """The OpenAPI document as bytes."""
+    schema = SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
+    body = json.dumps(schema, ensure_ascii=False, separators=(",", ":"), default=str).encode()
+    etag = f'W/"{hashlib.sha256(body).hexdigest()[:32]}"'
+    return Document(body=body, gzipped=gzip.compress(body, mtime=0), etag=etag)
+
+
+class _PublicViewSet(ApiViewSet):
+    """Describes the API and is no part of it."""
+
+    authentication_classes = ()
+    permission_classes = ()
+    schema = None
+
+
+class OpenApiViewSet(_PublicViewSet):
+    def retrieve(self, request: Request) -> HttpResponseBase:
+        found = document()
+        zipped = "gzip" in request.headers.get("Accept-Encoding", "")
+        response = HttpResponse(found.gzipped if zipped else found.body, content_type="application/json")
+        if zipped:
+            response["Content-Encoding"] = "gzip"
+        response.headers.update({"ETag": found.etag, "Cache-Control": CACHE_CONTROL, "Vary": "Accept-Encoding"})
+        return get_conditional_response(request._request, etag=found.etag, response=response) or response  # noqa: SLF001
+
+
+class DocsViewSet(_PublicViewSet):
+    def retrieve(self, request: Request) -> HttpResponseBase:
+        nonce = secrets.token_urlsafe(16)
+        response = render(request._request, "docs.html", {"nonce": nonce})  # noqa: SLF001
+        response["Content-Security-Policy"] = (
+            f"default-src 'none'; script-src 'self' 'nonce-{nonce}'; style-src 'self' 'nonce-{nonce}'; img-src 'self' data:; "
+            "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        )
+        return response

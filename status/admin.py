@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from django import forms
+from django.contrib import admin
+from django.http import HttpRequest
+
+from status.components import DEPENDENCIES
+from status.loops import PERIODS
+from status.models import Incident, Loop
+
+
+class IncidentForm(forms.ModelForm[Incident]):
+    components = forms.MultipleChoiceField(
+        choices=[(name, name) for name in (*DEPENDENCIES, *PERIODS)],
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text="While the incident is open, these are shown at best degraded.",
+    )
+
+    class Meta:
+        model = Incident
+        fields = ("title", "status", "started_at", "resolved_at", "components")
+
+
+@admin.register(Incident)
+class IncidentAdmin(admin.ModelAdmin[Incident]):
+    """Written by operators; shown at once in /status/incidents."""
+
+    form = IncidentForm
+    list_display = ("title", "status", "started_at", "resolved_at", "components")
+    list_filter = ("status",)
+    search_fields = ("id", "title")
+    date_hierarchy = "started_at"
+
+
+@admin.register(Loop)
+class LoopAdmin(admin.ModelAdmin[Loop]):
+    """When each periodic loop last worked. Written by the workers alone."""
+
+    list_display = ("name", "succeeded_at")
+    search_fields = ("name",)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Loop | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Loop | None = None) -> bool:
+        return False

@@ -1,0 +1,13 @@
+from __future__ import annotations
+
+from celery.signals import task_success
+from django.apps import AppConfig
+
+
+class StatusConfig(AppConfig):
+    name = "status"
+
+    def ready(self) -> None:
+        from status import loops  # noqa: PLC0415  # models are not loaded before
+
+        task_success.connect(loops.note_success, dispatch_uid="status.loops")

@@ -1,0 +1,80 @@
+"""Runs a check so that a hung dependency can hang neither the caller nor, by piling up, the process."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Generic, TypeVar
+
+from django.utils import timezone
+
+log = logging.getLogger(__name__)
+
+LIMIT_SECONDS = 1.5
+FRESH_SECONDS = 1.0
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome(Generic[T]):
+    """What a check gave. `value` is None when it failed or did not answer in time."""
+
+    value: T | None = None
+    ok: bool
+    latency_ms: int | None
+    checked_at: datetime
+
+
+@dataclass(slots=True)
+class _Run(Generic[T]):
+    began: float = field(default_factory=time.monotonic)
+    ended: float | None = None
+    finished: threading.Event = field(default_factory=threading.Event)
+    outcome: Outcome[T] | None = None
+
+
+class Bounded(Generic[T]):
+    """One check in a thread of its own: never two at once, its result shared for a second, waited for at most LIMIT_SECONDS.
+
+    A check that hangs keeps its one thread; callers are told at once that it does not answer, until it ends."""
+
+    def __init__(self, name: str, check: Callable[[], T]) -> None:
+        self.name = name
+        self._check = check
+        self._lock = threading.Lock()
+        self._run: _Run[T] | None = None
+
+    def start(self) -> _Run[T]:
+        """The run in progress or still fresh, else a new one."""
+        with self._lock:
+            run = self._run
+            if run is None or (run.ended is not None and time.monotonic() - run.ended >= FRESH_SECONDS):
+                run = self._run = _Run()
+                threading.Thread(target=self._work, args=(run,), name=f"check-{self.name}", daemon=True).start()
+            return run
+
+    def outcome(self) -> Outcome[T]:
+        run = self.start()
+        run.finished.wait(run.began + LIMIT_SECONDS - time.monotonic())
+        return run.outcome or Outcome(ok=False, latency_ms=None, checked_at=timezone.now())
+
+    def _work(self, run: _Run[T]) -> None:
+        now = timezone.now()
+        try:
+            value = self._check()
+        except Exception as error:  # noqa: BLE001  # whatever a dependency raises means that it is not well
+            log.warning("%s is not well: %s", self.name, error)
+            run.outcome = Outcome(ok=False, latency_ms=_elapsed_ms(run), checked_at=now)
+        else:
+            run.outcome = Outcome(value=value, ok=True, latency_ms=_elapsed_ms(run), checked_at=now)
+        run.ended = time.monotonic()
+        run.finished.set()
+
+
+def _elapsed_ms(run: _Run[T]) -> int:
+    return round((time.monotonic() - run.began) * 1000)

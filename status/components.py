@@ -1,0 +1,130 @@
+"""The platform's health, put together from its components."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from django.utils import timezone
+
+from config.errors import Unavailable
+from status import checks, loops
+from status.bounded import Bounded, Outcome
+from status.models import Incident
+
+
+class Health(StrEnum):
+    OK = "ok"
+    DEGRADED = "degraded"
+    DOWN = "down"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Component:
+    id: str
+    name: str
+    status: Health
+    latency_ms: int | None
+    checked_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Platform:
+    status: Health
+    components: list[Component]
+    catalog_updated_at: datetime | None
+
+
+DATABASE = Bounded("database", checks.database)
+CACHE = Bounded("cache", checks.cache)
+QUEUE = Bounded("queue", checks.queue)
+RUNTIME = Bounded("runtime", checks.runtime)
+
+# id: (name, check). Only without the database can nothing be done; what else is down degrades (design: Processes).
+DEPENDENCIES: dict[str, tuple[str, Bounded[checks.Records] | Bounded[None]]] = {
+    "database": ("Database", DATABASE),
+    "cache": ("Cache", CACHE),
+    "queue": ("Task queue", QUEUE),
+    "runtime": ("Pod runtime", RUNTIME),
+}
+
+_expected_since = timezone.now()
+_last_records: checks.Records | None = None
+
+
+def platform(*, now: datetime) -> Platform:
+    """The state of the whole platform. Never raises and never waits longer than a check may take."""
+    outcomes = _outcomes()
+    records = _records()
+    hurt = {name for incident in _open(records) for name in incident.components}
+    components = [_dependency(id, outcome, hurt=hurt) for id, outcome in outcomes.items()]
+    components += [_loop(name, records, hurt=hurt, now=now) for name in loops.PERIODS]
+    return Platform(
+        status=_overall(components),
+        components=components,
+        catalog_updated_at=records.catalog_updated_at if records else None,
+    )
+
+
+def readiness() -> dict[str, Health]:
+    """The dependencies of a web process. Raises Unavailable when it cannot serve."""
+    outcomes = _outcomes()
+    if not outcomes["database"].ok:
+        raise Unavailable("not ready: the database does not answer; details are in GET /status")
+    return {id: Health.OK if outcome.ok else Health.DOWN for id, outcome in outcomes.items()}
+
+
+def incidents() -> list[Incident]:
+    """The newest incidents, open and resolved."""
+    records = DATABASE.outcome().value
+    if records is None:
+        raise Unavailable("the database is not available: try again")
+    return records.incidents
+
+
+def _outcomes() -> dict[str, Outcome[checks.Records] | Outcome[None]]:
+    for _, check in DEPENDENCIES.values():
+        check.start()  # all at once, so that their waits do not add up
+    return {id: check.outcome() for id, (_, check) in DEPENDENCIES.items()}
+
+
+def _records() -> checks.Records | None:
+    """What the database said last, also while it is down: loops then show late as time passes."""
+    global _last_records  # noqa: PLW0603  # one value per process, replaced whole
+    _last_records = DATABASE.outcome().value or _last_records
+    return _last_records
+
+
+def _open(records: checks.Records | None) -> list[Incident]:
+    return [incident for incident in records.incidents if incident.resolved_at is None] if records else []
+
+
+def _dependency(id: str, outcome: Outcome[checks.Records] | Outcome[None], *, hurt: Collection[str]) -> Component:
+    up = Health.DEGRADED if id in hurt else Health.OK
+    return Component(
+        id=id,
+        name=DEPENDENCIES[id][0],
+        status=up if outcome.ok else Health.DOWN,
+        latency_ms=outcome.latency_ms,
+        checked_at=outcome.checked_at,
+    )
+
+
+def _loop(name: str, records: checks.Records | None, *, hurt: Collection[str], now: datetime) -> Component:
+    last = records.loops.get(name) if records else None
+    late = loops.is_late(name, last=last or _expected_since, now=now)
+    return Component(
+        id=name,
+        name=f"Loop {name}",
+        status=Health.DEGRADED if late or name in hurt else Health.OK,
+        latency_ms=None,
+        checked_at=last,
+    )
+
+
+def _overall(components: list[Component]) -> Health:
+    if any(component.id == "database" and component.status == Health.DOWN for component in components):
+        return Health.DOWN
+    return Health.OK if all(component.status == Health.OK for component in components) else Health.DEGRADED

@@ -1,0 +1,53 @@
+"""What operators and customers read about the platform itself: when each loop last worked, and incidents."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+
+from config.ids import new_id
+
+
+class Loop(models.Model):
+    """One periodic job of `config/celery.py: BEAT` and its last success."""
+
+    name = models.CharField(primary_key=True, max_length=80)
+    succeeded_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class IncidentStatus(models.TextChoices):
+    INVESTIGATING = "investigating"
+    IDENTIFIED = "identified"
+    MONITORING = "monitoring"
+    RESOLVED = "resolved"
+
+
+class Incident(models.Model):
+    """Something an operator tells customers about. While it is open, the components it names are at best degraded."""
+
+    id = models.CharField(primary_key=True, max_length=40, default=partial(new_id, "inc"), editable=False)
+    title = models.CharField(max_length=200)
+    status = models.CharField(max_length=13, choices=IncidentStatus.choices, default=IncidentStatus.INVESTIGATING)
+    started_at = models.DateTimeField()
+    resolved_at = models.DateTimeField(null=True, blank=True)
+    components = ArrayField(models.CharField(max_length=80), default=list, blank=True)
+
+    class Meta:
+        ordering = ("-started_at", "-id")
+        constraints = [
+            # `resolved` and its time come together, so that a reader never has to choose which to believe.
+            models.CheckConstraint(
+                condition=models.Q(status="resolved", resolved_at__isnull=False)
+                | (~models.Q(status="resolved") & models.Q(resolved_at__isnull=True)),
+                name="incident_resolved_with_time",
+                violation_error_message="resolvedAt is set when, and only when, the status is resolved",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.title
