@@ -1,0 +1,54 @@
+"""Run a program that ends when its parent does: `launch.py [--user NAME] [--end-signal INT] [--parent PID] PROGRAM ARG…`
+
+It replaces itself with the program, so that the pid its parent knows is the program's own. It is run as a file and uses
+the standard library alone: it stands before each program that starts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import os
+import pwd
+import signal
+import sys
+
+PR_SET_PDEATHSIG = 1
+
+
+def main(arguments: list[str]) -> None:
+    options = _parse(arguments)
+    if options.user:
+        become(pwd.getpwnam(options.user))
+    # After the change of user, which would clear it.
+    end_with_parent(signal.Signals[f"SIG{options.end_signal}"], parent=options.parent)
+    os.execvp(options.program[0], options.program)  # noqa: S606 # replacing ourselves is the purpose
+
+
+def _parse(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--user")
+    parser.add_argument("--end-signal", default="TERM")
+    parser.add_argument("--parent", type=int)
+    parser.add_argument("program", nargs=argparse.REMAINDER)
+    return parser.parse_args(arguments)
+
+
+def become(user: pwd.struct_passwd) -> None:
+    """Give up root's rights for good, and leave a directory that the new user may not enter."""
+    os.chdir("/")
+    os.setgroups([])
+    os.setgid(user.pw_gid)
+    os.setuid(user.pw_uid)
+
+
+def end_with_parent(with_signal: signal.Signals, *, parent: int | None = None) -> None:
+    """Ask the kernel for `with_signal` when the parent dies. Linux only; elsewhere the supervisor's own stop must do."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, int(with_signal), 0, 0, 0)
+    if parent is not None and os.getppid() != parent:
+        sys.exit("launch: the parent is already gone")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

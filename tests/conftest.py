@@ -1,0 +1,63 @@
+"""What every test may use. The environment is prepared first, because settings are read once, at import."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import django
+
+from tests.stores import Stores, environment
+
+ROOT = Path(__file__).resolve().parent.parent
+XDIST_WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
+NUMBER = int(XDIST_WORKER.removeprefix("gw") or -1) + 1
+
+
+def _prepare_environment() -> Stores | None:
+    """Settings as a fresh checkout has them; stores of our own unless DATABASE_URL and REDIS_URL are given."""
+    if XDIST_WORKER:
+        os.environ["REDIS_URL"] = _own_redis_database(os.environ["REDIS_URL"])
+        return None
+    stores = Stores()
+    kept = {"DATABASE_URL", "REDIS_URL", "ENGINE_CACHE"}
+    named = re.findall(r'env\.\w+\(\s*"([A-Z_]+)"', (ROOT / "config" / "settings.py").read_text(encoding="utf-8"))
+    for name in set(named) - kept:
+        os.environ.pop(name, None)
+    os.environ.update(environment(stores.root / "home"))
+    os.environ.setdefault("ENGINE_CACHE", str(ROOT / "var" / "engines"))
+    return stores
+
+
+def _own_redis_database(url: str) -> str:
+    """A database number per xdist worker, so that no worker flushes another's."""
+    if url.startswith("redis+socket://"):
+        return re.sub(r"virtual_host=\d+", f"virtual_host={NUMBER}", url)
+    return re.sub(r"(://[^/]+)(/\d*)?", rf"\g<1>/{NUMBER}", url, count=1)
+
+
+def _name_stores(stores: Stores) -> None:
+    for name, url in (("DATABASE_URL", stores.database_url), ("REDIS_URL", stores.redis_url)):
+        if os.environ.get(name):
+            continue
+        os.environ[name] = url
+        stores.embedded.add(name)
+
+
+STORES = _prepare_environment()
+if STORES:
+    _name_stores(STORES)
+django.setup()
+
+from tests.fixtures import *  # noqa: E402, F403 # fixtures need Django's applications
+
+
+def pytest_configure() -> None:
+    if STORES:
+        STORES.start()
+
+
+def pytest_unconfigure() -> None:
+    if STORES:
+        STORES.stop()

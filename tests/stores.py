@@ -1,0 +1,115 @@
+"""One embedded PostgreSQL and one embedded Redis for a whole test run, in a directory of its own, ended with pytest."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import psycopg
+import redis as redis_client
+
+from config.run import postgres, redis
+
+PREFIX = "agentpods-test-"
+START_SECONDS = 30
+MAX_CONNECTIONS = 400
+REDIS_DATABASES = 64
+
+# What a test database may lose in a power cut, it need not write.
+THROWAWAY = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "autovacuum": "off"}
+
+
+class Stores:
+    """Started by the process that runs pytest; its xdist workers inherit the addresses through the environment."""
+
+    def __init__(self) -> None:
+        self.root = Path(tempfile.gettempdir(), f"{PREFIX}{os.getpid()}-{secrets.token_hex(4)}")
+        self.data = self.root / "postgres"
+        self.socket = self.root / "redis.sock"
+        self.embedded: set[str] = set()  # which of DATABASE_URL and REDIS_URL are ours to serve
+        self.processes: list[subprocess.Popen[bytes]] = []
+
+    @property
+    def database_url(self) -> str:
+        return f"postgresql://postgres@/agentpods?host={self.data}"
+
+    @property
+    def redis_url(self) -> str:
+        return f"redis+socket://{self.socket}?virtual_host=0"
+
+    def start(self) -> None:
+        _remove_what_dead_runs_left()
+        self.root.mkdir(mode=0o711)  # the server's user passes through when root runs the tests
+        if "DATABASE_URL" in self.embedded:
+            postgres.initialise(self.data, sync=False)
+            self._run(
+                postgres.command(
+                    self.data, sockets=self.data, max_connections=MAX_CONNECTIONS, settings=THROWAWAY
+                )
+            )
+            self._wait(self._database_answers)
+        if "REDIS_URL" in self.embedded:
+            self._run(redis.command(self.socket, databases=REDIS_DATABASES))
+            self._wait(self._redis_answers)
+
+    def stop(self) -> None:
+        for process in self.processes:
+            process.send_signal(signal.SIGINT)  # PostgreSQL does not wait for its clients
+        psutil.wait_procs([psutil.Process(p.pid) for p in self.processes if p.poll() is None], timeout=5)
+        for process in self.processes:
+            process.kill()
+            process.wait()
+        shutil.rmtree(self.root, ignore_errors=True)
+
+    def _run(self, command: list[str]) -> None:
+        with (self.root / "stores.log").open("ab") as log:
+            self.processes.append(subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True))
+
+    def _database_answers(self) -> bool:
+        try:
+            psycopg.connect(f"postgresql://postgres@/postgres?host={self.data}").close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    def _redis_answers(self) -> bool:
+        try:
+            with redis_client.Redis(unix_socket_path=str(self.socket)) as client:
+                return bool(client.ping())
+        except redis_client.RedisError:
+            return False
+
+    def _wait(self, answers: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while not answers():
+            if time.monotonic() > deadline or any(p.poll() is not None for p in self.processes):
+                log = (self.root / "stores.log").read_text(errors="replace")
+                raise RuntimeError(f"the stores of the test run did not start:\n{log}")
+            time.sleep(0.02)
+
+
+def _remove_what_dead_runs_left() -> None:
+    """A run that was killed could not clean up; its servers died with it."""
+    for directory in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        pid = directory.name.removeprefix(PREFIX).partition("-")[0]
+        if pid.isdigit() and not psutil.pid_exists(int(pid)) and directory.stat().st_uid == os.geteuid():
+            shutil.rmtree(directory, ignore_errors=True)
+
+
+def environment(home: Path) -> dict[str, str]:
+    """What every process of a test run sees, whoever starts it."""
+    myself = psutil.Process()
+    return {
+        "AGENTPODS_ENV": "development",
+        "AGENTPODS_HOME": str(home),
+        "AGENTPODS_SUPERVISOR": f"{os.getpid()}:{myself.create_time()}",
+        "DJANGO_SETTINGS_MODULE": "config.settings",
+    }
