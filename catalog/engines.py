@@ -1,0 +1,39 @@
+"""Engines: which exist, which are offered, and which plan one needs."""
+
+from __future__ import annotations
+
+from catalog import snapshot
+from catalog.models import Engine, Tier
+from catalog.vocabulary import TierId
+from config.errors import BadRequest
+
+
+class UnknownEngine(BadRequest):
+    def __init__(self, engine_id: str, field: str) -> None:
+        allowed = ", ".join(snapshot.offered(snapshot.current().engines))
+        super().__init__(f"{field}: {engine_id!r} is not an engine; allowed: {allowed}; GET /engines tells more")
+
+
+class EngineBelowMinTier(BadRequest):
+    def __init__(self, engine: Engine, tier: Tier) -> None:
+        enough = TierId.values[TierId.values.index(engine.min_tier) :]
+        super().__init__(f"tier: {tier.id} is too small for {engine.label}; allowed: {', '.join(enough)}")
+
+
+def known_engine(engine_id: str, field: str = "engine") -> Engine:
+    """The offered engine of this id."""
+    engine = snapshot.current().engines.get(engine_id)
+    if engine is None or not engine.offered:
+        raise UnknownEngine(engine_id, field)
+    return engine
+
+
+def engine_of(engine_id: str) -> Engine:
+    """The engine that an agent was created with, also when it is no longer offered."""
+    return snapshot.current().engines[engine_id]
+
+
+def check_tier(engine: Engine, tier: Tier) -> None:
+    """Refuse a tier below the engine's `minTier`."""
+    if tier.rank < TierId.values.index(engine.min_tier):
+        raise EngineBelowMinTier(engine, tier)

@@ -1,0 +1,51 @@
+"""A list of short texts, which the admin edits one per line: labels hold commas, so Django's own form cannot be used."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib.postgres.fields import ArrayField
+from django.core.exceptions import ValidationError
+from django.db import models
+
+
+class LinesFormField(forms.CharField):
+    """Non-empty trimmed lines as a list of str; for an optional list, nothing at all is None."""
+
+    def __init__(self, *, base_field: models.Field[Any, Any], empty: list[str] | None, **kwargs: Any) -> None:
+        self.base_field = base_field
+        self.empty = empty
+        super().__init__(**{"widget": forms.Textarea(attrs={"rows": 4, "cols": 60}), **kwargs})
+
+    def prepare_value(self, value: Any) -> Any:
+        return "\n".join(value) if isinstance(value, list) else value
+
+    def clean(self, value: Any) -> Any:
+        text = super().clean(value)
+        lines = [line.strip() for line in str(text).splitlines() if line.strip()]
+        problems = [f"{line!r}: {message}" for line in lines for message in self._problems(line)]
+        if problems:
+            raise ValidationError(problems)
+        return lines or self.empty
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        return super().has_changed(self.prepare_value(initial or []), str(data or "").replace("\r\n", "\n").strip())
+
+    def _problems(self, line: str) -> list[str]:
+        try:
+            self.base_field.clean(line, None)
+        except ValidationError as error:
+            return error.messages
+        return []
+
+
+class Lines(ArrayField):
+    """An array of texts, edited one per line."""
+
+    def formfield(self, **kwargs: Any) -> Any:
+        asked = {key: value for key, value in kwargs.items() if key not in {"form_class", "choices_form_class"}}
+        empty = None if self.null else []
+        return models.Field.formfield(
+            self, form_class=LinesFormField, **{"base_field": self.base_field, "empty": empty, **asked}
+        )

@@ -1,0 +1,47 @@
+"""Models: which are offered, and which one a pod uses when its owner chose none."""
+
+from __future__ import annotations
+
+from catalog import snapshot
+from catalog.models import LlmModel
+from catalog.vocabulary import CostTier, ProviderId
+from config.errors import BadRequest
+
+# One vendor under two ids; the same models are listed under both.
+ALIASES = {ProviderId.GOOGLE.value: ProviderId.GEMINI.value, ProviderId.GEMINI.value: ProviderId.GOOGLE.value}
+
+
+class UnknownModel(BadRequest):
+    def __init__(self, model_id: str, field: str) -> None:
+        super().__init__(f"{field}: {model_id!r} is not in the catalog; GET /models lists the ids, <provider>:<model name>")
+
+
+class NoModel(BadRequest):
+    def __init__(self, provider: str) -> None:
+        super().__init__(f"llmProvider: the catalog has no model of {provider}; GET /models lists them")
+
+
+def known_model(model_id: str, field: str = "model") -> LlmModel:
+    """The offered model of this id."""
+    model = snapshot.current().llm_models.get(model_id)
+    if model is None or not model.offered:
+        raise UnknownModel(model_id, field)
+    return model
+
+
+def default_model(provider: str, recommended: list[str]) -> str:
+    """The provider's first recommended model, else its first `mid` one, else its first; one no longer offered comes last."""
+    models = [model for model in snapshot.current().llm_models.values() if model.provider == provider]
+    models = [model for model in models if model.offered] or models
+    if not models:
+        raise NoModel(provider)
+    ids = {model.id for model in models}
+    wanted = [mirrored for id in recommended if (mirrored := _under(provider, id)) in ids]
+    middle = [model.id for model in models if model.cost_tier == CostTier.MID]
+    return (wanted or middle or [models[0].id])[0]
+
+
+def _under(provider: str, model_id: str) -> str:
+    """The same model under this provider's id, when the two ids are one vendor."""
+    vendor, _, name = model_id.partition(":")
+    return f"{provider}:{name}" if ALIASES.get(vendor) == provider else model_id

@@ -1,0 +1,39 @@
+"""Vendors of models: which are offered, and which an engine accepts."""
+
+from __future__ import annotations
+
+from catalog import snapshot
+from catalog.models import Engine, LlmProvider
+from config.errors import BadRequest
+
+
+class UnknownProvider(BadRequest):
+    def __init__(self, provider_id: str, field: str) -> None:
+        allowed = ", ".join(snapshot.offered(snapshot.current().llm_providers))
+        super().__init__(f"{field}: {provider_id!r} is not an LLM provider; allowed: {allowed}")
+
+
+class EngineRefusesProvider(BadRequest):
+    def __init__(self, engine: Engine, provider: LlmProvider, field: str) -> None:
+        allowed = ", ".join(accepted_by(engine)) or "none, it takes no model key"
+        super().__init__(f"{field}: {engine.label} cannot use {provider.id}; allowed: {allowed}")
+
+
+def known_provider(provider_id: str, field: str = "llmProvider") -> LlmProvider:
+    """The offered provider of this id."""
+    provider = snapshot.current().llm_providers.get(provider_id)
+    if provider is None or not provider.offered:
+        raise UnknownProvider(provider_id, field)
+    return provider
+
+
+def accepted_by(engine: Engine) -> list[str]:
+    """The offered providers whose keys this engine takes."""
+    accepted = engine.accepted_providers
+    return [id for id in snapshot.offered(snapshot.current().llm_providers) if accepted is None or id in accepted]
+
+
+def check_engine(provider: LlmProvider, *, engine: Engine, field: str = "llmProvider") -> None:
+    """Refuse a provider whose keys the engine cannot use."""
+    if provider.id not in accepted_by(engine):
+        raise EngineRefusesProvider(engine, provider, field)

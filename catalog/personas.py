@@ -1,0 +1,41 @@
+"""Personas: which are public, what agents take from one, and how often one was deployed."""
+
+from __future__ import annotations
+
+from django.db.models import F
+from django.utils import timezone
+
+from catalog import snapshot, version
+from catalog.models import Persona
+from config.errors import BadRequest
+
+
+class UnknownPersona(BadRequest):
+    def __init__(self, persona_id: str, field: str) -> None:
+        super().__init__(f"{field}: {persona_id!r} is not a public persona; GET /personas lists the ids")
+
+
+def public_persona(persona_id: str, field: str = "personaId") -> Persona:
+    """The persona of this id, if anybody may use it."""
+    persona = snapshot.current().personas.get(persona_id)
+    if persona is None or not persona.public:
+        raise UnknownPersona(persona_id, field)
+    return persona
+
+
+def current_soul(persona_id: str) -> str | None:
+    """The soul for a rebuild, or None when the persona is no longer public: the agent then keeps its own."""
+    persona = snapshot.current().personas.get(persona_id)
+    return persona.soul if persona and persona.public else None
+
+
+def recommended_models(persona_id: str) -> list[str]:
+    """The persona's model ids, the best first; none when it is gone."""
+    persona = snapshot.current().personas.get(persona_id)
+    return list(persona.recommended_models) if persona else []
+
+
+def count_deployment(persona_id: str) -> None:
+    """Count one agent's first running. The catalog shows new counts at most once a minute."""
+    if Persona.objects.filter(id=persona_id).update(deployed_count=F("deployed_count") + 1):
+        version.show_counts(now=timezone.now())

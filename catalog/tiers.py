@@ -1,0 +1,26 @@
+"""Plans: which exist and which are offered."""
+
+from __future__ import annotations
+
+from catalog import snapshot
+from catalog.models import Tier
+from config.errors import BadRequest
+
+
+class UnknownTier(BadRequest):
+    def __init__(self, tier_id: str, field: str) -> None:
+        allowed = ", ".join(snapshot.offered(snapshot.current().tiers))
+        super().__init__(f"{field}: {tier_id!r} is not a tier; allowed: {allowed}; GET /tiers tells more")
+
+
+def known_tier(tier_id: str, field: str = "tier") -> Tier:
+    """The offered tier of this id."""
+    tier = snapshot.current().tiers.get(tier_id)
+    if tier is None or not tier.offered:
+        raise UnknownTier(tier_id, field)
+    return tier
+
+
+def tier_of(tier_id: str) -> Tier:
+    """The tier that an agent was created with, also when it is no longer offered."""
+    return snapshot.current().tiers[tier_id]

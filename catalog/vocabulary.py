@@ -1,0 +1,111 @@
+"""The closed sets of words that the spec gives the catalog. Their order is the order in which they are offered."""
+
+from __future__ import annotations
+
+from django.db.models import TextChoices
+
+
+class TierId(TextChoices):
+    """From the smallest to the largest."""
+
+    TINY = "tiny"
+    SMALL = "small"
+    MEDIUM = "medium"
+    LARGE = "large"
+
+
+class EngineId(TextChoices):
+    HERMES = "hermes"
+    OPENCLAW = "openclaw"
+    N8N = "n8n", "n8n"
+    CLAUDE_CODE = "claude-code"
+    OPENCODE = "opencode"
+    PI = "pi"
+
+
+class EngineStatus(TextChoices):
+    STABLE = "stable"
+    BETA = "beta"
+
+
+class ProviderId(TextChoices):
+    OPENAI = "openai"
+    ANTHROPIC = "anthropic"
+    OPENROUTER = "openrouter"
+    GOOGLE = "google"
+    GEMINI = "gemini"
+    GROQ = "groq"
+    MISTRAL = "mistral"
+    DEEPSEEK = "deepseek"
+    XAI = "xai"
+    NOUS = "nous"
+
+
+class CostTier(TextChoices):
+    CHEAP = "cheap"
+    MID = "mid"
+    PREMIUM = "premium"
+
+
+class ToolGroup(TextChoices):
+    WEB = "web"
+    FILES = "files"
+    MEDIA = "media"
+    VOICE = "voice"
+    THINKING = "thinking"
+    INTEGRATIONS = "integrations"
+    NETWORK = "network"
+
+
+class Channel(TextChoices):
+    WEB = "web"
+    TELEGRAM = "telegram"
+    DISCORD = "discord"
+    WHATSAPP = "whatsapp"
+    EMAIL = "email"
+
+
+class Category(TextChoices):
+    STUDY = "study"
+    CREATIVE = "creative"
+    GAMING = "gaming"
+    CAREER = "career"
+    LIFE = "life"
+    SOCIAL = "social"
+    TECH = "tech"
+    FUN = "fun"
+
+
+class Risk(TextChoices):
+    LOW = "low"
+    HIGH = "high"
+
+
+class PersonaStatus(TextChoices):
+    BUILTIN = "builtin"
+    DRAFT = "draft"
+    PUBLISHED = "published"
+
+
+class ArticleStatus(TextChoices):
+    DRAFT = "draft"
+    PUBLISHED = "published"
+
+
+class Lang(TextChoices):
+    """The languages of a persona's localizations, by their key on the wire; Indonesian is `ind`."""
+
+    RU = "ru", "Русский"
+    ES = "es", "Español"
+    PT = "pt", "Português"
+    TR = "tr", "Türkçe"
+    IND = "ind", "Bahasa Indonesia"
+
+
+class ArticleLang(TextChoices):
+    EN = "en", "English"
+    RU = "ru", "Русский"
+    ES = "es", "Español"
+    PT = "pt", "Português"
+    TR = "tr", "Türkçe"
+    IND = "ind", "Bahasa Indonesia"
