@@ -10,9 +10,6 @@ from django.core.exceptions import PermissionDenied
 from django.db import DatabaseError, InterfaceError
 from django.http import Http404, HttpRequest, JsonResponse
 from rest_framework import exceptions, fields, serializers
-from rest_framework.negotiation import BaseContentNegotiation
-from rest_framework.parsers import BaseParser
-from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
@@ -138,18 +135,6 @@ class ApiViewSet(GenericViewSet[Any]):
             safe = [key for key in ignored if key.isascii() and key.replace("_", "").replace("-", "").isalnum()]
             response["Ignored-Fields"] = ",".join(safe)[:500]
         return response
-
-
-class JsonAlways(BaseContentNegotiation):
-    """Answers JSON whatever `Accept` says: an agent that asks for text/html still gets an error it can read."""
-
-    def select_parser(self, request: Request, parsers: Any) -> BaseParser | None:
-        chosen: BaseParser = parsers[0]
-        content_type = (request.content_type or "").split(";")[0].strip().lower()
-        return chosen if content_type in {"", "application/json"} or content_type.endswith("+json") else None
-
-    def select_renderer(self, request: Request, renderers: Any, format_suffix: str | None = None) -> tuple[BaseRenderer, str]:
-        return renderers[0], renderers[0].media_type
 
 
 # Errors.

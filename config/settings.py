@@ -166,7 +166,7 @@ REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_SCHEMA_CLASS": "config.openapi.AutoSchema",
     "EXCEPTION_HANDLER": "config.api.exception_handler",
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "config.api.JsonAlways",
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "config.negotiation.JsonAlways",
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
 }
 

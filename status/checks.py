@@ -5,17 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-import redis
-from celery import current_app
-from django.conf import settings
 from django.db import connection
 
 from agents.runtimes import current_runtime
 from catalog.version import updated_at
+from config import redis
 from config.celery import BEAT
 from status.models import Incident, Loop
 
-REDIS_TIMEOUT_SECONDS = 1.0
 LONGEST_QUEUE = 1_000
 NEWEST_INCIDENTS = 100
 
@@ -49,19 +46,16 @@ def database() -> Records:
 
 def cache() -> None:
     """Redis answers a ping."""
-    with redis.Redis.from_url(
-        settings.REDIS_URL.replace("redis+socket://", "unix://", 1),
-        socket_connect_timeout=REDIS_TIMEOUT_SECONDS,
-        socket_timeout=REDIS_TIMEOUT_SECONDS,
-    ) as client:
-        client.ping()
+    redis.client().ping()
 
 
 def queue() -> None:
     """The broker answers, and no queue is longer than workers that keep up would let it be."""
-    with current_app.connection_for_read() as broker:
-        lengths = {name: broker.default_channel.client.llen(name) for name in QUEUES}
-    if overlong := {name: length for name, length in lengths.items() if length > LONGEST_QUEUE}:
+    pipeline = redis.client().pipeline(transaction=False)
+    for name in QUEUES:
+        pipeline.llen(name)
+    overlong = {name: length for name, length in zip(QUEUES, pipeline.execute(), strict=True) if length > LONGEST_QUEUE}
+    if overlong:
         raise QueueTooLong(str(overlong))
 
 

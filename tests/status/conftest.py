@@ -1,0 +1,77 @@
+"""A fresh look for each test, and real web processes whose stores are down or hang."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import requests
+
+from status import components
+
+ROOT = Path(__file__).resolve().parents[2]
+START_SECONDS = 60
+
+Web = Callable[[dict[str, str]], str]
+
+
+@pytest.fixture(autouse=True)
+def _fresh_look() -> None:
+    """What one test saw of its stores is not what the next one sees."""
+    for _, check in components.DEPENDENCIES.values():
+        check._run = None
+    components._last_records = None
+
+
+@pytest.fixture
+def silent_port() -> Iterator[int]:
+    """A server that takes connections and never says a word: a hung PostgreSQL or Redis."""
+    with socket.create_server(("127.0.0.1", 0), backlog=128) as server:
+        yield server.getsockname()[1]
+
+
+@pytest.fixture
+def closed_port() -> int:
+    """A port that refuses connections."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+    return port
+
+
+@pytest.fixture
+def web(tmp_path: Path) -> Iterator[Web]:
+    """Starts a real web process with changed settings and returns its address."""
+    processes: list[subprocess.Popen[bytes]] = []
+
+    def start(changes: dict[str, str]) -> str:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            port = server.getsockname()[1]
+        command = [sys.executable, "-m", "granian", "--interface", "wsgi", "--port", str(port), "config.wsgi:application"]
+        with (tmp_path / "web.log").open("wb") as log:
+            processes.append(
+                subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log, env={**os.environ, **changes})
+            )
+        return _when_up(f"http://127.0.0.1:{port}", tmp_path / "web.log")
+
+    yield start
+    for process in processes:
+        process.terminate()
+        process.wait(10)
+
+
+def _when_up(base: str, log: Path) -> str:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            requests.get(f"{base}/health", timeout=5).raise_for_status()
+        except requests.ConnectionError:
+            time.sleep(0.1)
+        else:
+            return base
+    raise RuntimeError(f"the web process did not start:\n{log.read_text(errors='replace')}")

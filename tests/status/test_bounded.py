@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import threading
+import time
+
+from status.bounded import FRESH_SECONDS, LIMIT_SECONDS, Bounded
+
+
+def test_a_check_that_returns_is_well_and_has_a_latency() -> None:
+    outcome = Bounded("fine", lambda: "value").outcome()
+    assert (outcome.ok, outcome.value) == (True, "value")
+    assert outcome.latency_ms is not None
+
+
+def test_a_check_that_raises_is_not_well() -> None:
+    def refuse() -> None:
+        raise OSError("connection refused")
+
+    outcome = Bounded("broken", refuse).outcome()
+    assert (outcome.ok, outcome.value) == (False, None)
+
+
+def test_a_result_is_shared_while_it_is_fresh() -> None:
+    calls: list[int] = []
+    check = Bounded("counted", lambda: calls.append(1))
+    check.outcome()
+    check.outcome()
+    assert len(calls) == 1
+    time.sleep(FRESH_SECONDS)
+    check.outcome()
+    assert len(calls) == 2
+
+
+def test_nobody_waits_longer_than_the_limit_and_a_hung_check_is_not_started_twice() -> None:
+    calls: list[int] = []
+    hung = threading.Event()
+
+    def hang() -> None:
+        calls.append(1)
+        hung.wait()
+
+    check = Bounded("hung", hang)
+    began = time.monotonic()
+    assert not check.outcome().ok
+    assert LIMIT_SECONDS <= time.monotonic() - began < LIMIT_SECONDS + 0.5
+
+    began = time.monotonic()
+    assert not check.outcome().ok  # known to hang: said at once
+    assert time.monotonic() - began < 0.2
+    assert len(calls) == 1
+
+    hung.set()
+    deadline = time.monotonic() + 2
+    while not check.outcome().ok and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert check.outcome().ok

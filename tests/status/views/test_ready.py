@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+import requests
+from rest_framework.test import APIClient
+
+from tests.status.conftest import Web
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_process_with_all_its_dependencies_is_ready(api: APIClient) -> None:
+    response = api.get("/health/ready")
+    assert response.status_code == 200
+    checks = {"database": "ok", "cache": "ok", "queue": "ok", "cluster": "ok"}
+    assert response.json() == {"status": "ok", "checks": checks}
+
+
+def test_a_process_without_its_database_is_not_ready(web: Web, closed_port: int) -> None:
+    base = web({"DATABASE_URL": f"postgresql://postgres@127.0.0.1:{closed_port}/agentpods"})
+    response = requests.get(f"{base}/health/ready", timeout=10)
+    assert response.status_code == 503
+    assert response.json() == {
+        "error": "INTERNAL",
+        "message": "not ready: the database does not answer; details are in GET /status",
+    }
+    assert int(response.headers["Retry-After"]) > 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_process_without_redis_is_still_ready(web: Web, silent_port: int) -> None:
+    """Redis may be down at any moment without failing a request, so no balancer should take the process out for it."""
+    from tests.workers import database_url
+
+    base = web({"DATABASE_URL": database_url(), "REDIS_URL": f"redis://127.0.0.1:{silent_port}/0"})
+    began = time.monotonic()
+    response = requests.get(f"{base}/health/ready", timeout=10)
+    assert time.monotonic() - began < 2.5
+    assert response.status_code == 200
+    assert response.json()["checks"]["cache"] == "down"

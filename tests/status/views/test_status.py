@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+
+import pytest
+import requests
+from django.utils import timezone
+from rest_framework.test import APIClient
+
+from config.celery import BEAT
+from status import loops
+from status.models import Incident
+from tests.status.conftest import Web
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def all_loops_worked(ago: timedelta = timedelta()) -> None:
+    for name in BEAT:
+        loops.record(name, now=timezone.now() - ago)
+
+
+def test_the_status_names_every_dependency_and_every_loop(api: APIClient) -> None:
+    all_loops_worked()
+    response = api.get("/status")
+    body = response.json()
+    assert response.status_code == 200
+    assert set(body) == {"status", "components", "version", "catalogUpdatedAt"}
+    assert (body["status"], body["version"]) == ("ok", "1.0.0")
+    assert [component["id"] for component in body["components"]] == ["database", "cache", "queue", "runtime", *BEAT]
+    for component in body["components"]:
+        assert set(component) == {"id", "name", "status", "latencyMs", "checkedAt"}
+        assert component["status"] == "ok"
+
+
+def test_a_late_loop_degrades_the_status(api: APIClient) -> None:
+    all_loops_worked()
+    loops.record("agents.observe", now=timezone.now() - timedelta(minutes=1))
+    body = api.get("/status").json()
+    assert body["status"] == "degraded"
+    assert [component["id"] for component in body["components"] if component["status"] != "ok"] == ["agents.observe"]
+
+
+def test_an_open_incident_degrades_the_components_it_names(api: APIClient) -> None:
+    all_loops_worked()
+    Incident.objects.create(title="Slow boots", started_at=timezone.now(), components=["runtime"])
+    body = api.get("/status").json()
+    assert body["status"] == "degraded"
+    assert {component["id"]: component["status"] for component in body["components"]}["runtime"] == "degraded"
+
+
+def test_a_resolved_incident_degrades_nothing(api: APIClient) -> None:
+    all_loops_worked()
+    now = timezone.now()
+    Incident.objects.create(title="Over", status="resolved", started_at=now, resolved_at=now, components=["runtime"])
+    assert api.get("/status").json()["status"] == "ok"
+
+
+def test_the_status_answers_200_while_the_database_is_down(web: Web, closed_port: int) -> None:
+    base = web({"DATABASE_URL": f"postgresql://postgres@127.0.0.1:{closed_port}/agentpods"})
+    began = time.monotonic()
+    response = requests.get(f"{base}/status", timeout=10)
+    assert time.monotonic() - began < 2.5
+    assert response.status_code == 200
+    assert response.json()["status"] == "down"
+
+
+def test_a_hung_database_and_a_hung_redis_do_not_hang_the_status(web: Web, silent_port: int) -> None:
+    base = web(
+        {
+            "DATABASE_URL": f"postgresql://postgres@127.0.0.1:{silent_port}/agentpods",
+            "REDIS_URL": f"redis://127.0.0.1:{silent_port}/0",
+        }
+    )
+    for limit in (2.5, 1.0):  # the second caller is told at once
+        began = time.monotonic()
+        body = requests.get(f"{base}/status", timeout=10).json()
+        assert time.monotonic() - began < limit
+        states = {component["id"]: component["status"] for component in body["components"]}
+        assert [states[name] for name in ("database", "cache", "queue", "runtime")] == ["down", "down", "down", "ok"]
