@@ -96,7 +96,7 @@ class Endpoint:
     management_url: str
 
 
-class RuntimeFailure(Exception):
+class RuntimeFailure(Exception):  # noqa: N818 - the contract's word
     """The runtime could not do it. Permanent: doing it again unchanged cannot help."""
 
     def __init__(self, message: str, *, cause: str, permanent: bool = False) -> None:
@@ -112,7 +112,7 @@ class Runtime(Protocol):
         Deploying what exists succeeds and changes nothing that runs as wanted."""
 
     def configure(self, spec: PodSpec) -> None:
-        """Give a running pod a new revision in place. Returns when the pod took it; observe() shows when it is applied."""
+        """Give a running pod a new revision in place. Returns when it took it; observe() shows when it is applied."""
 
     def stop(self, namespace: str) -> None:
         """Ask the pod to stop. The data is kept; observe() shows STOPPED when done; what is gone succeeds."""
