@@ -1,0 +1,66 @@
+"""Whether events may be sent to a URL: asked when it is set. What is dialled is judged again at each delivery."""
+
+from __future__ import annotations
+
+from django.conf import settings
+
+from config.errors import BadRequest
+from webhooks import networks, receiver_url, resolving
+from webhooks.networks import Address
+from webhooks.receiver_url import ReceiverUrl, Refused
+
+RESOLVE_SECONDS = 2.0
+
+_LOCAL_SUFFIXES = (".localhost", ".local", ".internal", ".svc", ".cluster.local")
+
+
+def check(url: str, *, field: str = "url") -> str:
+    """The URL as it is stored, or a 400 that names the field. Asks DNS for up to 2 s: call it outside of transactions.
+
+    A name that does not answer in time is accepted and judged at delivery.
+    """
+    try:
+        receiver = receiver_url.parse(url)
+        _check_host(receiver)
+    except Refused as refusal:
+        raise BadRequest(f"{field}: {refusal}") from refusal
+    return str(receiver)
+
+
+def authority(url: str) -> str:
+    """Host and port of a URL that `check` has accepted."""
+    return receiver_url.parse(url).authority
+
+
+def _check_host(receiver: ReceiverUrl) -> None:
+    answers = _answers(receiver)
+    dialable = networks.dialable(answers)
+    allowed = any(map(networks.is_allowed, dialable))
+    if _is_our_own(receiver, allowed=allowed):
+        raise Refused("must not be an address of this service")
+    if allowed:
+        return
+    if receiver.address is None and _is_local_name(receiver.host):
+        raise Refused("must be on a public host, not a local name")
+    if answers and not dialable:
+        raise Refused("must be on a public host: loopback, private and reserved addresses are refused")
+
+
+def _answers(receiver: ReceiverUrl) -> list[Address]:
+    if receiver.address is not None:
+        return [receiver.address]
+    return resolving.lookup(receiver.host, seconds=RESOLVE_SECONDS)
+
+
+def _is_local_name(host: str) -> bool:
+    """A name that only means something inside somebody's network, whether or not it resolves here."""
+    return "." not in host or host.endswith(_LOCAL_SUFFIXES)
+
+
+def _is_our_own(receiver: ReceiverUrl, *, allowed: bool) -> bool:
+    """The API's own host: its events would come back to it.
+
+    On a host that the operator allows only the API's own port is ours: in development everything is on 127.0.0.1.
+    """
+    ours = receiver_url.parse(settings.BASE_URL)
+    return receiver.host == ours.host and (receiver.port == ours.port or not allowed)

@@ -1,0 +1,62 @@
+"""What happened to an agent, written in the transaction that made it happen (spec: Events)."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from django.db import connection, transaction
+
+from config import wake
+from config.ids import new_id
+from webhooks.models import Delivery, Event, EventType
+
+if TYPE_CHECKING:
+    from agents.models import Agent
+
+__all__ = ["EventType", "emit"]
+
+
+@transaction.atomic(savepoint=False)
+def emit(agent: Agent, event_type: EventType, data: dict[str, Any], *, now: datetime) -> Event:
+    """Write the event, and its delivery if the agent has a hook. Rolled back with the change that caused it."""
+    event_id = new_id("evt")
+    body = _body(event_id, agent, event_type, data, now=now)
+    event = Event.objects.create(id=event_id, agent=agent, type=event_type, body=body, created_at=now)
+    if _hold_hook(agent):
+        is_test = event_type == EventType.TEST
+        Delivery.objects.create(event=event, agent=agent, is_test=is_test, next_attempt_at=now, created_at=now)
+        wake.on_commit("webhooks.drain")
+    return event
+
+
+def _body(event_id: str, agent: Agent, event_type: EventType, data: dict[str, Any], *, now: datetime) -> str:
+    """The text that is stored, signed and sent: serialised here and never again."""
+    event = {
+        "id": event_id,
+        "type": str(event_type),
+        "createdAt": _timestamp(now),
+        "agent": {
+            "id": agent.pk,
+            "status": str(agent.status),
+            "name": agent.name,
+            "engine": agent.engine,
+            "tier": agent.tier,
+            "endpointUrl": agent.endpoint_url,
+        },
+        "data": data,
+    }
+    return json.dumps(event, ensure_ascii=False, separators=(",", ":"))
+
+
+def _timestamp(moment: datetime) -> str:
+    """Always with microseconds, so that the order of the texts is the order of the events."""
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def _hold_hook(agent: Agent) -> bool:
+    """Whether the agent has a hook, which then stays until this transaction ends: its removal waits, and cancels."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT id FROM webhooks_hook WHERE agent_id = %s FOR KEY SHARE", [agent.pk])
+        return cursor.fetchone() is not None

@@ -1,0 +1,68 @@
+"""The receiver of an agent's events: set, rotated, removed."""
+
+from __future__ import annotations
+
+import base64
+import secrets
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from django.db import transaction
+from django.utils import timezone
+
+from webhooks.addresses import authority
+from webhooks.models import Delivery, Hook, State
+
+if TYPE_CHECKING:
+    from agents.models import Agent
+
+SECRET_PREFIX = "whsec_"  # noqa: S105 # a prefix, not a secret
+SECRET_BYTES = 32
+OVERLAP = timedelta(hours=24)
+
+
+@transaction.atomic
+def install(agent: Agent, *, url: str, now: datetime) -> tuple[Hook, str]:
+    """Set the receiver and mint a secret, which is shown this once. `url` is the answer of `addresses.check`.
+
+    On an agent that has a hook this also rotates: the secret of until now signs a second header for 24 hours, an older
+    one signs no more. What is pending goes to the new address, signed with the new secret.
+    """
+    secret = _new_secret()
+    hook, created = Hook.objects.select_for_update(no_key=True).get_or_create(
+        agent=agent, defaults={"url": url, "authority": authority(url), "secret": secret, "created_at": now}
+    )
+    if not created:
+        _rotate(hook, url=url, secret=secret, now=now)
+    return hook, secret
+
+
+@transaction.atomic
+def remove(agent: Agent) -> None:
+    """Forget the receiver and its secrets, and cancel what is pending. Removing what is gone succeeds."""
+    hook = Hook.objects.select_for_update().filter(agent=agent).first()
+    if hook is None:
+        return
+    Delivery.objects.pending().filter(agent=agent).update(
+        state=State.CANCELED, lease_until=None, lease_token="", finished_at=timezone.now()
+    )
+    hook.delete()
+
+
+def forget_old_secrets(*, now: datetime) -> int:
+    """Erase the previous secrets whose day is over. They sign nothing by then; this is hygiene."""
+    return Hook.objects.filter(rotated_at__lte=now - OVERLAP).exclude(previous_secret=None).update(previous_secret=None)
+
+
+def _new_secret() -> str:
+    return SECRET_PREFIX + base64.urlsafe_b64encode(secrets.token_bytes(SECRET_BYTES)).rstrip(b"=").decode()
+
+
+def _rotate(hook: Hook, *, url: str, secret: str, now: datetime) -> None:
+    hook.previous_secret = hook.secret
+    hook.secret = secret
+    hook.rotated_at = now
+    hook.slow = hook.slow and hook.authority == authority(url)
+    hook.url = url
+    hook.authority = authority(url)
+    hook.save(update_fields=["url", "authority", "secret", "previous_secret", "rotated_at", "slow"])

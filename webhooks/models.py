@@ -1,0 +1,163 @@
+"""The hook of an agent, its events, and what became of each one on its way to the receiver."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from django.db import models
+from django.db.models import F, Q
+
+from config.crypto import EncryptedText
+from config.ids import new_id
+
+if TYPE_CHECKING:
+    from agents.models import Agent
+
+
+class EventType(models.TextChoices):
+    """What an event can be about (spec: Event types)."""
+
+    AGENT_RUNNING = "agent.running"
+    AGENT_STOPPED = "agent.stopped"
+    AGENT_FAILED = "agent.failed"
+    AGENT_DELETED = "agent.deleted"
+    PAYMENT_CONFIRMED = "payment.confirmed"
+    DELETION_WARNING = "deletion.warning"
+    TEST = "test"
+
+
+class State(models.TextChoices):
+    """Where a delivery stands. Only `pending` is ever sent."""
+
+    PENDING = "pending"
+    DELIVERED = "delivered"
+    FAILED = "failed"
+    CANCELED = "canceled"
+
+
+class Problem(models.TextChoices):
+    """Why an attempt got no answer. The owner sees these words and nothing else: no address, no exception text."""
+
+    TIMEOUT = "timeout"
+    DNS = "dns"
+    CONNECT = "connect"
+    TLS = "tls"
+    ADDRESS_REFUSED = "address refused"
+    PROTOCOL = "protocol"
+    INTERNAL = "internal"
+    CANCELED = "canceled"
+
+
+class Hook(models.Model):
+    """Where an agent's events go, and how the latest delivery ended (spec: the four webhook fields of Agent)."""
+
+    agent: models.OneToOneField[Agent, Agent] = models.OneToOneField(
+        "agents.Agent", on_delete=models.CASCADE, related_name="hook"
+    )
+    url = models.TextField()
+    authority = models.CharField(max_length=262, help_text="Host and port; deliveries at a time are capped by it.")
+    secret = EncryptedText()
+    previous_secret = EncryptedText(null=True, blank=True, help_text="Signs beside the new one for 24 h.")
+    created_at = models.DateTimeField()
+    rotated_at = models.DateTimeField(null=True, blank=True)
+    last_status = models.CharField(max_length=40, null=True, blank=True)
+    last_at = models.DateTimeField(null=True, blank=True)
+    last_event = models.CharField(max_length=20, null=True, blank=True)
+    slow = models.BooleanField(default=False, help_text="The last attempt timed out: shares the slow lane.")
+
+    def __str__(self) -> str:
+        return f"hook of {self.agent_id}"
+
+    def __repr__(self) -> str:
+        return f"<Hook {self.agent_id} {self.authority}>"
+
+
+class Event(models.Model):
+    """Something that happened to an agent, serialised once. Kept with or without a hook."""
+
+    id = models.CharField(primary_key=True, max_length=40, default=partial(new_id, "evt"), editable=False)
+    agent: models.ForeignKey[Agent, Agent] = models.ForeignKey(
+        "agents.Agent", on_delete=models.CASCADE, related_name="events", db_index=False
+    )
+    type = models.CharField(max_length=20, choices=EventType.choices)
+    body = models.TextField(help_text="The exact text that is signed and sent.")
+    created_at = models.DateTimeField()
+
+    class Meta:
+        indexes = [
+            # An agent's event log, oldest first.
+            models.Index(fields=["agent", "created_at", "id"], name="event_log"),
+            # The purge.
+            models.Index(fields=["created_at"], name="event_age"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.type} ({self.id})"
+
+
+class DeliveryQuerySet(models.QuerySet["Delivery"]):
+    def pending(self) -> DeliveryQuerySet:
+        return self.filter(state=State.PENDING)
+
+    def soonest(self) -> datetime | None:
+        """When the next delivery can be claimed at the earliest. Two looks at the ends of partial indexes."""
+        waiting = self.pending().filter(lease_until=None).order_by("next_attempt_at")
+        leased = self.pending().exclude(lease_until=None).order_by("lease_until")
+        moments = [
+            *waiting.values_list("next_attempt_at", flat=True)[:1],
+            *leased.values_list("lease_until", flat=True)[:1],
+        ]
+        return min((moment for moment in moments if moment), default=None)
+
+
+class Delivery(models.Model):
+    """One event on its way to one hook: the outbox row. Only webhooks/deliveries.py moves it."""
+
+    event = models.OneToOneField(Event, primary_key=True, on_delete=models.CASCADE, related_name="delivery")
+    agent: models.ForeignKey[Agent, Agent] = models.ForeignKey(
+        "agents.Agent", on_delete=models.CASCADE, related_name="deliveries", db_index=False
+    )
+    state = models.CharField(max_length=10, choices=State.choices, default=State.PENDING)
+    is_test = models.BooleanField(default=False)
+    attempts = models.PositiveSmallIntegerField(default=0, help_text="Attempts that have an outcome.")
+    claims = models.PositiveSmallIntegerField(default=0, help_text="How often a drain took it.")
+    next_attempt_at = models.DateTimeField()
+    lease_until = models.DateTimeField(null=True, blank=True)
+    lease_token = models.CharField(max_length=32, blank=True)
+    http_status = models.PositiveSmallIntegerField(null=True, blank=True)
+    error = models.CharField(max_length=20, choices=Problem.choices, blank=True)
+    duration_ms = models.PositiveIntegerField(null=True, blank=True)
+    created_at = models.DateTimeField()
+    finished_at = models.DateTimeField(null=True, blank=True)
+    resent_by = models.CharField(max_length=80, blank=True, help_text="Who last asked for it to be sent again.")
+    resent_at = models.DateTimeField(null=True, blank=True)
+
+    objects: ClassVar[DeliveryQuerySet] = DeliveryQuerySet.as_manager()  # type: ignore[assignment]
+
+    class Meta:
+        verbose_name_plural = "deliveries"
+        indexes = [
+            # The claim: the next due delivery of each agent, tests first.
+            models.Index(
+                "agent",
+                F("is_test").desc(),
+                "next_attempt_at",
+                name="delivery_next",
+                condition=Q(state="pending"),
+            ),
+            # When is anything due, and when does a lost lease end?
+            models.Index(
+                fields=["next_attempt_at"], name="delivery_due", condition=Q(state="pending", lease_until=None)
+            ),
+            models.Index(
+                fields=["lease_until"], name="delivery_leased", condition=Q(state="pending", lease_until__isnull=False)
+            ),
+            # An agent's delivery log, newest first, and the purge.
+            models.Index(fields=["agent", "-created_at", "-event"], name="delivery_log"),
+            models.Index(fields=["finished_at"], name="delivery_ended", condition=Q(finished_at__isnull=False)),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.event_id}: {self.state}"

@@ -1,0 +1,139 @@
+"""The text of a receiver's URL, judged before anybody looks at where it leads. Pure.
+
+URL parsers disagree on odd texts (backslashes, `@` in fragments, `127.1`, full-width digits), and where the one that
+judges and the one that dials disagree is a hole. So whatever could be read in two ways is refused here.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from dataclasses import dataclass
+from string import printable
+from urllib.parse import quote
+
+import idna
+
+from webhooks.networks import Address
+
+MAX_LENGTH = 2048
+MAX_HOST_LENGTH = 253
+
+_SHAPE = re.compile(r"(?P<scheme>https?)://(?P<authority>[^/?]+)(?P<rest>.*)", re.IGNORECASE)
+_AUTHORITY = re.compile(r"(?P<host>\[[^\[\]]*\]|[^:\[\]]+)(:(?P<port>[0-9]{1,5}))?")
+_LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
+_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_ASCII = printable.rstrip()  # left as written by quote(): only other letters are encoded
+
+
+class Refused(ValueError):  # noqa: N818 # a refusal, as in config.errors
+    """The text is no receiver URL; the message says why in fixed words."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiverUrl:
+    """A URL that every parser reads alike."""
+
+    scheme: str
+    host: str
+    written_port: str | None
+    rest: str
+
+    @property
+    def port(self) -> int:
+        return int(self.written_port) if self.written_port else _DEFAULT_PORTS[self.scheme]
+
+    @property
+    def authority(self) -> str:
+        """Host and port, always with the port: what the cap on simultaneous deliveries counts by."""
+        return f"{self._bracketed}:{self.port}"
+
+    @property
+    def address(self) -> Address | None:
+        """The host as an IP address, None if it is a name."""
+        try:
+            return ipaddress.ip_address(self.host)
+        except ValueError:
+            return None
+
+    def __str__(self) -> str:
+        """As the caller wrote it, but for the spelling of the host and letters that a URI cannot hold."""
+        port = f":{self.written_port}" if self.written_port else ""
+        return f"{self.scheme}://{self._bracketed}{port}{quote(self.rest, safe=_ASCII)}"
+
+    @property
+    def _bracketed(self) -> str:
+        return f"[{self.host}]" if ":" in self.host else self.host
+
+
+def parse(text: str) -> ReceiverUrl:
+    """Read a receiver's URL, or raise `Refused`."""
+    _check_characters(text)
+    shape = _SHAPE.fullmatch(text)
+    if shape is None:
+        raise Refused("must be an absolute https:// or http:// address")
+    if "@" in shape["authority"]:
+        raise Refused("must not contain credentials")
+    parts = _AUTHORITY.fullmatch(shape["authority"])
+    if parts is None:
+        raise Refused("the host or the port is malformed")
+    if parts["port"] and not 1 <= int(parts["port"]) <= 65535:
+        raise Refused("the port must be between 1 and 65535")
+    return ReceiverUrl(shape["scheme"].lower(), _host(parts["host"]), parts["port"], shape["rest"])
+
+
+def _check_characters(text: str) -> None:
+    if not text:
+        raise Refused("must not be empty")
+    if len(text) > MAX_LENGTH:
+        raise Refused(f"must not be longer than {MAX_LENGTH} characters")
+    if any(character.isspace() or not character.isprintable() for character in text):
+        raise Refused("must not contain white space or control characters")
+    if "\\" in text:
+        raise Refused("must not contain a backslash")
+    if "#" in text:
+        raise Refused("must not have a fragment")
+
+
+def _host(host: str) -> str:
+    if host.startswith("["):
+        return _ipv6(host[1:-1])
+    name = _ascii(host)
+    if _NUMBER.fullmatch(name.removesuffix(".").rpartition(".")[2]):
+        return _ipv4(name, as_written=host)
+    name = name.removesuffix(".")
+    if len(name) > MAX_HOST_LENGTH or not all(_LABEL.fullmatch(label) for label in name.split(".")):
+        raise Refused("the host is not a valid name")
+    return name
+
+
+def _ipv6(literal: str) -> str:
+    if "%" in literal:
+        raise Refused("must not contain a zone id")
+    try:
+        return ipaddress.IPv6Address(literal).compressed
+    except ValueError as error:
+        raise Refused("the IPv6 address is malformed") from error
+
+
+def _ipv4(name: str, *, as_written: str) -> str:
+    """Only `1.2.3.4`: decimal, hex, octal, short, full-width and end-dotted spellings differ from reader to reader."""
+    try:
+        ipaddress.IPv4Address(as_written)
+    except ValueError as error:
+        raise Refused("an IPv4 address must be written as four decimal numbers") from error
+    return name
+
+
+def _ascii(host: str) -> str:
+    """The host in lower case, an international name in punycode. ASCII in disguise (`ⓛocalhost`) is refused."""
+    if host.isascii():
+        return host.lower()
+    try:
+        name = idna.encode(host, uts46=True, std3_rules=True).decode("ascii")
+    except idna.IDNAError as error:
+        raise Refused("the host is not a valid name") from error
+    if "xn--" not in name:
+        raise Refused("the host must be written in plain letters")
+    return name

@@ -1,0 +1,43 @@
+"""Name resolution with a bound on time and threads.
+
+`getaddrinfo` cannot be cancelled: a name server that never answers holds its thread for half a minute. So lookups have
+threads of their own, and one that finds none free counts as unanswered instead of holding up the others.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import socket
+from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as NoAnswer
+
+from webhooks.networks import Address
+
+log = logging.getLogger(__name__)
+
+THREADS = 16
+
+_threads = ThreadPoolExecutor(THREADS, thread_name_prefix="resolve")
+
+
+def lookup(host: str, *, seconds: float) -> list[Address]:
+    """The addresses of a name, in the order in which they are to be tried; none if there is no answer in time."""
+    answer = _threads.submit(resolve, host)
+    try:
+        return answer.result(seconds)
+    except (OSError, UnicodeError, NoAnswer) as error:
+        answer.cancel()
+        log.info("no answer for a receiver's name", extra={"host": host, "reason": type(error).__name__})
+        return []
+
+
+def resolve(host: str) -> list[Address]:
+    """Ask the system's resolver and wait for it. Raises OSError when the name has no address."""
+    found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    return [ipaddress.ip_address(str(sockaddr[0]).partition("%")[0]) for *_, sockaddr in found]
+
+
+def own_threads(count: int) -> Executor:
+    """Threads for the lookups of one drain, ended with it."""
+    return ThreadPoolExecutor(count, thread_name_prefix="resolve-delivery")
