@@ -9,12 +9,13 @@ from django.conf import settings
 from agents.engines.providers import base_url_of
 from agents.models import Agent
 from agents.runtimes.base import Limits, PodConfig, PodSecrets, PodSpec
-from catalog import llm_models, personas, tiers, tools
+from agents.tools import A2A_TOOLSET
+from catalog import engines, llm_models, personas, tiers, tools
 
 
 def spec_of(agent: Agent) -> PodSpec:
     """The whole specification of the pod at the agent's current revision."""
-    tier = tiers.known_tier(agent.tier)
+    tier = tiers.tier_of(agent.tier)
     return PodSpec(
         namespace=agent.namespace,
         agent_id=agent.id,
@@ -39,7 +40,7 @@ def config_of(agent: Agent) -> PodConfig:
         name=agent.name,
         provider=agent.llm_provider,
         model=_model_name(agent),
-        toolsets=agent.tools_enabled or tools.safe_set(),
+        toolsets=tools.effective(_toolsets(agent), engines.engine_of(agent.engine)),
         mcp_servers=agent.mcp_servers,
         channels=agent.channels,
         channel_secrets=agent.channel_secrets,
@@ -71,6 +72,11 @@ def public_url(agent: Agent) -> str:
 def a2a_url(agent: Agent) -> str | None:
     """Where peers reach the agent, or None while A2A is off."""
     return f"{public_url(agent)}/a2a" if agent.a2a_enabled else None
+
+
+def _toolsets(agent: Agent) -> list[str]:
+    """What the owner chose for the engine; the toolset `a2a` is the gateway's own."""
+    return [name for name in agent.tools_enabled or [] if name != A2A_TOOLSET]
 
 
 def _model_name(agent: Agent) -> str | None:

@@ -1,1 +1,32 @@
-urlpatterns: list[object] = []
+"""`/agents` and what hangs below it."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from agents.views.agents import AgentsViewSet
+from agents.views.channels import ChannelsViewSet
+from agents.views.explain import ExplainViewSet
+from agents.views.liveness import LivenessViewSet
+from agents.views.llm_key import LlmKeyViewSet
+from agents.views.pause import PauseViewSet
+from agents.views.rebuild import RebuildViewSet
+from agents.views.resume import ResumeViewSet
+from agents.views.ticket import TicketViewSet
+from agents.views.tools import ToolsViewSet
+
+one = {"get": "retrieve", "patch": "partial_update", "delete": "destroy"}
+
+urlpatterns = [
+    path("agents", AgentsViewSet.as_view({"get": "list", "post": "create"})),
+    path("agents/<str:id>", AgentsViewSet.as_view(one)),
+    path("agents/<str:id>/pause", PauseViewSet.as_view({"post": "create"})),
+    path("agents/<str:id>/resume", ResumeViewSet.as_view({"post": "create"})),
+    path("agents/<str:id>/rebuild", RebuildViewSet.as_view({"post": "create"})),
+    path("agents/<str:id>/llm-key", LlmKeyViewSet.as_view({"patch": "partial_update", "delete": "destroy"})),
+    path("agents/<str:id>/tools", ToolsViewSet.as_view({"put": "update"})),
+    path("agents/<str:id>/channels", ChannelsViewSet.as_view({"put": "update"})),
+    path("agents/<str:id>/liveness", LivenessViewSet.as_view({"get": "retrieve"})),
+    path("agents/<str:id>/explain", ExplainViewSet.as_view({"get": "retrieve"})),
+    path("agents/<str:id>/ticket", TicketViewSet.as_view({"post": "create"})),
+]

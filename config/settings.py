@@ -90,7 +90,7 @@ INSTALLED_APPS = [
     "agents",
     "billing",
     "status",
-    "django.contrib.admin",
+    "accounts.apps.ConsoleConfig",  # django.contrib.admin with a throttled login
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

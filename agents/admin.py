@@ -1,0 +1,129 @@
+"""The operator's console of agents: everything to see, nothing to break; actions call the same rules as the API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from agents import lifecycle
+from agents.models import Agent, AgentQuota, Reason, Transition
+from config.errors import ServiceError
+
+MASKED = "•••••• (set)"
+
+
+class ReadOnlyInline(admin.TabularInline[Any, Any]):
+    extra = 0
+    can_delete = False
+    show_change_link = False
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+class TransitionInline(ReadOnlyInline):
+    model = Transition
+    fields = readonly_fields = ("at", "from_status", "to_status", "reason", "actor", "note")
+    ordering = ("-at", "-id")
+    verbose_name_plural = "timeline"
+
+
+class QuotaInline(ReadOnlyInline):
+    model = AgentQuota
+
+
+@admin.register(Agent)
+class AgentAdmin(admin.ModelAdmin[Agent]):
+    list_display = ("id", "name", "user", "status", "desired", "engine", "tier", "paid", "cause", "created_at")
+    list_filter = ("status", "desired", "engine", "tier", "paid", "lang")
+    search_fields = ("id", "name", "user__email", "slug", "domain", "suffix")
+    search_help_text = "Id, name, owner's e-mail, slug, domain or namespace suffix"
+    list_select_related = ("user",)
+    list_per_page = 50
+    show_full_result_count = False
+    date_hierarchy = "created_at"
+    inlines = (QuotaInline, TransitionInline)
+    actions = ("pause_agents", "resume_agents", "rebuild_agents", "delete_agents")
+    fieldsets = (
+        (None, {"fields": ("id", "user", "name", "persona_id", "engine", "tier", "lang", "timezone", "channels", "created_at")}),
+        ("Life cycle", {"fields": ("status", "status_since", "desired", "operation", "settled_status", "deadline_at",
+                                   "cause", "cause_message", "cause_evidence", "recoveries", "lost_since")}),
+        ("Pod", {"fields": ("pod_namespace", "dseq", "endpoint_url", "slug", "domain", "generation", "spec_revision",
+                            "reconcile_at", "lease_until", "attempts")}),
+        ("Entitlement", {"fields": ("paid", "entitled_until", "trial_notice_day")}),
+        ("Configuration", {"fields": ("llm_provider", "model", "llm_key_hash", "masked_secrets", "tools_enabled",
+                                      "a2a_enabled", "a2a_listed", "soul", "extra_soul")}),
+    )
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Agent | None = None) -> tuple[str, ...]:
+        return tuple(name for _, options in self.fieldsets for name in options["fields"])
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Agent | None = None) -> bool:
+        return False
+
+    @admin.display(description="namespace")
+    def pod_namespace(self, agent: Agent) -> str:
+        return agent.namespace
+
+    @admin.display(description="secrets")
+    def masked_secrets(self, agent: Agent) -> str:
+        """Which secrets are stored, never what they are."""
+        stored = {
+            "model key": agent.llm_key, "A2A token": agent.a2a_token, "dashboard password": agent.dash_password,
+            "MCP servers": agent.mcp_servers, **{name: "set" for name in agent.channel_secrets},
+        }
+        return ", ".join(f"{name} {MASKED}" for name, value in stored.items() if value) or "none"
+
+    @admin.action(description="Pause (stop the pod, keep its data)")
+    def pause_agents(self, request: HttpRequest, agents: QuerySet[Agent]) -> None:
+        self._each(request, agents, partial(lifecycle.pause, reason=Reason.OWNER), "asked to stop")
+
+    @admin.action(description="Resume")
+    def resume_agents(self, request: HttpRequest, agents: QuerySet[Agent]) -> None:
+        self._each(request, agents, lifecycle.resume, "asked to start")
+
+    @admin.action(description="Rebuild (replace the pod, keep its data)")
+    def rebuild_agents(self, request: HttpRequest, agents: QuerySet[Agent]) -> None:
+        self._each(request, agents, lifecycle.rebuild, "asked to be rebuilt")
+
+    @admin.action(description="Delete (pod and data, for good)", permissions=["change"])
+    def delete_agents(self, request: HttpRequest, agents: QuerySet[Agent]) -> None:
+        self._each(request, agents, lifecycle.delete, "asked to be deleted")
+
+    def _each(self, request: HttpRequest, agents: Iterable[Agent], rule: Callable[..., Agent], done: str) -> None:
+        for agent in agents:
+            try:
+                rule(agent, actor=f"operator:{request.user.pk}")
+                self.message_user(request, f"{agent}: {done}", messages.SUCCESS)
+            except ServiceError as refusal:
+                self.message_user(request, f"{agent}: {refusal.message}", messages.ERROR)
+
+
+@admin.register(Transition)
+class TransitionAdmin(admin.ModelAdmin[Transition]):
+    list_display = ("at", "agent", "from_status", "to_status", "reason", "actor", "note")
+    list_filter = ("reason", "to_status")
+    search_fields = ("agent__id", "actor", "note")
+    list_select_related = ("agent",)
+    show_full_result_count = False
+    date_hierarchy = "at"
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Transition | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Transition | None = None) -> bool:
+        return False

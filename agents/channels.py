@@ -1,0 +1,66 @@
+"""Which channels an agent connects to, and the secrets they need."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from agents import configuration
+from agents.models import Agent
+from catalog.engines import engine_of
+from config.errors import BadRequest
+
+WEB = "web"
+CHANNELS = ("web", "telegram", "discord", "whatsapp", "email")
+
+# What each channel cannot be connected without, in the wire's names. The web channel needs none.
+SECRETS: dict[str, tuple[str, ...]] = {
+    "telegram": ("telegramToken",),
+    "discord": ("discordToken",),
+    "whatsapp": ("whatsappPhoneNumberId", "whatsappAccessToken"),
+    "email": ("emailAddress", "emailPassword", "emailSmtpHost", "emailImapHost"),
+}
+SECRET_NAMES = tuple(name for names in SECRETS.values() for name in names)
+
+
+def check(channels: list[str], *, secrets: dict[str, str], engine_id: str) -> None:
+    """Raise BadRequest when a channel comes twice, is not the engine's, or lacks a secret."""
+    engine = engine_of(engine_id)
+    if not channels:
+        raise BadRequest(f"channels: at least one of {', '.join(engine.channels)}")
+    if len(set(channels)) != len(channels):
+        raise BadRequest("channels: each channel may be listed once")
+    for channel in channels:
+        if channel not in engine.channels:
+            raise BadRequest(f"channels: {engine.label} cannot connect {channel!r}; it takes {', '.join(engine.channels)}")
+        for name in SECRETS.get(channel, ()):
+            if name not in secrets:
+                raise BadRequest(f"channelSecrets.{name}: the channel {channel!r} needs it")
+
+
+def merged(stored: dict[str, str], given: dict[str, str | None]) -> dict[str, str]:
+    """Secrets after a change: kept when absent, forgotten when null."""
+    secrets = stored | {name: value for name, value in given.items() if value is not None}
+    return {name: value for name, value in secrets.items() if name not in given or given[name] is not None}
+
+
+Given = dict[str, str | None]
+_ABSENT = object()
+
+
+def given(channel_secrets: Given, telegram_token: str | None | object = _ABSENT) -> Given:
+    """The secrets of a request; `telegramToken` beside them is an alias of the one among them."""
+    if telegram_token is _ABSENT:
+        return channel_secrets
+    return {"telegramToken": None if telegram_token is None else str(telegram_token)} | channel_secrets
+
+
+@transaction.atomic
+def replace(
+    agent: Agent, *, channels: list[str], channel_secrets: Given | None = None, telegram_token: str | None | object = _ABSENT
+) -> Agent:
+    """Set the agent's channels and change their secrets."""
+    agent = configuration.locked(agent)
+    secrets = merged(agent.channel_secrets, given(channel_secrets or {}, telegram_token))
+    check(channels, secrets=secrets, engine_id=agent.engine)
+    agent.channels, agent.channel_secrets = channels, secrets
+    return configuration.save(agent, fields=["channels", "channel_secrets"])

@@ -1,0 +1,184 @@
+"""Creating an agent: every refusal in its order, then one transaction."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from accounts.models import User
+from agents import a2a, channels, domains, entitlement, lifecycle, llm_key, profile, slugs, tools, vendors
+from agents.engines import ENGINES
+from agents.errors import DomainTaken, EngineNotLanded
+from agents.models import Agent
+from catalog.engines import check_tier, known_engine
+from catalog.llm_models import known_model
+from catalog.models import Engine
+from catalog.personas import public_persona
+from catalog.tiers import known_tier
+from config.errors import BadRequest
+from config.ids import new_id
+from webhooks import addresses, hooks
+
+TOKEN_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewAgent:
+    """What a caller may say when creating an agent; the defaults are the API's."""
+
+    persona_id: str
+    tier: str
+    engine: str = "pi"
+    name: str | None = None
+    channels: list[str] = field(default_factory=lambda: [channels.WEB])
+    channel_secrets: dict[str, str] = field(default_factory=dict, repr=False)
+    lang: str = "en"
+    timezone: str | None = None
+    domain: str | None = None
+    tools: dict[str, Any] | None = field(default=None, repr=False)
+    llm_provider: str | None = None
+    llm_key: str | None = field(default=None, repr=False)
+    model: str | None = None
+    extra_soul: str | None = None
+    a2a: dict[str, Any] | None = field(default=None, repr=False)
+    webhook_url: str | None = None
+
+
+def values_of(body: dict[str, Any]) -> dict[str, Any]:
+    """A validated request body as NewAgent's fields: aliases resolved, nulls left to the defaults."""
+    given = {name: value for name, value in body.items() if value is not None}
+    alias = {"telegram_token": given.pop("telegram_token")} if "telegram_token" in given else {}
+    given_secrets = channels.given(given.pop("channel_secrets", {}), **alias)
+    return profile.checked(given) | {"channel_secrets": channels.merged({}, given_secrets)}
+
+
+def checked(user: User, wanted: NewAgent) -> NewAgent:
+    """The same wish with its domain and webhook URL in their stored form. Asks the network; call it outside a transaction.
+
+    Raises BadRequest naming the field, DomainTaken, FreePodCapReached, EngineNotLanded.
+    """
+    engine = known_engine(wanted.engine)
+    _check_values(wanted, engine)
+    domain = domains.normalised(wanted.domain) if wanted.domain is not None else None
+    webhook_url = addresses.check(wanted.webhook_url, field="webhookUrl") if wanted.webhook_url is not None else None
+    _check_rules(engine, wanted, domain)
+    entitlement.refuse_full(user)
+    if engine.id not in ENGINES:
+        raise EngineNotLanded(engine.id, sorted(ENGINES))
+    if wanted.llm_key:
+        vendors.check_key(_provider_of(wanted), wanted.llm_key, name="llmKey")
+    return replace(wanted, domain=domain, webhook_url=webhook_url)
+
+
+@transaction.atomic
+def create(user: User, wanted: NewAgent) -> tuple[Agent, str | None]:
+    """Create a checked agent and start its provisioning. The webhook secret is returned once, None without a hook.
+
+    Raises FreePodCapReached and DomainTaken again: of two creates at once only one can have the last place or the name.
+    """
+    now = timezone.now()
+    entitlement.hold_free_place(user)
+    agent = _row(user, wanted, now=now)
+    _insert(agent)
+    secret = hooks.install(agent, url=wanted.webhook_url, now=now)[1] if wanted.webhook_url is not None else None
+    lifecycle.begin(agent, actor=f"user:{user.pk}", now=now)
+    return agent, secret
+
+
+def _insert(agent: Agent) -> None:
+    try:
+        with transaction.atomic():
+            agent.save(force_insert=True)
+    except IntegrityError as error:
+        if agent.domain and "agent_domain_once" in str(error):
+            raise DomainTaken(agent.domain) from error
+        raise
+
+
+def _check_values(wanted: NewAgent, engine: Engine) -> None:
+    """Each field by itself and against the engine; the first one wrong is named."""
+    public_persona(wanted.persona_id)
+    known_tier(wanted.tier)
+    channels.check(wanted.channels, secrets=wanted.channel_secrets, engine_id=engine.id)
+    if wanted.tools is not None:
+        tools.check(wanted.tools["enabled"], wanted.tools["mcp_servers"], engine_id=engine.id, prefix="tools.")
+    a2a.check(wanted.a2a)
+    _check_key(wanted, engine)
+
+
+def _check_key(wanted: NewAgent, engine: Engine) -> None:
+    if wanted.model is not None:
+        llm_key.check_model(engine, provider=wanted.llm_provider, model=wanted.model)
+    if wanted.llm_key is None:
+        if wanted.llm_provider is not None:
+            raise BadRequest("llmKey: needed with llmProvider")
+        return
+    llm_key.check(engine, provider=_provider_of(wanted), key=wanted.llm_key, model=wanted.model, field="llmProvider")
+
+
+def _provider_of(wanted: NewAgent) -> str:
+    """The provider of the key: the one named, else the model's."""
+    if wanted.llm_provider is not None:
+        return wanted.llm_provider
+    if wanted.model is None:
+        raise BadRequest("llmProvider: needed with llmKey; GET /llm-providers lists them")
+    return known_model(wanted.model).provider
+
+
+def _check_rules(engine: Engine, wanted: NewAgent, domain: str | None) -> None:
+    """What the platform allows of these values together."""
+    check_tier(engine, known_tier(wanted.tier))
+    if engine.requires_domain and domain is None:
+        raise BadRequest(f"domain: {engine.label} needs one")
+    if domain is not None:
+        domains.refuse_taken(domain)
+
+
+def _row(user: User, wanted: NewAgent, *, now: datetime) -> Agent:
+    persona = public_persona(wanted.persona_id)
+    name = wanted.name or persona.name
+    agent_id = new_id("agt")
+    agent = Agent(
+        id=agent_id,
+        user=user,
+        persona_id=persona.id,
+        name=name,
+        tier=wanted.tier,
+        engine=wanted.engine,
+        channels=wanted.channels,
+        channel_secrets=wanted.channel_secrets,
+        lang=wanted.lang,
+        timezone=wanted.timezone,
+        soul=persona.soul,
+        extra_soul=wanted.extra_soul,
+        domain=wanted.domain,
+        model=wanted.model,
+        created_at=now,
+        status_since=now,
+        deadline_at=now + lifecycle.PROVISIONING_DEADLINE,
+        reconcile_at=now,
+        entitled_until=entitlement.trial_end(now),
+        slug=slugs.mint(name),
+        suffix=agent_id.removeprefix("agt_"),
+        management_token=secrets.token_urlsafe(TOKEN_BYTES),
+        ticket_key=secrets.token_urlsafe(TOKEN_BYTES),
+        engine_key=secrets.token_urlsafe(TOKEN_BYTES),
+    )
+    _configure(agent, wanted)
+    return agent
+
+
+def _configure(agent: Agent, wanted: NewAgent) -> None:
+    """Tools, A2A and the key, by the rules that also change them later."""
+    if wanted.tools is not None:
+        agent.tools_enabled, agent.mcp_servers = wanted.tools["enabled"], wanted.tools["mcp_servers"]
+        a2a.switch(agent, on=tools.A2A_TOOLSET in wanted.tools["enabled"])
+    if wanted.a2a is not None:
+        a2a.apply(agent, wanted.a2a)
+    if wanted.llm_key:
+        llm_key.put(agent, provider=_provider_of(wanted), key=wanted.llm_key, model=wanted.model)

@@ -1,0 +1,76 @@
+"""The plain settings of an agent: name, language, time zone, the owner's addition to the soul, and its tier while free."""
+
+from __future__ import annotations
+
+import functools
+import zoneinfo
+from typing import Any
+
+from django.db import transaction
+
+from agents import configuration
+from agents.models import Agent
+from catalog.engines import check_tier, engine_of
+from catalog.tiers import known_tier
+from config.errors import BadRequest, Conflict
+
+MAX_NAME_CHARACTERS = 80
+MAX_EXTRA_SOUL_CHARACTERS = 4_000
+LANGS = ("en", "ru")
+
+
+@functools.cache
+def _zones() -> frozenset[str]:
+    return frozenset(zoneinfo.available_timezones())
+
+
+def check_name(name: str) -> str:
+    """The name without surrounding space. Raises BadRequest outside 1 to 80 characters or with control characters."""
+    trimmed = name.strip()
+    if not 1 <= len(trimmed) <= MAX_NAME_CHARACTERS or not trimmed.isprintable():
+        raise BadRequest(f"name: must be 1 to {MAX_NAME_CHARACTERS} characters without control characters")
+    return trimmed
+
+
+def check_timezone(name: str) -> str:
+    """An IANA zone name. Raises BadRequest for anything else."""
+    if name not in _zones():
+        raise BadRequest(f"timezone: {name!r} is not an IANA zone name such as Europe/Berlin")
+    return name
+
+
+def check_extra_soul(text: str) -> str:
+    """The owner's addition. Raises BadRequest when it is longer than engines read."""
+    if len(text) > MAX_EXTRA_SOUL_CHARACTERS:
+        raise BadRequest(f"extraSoul: {len(text)} characters; at most {MAX_EXTRA_SOUL_CHARACTERS}")
+    return text
+
+
+CHECKS = {"name": check_name, "timezone": check_timezone, "extra_soul": check_extra_soul}
+
+
+def checked(values: dict[str, Any]) -> dict[str, Any]:
+    """The same values with the plain settings among them checked; null clears one and needs no check."""
+    return {
+        name: CHECKS[name](value) if name in CHECKS and value is not None else value for name, value in values.items()
+    }
+
+
+@transaction.atomic
+def change(agent: Agent, **changes: Any) -> Agent:
+    """Change the named settings; no change at all leaves the revision alone."""
+    changes = checked(changes)
+    agent = configuration.locked(agent)
+    if "tier" in changes and changes["tier"] != agent.tier:
+        _check_tier_change(agent, changes["tier"])
+    fields = [name for name, value in changes.items() if getattr(agent, name) != value]
+    for name in fields:
+        setattr(agent, name, changes[name])
+    return configuration.save(agent, fields=fields) if fields else agent
+
+
+def _check_tier_change(agent: Agent, tier_id: str) -> None:
+    tier = known_tier(tier_id)
+    check_tier(engine_of(agent.engine), tier)
+    if agent.paid:
+        raise Conflict("tier: this agent is paid for; buy a subscription with the other tier (POST /subscriptions)")

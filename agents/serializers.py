@@ -1,0 +1,274 @@
+"""The wire shapes of agents (spec: Agent, AgentQuota, AgentTools, McpServerConfig, A2aPeerPublic, Liveness)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from agents import pods
+from agents.channels import CHANNELS, SECRET_NAMES
+from agents.models import Agent, AgentQuota, QuotaStatus, Status
+from agents.profile import LANGS
+from catalog.vocabulary import EngineId, ProviderId, TierId
+from config.api import Choice, Flag, Serializer, Text, TextMap
+
+QUOTA_STALE_AFTER = timedelta(minutes=5)
+MAX_URL_CHARACTERS = 2_048
+
+
+class McpServerSerializer(Serializer):
+    """One MCP server: `command` (stdio) or `url` (HTTP). Values of `env` and `headers` are secrets."""
+
+    name = Text()
+    command = Text(required=False, max_length=1_000)
+    args = serializers.ListField(child=Text(allow_blank=True, max_length=4_000), required=False, max_length=64)
+    env = TextMap(required=False)
+    url = Text(required=False, max_length=MAX_URL_CHARACTERS)
+    headers = TextMap(required=False)
+
+
+class AgentToolsSerializer(Serializer):
+    enabled = serializers.ListField(child=Text(max_length=40), max_length=64)
+    mcp_servers = McpServerSerializer(many=True)
+
+
+class A2aPeerPublicSerializer(Serializer):
+    """A peer as it is shown; its bearer token is write-only."""
+
+    name = serializers.CharField()
+    url = serializers.URLField()
+
+
+class AgentQuotaSerializer(Serializer):
+    """The latest snapshot; percentages are null when a value is unknown or older than five minutes."""
+
+    memory_used_bytes = serializers.IntegerField(allow_null=True)
+    memory_limit_bytes = serializers.IntegerField(allow_null=True)
+    memory_pct = serializers.SerializerMethodField()
+    disk_used_bytes = serializers.IntegerField(allow_null=True)
+    disk_total_bytes = serializers.IntegerField(allow_null=True)
+    disk_pct = serializers.SerializerMethodField()
+    status = serializers.ChoiceField(choices=QuotaStatus.choices)
+    updated_at = serializers.DateTimeField()
+
+    def get_memory_pct(self, quota: AgentQuota) -> float | None:
+        return _share(quota, quota.memory_used_bytes, quota.memory_limit_bytes)
+
+    def get_disk_pct(self, quota: AgentQuota) -> float | None:
+        return _share(quota, quota.disk_used_bytes, quota.disk_total_bytes)
+
+
+def _share(quota: AgentQuota, used: int | None, of: int | None) -> float | None:
+    stale = timezone.now() - quota.updated_at > QUOTA_STALE_AFTER
+    return None if stale or used is None or not of else round(used / of, 4)
+
+
+class AgentSerializer(Serializer):
+    """One pod, exactly as the spec lists it. The four webhook fields are there while a hook is."""
+
+    id = serializers.CharField()
+    user_id = serializers.CharField()
+    persona_id = serializers.CharField()
+    name = serializers.CharField()
+    tier = serializers.ChoiceField(choices=TierId.values)
+    channels = serializers.ListField(child=serializers.ChoiceField(choices=CHANNELS))
+    created_at = serializers.DateTimeField()
+    status = serializers.ChoiceField(choices=Status.choices)
+    dseq = serializers.CharField(allow_null=True)
+    endpoint_url = serializers.URLField(allow_null=True)
+    llm_key_hash = serializers.CharField(allow_null=True)
+    dash_username = serializers.CharField(allow_null=True)
+    dash_password = serializers.CharField(allow_null=True)
+    quota_status = serializers.SerializerMethodField()
+    quota = serializers.SerializerMethodField()
+    lang = serializers.ChoiceField(choices=LANGS)
+    domain = serializers.CharField(allow_null=True)
+    tools = serializers.SerializerMethodField()
+    llm_provider = serializers.ChoiceField(choices=ProviderId.values, allow_null=True)
+    last_backup_at = serializers.DateTimeField(allow_null=True)
+    model = serializers.CharField(allow_null=True)
+    engine = serializers.ChoiceField(choices=EngineId.values)
+    timezone = serializers.CharField(allow_null=True)
+    a2a_token = serializers.CharField(allow_null=True)
+    a2a_url = serializers.SerializerMethodField()
+    extra_soul = serializers.CharField(allow_null=True)
+    a2a_peers = A2aPeerPublicSerializer(many=True, allow_null=True)
+    a2a_slug = serializers.CharField(source="slug", allow_null=True)
+    trial_notice_day = serializers.IntegerField(allow_null=True)
+    telegram_token_enc = serializers.SerializerMethodField()
+    a2a_listed = serializers.BooleanField()
+    webhook_url = serializers.CharField(source="hook.url", required=False)
+    webhook_last_status = serializers.CharField(source="hook.last_status", required=False, allow_null=True)
+    webhook_last_at = serializers.DateTimeField(source="hook.last_at", required=False, allow_null=True)
+    webhook_last_event = serializers.CharField(source="hook.last_event", required=False, allow_null=True)
+
+    def to_representation(self, instance: Agent) -> dict[str, Any]:
+        body: dict[str, Any] = super().to_representation(instance)
+        if not hasattr(instance, "hook"):
+            return {name: value for name, value in body.items() if not name.startswith("webhook")}
+        return body
+
+    @extend_schema_field(serializers.ChoiceField(choices=QuotaStatus.choices))
+    def get_quota_status(self, agent: Agent) -> str:
+        quota = _quota_of(agent)
+        return quota.status if quota else QuotaStatus.OK.value
+
+    @extend_schema_field(AgentQuotaSerializer(allow_null=True))
+    def get_quota(self, agent: Agent) -> Any:
+        quota = _quota_of(agent)
+        return AgentQuotaSerializer(quota).data if quota else None
+
+    @extend_schema_field(AgentToolsSerializer(allow_null=True))
+    def get_tools(self, agent: Agent) -> Any:
+        if agent.tools_enabled is None:
+            return None
+        servers = {"enabled": agent.tools_enabled, "mcp_servers": agent.mcp_servers}
+        return AgentToolsSerializer(servers).data
+
+    @extend_schema_field(serializers.URLField(allow_null=True))
+    def get_a2a_url(self, agent: Agent) -> str | None:
+        return pods.a2a_url(agent)
+
+    @extend_schema_field(serializers.ChoiceField(choices=["set"], allow_null=True))
+    def get_telegram_token_enc(self, agent: Agent) -> str | None:
+        return "set" if "telegramToken" in agent.channel_secrets else None
+
+
+def _quota_of(agent: Agent) -> AgentQuota | None:
+    return getattr(agent, "quota_snapshot", None)
+
+
+class PeerSerializer(Serializer):
+    """A peer as it is given; the token is what our agent sends to it."""
+
+    name = Text(max_length=80)
+    url = serializers.URLField(max_length=MAX_URL_CHARACTERS)
+    token = Text(required=False, max_length=1_000, write_only=True)
+
+
+class A2aSerializer(Serializer):
+    enabled = Flag()
+    listed = Flag(required=False)
+    peers = PeerSerializer(many=True, required=False)
+
+
+class ChannelSecretsSerializer(Serializer):
+    """Write-only secrets of channels; null forgets one, an absent one is kept."""
+
+    def get_fields(self) -> dict[str, Any]:
+        return {name: Text(required=False, allow_null=True, max_length=1_000) for name in SECRET_NAMES}
+
+
+class CreateAgentSerializer(Serializer):
+    """All that may be said when creating an agent; only persona and tier must be."""
+
+    persona_id = Text(max_length=80)
+    tier = Choice(choices=TierId.values)
+    engine = Choice(choices=EngineId.values, required=False)
+    name = Text(required=False)
+    channels = serializers.ListField(child=Choice(choices=CHANNELS), required=False)
+    channel_secrets = ChannelSecretsSerializer(required=False)
+    telegram_token = Text(required=False, allow_null=True, max_length=1_000)
+    lang = Choice(choices=LANGS, required=False)
+    timezone = Text(required=False, allow_null=True)
+    domain = Text(required=False, allow_null=True)
+    tools = AgentToolsSerializer(required=False, allow_null=True)
+    llm_provider = Choice(choices=ProviderId.values, required=False, allow_null=True)
+    llm_key = Text(required=False, allow_null=True, max_length=1_000)
+    model = Text(required=False, allow_null=True)
+    extra_soul = Text(required=False, allow_null=True, allow_blank=True)
+    a2a = A2aSerializer(required=False, allow_null=True)
+    webhook_url = Text(required=False, allow_null=True)
+
+
+class PatchAgentSerializer(Serializer):
+    name = Text(required=False)
+    lang = Choice(choices=LANGS, required=False)
+    timezone = Text(required=False, allow_null=True)
+    extra_soul = Text(required=False, allow_null=True, allow_blank=True)
+    tier = Choice(choices=TierId.values, required=False)
+
+
+class LlmKeySerializer(Serializer):
+    """`provider` and `key` install a key; `model` alone changes the model (null: the default)."""
+
+    provider = Choice(choices=ProviderId.values, required=False)
+    key = Text(required=False, max_length=1_000)
+    model = Text(required=False, allow_null=True)
+
+
+class ChannelsSerializer(Serializer):
+    channels = serializers.ListField(child=Choice(choices=CHANNELS))
+    channel_secrets = ChannelSecretsSerializer(required=False)
+    telegram_token = Text(required=False, allow_null=True, max_length=1_000)
+
+
+class ChatSerializer(Serializer):
+    message = Text()
+    session_id = Text(required=False, allow_null=True)
+
+
+class ReplySerializer(Serializer):
+    reply = serializers.CharField()
+    session_id = serializers.CharField()
+
+
+class LivenessSerializer(Serializer):
+    reachable = serializers.BooleanField(allow_null=True)
+    serving = serializers.BooleanField(allow_null=True)
+
+
+class ExplanationSerializer(Serializer):
+    status = serializers.ChoiceField(choices=Status.choices)
+    cause = serializers.CharField()
+    message = serializers.CharField()
+    since = serializers.DateTimeField()
+    evidence = serializers.ListField(child=serializers.CharField())
+    next = serializers.CharField(allow_null=True)
+
+
+class TicketSerializer(Serializer):
+    url = serializers.URLField()
+    expires_at = serializers.DateTimeField()
+
+
+# Envelopes.
+
+
+class AgentEnvelope(Serializer):
+    agent = AgentSerializer()
+
+
+class AgentsEnvelope(Serializer):
+    agents = AgentSerializer(many=True)
+
+
+class CreatedAgentEnvelope(Serializer):
+    """The secret of the webhook is shown only here; null without a webhook."""
+
+    agent = AgentSerializer()
+    webhook_secret = serializers.CharField(allow_null=True)
+
+
+class LivenessEnvelope(Serializer):
+    liveness = LivenessSerializer()
+
+
+class ExplanationEnvelope(Serializer):
+    explanation = ExplanationSerializer()
+
+
+class TicketEnvelope(Serializer):
+    ticket = TicketSerializer()
+
+
+class ListAgentsSerializer(Serializer):
+    """The query of `GET /agents`."""
+
+    status = Choice(choices=[choice for choice in Status.values if choice != Status.DELETED], required=False)
+    limit = serializers.IntegerField(min_value=1, max_value=1_000, required=False)
+    cursor = Text(required=False, max_length=200)

@@ -1,0 +1,20 @@
+"""The stable label from which every hostname of an agent is built (spec: Agent `a2aSlug`)."""
+
+from __future__ import annotations
+
+import secrets
+
+from django.utils.text import slugify
+
+MAX_NAME_CHARACTERS = 40
+RANDOM_CHARACTERS = 6
+ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
+RESERVED = {"admin", "api", "app", "console", "docs", "mail", "router", "static", "status", "www"}
+
+
+def mint(name: str) -> str:
+    """The name in ASCII and six random characters; 30 bits of chance and a unique column keep it from being used twice."""
+    label = slugify(name).replace("_", "-")[:MAX_NAME_CHARACTERS].strip("-")
+    if not label or label in RESERVED:
+        label = f"agent-{label}".strip("-")
+    return f"{label}-{''.join(secrets.choice(ALPHABET) for _ in range(RANDOM_CHARACTERS))}"

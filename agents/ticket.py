@@ -1,0 +1,31 @@
+"""The one-minute, single-use link to the pod's own page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.utils import timezone
+
+from agents.errors import HopFailed, WrongState
+from agents.models import Agent, Status
+from agents.pod import tickets
+from agents.runtimes import current_runtime
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    url: str
+    expires_at: datetime
+
+
+def mint(agent: Agent) -> Ticket:
+    """A new link. Raises WrongState unless the agent is running, HopFailed when its pod has no address."""
+    if agent.status != Status.RUNNING:
+        raise WrongState("ticket", agent.status, "it has a page only while it is running")
+    endpoint = current_runtime().endpoint(agent.namespace)
+    if endpoint is None:
+        raise HopFailed("gateway", "the pod has no address")
+    now = timezone.now()
+    token = tickets.mint(agent.ticket_key, agent.namespace, now)
+    return Ticket(url=f"{endpoint.public_url}/ticket?t={token}", expires_at=now + timedelta(seconds=tickets.LIFETIME_SECONDS))

@@ -1,0 +1,42 @@
+"""Asks a model provider once whether a new key is good. A driver: the only outbound call of the configuration rules."""
+
+from __future__ import annotations
+
+import logging
+import requests
+from django.conf import settings
+
+from agents.engines.providers import PROVIDERS, base_url_of, upstream_url
+from config.errors import BadRequest
+
+log = logging.getLogger(__name__)
+
+TIMEOUT_SECONDS = 5
+USER_AGENT = "agentpods/1.0"
+
+
+# Statuses that say the key is bad; anything else, a 403 or an outage, proves nothing about it.
+REFUSED = {"google": {400, 401, 403}, "gemini": {400, 401, 403}, "xai": {400, 401}}
+REFUSED_ELSE = {401}
+
+
+def check_key(provider: str, key: str, *, name: str = "key") -> None:
+    """Raise BadRequest naming the field when the provider definitely refuses the key; anything else is accepted."""
+    if not settings.LLM_KEY_CHECK:
+        return
+    known = PROVIDERS[provider]
+    if known.check_path is None:
+        return
+    path, _, query = known.check_path.partition("?")
+    url = upstream_url(provider, base_url_of(provider, settings.LLM_BASE_URLS), path)
+    headers = {"User-Agent": USER_AGENT, **known.key_headers(key)}
+    try:
+        with requests.Session() as session:
+            session.trust_env = False
+            answer = session.get(url, params=query, headers=headers, timeout=TIMEOUT_SECONDS, allow_redirects=False, stream=True)
+            answer.close()
+    except requests.RequestException as error:
+        log.info("provider not reached, key accepted", extra={"provider": provider, "error": type(error).__name__})
+        return
+    if answer.status_code in REFUSED.get(provider, REFUSED_ELSE):
+        raise BadRequest(f"{name}: {provider} refused this key (HTTP {answer.status_code})")

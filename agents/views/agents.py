@@ -1,0 +1,81 @@
+"""`/agents` and `/agents/{id}`: create, list, read, change, delete."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import transaction
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.idempotency import idempotent, keep
+from agents import creation, lifecycle, listing, profile
+from agents.serializers import (
+    AgentEnvelope,
+    AgentSerializer,
+    AgentsEnvelope,
+    CreateAgentSerializer,
+    CreatedAgentEnvelope,
+    ListAgentsSerializer,
+    PatchAgentSerializer,
+)
+from agents.views.base import AgentViewSet
+
+
+class AgentsViewSet(AgentViewSet):
+    refusals = {"create": {409, 422}, "partial_update": {409}}
+
+    def get_serializer_class(self) -> type[Any]:
+        return CreateAgentSerializer if self.action == "create" else PatchAgentSerializer
+
+    @extend_schema(request=CreateAgentSerializer, responses=CreatedAgentEnvelope)
+    @idempotent
+    def create(self, request: Request) -> Response:
+        """Create an agent.
+
+        It starts as `provisioning` on the free trial and becomes `running` or `failed` by itself: poll
+        `GET /agents/{id}` or take webhooks. Costs nothing until a subscription is bought; undo with `DELETE /agents/{id}`.
+        Without `llmKey` it runs but says nothing: install one with `PATCH /agents/{id}/llm-key`.
+        """
+        user = self.caller()
+        wanted = creation.checked(user, creation.NewAgent(**creation.values_of(self.valid(request))))
+        with transaction.atomic():
+            agent, secret = creation.create(user, wanted)
+            return keep(Response({"agent": AgentSerializer(agent).data, "webhookSecret": secret}))
+
+    @extend_schema(parameters=[ListAgentsSerializer], responses=AgentsEnvelope)
+    def list(self, request: Request) -> Response:
+        """List your agents, newest first, without deleted ones.
+
+        All of them up to 1,000; beyond that, or with `limit`, the next page is in `Link: <…>; rel="next"`.
+        """
+        query = ListAgentsSerializer(data=request.query_params)
+        query.is_valid(raise_exception=True)
+        page = listing.page(self.caller(), **query.validated_data)
+        headers = {"Link": f'<{page.next_url}>; rel="next"'} if page.next_url else {}
+        return Response({"agents": AgentSerializer(page.agents, many=True).data}, headers=headers)
+
+    @extend_schema(responses=AgentEnvelope)
+    def retrieve(self, request: Request, id: str) -> Response:
+        """Read one agent."""
+        return self.answer(self.own_agent(id))
+
+    @extend_schema(request=PatchAgentSerializer, responses=AgentEnvelope)
+    def partial_update(self, request: Request, id: str) -> Response:
+        """Change plain settings: name, lang, timezone, extraSoul, tier.
+
+        The pod takes the change in place within 30 seconds and stays `running`. The tier can be changed only while the
+        agent is free.
+        """
+        agent = self.own_agent(id)
+        return self.answer(profile.change(agent, **self.valid(request)))
+
+    @extend_schema(responses={204: None})
+    def destroy(self, request: Request, id: str) -> Response:
+        """Delete an agent with its data, for good.
+
+        Reads answer 404 at once; the event `agent.deleted` follows when pod and data are gone.
+        """
+        lifecycle.delete(self.own_agent(id), actor=self.actor())
+        return Response(status=204)

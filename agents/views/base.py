@@ -1,0 +1,39 @@
+"""What every view of one agent shares: whose it is, and how it is answered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework.response import Response
+
+from accounts.models import User
+from agents.errors import NoSuchAgent
+from agents.models import Agent
+from agents.serializers import AgentSerializer
+from config.api import ApiViewSet
+from config.ids import is_id
+
+
+class AgentViewSet(ApiViewSet):
+    queryset = Agent.objects.none()  # the type of {id} for the OpenAPI document; rows come from own_agent
+
+    def caller(self) -> User:
+        user: User = self.request.user
+        return user
+
+    def own_agent(self, id: str) -> Agent:
+        """The caller's agent of this id. Raises NoSuchAgent for another's, a deleted one, and junk."""
+        if not is_id("agt", id):
+            raise NoSuchAgent
+        agent = Agent.objects.owned_by(self.caller().pk).live().select_related("hook", "quota_snapshot").filter(pk=id).first()
+        if agent is None:
+            raise NoSuchAgent
+        return agent
+
+    def answer(self, agent: Agent) -> Response:
+        return Response({"agent": AgentSerializer(agent).data})
+
+    def actor(self) -> str:
+        """Who asks, for the timeline: `user:usr_…` or `key:key_…`."""
+        credential: Any = self.request.auth
+        return f"key:{credential.pk}" if credential.pk.startswith("key_") else f"user:{self.caller().pk}"

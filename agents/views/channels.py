@@ -1,0 +1,24 @@
+"""`PUT /agents/{id}/channels`."""
+
+from __future__ import annotations
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from agents import channels
+from agents.serializers import AgentEnvelope, ChannelsSerializer
+from agents.views.base import AgentViewSet
+
+
+class ChannelsViewSet(AgentViewSet):
+    serializer_class = ChannelsSerializer
+
+    @extend_schema(request=ChannelsSerializer, responses=AgentEnvelope)
+    def update(self, request: Request, id: str) -> Response:
+        """Set the channels and, where given, their secrets.
+
+        A secret that is absent is kept, null forgets it. `telegramToken` is an alias of `channelSecrets.telegramToken`.
+        """
+        agent = self.own_agent(id)
+        return self.answer(channels.replace(agent, **self.valid(request)))

@@ -1,0 +1,24 @@
+"""`POST /agents/{id}/rebuild`."""
+
+from __future__ import annotations
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from agents import lifecycle
+from agents.serializers import AgentEnvelope
+from agents.views.base import AgentViewSet
+
+
+class RebuildViewSet(AgentViewSet):
+    refusals = {"create": {409}}
+
+    @extend_schema(request=None, responses=AgentEnvelope)
+    def create(self, request: Request, id: str) -> Response:
+        """Replace the pod and keep its data.
+
+        It goes through `provisioning` to `running` or `failed`, and takes the persona as it is today. 409 while it is
+        being provisioned, or when its free time is over.
+        """
+        return self.answer(lifecycle.rebuild(self.own_agent(id), actor=self.actor()))

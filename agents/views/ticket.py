@@ -1,0 +1,20 @@
+"""`POST /agents/{id}/ticket`."""
+
+from __future__ import annotations
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from agents import ticket
+from agents.serializers import TicketEnvelope, TicketSerializer
+from agents.views.base import AgentViewSet
+
+
+class TicketViewSet(AgentViewSet):
+    refusals = {"create": {409}}
+
+    @extend_schema(request=None, responses=TicketEnvelope)
+    def create(self, request: Request, id: str) -> Response:
+        """Make a link that opens the pod's own page for a person: once, within 60 seconds."""
+        return Response({"ticket": TicketSerializer(ticket.mint(self.own_agent(id))).data})
