@@ -11,7 +11,7 @@ MAX_LENGTH = 254
 _check_shape = EmailValidator()
 
 
-class NotAnAddress(ValidationError):
+class NotAnAddress(ValidationError):  # noqa: N818  # as the rule says it
     """The text is not an e-mail address that we can mail to."""
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypedDict
 
 from django.contrib.auth.models import AbstractBaseUser, BaseUserManager, PermissionsMixin
 from django.contrib.postgres.fields import ArrayField
@@ -18,6 +19,16 @@ ID_LENGTH = 40
 DIGEST_LENGTH = 64
 KEY_NAME_LENGTH = 60
 KEY_PREFIX_LENGTH = 12
+
+
+class Attribution(TypedDict):
+    """Where a person came from, as their browser told at sign-in."""
+
+    anon_id: str
+    utm_source: str | None
+    utm_medium: str | None
+    utm_campaign: str | None
+    referrer: str | None
 
 
 class UserManager(BaseUserManager["User"]):
@@ -69,7 +80,7 @@ class User(AbstractBaseUser, PermissionsMixin):
 
 
 class SessionQuerySet(models.QuerySet["Session"]):
-    def live(self, *, now: Any) -> Self:
+    def live(self, *, now: datetime) -> Self:
         return self.filter(expires_at__gt=now)
 
 

@@ -47,7 +47,7 @@ def same(left: str, right: str) -> bool:
     return hmac.compare_digest(left.encode(), right.encode())
 
 
-class EncryptedText(models.TextField[str, str]):
+class EncryptedText(models.TextField[Any, Any]):
     """Text that is clear in Python and encrypted in the database. Not searchable."""
 
     def get_prep_value(self, value: Any) -> Any:
@@ -59,6 +59,9 @@ class EncryptedText(models.TextField[str, str]):
 
 class EncryptedJson(models.TextField[Any, Any]):
     """A JSON value that is encrypted as one text in the database."""
+
+    _pyi_private_set_type: Any
+    _pyi_private_get_type: Any
 
     def get_prep_value(self, value: Any) -> Any:
         return None if value is None else encrypt(json.dumps(value))

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import django_stubs_ext
 from django.core.exceptions import ImproperlyConfigured
 
-from config import database, env
+from config import database, embedded, env
 
 django_stubs_ext.monkeypatch()
 
@@ -28,7 +28,9 @@ ROUTER_PORT = env.number("ROUTER_PORT", PORT + 1, at_least=1)
 BASE_URL = env.text("BASE_URL", f"http://127.0.0.1:{PORT}").rstrip("/")
 VERSION = "1.0.0"
 
-# Secrets. `make run` generates both into ${AGENTPODS_HOME}/secrets.env.
+# Secrets. `make run` generates both into ${AGENTPODS_HOME}/secrets.env, where commands beside it find them too.
+if DEVELOPMENT:
+    env.load(AGENTPODS_HOME / "secrets.env")
 DEVELOPMENT_SECRET_KEY = "development-only-" + "k" * 50
 DEVELOPMENT_SECRETS_KEY = "ZGV2ZWxvcG1lbnQtb25seS1rZXktMDEyMzQ1Njc4OWE="
 SECRET_KEY = env.secret("SECRET_KEY", DEVELOPMENT_SECRET_KEY if DEVELOPMENT else "")
@@ -77,13 +79,14 @@ DEFAULT_FROM_EMAIL = env.text("DEFAULT_FROM_EMAIL", "Agentpods <no-reply@localho
 SHOW_DEV_CODES = env.flag("SHOW_DEV_CODES", default=DEVELOPMENT)
 
 # Stores.
-DATABASE_URL = env.secret("DATABASE_URL", database.embedded_url(AGENTPODS_HOME))
-REDIS_URL = env.secret("REDIS_URL", f"redis+socket://{AGENTPODS_HOME / 'redis' / 'redis.sock'}")
+DATABASE_URL = env.secret("DATABASE_URL", embedded.postgres_url(AGENTPODS_HOME))
+REDIS_URL = env.secret("REDIS_URL", embedded.redis_url(AGENTPODS_HOME))
 DATABASE_POOL_SIZE = env.number("DATABASE_POOL_SIZE", 24, at_least=2)
 DATABASES: dict[str, Any] = {"default": database.parse(DATABASE_URL, pool_size=DATABASE_POOL_SIZE)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 INSTALLED_APPS = [
+    "config",
     "accounts",
     "catalog",
     "webhooks",
@@ -143,6 +146,7 @@ USE_TZ = True
 
 STATIC_URL = "/static/"
 STATIC_ROOT = AGENTPODS_HOME / "static"
+WHITENOISE_USE_FINDERS = DEVELOPMENT  # nothing to collect on a laptop
 
 # Browser security. HTTPS is asked for wherever BASE_URL has it.
 _HTTPS = BASE_URL.startswith("https://")

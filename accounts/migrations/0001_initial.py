@@ -11,105 +11,223 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('auth', '0012_alter_user_first_name_max_length'),
+        ("auth", "0012_alter_user_first_name_max_length"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='User',
+            name="User",
             fields=[
-                ('password', models.CharField(max_length=128, verbose_name='password')),
-                ('last_login', models.DateTimeField(blank=True, null=True, verbose_name='last login')),
-                ('is_superuser', models.BooleanField(default=False, help_text='Designates that this user has all permissions without explicitly assigning them.', verbose_name='superuser status')),
-                ('id', models.CharField(default=functools.partial(config.ids.new_id, *('usr',), **{}), editable=False, max_length=40, primary_key=True, serialize=False)),
-                ('email', models.CharField(error_messages={'unique': 'this address has an account'}, max_length=254, unique=True, verbose_name='e-mail')),
-                ('is_active', models.BooleanField(default=True, help_text="When off, the person's keys and sessions answer 401.")),
-                ('is_staff', models.BooleanField(default=False, help_text='May open the admin, with a password.')),
-                ('attribution', models.JSONField(blank=True, help_text='Where the person first came from.', null=True)),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('groups', models.ManyToManyField(blank=True, help_text='The groups this user belongs to. A user will get all permissions granted to each of their groups.', related_name='user_set', related_query_name='user', to='auth.group', verbose_name='groups')),
-                ('user_permissions', models.ManyToManyField(blank=True, help_text='Specific permissions for this user.', related_name='user_set', related_query_name='user', to='auth.permission', verbose_name='user permissions')),
+                ("password", models.CharField(max_length=128, verbose_name="password")),
+                ("last_login", models.DateTimeField(blank=True, null=True, verbose_name="last login")),
+                (
+                    "is_superuser",
+                    models.BooleanField(
+                        default=False,
+                        help_text="Designates that this user has all permissions without explicitly assigning them.",
+                        verbose_name="superuser status",
+                    ),
+                ),
+                (
+                    "id",
+                    models.CharField(
+                        default=functools.partial(config.ids.new_id, *("usr",), **{}),
+                        editable=False,
+                        max_length=40,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                (
+                    "email",
+                    models.CharField(
+                        error_messages={"unique": "this address has an account"},
+                        max_length=254,
+                        unique=True,
+                        verbose_name="e-mail",
+                    ),
+                ),
+                (
+                    "is_active",
+                    models.BooleanField(default=True, help_text="When off, the person's keys and sessions answer 401."),
+                ),
+                ("is_staff", models.BooleanField(default=False, help_text="May open the admin, with a password.")),
+                ("attribution", models.JSONField(blank=True, help_text="Where the person first came from.", null=True)),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                (
+                    "groups",
+                    models.ManyToManyField(
+                        blank=True,
+                        help_text="The groups this user belongs to. A user will get all permissions granted to each of their groups.",
+                        related_name="user_set",
+                        related_query_name="user",
+                        to="auth.group",
+                        verbose_name="groups",
+                    ),
+                ),
+                (
+                    "user_permissions",
+                    models.ManyToManyField(
+                        blank=True,
+                        help_text="Specific permissions for this user.",
+                        related_name="user_set",
+                        related_query_name="user",
+                        to="auth.permission",
+                        verbose_name="user permissions",
+                    ),
+                ),
             ],
             options={
-                'ordering': ('-created_at', '-id'),
+                "ordering": ("-created_at", "-id"),
             },
         ),
         migrations.CreateModel(
-            name='Session',
+            name="Session",
             fields=[
-                ('id', models.CharField(default=functools.partial(config.ids.new_id, *('ses',), **{}), editable=False, max_length=40, primary_key=True, serialize=False)),
-                ('digest', models.CharField(editable=False, max_length=64, unique=True)),
-                ('attribution', models.JSONField(blank=True, help_text='Where the person came from at this sign-in.', null=True)),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('expires_at', models.DateTimeField(db_index=True)),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='sessions', to=settings.AUTH_USER_MODEL)),
+                (
+                    "id",
+                    models.CharField(
+                        default=functools.partial(config.ids.new_id, *("ses",), **{}),
+                        editable=False,
+                        max_length=40,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("digest", models.CharField(editable=False, max_length=64, unique=True)),
+                (
+                    "attribution",
+                    models.JSONField(blank=True, help_text="Where the person came from at this sign-in.", null=True),
+                ),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ("expires_at", models.DateTimeField(db_index=True)),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="sessions",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
             options={
-                'ordering': ('-created_at', '-id'),
+                "ordering": ("-created_at", "-id"),
             },
         ),
         migrations.CreateModel(
-            name='SignInCode',
+            name="SignInCode",
             fields=[
-                ('id', models.CharField(default=functools.partial(config.ids.new_id, *('cod',), **{}), editable=False, max_length=40, primary_key=True, serialize=False)),
-                ('email', models.CharField(max_length=254, unique=True, verbose_name='e-mail')),
-                ('digest', models.CharField(editable=False, max_length=64)),
-                ('sealed', config.crypto.EncryptedText(editable=False, null=True)),
-                ('lang', models.CharField(max_length=8)),
-                ('created_at', models.DateTimeField()),
-                ('expires_at', models.DateTimeField(db_index=True)),
-                ('used_at', models.DateTimeField(blank=True, null=True)),
-                ('wrong_tries_at', django.contrib.postgres.fields.ArrayField(base_field=models.DateTimeField(), default=list, editable=False, size=None)),
-                ('mail_due_at', models.DateTimeField(blank=True, null=True)),
-                ('mail_attempts', models.PositiveSmallIntegerField(default=0)),
-                ('mailed_at', models.DateTimeField(blank=True, null=True)),
-                ('mails_at', django.contrib.postgres.fields.ArrayField(base_field=models.DateTimeField(), default=list, editable=False, size=None)),
+                (
+                    "id",
+                    models.CharField(
+                        default=functools.partial(config.ids.new_id, *("cod",), **{}),
+                        editable=False,
+                        max_length=40,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("email", models.CharField(max_length=254, unique=True, verbose_name="e-mail")),
+                ("digest", models.CharField(editable=False, max_length=64)),
+                ("sealed", config.crypto.EncryptedText(editable=False, null=True)),
+                ("lang", models.CharField(max_length=8)),
+                ("created_at", models.DateTimeField()),
+                ("expires_at", models.DateTimeField(db_index=True)),
+                ("used_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "wrong_tries_at",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.DateTimeField(), default=list, editable=False, size=None
+                    ),
+                ),
+                ("mail_due_at", models.DateTimeField(blank=True, null=True)),
+                ("mail_attempts", models.PositiveSmallIntegerField(default=0)),
+                ("mailed_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "mails_at",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.DateTimeField(), default=list, editable=False, size=None
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'sign-in code',
-                'ordering': ('-created_at', '-id'),
-                'indexes': [models.Index(condition=models.Q(('mail_due_at__isnull', False)), fields=['mail_due_at'], name='code_mail_due')],
+                "verbose_name": "sign-in code",
+                "ordering": ("-created_at", "-id"),
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("mail_due_at__isnull", False)), fields=["mail_due_at"], name="code_mail_due"
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
-            name='ApiKey',
+            name="ApiKey",
             fields=[
-                ('id', models.CharField(default=functools.partial(config.ids.new_id, *('key',), **{}), editable=False, max_length=40, primary_key=True, serialize=False)),
-                ('name', models.CharField(max_length=60)),
-                ('prefix', models.CharField(max_length=12)),
-                ('digest', models.CharField(editable=False, max_length=64, unique=True)),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('last_used_at', models.DateTimeField(blank=True, null=True)),
-                ('revoked_at', models.DateTimeField(blank=True, null=True)),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='api_keys', to=settings.AUTH_USER_MODEL)),
+                (
+                    "id",
+                    models.CharField(
+                        default=functools.partial(config.ids.new_id, *("key",), **{}),
+                        editable=False,
+                        max_length=40,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("name", models.CharField(max_length=60)),
+                ("prefix", models.CharField(max_length=12)),
+                ("digest", models.CharField(editable=False, max_length=64, unique=True)),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ("last_used_at", models.DateTimeField(blank=True, null=True)),
+                ("revoked_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="api_keys",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'API key',
-                'ordering': ('-created_at', '-id'),
-                'indexes': [models.Index(models.F('user'), models.OrderBy(models.F('created_at'), descending=True), models.OrderBy(models.F('id'), descending=True), name='apikey_newest_first')],
+                "verbose_name": "API key",
+                "ordering": ("-created_at", "-id"),
+                "indexes": [
+                    models.Index(
+                        models.F("user"),
+                        models.OrderBy(models.F("created_at"), descending=True),
+                        models.OrderBy(models.F("id"), descending=True),
+                        name="apikey_newest_first",
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
-            name='IdempotentReply',
+            name="IdempotentReply",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('method', models.CharField(max_length=8)),
-                ('path', models.CharField(max_length=255)),
-                ('key', models.CharField(max_length=255)),
-                ('fingerprint', models.CharField(editable=False, max_length=64)),
-                ('created_at', models.DateTimeField(db_index=True)),
-                ('reserved_at', models.DateTimeField()),
-                ('status', models.PositiveSmallIntegerField(blank=True, null=True)),
-                ('reply', config.crypto.EncryptedJson(editable=False, null=True)),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("method", models.CharField(max_length=8)),
+                ("path", models.CharField(max_length=255)),
+                ("key", models.CharField(max_length=255)),
+                ("fingerprint", models.CharField(editable=False, max_length=64)),
+                ("created_at", models.DateTimeField(db_index=True)),
+                ("reserved_at", models.DateTimeField()),
+                ("status", models.PositiveSmallIntegerField(blank=True, null=True)),
+                ("reply", config.crypto.EncryptedJson(editable=False, null=True)),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to=settings.AUTH_USER_MODEL
+                    ),
+                ),
             ],
             options={
-                'verbose_name_plural': 'idempotent replies',
-                'constraints': [models.UniqueConstraint(fields=('user', 'method', 'path', 'key'), name='one_reply_per_key')],
+                "verbose_name_plural": "idempotent replies",
+                "constraints": [
+                    models.UniqueConstraint(fields=("user", "method", "path", "key"), name="one_reply_per_key")
+                ],
             },
         ),
     ]

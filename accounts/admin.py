@@ -1,0 +1,190 @@
+"""Accounts in the console: people are found and suspended, never deleted; secrets are never shown."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.contrib import admin, messages
+from django.contrib.auth.admin import UserAdmin as BaseUserAdmin
+from django.contrib.auth.forms import AdminUserCreationForm, UserChangeForm
+from django.contrib.auth.models import Group
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils import timezone
+
+from accounts import keys
+from accounts.models import ApiKey, IdempotentReply, Session, SignInCode, User
+
+RIGHTS = ("is_staff", "is_superuser", "groups", "user_permissions")
+
+
+class ReadOnly:
+    """Rows that only rules write."""
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+
+class ApiKeyInline(ReadOnly, admin.TabularInline[ApiKey, User]):
+    model = ApiKey
+    fields = ("id", "name", "masked", "created_at", "last_used_at", "revoked_at")
+    readonly_fields = fields
+    show_change_link = True
+
+    @admin.display(description="secret")
+    def masked(self, key: ApiKey) -> str:
+        return masked(key)
+
+
+class SessionInline(ReadOnly, admin.TabularInline[Session, User]):
+    model = Session
+    fields = ("id", "created_at", "expires_at")
+    readonly_fields = fields
+
+
+class NewUserForm(AdminUserCreationForm[User]):
+    class Meta:
+        model = User
+        fields = ("email",)
+        field_classes: ClassVar[dict[str, Any]] = {}
+
+
+class UserForm(UserChangeForm[User]):
+    class Meta:
+        model = User
+        fields = "__all__"
+        field_classes: ClassVar[dict[str, Any]] = {}
+
+
+@admin.register(User)
+class UserAdmin(BaseUserAdmin[User]):
+    form = UserForm
+    add_form = NewUserForm
+    list_display = ("email", "id", "is_active", "is_staff", "created_at")
+    list_filter = ("is_active", "is_staff", "is_superuser", "created_at")
+    search_fields = ("email", "id", "api_keys__id", "api_keys__prefix")
+    search_help_text = "E-mail, user id, key id, or the first 12 characters of a key"
+    ordering = ("-created_at", "-id")
+    readonly_fields = ("id", "created_at", "last_login", "attribution")
+    filter_horizontal = ("groups", "user_permissions")
+    inlines = (ApiKeyInline, SessionInline)
+    fieldsets = (
+        (None, {"fields": ("id", "email", "is_active", "created_at", "attribution")}),
+        ("Console", {"fields": ("password", "last_login", *RIGHTS)}),
+    )
+    add_fieldsets = ((None, {"classes": ("wide",), "fields": ("email", "usable_password", "password1", "password2")}),)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> Any:
+        """Only superusers give rights, so that nobody raises their own; and an address once used stays its owner's."""
+        fields = [*super().get_readonly_fields(request, obj)]
+        if obj is not None:
+            fields.append("email")
+        return fields if request.user.is_superuser else [*fields, *RIGHTS]
+
+    def get_inlines(self, request: HttpRequest, obj: User | None) -> Any:
+        return () if obj is None else self.inlines
+
+    def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
+        return False
+
+    def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> Any:
+        """Without this a member of staff who may edit people could take over a superuser's password."""
+        if not request.user.is_superuser and id != request.user.pk:
+            self.message_user(request, "Only superusers set other people's passwords.", messages.ERROR)
+            return redirect(reverse("admin:accounts_user_changelist"))
+        return super().user_change_password(request, id, form_url)
+
+
+@admin.register(ApiKey)
+class ApiKeyAdmin(ReadOnly, admin.ModelAdmin[ApiKey]):
+    list_display = ("id", "name", "masked", "user", "created_at", "last_used_at", "revoked_at")
+    list_filter = (("revoked_at", admin.EmptyFieldListFilter), "created_at", "last_used_at")
+    list_select_related = ("user",)
+    search_fields = ("id", "prefix", "name", "user__email", "user__id")
+    fields = ("id", "user", "name", "masked", "created_at", "last_used_at", "revoked_at")
+    actions = ("revoke",)
+
+    @admin.display(description="secret")
+    def masked(self, key: ApiKey) -> str:
+        return masked(key)
+
+    @admin.action(description="Revoke", permissions=["revoke"])
+    def revoke(self, request: HttpRequest, queryset: QuerySet[ApiKey]) -> None:
+        for key in queryset.select_related("user"):
+            keys.revoke(key.user, key.pk, now=timezone.now())
+            self.log_change(request, key, "Revoked.")
+        self.message_user(request, "The keys answer 401 from now on.", messages.SUCCESS)
+
+    def has_revoke_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("accounts.change_apikey")
+
+
+@admin.register(Session)
+class SessionAdmin(ReadOnly, admin.ModelAdmin[Session]):
+    list_display = ("id", "user", "created_at", "expires_at")
+    list_filter = ("created_at", "expires_at")
+    list_select_related = ("user",)
+    search_fields = ("id", "user__email", "user__id")
+    fields = ("id", "user", "created_at", "expires_at", "attribution")
+
+
+@admin.register(SignInCode)
+class SignInCodeAdmin(ReadOnly, admin.ModelAdmin[SignInCode]):
+    """Whether and when a code was mailed and used; never the code, which has left or is about to."""
+
+    list_display = ("email", "created_at", "expires_at", "mailed_at", "mail_attempts", "used_at", "wrong_tries")
+    list_filter = (
+        "lang",
+        "created_at",
+        ("mailed_at", admin.EmptyFieldListFilter),
+        ("used_at", admin.EmptyFieldListFilter),
+    )
+    search_fields = ("email", "id")
+    fields = ("id", *list_display, "mail_due_at", "lang")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[SignInCode]:
+        return super().get_queryset(request).defer("sealed", "digest")
+
+    @admin.display(description="wrong tries")
+    def wrong_tries(self, code: SignInCode) -> int:
+        return len(code.wrong_tries_at)
+
+
+@admin.register(IdempotentReply)
+class IdempotentReplyAdmin(ReadOnly, admin.ModelAdmin[IdempotentReply]):
+    list_display = ("key", "method", "path", "user", "status", "created_at")
+    list_filter = ("method", "status", "created_at")
+    list_select_related = ("user",)
+    search_fields = ("key", "user__email", "user__id")
+    fields = ("key", "method", "path", "user", "status", "created_at", "reserved_at")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[IdempotentReply]:
+        return super().get_queryset(request).defer("reply")
+
+
+admin.site.unregister(Group)
+
+
+@admin.register(Group)
+class GroupAdmin(admin.ModelAdmin[Group]):
+    """Sets of rights for members of staff; only superusers change them."""
+
+    search_fields = ("name",)
+    filter_horizontal = ("permissions",)
+
+    def has_change_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:
+        return bool(request.user.is_superuser)
+
+    has_add_permission = has_delete_permission = has_change_permission
+
+
+def masked(key: ApiKey) -> str:
+    return f"{key.prefix}…"

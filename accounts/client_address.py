@@ -1,0 +1,53 @@
+"""Which address a request comes from, as far as we can trust what proxies say."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Mapping
+
+from django.conf import settings
+
+_IPV6_NETWORK_BITS = 64  # what one customer of a provider gets, and may take any address of
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+_WITH_PORT = re.compile(r"(?:\[(?P<v6>[^\]]*)\]|(?P<v4>[0-9.]+))(?::[0-9]+)?")
+
+
+def of(meta: Mapping[str, object]) -> str:
+    """The rightmost hop that is not one of TRUSTED_PROXIES; `meta` is the request's META.
+
+    Each proxy appends the address that it saw, so only what trusted proxies wrote is believed, from the right. A hop
+    that is no address ends the search at the proxy that wrote it.
+    """
+    hops = [str(meta.get("REMOTE_ADDR", "")), *reversed(str(meta.get("HTTP_X_FORWARDED_FOR", "")).split(","))]
+    found = ""
+    for hop in hops:
+        address = _parse(hop)
+        if address is None:
+            return found or hop
+        found = str(address)
+        if not any(address in network for network in settings.TRUSTED_PROXIES):
+            return found
+    return found
+
+
+def household(address: str) -> str:
+    """What a limit by address counts: an IPv4 address, or the /64 network of an IPv6 one."""
+    parsed = _parse(address)
+    if not isinstance(parsed, ipaddress.IPv6Address):
+        return address
+    return str(ipaddress.ip_network((int(parsed), _IPV6_NETWORK_BITS), strict=False))
+
+
+def _parse(hop: str) -> Address | None:
+    """The address of a hop such as `1.2.3.4`, `1.2.3.4:80` or `[::1]:80`; an IPv4 address in IPv6 clothes is IPv4."""
+    text = hop.strip()
+    if match := _WITH_PORT.fullmatch(text):
+        text = match["v6"] or match["v4"] or ""
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return None
+    return getattr(address, "ipv4_mapped", None) or address

@@ -1,0 +1,60 @@
+"""What accounts refuse."""
+
+from __future__ import annotations
+
+from config.errors import BadRequest, InvalidCode, NotFound, RateLimited, Unauthorized
+
+
+class NoCredential(Unauthorized):
+    def __init__(self) -> None:
+        super().__init__("Authorization: send `Bearer <token>` with an API key, or with the token of POST /auth/verify")
+
+
+class MalformedCredential(Unauthorized):
+    def __init__(self) -> None:
+        super().__init__("Authorization: must be the word Bearer, one space and the token")
+
+
+class InvalidKey(Unauthorized):
+    def __init__(self) -> None:
+        super().__init__("Invalid or revoked API key")
+
+
+class InvalidSession(Unauthorized):
+    def __init__(self) -> None:
+        super().__init__("Invalid or expired session token: sign in again with POST /auth/request")
+
+
+class AccountSuspended(Unauthorized):
+    def __init__(self) -> None:
+        super().__init__("this account is suspended")
+
+
+class NoLiveCode(Unauthorized):
+    def __init__(self) -> None:
+        super().__init__(
+            "code: no code waits for this e-mail, it has expired or was used: get a new one with POST /auth/request"
+        )
+
+
+class WrongCode(InvalidCode):
+    def __init__(self) -> None:
+        super().__init__("code: these are not the digits of the newest code mailed to this e-mail")
+
+
+class TooManyWrongTries(RateLimited):
+    def __init__(self, *, retry_after: int) -> None:
+        super().__init__(
+            f"email: too many wrong codes were tried for this mailbox; try again in {retry_after} s",
+            retry_after=retry_after,
+        )
+
+
+class NoSuchKey(NotFound):
+    def __init__(self) -> None:
+        super().__init__("id: you have no such API key; GET /keys lists yours")
+
+
+class BadCursor(BadRequest):
+    def __init__(self) -> None:
+        super().__init__("cursor: must be the one that the Link header of the page before gave")

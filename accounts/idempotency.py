@@ -1,0 +1,124 @@
+"""`Idempotency-Key` for a viewset's action: the same request again gets the first one's reply.
+
+    @idempotent
+    def create(self, request: Request) -> Response:
+        ...                                        # validation and network checks, outside of a transaction
+        with transaction.atomic():
+            agent = creation.create(...)
+            return keep(self.answer(agent))        # the reply is stored in the transaction that made the agent
+
+An action that does not call `keep` has its reply stored right after it; then a process that dies between the two leaves
+a reservation behind, and the request that takes it over after 60 seconds does the work again.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
+from urllib.parse import quote
+
+from django.core.exceptions import PermissionDenied
+from django.http import Http404
+from django.utils import timezone
+from rest_framework.exceptions import APIException
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts import replies
+from accounts.authentication import caller
+from accounts.models import IdempotentReply
+from config.api import ApiViewSet
+from config.errors import BadRequest, ServiceError
+
+HEADER = "Idempotency-Key"
+REPLAYED = "Idempotent-Replayed"
+MAX_PATH = 255
+KEPT_HEADERS = ("Location", "Link")
+NOT_KEPT = {429}
+
+_KEY = re.compile(r"[\x20-\x7e]{1,255}")
+_REFUSALS = (ServiceError, APIException, Http404, PermissionDenied)
+
+_reservation: ContextVar[IdempotentReply | None] = ContextVar("idempotency_reservation", default=None)
+
+P = ParamSpec("P")
+V = TypeVar("V", bound=ApiViewSet)
+Action = Callable[Concatenate[V, Request, P], Response]
+
+
+def idempotent(action: Action[V, P]) -> Action[V, P]:
+    """Let clients repeat this action safely. Without the header it runs as it is."""
+
+    @functools.wraps(action)
+    def once(view: V, request: Request, /, *args: P.args, **kwargs: P.kwargs) -> Response:
+        if HEADER not in request.headers:
+            return action(view, request, *args, **kwargs)
+        row = _reserve(request)
+        if row.status is not None:
+            return _replayed(row)
+        return _run(view, row, functools.partial(action, view, request, *args, **kwargs))
+
+    return once
+
+
+def keep(response: Response) -> Response:
+    """Store this reply now, in the current transaction, if the request came with an Idempotency-Key."""
+    row = _reservation.get()
+    if row is not None and row.status is None:
+        body = None if response.data is None else json.loads(JSONRenderer().render(response.data))
+        headers = {name: response[name] for name in KEPT_HEADERS if name in response}
+        replies.keep(row, status=response.status_code, reply={"body": body, "headers": headers})
+        row.status = response.status_code
+    return response
+
+
+def _reserve(request: Request) -> IdempotentReply:
+    key = request.headers[HEADER]
+    if _KEY.fullmatch(key) is None:
+        raise BadRequest(f"{HEADER}: must have 1 to 255 printable ASCII characters")
+    body = request.data  # a malformed body is refused here, before anything is reserved
+    return replies.reserve(
+        caller(request),
+        method=str(request.method),
+        path=quote(request.path)[:MAX_PATH],
+        key=key,
+        fingerprint=_fingerprint(request.get_full_path(), body),
+        now=timezone.now(),
+    )
+
+
+def _fingerprint(url: str, body: Any) -> str:
+    """Two bodies are the same when they are the same JSON, however it is spelled."""
+    return hashlib.sha256(json.dumps([url, body], sort_keys=True).encode()).hexdigest()
+
+
+def _run(view: ApiViewSet, row: IdempotentReply, action: Callable[[], Response]) -> Response:
+    """Run the action under the reservation, which ends kept or released whatever happens."""
+    token = _reservation.set(row)
+    try:
+        response = _refusals_answered(view, action)
+        if response.status_code < 500 and response.status_code not in NOT_KEPT:
+            keep(response)
+        return response
+    finally:
+        _reservation.reset(token)
+        if row.status is None:
+            replies.release(row)
+
+
+def _refusals_answered(view: ApiViewSet, action: Callable[[], Response]) -> Response:
+    """What REST framework would answer a moment later, so that refusals are stored too."""
+    try:
+        return action()
+    except _REFUSALS as refusal:
+        return view.handle_exception(refusal)
+
+
+def _replayed(row: IdempotentReply) -> Response:
+    return Response(row.reply["body"], status=row.status, headers={**row.reply["headers"], REPLAYED: "true"})

@@ -1,0 +1,69 @@
+"""API keys: long-lived credentials that a person hands to an agent."""
+
+from __future__ import annotations
+
+import secrets
+import string
+from datetime import datetime, timedelta
+
+from django.db.models import Q
+
+from accounts.errors import BadCursor, InvalidKey, NoSuchKey
+from accounts.models import KEY_PREFIX_LENGTH, ApiKey, User
+from config.crypto import sha256
+from config.ids import is_id
+
+SECRET_PREFIX = "ak_live_"  # noqa: S105  # the same for all
+SECRET_CHARACTERS = 40
+PAGE_SIZE = 1_000
+LAST_USED_PRECISION = timedelta(seconds=60)
+
+_ALPHABET = string.ascii_letters + string.digits
+
+
+def create(user: User, *, name: str, now: datetime) -> tuple[ApiKey, str]:
+    """A new key and its secret, which is not stored and cannot be shown again."""
+    secret = SECRET_PREFIX + "".join(secrets.choice(_ALPHABET) for _ in range(SECRET_CHARACTERS))
+    key = ApiKey.objects.create(
+        user=user, name=name, prefix=secret[:KEY_PREFIX_LENGTH], digest=sha256(secret), created_at=now
+    )
+    return key, secret
+
+
+def revoke(user: User, key_id: str, *, now: datetime) -> None:
+    """The key stops working at once but stays in the list. Revoking it again changes nothing and succeeds."""
+    own = ApiKey.objects.owned_by(user).filter(pk=key_id)
+    if not is_id("key", key_id) or not own.exists():
+        raise NoSuchKey
+    own.filter(revoked_at__isnull=True).update(revoked_at=now)
+
+
+def page(user: User, *, after: str | None = None) -> tuple[list[ApiKey], str | None]:
+    """The user's keys, newest first, revoked ones too; and the cursor of the next page when there are more."""
+    keys = ApiKey.objects.owned_by(user)
+    if after is not None:
+        last = keys.filter(pk=after).first() if is_id("key", after) else None
+        if last is None:
+            raise BadCursor
+        keys = keys.filter(Q(created_at__lt=last.created_at) | Q(created_at=last.created_at, pk__lt=last.pk))
+    found = list(keys[: PAGE_SIZE + 1])
+    return found[:PAGE_SIZE], found[PAGE_SIZE - 1].pk if len(found) > PAGE_SIZE else None
+
+
+def find(secret: str, *, now: datetime) -> ApiKey:
+    """The live key of this secret, its use noted. Raises InvalidKey."""
+    key = ApiKey.objects.select_related("user").filter(digest=sha256(secret), revoked_at__isnull=True).first()
+    if key is None or not key.user.is_active:
+        raise InvalidKey
+    _note_use(key, now=now)
+    return key
+
+
+def _note_use(key: ApiKey, *, now: datetime) -> None:
+    """`last_used_at`, exact to a minute: one write a minute, however many threads use the key."""
+    stale = now - LAST_USED_PRECISION
+    if key.last_used_at is not None and key.last_used_at >= stale:
+        return
+    old = Q(last_used_at__isnull=True) | Q(last_used_at__lt=stale)
+    ApiKey.objects.filter(old, pk=key.pk).update(last_used_at=now)
+    key.last_used_at = now

@@ -1,0 +1,35 @@
+"""Forgets what is over: old codes, sessions and stored replies. Revoked keys stay: they are history."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.contrib.sessions.models import Session as AdminSession
+from django.db.models import Model, QuerySet
+
+from accounts import replies
+from accounts.models import IdempotentReply, Session, SignInCode
+from accounts.signin import WINDOW
+
+BATCH = 1_000
+SESSION_KEPT = timedelta(days=7)
+
+
+def run(*, now: datetime) -> int:
+    """Delete all of it, in small transactions; returns how many rows went."""
+    return sum(
+        _delete(rows)
+        for rows in (
+            SignInCode.objects.filter(expires_at__lte=now - WINDOW, mail_due_at__isnull=True),
+            Session.objects.filter(expires_at__lte=now - SESSION_KEPT),
+            IdempotentReply.objects.filter(created_at__lte=now - replies.KEPT),
+            AdminSession.objects.filter(expire_date__lte=now),
+        )
+    )
+
+
+def _delete(rows: QuerySet[Model]) -> int:
+    gone = 0
+    while batch := list(rows.order_by().values_list("pk", flat=True)[:BATCH]):
+        gone += rows.filter(pk__in=batch).delete()[0]
+    return gone

@@ -1,0 +1,23 @@
+"""Celery's entrances."""
+
+from __future__ import annotations
+
+from celery import shared_task
+from django.utils import timezone
+
+from accounts import code_mail, purge
+
+
+@shared_task(name="accounts.send_code")
+def send_code(code_id: str) -> None:
+    code_mail.send(code_id, now=timezone.now())
+
+
+@shared_task(name="accounts.send_codes")
+def send_codes() -> None:
+    code_mail.send_due(now=timezone.now())
+
+
+@shared_task(name="accounts.purge")
+def purge_old() -> None:
+    purge.run(now=timezone.now())
