@@ -19,7 +19,7 @@ async def supervisor_gone(environ: Mapping[str, str] = os.environ) -> None:
     if not named or environ.get("KEEP_PODS") == "1":
         await asyncio.Event().wait()
     pid, _, created = named.partition(":")
-    while _lives(int(pid), float(created)):
+    while _lives(int(pid), float(created)):  # noqa: ASYNC110 - no event tells of another process's end
         await asyncio.sleep(CHECK_SECONDS)
 
 

@@ -1,0 +1,47 @@
+"""`python -m agents.pod.gateway`: one start document on stdin, then three listeners until told to end."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import sys
+
+from agents.pod import hardening
+from agents.pod.gateway.listeners import serve
+from agents.pod.gateway.masking import MaskingFormatter
+from agents.pod.gateway.pod import Pod
+from agents.pod.start import GatewayStart
+
+# The runtime reads these as causes PORT and BAD_START.
+EXIT_PORT = errno.EADDRINUSE
+EXIT_START = 2
+
+
+def main() -> int:
+    hardening.forbid_dumps()
+    try:
+        pod = Pod(GatewayStart.load(hardening.read_stdin()))
+    except (ValueError, KeyError, TypeError) as error:
+        # The document holds secrets, and so might the error's text.
+        sys.stderr.write(f"gateway: unusable start document ({type(error).__name__})\n")
+        return EXIT_START
+    _log_to_stderr(pod)
+    try:
+        asyncio.run(serve(pod))
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise
+        logging.getLogger(__name__).error("%s", error.strerror)
+        return EXIT_PORT
+    return 0
+
+
+def _log_to_stderr(pod: Pod) -> None:
+    output = logging.StreamHandler(sys.stderr)
+    output.setFormatter(MaskingFormatter(pod.secret_texts))
+    logging.basicConfig(level=logging.INFO, handlers=[output])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

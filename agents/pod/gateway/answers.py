@@ -1,0 +1,102 @@
+"""Answers that all listeners share: errors as `{error, message}`, bodies read with a limit and checked by hand."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from aiohttp import web
+from aiohttp.typedefs import Middleware
+
+BODY_BYTES = 1024 * 1024
+_CODES = {
+    400: "BAD_REQUEST",
+    401: "UNAUTHORIZED",
+    403: "FORBIDDEN",
+    404: "NOT_FOUND",
+    409: "CONFLICT",
+    429: "RATE_LIMITED",
+}
+log = logging.getLogger(__name__)
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Refusal(Exception):
+    """A request that is not served; rendered once by the listener's middleware."""
+
+    def __init__(self, status: int, message: str, **headers: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
+
+
+def error_body(status: int, message: str) -> dict[str, str]:
+    code = _CODES.get(status, "BAD_REQUEST" if status < 500 else "INTERNAL")
+    return {"error": code, "message": message}
+
+
+def error_json(_: web.Request, refusal: Refusal) -> web.Response:
+    return web.json_response(
+        error_body(refusal.status, refusal.message), status=refusal.status, headers=refusal.headers
+    )
+
+
+def refusal_of(error: Exception) -> Refusal:
+    """What the caller hears of an exception. Of one that nobody expected: nothing but that it happened."""
+    if isinstance(error, Refusal):
+        return error
+    if isinstance(error, web.HTTPException):
+        allow = {"Allow": error.headers["Allow"]} if "Allow" in error.headers else {}
+        return Refusal(error.status, error.reason, **allow)
+    log.error("unexpected %s", type(error).__name__, exc_info=error)
+    return Refusal(500, "unexpected error in the gateway")
+
+
+def errors(render: Callable[[web.Request, Refusal], web.Response]) -> Middleware:
+    """The middleware that renders whatever goes wrong, unless the answer has begun: then it breaks off."""
+
+    @web.middleware
+    async def answer_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
+        try:
+            return await handler(request)
+        except Exception as error:
+            if request.writer.output_size > 0:
+                raise
+            return render(request, refusal_of(error))
+
+    return answer_errors
+
+
+def same_secret(shown: str, real: str) -> bool:
+    """In constant time; a header may hold bytes that are no text."""
+    return hmac.compare_digest(shown.encode("utf-8", "surrogateescape"), real.encode())
+
+
+async def read_json(request: web.Request) -> dict[str, Any]:
+    """The JSON object in the body; 400 for anything else, 413 beyond BODY_BYTES."""
+    if request.content_type != "application/json":
+        raise Refusal(400, "Content-Type: must be application/json")
+    raw = await read_body(request, BODY_BYTES)
+    try:
+        body = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise Refusal(400, "body: not valid JSON") from error
+    if not isinstance(body, dict):
+        raise Refusal(400, "body: must be a JSON object")
+    return body
+
+
+async def read_body(request: web.Request, limit: int) -> bytes:
+    if (request.content_length or 0) > limit:
+        raise Refusal(413, f"body: at most {limit} bytes")
+    raw = bytearray()
+    async for chunk in request.content.iter_any():
+        raw += chunk
+        if len(raw) > limit:
+            raise Refusal(413, f"body: at most {limit} bytes")
+    return bytes(raw)

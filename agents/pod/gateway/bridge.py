@@ -1,0 +1,104 @@
+"""The gateway's side of the bridge's HTTP: state, configuration, turns."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import json
+import time
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from typing import Any
+
+import aiohttp
+
+from agents.runtimes.base import Phase, PodConfig
+
+STATE_SECONDS = 2.0
+STATE_AGE_SECONDS = 0.5
+CONFIGURE_SECONDS = 20.0
+_UNREACHABLE = (aiohttp.ClientError, TimeoutError, ValueError)
+
+
+class BridgeFailure(Exception):
+    """The bridge is not there, refused, or broke off. The text is for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class BridgeState:
+    phase: Phase
+    revision: int | None
+    message: str | None
+    raw: dict[str, Any]
+
+    @property
+    def ready(self) -> bool:
+        return self.phase == Phase.READY
+
+
+class Bridge:
+    def __init__(self, session: aiohttp.ClientSession, *, url: str, token: str) -> None:
+        self._session = session
+        self._url = url.rstrip("/")
+        self._headers = {"Authorization": f"Bearer {token}"}
+        self._asking = asyncio.Lock()
+        self._state: BridgeState | None = None
+        self._asked_at = float("-inf")
+
+    async def state(self) -> BridgeState | None:
+        """How the engine is, at most half a second old; None while the bridge does not answer."""
+        async with self._asking:
+            if time.monotonic() - self._asked_at > STATE_AGE_SECONDS:
+                self._state = await self._ask()
+                self._asked_at = time.monotonic()
+            return self._state
+
+    async def _ask(self) -> BridgeState | None:
+        timeout = aiohttp.ClientTimeout(total=STATE_SECONDS)
+        try:
+            async with self._session.get(f"{self._url}/state", headers=self._headers, timeout=timeout) as answer:
+                answer.raise_for_status()
+                raw: dict[str, Any] = await answer.json()
+                return BridgeState(Phase(raw["phase"]), raw.get("revision"), raw.get("message"), raw)
+        except (*_UNREACHABLE, KeyError):
+            return None
+
+    async def configure(self, config: PodConfig) -> None:
+        """Give the bridge a revision; it has taken it, not yet applied it, when this returns."""
+        timeout = aiohttp.ClientTimeout(total=CONFIGURE_SECONDS)
+        body = dataclasses.asdict(config)
+        try:
+            async with self._session.put(
+                f"{self._url}/config", json=body, headers=self._headers, timeout=timeout
+            ) as answer:
+                if answer.status >= 300:
+                    raise BridgeFailure(f"the bridge answered {answer.status} to the configuration")
+        except _UNREACHABLE as error:
+            raise BridgeFailure(f"the bridge does not answer ({type(error).__name__})") from error
+        self._asked_at = float("-inf")
+
+    async def turn(self, session_id: str, message: str) -> AsyncGenerator[dict[str, Any], None]:
+        """The engine's events of one turn. Closing the iterator aborts the turn."""
+        body = {"session_id": session_id, "message": message}
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=5)
+        try:
+            async with self._session.post(
+                f"{self._url}/turn", json=body, headers=self._headers, timeout=timeout
+            ) as answer:
+                if answer.status != 200:
+                    raise BridgeFailure(await _refusal(answer))
+                async for line in answer.content:
+                    if line.strip():
+                        yield json.loads(line)
+        except _UNREACHABLE as error:
+            raise BridgeFailure(f"the engine's bridge broke off ({type(error).__name__})") from error
+
+
+async def _refusal(answer: aiohttp.ClientResponse) -> str:
+    """What the bridge says about a turn that it did not take."""
+    try:
+        body = await answer.json(content_type=None)
+    except ValueError:
+        body = None
+    said = body.get("message") if isinstance(body, dict) else None
+    return str(said) if said else f"the bridge answered {answer.status}"

@@ -1,0 +1,118 @@
+"""`POST /chat` of the management listener and of the page: a JSON answer, or server-sent events as the words come."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Any
+
+from aiohttp import web
+
+from agents.pod.gateway.answers import Refusal, error_body, read_json
+from agents.pod.gateway.turns import DEADLINE_SECONDS, Delta, Done, TurnFailed, Turns, new_session_id
+
+MESSAGE_BYTES = 64 * 1024
+# A comment line this often tells proxies and clients that a silent turn is still on its way.
+PING_SECONDS = 10.0
+# Beyond the turn's own deadline a reader that does not read is cut off.
+READER_SECONDS = DEADLINE_SECONDS + 10
+_SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}")
+
+
+async def answer(request: web.Request, turns: Turns) -> web.StreamResponse:
+    message, session_id = _question(await read_json(request))
+    async with asyncio.timeout(READER_SECONDS), aclosing(turns.take(message, session_id)) as events:
+        if "text/event-stream" in request.headers.get("Accept", ""):
+            return await _stream(request, events)
+        return await _whole(events)
+
+
+def _question(body: dict[str, Any]) -> tuple[str, str]:
+    message, session_id = body.get("message"), body.get("session_id")
+    if not isinstance(message, str) or not message.strip():
+        raise Refusal(400, "message: must be text that is not blank")
+    if len(message.encode("utf-8", "replace")) > MESSAGE_BYTES:
+        raise Refusal(400, f"message: at most {MESSAGE_BYTES} bytes")
+    if not _encodable(message):
+        raise Refusal(400, "message: must be valid Unicode text")
+    if session_id is None:
+        return message, new_session_id()
+    if not isinstance(session_id, str) or not _SESSION_ID.fullmatch(session_id):
+        raise Refusal(400, "session_id: 1 to 128 letters, digits and ._:- with a letter or digit first")
+    return message, session_id
+
+
+def _encodable(text: str) -> bool:
+    """Half a surrogate pair passes JSON and then fails wherever the text is written."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+async def _whole(events: AsyncIterator[Delta | Done]) -> web.Response:
+    try:
+        async for event in events:
+            if isinstance(event, Done):
+                return web.json_response({"reply": event.reply, "session_id": event.session_id})
+    except TurnFailed as failure:
+        return _failed(failure)
+    raise Refusal(500, "the turn ended without an answer")
+
+
+async def _stream(request: web.Request, events: AsyncIterator[Delta | Done]) -> web.StreamResponse:
+    """Headers go out with the first event or ping; a turn that fails before that is still a plain 503."""
+    response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
+    response.headers["X-Accel-Buffering"] = "no"
+    coming: asyncio.Task[Delta | Done] | None = None
+    try:
+        while True:
+            coming = coming or asyncio.ensure_future(anext(events))
+            await asyncio.wait({coming}, timeout=PING_SECONDS)
+            event = coming.result() if coming.done() else None
+            await _send(request, response, _event_bytes(event))
+            if isinstance(event, Done):
+                return response
+            coming = None if event else coming
+    except TurnFailed as failure:
+        if not response.prepared:
+            return _failed(failure)
+        await _send(request, response, _sse("error", {"hop": failure.hop, "message": failure.message}))
+        return response
+    finally:
+        await _stop(coming)
+
+
+async def _stop(coming: asyncio.Task[Delta | Done] | None) -> None:
+    """End the wait for the next event before its generator is closed."""
+    if coming and not coming.done():
+        coming.cancel()
+        await asyncio.wait({coming})
+
+
+async def _send(request: web.Request, response: web.StreamResponse, data: bytes) -> None:
+    if not response.prepared:
+        await response.prepare(request)
+    await response.write(data)
+
+
+def _event_bytes(event: Delta | Done | None) -> bytes:
+    match event:
+        case Delta(text):
+            return _sse("delta", {"text": text})
+        case Done(reply, session_id):
+            return _sse("done", {"reply": reply, "session_id": session_id})
+        case None:
+            return b": still working\n\n"
+
+
+def _sse(name: str, body: dict[str, str]) -> bytes:
+    return f"event: {name}\ndata: {json.dumps(body)}\n\n".encode()
+
+
+def _failed(failure: TurnFailed) -> web.Response:
+    return web.json_response({**error_body(503, failure.message), "hop": failure.hop}, status=503)

@@ -1,0 +1,74 @@
+"""The gateway's three listeners in one process, and what ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from contextlib import AsyncExitStack
+
+import aiohttp
+from aiohttp import web
+
+from agents.pod.gateway.bridge import Bridge
+from agents.pod.gateway.llm import proxy
+from agents.pod.gateway.llm.log import ModelLog
+from agents.pod.gateway.management import Management
+from agents.pod.gateway.pod import Pod
+from agents.pod.gateway.public import Public
+from agents.pod.gateway.turns import Turns
+from agents.pod.lifeline import supervisor_gone
+
+LOOPBACK = "127.0.0.1"
+# A turn that is still running when the gateway must end is cut off.
+GRACE_SECONDS = 2.0
+LINE_BYTES = 4 * 1024 * 1024
+
+
+async def serve(pod: Pod) -> None:
+    """Serve until SIGTERM or SIGINT, or until the supervisor is gone."""
+    start = pod.start
+    async with AsyncExitStack() as stack:
+        inside = await stack.enter_async_context(_bridge_client())
+        outside = await stack.enter_async_context(proxy.client())
+        models = ModelLog()
+        bridge = Bridge(inside, url=start.bridge_url, token=start.bridge_token)
+        turns = Turns(pod, bridge, models)
+        # The key proxy is the pod's own affair: loopback, whatever the others listen on.
+        await _listen(stack, proxy.KeyProxy(pod, models, outside).app(), LOOPBACK, start.llm_port)
+        await _listen(stack, Management(pod, bridge, turns, models).app(), start.host, start.management_port)
+        await _listen(stack, Public(pod, bridge, turns).app(), start.host, start.public_port)
+        pod.report()
+        await _end()
+
+
+def _bridge_client() -> aiohttp.ClientSession:
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=0),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        read_bufsize=LINE_BYTES,
+        trust_env=False,
+    )
+
+
+async def _listen(stack: AsyncExitStack, app: web.Application, host: str, port: int) -> None:
+    app.on_response_prepare.append(_no_server_name)
+    # Cancelled handlers are how a caller that hangs up ends a turn or a model call.
+    runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=GRACE_SECONDS)
+    await runner.setup()
+    stack.push_async_callback(runner.cleanup)
+    await web.TCPSite(runner, host, port).start()
+
+
+async def _no_server_name(_: web.Request, response: web.StreamResponse) -> None:
+    response.headers.popall("Server", None)
+
+
+async def _end() -> None:
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, ended.set)
+    waits = [asyncio.ensure_future(ended.wait()), asyncio.ensure_future(supervisor_gone())]
+    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    for wait in waits:
+        wait.cancel()

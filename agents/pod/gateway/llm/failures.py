@@ -1,0 +1,88 @@
+"""What the engine, and later the owner, hears when a model call fails. Never the key, never a page of HTML."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import aiohttp
+from aiohttp import web
+
+from agents.pod.gateway.answers import Refusal
+from agents.pod.gateway.llm import headers
+from agents.pod.gateway.masking import mask_text
+
+ERROR_BYTES = 64 * 1024
+MESSAGE_LENGTH = 300
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRefusal:
+    response: web.Response
+    message: str
+
+
+async def read(answer: aiohttp.ClientResponse, *, provider: str, key: str) -> ModelRefusal:
+    """The provider's refusal, as a text for people and as an answer for the engine."""
+    if answer.status < 400:
+        message = f"{provider} answered with a redirect ({answer.status}), which is not followed"
+        return ModelRefusal(_response(502, message), message)
+    raw = await _beginning(answer)
+    said = mask_text(_said(raw), [key])[:MESSAGE_LENGTH]
+    if answer.status in {401, 403}:
+        # Some engines lock a provider out for a minute, or try for one, on a 401: they get a plain 400.
+        message = _sentence(f"{provider} refused the model key ({answer.status})", said)
+        return ModelRefusal(_response(400, message), message)
+    message = _sentence(f"{provider} answered {answer.status}", said)
+    return ModelRefusal(_same_answer(answer, raw, key), message)
+
+
+def unreachable(provider: str, error: Exception) -> Refusal:
+    if isinstance(error, TimeoutError):
+        return Refusal(504, f"{provider} did not answer in time")
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return Refusal(502, f"{provider} cannot be reached")
+    return Refusal(502, f"{provider} broke off its answer")
+
+
+def refused(_: web.Request, refusal: Refusal) -> web.Response:
+    """Our own refusals in the shape that the clients of all four protocols look for."""
+    return _response(refusal.status, refusal.message)
+
+
+def _response(status: int, message: str) -> web.Response:
+    error = {"message": message, "type": "agentpods_gateway", "code": status}
+    return web.json_response({"type": "error", "error": error}, status=status)
+
+
+def _same_answer(answer: aiohttp.ClientResponse, raw: bytes, key: str) -> web.Response:
+    masked = mask_text(raw.decode("utf-8", "replace"), [key]).encode()
+    return web.Response(status=answer.status, headers=headers.incoming(answer.headers, key=key), body=masked)
+
+
+async def _beginning(answer: aiohttp.ClientResponse) -> bytes:
+    raw = bytearray()
+    async for chunk in answer.content.iter_any():
+        raw += chunk
+        if len(raw) >= ERROR_BYTES:
+            break
+    return bytes(raw[:ERROR_BYTES])
+
+
+def _said(raw: bytes) -> str:
+    """The vendor's own words, wherever in a JSON body they are."""
+    try:
+        found: Any = json.loads(raw)
+    except (ValueError, RecursionError):
+        return ""
+    if isinstance(found, list) and found:
+        found = found[0]
+    for name in ("error", "message", "detail"):
+        if isinstance(found, dict) and name in found:
+            found = found[name]
+    return " ".join(found.split()) if isinstance(found, str) else ""
+
+
+def _sentence(what: str, said: str) -> str:
+    return f"{what}: {said}" if said else what

@@ -1,0 +1,55 @@
+"""What became of the model calls that went through the key proxy, so that a failed turn can say why."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+REMEMBERED = 20
+MESSAGE_LENGTH = 300
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFailure:
+    status: int | None  # None: no answer at all
+    message: str  # safe for people: no key in it
+    tick: float = field(default_factory=time.monotonic)
+    at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+
+class ModelLog:
+    def __init__(self) -> None:
+        self.calls = 0
+        self.in_flight = 0
+        self._failures: deque[ModelFailure] = deque(maxlen=REMEMBERED)
+        self._answered = float("-inf")
+
+    @contextmanager
+    def call(self) -> Iterator[None]:
+        self.calls += 1
+        self.in_flight += 1
+        try:
+            yield
+        finally:
+            self.in_flight -= 1
+
+    def failed(self, status: int | None, message: str) -> None:
+        self._failures.append(ModelFailure(status, " ".join(message.split())[:MESSAGE_LENGTH]))
+
+    def answered(self) -> None:
+        self._answered = time.monotonic()
+
+    def failure_since(self, tick: float) -> ModelFailure | None:
+        """The newest failure at or after the monotonic time `tick`, unless the model has answered since."""
+        newest = self._failures[-1] if self._failures else None
+        return newest if newest and newest.tick >= tick and newest.tick > self._answered else None
+
+    def summary(self) -> dict[str, Any]:
+        newest = self._failures[-1] if self._failures else None
+        last = {"status": newest.status, "message": newest.message, "at": newest.at.isoformat()} if newest else None
+        return {"calls": self.calls, "in_flight": self.in_flight, "last_failure": last}

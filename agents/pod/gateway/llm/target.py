@@ -1,0 +1,74 @@
+"""Where a call to the key proxy goes: below the provider's base URL, or nowhere."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from urllib.parse import unquote, urlsplit
+
+from yarl import URL
+
+from agents.engines.providers import PROVIDERS, BadPathError, upstream_url
+from agents.pod.gateway.answers import Refusal
+from agents.runtimes.base import PodConfig, PodSecrets
+
+_CALL = re.compile(r"/llm/([a-z0-9-]{1,32})(/.*)")
+_PRINTABLE = re.compile(r"[!-~]*")
+# Query options by which vendors take a key. The engine's is checked and dropped, ours travels in a header.
+KEY_OPTIONS = {"key", "api_key", "apikey", "access_token"}
+# One vendor under two names.
+_ALIASES = {"gemini": "google"}
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The path and query that the engine asked for."""
+
+    provider: str
+    path: str
+    query: str
+
+    @property
+    def shown_keys(self) -> list[str]:
+        options = [part.partition("=") for part in self.query.split("&")]
+        return [unquote(value) for name, _, value in options if _is_key_option(name)]
+
+    @property
+    def query_without_keys(self) -> str:
+        return "&".join(part for part in self.query.split("&") if not _is_key_option(part.partition("=")[0]))
+
+
+def read_call(raw_target: str) -> Call:
+    """Take the request target apart as it was sent: neither decoded nor normalised, so that nothing is read twice."""
+    path, _, query = raw_target.partition("?")
+    found = _CALL.fullmatch(path)
+    if found is None or not _PRINTABLE.fullmatch(raw_target):
+        raise Refusal(404, "the key proxy serves /llm/<provider>/… only")
+    return Call(found[1], found[2], query)
+
+
+def upstream(call: Call, *, config: PodConfig, secrets: PodSecrets) -> URL:
+    """The one address that this call may reach. Refuses other providers, and paths that could leave the base."""
+    if call.provider not in PROVIDERS or not _same(call.provider, config.provider):
+        raise Refusal(403, f"provider: this agent is configured for {config.provider} alone")
+    try:
+        address = upstream_url(call.provider, _base(call.provider, secrets), call.path)
+    except BadPathError as error:
+        raise Refusal(400, "path: empty, dot and percent-encoded segments are not forwarded") from error
+    query = call.query_without_keys
+    return URL(f"{address}?{query}" if query else address, encoded=True)
+
+
+def _base(provider: str, secrets: PodSecrets) -> str:
+    base = urlsplit(secrets.llm_base_url or PROVIDERS[provider].base_url)
+    if base.scheme not in {"http", "https"} or not base.hostname:
+        raise Refusal(502, "the provider's base URL is not an http address")
+    return f"{base.scheme}://{base.netloc.rpartition('@')[2]}{base.path}"
+
+
+def _same(asked: str, configured: str | None) -> bool:
+    return _ALIASES.get(asked, asked) == _ALIASES.get(configured or "", configured)
+
+
+def _is_key_option(name: str) -> bool:
+    return unquote(name).lower() in KEY_OPTIONS

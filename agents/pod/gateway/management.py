@@ -1,0 +1,80 @@
+"""The control plane's door: health, configuration and chat, for the bearer of the pod's management token only."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from aiohttp import web
+
+from agents.pod.gateway import chat
+from agents.pod.gateway.answers import Handler, Refusal, error_json, errors, read_json, same_secret
+from agents.pod.gateway.bridge import Bridge, BridgeFailure
+from agents.pod.gateway.llm.log import ModelLog
+from agents.pod.gateway.pod import Pod
+from agents.pod.gateway.turns import Turns
+from agents.pod.start import config_from, secrets_from
+from agents.runtimes.base import PodConfig, PodSecrets
+
+
+class Management:
+    def __init__(self, pod: Pod, bridge: Bridge, turns: Turns, models: ModelLog) -> None:
+        self._pod = pod
+        self._bridge = bridge
+        self._turns = turns
+        self._models = models
+        self._configuring = asyncio.Lock()
+
+    def app(self) -> web.Application:
+        app = web.Application(middlewares=[errors(error_json), self._only_with_token])
+        app.router.add_get("/health", self.health)
+        app.router.add_put("/config", self.configure)
+        app.router.add_post("/chat", self.chat)
+        return app
+
+    @web.middleware
+    async def _only_with_token(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        expected = f"Bearer {self._pod.secrets.management_token}"
+        if not same_secret(request.headers.get("Authorization", ""), expected):
+            raise Refusal(401, "Authorization: the management token is missing or wrong", WWW_Authenticate="Bearer")
+        return await handler(request)
+
+    async def health(self, _: web.Request) -> web.Response:
+        state = await self._bridge.state()
+        return web.json_response(
+            {
+                "revision": self._pod.config.revision,
+                "has_key": self._pod.has_key,
+                "engine": state.raw if state else None,
+                "model": self._models.summary(),
+            }
+        )
+
+    async def configure(self, request: web.Request) -> web.Response:
+        """The bridge first, then the secrets: whoever sees this succeed knows that both have the revision."""
+        config, secrets = _wanted(await read_json(request))
+        async with self._configuring:
+            # A worker that comes late with an older revision must not undo a newer one.
+            if config.revision >= self._pod.config.revision:
+                await self._apply(config, secrets)
+        return web.json_response({"revision": self._pod.config.revision})
+
+    async def _apply(self, config: PodConfig, secrets: PodSecrets) -> None:
+        try:
+            await self._bridge.configure(config)
+        except BridgeFailure as error:
+            raise Refusal(503, f"config: {error}", Retry_After="2") from error
+        self._pod.replace(config, secrets)
+
+    async def chat(self, request: web.Request) -> web.StreamResponse:
+        return await chat.answer(request, self._turns)
+
+
+def _wanted(body: dict[str, Any]) -> tuple[PodConfig, PodSecrets]:
+    try:
+        config, secrets = config_from(body["config"]), secrets_from(body["secrets"])
+    except (KeyError, TypeError) as error:
+        raise Refusal(400, "body: must be {config, secrets} with exactly the fields of both") from error
+    if type(config.revision) is not int or not secrets.management_token or not secrets.ticket_key:
+        raise Refusal(400, "body: revision, management_token and ticket_key are needed")
+    return config, secrets

@@ -1,0 +1,64 @@
+"""What the gateway knows of its pod, in memory alone. A new configuration replaces all of it in one assignment."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+import os
+import time
+from pathlib import Path
+
+from agents.pod.start import GatewayStart
+from agents.runtimes.base import PodConfig, PodSecrets
+
+log = logging.getLogger(__name__)
+
+
+class Pod:
+    """The start document as it is now. Take `config` and `secrets` once per request: the next one may see others."""
+
+    def __init__(self, start: GatewayStart) -> None:
+        self._start = start
+        self.started_at = time.time()
+
+    @property
+    def start(self) -> GatewayStart:
+        return self._start
+
+    @property
+    def config(self) -> PodConfig:
+        return self._start.config
+
+    @property
+    def secrets(self) -> PodSecrets:
+        return self._start.secrets
+
+    @property
+    def has_key(self) -> bool:
+        return bool(self._start.secrets.llm_key)
+
+    def replace(self, config: PodConfig, secrets: PodSecrets) -> None:
+        self._start = dataclasses.replace(self._start, config=config, secrets=secrets)
+        self.report()
+
+    def secret_texts(self) -> list[str]:
+        """Whatever must never leave in a log line or an answer."""
+        own, start = self.secrets, self._start
+        given = (own.management_token, own.ticket_key, own.llm_key, own.dash_password, own.a2a_token)
+        return [text for text in (*given, start.bridge_token, start.llm_token) if text]
+
+    def report(self) -> None:
+        """Tell the runtime which revision is in force; where that fails, the next configuration tells again."""
+        try:
+            _write(Path(self._start.run_dir) / "gateway.json", {"pid": os.getpid(), "revision": self.config.revision})
+        except OSError as error:
+            log.warning("gateway.json: %s", error)
+
+
+def _write(path: Path, body: dict[str, int]) -> None:
+    """Replace the file whole, readable by its owner alone."""
+    fresh = path.with_suffix(".tmp")
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        json.dump(body, file)
+    fresh.replace(path)

@@ -1,0 +1,168 @@
+"""The pod's address: health for the platform, the page for its owner, 503 for all while the engine is not ready."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from aiohttp import web
+
+from agents.pod.gateway import chat, pages
+from agents.pod.gateway.answers import Handler, Refusal, error_json, errors
+from agents.pod.gateway.bridge import Bridge
+from agents.pod.gateway.pod import Pod
+from agents.pod.gateway.sessions import SESSION_SECONDS, Sessions, TooManyTries, has_password
+from agents.pod.gateway.turns import Turns
+from agents.pod.tickets import InvalidTicket
+
+FORM_BYTES = 16 * 1024
+CARD_PATHS = ("/.well-known/agent-card.json", "/.well-known/agent.json", "/a2a/.well-known/agent-card.json")
+
+
+class Notice(Refusal):
+    """A refusal that browsers see as a page of its own."""
+
+    def __init__(self, status: int, message: str, *, page: str) -> None:
+        super().__init__(status, message)
+        self.page = page
+
+
+class Public:
+    def __init__(self, pod: Pod, bridge: Bridge, turns: Turns) -> None:
+        self._pod = pod
+        self._bridge = bridge
+        self._turns = turns
+        self._sessions = Sessions(pod)
+
+    def app(self) -> web.Application:
+        app = web.Application(middlewares=[errors(self._refused), self._only_when_ready], client_max_size=FORM_BYTES)
+        app.on_response_prepare.append(_secure)
+        app.router.add_get("/healthz", self.healthz)
+        app.router.add_get("/ticket", self.ticket, allow_head=False)
+        app.router.add_get("/login", self.login_form)
+        app.router.add_post("/login", self.login)
+        app.router.add_post("/logout", self.logout)
+        app.router.add_get("/", self.page)
+        app.router.add_get("/assets/{name}", self.asset)
+        app.router.add_get("/state", self.state)
+        app.router.add_post("/chat", self.chat)
+        return app
+
+    @web.middleware
+    async def _only_when_ready(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        if request.path != "/healthz":
+            state = await self._bridge.state()
+            if state is None or not state.ready:
+                raise Refusal(503, "the agent's engine is not ready", Retry_After=str(pages.LOOK_AGAIN_SECONDS))
+        return await handler(request)
+
+    def _refused(self, request: web.Request, refusal: Refusal) -> web.Response:
+        """A page for browsers and for whoever asks for an agent card that is not there, JSON for programs."""
+        if request.path not in CARD_PATHS and "text/html" not in request.headers.get("Accept", ""):
+            return error_json(request, refusal)
+        named = {503: "starting", 404: "missing"}.get(refusal.status, "refused")
+        page = refusal.page if isinstance(refusal, Notice) else named
+        text = refusal.message if page == "refused" else ""
+        response = pages.notice(self._pod, refusal.status, page, text=text)
+        response.headers.update(refusal.headers)
+        return response
+
+    async def healthz(self, _: web.Request) -> web.Response:
+        """The gateway is alive; what the engine does is not asked."""
+        return web.json_response({"status": "ok"})
+
+    async def ticket(self, request: web.Request) -> web.Response:
+        try:
+            token = self._sessions.open_by_ticket(request.query.get("t", ""))
+        except InvalidTicket as error:
+            raise Notice(403, "the link was used or is too old; ask for a new one", page="ticket") from error
+        return self._signed_in(token)
+
+    async def login_form(self, _: web.Request) -> web.Response:
+        if not has_password(self._pod):
+            raise self._closed()
+        return pages.login(self._pod)
+
+    async def login(self, request: web.Request) -> web.Response:
+        self._check_origin(request)
+        if not has_password(self._pod):
+            raise self._closed()
+        form = await request.post()
+        username, password = form.get("username"), form.get("password")
+        try:
+            token = self._sessions.open_by_password(str(username or ""), str(password or ""))
+        except TooManyTries as error:
+            response = pages.login(self._pod, status=429, problem="login_wait")
+            response.headers["Retry-After"] = str(error.retry_after)
+            return response
+        return self._signed_in(token) if token else pages.login(self._pod, status=401, problem="login_wrong")
+
+    async def logout(self, request: web.Request) -> web.Response:
+        self._check_origin(request)
+        self._sessions.close(request.cookies.get(self._cookie, ""))
+        response = web.Response(status=303, headers={"Location": "/"})
+        response.del_cookie(self._cookie, path="/", secure=self._secure, httponly=True, samesite="Lax")
+        return response
+
+    async def page(self, request: web.Request) -> web.Response:
+        if self._is_signed_in(request):
+            return pages.chat(self._pod)
+        if has_password(self._pod):
+            return web.Response(status=303, headers={"Location": "/login"})
+        raise self._closed()
+
+    async def asset(self, request: web.Request) -> web.Response:
+        """Public like any stylesheet; small enough to be asked for again by its tag."""
+        asset = pages.assets().get(request.match_info["name"])
+        if asset is None:
+            raise web.HTTPNotFound
+        headers = {"ETag": f'"{asset.etag}"', "Cache-Control": "no-cache"}
+        if f'"{asset.etag}"' in request.headers.get("If-None-Match", ""):
+            return web.Response(status=304, headers=headers)
+        return web.Response(body=asset.body, content_type=asset.content_type, charset="utf-8", headers=headers)
+
+    async def state(self, request: web.Request) -> web.Response:
+        self._check_signed_in(request)
+        return web.json_response({"ready": True, "has_key": self._pod.has_key})
+
+    async def chat(self, request: web.Request) -> web.StreamResponse:
+        self._check_origin(request)
+        self._check_signed_in(request)
+        return await chat.answer(request, self._turns)
+
+    @property
+    def _secure(self) -> bool:
+        return (self._pod.start.public_url or "").startswith("https://")
+
+    @property
+    def _cookie(self) -> str:
+        """On loopback all pods share one cookie jar, whatever their ports: the name keeps them apart."""
+        return "__Host-agent" if self._secure else f"agent-{self._pod.start.namespace}"
+
+    def _signed_in(self, token: str) -> web.Response:
+        response = web.Response(status=303, headers={"Location": "/"})
+        response.set_cookie(
+            self._cookie, token, path="/", max_age=SESSION_SECONDS, secure=self._secure, httponly=True, samesite="Lax"
+        )
+        return response
+
+    def _is_signed_in(self, request: web.Request) -> bool:
+        return self._sessions.knows(request.cookies.get(self._cookie, ""))
+
+    def _check_signed_in(self, request: web.Request) -> None:
+        if not self._is_signed_in(request):
+            raise self._closed()
+
+    def _check_origin(self, request: web.Request) -> None:
+        """The cookie travels with any site's top-level request: what changes something must come from our own page."""
+        origin = urlsplit(request.headers.get("Origin", "")).netloc
+        own = {request.headers.get("Host", ""), urlsplit(self._pod.start.public_url or "").netloc}
+        if not origin or origin not in own:
+            raise Refusal(403, "Origin: only the agent's own page may do this")
+
+    def _closed(self) -> Notice:
+        return Notice(403, "sign in with a link from the console first", page="closed")
+
+
+async def _secure(_: web.Request, response: web.StreamResponse) -> None:
+    for name, value in pages.SECURITY_HEADERS.items():
+        response.headers.setdefault(name, value)

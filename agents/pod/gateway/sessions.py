@@ -1,0 +1,94 @@
+"""Who is signed in to the pod's page: in memory, gone with the process; the console makes a new link at any time."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+from collections import deque
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from agents.pod import tickets
+from agents.pod.gateway.answers import same_secret
+from agents.pod.gateway.pod import Pod
+
+SESSION_SECONDS = 12 * 3600
+SESSIONS_AT_MOST = 200
+# A password is tried this often in that time, over all addresses: behind the router all callers look alike.
+TRIES = 10
+TRIES_SECONDS = 300.0
+
+
+class TooManyTries(Exception):
+    """Wrong passwords came too often; `retry_after` is in seconds."""
+
+    def __init__(self, retry_after: int) -> None:
+        super().__init__()
+        self.retry_after = retry_after
+
+
+class Sessions:
+    def __init__(self, pod: Pod, clock: Callable[[], float] = time.time) -> None:
+        self._pod = pod
+        self._clock = clock
+        self._expiry: dict[str, tuple[float, str]] = {}  # digest of the token: expiry, credentials it was opened under
+        self._used: dict[str, int] = {}  # nonce of a taken ticket: expiry of the ticket
+        self._wrong: deque[float] = deque()
+
+    def open_by_ticket(self, text: str) -> str:
+        """A session token for a fresh ticket; raises InvalidTicket, also for one taken before."""
+        now = self._clock()
+        start = self._pod.start
+        ticket = tickets.read(start.secrets.ticket_key, start.namespace, text, datetime.fromtimestamp(now, UTC))
+        self._used = {nonce: expires for nonce, expires in self._used.items() if expires > now}
+        # What an earlier process of this gateway took is not known here, so its tickets are not either.
+        if ticket.nonce in self._used or ticket.minted < int(self._pod.started_at):
+            raise tickets.InvalidTicket
+        self._used[ticket.nonce] = ticket.expires
+        return self._open(now)
+
+    def open_by_password(self, username: str, password: str) -> str | None:
+        """A session token, or None where the pair is wrong; raises TooManyTries."""
+        now = self._clock()
+        while self._wrong and self._wrong[0] <= now - TRIES_SECONDS:
+            self._wrong.popleft()
+        if len(self._wrong) >= TRIES:
+            raise TooManyTries(int(self._wrong[0] + TRIES_SECONDS - now) + 1)
+        wanted = self._pod.secrets
+        right = [
+            same_secret(username, wanted.dash_username or ""),
+            same_secret(password, wanted.dash_password or ""),
+        ]
+        if has_password(self._pod) and all(right):
+            return self._open(now)
+        self._wrong.append(now)
+        return None
+
+    def knows(self, token: str) -> bool:
+        expiry, credentials = self._expiry.get(_digest(token), (0.0, ""))
+        return expiry > self._clock() and credentials == self._credentials()
+
+    def close(self, token: str) -> None:
+        self._expiry.pop(_digest(token), None)
+
+    def _open(self, now: float) -> str:
+        live = {digest: found for digest, found in self._expiry.items() if found[0] > now}
+        while len(live) >= SESSIONS_AT_MOST:
+            del live[next(iter(live))]
+        token = secrets.token_urlsafe(32)
+        self._expiry = {**live, _digest(token): (now + SESSION_SECONDS, self._credentials())}
+        return token
+
+    def _credentials(self) -> str:
+        """New credentials sign everybody out."""
+        known = self._pod.secrets
+        return _digest("\n".join([known.ticket_key, known.dash_username or "", known.dash_password or ""]))
+
+
+def has_password(pod: Pod) -> bool:
+    return bool(pod.secrets.dash_username and pod.secrets.dash_password)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()

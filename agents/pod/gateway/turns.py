@@ -1,0 +1,170 @@
+"""One turn of a conversation: in order within a session, side by side across sessions, within the deadline."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from agents.pod.gateway.bridge import Bridge, BridgeFailure, BridgeState
+from agents.pod.gateway.llm.log import ModelLog
+from agents.pod.gateway.pod import Pod
+from agents.runtimes.base import Phase
+
+DEADLINE_SECONDS = 110.0
+# A turn that meets an engine still taking its newest configuration waits this long for it.
+SETTLE_SECONDS = 20.0
+SETTLE_STEP_SECONDS = 0.3
+TURNS_AT_ONCE = 64
+
+
+class Hop(StrEnum):
+    """Where on its way a turn failed."""
+
+    GATEWAY = "gateway"
+    ENGINE = "engine"
+    MODEL = "model"
+
+
+class TurnFailed(Exception):
+    def __init__(self, hop: Hop, message: str) -> None:
+        super().__init__(message)
+        self.hop = hop
+        self.message = message
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    reply: str
+    session_id: str
+
+
+def new_session_id() -> str:
+    return f"ses_{secrets.token_hex(12)}"
+
+
+class Turns:
+    def __init__(self, pod: Pod, bridge: Bridge, models: ModelLog) -> None:
+        self._pod = pod
+        self._bridge = bridge
+        self._models = models
+        self._lanes: dict[str, _Lane] = {}
+        self._running = 0
+
+    async def take(self, message: str, session_id: str) -> AsyncGenerator[Delta | Done, None]:
+        """The engine's answer as it comes, ended by one Done; raises TurnFailed. Without a key nobody is asked."""
+        if not self._pod.has_key:
+            yield Done("", session_id)
+            return
+        deadline = asyncio.get_running_loop().time() + DEADLINE_SECONDS
+        async with self._place(session_id, deadline), aclosing(self._run(message, session_id, deadline)) as events:
+            async for event in events:
+                yield event
+
+    @asynccontextmanager
+    async def _place(self, session_id: str, deadline: float) -> AsyncIterator[None]:
+        """A place among all turns, then the only one in the session."""
+        if self._running >= TURNS_AT_ONCE:
+            raise TurnFailed(Hop.GATEWAY, f"{TURNS_AT_ONCE} turns are running or waiting; try again in a moment")
+        self._running += 1
+        lane = self._lanes.setdefault(session_id, _Lane())
+        lane.users += 1
+        try:
+            await _enter(lane, deadline)
+            try:
+                yield
+            finally:
+                lane.lock.release()
+        finally:
+            self._running -= 1
+            lane.users -= 1
+            if not lane.users:
+                del self._lanes[session_id]
+
+    async def _run(self, message: str, session_id: str, deadline: float) -> AsyncGenerator[Delta | Done, None]:
+        started = time.monotonic()
+        try:
+            await self._settled(deadline)
+            async with aclosing(self._bridge.turn(session_id, message)) as lines:
+                while True:
+                    async with asyncio.timeout_at(deadline):
+                        event = await anext(lines, None)
+                    answer = self._read(event, session_id, started)
+                    yield answer
+                    if isinstance(answer, Done):
+                        return
+        except BridgeFailure as error:
+            raise self._failure(Hop.ENGINE, str(error), started) from error
+        except TimeoutError as error:
+            raise self._overdue(started) from error
+
+    async def _settled(self, deadline: float) -> None:
+        """Wait while the engine is taking a configuration, then refuse unless it is ready."""
+        loop = asyncio.get_running_loop()
+        until = min(deadline, loop.time() + SETTLE_SECONDS)
+        state = await self._bridge.state()
+        while self._settling(state) and loop.time() < until:
+            await asyncio.sleep(SETTLE_STEP_SECONDS)
+            state = await self._bridge.state()
+        if state is None:
+            raise TurnFailed(Hop.ENGINE, "the engine's bridge does not answer")
+        if not state.ready:
+            raise TurnFailed(Hop.ENGINE, state.message or f"the engine is {state.phase}")
+
+    def _settling(self, state: BridgeState | None) -> bool:
+        """Whether the engine is on its way from one configuration to the next; one that broke is not waited for."""
+        if state is None or state.revision == self._pod.config.revision:
+            return False
+        return state.phase in {Phase.STARTING, Phase.READY}
+
+    def _read(self, event: dict[str, Any] | None, session_id: str, started: float) -> Delta | Done:
+        match event:
+            case {"type": "delta", "text": str(text)}:
+                return Delta(text)
+            case {"type": "done", "reply": str(reply)}:
+                self._refuse_silence(reply, started)
+                return Done(reply, session_id)
+            case {"type": "error", "hop": hop, "message": reason}:
+                raise self._failure(Hop.MODEL if hop == Hop.MODEL else Hop.ENGINE, str(reason), started)
+            case _:
+                raise self._failure(Hop.ENGINE, "the engine broke off in the middle of the turn", started)
+
+    def _refuse_silence(self, reply: str, started: float) -> None:
+        """Some engines end a turn without a word when the model refused: that is a failure, not an answer."""
+        if not reply.strip() and self._models.failure_since(started):
+            raise self._failure(Hop.MODEL, "the model did not answer", started)
+
+    def _failure(self, hop: Hop, message: str, started: float) -> TurnFailed:
+        """The proxy knows better than the engine why a model did not answer."""
+        seen = self._models.failure_since(started)
+        return TurnFailed(Hop.MODEL, seen.message) if seen else TurnFailed(hop, message)
+
+    def _overdue(self, started: float) -> TurnFailed:
+        hop = Hop.MODEL if self._models.in_flight else Hop.ENGINE
+        return self._failure(hop, f"the {hop} did not finish the turn within {DEADLINE_SECONDS:.0f} s", started)
+
+
+class _Lane:
+    """One session: who is in it, and who waits."""
+
+    def __init__(self) -> None:
+        self.lock = asyncio.Lock()
+        self.users = 0
+
+
+async def _enter(lane: _Lane, deadline: float) -> None:
+    try:
+        async with asyncio.timeout_at(deadline):
+            await lane.lock.acquire()
+    except TimeoutError as error:
+        raise TurnFailed(Hop.ENGINE, "an earlier turn of this session did not end in time") from error
