@@ -1,0 +1,109 @@
+"""The contract between the bridge and an engine: data first, then how to render it, and how to speak to it.
+
+Imports nothing of Django: the bridge runs where only the engine is. An engine takes its model from the pod's key proxy
+and never sees the real key.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from agents.runtimes.base import PodConfig
+
+
+class EngineError(Exception):
+    """The engine itself is dead, hung or refused: hop `engine`. The text is for people."""
+
+
+class ModelError(Exception):
+    """The engine is well; the model behind it refused, failed or said nothing: hop `model`. The text is for people."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NpmPackage:
+    """What is installed into `<ENGINE_CACHE>/<engine>-<version>` on first use."""
+
+    name: str
+    version: str
+    recipe: Path  # the directory of the committed package.json and package-lock.json
+    entry: Path  # the program, below the installation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where one engine of one agent lives."""
+
+    install: Path
+    node: Path
+    data: Path
+    memory_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyProxy:
+    """The pod's own way to the model provider."""
+
+    url: str  # `/llm/<provider>` follows
+    token: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """All that a start of the engine needs. Two equal launches need no restart between them."""
+
+    files: Mapping[Path, str] = field(repr=False)  # overwritten before each start
+    directories: tuple[Path, ...]  # made when missing
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = field(repr=False)
+    cwd: Path
+    model: tuple[str, str] | None  # the engine's own provider id and model id, confirmed after the start
+
+
+class Driver(Protocol):
+    """Speaks to one live engine process. Every method raises EngineError once the process is gone."""
+
+    async def settle(self) -> None:
+        """Wait until the engine answers and has the model of its launch."""
+
+    async def probe(self) -> None:
+        """Return when the engine answers; the caller sets the time-out."""
+
+    def turn(self, message: str) -> AsyncIterator[str]:
+        """The reply as it comes. Raises ModelError or EngineError; nothing after the last piece is a success."""
+
+    def reply(self) -> str:
+        """The whole reply of the turn that has just ended."""
+
+    def abort(self) -> None:
+        """Begin to end a running turn, and return at once; the next turn waits for it."""
+
+    def usable(self) -> bool:
+        """False once the process must not be spoken to any more: it is gone, or it lost track of its turns."""
+
+    def fail(self, error: EngineError) -> None:
+        """Make a running turn raise this at once; the engine itself is left alone."""
+
+
+class Engine(Protocol):
+    """One engine. `render` is pure but for reading what was installed."""
+
+    id: str
+    package: NpmPackage
+    providers: frozenset[str]
+    toolsets: Mapping[str, tuple[str, ...]]  # the catalog's toolset id, and the engine's own tools
+    safe_toolsets: tuple[str, ...]  # what an empty choice means
+    sessions: str  # glob of the session files, below the data directory
+    megabytes_per_process: int
+
+    def render(self, config: PodConfig, *, place: Place, llm: KeyProxy) -> Launch:
+        """Files, arguments and environment of this configuration."""
+
+    def session_argv(self, session: str | None) -> tuple[str, ...]:
+        """What is added to the arguments for a conversation; None is a process that keeps no conversation."""
+
+    def attach(self, process: asyncio.subprocess.Process, launch: Launch) -> Driver:
+        """Speak to the process that was started with this launch."""

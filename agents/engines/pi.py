@@ -1,0 +1,168 @@
+"""The engine pi: what it is called with, which files it reads, which of its tools a toolset means."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import json
+import platform
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from agents.engines.base import Driver, KeyProxy, Launch, NpmPackage, Place
+from agents.engines.persona import persona_text
+from agents.engines.pi_rpc import PiDriver
+from agents.runtimes.base import PodConfig
+
+VERSION = "0.87.1"
+_MODULES = Path("node_modules")
+_PI = _MODULES / "@earendil-works" / "pi-coding-agent"
+_CATALOG = _MODULES / "@earendil-works" / "pi-ai" / "dist" / "providers" / "data"
+_MACHINES = {"x86_64": "x64", "aarch64": "arm64"}
+
+# Our provider id, pi's own id for it, and what pi wants at the end of its base URL.
+_PROVIDERS = {
+    "openai": ("openai", "/v1"),
+    "anthropic": ("anthropic", ""),
+    "openrouter": ("openrouter", "/api/v1"),
+    "google": ("google", "/v1beta"),
+    "gemini": ("google", "/v1beta"),
+    "groq": ("groq", "/openai/v1"),
+    "mistral": ("mistral", ""),
+    "deepseek": ("deepseek", ""),
+    "xai": ("xai", "/v1"),
+}
+# No prompt templates, extensions or context files: they would be looked for in the directories above the workspace too.
+_FLAGS = (
+    "--mode",
+    "rpc",
+    "--no-approve",
+    "--no-context-files",
+    "--no-extensions",
+    "--no-prompt-templates",
+    "--no-themes",
+)
+_SETTINGS = {
+    "cacheWarming": "off",  # no model calls that the user did not ask for
+    "defaultProjectTrust": "never",
+    "enableAnalytics": False,
+    "enableInstallTelemetry": False,
+    "quietStartup": True,
+    "retry": {"enabled": True, "maxRetries": 3, "baseDelayMs": 1000},
+    "transport": "sse",
+}
+
+
+class Pi:
+    id = "pi"
+    package = NpmPackage(
+        name="@earendil-works/pi-coding-agent",
+        version=VERSION,
+        recipe=Path(__file__).parent / "npm" / "pi",
+        entry=_PI / "dist" / "bundle" / "cli.js",
+    )
+    providers = frozenset(_PROVIDERS)
+    # pi's `find` is left out: it needs a program that no registry of packages has, and `ls` and `grep` do without.
+    toolsets: Mapping[str, tuple[str, ...]] = {
+        "file": ("read", "ls", "grep", "edit", "write"),
+        "terminal": ("bash",),
+        "skills": ("read",),
+    }
+    safe_toolsets: tuple[str, ...] = ("file", "skills")
+    sessions = "pi/sessions/**/*.jsonl"
+    megabytes_per_process = 144
+
+    def render(self, config: PodConfig, *, place: Place, llm: KeyProxy) -> Launch:
+        """pi reads soul, model list and settings at its start only; tools are flags."""
+        home = place.data / "pi"
+        model = _model(config)
+        settings = {**_SETTINGS, **({"defaultProvider": model[0], "defaultModel": model[1]} if model else {})}
+        files = {
+            home / "settings.json": _json(settings),
+            home / "models.json": _json({"providers": _endpoint(config, model, place, llm)}),
+            home / "APPEND_SYSTEM.md": persona_text(config),
+        }
+        workspace = place.data / "workspace"
+        return Launch(
+            files=files,
+            directories=(home, workspace, place.data / "home", place.data / "tmp"),
+            argv=(
+                str(place.node),
+                _heap(place),
+                str(place.install / self.package.entry),
+                *_FLAGS,
+                *self._tools(config),
+            ),
+            env=_environment(config, place, llm),
+            cwd=workspace,
+            model=model,
+        )
+
+    def session_argv(self, session: str | None) -> tuple[str, ...]:
+        """pi wants a letter or digit at both ends of an id; others are framed with dots, which our ids never hold."""
+        if session is None:
+            return ("--no-session",)
+        plain = session[0].isalnum() and session[-1].isalnum()
+        return ("--session-id", session if plain else f"x.{session}.x")
+
+    def attach(self, process: asyncio.subprocess.Process, launch: Launch) -> Driver:
+        return PiDriver(process, model=launch.model)
+
+    def _tools(self, config: PodConfig) -> tuple[str, ...]:
+        chosen = config.toolsets or self.safe_toolsets
+        tools = list(dict.fromkeys(tool for toolset in chosen for tool in self.toolsets.get(toolset, ())))
+        skills = () if "skills" in chosen else ("--no-skills",)
+        return ("--tools", ",".join(tools), *skills) if tools else ("--no-tools", *skills)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=1, sort_keys=True) + "\n"
+
+
+def _model(config: PodConfig) -> tuple[str, str] | None:
+    known = _PROVIDERS.get(config.provider or "")
+    return (known[0], config.model) if known and config.model else None
+
+
+def _endpoint(config: PodConfig, model: tuple[str, str] | None, place: Place, llm: KeyProxy) -> dict[str, Any]:
+    """The provider, moved to the key proxy. A model that pi does not know is declared, or pi would take another one."""
+    if model is None:
+        return {}
+    name, ending = _PROVIDERS[config.provider or ""]
+    moved: dict[str, Any] = {"baseUrl": f"{llm.url}/llm/{config.provider}{ending}", "apiKey": "$POD_LLM_TOKEN"}
+    if model[1] not in _known_models(place.install, name):
+        moved["models"] = [{"id": model[1]}]
+    return {name: moved}
+
+
+@functools.cache
+def _known_models(install: Path, provider: str) -> frozenset[str]:
+    """The model ids of pi's own catalogue, which is sorted by protocol."""
+    catalog = json.loads((install / _CATALOG / f"{provider}.json").read_text(encoding="utf-8"))
+    return frozenset(model for protocol in catalog.values() for model in protocol)
+
+
+def _heap(place: Place) -> str:
+    """V8 does not see a container's limit: half of the tier's memory, so that tools have room."""
+    return f"--max-old-space-size={min(max(place.memory_bytes >> 21, 192), 1024)}"
+
+
+def _environment(config: PodConfig, place: Place, llm: KeyProxy) -> dict[str, str]:
+    """Nothing of ours is inherited: the engine sees this and no more."""
+    machine = _MACHINES.get(platform.machine(), platform.machine())
+    search = place.install / _MODULES / "@vscode" / f"ripgrep-linux-{machine}" / "bin"
+    return {
+        "PATH": f"{search}:{place.node.parent}:/usr/local/bin:/usr/bin:/bin",
+        "HOME": str(place.data / "home"),
+        "TMPDIR": str(place.data / "tmp"),
+        "LANG": "C.UTF-8",
+        "TZ": config.timezone or "UTC",
+        "PI_CODING_AGENT_DIR": str(place.data / "pi"),
+        "PI_OFFLINE": "1",
+        "PI_TELEMETRY": "0",
+        "POD_LLM_TOKEN": llm.token,
+    }
+
+
+PI = Pi()
