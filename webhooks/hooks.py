@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from django.db import transaction
 from django.utils import timezone
 
+from webhooks import deliveries
 from webhooks.addresses import authority
-from webhooks.models import Delivery, Hook, State
+from webhooks.models import Hook
 
 if TYPE_CHECKING:
     from agents.models import Agent
@@ -43,9 +44,7 @@ def remove(agent: Agent) -> None:
     hook = Hook.objects.select_for_update().filter(agent=agent).first()
     if hook is None:
         return
-    Delivery.objects.pending().filter(agent=agent).update(
-        state=State.CANCELED, lease_until=None, lease_token="", finished_at=timezone.now()
-    )
+    deliveries.cancel_pending(agent, now=timezone.now())
     hook.delete()
 
 

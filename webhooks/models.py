@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -100,16 +99,6 @@ class Event(models.Model):
 class DeliveryQuerySet(models.QuerySet["Delivery"]):
     def pending(self) -> DeliveryQuerySet:
         return self.filter(state=State.PENDING)
-
-    def soonest(self) -> datetime | None:
-        """When the next delivery can be claimed at the earliest. Two looks at the ends of partial indexes."""
-        waiting = self.pending().filter(lease_until=None).order_by("next_attempt_at")
-        leased = self.pending().exclude(lease_until=None).order_by("lease_until")
-        moments = [
-            *waiting.values_list("next_attempt_at", flat=True)[:1],
-            *leased.values_list("lease_until", flat=True)[:1],
-        ]
-        return min((moment for moment in moments if moment), default=None)
 
 
 class Delivery(models.Model):

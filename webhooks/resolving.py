@@ -9,8 +9,7 @@ from __future__ import annotations
 import ipaddress
 import logging
 import socket
-from concurrent.futures import Executor, ThreadPoolExecutor
-from concurrent.futures import TimeoutError as NoAnswer
+from concurrent.futures import ThreadPoolExecutor
 
 from webhooks.networks import Address
 
@@ -22,11 +21,11 @@ _threads = ThreadPoolExecutor(THREADS, thread_name_prefix="resolve")
 
 
 def lookup(host: str, *, seconds: float) -> list[Address]:
-    """The addresses of a name, in the order in which they are to be tried; none if there is no answer in time."""
+    """The addresses of a name; none if there is no answer in time."""
     answer = _threads.submit(resolve, host)
     try:
         return answer.result(seconds)
-    except (OSError, UnicodeError, NoAnswer) as error:
+    except (OSError, TimeoutError) as error:
         answer.cancel()
         log.info("no answer for a receiver's name", extra={"host": host, "reason": type(error).__name__})
         return []
@@ -34,10 +33,8 @@ def lookup(host: str, *, seconds: float) -> list[Address]:
 
 def resolve(host: str) -> list[Address]:
     """Ask the system's resolver and wait for it. Raises OSError when the name has no address."""
-    found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except UnicodeError as error:
+        raise OSError("not a name that DNS can hold") from error
     return [ipaddress.ip_address(str(sockaddr[0]).partition("%")[0]) for *_, sockaddr in found]
-
-
-def own_threads(count: int) -> Executor:
-    """Threads for the lookups of one drain, ended with it."""
-    return ThreadPoolExecutor(count, thread_name_prefix="resolve-delivery")

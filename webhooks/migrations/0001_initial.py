@@ -8,91 +8,199 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('agents', '0001_initial'),
+        ("agents", "0001_initial"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Event',
+            name="Event",
             fields=[
-                ('id', models.CharField(default=functools.partial(config.ids.new_id, *('evt',), **{}), editable=False, max_length=40, primary_key=True, serialize=False)),
-                ('type', models.CharField(choices=[('agent.running', 'Agent Running'), ('agent.stopped', 'Agent Stopped'), ('agent.failed', 'Agent Failed'), ('agent.deleted', 'Agent Deleted'), ('payment.confirmed', 'Payment Confirmed'), ('deletion.warning', 'Deletion Warning'), ('test', 'Test')], max_length=20)),
-                ('body', models.TextField(help_text='The exact text that is signed and sent.')),
-                ('created_at', models.DateTimeField()),
-                ('agent', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='events', to='agents.agent')),
+                (
+                    "id",
+                    models.CharField(
+                        default=functools.partial(config.ids.new_id, *("evt",), **{}),
+                        editable=False,
+                        max_length=40,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                (
+                    "type",
+                    models.CharField(
+                        choices=[
+                            ("agent.running", "Agent Running"),
+                            ("agent.stopped", "Agent Stopped"),
+                            ("agent.failed", "Agent Failed"),
+                            ("agent.deleted", "Agent Deleted"),
+                            ("payment.confirmed", "Payment Confirmed"),
+                            ("deletion.warning", "Deletion Warning"),
+                            ("test", "Test"),
+                        ],
+                        max_length=20,
+                    ),
+                ),
+                ("body", models.TextField(help_text="The exact text that is signed and sent.")),
+                ("created_at", models.DateTimeField()),
+                (
+                    "agent",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="events",
+                        to="agents.agent",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Hook',
+            name="Hook",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('url', models.TextField()),
-                ('authority', models.CharField(help_text='Host and port; deliveries at a time are capped by it.', max_length=262)),
-                ('secret', config.crypto.EncryptedText()),
-                ('previous_secret', config.crypto.EncryptedText(blank=True, help_text='Signs beside the new one for 24 h.', null=True)),
-                ('created_at', models.DateTimeField()),
-                ('rotated_at', models.DateTimeField(blank=True, null=True)),
-                ('last_status', models.CharField(blank=True, max_length=40, null=True)),
-                ('last_at', models.DateTimeField(blank=True, null=True)),
-                ('last_event', models.CharField(blank=True, max_length=20, null=True)),
-                ('slow', models.BooleanField(default=False, help_text='The last attempt timed out: shares the slow lane.')),
-                ('agent', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='hook', to='agents.agent')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("url", models.TextField()),
+                (
+                    "authority",
+                    models.CharField(help_text="Host and port; deliveries at a time are capped by it.", max_length=262),
+                ),
+                ("secret", config.crypto.EncryptedText()),
+                (
+                    "previous_secret",
+                    config.crypto.EncryptedText(blank=True, help_text="Signs beside the new one for 24 h.", null=True),
+                ),
+                ("created_at", models.DateTimeField()),
+                ("rotated_at", models.DateTimeField(blank=True, null=True)),
+                ("last_status", models.CharField(blank=True, max_length=40, null=True)),
+                ("last_at", models.DateTimeField(blank=True, null=True)),
+                ("last_event", models.CharField(blank=True, max_length=20, null=True)),
+                (
+                    "slow",
+                    models.BooleanField(default=False, help_text="The last attempt timed out: shares the slow lane."),
+                ),
+                (
+                    "agent",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="hook", to="agents.agent"
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Delivery',
+            name="Delivery",
             fields=[
-                ('event', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='delivery', serialize=False, to='webhooks.event')),
-                ('state', models.CharField(choices=[('pending', 'Pending'), ('delivered', 'Delivered'), ('failed', 'Failed'), ('canceled', 'Canceled')], default='pending', max_length=10)),
-                ('is_test', models.BooleanField(default=False)),
-                ('attempts', models.PositiveSmallIntegerField(default=0, help_text='Attempts that have an outcome.')),
-                ('claims', models.PositiveSmallIntegerField(default=0, help_text='How often a drain took it.')),
-                ('next_attempt_at', models.DateTimeField()),
-                ('lease_until', models.DateTimeField(blank=True, null=True)),
-                ('lease_token', models.CharField(blank=True, max_length=32)),
-                ('http_status', models.PositiveSmallIntegerField(blank=True, null=True)),
-                ('error', models.CharField(blank=True, choices=[('timeout', 'Timeout'), ('dns', 'Dns'), ('connect', 'Connect'), ('tls', 'Tls'), ('address refused', 'Address Refused'), ('protocol', 'Protocol'), ('internal', 'Internal'), ('canceled', 'Canceled')], max_length=20)),
-                ('duration_ms', models.PositiveIntegerField(blank=True, null=True)),
-                ('created_at', models.DateTimeField()),
-                ('finished_at', models.DateTimeField(blank=True, null=True)),
-                ('resent_by', models.CharField(blank=True, help_text='Who last asked for it to be sent again.', max_length=80)),
-                ('resent_at', models.DateTimeField(blank=True, null=True)),
-                ('agent', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='deliveries', to='agents.agent')),
+                (
+                    "event",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="delivery",
+                        serialize=False,
+                        to="webhooks.event",
+                    ),
+                ),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("pending", "Pending"),
+                            ("delivered", "Delivered"),
+                            ("failed", "Failed"),
+                            ("canceled", "Canceled"),
+                        ],
+                        default="pending",
+                        max_length=10,
+                    ),
+                ),
+                ("is_test", models.BooleanField(default=False)),
+                ("attempts", models.PositiveSmallIntegerField(default=0, help_text="Attempts that have an outcome.")),
+                ("claims", models.PositiveSmallIntegerField(default=0, help_text="How often a drain took it.")),
+                ("next_attempt_at", models.DateTimeField()),
+                ("lease_until", models.DateTimeField(blank=True, null=True)),
+                ("lease_token", models.CharField(blank=True, max_length=32)),
+                ("http_status", models.PositiveSmallIntegerField(blank=True, null=True)),
+                (
+                    "error",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("timeout", "Timeout"),
+                            ("dns", "Dns"),
+                            ("connect", "Connect"),
+                            ("tls", "Tls"),
+                            ("address refused", "Address Refused"),
+                            ("protocol", "Protocol"),
+                            ("internal", "Internal"),
+                            ("canceled", "Canceled"),
+                        ],
+                        max_length=20,
+                    ),
+                ),
+                ("duration_ms", models.PositiveIntegerField(blank=True, null=True)),
+                ("created_at", models.DateTimeField()),
+                ("finished_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "resent_by",
+                    models.CharField(blank=True, help_text="Who last asked for it to be sent again.", max_length=80),
+                ),
+                ("resent_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "agent",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="deliveries",
+                        to="agents.agent",
+                    ),
+                ),
             ],
             options={
-                'verbose_name_plural': 'deliveries',
+                "verbose_name_plural": "deliveries",
             },
         ),
         migrations.AddIndex(
-            model_name='event',
-            index=models.Index(fields=['agent', 'created_at', 'id'], name='event_log'),
+            model_name="event",
+            index=models.Index(fields=["agent", "created_at", "id"], name="event_log"),
         ),
         migrations.AddIndex(
-            model_name='event',
-            index=models.Index(fields=['created_at'], name='event_age'),
+            model_name="event",
+            index=models.Index(fields=["created_at"], name="event_age"),
         ),
         migrations.AddIndex(
-            model_name='delivery',
-            index=models.Index(models.F('agent'), models.OrderBy(models.F('is_test'), descending=True), models.F('next_attempt_at'), condition=models.Q(('state', 'pending')), name='delivery_next'),
+            model_name="delivery",
+            index=models.Index(
+                models.F("agent"),
+                models.OrderBy(models.F("is_test"), descending=True),
+                models.F("next_attempt_at"),
+                condition=models.Q(("state", "pending")),
+                name="delivery_next",
+            ),
         ),
         migrations.AddIndex(
-            model_name='delivery',
-            index=models.Index(condition=models.Q(('lease_until', None), ('state', 'pending')), fields=['next_attempt_at'], name='delivery_due'),
+            model_name="delivery",
+            index=models.Index(
+                condition=models.Q(("lease_until", None), ("state", "pending")),
+                fields=["next_attempt_at"],
+                name="delivery_due",
+            ),
         ),
         migrations.AddIndex(
-            model_name='delivery',
-            index=models.Index(condition=models.Q(('lease_until__isnull', False), ('state', 'pending')), fields=['lease_until'], name='delivery_leased'),
+            model_name="delivery",
+            index=models.Index(
+                condition=models.Q(("lease_until__isnull", False), ("state", "pending")),
+                fields=["lease_until"],
+                name="delivery_leased",
+            ),
         ),
         migrations.AddIndex(
-            model_name='delivery',
-            index=models.Index(fields=['agent', '-created_at', '-event'], name='delivery_log'),
+            model_name="delivery",
+            index=models.Index(fields=["agent", "-created_at", "-event"], name="delivery_log"),
         ),
         migrations.AddIndex(
-            model_name='delivery',
-            index=models.Index(condition=models.Q(('finished_at__isnull', False)), fields=['finished_at'], name='delivery_ended'),
+            model_name="delivery",
+            index=models.Index(
+                condition=models.Q(("finished_at__isnull", False)), fields=["finished_at"], name="delivery_ended"
+            ),
         ),
     ]

@@ -1,0 +1,61 @@
+"""`PUT` and `DELETE /agents/{id}/webhook`, `POST /agents/{id}/webhook/test`."""
+
+from __future__ import annotations
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from agents.serializers import AgentSerializer
+from agents.views.base import AgentViewSet
+from config.api import Serializer
+from webhooks import addresses, hooks, testing
+from webhooks.models import EventType
+from webhooks.serializers import (
+    ReceiverSerializer,
+    WebhookDeliveryEnvelope,
+    WebhookDeliverySerializer,
+    WebhookSerializer,
+)
+
+
+class AgentWebhookEnvelope(Serializer):
+    """The agent and its webhook; the secret is shown by this answer alone."""
+
+    agent = AgentSerializer()
+    webhook = WebhookSerializer()
+
+
+class WebhookViewSet(AgentViewSet):
+    serializer_class = ReceiverSerializer
+    refusals = {"test": {409}}
+
+    @extend_schema(request=ReceiverSerializer, responses=AgentWebhookEnvelope)
+    def update(self, request: Request, id: str) -> Response:
+        """Set the receiver of the agent's events, or rotate its secret.
+
+        Each call mints a new secret, shown only here. For 24 hours the previous one signs beside it, in
+        `X-Service-Signature-Previous`. Events that wait for a retry go to the new address.
+        """
+        agent = self.own_agent(id)
+        url = addresses.check(self.valid(request)["url"])
+        agent.hook, secret = hooks.install(agent, url=url, now=timezone.now())
+        webhook = {"url": url, "secret": secret, "events": EventType.values}
+        return Response({"agent": AgentSerializer(agent).data, "webhook": WebhookSerializer(webhook).data})
+
+    @extend_schema(responses={204: None})
+    def destroy(self, request: Request, id: str) -> Response:
+        """Remove the receiver and its secrets; what is still to be sent to it is canceled. Repeating succeeds."""
+        hooks.remove(self.own_agent(id))
+        return Response(status=204)
+
+    @extend_schema(request=None, responses=WebhookDeliveryEnvelope)
+    def test(self, request: Request, id: str) -> Response:
+        """Send a `test` event with all retries and wait for its outcome.
+
+        Up to 100 seconds with a dead receiver. The answer is 200 also when `ok` is false: the delivery failed, not the
+        call. A test that runs already is joined.
+        """
+        report = testing.run(self.own_agent(id))
+        return Response({"delivery": WebhookDeliverySerializer(report).data})

@@ -1,0 +1,150 @@
+"""What an attempt means for its delivery: done, tried again, or given up (spec: Delivery rules)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from django.db import transaction
+
+from config import wake
+from config.errors import Conflict
+from webhooks.models import Delivery, Hook, Problem, State
+
+if TYPE_CHECKING:
+    from agents.models import Agent
+
+# The waits count from the end of the failed attempt.
+RETRY_DELAYS = (timedelta(seconds=10), timedelta(seconds=60))
+MAX_ATTEMPTS = len(RETRY_DELAYS) + 1
+
+# A delivery that is taken this much oftener than it gets an outcome kills its drain: it is given up.
+SPARE_CLAIMS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of one attempt: an HTTP status, or why there is none."""
+
+    status: int | None
+    problem: Problem | None
+    seconds: float
+
+    @property
+    def ok(self) -> bool:
+        return self.status is not None and 200 <= self.status < 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A delivery that one drain has leased, with all that sending it takes."""
+
+    event_id: str
+    event_type: str
+    agent_id: str
+    body: str
+    url: str
+    sealed_secret: str = field(repr=False)
+    sealed_previous: str | None = field(repr=False)
+    attempts: int
+    claims: int
+    slow: bool
+    token: str
+
+    @property
+    def is_poison(self) -> bool:
+        return self.claims > self.attempts + SPARE_CLAIMS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What is written for a claim."""
+
+    event_id: str
+    token: str
+    state: State
+    attempts: int
+    next_attempt_at: datetime
+    http_status: int | None
+    error: str
+    duration_ms: int
+    ended_at: datetime
+    slow: bool
+
+    @property
+    def summary(self) -> str:
+        """The agent's `webhookLastStatus`."""
+        return str(self.http_status) if self.http_status is not None else f"error: {self.error}"
+
+
+def judge(claim: Claim, answer: Answer, *, at: datetime) -> Outcome:
+    """The outcome of an attempt that ended now."""
+    attempts = claim.attempts + 1
+    state = _state(attempts, answer)
+    return Outcome(
+        event_id=claim.event_id,
+        token=claim.token,
+        state=state,
+        attempts=attempts,
+        next_attempt_at=at + RETRY_DELAYS[attempts - 1] if state == State.PENDING else at,
+        http_status=answer.status,
+        error=answer.problem or "",
+        duration_ms=round(answer.seconds * 1000),
+        ended_at=at,
+        slow=answer.problem == Problem.TIMEOUT,
+    )
+
+
+def give_up(claim: Claim, *, at: datetime) -> Outcome:
+    """The outcome of a delivery that is never sent again, because it ended its drain each time."""
+    return Outcome(
+        event_id=claim.event_id,
+        token=claim.token,
+        state=State.FAILED,
+        attempts=claim.attempts,
+        next_attempt_at=at,
+        http_status=None,
+        error=Problem.INTERNAL,
+        duration_ms=0,
+        ended_at=at,
+        slow=claim.slow,
+    )
+
+
+def _state(attempts: int, answer: Answer) -> State:
+    """A refused address is final: the answer would be the same, and nobody was asked."""
+    if answer.ok:
+        return State.DELIVERED
+    if attempts >= MAX_ATTEMPTS or answer.problem == Problem.ADDRESS_REFUSED:
+        return State.FAILED
+    return State.PENDING
+
+
+@transaction.atomic
+def resend(delivery: Delivery, *, actor: str, now: datetime) -> Delivery:
+    """Send an ended delivery again, with the same id and bytes, to the hook that the agent has now."""
+    hook = Hook.objects.select_for_update(no_key=True).filter(agent_id=delivery.agent_id).first()
+    if hook is None:
+        raise Conflict("the agent has no webhook: PUT /agents/{id}/webhook sets one")
+    delivery = Delivery.objects.select_for_update().get(pk=delivery.pk)
+    if delivery.state == State.PENDING:
+        raise Conflict(f"{delivery.pk} is still being delivered")
+    delivery.state = State.PENDING
+    delivery.attempts = delivery.claims = 0
+    delivery.next_attempt_at = now
+    delivery.finished_at = delivery.http_status = delivery.duration_ms = None
+    delivery.error = ""
+    delivery.resent_by, delivery.resent_at = actor, now
+    delivery.save()
+    wake.on_commit("webhooks.drain")
+    return delivery
+
+
+def cancel_pending(agent: Agent, *, now: datetime) -> int:
+    """End what is pending without an outcome. An attempt in flight is not called back, but its outcome is dropped."""
+    return (
+        Delivery.objects.pending()
+        .filter(agent=agent)
+        .update(state=State.CANCELED, error=Problem.CANCELED, lease_until=None, lease_token="", finished_at=now)
+    )

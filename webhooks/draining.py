@@ -1,0 +1,197 @@
+"""The loop that sends: lease what is due, send it, write what came of it, until nothing is due soon.
+
+One drain per process, and a bounded number per installation. It never waits for a batch: a slot that gets free is
+filled, whatever the others hang on. Killed at any point it loses nothing, because a lease ends by itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import connection
+from django.utils import timezone
+
+from config.crypto import decrypt
+from webhooks import deliveries, outbox, signing
+from webhooks.deliveries import Answer, Claim, Outcome
+from webhooks.models import Problem
+from webhooks.outbox import Outbox
+from webhooks.sender import TOTAL_SECONDS, Sender
+
+log = logging.getLogger(__name__)
+
+Clock = Callable[[], datetime]
+
+SLOTS = 100
+SLOW_SLOTS = SLOTS // 4
+MAX_DRAINS = 4  # in the whole installation
+
+AHEAD = timedelta(seconds=15)  # a drain waits for what is due within this
+POLL_SECONDS = 0.5  # how late a delivery may be noticed that another process emitted
+GATHER_SECONDS = 0.02  # outcomes that come this close together are written together
+LIFE_SECONDS = 300.0  # then it ends, and the next tick starts a fresh one
+GRACE_SECONDS = 3.0  # what a stopped process gives its attempts in flight; `make run` kills it a second later
+
+_running: Drain | None = None
+_gate = threading.Lock()
+stopping = threading.Event()
+
+
+def drain(*, clock: Clock = timezone.now, ahead: timedelta = AHEAD) -> int:
+    """Deliver what is due and what gets due within `ahead`; returns the number of attempts.
+
+    Ends at once, with 0, when nothing is due or the process or the installation has all the drains it may have; a drain
+    that runs in this process is told to look again.
+    """
+    global _running  # noqa: PLW0603 # the one drain of this process
+    due = outbox.soonest()
+    parameters = _connection_parameters()
+    connection.close()  # back to the pool: nothing of it is held while receivers are waited for
+    if due is None or due > clock() + ahead or stopping.is_set():
+        return 0
+    with _gate:
+        if _running is not None:
+            _running.look_again()
+            return 0
+        mine = _running = Drain(clock=clock, ahead=ahead)
+    try:
+        return asyncio.run(mine.run(parameters))
+    finally:
+        with _gate:
+            _running = None
+
+
+def _connection_parameters() -> dict[str, Any]:
+    """How Django connects, without what is for its own cursors."""
+    parameters = connection.get_connection_params()
+    return {name: value for name, value in parameters.items() if name not in {"cursor_factory", "context"}}
+
+
+class Drain:
+    def __init__(self, *, clock: Clock, ahead: timedelta) -> None:
+        self.clock = clock
+        self.ahead = ahead
+        self.sent = 0
+        self._in_flight: dict[asyncio.Task[Outcome], Claim] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._woken = asyncio.Event()
+
+    def look_again(self) -> None:
+        """Called from other threads: something new is due."""
+        if self._loop is not None:
+            with suppress(RuntimeError):  # the loop has just ended: so has its need to look
+                self._loop.call_soon_threadsafe(self._woken.set)
+
+    async def run(self, parameters: dict[str, Any]) -> int:
+        self._loop = asyncio.get_running_loop()
+        box = await Outbox.open(parameters)
+        try:
+            if await box.take_slot(MAX_DRAINS):
+                async with Sender(lookups=SLOTS) as sender:
+                    await self._work(box, sender)
+                    await self._wind_down(box)
+        finally:
+            self._loop = None
+            await box.close()
+        return self.sent
+
+    async def _work(self, box: Outbox, sender: Sender) -> None:
+        ends = time.monotonic() + LIFE_SECONDS
+        while time.monotonic() < ends and not stopping.is_set():
+            await self._fill(box, sender)
+            seconds = await self._idle_seconds(box)
+            if seconds is None:
+                return
+            await self._wait(seconds)
+            await self._record_ended(box)
+
+    async def _fill(self, box: Outbox, sender: Sender) -> None:
+        """Start as many attempts as there are slots."""
+        self._woken.clear()
+        free = SLOTS - len(self._in_flight)
+        slow = SLOW_SLOTS - sum(claim.slow for claim in self._in_flight.values())
+        if free == 0:
+            return
+        claims = await box.claim(slots=free, slow_slots=max(slow, 0), now=self.clock())
+        poisoned = [claim for claim in claims if claim.is_poison]
+        if poisoned:
+            log.error("deliveries given up", extra={"events": [claim.event_id for claim in poisoned]})
+            await box.record([deliveries.give_up(claim, at=self.clock()) for claim in poisoned])
+        for claim in claims:
+            if not claim.is_poison:
+                self._in_flight[asyncio.create_task(self._attempt(sender, claim))] = claim
+
+    async def _attempt(self, sender: Sender, claim: Claim) -> Outcome:
+        """Never raises: one delivery that cannot be sent must not end the drain of all."""
+        try:
+            answer = await _send(sender, claim)
+        except Exception:
+            log.exception("a delivery could not be sent", extra={"event": claim.event_id})
+            answer = Answer(None, Problem.INTERNAL, 0.0)
+        self.sent += 1
+        outcome = deliveries.judge(claim, answer, at=self.clock())
+        log.info(
+            "webhook attempt",
+            extra={
+                "event": claim.event_id,
+                "agent": claim.agent_id,
+                "attempt": outcome.attempts,
+                "outcome": outcome.summary,
+            },
+        )
+        return outcome
+
+    async def _idle_seconds(self, box: Outbox) -> float | None:
+        """How long to wait for something new, None when there is nothing to wait for."""
+        soonest = await box.soonest()
+        now = self.clock()
+        if soonest is None or soonest > now + self.ahead:
+            return POLL_SECONDS if self._in_flight else None
+        # What is due but was not taken waits for another one's end.
+        return min(POLL_SECONDS, (soonest - now).total_seconds()) if soonest > now else POLL_SECONDS
+
+    async def _wait(self, seconds: float) -> None:
+        """Until an attempt ends, somebody emits, or the time is over; then a moment more for those close by."""
+        woken = asyncio.create_task(self._woken.wait())
+        await asyncio.wait([woken, *self._in_flight], timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        woken.cancel()
+        if any(task.done() for task in self._in_flight):
+            await asyncio.sleep(GATHER_SECONDS)
+
+    async def _record_ended(self, box: Outbox) -> None:
+        ended = [task for task in self._in_flight if task.done()]
+        if ended:
+            await box.record([task.result() for task in ended])
+        for task in ended:
+            del self._in_flight[task]
+
+    async def _wind_down(self, box: Outbox) -> None:
+        """Let attempts in flight end, write them, and hand back the rest."""
+        if not self._in_flight:
+            return
+        seconds = GRACE_SECONDS if stopping.is_set() else TOTAL_SECONDS + GRACE_SECONDS
+        await asyncio.wait(self._in_flight, timeout=seconds)
+        await self._record_ended(box)
+        for task in self._in_flight:
+            task.cancel()
+        await box.give_back(self._in_flight.values())
+
+
+async def _send(sender: Sender, claim: Claim) -> Answer:
+    """Sign the stored bytes with the secrets of now, and post them."""
+    body = claim.body.encode()
+    headers = signing.headers(
+        event_id=claim.event_id,
+        event_type=claim.event_type,
+        body=body,
+        secret=decrypt(claim.sealed_secret),
+        previous_secret=decrypt(claim.sealed_previous) if claim.sealed_previous else None,
+    )
+    return await sender.post(claim.url, headers=headers, body=body)
