@@ -20,6 +20,10 @@ class EngineBelowMinTier(BadRequest):
         super().__init__(f"tier: {tier.id} is too small for {engine.label}; allowed: {', '.join(enough)}")
 
 
+def offered() -> list[Engine]:
+    return list(snapshot.offered(snapshot.current().engines).values())
+
+
 def known_engine(engine_id: str, field: str = "engine") -> Engine:
     """The offered engine of this id."""
     engine = snapshot.current().engines.get(engine_id)

@@ -1,4 +1,7 @@
-"""A list of short texts, which the admin edits one per line: labels hold commas, so Django's own form cannot be used."""
+"""Column types of the catalog: lists of short texts, and texts whose line ends never change.
+
+The admin edits a list one text per line: labels hold commas, so Django's own form for arrays cannot be used.
+"""
 
 from __future__ import annotations
 
@@ -40,12 +43,20 @@ class LinesFormField(forms.CharField):
         return []
 
 
-class Lines(ArrayField):
+class Lines(ArrayField[Any, Any]):
     """An array of texts, edited one per line."""
 
     def formfield(self, **kwargs: Any) -> Any:
         asked = {key: value for key, value in kwargs.items() if key not in {"form_class", "choices_form_class"}}
-        empty = None if self.null else []
+        empty: list[str] | None = None if self.null else []
         return models.Field.formfield(
             self, form_class=LinesFormField, **{"base_field": self.base_field, "empty": empty, **asked}
         )
+
+
+class Paragraphs(models.TextField[Any, Any]):
+    """Text with `\\n` line ends, whatever a browser sends: an admin's save without a change must change nothing."""
+
+    def to_python(self, value: Any) -> Any:
+        text = super().to_python(value)
+        return text.replace("\r\n", "\n") if isinstance(text, str) else text

@@ -13,12 +13,20 @@ ALIASES = {ProviderId.GOOGLE.value: ProviderId.GEMINI.value, ProviderId.GEMINI.v
 
 class UnknownModel(BadRequest):
     def __init__(self, model_id: str, field: str) -> None:
-        super().__init__(f"{field}: {model_id!r} is not in the catalog; GET /models lists the ids, <provider>:<model name>")
+        super().__init__(
+            f"{field}: {model_id!r} is not in the catalog; GET /models lists the ids, <provider>:<model name>"
+        )
 
 
 class NoModel(BadRequest):
     def __init__(self, provider: str) -> None:
         super().__init__(f"llmProvider: the catalog has no model of {provider}; GET /models lists them")
+
+
+def offered(provider: str | None = None) -> list[LlmModel]:
+    """The offered models, of one provider or of all."""
+    models = snapshot.offered(snapshot.current().llm_models).values()
+    return [model for model in models if provider in {None, model.provider}]
 
 
 def known_model(model_id: str, field: str = "model") -> LlmModel:
@@ -30,13 +38,13 @@ def known_model(model_id: str, field: str = "model") -> LlmModel:
 
 
 def default_model(provider: str, recommended: list[str]) -> str:
-    """The provider's first recommended model, else its first `mid` one, else its first; one no longer offered comes last."""
+    """The provider's first recommended model, else its first `mid` one, else its first. Offered ones go first."""
     models = [model for model in snapshot.current().llm_models.values() if model.provider == provider]
     models = [model for model in models if model.offered] or models
     if not models:
         raise NoModel(provider)
     ids = {model.id for model in models}
-    wanted = [mirrored for id in recommended if (mirrored := _under(provider, id)) in ids]
+    wanted = [mirrored for model_id in recommended if (mirrored := _under(provider, model_id)) in ids]
     middle = [model.id for model in models if model.cost_tier == CostTier.MID]
     return (wanted or middle or [models[0].id])[0]
 

@@ -15,7 +15,7 @@ class UnknownProvider(BadRequest):
 
 class EngineRefusesProvider(BadRequest):
     def __init__(self, engine: Engine, provider: LlmProvider, field: str) -> None:
-        allowed = ", ".join(accepted_by(engine)) or "none, it takes no model key"
+        allowed = ", ".join(accepted.id for accepted in offered(engine)) or "none, it takes no model key"
         super().__init__(f"{field}: {engine.label} cannot use {provider.id}; allowed: {allowed}")
 
 
@@ -27,13 +27,14 @@ def known_provider(provider_id: str, field: str = "llmProvider") -> LlmProvider:
     return provider
 
 
-def accepted_by(engine: Engine) -> list[str]:
-    """The offered providers whose keys this engine takes."""
-    accepted = engine.accepted_providers
-    return [id for id in snapshot.offered(snapshot.current().llm_providers) if accepted is None or id in accepted]
+def offered(engine: Engine | None = None) -> list[LlmProvider]:
+    """The offered providers, all or those whose keys one engine takes."""
+    providers = snapshot.offered(snapshot.current().llm_providers).values()
+    accepted = engine.accepted_providers if engine else None
+    return [provider for provider in providers if accepted is None or provider.id in accepted]
 
 
 def check_engine(provider: LlmProvider, *, engine: Engine, field: str = "llmProvider") -> None:
     """Refuse a provider whose keys the engine cannot use."""
-    if provider.id not in accepted_by(engine):
+    if provider.id not in {accepted.id for accepted in offered(engine)}:
         raise EngineRefusesProvider(engine, provider, field)

@@ -1,4 +1,4 @@
-"""What the catalog offers. Rules are elsewhere; here are fields, what a row must satisfy by itself, and named queries."""
+"""What the catalog offers. Rules are elsewhere; here are fields, what a row must satisfy by itself, named queries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from django.db.models import Q
 from django.utils import timezone
 
 from catalog import cost, shapes
-from catalog.fields import Lines
+from catalog.fields import Lines, Paragraphs
+from catalog.version import CatalogVersion, bump
 from catalog.vocabulary import (
     ArticleLang,
     ArticleStatus,
@@ -30,7 +31,6 @@ from catalog.vocabulary import (
     TierId,
     ToolGroup,
 )
-from catalog.version import CatalogVersion, bump
 from config.ids import new_id
 
 __all__ = ["CatalogVersion"]  # a model of this app, defined beside its rule
@@ -40,9 +40,11 @@ LABEL_LENGTH = 200
 SOUL_LENGTH = 12_000
 ARTICLE_LENGTH = 65_536
 MONTHS_PAID_A_YEAR = 10  # annual billing: two months free
+LAST = 10_000  # what is made here comes after what the data files have
 MIB, GIB = 2**20, 2**30
 
 slug_id = RegexValidator(r"\A[a-z0-9](?:-?[a-z0-9])*\Z", "must be lowercase letters, digits and single hyphens")
+env_name = RegexValidator(r"\A[A-Z][A-Z0-9_]*\Z", "must look like A_NAME")
 toolset_id = RegexValidator(r"\A[a-z][a-z0-9_]*\Z", "must be lowercase letters, digits and underscores")
 
 
@@ -64,20 +66,15 @@ class CatalogRow(models.Model):
     """Whatever the data files can hold. Saving or deleting one changes the catalog's version."""
 
     hidden = models.BooleanField(default=False, help_text="Taken off the public catalog by an operator.")
-    gone = models.BooleanField(default=False, editable=False, help_text="The data files no longer have it: not offered.")
-    loaded = models.JSONField(
-        default=dict, editable=False, help_text="A digest of each column as the last load wrote it; empty when made here."
-    )
-    position = models.PositiveIntegerField(default=0, help_text="Order in lists, smallest first.")
+    gone = models.BooleanField(default=False, editable=False, help_text="The data files no longer have it.")
+    # A digest of each column as the last load wrote it; empty for what was made here.
+    loaded = models.JSONField(default=dict, editable=False)
+    position = models.PositiveIntegerField(default=LAST, help_text="Order in lists, smallest first.")
 
     objects: ClassVar[CatalogQuerySet] = CatalogQuerySet.as_manager()  # type: ignore[assignment]  # as_manager hides the type
 
     class Meta:
         abstract = True
-
-    @property
-    def offered(self) -> bool:
-        return not (self.hidden or self.gone)
 
     @transaction.atomic
     def save(self, *args: Any, **kwargs: Any) -> None:
@@ -89,6 +86,18 @@ class CatalogRow(models.Model):
         deleted = super().delete(*args, **kwargs)
         bump()
         return deleted
+
+    @property
+    def offered(self) -> bool:
+        return not (self.hidden or self.gone)
+
+    @classmethod
+    def noun(cls) -> str:
+        return str(cls._meta.verbose_name)
+
+    @classmethod
+    def column_names(cls) -> list[str]:
+        return [column.attname for column in cls._meta.concrete_fields]
 
 
 class Tier(CatalogRow):
@@ -142,7 +151,7 @@ class Engine(CatalogRow):
 
     id = models.CharField(primary_key=True, max_length=20, choices=EngineId.choices)
     label = label()
-    description = models.TextField()
+    description = Paragraphs()
     requires_domain = models.BooleanField(default=False)
     min_tier = models.CharField(max_length=20, choices=TierId.choices)
     status = models.CharField(max_length=10, choices=EngineStatus.choices)
@@ -155,12 +164,16 @@ class Engine(CatalogRow):
     sso = models.BooleanField()
     dash_credentials = models.BooleanField()
     llm_providers = lines(
-        models.CharField(max_length=20, choices=ProviderId.choices), null=True, default=None,
+        models.CharField(max_length=20, choices=ProviderId.choices),
+        null=True,
+        default=None,
         help_text="Providers it accepts; empty means every one. Without a model key it accepts none.",
     )
     channels = lines(models.CharField(max_length=20, choices=Channel.choices), help_text="Channels it can connect.")
     toolsets = lines(
-        models.CharField(max_length=40), null=True, default=None,
+        models.CharField(max_length=40),
+        null=True,
+        default=None,
         help_text="Toolsets it supports, by id. Empty means all.",
     )
 
@@ -182,7 +195,7 @@ class LlmProvider(CatalogRow):
 
     id = models.CharField(primary_key=True, max_length=20, choices=ProviderId.choices)
     label = label()
-    env_var = models.CharField(max_length=80, validators=[RegexValidator(r"\A[A-Z][A-Z0-9_]*\Z", "must look like A_NAME")])
+    env_var = models.CharField(max_length=80, validators=[env_name])
 
     class Meta:
         ordering: ClassVar = ["position", "id"]
@@ -229,10 +242,10 @@ class Toolset(CatalogRow):
 
     id = models.CharField(primary_key=True, max_length=40, validators=[toolset_id])
     name = label()
-    description = models.TextField()
+    description = Paragraphs()
     default_enabled = models.BooleanField(default=False, help_text="In the safe minimal set.")
     group = models.CharField(max_length=20, choices=ToolGroup.choices)
-    plugin = models.CharField(max_length=80, null=True, blank=True, help_text="Only for what is a plugin of the engine.")
+    plugin = models.CharField(max_length=80, null=True, blank=True, help_text="Only for plugins of the engine.")
 
     class Meta:
         ordering: ClassVar = ["position", "id"]
@@ -251,10 +264,10 @@ class PersonaText(CatalogRow):
 
     name = label()
     tagline = label()
-    for_who = models.TextField()
+    for_who = Paragraphs()
     does = lines()
     does_examples = models.JSONField(null=True, blank=True, help_text="One example question per label of `does`.")
-    disclaimer = models.TextField(null=True, blank=True)
+    disclaimer = Paragraphs(null=True, blank=True)
     demo = models.JSONField(null=True, blank=True, help_text='A conversation: [{"role": "user" or "agent", "text": …}]')
 
     class Meta:
@@ -263,6 +276,11 @@ class PersonaText(CatalogRow):
     def clean(self) -> None:
         shapes.check_does_examples(self.does_examples, self.does)
         shapes.check_demo(self.demo)
+
+    @property
+    def examples(self) -> dict[str, str] | None:
+        """The example questions in the order of `does`, which the database does not keep."""
+        return None if self.does_examples is None else {label: self.does_examples[label] for label in self.does}
 
 
 class Persona(PersonaText):
@@ -276,7 +294,7 @@ class Persona(PersonaText):
     tags = lines(models.CharField(max_length=40))
     tier = models.CharField(max_length=20, choices=TierId.choices)
     risk = models.CharField(max_length=8, choices=Risk.choices, default=Risk.LOW)
-    soul = models.TextField(validators=[MaxLengthValidator(SOUL_LENGTH)])
+    soul = Paragraphs(validators=[MaxLengthValidator(SOUL_LENGTH)])
     recommended_models = lines(help_text="Model ids, the best first.")
     status = models.CharField(max_length=10, choices=PersonaStatus.choices, default=PersonaStatus.DRAFT)
     owner = models.ForeignKey(
@@ -298,7 +316,8 @@ class Persona(PersonaText):
         constraints: ClassVar = [
             models.CheckConstraint(
                 name="persona_builtin_has_no_owner",
-                condition=Q(status=PersonaStatus.BUILTIN, owner=None) | (~Q(status=PersonaStatus.BUILTIN) & Q(owner__isnull=False)),
+                condition=Q(status=PersonaStatus.BUILTIN, owner__isnull=True)
+                | (~Q(status=PersonaStatus.BUILTIN) & Q(owner__isnull=False)),
                 violation_error_message="a built-in persona has no owner, a community persona has one",
             ),
         ]
@@ -314,6 +333,11 @@ class Persona(PersonaText):
     @property
     def public(self) -> bool:
         return self.offered and self.status != PersonaStatus.DRAFT
+
+    @property
+    def texts(self) -> dict[str, PersonaL10n]:
+        """The localizations by language."""
+        return {text.lang: text for text in self.localizations.all()}
 
 
 class PersonaL10n(PersonaText):
@@ -338,10 +362,10 @@ class Article(models.Model):
     persona = models.ForeignKey(Persona, on_delete=models.CASCADE, related_name="articles")
     slug = models.CharField(max_length=ID_LENGTH, validators=[slug_id])
     title = label()
-    summary = models.TextField(blank=True)
+    summary = Paragraphs(blank=True)
     lang = models.CharField(max_length=3, choices=ArticleLang.choices, default=ArticleLang.EN)
     status = models.CharField(max_length=10, choices=ArticleStatus.choices, default=ArticleStatus.DRAFT)
-    body = models.TextField(validators=[MaxLengthValidator(ARTICLE_LENGTH)])
+    body = Paragraphs(validators=[MaxLengthValidator(ARTICLE_LENGTH)])
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     updated_at = models.DateTimeField(auto_now=True)
 

@@ -7,12 +7,30 @@ from django.utils import timezone
 
 from catalog import snapshot, version
 from catalog.models import Persona
-from config.errors import BadRequest
+from config.errors import BadRequest, NotFound
 
 
 class UnknownPersona(BadRequest):
     def __init__(self, persona_id: str, field: str) -> None:
         super().__init__(f"{field}: {persona_id!r} is not a public persona; GET /personas lists the ids")
+
+
+class NoSuchPersona(NotFound):
+    def __init__(self) -> None:
+        super().__init__("no such persona: GET /personas lists the ids")
+
+
+def public() -> list[Persona]:
+    """Built-in and published community personas."""
+    return [persona for persona in snapshot.current().personas.values() if persona.public]
+
+
+def shown(persona_id: str) -> Persona:
+    """The public persona of this id in a path."""
+    persona = snapshot.current().personas.get(persona_id)
+    if persona is None or not persona.public:
+        raise NoSuchPersona
+    return persona
 
 
 def public_persona(persona_id: str, field: str = "personaId") -> Persona:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
 from django.db import DatabaseError, InterfaceError
+from django.db.models import Prefetch
 from django.utils import timezone
 
 from catalog import version
@@ -34,7 +34,10 @@ Row = TypeVar("Row", bound=CatalogRow)
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Snapshot:
-    """Every row by id, also those no longer offered: agents keep what they were created with."""
+    """Every row by id, also those no longer offered: agents keep what they were created with.
+
+    Personas have their localizations and published articles (without bodies) prefetched.
+    """
 
     version: Version
     tiers: dict[str, Tier]
@@ -43,13 +46,11 @@ class Snapshot:
     llm_models: dict[str, LlmModel]
     toolsets: dict[str, Toolset]
     personas: dict[str, Persona]
-    localizations: dict[str, list[PersonaL10n]]
-    articles: dict[str, list[Article]]
 
 
 def offered(rows: dict[str, Row]) -> dict[str, Row]:
     """The rows that visitors see, in their order."""
-    return {id: row for id, row in rows.items() if row.offered}
+    return {key: row for key, row in rows.items() if row.offered}
 
 
 def current() -> Snapshot:
@@ -103,18 +104,16 @@ _holder = _Holder()
 
 def _read() -> Snapshot:
     """All rows as of one version: read again when the catalog changed in between."""
-    before = version.current(now=timezone.now())
-    for _ in range(READS):
-        snapshot = _read_rows(before)
-        after = version.current(now=timezone.now())
-        if after == before:
-            break
-        before = after
-    return snapshot
+    for _ in range(READS - 1):
+        snapshot = _read_rows(version.current(now=timezone.now()))
+        if version.current(now=timezone.now()) == snapshot.version:
+            return snapshot
+    return _read_rows(version.current(now=timezone.now()))
 
 
 def _read_rows(at: Version) -> Snapshot:
-    articles = Article.objects.filter(status=ArticleStatus.PUBLISHED).defer("body")
+    texts = Prefetch("localizations", PersonaL10n.objects.offered())
+    articles = Prefetch("articles", Article.objects.filter(status=ArticleStatus.PUBLISHED).defer("body"))
     return Snapshot(
         version=at,
         tiers=_by_id(Tier.objects.all()),
@@ -122,21 +121,9 @@ def _read_rows(at: Version) -> Snapshot:
         llm_providers=_by_id(LlmProvider.objects.all()),
         llm_models=_by_id(LlmModel.objects.all()),
         toolsets=_by_id(Toolset.objects.all()),
-        personas=_by_id(Persona.objects.all()),
-        localizations=_by_persona(PersonaL10n.objects.offered()),
-        articles=_by_persona(articles),
+        personas=_by_id(Persona.objects.prefetch_related(texts, articles)),
     )
 
 
 def _by_id(rows: Iterable[Row]) -> dict[str, Row]:
     return {row.pk: row for row in rows}
-
-
-Text = TypeVar("Text", PersonaL10n, Article)
-
-
-def _by_persona(rows: Iterable[Text]) -> dict[str, list[Text]]:
-    grouped: defaultdict[str, list[Text]] = defaultdict(list)
-    for row in rows:
-        grouped[row.persona_id].append(row)
-    return dict(grouped)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from django.conf import settings
+
 from catalog import snapshot
 from catalog.models import Tier
 from config.errors import BadRequest
@@ -11,6 +15,31 @@ class UnknownTier(BadRequest):
     def __init__(self, tier_id: str, field: str) -> None:
         allowed = ", ".join(snapshot.offered(snapshot.current().tiers))
         super().__init__(f"{field}: {tier_id!r} is not a tier; allowed: {allowed}; GET /tiers tells more")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """How long a new agent is free, and what happens then."""
+
+    days: int
+    grace_days: int
+    kept_days: int
+    notice_days: list[int]
+    max_free_agents: int
+
+
+def trial() -> Trial:
+    return Trial(
+        days=settings.TRIAL_DAYS,
+        grace_days=settings.GRACE_DAYS,
+        kept_days=settings.KEPT_DAYS,
+        notice_days=settings.NOTICE_DAYS,
+        max_free_agents=settings.MAX_FREE_AGENTS,
+    )
+
+
+def offered() -> list[Tier]:
+    return list(snapshot.offered(snapshot.current().tiers).values())
 
 
 def known_tier(tier_id: str, field: str = "tier") -> Tier:

@@ -14,7 +14,7 @@ class UnknownToolset(BadRequest):
 
 class EngineLacksToolset(BadRequest):
     def __init__(self, toolset_id: str, engine: Engine, field: str) -> None:
-        allowed = ", ".join(toolset.id for toolset in supported_by(engine)) or "none"
+        allowed = ", ".join(toolset.id for toolset in offered(engine)) or "none"
         super().__init__(
             f"{field}: {engine.label} does not support {toolset_id!r}; allowed: {allowed}; "
             f"GET /tools?engine={engine.id} tells more"
@@ -26,13 +26,10 @@ class ToolsetTwice(BadRequest):
         super().__init__(f"{field}: {toolset_id!r} is given twice")
 
 
-def offered() -> list[Toolset]:
-    return list(snapshot.offered(snapshot.current().toolsets).values())
-
-
-def supported_by(engine: Engine) -> list[Toolset]:
-    """The offered toolsets that this engine supports."""
-    return [toolset for toolset in offered() if _supports(engine, toolset.id)]
+def offered(engine: Engine | None = None) -> list[Toolset]:
+    """The offered toolsets, all or those that one engine supports."""
+    toolsets = snapshot.offered(snapshot.current().toolsets).values()
+    return [toolset for toolset in toolsets if engine is None or _supports(engine, toolset.id)]
 
 
 def safe_set() -> list[str]:
@@ -42,19 +39,19 @@ def safe_set() -> list[str]:
 
 def effective(ids: list[str], engine: Engine) -> list[str]:
     """The toolsets that are on: those chosen, or of the safe set what the engine supports."""
-    return ids or [id for id in safe_set() if _supports(engine, id)]
+    return ids or [name for name in safe_set() if _supports(engine, name)]
 
 
 def check_toolsets(ids: list[str], engine: Engine, field: str = "tools.enabled") -> list[str]:
     """Refuse what is not a toolset, what the engine does not support, and repetitions."""
     known = {toolset.id for toolset in offered()}
-    for index, id in enumerate(ids):
-        if id not in known:
-            raise UnknownToolset(id, field)
-        if not _supports(engine, id):
-            raise EngineLacksToolset(id, engine, field)
-        if id in ids[:index]:
-            raise ToolsetTwice(id, field)
+    for index, toolset in enumerate(ids):
+        if toolset not in known:
+            raise UnknownToolset(toolset, field)
+        if not _supports(engine, toolset):
+            raise EngineLacksToolset(toolset, engine, field)
+        if toolset in ids[:index]:
+            raise ToolsetTwice(toolset, field)
     return ids
 
 

@@ -1,0 +1,150 @@
+"""Loading the data files: creates what is missing and updates what nobody has edited since.
+
+Each row remembers a digest of every column as the last load wrote it. A row that differs from them was edited in the
+admin: it is kept and reported. What the files no longer have is marked `gone` and not offered; nothing is deleted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from django.db import connection, transaction
+
+from catalog import files, version
+from catalog.models import CatalogRow, Persona, PersonaL10n
+
+# Set by hand, by an author, or by the running service: no load touches them.
+UNTOUCHED = {"id", "loaded", "gone", "owner_id", "deployed_count", "created_at", "published_at"}
+DIGEST_DIGITS = 16
+ADVISORY_LOCK = 0x0CA7A106  # one load at a time over all machines
+
+Digests = dict[str, str]
+
+
+@dataclass(slots=True)
+class Report:
+    """What a load did, each entry a row such as `tier tiny`."""
+
+    created: list[str] = field(default_factory=list)
+    updated: list[str] = field(default_factory=list)
+    restored: list[str] = field(default_factory=list)
+    hidden: list[str] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
+    unchanged: int = 0
+
+    @property
+    def changed(self) -> bool:
+        return bool(self.created or self.updated or self.restored or self.hidden)
+
+    def summary(self) -> str:
+        """One line of counts."""
+        names = ("created", "updated", "restored", "hidden", "kept")
+        return ", ".join([*(f"{len(getattr(self, name))} {name}" for name in names), f"{self.unchanged} unchanged"])
+
+
+def load(source: Path = files.DATA, *, overwrite: bool = False) -> Report:
+    """Bring the database to what the files say. Raises CatalogInvalid, before writing anything, when they are wrong."""
+    contents = files.read(source)
+    report = Report()
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [ADVISORY_LOCK])
+        _refuse_taken(contents)
+        for model, wanted in contents.rows.items():
+            _Table(model, report, overwrite=overwrite).load(wanted)
+        if report.changed:
+            version.bump()
+    return report
+
+
+class _Table:
+    """One table's load."""
+
+    def __init__(self, model: type[CatalogRow], report: Report, *, overwrite: bool) -> None:
+        self.model = model
+        self.report = report
+        self.overwrite = overwrite
+        self.columns = [name for name in model.column_names() if name not in UNTOUCHED]
+
+    def load(self, wanted: list[CatalogRow]) -> None:
+        present = {_key(row): row for row in self.model.objects.select_for_update()}
+        missing: list[CatalogRow] = []
+        for row in wanted:
+            row.loaded = self._digests(row)
+            existing = present.pop(_key(row), None)
+            if existing is None:
+                missing.append(row)
+            else:
+                self._merge(existing, row)
+        self.model.objects.bulk_create(missing)
+        self.report.created += [_name(row) for row in missing]
+        for row in present.values():
+            self._hide(row)
+
+    def _merge(self, existing: CatalogRow, wanted: CatalogRow) -> None:
+        current, edited = self._digests(existing), self._edited(existing)
+        if current != wanted.loaded and (edited or not existing.loaded) and not self.overwrite:
+            self.report.kept.append(f"{_name(existing)} ({', '.join(edited) or 'made by hand'})")
+            self._restore(existing)
+        elif current != wanted.loaded or existing.gone:
+            (self.report.restored if existing.gone else self.report.updated).append(_name(existing))
+            columns = {column: getattr(wanted, column) for column in self.columns}
+            self._write(existing, **columns, loaded=wanted.loaded, gone=False)
+        else:
+            self.report.unchanged += 1
+            if existing.loaded != wanted.loaded:  # edited to what the files now say, or made by hand exactly so
+                self._write(existing, loaded=wanted.loaded)
+
+    def _restore(self, existing: CatalogRow) -> None:
+        """Offer an edited row again, as it was edited."""
+        if existing.gone:
+            self.report.restored.append(_name(existing))
+            self._write(existing, gone=False)
+
+    def _hide(self, row: CatalogRow) -> None:
+        """Take a row that the files had off the catalog; rows made by hand are none of theirs."""
+        if row.loaded and not row.gone:
+            edited = self._edited(row)
+            self.report.hidden.append(f"{_name(row)} (edited: {', '.join(edited)})" if edited else _name(row))
+            self._write(row, gone=True)
+
+    def _edited(self, row: CatalogRow) -> list[str]:
+        """The columns that somebody changed since the last load."""
+        now = self._digests(row)
+        return [column for column, digest in row.loaded.items() if column in now and now[column] != digest]
+
+    def _digests(self, row: CatalogRow) -> Digests:
+        return {column: _digest(getattr(row, column)) for column in self.columns}
+
+    def _write(self, row: CatalogRow, **columns: Any) -> None:
+        """Past `save`, which would bump the version once per row."""
+        self.model.objects.filter(pk=row.pk).update(**columns)
+
+
+def _refuse_taken(contents: files.Contents) -> None:
+    taken = Persona.objects.filter(id__in=contents.ids(Persona), owner__isnull=False).values_list("id", flat=True)
+    if problems := [f"personas/{slug}.yaml: id: belongs to a community persona" for slug in taken]:
+        raise files.CatalogInvalid(problems)
+
+
+def _key(row: CatalogRow) -> str:
+    return f"{row.persona_id} {row.lang}" if isinstance(row, PersonaL10n) else str(row.pk)
+
+
+def _name(row: CatalogRow) -> str:
+    return f"{row.noun()} {_key(row)}"
+
+
+def _digest(value: Any) -> str:
+    text = json.dumps(value, sort_keys=True, default=_plain)
+    return hashlib.sha256(text.encode()).hexdigest()[:DIGEST_DIGITS]
+
+
+def _plain(value: Any) -> str:
+    """Decimals as people write them: the database gives 5.00 for a 5."""
+    return f"{value.normalize():f}" if isinstance(value, Decimal) else str(value)

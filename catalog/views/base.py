@@ -1,0 +1,54 @@
+"""What the catalog's endpoints share: no credential, and answers that are ready bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from django.http import HttpResponse
+from rest_framework.permissions import AllowAny
+from rest_framework.request import Request
+
+from catalog.views import conditions
+from catalog.views.publication import Representation, published
+from config.api import ApiViewSet
+from config.errors import BadRequest
+
+# Caches may keep an answer but ask each time whether it still holds: a 304 is cheap, a change shows within a second.
+CACHING = "public, no-cache"
+
+
+class CatalogViewSet(ApiViewSet):
+    authentication_classes = ()
+    permission_classes = (AllowAny,)
+
+    def answer(self, request: Request, name: str, content: Callable[[], Mapping[str, Any]]) -> HttpResponse:
+        """The published answer `name`, in the encoding the caller prefers, or 304 when they have it."""
+        both = published(name, content)
+        asked = request.META.get("HTTP_ACCEPT_ENCODING", "")
+        first, second = both.plain, both.compressed
+        if conditions.prefers_gzip(asked):
+            first, second = second, first
+        if known := request.META.get("HTTP_IF_NONE_MATCH"):
+            tag = conditions.matching(known, (first.etag, second.etag))
+            if tag is not None:
+                return HttpResponse(status=304, headers=_headers(tag))
+        return _ok(first)
+
+    def filter_of(self, request: Request, name: str) -> str | None:
+        """A filter in the query, or None when it is not given."""
+        values = request.query_params.getlist(name)
+        if len(values) > 1:
+            raise BadRequest(f"{name}: is given {len(values)} times, once is allowed")
+        return values[0] if values else None
+
+
+def _ok(representation: Representation) -> HttpResponse:
+    headers = {**_headers(representation.etag), "Content-Length": str(len(representation.body))}
+    if representation.encoding:
+        headers["Content-Encoding"] = representation.encoding
+    return HttpResponse(representation.body, content_type="application/json", headers=headers)
+
+
+def _headers(etag: str) -> dict[str, str]:
+    return {"ETag": etag, "Cache-Control": CACHING, "Vary": "Accept-Encoding"}
