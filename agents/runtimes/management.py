@@ -1,0 +1,163 @@
+"""The control plane's side of a gateway's management listener. Dials what the runtime names, never a stored URL."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import requests
+
+from agents.runtimes.base import Endpoint, PodConfig, PodSecrets, RuntimeFailure
+
+CONNECT_SECONDS = 3.0
+HEALTH_SECONDS = 5.0
+CONFIGURE_SECONDS = 25.0
+TURN_SECONDS = 115.0  # the gateway gives up at 110
+MAX_REPLY_BYTES = 8 * 1024 * 1024
+
+
+class HopFailure(Exception):  # noqa: N818 - the API's word
+    """A turn failed on its way. `hop` is gateway, engine or model; the message is for people."""
+
+    def __init__(self, hop: str, message: str) -> None:
+        super().__init__(message)
+        self.hop = hop
+        self.message = message
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    revision: int
+    has_key: bool
+    engine: dict[str, Any] | None  # the bridge's state; None while the bridge does not answer
+
+
+@dataclass(frozen=True, slots=True)
+class ChatReply:
+    reply: str
+    session_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChatEvent:
+    """`delta` {text}, then `done` {reply, session_id} or `error` {hop, message}."""
+
+    name: str
+    data: dict[str, Any] = field(repr=False)
+
+
+def health(endpoint: Endpoint, token: str) -> Health:
+    """What the gateway says of itself and its engine. Raises HopFailure when it does not answer."""
+    with _call("GET", endpoint, token, "/health", seconds=HEALTH_SECONDS) as answer:
+        body = _body(answer)
+        return Health(revision=body["revision"], has_key=body["has_key"], engine=body.get("engine"))
+
+
+def configure(endpoint: Endpoint, token: str, *, config: PodConfig, secrets: PodSecrets) -> None:
+    """Give the pod a revision and its secrets. Raises RuntimeFailure unless gateway and bridge took it."""
+    body = {"config": dataclasses.asdict(config), "secrets": dataclasses.asdict(secrets)}
+    try:
+        with _call("PUT", endpoint, token, "/config", seconds=CONFIGURE_SECONDS, body=body) as answer:
+            _body(answer)
+    except HopFailure as failure:
+        raise RuntimeFailure(f"configuration not taken: {failure}", cause="CONFIGURE") from failure
+
+
+def chat(endpoint: Endpoint, token: str, *, message: str, session_id: str | None) -> ChatReply:
+    """One turn, waited for. Raises HopFailure; an empty reply is a pod without a model key."""
+    body = _question(message, session_id)
+    with _call("POST", endpoint, token, "/chat", seconds=TURN_SECONDS, body=body) as answer:
+        said = _body(answer)
+        return ChatReply(reply=said["reply"], session_id=said["session_id"])
+
+
+def chat_events(endpoint: Endpoint, token: str, *, message: str, session_id: str | None) -> Iterator[ChatEvent]:
+    """The same turn as it comes. Closing the iterator ends the turn. Raises HopFailure before the first event only."""
+    body = _question(message, session_id)
+    headers = {"Accept": "text/event-stream"}
+    with _call("POST", endpoint, token, "/chat", seconds=TURN_SECONDS, body=body, headers=headers) as answer:
+        if not answer.ok:
+            _body(answer)
+        yield from _events(answer)
+
+
+def _question(message: str, session_id: str | None) -> dict[str, Any]:
+    return {"message": message, **({"session_id": session_id} if session_id else {})}
+
+
+@contextmanager
+def _call(
+    method: str,
+    endpoint: Endpoint,
+    token: str,
+    path: str,
+    *,
+    seconds: float,
+    body: dict[str, Any] | None = None,
+    headers: dict[str, str] | None = None,
+) -> Iterator[requests.Response]:
+    """One request: no redirects, no proxy from the environment, nothing read yet."""
+    with requests.Session() as session:
+        session.trust_env = False
+        try:
+            with session.request(
+                method,
+                endpoint.management_url + path,
+                json=body,
+                headers={"Authorization": f"Bearer {token}", **(headers or {})},
+                timeout=(CONNECT_SECONDS, seconds),
+                allow_redirects=False,
+                stream=True,
+            ) as answer:
+                yield answer
+        except requests.Timeout as error:
+            raise HopFailure("gateway", f"the pod's gateway did not answer within {seconds:.0f} s") from error
+        except requests.RequestException as error:
+            raise HopFailure("gateway", f"the pod's gateway is not reached ({type(error).__name__})") from error
+
+
+def _body(answer: requests.Response) -> dict[str, Any]:
+    raw = bytearray()
+    for chunk in answer.iter_content(chunk_size=65536):
+        raw += chunk
+        if len(raw) > MAX_REPLY_BYTES:
+            raise HopFailure("gateway", f"the pod's gateway answered more than {MAX_REPLY_BYTES} bytes")
+    try:
+        body = json.loads(bytes(raw))
+    except ValueError:
+        body = None
+    if not isinstance(body, dict):
+        raise HopFailure("gateway", f"the pod's gateway answered {answer.status_code} without a JSON body")
+    if not answer.ok:
+        message = str(body.get("message") or f"the pod's gateway answered {answer.status_code}")
+        raise HopFailure(str(body.get("hop") or "gateway"), message)
+    return body
+
+
+def _events(answer: requests.Response) -> Iterator[ChatEvent]:
+    """Server-sent events, ended by `done` or `error`; a stream that breaks off before is an error of the gateway."""
+    name = "message"
+    for line in _lines(answer):
+        field_name, _, value = line.partition(":")
+        if field_name == "event":
+            name = value.strip()
+        elif field_name == "data":
+            event = ChatEvent(name, json.loads(value))
+            yield event
+            if event.name in {"done", "error"}:
+                return
+    yield ChatEvent("error", {"hop": "gateway", "message": "the pod's gateway broke off"})
+
+
+def _lines(answer: requests.Response) -> Iterator[str]:
+    rest = b""
+    try:
+        for chunk in answer.iter_content(chunk_size=None):
+            *lines, rest = (rest + chunk).split(b"\n")
+            yield from (line.decode().rstrip("\r") for line in lines)
+    except requests.RequestException:
+        return
