@@ -51,7 +51,9 @@ class OpenApiViewSet(_PublicViewSet):
         response = HttpResponse(found.gzipped if zipped else found.body, content_type="application/json")
         if zipped:
             response["Content-Encoding"] = "gzip"
-        response.headers.update({"ETag": found.etag, "Cache-Control": CACHE_CONTROL, "Vary": "Accept-Encoding"})
+        response["ETag"] = found.etag
+        response["Cache-Control"] = CACHE_CONTROL
+        response["Vary"] = "Accept-Encoding"
         return get_conditional_response(request._request, etag=found.etag, response=response) or response  # noqa: SLF001
 
 
@@ -60,7 +62,7 @@ class DocsViewSet(_PublicViewSet):
         nonce = secrets.token_urlsafe(16)
         response = render(request._request, "docs.html", {"nonce": nonce})  # noqa: SLF001
         response["Content-Security-Policy"] = (
-            f"default-src 'none'; script-src 'self' 'nonce-{nonce}'; style-src 'self' 'nonce-{nonce}'; img-src 'self' data:; "
-            "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+            f"default-src 'none'; script-src 'self' 'nonce-{nonce}'; style-src 'self' 'nonce-{nonce}'; "
+            "img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
         )
         return response

@@ -1,4 +1,7 @@
-"""Which parser and renderer a request gets. Apart from `config.api`, because DRF's views import it while they are imported."""
+"""Which parser and renderer a request gets.
+
+Apart from `config.api`, because DRF's views import it while they are imported themselves.
+"""
 
 from __future__ import annotations
 
@@ -18,5 +21,7 @@ class JsonAlways(BaseContentNegotiation):
         content_type = (request.content_type or "").split(";")[0].strip().lower()
         return chosen if content_type in {"", "application/json"} or content_type.endswith("+json") else None
 
-    def select_renderer(self, request: Request, renderers: Any, format_suffix: str | None = None) -> tuple[BaseRenderer, str]:
+    def select_renderer(
+        self, request: Request, renderers: Any, format_suffix: str | None = None
+    ) -> tuple[BaseRenderer, str]:
         return renderers[0], renderers[0].media_type

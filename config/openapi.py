@@ -9,6 +9,7 @@ from typing import Any
 from django.conf import settings
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema as BaseAutoSchema
+from drf_spectacular.utils import OpenApiParameter
 
 from config.api import ErrorSerializer
 from config.errors import ErrorCode
@@ -17,17 +18,62 @@ BEARER = "bearer"
 
 # status: (name in components/responses, code, when, an example message).
 ERRORS: dict[int, tuple[str, ErrorCode, str, str]] = {
-    400: ("BadRequest", ErrorCode.BAD_REQUEST, "A field is wrong; `message` names it.", "tier: 'huge' is not one of tiny, small, medium, large"),
-    401: ("Unauthorized", ErrorCode.UNAUTHORIZED, "No bearer, an expired session, or a revoked key.", "Invalid or revoked API key"),
-    403: ("Forbidden", ErrorCode.FORBIDDEN, "This bearer may not do this.", "an API key cannot create or revoke keys: sign in"),
+    400: (
+        "BadRequest",
+        ErrorCode.BAD_REQUEST,
+        "A field is wrong; `message` names it.",
+        "tier: 'huge' is not one of tiny, small, medium, large",
+    ),
+    401: (
+        "Unauthorized",
+        ErrorCode.UNAUTHORIZED,
+        "No bearer, an expired session, or a revoked key.",
+        "Invalid or revoked API key",
+    ),
+    403: (
+        "Forbidden",
+        ErrorCode.FORBIDDEN,
+        "This bearer may not do this.",
+        "an API key cannot create or revoke keys: sign in",
+    ),
     404: ("NotFound", ErrorCode.NOT_FOUND, "No such thing, or not the caller's.", "no such agent"),
-    409: ("Conflict", ErrorCode.CONFLICT, "The state of the thing does not allow this now.", "the agent is provisioning: wait until it is running"),
+    409: (
+        "Conflict",
+        ErrorCode.CONFLICT,
+        "The state of the thing does not allow this now.",
+        "the agent is provisioning: wait until it is running",
+    ),
     413: ("TooLarge", ErrorCode.BAD_REQUEST, "The body is larger than 1 MiB.", "body: larger than 1048576 bytes"),
-    415: ("NotJson", ErrorCode.BAD_REQUEST, "The body is not JSON by its Content-Type.", 'Unsupported media type "text/plain" in request.'),
-    422: ("OtherBody", ErrorCode.BAD_REQUEST, "The Idempotency-Key came before with another body.", "Idempotency-Key: was used with another body"),
-    429: ("RateLimited", ErrorCode.RATE_LIMITED, "Too many requests; wait for `Retry-After` seconds.", "too many requests: try again in 42 s"),
-    500: ("Internal", ErrorCode.INTERNAL, "A fault of ours; quote the request id.", "something went wrong on our side; quote req_0f1e2d3c4b5a69788796a5b4"),
-    503: ("Unavailable", ErrorCode.INTERNAL, "Something this call needs is down or busy; wait for `Retry-After` seconds.", "the database is not available: try again"),
+    415: (
+        "NotJson",
+        ErrorCode.BAD_REQUEST,
+        "The body is not JSON by its Content-Type.",
+        'Unsupported media type "text/plain" in request.',
+    ),
+    422: (
+        "OtherBody",
+        ErrorCode.BAD_REQUEST,
+        "The Idempotency-Key came before with another body.",
+        "Idempotency-Key: was used with another body",
+    ),
+    429: (
+        "RateLimited",
+        ErrorCode.RATE_LIMITED,
+        "Too many requests; wait for `Retry-After` seconds.",
+        "too many requests: try again in 42 s",
+    ),
+    500: (
+        "Internal",
+        ErrorCode.INTERNAL,
+        "A fault of ours; quote the request id.",
+        "something went wrong on our side; quote req_0f1e2d3c4b5a69788796a5b4",
+    ),
+    503: (
+        "Unavailable",
+        ErrorCode.INTERNAL,
+        "Something this call needs is down or busy; wait for `Retry-After` seconds.",
+        "the database is not available: try again",
+    ),
 }
 _WITH_RETRY_AFTER = (429, 503)
 
@@ -60,7 +106,7 @@ TAGS = {
 }
 
 
-class BearerScheme(OpenApiAuthenticationExtension):
+class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # the library is half typed
     target_class = "accounts.authentication.BearerAuthentication"
     name = BEARER
 
@@ -68,14 +114,15 @@ class BearerScheme(OpenApiAuthenticationExtension):
         return {
             "type": "http",
             "scheme": "bearer",
-            "description": "A session token from `POST /auth/verify` (30 days) or an API key `ak_live_…` from `POST /keys`.",
+            "description": "A session token from `POST /auth/verify` or an API key `ak_live_…` from `POST /keys`.",
         }
 
 
 class AutoSchema(BaseAutoSchema):
     """Adds to drf-spectacular what follows from our own rules, so that a view declares only its serializers.
 
-    A view says with `refusals = {action: statuses}` what it can answer beyond what its credential, path and body imply."""
+    A view says with `refusals = {action: statuses}` what it can answer beyond what credential, path and body imply.
+    """
 
     def get_operation_id(self) -> str:
         return _NAMES.get((self.method, self.path)) or operation_name(self.method, self.path, many=self._is_list_view())
@@ -93,9 +140,18 @@ class AutoSchema(BaseAutoSchema):
     def get_summary(self) -> str | None:
         return super().get_description().split("\n", 1)[0].rstrip(".") or None
 
-    def get_description(self) -> str:
+    def get_description(self) -> str:  # type: ignore[override]  # as the library itself overrides it
         _, _, rest = super().get_description().partition("\n")
         return rest.strip()
+
+    def get_override_parameters(self) -> list[Any]:
+        replays = OpenApiParameter(
+            name="Idempotency-Key",
+            location=OpenApiParameter.HEADER,
+            description="1 to 255 printable characters. The same key with the same body within 24 hours gives "
+            "the first call's answer again, with `Idempotent-Replayed: true`.",
+        )
+        return [replays] if 422 in self._declared() else []
 
     def get_auth(self) -> list[dict[str, Any]]:
         return super().get_auth() or [{}]  # an empty requirement says "no credential" where leaving it out says nothing
@@ -113,17 +169,20 @@ class AutoSchema(BaseAutoSchema):
         return answers
 
     def _error_statuses(self) -> set[int]:
-        declared: Mapping[str, Collection[int]] = getattr(self.view, "refusals", {})
-        found = {500, 503, *declared.get(getattr(self.view, "action", ""), ())}
+        found = {500, 503, *self._declared()}
         if self.view.get_authenticators():
             found |= {401}
         if "{" in self.path:
             found |= {404}
-        if self._get_request_body():
+        if self._get_request_body():  # type: ignore[no-untyped-call]
             found |= {400, 413, 415}
         if any(parameter["in"] == "query" for parameter in self._get_parameters()):
             found |= {400}
         return found
+
+    def _declared(self) -> Collection[int]:
+        refusals: Mapping[str, Collection[int]] = getattr(self.view, "refusals", {})
+        return refusals.get(getattr(self.view, "action", ""), ())
 
 
 def operation_name(method: str, path: str, *, many: bool) -> str:
@@ -154,7 +213,9 @@ def _singular(word: str) -> str:
 
 def complete(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     """The last step of generation: the description (docs/api.md), the shared error answers, the order of the groups."""
-    result["info"]["description"] = (Path(settings.BASE_DIR) / "docs" / "api.md").read_text(encoding="utf-8").partition("\n")[2].strip()
+    result["info"]["description"] = (
+        (Path(settings.BASE_DIR) / "docs" / "api.md").read_text(encoding="utf-8").partition("\n")[2].strip()
+    )
     result["components"]["responses"] = {ERRORS[status][0]: _error_response(status) for status in ERRORS}
     used = {tag for path in result["paths"].values() for operation in path.values() for tag in operation["tags"]}
     result["tags"] = [{"name": tag} for tag in TAGS if tag in used]

@@ -39,9 +39,11 @@ class _Run(Generic[T]):
 
 
 class Bounded(Generic[T]):
-    """One check in a thread of its own: never two at once, its result shared for a second, waited for at most LIMIT_SECONDS.
+    """One check in a thread of its own: never two at once, its result shared for FRESH_SECONDS.
 
-    A check that hangs keeps its one thread; callers are told at once that it does not answer, until it ends."""
+    Nobody waits longer than LIMIT_SECONDS. A check that hangs keeps its one thread; callers are told at once that it
+    does not answer, until it ends.
+    """
 
     def __init__(self, name: str, check: Callable[[], T]) -> None:
         self.name = name

@@ -19,10 +19,6 @@ NEWEST_INCIDENTS = 100
 QUEUES = sorted({queue for _, _, queue in BEAT.values()})
 
 
-class QueueTooLong(Exception):
-    """Workers do not keep up with what is waiting."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Records:
     """What the platform's status needs from the database, read in one look."""
@@ -56,7 +52,7 @@ def queue() -> None:
         pipeline.llen(name)
     overlong = {name: length for name, length in zip(QUEUES, pipeline.execute(), strict=True) if length > LONGEST_QUEUE}
     if overlong:
-        raise QueueTooLong(str(overlong))
+        raise RuntimeError(f"workers do not keep up: {overlong}")
 
 
 def runtime() -> None:

@@ -59,7 +59,7 @@ def platform(*, now: datetime) -> Platform:
     outcomes = _outcomes()
     records = _records()
     hurt = {name for incident in _open(records) for name in incident.components}
-    components = [_dependency(id, outcome, hurt=hurt) for id, outcome in outcomes.items()]
+    components = [_dependency(name, outcome, hurt=hurt) for name, outcome in outcomes.items()]
     components += [_loop(name, records, hurt=hurt, now=now) for name in loops.PERIODS]
     return Platform(
         status=_overall(components),
@@ -73,7 +73,7 @@ def readiness() -> dict[str, Health]:
     outcomes = _outcomes()
     if not outcomes["database"].ok:
         raise Unavailable("not ready: the database does not answer; details are in GET /status")
-    return {id: Health.OK if outcome.ok else Health.DOWN for id, outcome in outcomes.items()}
+    return {name: Health.OK if outcome.ok else Health.DOWN for name, outcome in outcomes.items()}
 
 
 def incidents() -> list[Incident]:
@@ -87,7 +87,7 @@ def incidents() -> list[Incident]:
 def _outcomes() -> dict[str, Outcome[checks.Records] | Outcome[None]]:
     for _, check in DEPENDENCIES.values():
         check.start()  # all at once, so that their waits do not add up
-    return {id: check.outcome() for id, (_, check) in DEPENDENCIES.items()}
+    return {name: check.outcome() for name, (_, check) in DEPENDENCIES.items()}
 
 
 def _records() -> checks.Records | None:

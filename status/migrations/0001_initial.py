@@ -7,33 +7,67 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='Loop',
+            name="Loop",
             fields=[
-                ('name', models.CharField(max_length=80, primary_key=True, serialize=False)),
-                ('succeeded_at', models.DateTimeField()),
+                ("name", models.CharField(max_length=80, primary_key=True, serialize=False)),
+                ("succeeded_at", models.DateTimeField()),
             ],
         ),
         migrations.CreateModel(
-            name='Incident',
+            name="Incident",
             fields=[
-                ('id', models.CharField(default=functools.partial(config.ids.new_id, *('inc',), **{}), editable=False, max_length=40, primary_key=True, serialize=False)),
-                ('title', models.CharField(max_length=200)),
-                ('status', models.CharField(choices=[('investigating', 'Investigating'), ('identified', 'Identified'), ('monitoring', 'Monitoring'), ('resolved', 'Resolved')], default='investigating', max_length=13)),
-                ('started_at', models.DateTimeField()),
-                ('resolved_at', models.DateTimeField(blank=True, null=True)),
-                ('components', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=80), blank=True, default=list, size=None)),
+                (
+                    "id",
+                    models.CharField(
+                        default=functools.partial(config.ids.new_id, *("inc",), **{}),
+                        editable=False,
+                        max_length=40,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("title", models.CharField(max_length=200)),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("investigating", "Investigating"),
+                            ("identified", "Identified"),
+                            ("monitoring", "Monitoring"),
+                            ("resolved", "Resolved"),
+                        ],
+                        default="investigating",
+                        max_length=13,
+                    ),
+                ),
+                ("started_at", models.DateTimeField()),
+                ("resolved_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "components",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(max_length=80), blank=True, default=list, size=None
+                    ),
+                ),
             ],
             options={
-                'ordering': ('-started_at', '-id'),
-                'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('resolved_at__isnull', False), ('status', 'resolved')), models.Q(models.Q(('status', 'resolved'), _negated=True), ('resolved_at__isnull', True)), _connector='OR'), name='incident_resolved_with_time', violation_error_message='resolvedAt is set when, and only when, the status is resolved')],
+                "ordering": ("-started_at", "-id"),
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("resolved_at__isnull", False), ("status", "resolved")),
+                            models.Q(models.Q(("status", "resolved"), _negated=True), ("resolved_at__isnull", True)),
+                            _connector="OR",
+                        ),
+                        name="incident_resolved_with_time",
+                        violation_error_message="resolvedAt is set when, and only when, the status is resolved",
+                    )
+                ],
             },
         ),
     ]

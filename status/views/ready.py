@@ -16,6 +16,7 @@ class ReadyViewSet(ApiViewSet):
     def retrieve(self, request: Request) -> Response:
         """Whether the process can serve requests.
 
-        503 only while the database does not answer; a cache, queue or cluster that is down slows work and loses none."""
+        503 only while the database does not answer; a cache, queue or cluster that is down
+        slows work and loses none."""
         checks = components.readiness()
         return Response(self.get_serializer({"status": "ok", "checks": checks}).data)

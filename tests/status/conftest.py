@@ -52,11 +52,18 @@ def web(tmp_path: Path) -> Iterator[Web]:
     def start(changes: dict[str, str]) -> str:
         with socket.create_server(("127.0.0.1", 0)) as server:
             port = server.getsockname()[1]
-        command = [sys.executable, "-m", "granian", "--interface", "wsgi", "--port", str(port), "config.wsgi:application"]
+        command = [
+            sys.executable,
+            "-m",
+            "granian",
+            "--interface",
+            "wsgi",
+            "--port",
+            str(port),
+            "config.wsgi:application",
+        ]
         with (tmp_path / "web.log").open("wb") as log:
-            processes.append(
-                subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log, env={**os.environ, **changes})
-            )
+            processes.append(subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log, env={**os.environ, **changes}))
         return _when_up(f"http://127.0.0.1:{port}", tmp_path / "web.log")
 
     yield start

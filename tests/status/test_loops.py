@@ -24,8 +24,8 @@ def _nothing_written_yet() -> None:
 
 def test_a_quick_loop_is_late_after_thirty_seconds() -> None:
     last = NOW - timedelta(seconds=30)
-    assert not loops.is_late("agents.observe", last=last, now=NOW)
-    assert loops.is_late("agents.observe", last=last - timedelta(seconds=1), now=NOW)
+    assert not loops.is_late("webhooks.drain", last=last, now=NOW)
+    assert loops.is_late("webhooks.drain", last=last - timedelta(seconds=1), now=NOW)
 
 
 def test_a_slow_loop_is_late_after_three_periods() -> None:
@@ -51,9 +51,9 @@ def test_a_later_success_replaces_the_earlier_one() -> None:
 @pytest.mark.django_db
 def test_a_quick_loop_is_written_at_most_once_in_five_seconds() -> None:
     with time_machine.travel(NOW, tick=False) as clock:
-        loops.note_success(Task("agents.observe"))
+        loops.note_success(Task("webhooks.drain"))
         clock.shift(2)
-        loops.note_success(Task("agents.observe"))
+        loops.note_success(Task("webhooks.drain"))
     assert Loop.objects.get().succeeded_at == NOW
 
 

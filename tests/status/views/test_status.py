@@ -36,10 +36,10 @@ def test_the_status_names_every_dependency_and_every_loop(api: APIClient) -> Non
 
 def test_a_late_loop_degrades_the_status(api: APIClient) -> None:
     all_loops_worked()
-    loops.record("agents.observe", now=timezone.now() - timedelta(minutes=1))
+    loops.record("webhooks.drain", now=timezone.now() - timedelta(minutes=1))
     body = api.get("/status").json()
     assert body["status"] == "degraded"
-    assert [component["id"] for component in body["components"] if component["status"] != "ok"] == ["agents.observe"]
+    assert [component["id"] for component in body["components"] if component["status"] != "ok"] == ["webhooks.drain"]
 
 
 def test_an_open_incident_degrades_the_components_it_names(api: APIClient) -> None:

@@ -1,0 +1,385 @@
+"""A whole life of an agent, seen from outside: `make demo` against a running `make run`.
+
+It knows nothing of the project but its interface: it signs in, makes an API key, reads the catalog, creates an agent,
+talks to it, pauses, resumes, rebuilds and deletes it, with a model server and a webhook receiver of its own, and checks
+each answer and each event on the way. It exits non-zero when anything is not as the interface promises.
+
+    python examples/demo.py [--base-url http://127.0.0.1:8000] [--model-port 8090] [--start "make run"]
+
+The service must be allowed to reach the demo's two servers on this machine:
+
+    LLM_BASE_URLS=openai=http://127.0.0.1:8090/v1 WEBHOOK_ALLOWED_CIDRS=127.0.0.0/8 make run
+
+With `--start` (as `make demo` does) a service that was started otherwise is left alone, and the demo runs against one
+of its own, in a directory that is gone afterwards.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import requests
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # `python examples/demo.py` finds its neighbours
+
+from examples.model_server import ModelServer
+from examples.own_service import own_service
+from examples.webhook_receiver import WebhookReceiver
+
+MODEL_PORT = 8090
+BOOT_SECONDS = 600  # the first agent of a machine installs its engine
+SETTLE_SECONDS = 180
+EVENT_SECONDS = 60
+
+AGENT_FIELDS = set(
+    re.findall(
+        r"\w+",
+        """id userId personaId name tier channels createdAt status dseq endpointUrl llmKeyHash dashUsername dashPassword
+        quotaStatus quota lang domain tools llmProvider lastBackupAt model engine timezone a2aToken a2aUrl extraSoul
+        a2aPeers a2aSlug trialNoticeDay telegramTokenEnc a2aListed""",
+    )
+)
+WEBHOOK_FIELDS = {"webhookUrl", "webhookLastStatus", "webhookLastAt", "webhookLastEvent"}
+
+
+class Wrong(Exception):  # noqa: N818  # reads as a sentence where it is raised
+    """Something is not as the interface says."""
+
+
+class NotPrepared(Exception):  # noqa: N818
+    """The service works, but was not started so that it can reach this demo's servers."""
+
+
+def expect(truth: object, otherwise: str) -> None:
+    if not truth:
+        raise Wrong(otherwise)
+
+
+class Client:
+    """JSON over HTTP with a bearer."""
+
+    def __init__(self, base: str) -> None:
+        self.base = base
+        self.token = ""
+
+    def ask(self, method: str, path: str, body: Any = None, *, status: int = 200, token: str | None = None) -> Any:
+        """The parsed answer. Raises Wrong for any other status."""
+        bearer = self.token if token is None else token
+        headers = {"Authorization": f"Bearer {bearer}"} if bearer else {}
+        answer = requests.request(method, self.base + path, json=body, headers=headers, timeout=130)
+        expect(
+            answer.status_code == status, f"{method} {path}: {answer.status_code} instead of {status}: {answer.text}"
+        )
+        if status >= 400:
+            expect(set(answer.json()) == {"error", "message"}, f"{method} {path}: not an error body: {answer.text}")
+        return answer.json() if answer.content else None
+
+
+class Demo:
+    """The walk; each step builds on those before it."""
+
+    def __init__(self, base: str, model: ModelServer) -> None:
+        self.api = Client(base)
+        self.model = model
+        self.receiver = WebhookReceiver()
+        self.email = f"demo-{int(time.time())}@example.com"
+        self.llm_key = f"sk-demo-{os.urandom(12).hex()}"
+        self.agent: dict[str, Any] = {}
+        self.session = ""
+
+    @property
+    def path(self) -> str:
+        return f"/agents/{self.agent['id']}"
+
+    def walk(self) -> None:
+        for number, step in enumerate(self.steps(), start=1):
+            text = (step.__doc__ or "").strip().rstrip(".")
+            print(f"{number:>3}. {text} ".ljust(78, "."), end=" ", flush=True)
+            began = time.monotonic()
+            step()
+            print(f"{time.monotonic() - began:6.2f} s", flush=True)
+
+    def steps(self) -> list[Callable[[], None]]:
+        return [
+            self.sign_in,
+            self.make_key,
+            self.read_catalog,
+            self.create,
+            self.come_up,
+            self.say_nothing_without_key,
+            self.install_key,
+            self.chat,
+            self.chat_in_context,
+            self.test_webhook,
+            self.pause,
+            self.resume,
+            self.rebuild,
+            self.remember,
+            self.delete,
+            self.check_events,
+            self.revoke_key,
+            self.sign_out,
+        ]
+
+    def sign_in(self) -> None:
+        """Sign in with a mailed code."""
+        asked = self.api.ask("POST", "/auth/request", {"email": self.email}, status=202)
+        expect(asked["ok"] is True, f"not accepted: {asked}")
+        if "devCode" not in asked:
+            raise NotPrepared("it does not show sign-in codes (devCode), and this demo cannot read mail")
+        answer = self.api.ask("POST", "/auth/verify", {"email": self.email, "code": asked["devCode"]})
+        expect(answer["user"]["email"] == self.email, f"another's account: {answer}")
+        self.session = answer["token"]
+
+    def make_key(self) -> None:
+        """Make an API key and use it from now on; a key cannot make keys."""
+        made = self.api.ask("POST", "/keys", {"name": "demo"}, token=self.session)
+        expect(made["secret"].startswith("ak_live_"), "the secret does not start with ak_live_")
+        expect(made["key"]["prefix"] == made["secret"][:12], "the prefix is not the secret's")
+        self.key_id, self.api.token = made["key"]["id"], made["secret"]
+        self.api.ask("POST", "/keys", {"name": "another"}, status=403)
+        listed = self.api.ask("GET", "/keys")["keys"]
+        expect([key["id"] for key in listed] == [self.key_id], f"not the one key: {listed}")
+
+    def read_catalog(self) -> None:
+        """Read the catalog without a credential."""
+        paths = {"personas": "personas", "tiers": "tiers", "engines": "engines", "models": "models", "tools": "tools"}
+        got = {name: self.api.ask("GET", f"/{path}", token="")[name] for path, name in paths.items()}
+        self.persona = next(one for one in got["personas"] if one["status"] == "builtin")
+        expect(any(engine["id"] == "pi" for engine in got["engines"]), "no engine pi")
+        self.tier = got["tiers"][0]["id"]
+        self.model_id = next(one["id"] for one in got["models"] if one["provider"] == "openai")
+
+    def create(self) -> None:
+        """Create an agent on the engine pi, with a webhook."""
+        body = {"personaId": self.persona["id"], "tier": self.tier, "engine": "pi", "webhookUrl": self.receiver.url}
+        body |= {"name": "Demo", "extraSoul": "You are the demo's own agent.", "timezone": "Europe/Berlin"}
+        try:
+            made = self.api.ask("POST", "/agents", body)
+        except Wrong as error:
+            if "webhookUrl" in str(error):
+                raise NotPrepared(f"it refuses {self.receiver.url} as a webhook receiver") from error
+            raise
+        self.agent, self.receiver.secret = made["agent"], made["webhookSecret"]
+        expect(set(self.agent) == AGENT_FIELDS | WEBHOOK_FIELDS, f"other fields: {set(self.agent) ^ AGENT_FIELDS}")
+        expect(self.agent["status"] == "provisioning", f"not provisioning: {self.agent['status']}")
+        expect(self.agent["personaId"] == self.persona["id"], "another persona")
+        expect(self.receiver.secret.startswith("whsec_"), "no webhook secret")
+
+    def come_up(self) -> None:
+        """Wait until it runs (the first one installs its engine)."""
+        self.wait_for("running", seconds=BOOT_SECONDS)
+        expect(self.agent["dseq"] and self.agent["endpointUrl"], f"no address: {self.agent}")
+        self.wait_until_serving()
+        self.came("agent.running", {"from": "provisioning", "to": "running"})
+
+    def say_nothing_without_key(self) -> None:
+        """Without a model key it answers but says nothing."""
+        answer = self.api.ask("POST", f"{self.path}/chat", {"message": "Are you there?"})
+        expect(answer["reply"] == "", f"it said {answer['reply']!r}")
+        expect(not self.model.turns, "the model was asked")
+
+    def install_key(self) -> None:
+        """Install the model key; only its hash can be read back."""
+        body = {"provider": "openai", "key": self.llm_key, "model": self.model_id}
+        try:
+            self.agent = self.api.ask("PATCH", f"{self.path}/llm-key", body)["agent"]
+        except Wrong as error:
+            if not self.model.asked and "key" in str(error):
+                raise NotPrepared(f"it asks another server than {self.model.base_url} about openai keys") from error
+            raise
+        expect(self.agent["llmKeyHash"] == hashlib.sha256(self.llm_key.encode()).hexdigest(), "another hash")
+        expect(self.llm_key not in str(self.agent), "the key is readable")
+        expect(self.agent["status"] == "running", "it stopped running")
+
+    def chat(self) -> None:
+        """Talk: the model server sees the real key, the persona and the message."""
+        try:
+            answer = self.say("Please remember the word heron.")
+            expect("heron" in answer["reply"], f"it said {answer['reply']!r}")
+        except Wrong as error:
+            if not self.model.turns:
+                raise NotPrepared(f"its agents ask another server than {self.model.base_url}") from error
+            raise
+        turn = self.model.turns[-1]
+        expect(turn.authorization == f"Bearer {self.llm_key}", "the model server saw another key")
+        expect("remember the word heron" in turn.text, "the message is not in the request")
+        expect("You are the demo's own agent." in turn.text, "the soul is not in the request")
+        self.chat_session = answer["sessionId"]
+
+    def chat_in_context(self) -> None:
+        """Talk on: the second turn knows the first."""
+        answer = self.say("Which word was it?", session=self.chat_session)
+        expect("heron" in answer["reply"], f"it said {answer['reply']!r}")
+
+    def test_webhook(self) -> None:
+        """Ask for a test event."""
+        delivery = self.api.ask("POST", f"{self.path}/webhook/test")["delivery"]
+        expect(delivery["ok"] is True and delivery["attempts"] == 1, f"not delivered: {delivery}")
+        expect(len(self.receiver.of_type("test")) == 1, "it did not arrive")
+
+    def pause(self) -> None:
+        """Pause: it stops, and chat is a conflict."""
+        self.api.ask("POST", f"{self.path}/pause")
+        self.wait_for("stopped")
+        self.came("agent.stopped", {"from": "running", "to": "stopped"})
+        self.api.ask("POST", f"{self.path}/chat", {"message": "Still there?"}, status=409)
+
+    def resume(self) -> None:
+        """Resume: it runs again."""
+        self.api.ask("POST", f"{self.path}/resume")
+        self.wait_for("running")
+        self.came("agent.running", {"from": "stopped", "to": "running"}, skip=1)
+
+    def rebuild(self) -> None:
+        """Rebuild: another pod, the same data."""
+        before = self.agent["dseq"]
+        self.api.ask("POST", f"{self.path}/rebuild")
+        self.came("agent.running", {"from": "running", "to": "running"}, skip=2)
+        self.wait_for("running")
+        expect(self.agent["dseq"] != before, "the pod was not replaced")
+
+    def remember(self) -> None:
+        """Talk again: the conversation outlived all of it."""
+        self.wait_until_serving()
+        answer = self.say("And now, which word?", session=self.chat_session)
+        expect("heron" in answer["reply"], f"it said {answer['reply']!r}")
+
+    def delete(self) -> None:
+        """Delete: gone at once, and the event says so."""
+        self.api.ask("DELETE", self.path, status=204)
+        self.api.ask("GET", self.path, status=404)
+        self.came("agent.deleted", {"to": "deleted"})
+        expect(self.api.ask("GET", "/agents")["agents"] == [], "it is still listed")
+
+    def check_events(self) -> None:
+        """Every event came signed, with its headers, once."""
+        for received in self.receiver.received:
+            expect(received.verified, f"not signed with the secret: {received.body!r}")
+            event, headers = received.event, received.headers
+            expect(set(event) == {"id", "type", "createdAt", "agent", "data"}, f"other fields: {event}")
+            expect(headers["X-Service-Delivery"] == event["id"], f"another delivery id: {headers}")
+            expect(headers["X-Service-Event"] == event["type"], f"another type: {headers}")
+            expect(headers["User-Agent"] == "Service-Webhooks/1.0", f"another user agent: {headers}")
+            expect(event["agent"]["id"] == self.agent["id"], f"another agent: {event}")
+        counts = {
+            kind: len(self.receiver.of_type(kind)) for kind in ("agent.running", "agent.stopped", "agent.deleted")
+        }
+        expect(counts == {"agent.running": 3, "agent.stopped": 1, "agent.deleted": 1}, f"other events: {counts}")
+
+    def revoke_key(self) -> None:
+        """Revoke the key: it stops working at once."""
+        self.api.ask("DELETE", f"/keys/{self.key_id}", status=204, token=self.session)
+        refused = self.api.ask("GET", "/agents", status=401)
+        expect(refused["message"] == "Invalid or revoked API key", f"another message: {refused}")
+
+    def sign_out(self) -> None:
+        """Sign out."""
+        self.api.ask("POST", "/auth/logout", status=204, token=self.session)
+        self.api.ask("GET", "/me", status=401, token=self.session)
+
+    # What the steps share.
+
+    def wait_for(self, status: str, *, seconds: float = SETTLE_SECONDS) -> None:
+        """Poll the agent until it has the status."""
+        for _ in every(0.5, seconds):
+            self.agent = self.api.ask("GET", self.path)["agent"]
+            if self.agent["status"] == status:
+                return
+            if self.agent["status"] == "failed":
+                break
+        why = self.api.ask("GET", f"{self.path}/explain")["explanation"]
+        raise Wrong(f"it is {self.agent['status']} instead of {status}: {why['cause']}: {why['message']}")
+
+    def wait_until_serving(self) -> None:
+        """Right after `running` the pod may still boot; three minutes are allowed."""
+        liveness = None
+        for _ in every(0.5, SETTLE_SECONDS):
+            liveness = self.api.ask("GET", f"{self.path}/liveness")["liveness"]
+            if liveness == {"reachable": True, "serving": True}:
+                return
+        raise Wrong(f"it does not serve: {liveness}")
+
+    def say(self, message: str, *, session: str | None = None) -> dict[str, Any]:
+        """One turn. A new key is in force within 30 seconds, so an early empty reply is asked again."""
+        body = {"message": message, **({"sessionId": session} if session else {})}
+        answer: dict[str, Any] = {}
+        for _ in every(1, 40):
+            answer = self.api.ask("POST", f"{self.path}/chat", body)
+            if answer["reply"]:
+                break
+        return answer
+
+    def came(self, kind: str, data: dict[str, str], *, skip: int = 0) -> None:
+        """The event of that type after the first `skip` ones arrived, with this data."""
+        event = self.receiver.wait_for(kind, seconds=EVENT_SECONDS, skip=skip).event
+        got = {name: event["data"].get(name) for name in data}
+        expect(got == data, f"{kind}: data is {event['data']} instead of {data}")
+
+    def clean_up(self) -> None:
+        """Leave no agent behind, whatever happened."""
+        if self.agent and self.api.token:
+            bearer = {"Authorization": f"Bearer {self.api.token}"}
+            requests.delete(self.api.base + self.path, headers=bearer, timeout=30)
+        self.receiver.shutdown()
+        self.receiver.server_close()
+
+
+def every(pause: float, seconds: float) -> Iterator[None]:
+    """Turns until the time is up."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        yield
+        time.sleep(pause)
+
+
+def run(base: str, model: ModelServer) -> None:
+    """The whole walk against the service at `base`. Raises Wrong or NotPrepared."""
+    print(f"Agentpods at {base}; model server at {model.base_url}")
+    demo = Demo(base, model)
+    try:
+        demo.walk()
+    except requests.ConnectionError as error:
+        raise NotPrepared("nothing answers there") from error
+    finally:
+        print(flush=True)
+        demo.clean_up()
+
+
+def options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="A whole life of an agent, seen from outside.")
+    parser.add_argument("--base-url", default=os.environ.get("BASE_URL") or "http://127.0.0.1:8000")
+    parser.add_argument("--model-port", type=int, default=MODEL_PORT, help="where the service's LLM_BASE_URLS points")
+    parser.add_argument("--start", metavar="COMMAND", help="how to start a service when the one there does not fit")
+    return parser.parse_args()
+
+
+def main() -> int:
+    chosen = options()
+    model = ModelServer(chosen.model_port)
+    try:
+        run(chosen.base_url.rstrip("/"), model)
+    except NotPrepared as reason:
+        print(f"{chosen.base_url} does not fit: {reason}.")
+        if not chosen.start:
+            print(f"Start it with: LLM_BASE_URLS=openai={model.base_url} WEBHOOK_ALLOWED_CIDRS=127.0.0.0/8 make run")
+            return 2
+        with own_service(chosen.start, llm_base_url=model.base_url) as base:
+            run(base, model)
+    print("Every step was as the interface says.")
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except (Wrong, NotPrepared, TimeoutError, requests.RequestException) as problem:
+        sys.exit(f"FAILED: {problem}")

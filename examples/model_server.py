@@ -1,0 +1,158 @@
+"""A small OpenAI-compatible model server in the standard library: models, chat completions and responses.
+
+It thinks with one rule: asked for a word, it answers with the word that it was told to remember earlier in the same
+conversation. So an answer proves that the engine sent the conversation's past along. It keeps every request, so that
+a caller can look at what the engine really sent.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+REMEMBER = re.compile(r"remember the word (\w+)", re.IGNORECASE)
+Event = tuple[str, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Asked:
+    path: str
+    authorization: str
+    body: dict[str, Any] = field(repr=False)
+
+    @property
+    def text(self) -> str:
+        """Everything that the engine sent, as one text."""
+        return json.dumps(self.body, ensure_ascii=False)
+
+
+class ModelServer(ThreadingHTTPServer):
+    """Listens from its creation on; `asked` is what it was asked, oldest first."""
+
+    daemon_threads = True
+
+    def __init__(self, port: int = 0) -> None:
+        super().__init__(("127.0.0.1", port), Handler)
+        self.asked: list[Asked] = []
+        self.base_url = f"http://127.0.0.1:{self.server_port}/v1"
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    @property
+    def turns(self) -> list[Asked]:
+        """The requests for an answer, without key checks and model lists."""
+        return [asked for asked in self.asked if asked.body]
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: ModelServer
+
+    def do_GET(self) -> None:
+        self._note({})
+        listed = [{"id": "any", "object": "model", "created": 0, "owned_by": "demo"}]
+        self._json({"object": "list", "data": listed})
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))))
+        self._note(body)
+        speak = responses if self.path.partition("?")[0].endswith("/responses") else chat_completions
+        stream, whole = speak(body)
+        if body.get("stream"):
+            self._stream(stream)
+        else:
+            self._json(whole)
+
+    def _note(self, body: dict[str, Any]) -> None:
+        self.server.asked.append(Asked(self.path, self.headers.get("Authorization", ""), body))
+
+    def _json(self, body: dict[str, Any]) -> None:
+        raw = json.dumps(body).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(raw)))
+        self.end_headers()
+        self.wfile.write(raw)
+
+    def _stream(self, events: Iterator[bytes]) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        for event in events:
+            self.wfile.write(event)
+            self.wfile.flush()
+
+    def log_message(self, *args: object) -> None:
+        """Say nothing: the demo prints its own steps."""
+
+
+def answer_to(body: dict[str, Any]) -> str:
+    """The answer of the model: the last word of the conversation that it was told to remember."""
+    words = REMEMBER.findall(json.dumps(body.get("messages") or body.get("input") or []))
+    return f"The word is {words[-1]}." if words else "You have not told me a word."
+
+
+def chat_completions(body: dict[str, Any]) -> tuple[Iterator[bytes], dict[str, Any]]:
+    """The answer as a stream of chunks and as one object."""
+    text, usage = answer_to(body), {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+    base = {"id": "chatcmpl-demo", "created": int(time.time()), "model": body.get("model", "any")}
+    message = {"role": "assistant", "content": text}
+    whole = {**base, "object": "chat.completion", "usage": usage}
+    whole["choices"] = [{"index": 0, "message": message, "finish_reason": "stop"}]
+
+    def stream() -> Iterator[bytes]:
+        for delta, end in (*(({"role": "assistant", "content": part}, None) for part in _parts(text)), ({}, "stop")):
+            choice = {"index": 0, "delta": delta, "finish_reason": end}
+            chunk = {**base, "object": "chat.completion.chunk", "choices": [choice]}
+            yield _sse({**chunk, "usage": usage} if end else chunk)
+        yield b"data: [DONE]\n\n"
+
+    return stream(), whole
+
+
+def responses(body: dict[str, Any]) -> tuple[Iterator[bytes], dict[str, Any]]:
+    """The same in the vocabulary of the responses API."""
+    text, item_id = answer_to(body), "msg_demo"
+    part = {"type": "output_text", "text": text, "annotations": []}
+    item = {"id": item_id, "type": "message", "role": "assistant", "status": "completed", "content": [part]}
+    base = {"id": "resp_demo", "object": "response", "created_at": int(time.time()), "model": body.get("model", "any")}
+    tokens: dict[str, Any] = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
+    tokens |= {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
+    whole = {**base, "status": "completed", "output": [item], "usage": tokens, "error": None}
+    return _numbered(_response_events(base, whole, item, text)), whole
+
+
+def _response_events(base: dict[str, Any], whole: dict[str, Any], item: dict[str, Any], text: str) -> Iterator[Event]:
+    at = {"item_id": item["id"], "output_index": 0, "content_index": 0}
+    part = item["content"][0]
+    yield "response.created", {"response": {**base, "status": "in_progress", "output": []}}
+    yield (
+        "response.output_item.added",
+        {"output_index": 0, "item": {**item, "status": "in_progress", "content": []}},
+    )
+    yield "response.content_part.added", {**at, "part": {**part, "text": ""}}
+    for piece in _parts(text):
+        yield "response.output_text.delta", {**at, "delta": piece}
+    yield "response.output_text.done", {**at, "text": text}
+    yield "response.content_part.done", {**at, "part": part}
+    yield "response.output_item.done", {"output_index": 0, "item": item}
+    yield "response.completed", {"response": whole}
+
+
+def _numbered(events: Iterator[Event]) -> Iterator[bytes]:
+    for number, (name, event) in enumerate(events):
+        yield f"event: {name}\n".encode() + _sse({"type": name, "sequence_number": number, **event})
+
+
+def _sse(event: dict[str, Any]) -> bytes:
+    return b"data: " + json.dumps(event).encode() + b"\n\n"
+
+
+def _parts(text: str) -> list[str]:
+    """A few words at a time, as models send them."""
+    return re.findall(r"\S+\s*", text)

@@ -1,0 +1,82 @@
+"""Starts a service for one demo, with state of its own, and ends it again. Knows only the documented environment."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import requests
+
+START_SECONDS = 600  # the first start of a checkout makes its environment
+STOP_SECONDS = 30
+NOT_INHERITED = ("BASE_URL", "DATABASE_URL", "REDIS_URL", "MAKEFLAGS", "MAKELEVEL", "MFLAGS")
+
+
+@contextmanager
+def own_service(command: str, *, llm_base_url: str) -> Iterator[str]:
+    """Run `command` so that it reaches a model server and receivers on this machine; yields its address."""
+    with tempfile.TemporaryDirectory(prefix="agentpods-demo-", ignore_cleanup_errors=True) as home:
+        Path(home).chmod(0o711)  # the embedded database may run as a user of its own
+        port, router_port = _free_ports(2)
+        base = f"http://127.0.0.1:{port}"
+        environment = {name: value for name, value in os.environ.items() if name not in NOT_INHERITED} | {
+            "PORT": str(port),
+            "ROUTER_PORT": str(router_port),
+            "AGENTPODS_HOME": f"{home}/var",
+            "LLM_BASE_URLS": f"openai={llm_base_url}",
+            "WEBHOOK_ALLOWED_CIDRS": "127.0.0.0/8",
+        }
+        log = Path(home) / "service.log"
+        print(f"Starting one for this demo at {base}: {command}", flush=True)
+        with log.open("wb") as out:
+            process = subprocess.Popen(
+                shlex.split(command), env=environment, stdout=out, stderr=out, start_new_session=True
+            )
+        try:
+            _wait_until_ready(base, process, log)
+            yield base
+        finally:
+            _end(process)
+
+
+def _free_ports(count: int) -> list[int]:
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+def _wait_until_ready(base: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            if requests.get(f"{base}/health/ready", timeout=5).ok:
+                return
+        except requests.RequestException:
+            pass  # not listening yet
+        time.sleep(0.2)
+    raise TimeoutError("it did not start:\n" + log.read_text(errors="replace")[-4000:])
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """As Ctrl-C does: the whole group, and then wait for the supervisor to have ended its own."""
+    _signal(process, signal.SIGINT)
+    try:
+        process.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        _signal(process, signal.SIGKILL)
+        process.wait()
+
+
+def _signal(process: subprocess.Popen[bytes], with_signal: signal.Signals) -> None:
+    if process.poll() is None:
+        os.killpg(process.pid, with_signal)
