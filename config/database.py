@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, quote, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
 POOL_TIMEOUT_SECONDS = 10
 LOCK_TIMEOUT_MS = 10_000
-
-
-def embedded_url(home: Path) -> str:
-    """The URL of the embedded PostgreSQL: a socket in its data directory, which `postgres.path` names when it lies elsewhere."""
-    pointer = home / "postgres.path"
-    data = pointer.read_text(encoding="utf-8").strip() if pointer.exists() else str(home / "postgres")
-    return f"postgresql://postgres@/agentpods?host={quote(data, safe='')}"
 
 
 def parse(url: str, *, pool_size: int) -> dict[str, Any]:

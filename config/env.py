@@ -13,7 +13,8 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 def text(name: str, default: str = "") -> str:
-    return os.environ.get(name, default).strip()
+    """An empty value counts as none."""
+    return os.environ.get(name, "").strip() or default
 
 
 def flag(name: str, *, default: bool = False) -> bool:
@@ -55,6 +56,16 @@ def secret(name: str, default: str = "") -> str:
         return Path(path).read_text(encoding="utf-8").strip()
     except OSError as error:
         raise ImproperlyConfigured(f"{name}_FILE: {error}") from error
+
+
+def load(path: Path) -> None:
+    """Take `NAME=value` lines into the environment, unless it has the name already. No file is no lines."""
+    if not path.exists():
+        return
+    for line in path.read_text(encoding="utf-8").splitlines():
+        name, separator, value = line.partition("=")
+        if separator and not name.startswith("#"):
+            os.environ.setdefault(name.strip(), value.strip())
 
 
 def words(name: str, default: str = "") -> list[str]:

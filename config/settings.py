@@ -145,8 +145,9 @@ TIME_ZONE = "UTC"
 USE_TZ = True
 
 STATIC_URL = "/static/"
-STATIC_ROOT = AGENTPODS_HOME / "static"
-WHITENOISE_USE_FINDERS = DEVELOPMENT  # nothing to collect on a laptop
+# In development files are served from where they lie; production collects them when its image is built.
+STATIC_ROOT = None if DEVELOPMENT else AGENTPODS_HOME / "static"
+WHITENOISE_USE_FINDERS = DEVELOPMENT
 
 # Browser security. HTTPS is asked for wherever BASE_URL has it.
 _HTTPS = BASE_URL.startswith("https://")

@@ -105,7 +105,7 @@ def forget_stale_pid(data: Path) -> None:
 
 def _as(user: pwd.struct_passwd | None, *, end_signal: str = "TERM") -> list[str]:
     """The words before a command line that make it run as `user` and end with its parent."""
-    return [sys.executable, "-SE", LAUNCH, "--end-signal", end_signal, *(["--user", user.pw_name] if user else [])]
+    return [sys.executable, "-IS", LAUNCH, "--end-signal", end_signal, *(["--user", user.pw_name] if user else [])]
 
 
 def _programs(user: pwd.struct_passwd | None) -> Path:

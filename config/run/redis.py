@@ -21,7 +21,7 @@ def command(socket: Path, *, databases: int = 16) -> list[str]:
         "dir": str(socket.parent),
     }
     words = [word for name, value in options.items() for word in (f"--{name}", value)]
-    return [sys.executable, "-SE", str(Path(launch.__file__)), str(_program()), *words]
+    return [sys.executable, "-IS", str(Path(launch.__file__)), str(_program()), *words]
 
 
 def _program() -> Path:

@@ -1,0 +1,78 @@
+# Two commands: `make run` and `make test`. Everything else is a part of one of them, alone.
+# The environment is made from requirements.lock, hashes checked, and made anew when that file changes.
+
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/installed-$(shell cksum requirements.lock | cut -d ' ' -f 1)
+# A production that would start: what `check --deploy` judges.
+PRODUCTION := AGENTPODS_ENV=production AGENT_RUNTIME=kubernetes BASE_URL=https://console.example.com \
+	PLATFORM_DOMAIN=pods.example.net DATABASE_URL=postgresql://db.example.com/agentpods REDIS_URL=redis://redis.example.com/0 \
+	SECRET_KEY=check-only-check-only-check-only-check-only-check-only-1 SECRETS_KEYS=Y2hlY2stb25seS1jaGVjay1vbmx5LWNoZWNrLTEyMzQ=
+
+.DEFAULT_GOAL := help
+.PHONY: help run demo test setup lint format types imports migrations openapi deploy-check templates unit coverage \
+	test-engines test-slow lock
+
+help: ## What can be made
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | column -t -s '|'
+
+run: setup ## Start everything; PORT, AGENTPODS_HOME and the settings of docs/settings.md come from the environment
+	@exec $(BIN)/python -m config.run
+
+demo: setup ## Drive a running `make run` from outside, step by step
+	@$(BIN)/python examples/demo.py
+
+test: lint types imports migrations openapi deploy-check coverage ## All checks and the whole suite, in random order
+
+setup: $(STAMP) ## The environment alone
+
+$(STAMP): requirements.lock
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
+	@rm -f $(VENV)/installed-*
+	@touch $@
+
+lint: setup ## ruff: rules and format; djlint: templates
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/djlint templates --check --quiet
+	$(BIN)/djlint templates --lint --quiet
+
+format: setup ## Let ruff and djlint rewrite what they can
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+	$(BIN)/djlint templates --reformat --quiet
+
+types: setup ## mypy, strict
+	$(BIN)/mypy
+
+imports: setup ## Who may import whom
+	$(BIN)/lint-imports --cache-dir $(VENV)/.import_linter_cache
+
+migrations: setup ## No model change without its migration; no migration that would hurt a running database
+	$(BIN)/python -m tests.with_stores $(BIN)/python manage.py makemigrations --check --dry-run
+	$(BIN)/python -m tests.with_stores $(BIN)/python manage.py lintmigrations --warnings-as-errors
+
+openapi: setup ## The committed openapi.yaml is what the code generates, without a warning
+	$(BIN)/python manage.py spectacular --validate --fail-on-warn --file $(VENV)/openapi.yaml
+	diff -u openapi.yaml $(VENV)/openapi.yaml
+
+deploy-check: setup ## Django's and our own checks on production settings
+	$(PRODUCTION) $(BIN)/python manage.py check --deploy --fail-level WARNING
+
+unit: setup ## The suite alone; e.g. make unit ARGS="tests/accounts -x"
+	$(BIN)/pytest -n 2 $(ARGS)
+
+coverage: setup ## The suite with branch coverage
+	$(BIN)/pytest -n 2 --cov --cov-report=term $(ARGS)
+
+test-engines: setup ## Heavy: real engines, installed and run
+	$(BIN)/pytest -m engines $(ARGS)
+
+test-slow: setup ## Heavy: minutes of real time
+	$(BIN)/pytest -m slow $(ARGS)
+
+lock: setup ## Resolve pyproject.toml anew into requirements.lock
+	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
+		--no-annotate --no-header --group dev pyproject.toml -o requirements.lock

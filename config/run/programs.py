@@ -1,0 +1,140 @@
+"""The table of what `make run` starts, and the same as supervisord's configuration."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from config import embedded, env, settings
+from config.run import launch, postgres, redis
+
+# Database connections: web 24, each worker 12, and room for commands run beside it.
+WORKER_POOL_SIZE = 12
+MAX_CONNECTIONS = 120
+ALWAYS = "true"
+ONCE = "false"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """`group` decides the order: `stores` and `prepare` start first, `app` once prepared; they stop the other way round."""
+
+    name: str
+    group: str
+    command: list[str]
+    environment: dict[str, str] = field(default_factory=dict)
+    restart: str = ALWAYS
+    shown: bool = False  # whether what it prints is for the operator's eyes
+    stop_signal: str = "TERM"
+    stop_seconds: int = 4
+
+
+def programs() -> list[Program]:
+    return [*_stores(), *_preparation(), *_app()]
+
+
+def _stores() -> list[Program]:
+    """The embedded servers, where none is given."""
+    home, found = settings.AGENTPODS_HOME, []
+    if not is_given("DATABASE_URL"):
+        data = embedded.postgres_data(home)
+        sockets = embedded.socket_directory(data, embedded.POSTGRES_SOCKET)
+        command = postgres.command(data, sockets=sockets, max_connections=MAX_CONNECTIONS)
+        found.append(Program(name="postgres", group="stores", command=command, stop_signal="INT"))
+    if not is_given("REDIS_URL"):
+        found.append(Program(name="redis", group="stores", command=redis.command(embedded.redis_socket(home))))
+    return found
+
+
+def _preparation() -> list[Program]:
+    return [Program(name="prepare", group="prepare", command=_ours("config.run.prepare"), restart=ONCE, shown=True)]
+
+
+def _app() -> list[Program]:
+    pool = {"DATABASE_POOL_SIZE": str(WORKER_POOL_SIZE)}
+    schedule = settings.AGENTPODS_HOME / "run" / "beat-schedule"
+    return [
+        Program(name="web", group="app", command=_ours("config.run.web")),
+        Program(name="router", group="app", command=_ours("agents.router")),
+        # The worker prints development's mail.
+        Program(
+            name="worker",
+            group="app",
+            command=_worker("lifecycle,billing,default", threads=10),
+            environment=pool,
+            shown=True,
+        ),
+        Program(name="worker-webhooks", group="app", command=_worker("webhooks", threads=2), environment=pool),
+        Program(name="beat", group="app", command=_celery("beat", "-s", str(schedule), "--pidfile=")),
+        Program(name="greet", group="app", command=_ours("config.run.greet"), restart=ONCE, shown=True),
+    ]
+
+
+def is_given(name: str) -> bool:
+    """Whether the operator brings this store, in the environment or by a file."""
+    return bool(env.text(name) or env.text(f"{name}_FILE"))
+
+
+def _worker(queues: str, *, threads: int) -> list[str]:
+    name = queues.partition(",")[0]
+    return _celery("worker", "-P", "threads", "-c", str(threads), "-Q", queues, "-n", f"{name}@%h", "-l", "WARNING")
+
+
+def _celery(*arguments: str) -> list[str]:
+    return _ours("celery", "-q", "-A", "config.celery", *arguments)
+
+
+def _ours(module: str, *arguments: str) -> list[str]:
+    """A module of ours, ended by the kernel if the supervisor is killed."""
+    ours = [sys.executable, "-m", module, *arguments]
+    return [sys.executable, "-IS", str(Path(launch.__file__)), "--parent", str(os.getpid()), *ours]
+
+
+def supervisord_conf(chosen: list[Program], *, home: Path) -> str:
+    """supervisord's own format. It opens no port and no socket: nothing needs to talk to it."""
+    logs = home / "logs"
+    parts = [
+        "[supervisord]\nnodaemon=true\nsilent=true\nminfds=256\nminprocs=50\n"
+        f"logfile={_escaped(str(logs / 'supervisord.log'))}\nlogfile_maxbytes=5MB\nlogfile_backups=1\n"
+        f"pidfile={_escaped(str(home / 'run' / 'supervisord.pid'))}\n"
+    ]
+    parts += [_section(program, logs=logs) for program in chosen]
+    for priority, group in enumerate(("stores", "prepare", "app"), start=1):
+        members = [program.name for program in chosen if program.group == group]
+        if members:
+            parts.append(f"[group:{group}]\nprograms={','.join(members)}\npriority={priority}\n")
+    return "\n".join(parts)
+
+
+def _section(program: Program, *, logs: Path) -> str:
+    environment = ",".join(f'{name}="{value}"' for name, value in program.environment.items())
+    return (
+        f"[program:{program.name}]\n"
+        f"command={_escaped(shlex.join(program.command))}\n"
+        f"directory={_escaped(str(settings.BASE_DIR))}\n"
+        f"environment={_escaped(environment)}\n"
+        f"autostart={'false' if program.group == 'app' else 'true'}\n"
+        f"autorestart={program.restart}\n"
+        f"startsecs={1 if program.restart == ALWAYS else 0}\n"
+        f"stopsignal={program.stop_signal}\nstopwaitsecs={program.stop_seconds}\n"
+        "startretries=1000000000\n"
+        f"{_output(program, logs=logs)}"
+    )
+
+
+def _output(program: Program, *, logs: Path) -> str:
+    log = _escaped(str(logs / f"{program.name}.log"))
+    if program.shown:
+        return f"stdout_logfile=NONE\nstdout_events_enabled=true\nstderr_logfile={log}\n{_rotation('stderr')}"
+    return f"redirect_stderr=true\nstdout_logfile={log}\n{_rotation('stdout')}"
+
+
+def _rotation(stream: str) -> str:
+    return f"{stream}_logfile_maxbytes=10MB\n{stream}_logfile_backups=2\n"
+
+
+def _escaped(value: str) -> str:
+    return value.replace("%", "%%")

@@ -1,0 +1,114 @@
+"""supervisord in this process: each program is started again whenever it ends, and the app once all is prepared."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from supervisor import events
+from supervisor.medusa.asyncore_25 import ExitNow
+from supervisor.options import ProcessConfig, ServerOptions
+from supervisor.process import Subprocess
+from supervisor.states import ProcessStates, SupervisorStates
+from supervisor.supervisord import Supervisor
+
+MAX_RESTART_DELAY_SECONDS = 5
+POLL_SECONDS = 0.2
+
+
+class _Restarted(Subprocess):  # type: ignore[misc]  # supervisor has no types
+    """Never more than five seconds away from its next start; supervisord alone would wait longer each time."""
+
+    def change_state(self, new_state: int, expected: bool = True) -> Any:
+        changed = super().change_state(new_state, expected)
+        if new_state == ProcessStates.BACKOFF:
+            self.backoff = min(self.backoff, MAX_RESTART_DELAY_SECONDS)
+            self.delay = time.time() + self.backoff
+        return changed
+
+
+class _RestartedConfig(ProcessConfig):  # type: ignore[misc]  # supervisor has no types
+    def make_process(self, group: Any = None) -> _Restarted:
+        process = _Restarted(self)
+        process.group = group
+        return process
+
+
+class _QuickPoller:
+    """supervisord looks at its children after each poll of up to a second; we look five times as often."""
+
+    def __init__(self, poller: Any) -> None:
+        self._poller = poller
+
+    def poll(self, timeout: float) -> Any:
+        return self._poller.poll(min(timeout, POLL_SECONDS))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._poller, name)
+
+
+class _Supervisor(Supervisor):  # type: ignore[misc]  # supervisor has no types
+    """Starts the app when `prepare` has ended well; gives up when it has not."""
+
+    failed = False
+
+    def runforever(self) -> None:
+        self.options.poller = _QuickPoller(self.options.poller)
+        events.subscribe(events.ProcessLogStdoutEvent, _show)
+        events.subscribe(events.ProcessStateExitedEvent, self._exited)
+        events.subscribe(events.ProcessStateBackoffEvent, _tell_stumble)
+        super().runforever()
+
+    def _exited(self, event: Any) -> None:
+        process = event.process
+        if process.config.name != "prepare":
+            return
+        if process.exitstatus == 0:
+            for member in self.process_groups["app"].processes.values():
+                member.spawn()
+            return
+        self.failed = True
+        _tell(f"The start failed: see {process.config.stderr_logfile}\n{_last_lines(process.config.stderr_logfile)}")
+        self.options.mood = SupervisorStates.SHUTDOWN
+
+
+def serve(configuration: Path) -> int:
+    """Run all programs until told to stop. Returns the exit status."""
+    options = ServerOptions()
+    options.realize(["-n", "-c", str(configuration)])
+    options.first, options.test = True, False
+    for group in options.process_group_configs:
+        for config in group.process_configs:
+            config.__class__ = _RestartedConfig
+    supervisor = _Supervisor(options)
+    try:
+        supervisor.main()
+    except ExitNow:
+        options.close_logger()
+    return 1 if supervisor.failed else 0
+
+
+def _tell_stumble(event: Any) -> None:
+    """Once per trouble, not at each further try."""
+    config = event.process.config
+    if event.process.backoff == 1:
+        _tell(f"{config.name} ended at once and is started again; see {config.stderr_logfile or config.stdout_logfile}")
+
+
+def _last_lines(path: str, count: int = 8) -> str:
+    return "\n".join(Path(path).read_text(encoding="utf-8", errors="replace").splitlines()[-count:])
+
+
+def _tell(message: str) -> None:
+    print(message, file=sys.stderr, flush=True)  # noqa: T201 # the operator's terminal
+
+
+def _show(event: Any) -> None:
+    """What a program prints is shown to whoever runs us, as long as somebody reads it."""
+    try:
+        sys.stdout.write(event.data if isinstance(event.data, str) else event.data.decode(errors="replace"))
+        sys.stdout.flush()
+    except OSError:
+        sys.stdout = open("/dev/null", "w", encoding="utf-8")  # noqa: SIM115, PTH123 # the reader is gone for good

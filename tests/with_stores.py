@@ -1,0 +1,24 @@
+"""`python -m tests.with_stores COMMAND…`: run a command against stores of its own, as a test run has them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from tests.stores import Stores, environment
+
+
+def main(command: list[str]) -> int:
+    stores = Stores()
+    os.environ.update(environment(stores.root / "home"), DATABASE_URL=stores.database_url, REDIS_URL=stores.redis_url)
+    stores.embedded.update({"DATABASE_URL", "REDIS_URL"})
+    try:
+        stores.start()
+        return subprocess.run(command, check=False).returncode
+    finally:
+        stores.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
