@@ -53,14 +53,75 @@ class AgentAdmin(admin.ModelAdmin[Agent]):
     inlines = (QuotaInline, TransitionInline)
     actions = ("pause_agents", "resume_agents", "rebuild_agents", "delete_agents")
     fieldsets = (
-        (None, {"fields": ("id", "user", "name", "persona_id", "engine", "tier", "lang", "timezone", "channels", "created_at")}),
-        ("Life cycle", {"fields": ("status", "status_since", "desired", "operation", "settled_status", "deadline_at",
-                                   "cause", "cause_message", "cause_evidence", "recoveries", "lost_since")}),
-        ("Pod", {"fields": ("pod_namespace", "dseq", "endpoint_url", "slug", "domain", "generation", "spec_revision",
-                            "reconcile_at", "lease_until", "attempts")}),
+        (
+            None,
+            {
+                "fields": (
+                    "id",
+                    "user",
+                    "name",
+                    "persona_id",
+                    "engine",
+                    "tier",
+                    "lang",
+                    "timezone",
+                    "channels",
+                    "created_at",
+                )
+            },
+        ),
+        (
+            "Life cycle",
+            {
+                "fields": (
+                    "status",
+                    "status_since",
+                    "desired",
+                    "operation",
+                    "settled_status",
+                    "deadline_at",
+                    "cause",
+                    "cause_message",
+                    "cause_evidence",
+                    "recoveries",
+                    "lost_since",
+                )
+            },
+        ),
+        (
+            "Pod",
+            {
+                "fields": (
+                    "pod_namespace",
+                    "dseq",
+                    "endpoint_url",
+                    "slug",
+                    "domain",
+                    "generation",
+                    "spec_revision",
+                    "reconcile_at",
+                    "lease_until",
+                    "attempts",
+                )
+            },
+        ),
         ("Entitlement", {"fields": ("paid", "entitled_until", "trial_notice_day")}),
-        ("Configuration", {"fields": ("llm_provider", "model", "llm_key_hash", "masked_secrets", "tools_enabled",
-                                      "a2a_enabled", "a2a_listed", "soul", "extra_soul")}),
+        (
+            "Configuration",
+            {
+                "fields": (
+                    "llm_provider",
+                    "model",
+                    "llm_key_hash",
+                    "masked_secrets",
+                    "tools_enabled",
+                    "a2a_enabled",
+                    "a2a_listed",
+                    "soul",
+                    "extra_soul",
+                )
+            },
+        ),
     )
 
     def get_readonly_fields(self, request: HttpRequest, obj: Agent | None = None) -> tuple[str, ...]:
@@ -80,8 +141,11 @@ class AgentAdmin(admin.ModelAdmin[Agent]):
     def masked_secrets(self, agent: Agent) -> str:
         """Which secrets are stored, never what they are."""
         stored = {
-            "model key": agent.llm_key, "A2A token": agent.a2a_token, "dashboard password": agent.dash_password,
-            "MCP servers": agent.mcp_servers, **{name: "set" for name in agent.channel_secrets},
+            "model key": agent.llm_key,
+            "A2A token": agent.a2a_token,
+            "dashboard password": agent.dash_password,
+            "MCP servers": agent.mcp_servers,
+            **dict.fromkeys(agent.channel_secrets, "set"),
         }
         return ", ".join(f"{name} {MASKED}" for name, value in stored.items() if value) or "none"
 

@@ -31,7 +31,9 @@ def check(channels: list[str], *, secrets: dict[str, str], engine_id: str) -> No
         raise BadRequest("channels: each channel may be listed once")
     for channel in channels:
         if channel not in engine.channels:
-            raise BadRequest(f"channels: {engine.label} cannot connect {channel!r}; it takes {', '.join(engine.channels)}")
+            raise BadRequest(
+                f"channels: {engine.label} cannot connect {channel!r}; it takes {', '.join(engine.channels)}"
+            )
         for name in SECRETS.get(channel, ()):
             if name not in secrets:
                 raise BadRequest(f"channelSecrets.{name}: the channel {channel!r} needs it")
@@ -47,7 +49,7 @@ Given = dict[str, str | None]
 _ABSENT = object()
 
 
-def given(channel_secrets: Given, telegram_token: str | None | object = _ABSENT) -> Given:
+def given(channel_secrets: Given, telegram_token: str | object | None = _ABSENT) -> Given:
     """The secrets of a request; `telegramToken` beside them is an alias of the one among them."""
     if telegram_token is _ABSENT:
         return channel_secrets
@@ -56,7 +58,11 @@ def given(channel_secrets: Given, telegram_token: str | None | object = _ABSENT)
 
 @transaction.atomic
 def replace(
-    agent: Agent, *, channels: list[str], channel_secrets: Given | None = None, telegram_token: str | None | object = _ABSENT
+    agent: Agent,
+    *,
+    channels: list[str],
+    channel_secrets: Given | None = None,
+    telegram_token: str | object | None = _ABSENT,
 ) -> Agent:
     """Set the agent's channels and change their secrets."""
     agent = configuration.locked(agent)

@@ -58,7 +58,7 @@ def values_of(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def checked(user: User, wanted: NewAgent) -> NewAgent:
-    """The same wish with its domain and webhook URL in their stored form. Asks the network; call it outside a transaction.
+    """The same wish with domain and webhook URL as they are stored. Asks the network: call it outside a transaction.
 
     Raises BadRequest naming the field, DomainTaken, FreePodCapReached, EngineNotLanded.
     """

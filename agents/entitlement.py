@@ -1,4 +1,7 @@
-"""What an agent may run on: free time at first, then what billing grants. The only writer of `paid` and `entitled_until`."""
+"""What an agent may run on: free time at first, then what billing grants.
+
+The only writer of `paid` and `entitled_until`.
+"""
 
 from __future__ import annotations
 

@@ -21,7 +21,9 @@ class FreePodCapReached(BadRequest):
 
 class EngineNotLanded(BadRequest):
     def __init__(self, engine_id: str, landed: list[str]) -> None:
-        super().__init__(f"engine: {engine_id!r} is announced but cannot be created yet; available: {', '.join(landed)}")
+        super().__init__(
+            f"engine: {engine_id!r} is announced but cannot be created yet; available: {', '.join(landed)}"
+        )
 
 
 class DomainTaken(Conflict):

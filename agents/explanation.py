@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from django.db import connection
-
 from agents.errors import renew_url
 from agents.models import Agent, Desired, Reason, Status
 from agents.runtimes import current_runtime
 from agents.runtimes.base import Observation, Phase
+from config import waiting
 
 STOP_MESSAGES = {
     Reason.OWNER: "paused by its owner",
@@ -39,7 +38,7 @@ def of(agent: Agent) -> Explanation:
         case Status.FAILED:
             return _failed(agent)
         case _:
-            connection.close()
+            waiting.release_connection()
             pod = current_runtime().observe().get(agent.namespace)
             return _provisioning(agent, pod) if agent.status == Status.PROVISIONING else _running(agent, pod)
 
@@ -49,15 +48,22 @@ def _stopped(agent: Agent) -> Explanation:
     unpaid = agent.operation in {Reason.TRIAL, Reason.PAYMENT}
     call = renew_url(agent.id) if unpaid else _call("POST", agent, "resume")
     return Explanation(
-        status=agent.status, cause=agent.operation.upper(), message=f"the pod is stopped: {why}; its data is kept",
-        since=agent.status_since, next=call,
+        status=agent.status,
+        cause=agent.operation.upper(),
+        message=f"the pod is stopped: {why}; its data is kept",
+        since=agent.status_since,
+        next=call,
     )
 
 
 def _failed(agent: Agent) -> Explanation:
     return Explanation(
-        status=agent.status, cause=agent.cause or "BOOT_TIMEOUT", message=agent.cause_message or "the pod did not come up",
-        since=agent.status_since, evidence=agent.cause_evidence, next=_call("POST", agent, "rebuild"),
+        status=agent.status,
+        cause=agent.cause or "BOOT_TIMEOUT",
+        message=agent.cause_message or "the pod did not come up",
+        since=agent.status_since,
+        evidence=agent.cause_evidence,
+        next=_call("POST", agent, "rebuild"),
     )
 
 
@@ -66,24 +72,37 @@ def _provisioning(agent: Agent, pod: Observation | None) -> Explanation:
     message = "the engine is being installed on this machine" if installing else "the pod is being started"
     cause = (pod.cause if pod else None) or agent.cause or ("INSTALLING" if installing else "STARTING")
     return Explanation(
-        status=agent.status, cause=cause, message=(pod.message if pod else None) or agent.cause_message or message,
-        since=agent.status_since, evidence=pod.evidence if pod else [], next=f"GET /agents/{agent.id}",
+        status=agent.status,
+        cause=cause,
+        message=(pod.message if pod else None) or agent.cause_message or message,
+        since=agent.status_since,
+        evidence=pod.evidence if pod else [],
+        next=f"GET /agents/{agent.id}",
     )
 
 
 def _running(agent: Agent, pod: Observation | None) -> Explanation:
     if agent.desired == Desired.STOPPED:
         return Explanation(
-            status=agent.status, cause="STOPPING", message="the pod is being stopped", since=agent.status_since, next=f"GET /agents/{agent.id}"
+            status=agent.status,
+            cause="STOPPING",
+            message="the pod is being stopped",
+            since=agent.status_since,
+            next=f"GET /agents/{agent.id}",
         )
     if pod is None or pod.phase != Phase.READY or not pod.gateway_alive:
         return _unwell(agent, pod)
     if agent.llm_key_hash is None:
         return Explanation(
-            status=agent.status, cause="NO_MODEL_KEY", message="the agent answers but says nothing: it has no model key",
-            since=agent.status_since, next=_call("PATCH", agent, "llm-key"),
+            status=agent.status,
+            cause="NO_MODEL_KEY",
+            message="the agent answers but says nothing: it has no model key",
+            since=agent.status_since,
+            next=_call("PATCH", agent, "llm-key"),
         )
-    return Explanation(status=agent.status, cause="OK", message="the agent runs and has a model key", since=agent.status_since)
+    return Explanation(
+        status=agent.status, cause="OK", message="the agent runs and has a model key", since=agent.status_since
+    )
 
 
 def _unwell(agent: Agent, pod: Observation | None) -> Explanation:
@@ -93,10 +112,17 @@ def _unwell(agent: Agent, pod: Observation | None) -> Explanation:
     elif not pod.gateway_alive:
         cause, message = "GATEWAY_DOWN", "the pod's gateway is being started again"
     else:
-        cause, message = pod.cause or "ENGINE_DOWN", pod.message or "the engine does not answer and is being started again"
+        cause, message = (
+            pod.cause or "ENGINE_DOWN",
+            pod.message or "the engine does not answer and is being started again",
+        )
     return Explanation(
-        status=agent.status, cause=cause, message=message, since=(pod.since if pod else None) or agent.lost_since or agent.status_since,
-        evidence=pod.evidence if pod else [], next=f"GET /agents/{agent.id}/liveness",
+        status=agent.status,
+        cause=cause,
+        message=message,
+        since=(pod.since if pod else None) or agent.lost_since or agent.status_since,
+        evidence=pod.evidence if pod else [],
+        next=f"GET /agents/{agent.id}/liveness",
     )
 
 

@@ -53,7 +53,7 @@ def pause(agent: Agent, *, reason: Reason, actor: str) -> Agent:
 
 @transaction.atomic
 def resume(agent: Agent, *, actor: str) -> Agent:
-    """Start a stopped pod again. Raises WrongState from provisioning or failed, NotEntitled when the free time is over."""
+    """Start a stopped pod again. Raises WrongState from provisioning or failed, NotEntitled after the free time."""
     now = timezone.now()
     agent = _locked(agent)
     if agent.status == Status.RUNNING and agent.desired == Desired.RUNNING:
@@ -159,7 +159,9 @@ def fail(agent: Agent, *, generation: int, cause: str, message: str, evidence: l
     agent.cause, agent.cause_message, agent.cause_evidence = cause, message, evidence
     fields = ("cause", "cause_message", "cause_evidence")
     reason = Reason(agent.operation)
-    return _move(agent, Status.FAILED, reason=reason, actor="reconciler", now=now, note=f"{cause}: {message}", also=fields)
+    return _move(
+        agent, Status.FAILED, reason=reason, actor="reconciler", now=now, note=f"{cause}: {message}", also=fields
+    )
 
 
 @transaction.atomic
@@ -226,5 +228,11 @@ def _move(
 
 def _note(agent: Agent, *, reason: Reason, actor: str, now: datetime, note: str = "", came_from: str = "") -> None:
     Transition.objects.create(
-        agent=agent, from_status=came_from or agent.status, to_status=agent.status, reason=reason, actor=actor, note=note, at=now
+        agent=agent,
+        from_status=came_from or agent.status,
+        to_status=agent.status,
+        reason=reason,
+        actor=actor,
+        note=note,
+        at=now,
     )

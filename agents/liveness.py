@@ -6,10 +6,10 @@ import time
 from dataclasses import dataclass
 
 import requests
-from django.db import connection
 
 from agents.models import Agent
 from agents.runtimes import current_runtime
+from config import waiting
 
 PROBE_TIMEOUT_SECONDS = 3
 CACHED_SECONDS = 1.5
@@ -38,7 +38,7 @@ def of(agent: Agent) -> Liveness:
 
 
 def _look(namespace: str) -> Liveness:
-    connection.close()
+    waiting.release_connection()
     runtime = current_runtime()
     endpoint = runtime.endpoint(namespace)
     if endpoint is None:

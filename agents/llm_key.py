@@ -41,8 +41,12 @@ def check_model(engine: Engine, *, provider: str | None, model: str) -> None:
     if not engine.model:
         raise BadRequest(f"model: {engine.label} does not let a model be chosen")
     if provider is not None and known.provider != provider:
-        raise BadRequest(f"model: {model!r} belongs to {known.provider}, the key to {provider}; GET /models?provider={provider}")
-    llm_providers.check_engine(llm_providers.known_provider(known.provider, field="model"), engine=engine, field="model")
+        raise BadRequest(
+            f"model: {model!r} belongs to {known.provider}, the key to {provider}; GET /models?provider={provider}"
+        )
+    llm_providers.check_engine(
+        llm_providers.known_provider(known.provider, field="model"), engine=engine, field="model"
+    )
 
 
 def change(agent: Agent, **given: Any) -> Agent:

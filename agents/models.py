@@ -1,4 +1,4 @@
-"""The agent, its timeline and its measured quota. Rules are elsewhere; here are fields, constraints and named queries."""
+"""The agent, its timeline and its measured quota: fields, constraints and named queries. Rules are elsewhere."""
 
 from __future__ import annotations
 
@@ -99,7 +99,9 @@ class Agent(models.Model):
     cause_message = models.TextField(blank=True)
     cause_evidence = models.JSONField(default=list, blank=True)
     recoveries = models.PositiveIntegerField(default=0)
-    lost_since = models.DateTimeField(null=True, blank=True, help_text="Since when a running agent's pod is not healthy.")
+    lost_since = models.DateTimeField(
+        null=True, blank=True, help_text="Since when a running agent's pod is not healthy."
+    )
     was_running = models.BooleanField(default=False, help_text="Whether the pod ever came up.")
 
     # The pod. `namespace` is stored before the first deploy and never used twice.

@@ -26,7 +26,6 @@ class Step(StrEnum):
     STOP = "stop"
     COME_DOWN = "come_down"
     DELETE = "delete"
-    FORGET = "forget"
 
 
 def next_step(agent: Agent, *, pod: Observation | None, earlier: list[str], now: datetime) -> Step:

@@ -1,4 +1,4 @@
-"""The plain settings of an agent: name, language, time zone, the owner's addition to the soul, and its tier while free."""
+"""The plain settings of an agent: name, language, time zone, the owner's extra soul, and its tier while free."""
 
 from __future__ import annotations
 

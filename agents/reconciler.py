@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import logging
 import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import transaction
@@ -66,7 +68,9 @@ def reconcile(agent_id: str, *, runtime: Runtime | None = None, observed: Observ
 
 def mark_drift(observed: Observations, now: datetime) -> None:
     """Make due every settled agent whose pod is not what its row says; one statement for the whole fleet."""
-    ready = RawSQL("suffix = ANY(%s)", [[suffix_of(name) for name, pod in observed.items() if pod.phase == Phase.READY]])
+    ready = RawSQL(
+        "suffix = ANY(%s)", [[suffix_of(name) for name, pod in observed.items() if pod.phase == Phase.READY]]
+    )
     settled = Agent.objects.filter(desired=Desired.RUNNING, reconcile_at__isnull=True).annotate(ready=ready)
     drifted = (
         Q(status=Status.RUNNING, ready=False)
@@ -98,7 +102,7 @@ def _release(agent: Agent, *, wait: timedelta | None, failed: bool) -> None:
 
 def _pause_after(step: Step) -> timedelta | None:
     """Until when the agent rests after this step; None until something changes."""
-    if step in {Step.REST, Step.COME_UP, Step.COME_DOWN, Step.FORGET, Step.FAIL}:
+    if step in {Step.REST, Step.COME_UP, Step.COME_DOWN, Step.FAIL}:
         return None
     return SOON
 
@@ -107,41 +111,24 @@ def _backoff(attempts: int) -> timedelta:
     return timedelta(seconds=min(RETRY_CAP_SECONDS, 2 ** min(attempts, 6)))
 
 
-def _take_step(agent: Agent, runtime: Runtime, observed: Observations) -> Step:
-    now = timezone.now()
-    step, pod, earlier = _look(agent, observed, now)
-    if step in DECISIVE:
-        step, pod, earlier = _look(agent, runtime.observe(), now)
-    _remember_loss(agent, pod, now)
-    match step:
-        case Step.CLEAR:
-            for namespace in earlier:
-                runtime.delete(namespace, agent_id=agent.id, data=False)
-        case Step.DEPLOY:
-            runtime.deploy(pods.spec_of(agent))
-        case Step.CONFIGURE:
-            _configure(agent, runtime)
-        case Step.COME_UP:
-            _come_up(agent, runtime, now)
-        case Step.STOP:
-            runtime.stop(agent.namespace)
-        case Step.COME_DOWN:
-            lifecycle.came_down(agent, now=now)
-        case Step.DELETE:
-            return _delete(agent, runtime, earlier, now)
-        case Step.RECOVER:
-            lifecycle.recover(agent, generation=agent.generation, note=_loss_of(pod), now=now)
-        case Step.FAIL:
-            _fail(agent, pod, now)
-        case Step.WAIT if plan.is_installing(pod):
-            _extend_deadline(agent, now)
-    return step
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One agent at one moment: its row, its pod, and the pods of earlier generations that are still there."""
+
+    agent: Agent
+    pod: Observation | None
+    earlier: list[str]
+    runtime: Runtime
+    now: datetime
+
+    @property
+    def step(self) -> Step:
+        return plan.next_step(self.agent, pod=self.pod, earlier=self.earlier, now=self.now)
 
 
-def _look(agent: Agent, observed: Observations, now: datetime) -> tuple[Step, Observation | None, list[str]]:
-    pod = observed.get(agent.namespace)
+def _look(agent: Agent, runtime: Runtime, observed: Observations) -> Look:
     earlier = [name for name in observed if suffix_of(name) == agent.suffix and name != agent.namespace]
-    return plan.next_step(agent, pod=pod, earlier=earlier, now=now), pod, earlier
+    return Look(agent, observed.get(agent.namespace), earlier, runtime, timezone.now())
 
 
 def suffix_of(namespace: str) -> str:
@@ -149,62 +136,115 @@ def suffix_of(namespace: str) -> str:
     return namespace.removeprefix("pod-").rsplit("-", 1)[0]
 
 
-def _configure(agent: Agent, runtime: Runtime) -> None:
+def _take_step(agent: Agent, runtime: Runtime, observed: Observations) -> Step:
+    look = _look(agent, runtime, observed)
+    if look.step in DECISIVE:
+        look = _look(agent, runtime, runtime.observe())
+    step = look.step
+    _remember_loss(look)
+    if act := ACTS.get(step):
+        act(look)
+    return step
+
+
+def _clear(look: Look) -> None:
+    for namespace in look.earlier:
+        look.runtime.delete(namespace, agent_id=look.agent.id, data=False)
+
+
+def _deploy(look: Look) -> None:
+    look.runtime.deploy(pods.spec_of(look.agent))
+
+
+def _configure(look: Look) -> None:
     """In place; a pod that cannot take it now is completed first, which gives it the new revision too."""
-    spec = pods.spec_of(agent)
+    spec = pods.spec_of(look.agent)
     try:
-        runtime.configure(spec)
+        look.runtime.configure(spec)
     except RuntimeFailure as failure:
-        log.info("configure failed, deploying", extra={"agent": agent.id, "error": str(failure)})
-        runtime.deploy(spec)
+        log.info("configure failed, deploying", extra={"agent": look.agent.id, "error": str(failure)})
+        look.runtime.deploy(spec)
 
 
-def _come_up(agent: Agent, runtime: Runtime, now: datetime) -> None:
-    endpoint = runtime.endpoint(agent.namespace)
+def _come_up(look: Look) -> None:
+    endpoint = look.runtime.endpoint(look.agent.namespace)
     if endpoint is None:
         raise RuntimeFailure("the pod is ready but has no address", cause="NO_ADDRESS")
-    lifecycle.came_up(agent, generation=agent.generation, public_url=endpoint.public_url, now=now)
+    lifecycle.came_up(look.agent, generation=look.agent.generation, public_url=endpoint.public_url, now=look.now)
 
 
-def _delete(agent: Agent, runtime: Runtime, earlier: list[str], now: datetime) -> Step:
-    for namespace in [*earlier, agent.namespace]:
-        runtime.delete(namespace, agent_id=agent.id, data=True)
-    if any(suffix_of(name) == agent.suffix for name in runtime.observe()):
-        return Step.DELETE
-    lifecycle.is_gone(agent, now=now)
-    return Step.FORGET
+def _wait(look: Look) -> None:
+    """Time spent on installing an engine does not count against the deadline."""
+    if plan.is_installing(look.pod):
+        provisioning = Agent.objects.filter(pk=look.agent.pk, status=Status.PROVISIONING)
+        provisioning.update(deadline_at=look.now + lifecycle.PROVISIONING_DEADLINE)
 
 
-def _fail(agent: Agent, pod: Observation | None, now: datetime) -> None:
-    cause = (pod.cause if pod else None) or agent.cause or ("BOOT_TIMEOUT" if agent.status == Status.PROVISIONING else "POD_LOST")
+def _stop(look: Look) -> None:
+    look.runtime.stop(look.agent.namespace)
+
+
+def _come_down(look: Look) -> None:
+    lifecycle.came_down(look.agent, now=look.now)
+
+
+def _recover(look: Look) -> None:
+    lifecycle.recover(look.agent, generation=look.agent.generation, note=_loss_of(look.pod), now=look.now)
+
+
+def _fail(look: Look) -> None:
+    agent, pod = look.agent, look.pod
+    unknown = "BOOT_TIMEOUT" if agent.status == Status.PROVISIONING else "POD_LOST"
+    cause = (pod.cause if pod else None) or agent.cause or unknown
     message = (pod.message if pod else None) or agent.cause_message or "the pod did not become ready in time"
     evidence = pod.evidence if pod else []
-    lifecycle.fail(agent, generation=agent.generation, cause=cause, message=message, evidence=evidence, now=now)
+    lifecycle.fail(agent, generation=agent.generation, cause=cause, message=message, evidence=evidence, now=look.now)
+
+
+def _delete(look: Look) -> None:
+    """Remove every pod of the agent with its data; confirmed at once when nothing of it is seen any more."""
+    for namespace in [*look.earlier, look.agent.namespace]:
+        look.runtime.delete(namespace, agent_id=look.agent.id, data=True)
+    if not any(suffix_of(name) == look.agent.suffix for name in look.runtime.observe()):
+        lifecycle.is_gone(look.agent, now=look.now)
+
+
+ACTS: dict[Step, Callable[[Look], None]] = {
+    Step.WAIT: _wait,
+    Step.CLEAR: _clear,
+    Step.DEPLOY: _deploy,
+    Step.CONFIGURE: _configure,
+    Step.COME_UP: _come_up,
+    Step.FAIL: _fail,
+    Step.RECOVER: _recover,
+    Step.STOP: _stop,
+    Step.COME_DOWN: _come_down,
+    Step.DELETE: _delete,
+}
 
 
 def _loss_of(pod: Observation | None) -> str:
     return "the pod is gone" if pod is None else f"{pod.cause or pod.phase}: {pod.message or 'the pod is not healthy'}"
 
 
-def _remember_loss(agent: Agent, pod: Observation | None, now: datetime) -> None:
+def _remember_loss(look: Look) -> None:
     """Since when a running agent is without a healthy pod; forgotten once it is healthy again."""
+    agent = look.agent
     if agent.status != Status.RUNNING:
         return
-    healthy = pod is not None and pod.phase == Phase.READY
+    healthy = look.pod is not None and look.pod.phase == Phase.READY
     if healthy and agent.lost_since is not None:
         Agent.objects.filter(pk=agent.pk).update(lost_since=None)
     if not healthy and agent.lost_since is None:
-        Agent.objects.filter(pk=agent.pk).update(lost_since=now)
-
-
-def _extend_deadline(agent: Agent, now: datetime) -> None:
-    Agent.objects.filter(pk=agent.pk, status=Status.PROVISIONING).update(deadline_at=now + lifecycle.PROVISIONING_DEADLINE)
+        Agent.objects.filter(pk=agent.pk).update(lost_since=look.now)
 
 
 def _note_trouble(agent: Agent, failure: RuntimeFailure) -> None:
     """A permanent refusal of the runtime ends provisioning at once; else its cause is kept for the deadline."""
     now = timezone.now()
     if failure.permanent and agent.status == Status.PROVISIONING:
-        lifecycle.fail(agent, generation=agent.generation, cause=failure.cause, message=str(failure), evidence=[], now=now)
+        lifecycle.fail(
+            agent, generation=agent.generation, cause=failure.cause, message=str(failure), evidence=[], now=now
+        )
         return
     Agent.objects.filter(pk=agent.pk).update(cause=failure.cause, cause_message=str(failure))

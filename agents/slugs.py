@@ -13,7 +13,7 @@ RESERVED = {"admin", "api", "app", "console", "docs", "mail", "router", "static"
 
 
 def mint(name: str) -> str:
-    """The name in ASCII and six random characters; 30 bits of chance and a unique column keep it from being used twice."""
+    """The name in ASCII and six random characters: 30 bits of chance, and a unique column."""
     label = slugify(name).replace("_", "-")[:MAX_NAME_CHARACTERS].strip("-")
     if not label or label in RESERVED:
         label = f"agent-{label}".strip("-")

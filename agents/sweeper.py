@@ -27,7 +27,9 @@ def sweep(now: datetime | None = None) -> None:
 
 def wake_forgotten(now: datetime) -> int:
     """Agents between two states, or behind their revision, always have a due time; give it to those that lost it."""
-    unsettled = Q(status=Status.PROVISIONING) | ~Q(desired=F("status")) & ~Q(status=Status.FAILED, desired=Desired.RUNNING)
+    unsettled = Q(status=Status.PROVISIONING) | ~Q(desired=F("status")) & ~Q(
+        status=Status.FAILED, desired=Desired.RUNNING
+    )
     return Agent.objects.filter(unsettled, reconcile_at__isnull=True).update(reconcile_at=now)
 
 

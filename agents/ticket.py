@@ -28,4 +28,6 @@ def mint(agent: Agent) -> Ticket:
         raise HopFailed("gateway", "the pod has no address")
     now = timezone.now()
     token = tickets.mint(agent.ticket_key, agent.namespace, now)
-    return Ticket(url=f"{endpoint.public_url}/ticket?t={token}", expires_at=now + timedelta(seconds=tickets.LIFETIME_SECONDS))
+    return Ticket(
+        url=f"{endpoint.public_url}/ticket?t={token}", expires_at=now + timedelta(seconds=tickets.LIFETIME_SECONDS)
+    )

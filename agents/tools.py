@@ -21,7 +21,7 @@ Server = dict[str, Any]
 
 
 def check(enabled: list[str], servers: list[Server], *, engine_id: str, prefix: str = "") -> None:
-    """Raise BadRequest naming the first toolset or server that this engine cannot have; `prefix` is where they stand."""
+    """Raise BadRequest naming the first toolset or server that the engine cannot have; `prefix` is where they stand."""
     engine = engine_of(engine_id)
     if enabled.count(A2A_TOOLSET) > 1:
         raise BadRequest(f"{prefix}enabled: {A2A_TOOLSET!r} is given twice")

@@ -6,6 +6,7 @@ from django.urls import path
 
 from agents.views.agents import AgentsViewSet
 from agents.views.channels import ChannelsViewSet
+from agents.views.chat import ChatViewSet
 from agents.views.explain import ExplainViewSet
 from agents.views.liveness import LivenessViewSet
 from agents.views.llm_key import LlmKeyViewSet
@@ -26,6 +27,7 @@ urlpatterns = [
     path("agents/<str:id>/llm-key", LlmKeyViewSet.as_view({"patch": "partial_update", "delete": "destroy"})),
     path("agents/<str:id>/tools", ToolsViewSet.as_view({"put": "update"})),
     path("agents/<str:id>/channels", ChannelsViewSet.as_view({"put": "update"})),
+    path("agents/<str:id>/chat", ChatViewSet.as_view({"post": "create"})),
     path("agents/<str:id>/liveness", LivenessViewSet.as_view({"get": "retrieve"})),
     path("agents/<str:id>/explain", ExplainViewSet.as_view({"get": "retrieve"})),
     path("agents/<str:id>/ticket", TicketViewSet.as_view({"post": "create"})),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+
 import requests
 from django.conf import settings
 
@@ -33,7 +34,9 @@ def check_key(provider: str, key: str, *, name: str = "key") -> None:
     try:
         with requests.Session() as session:
             session.trust_env = False
-            answer = session.get(url, params=query, headers=headers, timeout=TIMEOUT_SECONDS, allow_redirects=False, stream=True)
+            answer = session.get(
+                url, params=query, headers=headers, timeout=TIMEOUT_SECONDS, allow_redirects=False, stream=True
+            )
             answer.close()
     except requests.RequestException as error:
         log.info("provider not reached, key accepted", extra={"provider": provider, "error": type(error).__name__})

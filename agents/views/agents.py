@@ -13,8 +13,8 @@ from accounts.idempotency import idempotent, keep
 from agents import creation, lifecycle, listing, profile
 from agents.serializers import (
     AgentEnvelope,
-    AgentSerializer,
     AgentsEnvelope,
+    AgentSerializer,
     CreateAgentSerializer,
     CreatedAgentEnvelope,
     ListAgentsSerializer,
@@ -35,7 +35,7 @@ class AgentsViewSet(AgentViewSet):
         """Create an agent.
 
         It starts as `provisioning` on the free trial and becomes `running` or `failed` by itself: poll
-        `GET /agents/{id}` or take webhooks. Costs nothing until a subscription is bought; undo with `DELETE /agents/{id}`.
+        `GET /agents/{id}` or take webhooks. It costs nothing until a subscription is bought; `DELETE` undoes it.
         Without `llmKey` it runs but says nothing: install one with `PATCH /agents/{id}/llm-key`.
         """
         user = self.caller()

@@ -1,0 +1,72 @@
+"""`POST /agents/{id}/chat`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from django.http import StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from agents import chat
+from agents.runtimes.management import ChatEvent
+from agents.serializers import ChatSerializer, ReplySerializer
+from agents.views.base import AgentViewSet
+from config.api import camel
+
+EVENT_STREAM = "text/event-stream"
+
+
+class ChatViewSet(AgentViewSet):
+    serializer_class = ChatSerializer
+    refusals = {"create": {409}}
+
+    @extend_schema(
+        request=ChatSerializer,
+        responses={(200, "application/json"): ReplySerializer, (200, EVENT_STREAM): str},
+    )
+    def create(self, request: Request, id: str) -> HttpResponseBase:
+        """Say something to the agent and wait for its reply.
+
+        The reply is empty while no model key is installed. Give the returned `sessionId` back to go on with the same
+        conversation. With `Accept: text/event-stream` the reply comes as events: `delta` {text}, then `done` {reply,
+        sessionId} or `error` {error, message}. 503 names the hop that failed: gateway, engine or model.
+        """
+        agent = self.own_agent(id)
+        body = self.valid(request)
+        said = {"message": body["message"], "session_id": body.get("session_id")}
+        if EVENT_STREAM in request.headers.get("Accept", ""):
+            return _streamed(chat.stream(agent, **said))
+        return Response(ReplySerializer(chat.say(agent, **said)).data)
+
+
+def _streamed(events: Iterator[ChatEvent]) -> StreamingHttpResponse:
+    response = StreamingHttpResponse(_Wire(events), content_type=EVENT_STREAM)
+    response["Cache-Control"] = "no-store"
+    response["X-Accel-Buffering"] = "no"
+    return response
+
+
+class _Wire:
+    """Server-sent events as bytes; closing it (the client hung up) ends the turn."""
+
+    def __init__(self, events: Iterator[ChatEvent]) -> None:
+        self.events = events
+
+    def __iter__(self) -> Iterator[bytes]:
+        for event in self.events:
+            yield f"event: {event.name}\ndata: {json.dumps(_wire_data(event), ensure_ascii=False)}\n\n".encode()
+
+    def close(self) -> None:
+        close = getattr(self.events, "close", None)
+        if close:
+            close()
+
+
+def _wire_data(event: ChatEvent) -> dict[str, object]:
+    if event.name == "error":
+        return {"error": "INTERNAL", "message": f"{event.data['hop']}: {event.data['message']}"}
+    return {camel(name): value for name, value in event.data.items()}

@@ -1,0 +1,110 @@
+"""An owner with a token, a loaded catalog, agents made through the API's own rule, and a cluster's stand-in."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.utils import timezone
+from rest_framework.test import APIClient
+
+from accounts import sessions
+from accounts.models import User
+from agents import creation, reconciler
+from agents.models import Agent
+from catalog import snapshot
+from catalog.models import Persona
+from catalog.vocabulary import PersonaStatus
+from tests.doubles.runtime import ScriptedRuntime
+from webhooks.models import Event
+
+PERSONA = "test-study-buddy"
+
+MakeAgent = Callable[..., Agent]
+
+
+@pytest.fixture
+def catalog(db: None) -> None:
+    """The built-in catalog, as a fresh installation has it, and a persona that these tests may rely on."""
+    call_command("load_catalog", verbosity=0, stdout=io.StringIO())
+    Persona.objects.create(
+        id=PERSONA,
+        name="Study Buddy",
+        tier="tiny",
+        category="study",
+        soul="You help people study.",
+        status=PersonaStatus.BUILTIN,
+        recommended_models=["openai:gpt-6-luna"],
+    )
+    snapshot.forget()
+
+
+@pytest.fixture
+def owner(db: None) -> User:
+    return User.objects.create_user("owner@example.com")
+
+
+@pytest.fixture
+def stranger(db: None) -> User:
+    return User.objects.create_user("stranger@example.com")
+
+
+def signed_in(user: User) -> APIClient:
+    client = APIClient(raise_request_exception=False)
+    client.credentials(HTTP_AUTHORIZATION=f"Bearer {sessions.start(user, attribution=None, now=timezone.now())[1]}")
+    return client
+
+
+@pytest.fixture
+def client(owner: User, catalog: None) -> APIClient:
+    """The owner's client, with a session token."""
+    return signed_in(owner)
+
+
+@pytest.fixture
+def other(stranger: User, catalog: None) -> APIClient:
+    return signed_in(stranger)
+
+
+@pytest.fixture
+def runtime(monkeypatch: pytest.MonkeyPatch, settings: Any) -> Iterator[ScriptedRuntime]:
+    """A runtime that does what the test says, in place of the one that AGENT_RUNTIME names."""
+    settings.LLM_KEY_CHECK = False
+    with ScriptedRuntime.installed(monkeypatch) as scripted:
+        yield scripted
+
+
+@pytest.fixture
+def make_agent(owner: User, catalog: None, runtime: ScriptedRuntime) -> MakeAgent:
+    """`make_agent(tier="small", …)`: an agent of the owner, still provisioning."""
+
+    def make(user: User | None = None, **wanted: Any) -> Agent:
+        who = user or owner
+        new = creation.NewAgent(**{"persona_id": PERSONA, "tier": "tiny", **wanted})
+        return creation.create(who, creation.checked(who, new))[0]
+
+    return make
+
+
+@pytest.fixture
+def running(make_agent: MakeAgent, runtime: ScriptedRuntime) -> Agent:
+    """An agent whose pod came up."""
+    return settle(make_agent())
+
+
+def settle(agent: Agent, rounds: int = 12) -> Agent:
+    """Reconcile until nothing is due any more."""
+    for _ in range(rounds):
+        Agent.objects.filter(pk=agent.pk, reconcile_at__isnull=False).update(reconcile_at=agent.created_at)
+        if not reconciler.reconcile_due():
+            break
+    agent.refresh_from_db()
+    return agent
+
+
+def event_types(agent: Agent) -> list[str]:
+    """The agent's events, oldest first."""
+    return list(Event.objects.filter(agent=agent).order_by("created_at", "id").values_list("type", flat=True))

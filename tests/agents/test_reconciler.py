@@ -1,0 +1,161 @@
+"""What the reconciler does when pods misbehave, workers die, and things are asked for in between."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+import time_machine
+from django.utils import timezone
+
+from agents import lifecycle, llm_key, plan, reconciler, sweeper
+from agents.models import Agent, Reason, Status
+from agents.runtimes.base import Phase, RuntimeFailure
+from tests.agents.conftest import MakeAgent, event_types, settle
+from tests.doubles.runtime import ScriptedRuntime
+
+
+def test_a_pod_that_is_lost_is_built_again(running: Agent, runtime: ScriptedRuntime) -> None:
+    first = running.namespace
+    runtime.lose(first)
+    agent = settle(running)
+    assert agent.status == Status.RUNNING
+    assert agent.namespace != first
+    assert event_types(agent) == ["agent.running", "agent.running"]
+
+
+def test_a_pod_that_is_lost_again_and_again_ends_as_failed(running: Agent, runtime: ScriptedRuntime) -> None:
+    agent = running
+    with time_machine.travel(timezone.now(), tick=False) as clock:
+        for _ in range(plan.MAX_RECOVERIES + 1):
+            runtime.lose(agent.namespace)
+            agent = settle(agent)
+            clock.shift(timedelta(seconds=90))
+            agent = settle(agent)
+    assert agent.status == Status.FAILED
+    assert agent.cause == "POD_LOST"
+
+
+def test_a_dead_gateway_is_started_again_without_an_event(running: Agent, runtime: ScriptedRuntime) -> None:
+    runtime.set(running.namespace, gateway_alive=False, phase=Phase.UNHEALTHY)
+    agent = settle(running)
+    assert runtime.pods[agent.namespace].seen.gateway_alive
+    assert (agent.status, agent.lost_since) == (Status.RUNNING, None)
+    assert event_types(agent) == ["agent.running"]
+
+
+def test_an_engine_that_stays_down_is_built_again_after_ten_minutes(running: Agent, runtime: ScriptedRuntime) -> None:
+    first = running.namespace
+    runtime.set(first, phase=Phase.FAILED, cause="CRASH_LOOP", message="it exits at once")
+    agent = settle(running, rounds=2)
+    assert (agent.status, agent.namespace) == (Status.RUNNING, first)
+    with time_machine.travel(timezone.now() + timedelta(minutes=11), tick=False):
+        agent = settle(agent)
+    assert agent.status == Status.RUNNING
+    assert agent.namespace != first
+
+
+def test_a_change_reaches_the_pod_in_place_without_an_event(running: Agent, runtime: ScriptedRuntime) -> None:
+    llm_key.install(running, provider="openai", key="sk-test")
+    agent = settle(running)
+    pod = runtime.pods[agent.namespace]
+    assert (agent.status, pod.spec.secrets.llm_key) == (Status.RUNNING, "sk-test")
+    assert pod.seen.revision == agent.spec_revision
+    assert event_types(agent) == ["agent.running"]
+
+
+def test_a_pod_that_does_not_come_up_in_ten_minutes_fails_with_a_cause(
+    make_agent: MakeAgent, runtime: ScriptedRuntime
+) -> None:
+    runtime.comes_up_as = Phase.STARTING
+    agent = settle(make_agent(), rounds=2)
+    with time_machine.travel(timezone.now() + timedelta(minutes=11), tick=False):
+        agent = settle(agent)
+    assert (agent.status, agent.cause) == (Status.FAILED, "BOOT_TIMEOUT")
+
+
+def test_installing_an_engine_is_outside_the_deadline(make_agent: MakeAgent, runtime: ScriptedRuntime) -> None:
+    runtime.comes_up_as = Phase.INSTALLING
+    agent = settle(make_agent(), rounds=2)
+    for minutes in (9, 18, 27):
+        with time_machine.travel(timezone.now() + timedelta(minutes=minutes), tick=False):
+            agent = settle(agent, rounds=2)
+    assert agent.status == Status.PROVISIONING
+
+
+def test_a_runtime_that_is_away_is_asked_again(make_agent: MakeAgent, runtime: ScriptedRuntime) -> None:
+    runtime.trouble = RuntimeFailure("the cluster does not answer", cause="CLUSTER_DOWN")
+    agent = settle(make_agent(), rounds=3)
+    assert agent.status == Status.PROVISIONING
+    assert agent.attempts >= 1
+    runtime.trouble = None
+    assert settle(agent).status == Status.RUNNING
+
+
+def test_what_can_never_succeed_fails_at_once(make_agent: MakeAgent, runtime: ScriptedRuntime) -> None:
+    runtime.trouble = RuntimeFailure("no node has room", cause="NO_CAPACITY", permanent=True)
+    agent = settle(make_agent(), rounds=2)
+    assert (agent.status, agent.cause) == (Status.FAILED, "NO_CAPACITY")
+
+
+def test_an_agent_is_stepped_by_one_worker_at_a_time(make_agent: MakeAgent, runtime: ScriptedRuntime) -> None:
+    agent = make_agent()
+    held = reconciler._claim(agent.id, timezone.now())
+    assert held is not None
+    reconciler.reconcile(agent.id)
+    assert runtime.calls == []
+
+
+def test_a_killed_workers_agent_is_taken_up_when_its_lease_ends(make_agent: MakeAgent) -> None:
+    agent = make_agent()
+    assert reconciler._claim(agent.id, timezone.now()) is not None
+    with time_machine.travel(timezone.now() + reconciler.LEASE + timedelta(seconds=1), tick=False):
+        reconciler.reconcile_due()
+        assert settle(agent).status == Status.RUNNING
+
+
+def test_what_is_asked_for_during_a_step_is_not_forgotten(running: Agent, runtime: ScriptedRuntime) -> None:
+    held = reconciler._claim(running.id, timezone.now())
+    assert held is not None
+    lifecycle.pause(running, reason=Reason.OWNER, actor="user:test")
+    reconciler._release(held, wait=None, failed=False)
+    running.refresh_from_db()
+    assert running.reconcile_at is not None
+    assert settle(running).status == Status.STOPPED
+
+
+def test_the_sweep_finds_an_agent_that_nothing_would_wake(make_agent: MakeAgent) -> None:
+    agent = make_agent()
+    Agent.objects.update(reconcile_at=None)
+    sweeper.sweep()
+    assert settle(agent).status == Status.RUNNING
+
+
+def test_the_sweep_removes_a_deleted_agents_pod_and_only_reports_a_strangers(
+    running: Agent, runtime: ScriptedRuntime
+) -> None:
+    left_behind = runtime.pods[running.namespace]
+    lifecycle.delete(running, actor="user:test")
+    settle(running)
+    runtime.pods[running.namespace] = left_behind
+    runtime.pods["pod-stranger-1"] = left_behind
+    sweeper.sweep()
+    assert list(runtime.pods) == ["pod-stranger-1"]
+
+
+def test_a_stale_look_at_the_fleet_never_condemns_an_agent(make_agent: MakeAgent, runtime: ScriptedRuntime) -> None:
+    agent = settle(make_agent())
+    Agent.objects.filter(pk=agent.pk).update(reconcile_at=timezone.now())
+    reconciler.reconcile(agent.id, observed={})
+    agent.refresh_from_db()
+    assert (agent.status, agent.generation) == (Status.RUNNING, 1)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_the_scan_of_a_healthy_fleet_costs_the_same_for_any_number(
+    make_agent: MakeAgent, runtime: ScriptedRuntime, django_assert_num_queries: object, count: int
+) -> None:
+    for _ in range(count):
+        settle(make_agent())
+    with django_assert_num_queries(2):  # type: ignore[operator]  # pytest-django's context manager
+        assert reconciler.reconcile_due() == 0

@@ -1,0 +1,100 @@
+"""A stand-in for a cluster: pods that live in a dict and do what a test tells them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from agents.runtimes.base import Endpoint, Observation, Phase, PodSpec, RuntimeFailure, Usage
+
+
+@dataclass
+class Pod:
+    spec: PodSpec
+    seen: Observation
+
+
+class ScriptedRuntime:
+    """New pods are at once in `comes_up_as`; `trouble` makes every change fail."""
+
+    def __init__(self) -> None:
+        self.pods: dict[str, Pod] = {}
+        self.data: set[str] = set()
+        self.calls: list[tuple[str, str]] = []
+        self.comes_up_as = Phase.READY
+        self.trouble: RuntimeFailure | None = None
+
+    @classmethod
+    @contextmanager
+    def installed(cls, monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedRuntime]:
+        scripted = cls()
+        monkeypatch.setattr("agents.runtimes._driver", lambda name: scripted)
+        yield scripted
+
+    def set(self, namespace: str, **seen: Any) -> None:
+        """Make a pod look different."""
+        self.pods[namespace].seen = replace(self.pods[namespace].seen, **seen)
+
+    def lose(self, namespace: str) -> None:
+        """The pod is gone, as after a node died."""
+        del self.pods[namespace]
+
+    def deploy(self, spec: PodSpec) -> None:
+        self._record("deploy", spec.namespace)
+        self.data.add(spec.agent_id)
+        known = self.pods.get(spec.namespace)
+        if known and known.seen.phase != Phase.STOPPED and known.seen.gateway_alive:
+            return
+        self.pods[spec.namespace] = Pod(spec, _fresh(spec, self.comes_up_as))
+
+    def configure(self, spec: PodSpec) -> None:
+        self._record("configure", spec.namespace)
+        if spec.namespace not in self.pods:
+            raise RuntimeFailure("no such pod", cause="POD_LOST")
+        self.pods[spec.namespace].spec = spec
+        self.set(spec.namespace, revision=spec.config.revision)
+
+    def stop(self, namespace: str) -> None:
+        self._record("stop", namespace)
+        if namespace in self.pods:
+            self.set(namespace, phase=Phase.STOPPED, gateway_alive=False)
+
+    def delete(self, namespace: str, *, agent_id: str, data: bool) -> None:
+        self._record("delete", namespace)
+        self.pods.pop(namespace, None)
+        if data:
+            self.data.discard(agent_id)
+
+    def observe(self) -> dict[str, Observation]:
+        return {namespace: pod.seen for namespace, pod in self.pods.items()}
+
+    def usage(self) -> dict[str, Usage]:
+        return {namespace: Usage(memory_bytes=None, disk_bytes=None) for namespace in self.pods}
+
+    def endpoint(self, namespace: str) -> Endpoint | None:
+        if namespace not in self.pods:
+            return None
+        return Endpoint(public_url="http://127.0.0.1:9", management_url="http://127.0.0.1:9")
+
+    def _record(self, verb: str, namespace: str) -> None:
+        self.calls.append((verb, namespace))
+        if self.trouble:
+            raise self.trouble
+
+
+def _fresh(spec: PodSpec, phase: Phase) -> Observation:
+    return Observation(
+        namespace=spec.namespace,
+        phase=phase,
+        gateway_alive=True,
+        revision=spec.config.revision,
+        restarts=0,
+        cause=None,
+        message=None,
+        evidence=[],
+        since=None,
+    )
