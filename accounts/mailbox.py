@@ -21,17 +21,22 @@ def canonical(address: str) -> str:
     `Ann@BÜCHER.example` and `ann@xn--bcher-kva.example` are one mailbox. What comes before the @ must be ASCII: mail to
     anything else needs SMTPUTF8 on every hop. Raises NotAnAddress.
     """
+    _check_length(address)
     local, _, domain = address.rpartition("@")
     if not local.isascii():
         raise NotAnAddress("what comes before the @ must be ASCII letters, digits and signs")
     plain = f"{local}@{_ascii_domain(domain)}".lower()
+    _check_length(plain)
     try:
         _check_shape(plain)
     except ValidationError as error:
         raise NotAnAddress("must be an e-mail address such as ann@example.com") from error
-    if len(plain) > MAX_LENGTH:
-        raise NotAnAddress(f"must have at most {MAX_LENGTH} characters")
     return plain
+
+
+def _check_length(address: str) -> None:
+    if len(address) > MAX_LENGTH:
+        raise NotAnAddress(f"must have at most {MAX_LENGTH} characters")
 
 
 def _ascii_domain(domain: str) -> str:

@@ -6,14 +6,22 @@ row and the scan finds it (design: Invariants 2).
 
 from __future__ import annotations
 
+import functools
 import logging
 from functools import partial
 
 from celery import current_app
+from django.conf import settings
 from django.db import transaction
-from kombu.exceptions import OperationalError
+from kombu import Connection, pools
+from kombu.exceptions import KombuError
+
+from config import volatile
 
 log = logging.getLogger(__name__)
+
+LIMIT_SECONDS = 1.0
+_STEP_SECONDS = LIMIT_SECONDS / 2  # to connect, and to be answered
 
 
 def on_commit(task_name: str, *ids: str) -> None:
@@ -23,6 +31,29 @@ def on_commit(task_name: str, *ids: str) -> None:
 
 def _send(task_name: str, ids: tuple[str, ...]) -> None:
     try:
-        current_app.send_task(task_name, args=ids, retry=False, ignore_result=True)
-    except (OperationalError, OSError) as error:
-        log.warning("broker down, the scan will find it", extra={"task": task_name, "ids": ids, "error": str(error)})
+        volatile.attempt(lambda _: _publish(task_name, ids))
+    except volatile.Away:
+        log.warning("broker down, the scan will find it", extra={"task": task_name, "ids": ids})
+
+
+def _publish(task_name: str, ids: tuple[str, ...]) -> None:
+    try:
+        with pools.producers[_connection()].acquire(block=True, timeout=LIMIT_SECONDS) as producer:
+            current_app.send_task(task_name, args=ids, producer=producer, retry=False, ignore_result=True)
+    except KombuError as error:
+        raise ConnectionError(str(error)) from error
+
+
+@functools.cache
+def _connection() -> Connection:
+    """A connection that gives up soon, where a worker's would wait for the broker to come back."""
+    limits = {
+        "socket_timeout": _STEP_SECONDS,
+        "socket_connect_timeout": _STEP_SECONDS,
+        "connect_retries_timeout": 0.01,
+        "max_retries": 1,
+        "interval_start": 0,
+        "interval_step": 0,
+    }
+    options = {**settings.CELERY_BROKER_TRANSPORT_OPTIONS, **limits}
+    return Connection(settings.CELERY_BROKER_URL, transport_options=options)

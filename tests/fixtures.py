@@ -20,7 +20,7 @@ def api() -> APIClient:
 
 
 @pytest.fixture(autouse=True)
-def _empty_redis() -> None:
+def empty_redis() -> None:
     """Throttles and queues of one test are not another's."""
     redis_client().flushdb()
     cache.clear()

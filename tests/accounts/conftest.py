@@ -1,0 +1,77 @@
+"""People who sign in through the front door, and a Redis that is not there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.core import mail
+from pytest_django import Settings
+from rest_framework.test import APIClient
+
+from accounts import tasks, throttling
+from config import redis, volatile
+
+SignIn = Callable[..., APIClient]
+
+
+@pytest.fixture(autouse=True)
+def _fresh_process() -> Iterator[None]:
+    """What a process remembers of outages and counts is gone with each test."""
+    volatile.forget_outage()
+    throttling.forget_local()
+    yield
+    volatile.forget_outage()
+    throttling.forget_local()
+
+
+@pytest.fixture
+def sign_in(api: APIClient) -> SignIn:
+    """`sign_in("ann@example.com")`: a client with that person's session token, got as they would get it."""
+
+    def through_the_mailbox(email: str = "ann@example.com", **verify: Any) -> APIClient:
+        code = api.post("/auth/request", {"email": email}, format="json").json()["devCode"]
+        body = {"email": email, "code": code, **verify}
+        answer = api.post("/auth/verify", body, format="json")
+        assert answer.status_code == 200, answer.content
+        return with_token(answer.json()["token"])
+
+    return through_the_mailbox
+
+
+@pytest.fixture
+def ann(db: None, sign_in: SignIn) -> APIClient:
+    return sign_in("ann@example.com")
+
+
+@pytest.fixture
+def bob(db: None, sign_in: SignIn) -> APIClient:
+    return sign_in("bob@example.com")
+
+
+def with_token(token: str) -> APIClient:
+    client = APIClient(raise_request_exception=False)
+    client.credentials(HTTP_AUTHORIZATION=f"Bearer {token}")
+    return client
+
+
+def new_key(session: APIClient, name: str = "agent") -> tuple[dict[str, Any], APIClient]:
+    """A key of the session's user, and a client that uses it."""
+    made = session.post("/keys", {"name": name}, format="json").json()
+    return made["key"], with_token(made["secret"])
+
+
+def mailed_code() -> str:
+    """The digits in the newest mail."""
+    tasks.send_codes()
+    return str(mail.outbox[-1].body).split("\n", 1)[0].rsplit(" ", 1)[1]
+
+
+@pytest.fixture
+def redis_away(settings: Settings) -> Iterator[None]:
+    """No server listens where Redis should be."""
+    settings.REDIS_URL = settings.CELERY_BROKER_URL = "redis+socket:///tmp/there-is-no-redis-here.sock?virtual_host=0"
+    redis.client.cache_clear()
+    yield
+    redis.client.cache_clear()

@@ -1,0 +1,218 @@
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import time_machine
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from rest_framework.test import APIClient
+
+from accounts import keys
+from accounts.models import ApiKey
+from config.crypto import sha256
+from tests.accounts.conftest import new_key
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+KEY_FIELDS = {"id", "name", "prefix", "createdAt", "lastUsedAt", "revokedAt"}
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_new_key_shows_its_secret_once(ann: APIClient) -> None:
+    answer = ann.post("/keys", {"name": "my agent"}, format="json")
+    assert answer.status_code == 200
+    key, secret = answer.json()["key"], answer.json()["secret"]
+    assert set(answer.json()) == {"key", "secret"}
+    assert set(key) == KEY_FIELDS
+    assert key["id"].startswith("key_")
+    assert re.fullmatch(r"ak_live_[A-Za-z0-9]{40}", secret)
+    assert key["prefix"] == secret[:12]
+    assert (key["name"], key["lastUsedAt"], key["revokedAt"]) == ("my agent", None, None)
+    assert secret not in ann.get("/keys").content.decode()
+
+
+def test_the_secret_is_stored_as_a_digest_alone(ann: APIClient) -> None:
+    secret = ann.post("/keys", {"name": "a"}, format="json").json()["secret"]
+    row = ApiKey.objects.get()
+    assert row.digest == sha256(secret)
+    assert secret not in str(vars(row))
+
+
+def test_a_key_has_the_rights_of_its_person(ann: APIClient) -> None:
+    _, agent = new_key(ann)
+    assert agent.get("/me").json() == ann.get("/me").json()
+
+
+def test_keys_are_listed_newest_first_to_sessions_and_keys(ann: APIClient) -> None:
+    for name in ("one", "two", "three"):
+        _, agent = new_key(ann, name)
+    for client in (ann, agent):
+        listed = client.get("/keys").json()
+        assert set(listed) == {"keys"}
+        assert [key["name"] for key in listed["keys"]] == ["three", "two", "one"]
+        assert all(set(key) == KEY_FIELDS for key in listed["keys"])
+
+
+def test_a_key_can_neither_create_nor_revoke_keys(ann: APIClient) -> None:
+    key, agent = new_key(ann)
+    for answer in (
+        agent.post("/keys", {"name": "x"}, format="json"),
+        agent.post("/keys", {"name": 5}, format="json"),
+        agent.delete(f"/keys/{key['id']}"),
+        agent.delete("/keys/key_unknown"),
+    ):
+        assert answer.status_code == 403
+        assert answer.json()["error"] == "FORBIDDEN"
+        assert "session token" in answer.json()["message"]
+    assert ApiKey.objects.filter(revoked_at=None).count() == 1
+
+
+def test_a_revoked_key_stops_working_at_once_but_stays_in_history(ann: APIClient) -> None:
+    key, agent = new_key(ann)
+    revoked = ann.delete(f"/keys/{key['id']}")
+    assert revoked.status_code == 204
+    assert revoked.content == b""
+    refused = agent.get("/me")
+    assert refused.status_code == 401
+    assert refused.json() == {"error": "UNAUTHORIZED", "message": "Invalid or revoked API key"}
+    (listed,) = ann.get("/keys").json()["keys"]
+    assert listed["revokedAt"] is not None
+
+
+def test_revoking_twice_is_204_and_keeps_the_first_time(ann: APIClient) -> None:
+    key, _ = new_key(ann)
+    assert ann.delete(f"/keys/{key['id']}").status_code == 204
+    first = ann.get("/keys").json()
+    assert ann.delete(f"/keys/{key['id']}").status_code == 204
+    assert ann.get("/keys").json() == first
+
+
+def test_anothers_key_is_not_found(ann: APIClient, bob: APIClient) -> None:
+    key, agent = new_key(ann)
+    answer = bob.delete(f"/keys/{key['id']}")
+    assert answer.status_code == 404
+    assert answer.json()["error"] == "NOT_FOUND"
+    assert agent.get("/me").status_code == 200
+    assert bob.get("/keys").json() == {"keys": []}
+
+
+@pytest.mark.parametrize(
+    "id", ["key_" + "0" * 24, "usr_" + "0" * 24, "x", "key_%00", "%00", "%ed%a0%80", "k" * 5000, "ключ"]
+)
+def test_an_unknown_key_is_not_found(ann: APIClient, id: str) -> None:
+    answer = ann.delete(f"/keys/{id}")
+    assert answer.status_code == 404
+    assert answer.json()["error"] == "NOT_FOUND"
+
+
+@pytest.mark.parametrize(
+    ("name", "stored"),
+    [
+        ("a", "a"),
+        ("x" * 60, "x" * 60),
+        ("🤖" * 60, "🤖" * 60),
+        ("  padded \n", "padded"),
+        (f"   {'x' * 60}   ", "x" * 60),
+        ('it\'s <b>"fine"</b> %s {{ x }}', 'it\'s <b>"fine"</b> %s {{ x }}'),
+    ],
+)
+def test_a_name_is_trimmed_before_its_length_counts(ann: APIClient, name: str, stored: str) -> None:
+    answer = ann.post("/keys", {"name": name}, format="json")
+    assert answer.status_code == 200
+    assert answer.json()["key"]["name"] == stored
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        (None, "name: This field may not be null."),
+        (5, "name: must be a string, not a number"),
+        (False, "name: must be a string, not a boolean"),
+        (["a"], "name: must be a string, not an array"),
+        ({"a": "b"}, "name: must be a string, not an object"),
+        ("", "name: This field may not be blank."),
+        ("   \t\n", "name: This field may not be blank."),
+        ("x" * 61, "name: Ensure this field has no more than 60 characters."),
+        ("x" * 900_000, "name: Ensure this field has no more than 60 characters."),
+        ("a\nb", "name: may not contain control characters"),
+        ("a\x1b[31mb", "name: may not contain control characters"),
+        ("a\x7fb", "name: may not contain control characters"),
+        ("a\x85b", "name: may not contain control characters"),
+    ],
+)
+def test_a_wrong_name_is_refused_by_name(ann: APIClient, name: object, problem: str) -> None:
+    answer = ann.post("/keys", {"name": name}, format="json")
+    assert answer.status_code == 400
+    assert answer.json() == {"error": "BAD_REQUEST", "message": problem}
+    assert not ApiKey.objects.exists()
+
+
+def test_a_missing_name_and_a_body_that_is_no_object_are_refused(ann: APIClient) -> None:
+    assert ann.post("/keys", {}, format="json").json()["message"] == "name: This field is required."
+    for raw in ("[]", "5", "null", "{", '{"name": "\\u0000"}', "x" * 1_100_000):
+        answer = ann.post("/keys", raw, content_type="application/json")
+        assert answer.status_code in {400, 413}
+        assert set(answer.json()) == {"error", "message"}
+    assert ann.post("/keys", "name=a", content_type="application/x-www-form-urlencoded").status_code == 415
+
+
+def test_last_used_is_exact_to_a_minute(ann: APIClient) -> None:
+    with time_machine.travel(datetime.now(UTC), tick=False) as clock:
+        start = datetime.now(UTC)
+        _, agent = new_key(ann)
+        used = []
+        for seconds in (0, 59, 2):
+            clock.shift(seconds)
+            agent.get("/me")
+            used.append((ApiKey.objects.get().last_used_at - start).total_seconds())  # type: ignore[operator]
+        assert used == [0, 0, 61]
+        assert ann.get("/keys").json()["keys"][0]["lastUsedAt"] is not None
+
+
+def test_a_request_with_a_key_is_one_query_and_one_write_a_minute(ann: APIClient) -> None:
+    _, agent = new_key(ann)
+    agent.get("/me")
+    with CaptureQueriesContext(connection) as queries:
+        agent.get("/me")
+    assert len(queries) == 1
+
+
+def test_more_than_a_page_of_keys_comes_in_pages(ann: APIClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keys, "PAGE_SIZE", 2)
+    with time_machine.travel(datetime.now(UTC), tick=False):  # all at one time: the id decides
+        for number in range(5):
+            new_key(ann, str(number))
+    found, url = [], "/keys"
+    while url:
+        answer = ann.get(url)
+        page = answer.json()["keys"]
+        assert len(page) <= 2
+        found += [key["id"] for key in page]
+        link = re.fullmatch(r'<http://[^/]+(/keys\?cursor=key_[0-9a-f]+)>; rel="next"', answer.get("Link", ""))
+        url = link[1] if link else ""
+    assert len(set(found)) == 5
+
+
+@pytest.mark.parametrize("cursor", ["", "x", "key_" + "0" * 24, "%00", "%ff"])
+def test_a_wrong_cursor_is_refused_by_name(ann: APIClient, cursor: str) -> None:
+    answer = ann.get(f"/keys?cursor={cursor}")
+    assert answer.status_code == 400
+    assert answer.json()["message"].startswith("cursor: ")
+
+
+def test_listing_takes_a_constant_number_of_queries(ann: APIClient) -> None:
+    counts = []
+    for _ in range(2):
+        new_key(ann)
+        with CaptureQueriesContext(connection) as queries:
+            ann.get("/keys")
+        counts.append(len(queries))
+    assert counts == [2, 2]
+
+
+def test_a_key_does_not_expire(ann: APIClient) -> None:
+    _, agent = new_key(ann)
+    with time_machine.travel(datetime.now(UTC) + timedelta(days=3650)):
+        assert agent.get("/me").status_code == 200
