@@ -1,15 +1,15 @@
-"""The API's common ground: camelCase serializers with strict JSON types, the view base, and the one place errors are rendered."""
+"""The API's common ground: camelCase serializers, strict JSON types, the view base, and where errors are rendered."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
 from django.db import DatabaseError, InterfaceError
 from django.http import Http404, HttpRequest, JsonResponse
-from rest_framework import exceptions, fields, serializers
+from rest_framework import exceptions, serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
@@ -19,7 +19,13 @@ from config.requests import request_id
 
 log = logging.getLogger(__name__)
 
-_CODES = {401: ErrorCode.UNAUTHORIZED, 403: ErrorCode.FORBIDDEN, 404: ErrorCode.NOT_FOUND, 409: ErrorCode.CONFLICT, 429: ErrorCode.RATE_LIMITED}
+_CODES = {
+    401: ErrorCode.UNAUTHORIZED,
+    403: ErrorCode.FORBIDDEN,
+    404: ErrorCode.NOT_FOUND,
+    409: ErrorCode.CONFLICT,
+    429: ErrorCode.RATE_LIMITED,
+}
 
 
 # Strict JSON types: 5 is no string, "true" is no boolean, "5" is no number.
@@ -68,7 +74,14 @@ class TextMap(serializers.DictField):
 
 def json_type(value: Any) -> str:
     """The JSON name of a parsed value's type."""
-    names = {bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "an array", dict: "an object"}
+    names = {
+        bool: "a boolean",
+        int: "a number",
+        float: "a number",
+        str: "a string",
+        list: "an array",
+        dict: "an object",
+    }
     return names.get(type(value), "null")
 
 
@@ -80,9 +93,11 @@ def camel(name: str) -> str:
     return head + "".join(word.capitalize() for word in rest)
 
 
-class _CamelCase:
-    """Renames declared snake_case fields at the wire."""
+# These bases have comments and no docstrings: /openapi.json would show them for whatever inherits them.
 
+
+# Renames declared snake_case fields at the wire.
+class _CamelCase:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         for name in vars(cls):
@@ -117,15 +132,18 @@ class ErrorSerializer(Serializer):
     message = serializers.CharField()
 
 
+# A view authenticates, validates, calls one rule, serializes. `refusals` says what an action can answer beyond what its
+# credential, path and body imply (config/openapi.py).
 class ApiViewSet(GenericViewSet[Any]):
-    """A view authenticates, validates, calls one rule, serializes."""
+    refusals: Mapping[str, Collection[int]] = {}
 
     def valid(self, request: Request, **kwargs: Any) -> dict[str, Any]:
         """The validated body in snake_case. Unknown top-level keys are ignored and named in `Ignored-Fields`."""
         serializer = self.get_serializer(data=request.data, **kwargs)
         serializer.is_valid(raise_exception=True)
         if isinstance(request.data, Mapping):
-            self.ignored = [key for key in request.data if key not in serializer.fields]
+            known = getattr(serializer, "fields", {})
+            self.ignored = [str(key) for key in request.data if key not in known]
         validated: dict[str, Any] = serializer.validated_data
         return validated
 
@@ -148,12 +166,15 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
         case exceptions.ValidationError():
             return _answer(400, ErrorCode.BAD_REQUEST, first_problem(error.detail))
         case exceptions.Throttled():
-            wait = str(max(1, round(error.wait or 1)))
-            return _answer(429, ErrorCode.RATE_LIMITED, f"too many requests: try again in {wait} s", {"Retry-After": wait})
+            wait = str(max(1, round(getattr(error, "wait", None) or 1)))
+            return _answer(
+                429, ErrorCode.RATE_LIMITED, f"too many requests: try again in {wait} s", {"Retry-After": wait}
+            )
         case exceptions.APIException():
-            headers = {"WWW-Authenticate": str(error.auth_header)} if getattr(error, "auth_header", None) else {}
-            code = _CODES.get(error.status_code, ErrorCode.BAD_REQUEST if error.status_code < 500 else ErrorCode.INTERNAL)
-            return _answer(error.status_code, code, str(error.detail), headers)
+            code = _CODES.get(
+                error.status_code, ErrorCode.BAD_REQUEST if error.status_code < 500 else ErrorCode.INTERNAL
+            )
+            return _answer(error.status_code, code, str(error.detail))
         case Http404():
             return _answer(404, ErrorCode.NOT_FOUND, "not found")
         case PermissionDenied():

@@ -76,6 +76,7 @@ ERRORS: dict[int, tuple[str, ErrorCode, str, str]] = {
     ),
 }
 _WITH_RETRY_AFTER = (429, 503)
+_NEVER_UNAVAILABLE = ("/health", "/status")
 
 # POST to one of these last words does what the word says to what stands before it.
 _VERBS = {"cancel", "pause", "publish", "rebuild", "redeliver", "restore", "resume", "test", "unpublish"}
@@ -102,6 +103,7 @@ TAGS = {
     "Backups": ("backups",),
     "Webhooks": ("webhook", "deliveries"),
     "Billing": ("subscriptions", "payment-providers", "crypto", "stars", "payments"),
+    "Events": (),
     "Platform health": ("health", "status"),
 }
 
@@ -125,7 +127,8 @@ class AutoSchema(BaseAutoSchema):
     """
 
     def get_operation_id(self) -> str:
-        return _NAMES.get((self.method, self.path)) or operation_name(self.method, self.path, many=self._is_list_view())
+        many = getattr(self.view, "action", "") == "list"
+        return _NAMES.get((self.method, self.path)) or operation_name(self.method, self.path, many=many)
 
     def get_tags(self) -> list[str]:
         words = _fixed_words(self.path)
@@ -156,6 +159,9 @@ class AutoSchema(BaseAutoSchema):
     def get_auth(self) -> list[dict[str, Any]]:
         return super().get_auth() or [{}]  # an empty requirement says "no credential" where leaving it out says nothing
 
+    def _is_list_view(self, serializer: Any = None) -> bool:
+        return False  # lists come in envelopes too
+
     def _is_create_operation(self) -> bool:
         return False  # creating answers 200 (spec: POST /keys)
 
@@ -169,7 +175,9 @@ class AutoSchema(BaseAutoSchema):
         return answers
 
     def _error_statuses(self) -> set[int]:
-        found = {500, 503, *self._declared()}
+        found = {500, *self._declared()}
+        if self.path not in _NEVER_UNAVAILABLE:
+            found |= {503}
         if self.view.get_authenticators():
             found |= {401}
         if "{" in self.path:
@@ -217,9 +225,24 @@ def complete(result: dict[str, Any], **_: Any) -> dict[str, Any]:
         (Path(settings.BASE_DIR) / "docs" / "api.md").read_text(encoding="utf-8").partition("\n")[2].strip()
     )
     result["components"]["responses"] = {ERRORS[status][0]: _error_response(status) for status in ERRORS}
-    used = {tag for path in result["paths"].values() for operation in path.values() for tag in operation["tags"]}
+    paths = [*result["paths"].values(), *result["webhooks"].values()]
+    used = {tag for path in paths for operation in path.values() for tag in operation["tags"]}
     result["tags"] = [{"name": tag} for tag in TAGS if tag in used]
+    _tidy(result)
     return result
+
+
+def _tidy(node: Any) -> None:
+    """Drop the generator's own marks and fill in the descriptions that OpenAPI wants and nobody would read."""
+    if isinstance(node, list):
+        for inner in node:
+            _tidy(inner)
+    if isinstance(node, dict):
+        node.pop("x-spec-enum-id", None)
+        if node.get("description") == "" and "content" in node:
+            node["description"] = "Success."
+        for inner in node.values():
+            _tidy(inner)
 
 
 def _error_response(status: int) -> dict[str, Any]:

@@ -184,7 +184,9 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": "/",
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
-    "POSTPROCESSING_HOOKS": ["drf_spectacular.hooks.postprocess_schema_enums", "config.openapi.complete"],
+    "COMPONENT_SPLIT_PATCH": False,
+    "WEBHOOKS": "webhooks.openapi.WEBHOOKS",
+    "POSTPROCESSING_HOOKS": ["webhooks.openapi.add_headers", "config.openapi.complete"],
 }
 
 # Celery: thin tasks, acks_late, no results, no retries of its own.
