@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 from django.core.cache import cache
+from django.db import connection
+from pytest_django import DjangoDbBlocker
 from rest_framework.test import APIClient
 
 from config.redis import client as redis_client
@@ -24,6 +26,17 @@ def empty_redis() -> None:
     """Throttles and queues of one test are not another's."""
     redis_client().flushdb()
     cache.clear()
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """At the end, threads and processes that tests left connected must not keep the database from being dropped."""
+    yield
+    with django_db_blocker.unblock(), connection.cursor() as cursor:
+        cursor.execute(
+            "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database()"
+            " and pid <> pg_backend_pid()"
+        )
 
 
 @pytest.fixture

@@ -63,7 +63,9 @@ def _check_port(name: str, port: int, *, patient: bool) -> None:
     deadline = time.monotonic() + (UNCLEAN_WAIT_SECONDS if patient else 0)
     while not _is_free(port):
         if time.monotonic() >= deadline:
-            raise PortTaken(f"port {port} is taken by another program: choose another, e.g. `make run {name}={port + 10}`")
+            raise PortTaken(
+                f"port {port} is taken by another program: choose another, e.g. `make run {name}={port + 10}`"
+            )
         time.sleep(0.1)
 
 

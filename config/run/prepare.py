@@ -54,7 +54,12 @@ def _await_database() -> None:
 def _connect(database: str) -> psycopg.Connection[tuple[object, ...]]:
     at = connection.settings_dict
     return psycopg.connect(
-        host=at["HOST"], port=at["PORT"] or None, user=at["USER"], password=at["PASSWORD"] or None, dbname=database, autocommit=True
+        host=at["HOST"],
+        port=at["PORT"] or None,
+        user=at["USER"],
+        password=at["PASSWORD"] or None,
+        dbname=database,
+        autocommit=True,
     )
 
 

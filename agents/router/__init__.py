@@ -1,0 +1,1 @@
+"""The router: from an agent's hostname to its pod's public listener. In clusters the ingress does this."""

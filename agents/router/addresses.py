@@ -1,0 +1,76 @@
+"""Which agent a hostname means, and where its pod listens."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.db import Error, connection
+from psycopg_pool import PoolTimeout
+
+from agents.models import Agent, Status
+
+log = logging.getLogger(__name__)
+
+FRESH_SECONDS = 2.0
+MAX_CACHED = 10_000
+LOOKUP_THREADS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where to go on; `endpoint` is None while there is nothing to go to."""
+
+    agent_id: str
+    endpoint: str | None
+
+
+def find(host: str) -> Address | None:
+    """The agent of this hostname: `<slug>.<platform domain>`, or its owner's own domain."""
+    suffix = f".{settings.PLATFORM_DOMAIN}"
+    named = {"slug": host.removesuffix(suffix)} if host.endswith(suffix) else {"domain": host}
+    row = Agent.objects.live().filter(**named).values_list("id", "status", "endpoint_url").first()
+    if row is None:
+        return None
+    agent_id, status, endpoint = row
+    return Address(agent_id, endpoint if status == Status.RUNNING else None)
+
+
+class Addresses:
+    """Answers from memory for two seconds, and longer while the database is away."""
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(LOOKUP_THREADS, thread_name_prefix="lookup")
+        self._known: dict[str, tuple[float, Address | None]] = {}
+
+    async def of(self, host: str) -> Address | None:
+        """Raises LookupError when nothing is known and the database does not answer."""
+        asked = time.monotonic()
+        at, address = self._known.get(host, (float("-inf"), None))
+        if asked - at < FRESH_SECONDS:
+            return address
+        try:
+            address = await asyncio.get_running_loop().run_in_executor(self._threads, _find_and_let_go, host)
+        except (Error, PoolTimeout) as error:
+            log.warning("database away, answering from memory: %s", error)
+            if at == float("-inf"):
+                raise LookupError(host) from error
+            return address
+        if len(self._known) >= MAX_CACHED:
+            self._known.clear()
+        self._known[host] = (asked, address)
+        return address
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _find_and_let_go(host: str) -> Address | None:
+    try:
+        return find(host)
+    finally:
+        connection.close()

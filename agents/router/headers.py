@@ -1,0 +1,74 @@
+"""What of a request and of a reply goes on, and what the router says of itself."""
+
+from __future__ import annotations
+
+import ipaddress
+
+from aiohttp import web
+from django.conf import settings
+from multidict import CIMultiDict, CIMultiDictProxy
+
+# RFC 9110 7.6.1: these concern one connection only.
+HOP_BY_HOP = {
+    "connection",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+}
+# What only the edge may claim.
+CLAIMS = {"forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip"}
+
+
+def console_cookies() -> set[str]:
+    """Cookies of the console and the admin, under either spelling: no pod ever sees or sets one."""
+    names = {settings.SESSION_COOKIE_NAME, settings.CSRF_COOKIE_NAME, "session", "csrf", "messages"}
+    return names | {f"__Host-{name}" for name in names}
+
+
+def onward(request: web.Request) -> CIMultiDict[str]:
+    """The request's headers for the pod. `Host` stays: pods compare it with a page's origin."""
+    headers = _without_hops(request.headers, CLAIMS | {"cookie", "expect"})
+    if cookies := _kept_cookies(request.headers.getall("Cookie", [])):
+        headers["Cookie"] = cookies
+    peer = request.remote or ""
+    trusted = _is_trusted(peer)
+    claimed = request.headers.get("X-Forwarded-For", "") if trusted else ""
+    headers["X-Forwarded-For"] = f"{claimed}, {peer}" if claimed else peer
+    headers["X-Forwarded-Host"] = request.host
+    headers["X-Forwarded-Proto"] = (trusted and request.headers.get("X-Forwarded-Proto")) or request.scheme
+    return headers
+
+
+def back(headers: CIMultiDictProxy[str]) -> CIMultiDict[str]:
+    """A reply's headers for the visitor."""
+    kept = _without_hops(headers, {"set-cookie"})
+    for cookie in headers.getall("Set-Cookie", []):
+        if cookie.partition("=")[0].strip() not in console_cookies():
+            kept.add("Set-Cookie", cookie)
+    return kept
+
+
+def _without_hops(headers: CIMultiDictProxy[str], more: set[str]) -> CIMultiDict[str]:
+    named = {name.strip().lower() for value in headers.getall("Connection", []) for name in value.split(",")}
+    dropped = HOP_BY_HOP | named | more
+    return CIMultiDict((name, value) for name, value in headers.items() if name.lower() not in dropped)
+
+
+def _kept_cookies(values: list[str]) -> str:
+    """Pairs are kept as they came: a pod's own cookies need not be to our parser's taste."""
+    pairs = [pair.strip() for value in values for pair in value.split(";")]
+    ours = console_cookies()
+    return "; ".join(pair for pair in pairs if pair and pair.partition("=")[0].strip() not in ours)
+
+
+def _is_trusted(peer: str) -> bool:
+    try:
+        address = ipaddress.ip_address(peer)
+    except ValueError:
+        return False
+    return any(address in network for network in settings.TRUSTED_PROXIES)

@@ -1,0 +1,130 @@
+"""One request, passed on to the pod of its host: plain, streamed, or upgraded to a websocket."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+
+import aiohttp
+from aiohttp import web
+from yarl import URL
+
+from agents.router import headers, pages
+from agents.router.addresses import Addresses
+
+log = logging.getLogger(__name__)
+
+# A turn may think for 110 s before its first word; a stream may rest as long between two.
+TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=130)
+CHUNK_BYTES = 65_536
+ADDRESSES = web.AppKey("addresses", Addresses)
+CLIENT = web.AppKey("client", aiohttp.ClientSession)
+Socket = web.WebSocketResponse | aiohttp.ClientWebSocketResponse
+
+
+def application() -> web.Application:
+    app = web.Application(client_max_size=0)
+    app.cleanup_ctx.append(_resources)
+    app.router.add_route("*", "/{path:.*}", route)
+    return app
+
+
+async def _resources(app: web.Application) -> AsyncIterator[None]:
+    app[ADDRESSES] = Addresses()
+    connector = aiohttp.TCPConnector(limit=0, force_close=False)
+    app[CLIENT] = aiohttp.ClientSession(
+        connector=connector, timeout=TIMEOUT, auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar()
+    )
+    yield
+    await app[CLIENT].close()
+    app[ADDRESSES].close()
+
+
+async def route(request: web.Request) -> web.StreamResponse:
+    host = _hostname(request)
+    if not host or not request.raw_path.startswith("/"):
+        return pages.bad_request()
+    try:
+        address = await request.app[ADDRESSES].of(host)
+    except LookupError:
+        return pages.unreachable()
+    if address is None:
+        return pages.no_agent()
+    if address.endpoint is None:
+        return pages.asleep()
+    url = URL(address.endpoint.rstrip("/") + request.raw_path, encoded=True)
+    if request.headers.get("Upgrade", "").lower() == "websocket":
+        return await _websocket(request, url)
+    return await _plain(request, url)
+
+
+def _hostname(request: web.Request) -> str:
+    return request.headers.get("Host", "").rpartition("@")[2].partition(":")[0].rstrip(".").lower()
+
+
+async def _plain(request: web.Request, url: URL) -> web.StreamResponse:
+    body = request.content if request.can_read_body else None
+    try:
+        upstream = await request.app[CLIENT].request(
+            request.method, url, headers=headers.onward(request), data=body, allow_redirects=False
+        )
+    except (aiohttp.ClientError, TimeoutError) as error:
+        log.info("pod of %s: %s", request.host, error)
+        return pages.unreachable()
+    async with upstream:
+        response = web.StreamResponse(
+            status=upstream.status, reason=upstream.reason, headers=headers.back(upstream.headers)
+        )
+        await response.prepare(request)
+        try:
+            async for chunk in upstream.content.iter_chunked(CHUNK_BYTES):
+                await response.write(chunk)
+        except (aiohttp.ClientError, TimeoutError) as error:
+            log.info("pod of %s broke off: %s", request.host, error)
+            if request.transport is not None:
+                request.transport.abort()  # half a reply must not look like a whole one
+            return response
+        await response.write_eof()
+        return response
+
+
+async def _websocket(request: web.Request, url: URL) -> web.StreamResponse:
+    offered = [name.strip() for name in request.headers.get("Sec-WebSocket-Protocol", "").split(",") if name.strip()]
+    passed = headers.onward(request)
+    for name in [name for name in passed if name.lower().startswith("sec-websocket-")]:
+        passed.popall(name, None)
+    try:
+        pod = await request.app[CLIENT].ws_connect(
+            url, protocols=offered, headers=passed, max_msg_size=0, autoclose=False
+        )
+    except (aiohttp.ClientError, TimeoutError) as error:
+        log.info("pod of %s: %s", request.host, error)
+        return pages.unreachable()
+    async with pod:
+        visitor = web.WebSocketResponse(
+            protocols=[pod.protocol] if pod.protocol else [], max_msg_size=0, autoclose=False
+        )
+        await visitor.prepare(request)
+        await _relay(visitor, pod)
+        return visitor
+
+
+async def _relay(visitor: web.WebSocketResponse, pod: aiohttp.ClientWebSocketResponse) -> None:
+    """Both ways until one side ends; the other is told with the same close code."""
+    ways = [asyncio.ensure_future(_pump(visitor, pod)), asyncio.ensure_future(_pump(pod, visitor))]
+    try:
+        await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for way in ways:
+            way.cancel()
+        await asyncio.gather(*ways, return_exceptions=True)
+
+
+async def _pump(source: Socket, target: Socket) -> None:
+    async for message in source:
+        if message.type == aiohttp.WSMsgType.TEXT:
+            await target.send_str(message.data)
+        elif message.type == aiohttp.WSMsgType.BINARY:
+            await target.send_bytes(message.data)
+    await target.close(code=source.close_code or aiohttp.WSCloseCode.GOING_AWAY)
