@@ -11,7 +11,7 @@ MAX_LENGTH = 254
 _check_shape = EmailValidator()
 
 
-class NotAnAddress(ValidationError):  # noqa: N818  # as the rule says it
+class NotAnAddress(ValidationError):  # as the rule says it
     """The text is not an e-mail address that we can mail to."""
 
 
@@ -23,7 +23,7 @@ def canonical(address: str) -> str:
     """
     _check_length(address)
     local, _, domain = address.rpartition("@")
-    if not local.isascii():
+    if not (local.isascii() and local.isprintable()):
         raise NotAnAddress("what comes before the @ must be ASCII letters, digits and signs")
     plain = f"{local}@{_ascii_domain(domain)}".lower()
     _check_length(plain)

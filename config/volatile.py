@@ -20,7 +20,7 @@ T = TypeVar("T")
 _open_until = 0.0  # in monotonic time
 
 
-class Away(Exception):  # noqa: N818  # as the rule says it
+class Away(Exception):  # as the rule says it
     """Redis does not answer: do without it."""
 
 

@@ -13,6 +13,8 @@ from rest_framework.test import APIClient
 from accounts import tasks, throttling
 from config import redis, volatile
 
+ANN = "ann@example.com"
+
 SignIn = Callable[..., APIClient]
 
 

@@ -187,7 +187,7 @@ def test_where_codes_are_shown_one_is_shown_even_past_the_limit_of_mails(api: AP
         ("ann@@example.com", "email: must be an e-mail address such as ann@example.com"),
         (" ann@example.com", "email: must be an e-mail address such as ann@example.com"),
         ("ann@example.com\n", "email: must be an e-mail address such as ann@example.com"),
-        ("ann@example.com\r\nBcc: eve@example.com", "email: must be an e-mail address such as ann@example.com"),
+        ("ann@example.com\r\nBcc: eve@b.com", "email: what comes before the @ must be ASCII letters, digits and signs"),
         ("ann@exa mple.com", "email: must be an e-mail address such as ann@example.com"),
         ("änn@example.com", "email: what comes before the @ must be ASCII letters, digits and signs"),
         ("\u212aate@example.com", "email: what comes before the @ must be ASCII letters, digits and signs"),
