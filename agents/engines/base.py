@@ -7,7 +7,7 @@ and never sees the real key.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -72,7 +72,7 @@ class Driver(Protocol):
     async def probe(self) -> None:
         """Return when the engine answers; the caller sets the time-out."""
 
-    def turn(self, message: str) -> AsyncIterator[str]:
+    def turn(self, message: str) -> AsyncGenerator[str, None]:
         """The reply as it comes. Raises ModelError or EngineError; nothing after the last piece is a success."""
 
     def reply(self) -> str:

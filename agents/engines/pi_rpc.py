@@ -11,7 +11,7 @@ import asyncio
 import itertools
 import json
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
 from agents.engines.base import EngineError, ModelError
@@ -55,7 +55,7 @@ class PiDriver:
     def usable(self) -> bool:
         return self._gone is None
 
-    async def turn(self, message: str) -> AsyncIterator[str]:
+    async def turn(self, message: str) -> AsyncGenerator[str, None]:
         await self._answers_now()
         self._texts = []
         events = self._events = asyncio.Queue()

@@ -1,0 +1,1 @@
+"""The program in the engine's container: renders its files, starts and restarts it, and speaks to it."""

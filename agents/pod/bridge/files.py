@@ -1,0 +1,24 @@
+"""Rendered files: replaced whole, readable by their owner alone."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from agents.engines.base import Launch
+
+
+def write(path: Path, text: str) -> None:
+    """Replace the file; a reader sees the old or the new one, never a half."""
+    fresh = path.with_name(f".{path.name}.tmp")
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+        # A lone surrogate is no text; the engine gets a question mark instead of nothing at all.
+        file.write(text.encode("utf-8", "replace").decode())
+    fresh.replace(path)
+
+
+def render(launch: Launch) -> None:
+    for directory in launch.directories:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for path, text in launch.files.items():
+        write(path, text)

@@ -1,0 +1,242 @@
+"""Keeps the engine alive: installs, starts, watches and restarts it, and takes new configurations in place."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from agents.engines.base import Engine, EngineError, KeyProxy, Place
+from agents.pod import processes
+from agents.pod.bridge import files, install, linux
+from agents.pod.bridge.log import EngineLog
+from agents.pod.bridge.member import Member
+from agents.pod.bridge.pool import Pool
+from agents.pod.bridge.status import Status
+from agents.pod.start import BridgeStart
+from agents.runtimes.base import Phase, PodConfig
+
+log = logging.getLogger(__name__)
+
+TICK_SECONDS = 0.5
+PUBLISH_SECONDS = 1.5
+# Design: 5 s before the first restart, then doubling to 60 s, forgotten after 60 s of health.
+FIRST_PAUSE_SECONDS = 5.0
+LONGEST_PAUSE_SECONDS = 60.0
+HEALTHY_SECONDS = 60.0
+DEATHS_OF_A_LOOP = 3
+# A hung engine is ended after this long; one that somebody stopped by a signal may be meant to go on.
+HUNG_SECONDS = 30.0
+STOPPED_SECONDS = 120.0
+
+
+class Death(Exception):
+    """The engine is down and must be started again."""
+
+    def __init__(self, message: str, *, cause: str = "ENGINE_DIED") -> None:
+        super().__init__(message)
+        self.cause = cause
+
+
+class Keeper:
+    def __init__(self, start: BridgeStart, engine: Engine, pool: Pool, status: Status, engine_log: EngineLog) -> None:
+        self._engine = engine
+        self._pool = pool
+        self._status = status
+        self._log = engine_log
+        self._wanted = start.config
+        self._changed = asyncio.Event()
+        self._place = Place(
+            install=install.directory(engine, Path(start.engine_cache)),
+            node=install.node(),
+            data=Path(start.data_dir),
+            memory_bytes=start.memory_bytes,
+        )
+        self._llm = KeyProxy(url=start.llm_url, token=start.llm_token)
+        self._deaths = 0
+        self._sick_since: dict[int, float] = {}
+        self._healthy_since = 0.0
+
+    @property
+    def wanted(self) -> PodConfig:
+        return self._wanted
+
+    def configure(self, config: PodConfig) -> None:
+        """Take a newer configuration; the engine gets it within seconds."""
+        if config.revision < self._wanted.revision:
+            return
+        self._wanted = config
+        self._log.hide(secrets_of(config))
+        self._changed.set()
+
+    async def keep(self) -> None:
+        """Until cancelled."""
+        await self._install()
+        while True:
+            try:
+                await self._bring_up()
+                await self._watch()
+            except Death as death:
+                await self._bury(death)
+
+    async def _install(self) -> None:
+        pause = FIRST_PAUSE_SECONDS
+        while True:
+            try:
+                return await self._install_once()
+            except (install.InstallError, OSError) as error:
+                cause = "INSTALL" if isinstance(error, install.InstallError) else cause_of(error)
+                self._status.show(Phase.FAILED, cause=cause, message=str(error))
+            await self._rest(pause)
+            pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
+
+    async def _install_once(self) -> None:
+        if not install.is_installed(self._engine, self._place.install):
+            self._status.show(Phase.INSTALLING)
+            async with _pulse(self._status):
+                await install.install(self._engine, self._place, self._log)
+
+    async def _bring_up(self) -> None:
+        if self._status.phase in {Phase.INSTALLING, Phase.STARTING}:
+            self._status.show(Phase.STARTING)
+        async with _pulse(self._status):
+            await self._apply()
+        self._healthy_since = time.monotonic()
+        self._status.show(Phase.READY)
+
+    async def _apply(self) -> None:
+        """Bring the wanted configuration into a running or a fresh engine. Raises Death."""
+        self._changed.clear()
+        config = self._wanted
+        try:
+            launch = self._engine.render(config, place=self._place, llm=self._llm)
+            if launch != self._pool.launch:
+                files.render(launch)
+                await self._pool.open(launch)
+        except EngineError as error:
+            raise Death(str(error)) from error
+        except OSError as error:
+            raise Death(str(error), cause=cause_of(error)) from error
+        self._status.revision = config.revision
+
+    async def _watch(self) -> None:
+        """Return never: raises Death when the engine is down."""
+        last = published = time.monotonic()
+        while True:
+            await self._sleep_until_something()
+            now = time.monotonic()
+            if now - last > TICK_SECONDS * 6:
+                for member in self._pool.members:
+                    member.forgive()  # it was us who did not run
+            last = now
+            self._judge(now)
+            if self._changed.is_set():
+                await self._apply()
+            self._pool.retire_idle()
+            linux.reap_orphans({member.pid for member in self._pool.members})
+            if now - published > PUBLISH_SECONDS:
+                published = now
+                self._status.publish()
+
+    async def _sleep_until_something(self) -> None:
+        changed = asyncio.create_task(self._changed.wait())
+        try:
+            waits: set[asyncio.Future[Any]] = {self._pool.death, changed}
+            await asyncio.wait(waits, timeout=TICK_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            changed.cancel()
+
+    def _judge(self, now: float) -> None:
+        """READY or UNHEALTHY by what the processes do; Death when one is gone or hangs for too long."""
+        if self._pool.death.done():
+            raise Death(self._pool.death.result())
+        sick = {member: ailment for member in self._pool.members if (ailment := member.ailment())}
+        self._sick_since = {member.pid: self._sick_since.get(member.pid, now) for member in sick}
+        for member, ailment in sick.items():
+            member.driver.fail(EngineError(ailment))
+            if not member.driver.usable() or now - self._sick_since[member.pid] > _patience(member):
+                raise Death(ailment, cause="ENGINE_HUNG")
+        if sick:
+            self._status.show(Phase.UNHEALTHY, cause="ENGINE_HUNG", message=next(iter(sick.values())))
+        elif self._status.phase != Phase.READY:
+            self._status.show(Phase.READY)
+        if now - self._healthy_since > HEALTHY_SECONDS:
+            self._deaths = 0
+
+    async def _bury(self, death: Death) -> None:
+        """End what is left, say so, and wait before the next start."""
+        await asyncio.sleep(0)  # the last words on stderr
+        self._pool.kill()
+        processes.send(processes.descendants(psutil.Process()), signal.SIGKILL)
+        if time.monotonic() - self._healthy_since > HEALTHY_SECONDS and self._healthy_since:
+            self._deaths = 0
+        self._deaths += 1
+        self._healthy_since = 0.0
+        self._status.restarts += 1
+        pause = min(FIRST_PAUSE_SECONDS * 2 ** (self._deaths - 1), LONGEST_PAUSE_SECONDS)
+        self._show_death(death, pause)
+        await self._rest(pause)
+
+    def _show_death(self, death: Death, pause: float) -> None:
+        again = f"{death}; next start in {pause:.0f} s"
+        if self._deaths >= DEATHS_OF_A_LOOP:
+            cause = "CRASH_LOOP" if death.cause == "ENGINE_DIED" else death.cause
+            self._status.show(Phase.FAILED, cause=cause, message=f"{self._deaths} times in a row: {again}")
+            return
+        started = self._status.revision is not None
+        self._status.show(Phase.UNHEALTHY if started else Phase.STARTING, cause=death.cause, message=again)
+
+    async def _rest(self, seconds: float) -> None:
+        """The pause before a restart. A new configuration may be the cure: it shortens the pause to the first one."""
+        self._changed.clear()
+        until = time.monotonic() + seconds
+        shortest = time.monotonic() + FIRST_PAUSE_SECONDS
+        while (now := time.monotonic()) < (min(until, shortest) if self._changed.is_set() else until):
+            await asyncio.sleep(min(TICK_SECONDS, max(until - now, 0.01)))
+            linux.reap_orphans(set())
+            self._status.publish()
+
+
+class _pulse:  # noqa: N801 - used as a statement
+    """Keeps `state.json` young while something takes long."""
+
+    def __init__(self, status: Status) -> None:
+        self._status = status
+
+    async def __aenter__(self) -> None:
+        self._task = asyncio.create_task(self._beat())
+
+    async def __aexit__(self, *_: object) -> None:
+        self._task.cancel()
+
+    async def _beat(self) -> None:
+        while True:
+            await asyncio.sleep(PUBLISH_SECONDS)
+            self._status.publish()
+
+
+def _patience(member: Member) -> float:
+    return STOPPED_SECONDS if member.is_stopped() else HUNG_SECONDS
+
+
+def cause_of(error: OSError) -> str:
+    return "DISK_FULL" if error.errno in {errno.ENOSPC, errno.EDQUOT} else "BOOT"
+
+
+def secrets_of(config: PodConfig) -> list[str]:
+    """What a configuration holds that no evidence may show."""
+    servers = [
+        value for server in config.mcp_servers for name in ("env", "headers") for value in _values(server.get(name))
+    ]
+    peers = [str(peer["token"]) for peer in config.a2a_peers if peer.get("token")]
+    return [*config.channel_secrets.values(), *servers, *peers]
+
+
+def _values(pairs: object) -> list[str]:
+    return [str(value) for value in pairs.values()] if isinstance(pairs, dict) else []

@@ -1,0 +1,144 @@
+"""One live engine process: started in a session of its own, watched, and ended with all that it started."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from collections.abc import Callable, Mapping
+
+import psutil
+
+from agents.engines.base import Driver, Engine, EngineError, Launch
+from agents.pod import processes
+from agents.pod.bridge import linux
+from agents.pod.bridge.log import EngineLog
+
+SETTLE_SECONDS = 60.0
+BEAT_SECONDS = 2.0
+# A live engine answers within milliseconds; on a machine that is short of CPU it may take seconds.
+SILENCE_SECONDS = 6.0
+TERM_SECONDS = 15.0
+_STREAM_BYTES = 1024 * 1024
+
+
+class Member:
+    """A process for one conversation, or for none (`session` None): the one that only shows that the engine works."""
+
+    def __init__(self, session: str | None, generation: int, process: asyncio.subprocess.Process) -> None:
+        self.session = session
+        self.generation = generation
+        self.process = process
+        self.busy = False
+        self.ending = False  # we want it to end: its exit is no death
+        self.used = self.answered = time.monotonic()
+        self.driver: Driver
+        self._seen = psutil.Process(process.pid)
+        self._tasks: list[asyncio.Task[None]] = []
+
+    @classmethod
+    async def start(
+        cls,
+        engine: Engine,
+        launch: Launch,
+        session: str | None,
+        *,
+        generation: int,
+        marks: Mapping[str, str],
+        log: EngineLog,
+    ) -> Member:
+        """Start the process and wait until it answers with the right model. Raises EngineError, and then it is gone."""
+        process = await asyncio.create_subprocess_exec(
+            *launch.argv,
+            *engine.session_argv(session),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            cwd=launch.cwd,
+            env={**launch.env, **marks},
+            start_new_session=True,
+            preexec_fn=linux.die_with_parent,
+            limit=_STREAM_BYTES,
+        )
+        member = cls(session, generation, process)
+        member._tasks.append(asyncio.create_task(log.follow(process.stderr)))
+        member.driver = engine.attach(process, launch)
+        try:
+            async with asyncio.timeout(SETTLE_SECONDS):
+                await member.driver.settle()
+        except BaseException as error:
+            member.ending = True
+            member.kill()
+            if isinstance(error, TimeoutError):
+                raise EngineError(f"the engine did not start within {SETTLE_SECONDS:.0f} s") from error
+            raise
+        member.answered = time.monotonic()
+        return member
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def watch(self, on_exit: Callable[[Member], None]) -> None:
+        self._tasks += [asyncio.create_task(self._beat()), asyncio.create_task(self._await_exit(on_exit))]
+
+    def ailment(self) -> str | None:
+        """Why the process must not be used, or None."""
+        if not self.driver.usable():
+            return "the engine lost track of a turn"
+        if self.is_stopped():
+            return "the engine is stopped by a signal"
+        if time.monotonic() - self.answered > SILENCE_SECONDS + BEAT_SECONDS:
+            return "the engine does not answer"
+        return None
+
+    def is_stopped(self) -> bool:
+        try:
+            return self._seen.status() == psutil.STATUS_STOPPED
+        except psutil.NoSuchProcess:
+            return False  # its exit is on its way
+
+    def forgive(self) -> None:
+        """Nobody could have heard an answer until now."""
+        self.answered = time.monotonic()
+
+    async def stop(self, *, seconds: float = TERM_SECONDS) -> None:
+        """Abort, SIGTERM, and SIGKILL when the time is over; its children go with it."""
+        self.ending = True
+        self.driver.abort()
+        children = processes.descendants(self._seen)
+        # A stopped process hears nothing but SIGKILL.
+        processes.send([self._seen], signal.SIGKILL if self.is_stopped() else signal.SIGTERM)
+        try:
+            async with asyncio.timeout(seconds):
+                await self.process.wait()
+        except TimeoutError:
+            children += processes.descendants(self._seen)
+            processes.send([self._seen], signal.SIGKILL)
+            await self.process.wait()
+        processes.send(children, signal.SIGKILL)
+        self._forget()
+
+    def kill(self) -> None:
+        """At once, with all that it started."""
+        tree = [self._seen, *processes.descendants(self._seen)]
+        processes.send(tree, signal.SIGKILL)
+        self._forget()
+
+    def _forget(self) -> None:
+        for task in self._tasks[1:]:
+            task.cancel()
+
+    async def _beat(self) -> None:
+        """Ask again and again; an answer that stays out shows in `ailment`."""
+        try:
+            while True:
+                await self.driver.probe()
+                self.answered = time.monotonic()
+                await asyncio.sleep(BEAT_SECONDS)
+        except EngineError:
+            return
+
+    async def _await_exit(self, on_exit: Callable[[Member], None]) -> None:
+        await self.process.wait()
+        on_exit(self)

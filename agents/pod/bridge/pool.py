@@ -1,0 +1,213 @@
+"""The engine's live processes: one per conversation, few at a time, and never none while the engine is up."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+
+from agents.engines.base import Driver, Engine, EngineError, Launch
+from agents.pod.bridge.log import EngineLog
+from agents.pod.bridge.member import Member
+
+IDLE_SECONDS = 15 * 60.0
+# How much of the tier's memory the processes may take together; the rest is for what they start.
+_SHARE = 0.6
+MOST_PROCESSES = 12
+
+
+def capacity(engine: Engine, memory_bytes: int) -> int:
+    """How many processes fit: at least two, so that one conversation does not push out another at each turn."""
+    fitting = int(memory_bytes * _SHARE) // (engine.megabytes_per_process * 1024 * 1024)
+    return min(max(fitting, 2), MOST_PROCESSES)
+
+
+class Pool:
+    """Members of the current launch serve; those of an earlier one end as soon as their turn is over."""
+
+    def __init__(self, engine: Engine, *, size: int, marks: Mapping[str, str], log: EngineLog) -> None:
+        self._engine = engine
+        self._size = size
+        self._marks = marks
+        self._log = log
+        self._launch: Launch | None = None
+        self._generation = 0
+        self._members: list[Member] = []
+        self._lanes: dict[str, _Lane] = {}
+        self._starting = asyncio.Lock()
+        self._freed = asyncio.Condition()
+        self._death: asyncio.Future[str] | None = None
+        self._chores: set[asyncio.Task[None]] = set()
+
+    @property
+    def members(self) -> list[Member]:
+        return list(self._members)
+
+    @property
+    def death(self) -> asyncio.Future[str]:
+        """Done when a process has ended that nobody had asked to: then the engine is dead as a whole."""
+        if self._death is None:
+            raise EngineError("the engine is not running")
+        return self._death
+
+    @property
+    def launch(self) -> Launch | None:
+        return self._launch if self._death else None
+
+    def main_pid(self) -> int | None:
+        """The process used last: what an operator would call the engine."""
+        members = sorted(self._members, key=lambda member: (member.generation, member.used))
+        return members[-1].pid if members else None
+
+    async def open(self, launch: Launch) -> None:
+        """Bring the engine up, or over to a new launch: the old processes serve until the new one answers."""
+        async with self._starting:
+            spare = await self._start(None, launch, self._generation + 1)
+            self._launch, self._generation = launch, spare.generation
+            if self._death is None:
+                self._death = asyncio.get_running_loop().create_future()
+            self._enlist(spare)
+            for member in self.members:
+                if member.generation != self._generation and not member.busy:
+                    self._retire(member)
+
+    @asynccontextmanager
+    async def lease(self, session: str) -> AsyncIterator[Driver]:
+        """The conversation's process, for one turn. Raises EngineError when there is none to be had."""
+        async with self._lane(session):
+            member = await self._member_for(session)
+            try:
+                yield member.driver
+            finally:
+                member.busy, member.used = False, time.monotonic()
+                if member.generation != self._generation:
+                    self._retire(member)
+                async with self._freed:
+                    self._freed.notify_all()
+
+    def retire_idle(self) -> None:
+        """Give memory back: conversations that rest end, all but the last process."""
+        now = time.monotonic()
+        for member in sorted(self._members, key=lambda member: member.used):
+            if len(self._members) > 1 and not member.busy and now - member.used > IDLE_SECONDS:
+                self._retire(member)
+
+    def kill(self) -> None:
+        """Nothing of the engine is left when this returns, and every turn has failed."""
+        self._death = None
+        for member in self.members:
+            member.ending = True
+            member.driver.fail(EngineError("the engine was ended"))
+            member.kill()
+        self._members.clear()
+
+    async def close(self) -> None:
+        """End all, gracefully while there is time."""
+        self._death = None
+        members, self._members = self._members, []
+        for member in members:
+            member.driver.fail(EngineError("the agent is being stopped"))
+        await asyncio.gather(*(member.stop() for member in members), *self._chores, return_exceptions=True)
+
+    @asynccontextmanager
+    async def _lane(self, session: str) -> AsyncIterator[None]:
+        """Turns of one conversation go one after the other."""
+        lane = self._lanes.setdefault(session, _Lane())
+        lane.users += 1
+        try:
+            async with lane.lock:
+                yield
+        finally:
+            lane.users -= 1
+            if not lane.users:
+                self._lanes.pop(session, None)
+
+    async def _member_for(self, session: str) -> Member:
+        while True:
+            async with self._starting:
+                if member := await self._take(session):
+                    member.busy = True
+                    return member
+            # All are busy: wait for the first that is not, and let others start meanwhile.
+            async with self._freed:
+                await self._freed.wait_for(self._has_room)
+
+    async def _take(self, session: str) -> Member | None:
+        """The conversation's own process, started if need be; None when there is no room for it now."""
+        launch, epoch = self._launch, self._death
+        if launch is None or epoch is None:
+            raise EngineError("the engine is not running")
+        member = next((one for one in self._members if one.session == session), None)
+        if member and member.generation == self._generation and member.driver.usable():
+            return member
+        if member:
+            await self._end(member)
+        if not self._has_room():
+            return None
+        await self._make_room()
+        member = await self._start(session, launch, self._generation)
+        if self._death is not epoch:
+            member.kill()
+            raise EngineError("the engine ended while the conversation was opened")
+        self._enlist(member)
+        self._dismiss_spares()
+        return member
+
+    def _has_room(self) -> bool:
+        talking = [member for member in self._members if member.session is not None]
+        return self._death is None or len(talking) < self._size or not all(member.busy for member in talking)
+
+    async def _make_room(self) -> None:
+        """End the conversations that have rested longest."""
+        resting = [member for member in self._members if member.session is not None and not member.busy]
+        resting.sort(key=lambda member: member.used)
+        surplus = sum(1 for member in self._members if member.session is not None) - self._size + 1
+        for member in resting[: max(surplus, 0)]:
+            await self._end(member)
+
+    async def _start(self, session: str | None, launch: Launch, generation: int) -> Member:
+        return await Member.start(
+            self._engine, launch, session, generation=generation, marks=self._marks, log=self._log
+        )
+
+    def _enlist(self, member: Member) -> None:
+        self._members.append(member)
+        member.watch(self._on_exit)
+
+    def _dismiss_spares(self) -> None:
+        for member in self.members:
+            if member.session is None:
+                self._retire(member)
+
+    def _retire(self, member: Member) -> None:
+        """End it without waiting."""
+        task = asyncio.create_task(self._end(member))
+        self._chores.add(task)
+        task.add_done_callback(self._chores.discard)
+        self._dismiss(member)
+
+    async def _end(self, member: Member) -> None:
+        self._dismiss(member)
+        await member.stop()
+
+    def _dismiss(self, member: Member) -> None:
+        """From now on it serves nobody, and its exit is no death."""
+        member.ending = True
+        if member in self._members:
+            self._members.remove(member)
+
+    def _on_exit(self, member: Member) -> None:
+        if member.ending or self._death is None or self._death.done():
+            return
+        code = member.process.returncode or 0
+        how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
+        self._death.set_result(f"the engine ended {how}")
+
+
+class _Lane:
+    __slots__ = ("lock", "users")
+
+    def __init__(self) -> None:
+        self.lock = asyncio.Lock()
+        self.users = 0

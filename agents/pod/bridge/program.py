@@ -1,0 +1,119 @@
+"""The bridge as a program: what it does before, while and after it keeps the engine."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import logging
+import os
+import signal
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import psutil
+from aiohttp import web
+
+from agents.engines import ENGINES
+from agents.pod import processes
+from agents.pod.bridge import linux
+from agents.pod.bridge.keeper import Keeper, secrets_of
+from agents.pod.bridge.log import EngineLog
+from agents.pod.bridge.pool import Pool, capacity
+from agents.pod.bridge.server import Server
+from agents.pod.bridge.status import Status
+from agents.pod.lifeline import supervisor_gone
+from agents.pod.start import BridgeStart
+from agents.runtimes.base import Phase
+
+log = logging.getLogger(__name__)
+
+LEFTOVER_SECONDS = 10.0
+GRACE_SECONDS = 2.0
+
+
+class AlreadyRunningError(Exception):
+    """Another bridge keeps this pod's engine."""
+
+
+async def serve(start: BridgeStart, home: str) -> None:
+    """Keep the engine until SIGTERM or SIGINT, or until the supervisor is gone; no process of it is left then."""
+    run_dir = Path(start.run_dir)
+    engine = ENGINES[start.engine]
+    engine_log = EngineLog(run_dir / "engine.log")
+    engine_log.hide([start.token, start.llm_token, *secrets_of(start.config)])
+    marks = processes.marks(start.namespace, home, processes.ENGINE)
+    pool = Pool(engine, size=capacity(engine, start.memory_bytes), marks=marks, log=engine_log)
+    status = Status(run_dir / "state.json", engine_log=engine_log, engine_pid=pool.main_pid)
+    with _sole_bridge(run_dir / "bridge.lock"):
+        linux.become_subreaper()
+        _end_leftovers(start.namespace, home)
+        keeper = Keeper(start, engine, pool, status, engine_log)
+        server = Server(token=start.token, keeper=keeper, pool=pool, status=status, engine_log=engine_log)
+        async with AsyncExitStack() as stack:
+            try:
+                await _listen(stack, server.app(), start)
+            except OSError as error:
+                status.show(Phase.FAILED, cause="PORT", message=f"port {start.port}: {error.strerror}")
+                raise
+            await _until_told(keeper)
+            await _end(pool)
+    status.show(Phase.STOPPED)
+
+
+async def _listen(stack: AsyncExitStack, app: web.Application, start: BridgeStart) -> None:
+    # A cancelled handler is how a gateway that hangs up ends a turn.
+    runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=GRACE_SECONDS)
+    await runner.setup()
+    stack.push_async_callback(runner.cleanup)
+    await web.TCPSite(runner, start.host, start.port).start()
+
+
+async def _until_told(keeper: Keeper) -> None:
+    """Keep the engine until we must end. An error in the keeper itself ends the bridge: the runtime starts it anew."""
+    told = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, told.set)
+    keeping = asyncio.create_task(keeper.keep())
+    waits: set[asyncio.Task[object]] = {
+        keeping,
+        asyncio.create_task(told.wait()),
+        asyncio.create_task(supervisor_gone()),
+    }
+    done, pending = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    for task in pending:
+        task.cancel()
+    await asyncio.gather(*pending, return_exceptions=True)
+    if keeping in done:
+        log.error("the keeper failed", exc_info=keeping.exception())
+
+
+async def _end(pool: Pool) -> None:
+    """The engine first, then whatever it had put into the background."""
+    await pool.close()
+    processes.kill_all(lambda: processes.descendants(psutil.Process()), seconds=LEFTOVER_SECONDS)
+    linux.reap_orphans(set())
+
+
+def _end_leftovers(namespace: str, home: str) -> None:
+    """A bridge that was killed takes its engine with it, but not what the engine had started."""
+    left = processes.kill_all(lambda: processes.marked(namespace, home), seconds=LEFTOVER_SECONDS)
+    if left:
+        raise AlreadyRunningError(f"processes of an earlier engine do not end: {[process.pid for process in left]}")
+
+
+class _sole_bridge:  # noqa: N801 - used as a statement
+    """Two bridges must never keep one engine; the kernel frees the lock however we end."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise AlreadyRunningError(str(self._path)) from error
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._descriptor)

@@ -1,0 +1,115 @@
+"""The bridge's HTTP, for the pod's gateway alone: state, configuration, turns (bearer: the bridge token)."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from typing import Any
+
+from aiohttp import web
+
+from agents.engines.base import EngineError, ModelError
+from agents.pod.bridge.keeper import Keeper
+from agents.pod.bridge.log import EngineLog
+from agents.pod.bridge.pool import Pool
+from agents.pod.bridge.status import Status
+from agents.pod.start import config_from
+from agents.runtimes.base import Phase
+
+TURN_SECONDS = 108.0  # the gateway gives up at 110
+BODY_BYTES = 4 * 1024 * 1024
+MESSAGE_CHARACTERS = 256 * 1024
+_SESSION_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Server:
+    def __init__(self, *, token: str, keeper: Keeper, pool: Pool, status: Status, engine_log: EngineLog) -> None:
+        self._token = token
+        self._keeper = keeper
+        self._pool = pool
+        self._status = status
+        self._log = engine_log
+
+    def app(self) -> web.Application:
+        app = web.Application(client_max_size=BODY_BYTES, middlewares=[self._only_with_token])
+        app.router.add_get("/state", self.state)
+        app.router.add_put("/config", self.configure)
+        app.router.add_post("/turn", self.turn)
+        return app
+
+    @web.middleware
+    async def _only_with_token(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        shown = request.headers.get("Authorization", "").encode("utf-8", "surrogateescape")
+        if not hmac.compare_digest(shown, f"Bearer {self._token}".encode()):
+            return _refused(401, "Authorization: the bridge token is missing or wrong")
+        return await handler(request)
+
+    async def state(self, _: web.Request) -> web.Response:
+        return web.json_response(self._status.body())
+
+    async def configure(self, request: web.Request) -> web.Response:
+        try:
+            config = config_from(await _json(request))
+        except TypeError:
+            return _refused(400, "body: must have exactly the fields of PodConfig")
+        self._keeper.configure(config)
+        return web.json_response({"revision": self._keeper.wanted.revision}, status=202)
+
+    async def turn(self, request: web.Request) -> web.StreamResponse:
+        body = await _json(request)
+        session, message = body.get("session_id"), body.get("message")
+        if not isinstance(session, str) or not _SESSION_ID.fullmatch(session):
+            return _refused(400, "session_id: 1 to 64 letters, digits, - and _")
+        if not isinstance(message, str) or not message.strip() or len(message) > MESSAGE_CHARACTERS:
+            return _refused(400, f"message: text that is not blank, at most {MESSAGE_CHARACTERS} characters")
+        response = web.StreamResponse(headers={"Content-Type": "application/x-ndjson"})
+        await response.prepare(request)
+        async with aclosing(self._events(session, message)) as events:
+            async for event in events:
+                await response.write(json.dumps(event).encode() + b"\n")
+        return response
+
+    async def _events(self, session: str, message: str) -> AsyncGenerator[dict[str, Any], None]:
+        """Deltas, then one `done` or `error`. Closing the iterator ends the turn in the engine too."""
+        try:
+            async with asyncio.timeout(TURN_SECONDS), aclosing(self._take(session, message)) as events:
+                async for event in events:
+                    yield event
+        except TimeoutError:
+            yield _error("model", f"the turn was not over after {TURN_SECONDS:.0f} s")
+        except ModelError as error:
+            yield _error("model", self._log.masked(str(error)))
+        except EngineError as error:
+            yield _error("engine", self._log.masked(str(error)))
+
+    async def _take(self, session: str, message: str) -> AsyncGenerator[dict[str, Any], None]:
+        if self._status.phase != Phase.READY:
+            raise EngineError(self._status.message or f"the engine is {self._status.phase}")
+        async with self._pool.lease(session) as driver:
+            async with aclosing(driver.turn(message)) as pieces:
+                async for piece in pieces:
+                    yield {"type": "delta", "text": piece}
+            yield {"type": "done", "reply": driver.reply()}
+
+
+async def _json(request: web.Request) -> dict[str, Any]:
+    try:
+        body = await request.json()
+    except ValueError:
+        body = None
+    if not isinstance(body, dict):
+        raise web.HTTPBadRequest(reason="body: must be a JSON object")
+    return body
+
+
+def _refused(status: int, message: str) -> web.Response:
+    return web.json_response({"message": message}, status=status)
+
+
+def _error(hop: str, message: str) -> dict[str, Any]:
+    return {"type": "error", "hop": hop, "message": message}

@@ -1,0 +1,59 @@
+"""What the bridge says of its engine: over HTTP, and in `state.json` for the runtime, which asks no pod by HTTP."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from agents.pod.bridge import files
+from agents.pod.bridge.log import EngineLog
+from agents.runtimes.base import Phase
+
+log = logging.getLogger(__name__)
+
+
+class Status:
+    def __init__(self, path: Path, *, engine_log: EngineLog, engine_pid: Callable[[], int | None]) -> None:
+        self._path = path
+        self._log = engine_log
+        self._engine_pid = engine_pid
+        self.phase = Phase.STARTING
+        self.since = datetime.now(UTC)
+        self.revision: int | None = None
+        self.restarts = 0
+        self.cause: str | None = None
+        self.message: str | None = None
+        self._evidence: list[str] = []
+
+    def show(self, phase: Phase, *, cause: str | None = None, message: str | None = None) -> None:
+        """The engine is now this; the evidence is what the engine said last before it."""
+        changed = (phase, cause) != (self.phase, self.cause)
+        if phase != self.phase:
+            self.since = datetime.now(UTC)
+        self.phase, self.cause, self.message = phase, cause, self._log.masked(message) if message else None
+        self._evidence = self._log.evidence if cause else []
+        if changed:
+            log.info("%s%s", phase, f" {cause}: {self.message}" if cause else "")
+        self.publish()
+
+    def body(self) -> dict[str, Any]:
+        return {
+            "phase": self.phase,
+            "revision": self.revision,
+            "restarts": self.restarts,
+            "cause": self.cause,
+            "message": self.message,
+            "evidence": self._evidence,
+            "since": self.since.isoformat(),
+            "enginePid": self._engine_pid(),
+        }
+
+    def publish(self) -> None:
+        try:
+            files.write(self._path, json.dumps(self.body()))
+        except OSError as error:
+            log.warning("state.json: %s", error)

@@ -1,0 +1,86 @@
+"""Finding and ending a pod's processes. Identity is never a recorded pid: it is what a live process carries.
+
+Our two programs carry namespace and home in their arguments (the gateway's environment is closed to others); the engine
+and whatever it starts carry them in their environment, so that nothing of a pod can get lost.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+import psutil
+
+NAMESPACE = "AGENTPODS_NAMESPACE"
+HOME = "AGENTPODS_HOME"
+ROLE = "AGENTPODS_ROLE"
+ENGINE = "engine"
+INSTALL = "install"
+
+POLL_SECONDS = 0.05
+
+
+def marks(namespace: str, home: Path | str, role: str) -> dict[str, str]:
+    """The environment by which a process is known as this pod's."""
+    return {NAMESPACE: namespace, HOME: str(home), ROLE: role}
+
+
+def program_arguments(namespace: str, home: Path | str) -> list[str]:
+    """The arguments by which one of our programs is known as this pod's; the programs themselves ignore them."""
+    return [f"--namespace={namespace}", f"--home={home}"]
+
+
+def environment_of(pid: int) -> Mapping[str, str]:
+    """The environment a process was started with; empty when it is gone, a zombie, or not ours to read."""
+    try:
+        raw = Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return {}
+    pairs = (entry.partition(b"=") for entry in raw.split(b"\0"))
+    return {os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs}
+
+
+def marked(namespace: str, home: Path | str, *, roles: Iterable[str] = (ENGINE, INSTALL)) -> list[psutil.Process]:
+    """The live processes of this pod that carry one of these roles in their environment."""
+    wanted = [marks(namespace, home, role).items() for role in roles]
+    found = []
+    for process in psutil.process_iter():
+        environment = environment_of(process.pid).items()
+        if any(mark <= environment for mark in wanted) and is_alive(process):
+            found.append(process)
+    return found
+
+
+def is_alive(process: psutil.Process) -> bool:
+    """Whether this very process runs: a zombie does not, and a new owner of its pid is another process."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def descendants(process: psutil.Process) -> list[psutil.Process]:
+    try:
+        return [child for child in process.children(recursive=True) if is_alive(child)]
+    except psutil.NoSuchProcess:
+        return []
+
+
+def send(processes: Iterable[psutil.Process], number: signal.Signals) -> None:
+    for process in processes:
+        try:
+            process.send_signal(number)
+        except (psutil.NoSuchProcess, psutil.AccessDenied):
+            continue
+
+
+def kill_all(find: Callable[[], list[psutil.Process]], *, seconds: float) -> list[psutil.Process]:
+    """SIGKILL until none is found any more: what forks meanwhile is found in the next round. Returns what is left."""
+    until = time.monotonic() + seconds
+    while (found := find()) and time.monotonic() < until:
+        send(found, signal.SIGKILL)
+        time.sleep(POLL_SECONDS)
+    return found
