@@ -125,7 +125,7 @@ class AgentAdmin(admin.ModelAdmin[Agent]):
     )
 
     def get_readonly_fields(self, request: HttpRequest, obj: Agent | None = None) -> tuple[str, ...]:
-        return tuple(name for _, options in self.fieldsets for name in options["fields"])
+        return tuple(str(name) for _, options in self.fieldsets for name in options["fields"])
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

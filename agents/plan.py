@@ -105,7 +105,8 @@ def is_backing_off(agent: Agent, now: datetime) -> bool:
     """Whether a recovery waits: at once the first time, then 5, 15, 35, 75 s after the loss."""
     if agent.operation != Reason.RECOVERY:
         return False
-    return now < agent.status_since + RECOVERY_BACKOFF * (2 ** max(0, agent.recoveries - 1) - 1)
+    times = int(2 ** max(0, agent.recoveries - 1)) - 1
+    return now < agent.status_since + RECOVERY_BACKOFF * times
 
 
 def is_worn_out(agent: Agent, now: datetime) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.urls import path
 
 from agents.views.agents import AgentsViewSet
@@ -15,8 +17,9 @@ from agents.views.rebuild import RebuildViewSet
 from agents.views.resume import ResumeViewSet
 from agents.views.ticket import TicketViewSet
 from agents.views.tools import ToolsViewSet
+from agents.views.webhook import WebhookViewSet
 
-one = {"get": "retrieve", "patch": "partial_update", "delete": "destroy"}
+one: dict[str, Any] = {"get": "retrieve", "patch": "partial_update", "delete": "destroy"}
 
 urlpatterns = [
     path("agents", AgentsViewSet.as_view({"get": "list", "post": "create"})),
@@ -31,4 +34,6 @@ urlpatterns = [
     path("agents/<str:id>/liveness", LivenessViewSet.as_view({"get": "retrieve"})),
     path("agents/<str:id>/explain", ExplainViewSet.as_view({"get": "retrieve"})),
     path("agents/<str:id>/ticket", TicketViewSet.as_view({"post": "create"})),
+    path("agents/<str:id>/webhook", WebhookViewSet.as_view({"put": "update", "delete": "destroy"})),
+    path("agents/<str:id>/webhook/test", WebhookViewSet.as_view({"post": "test"})),
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from rest_framework.response import Response
 
@@ -18,14 +18,19 @@ class AgentViewSet(ApiViewSet):
     queryset = Agent.objects.none()  # the type of {id} for the OpenAPI document; rows come from own_agent
 
     def caller(self) -> User:
-        user: User = self.request.user
-        return user
+        return cast("User", self.request.user)
 
     def own_agent(self, id: str) -> Agent:
         """The caller's agent of this id. Raises NoSuchAgent for another's, a deleted one, and junk."""
         if not is_id("agt", id):
             raise NoSuchAgent
-        agent = Agent.objects.owned_by(self.caller().pk).live().select_related("hook", "quota_snapshot").filter(pk=id).first()
+        agent = (
+            Agent.objects.owned_by(self.caller().pk)
+            .live()
+            .select_related("hook", "quota_snapshot")
+            .filter(pk=id)
+            .first()
+        )
         if agent is None:
             raise NoSuchAgent
         return agent

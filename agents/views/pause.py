@@ -13,8 +13,6 @@ from agents.views.base import AgentViewSet
 
 
 class PauseViewSet(AgentViewSet):
-    refusals = {}
-
     @extend_schema(request=None, responses=AgentEnvelope)
     def create(self, request: Request, id: str) -> Response:
         """Stop the pod; its data is kept.

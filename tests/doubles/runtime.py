@@ -12,6 +12,9 @@ import pytest
 from agents.runtimes.base import Endpoint, Observation, Phase, PodSpec, RuntimeFailure, Usage
 
 
+NOWHERE = Endpoint(public_url="http://127.0.0.1:9", management_url="http://127.0.0.1:9")
+
+
 @dataclass
 class Pod:
     spec: PodSpec
@@ -27,6 +30,7 @@ class ScriptedRuntime:
         self.calls: list[tuple[str, str]] = []
         self.comes_up_as = Phase.READY
         self.trouble: RuntimeFailure | None = None
+        self.addresses: dict[str, Endpoint] = {}
 
     @classmethod
     @contextmanager
@@ -78,7 +82,7 @@ class ScriptedRuntime:
     def endpoint(self, namespace: str) -> Endpoint | None:
         if namespace not in self.pods:
             return None
-        return Endpoint(public_url="http://127.0.0.1:9", management_url="http://127.0.0.1:9")
+        return self.addresses.get(namespace, NOWHERE)
 
     def _record(self, verb: str, namespace: str) -> None:
         self.calls.append((verb, namespace))

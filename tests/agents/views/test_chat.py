@@ -1,0 +1,112 @@
+"""`POST /agents/{id}/chat`: the engine's reply or an honest failure, never an error dressed as a reply."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from rest_framework.test import APIClient
+
+from agents import lifecycle
+from agents.models import Agent, Reason
+from tests.agents.conftest import MakeAgent, settle
+from tests.agents.views.conftest import GatewayOf
+from tests.doubles.bridge import BridgeDouble
+
+
+def say(client: APIClient, agent: Agent, **body: Any) -> Any:
+    return client.post(f"/agents/{agent.id}/chat", {"message": "hi", **body}, format="json")
+
+
+def test_the_reply_is_the_engines(
+    client: APIClient, running: Agent, gateway_of: GatewayOf, bridge: BridgeDouble
+) -> None:
+    gateway_of(running)
+    answer = say(client, running, sessionId="talk-1")
+    assert (answer.status_code, answer.json()) == (200, {"reply": "you said hi", "sessionId": "talk-1"})
+    assert [(turn.session_id, turn.message) for turn in bridge.turns] == [("talk-1", "hi")]
+
+
+def test_a_session_is_made_when_none_is_given(client: APIClient, running: Agent, gateway_of: GatewayOf) -> None:
+    gateway_of(running)
+    session = say(client, running).json()["sessionId"]
+    assert session
+    assert say(client, running, sessionId=session).json()["sessionId"] == session
+
+
+def test_without_a_model_key_the_reply_is_empty_and_the_engine_is_not_asked(
+    client: APIClient, running: Agent, gateway_of: GatewayOf, bridge: BridgeDouble
+) -> None:
+    gateway_of(running, llm_key=None)
+    answer = say(client, running)
+    assert (answer.status_code, answer.json()["reply"]) == (200, "")
+    assert bridge.turns == []
+
+
+@pytest.mark.parametrize(("hop", "message"), [("engine", "the engine died"), ("model", "the provider refused the key")])
+def test_a_failed_turn_is_a_503_that_names_the_hop(
+    client: APIClient, running: Agent, gateway_of: GatewayOf, bridge: BridgeDouble, hop: str, message: str
+) -> None:
+    gateway_of(running)
+    bridge.turn = lambda turn: [{"type": "error", "hop": hop, "message": message}]
+    answer = say(client, running)
+    assert answer.status_code == 503
+    assert answer.json()["error"] == "INTERNAL"
+    assert answer.json()["message"].startswith(f"{hop}: {message}")
+    assert int(answer.headers["Retry-After"]) > 0
+
+
+def test_a_dead_gateway_is_a_503_that_names_it(client: APIClient, running: Agent) -> None:
+    answer = say(client, running)
+    assert answer.status_code == 503
+    assert answer.json()["message"].startswith("gateway: ")
+
+
+def test_an_agent_that_does_not_run_is_a_conflict(client: APIClient, make_agent: MakeAgent) -> None:
+    agent = make_agent()
+    assert say(client, agent).status_code == 409
+    agent = settle(agent)
+    lifecycle.pause(agent, reason=Reason.OWNER, actor="user:test")
+    answer = say(client, settle(agent))
+    assert (answer.status_code, answer.json()["error"]) == (409, "CONFLICT")
+    assert "resume" in answer.json()["message"]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("message", None), ("message", 5), ("message", ""), ("message", "x" * 65_537), ("sessionId", 5),
+     ("sessionId", "a/b"), ("sessionId", ""), ("sessionId", "x" * 65)],
+)  # fmt: skip
+def test_a_wrong_field_is_named(client: APIClient, running: Agent, field: str, value: Any) -> None:
+    answer = say(client, running, **{field: value})
+    assert (answer.status_code, field in answer.json()["message"]) == (400, True)
+
+
+def test_the_reply_is_streamed_when_asked_for(client: APIClient, running: Agent, gateway_of: GatewayOf) -> None:
+    gateway_of(running)
+    answer = client.post(
+        f"/agents/{running.id}/chat", {"message": "hi"}, format="json", headers={"Accept": "text/event-stream"}
+    )
+    assert answer.headers["Content-Type"] == "text/event-stream"
+    events = _events(b"".join(answer.streaming_content).decode())
+    assert [name for name, _ in events] == ["delta", "delta", "done"]
+    assert "".join(data["text"] for name, data in events if name == "delta") == events[-1][1]["reply"] == "you said hi"
+    assert events[-1][1]["sessionId"]
+
+
+def test_a_stream_that_fails_ends_with_an_error_event(
+    client: APIClient, running: Agent, gateway_of: GatewayOf, bridge: BridgeDouble
+) -> None:
+    gateway_of(running)
+    bridge.turn = lambda turn: [{"type": "error", "hop": "model", "message": "refused"}]
+    answer = client.post(
+        f"/agents/{running.id}/chat", {"message": "hi"}, format="json", headers={"Accept": "text/event-stream"}
+    )
+    name, data = _events(b"".join(answer.streaming_content).decode())[-1]
+    assert (name, data) == ("error", {"error": "INTERNAL", "message": "model: refused"})
+
+
+def _events(text: str) -> list[tuple[str, dict[str, Any]]]:
+    blocks = [block.split("\n") for block in text.strip().split("\n\n")]
+    return [(lines[0].removeprefix("event: "), json.loads(lines[1].removeprefix("data: "))) for lines in blocks]
