@@ -36,14 +36,12 @@ def _check_host(receiver: ReceiverUrl) -> None:
     answers = _answers(receiver)
     dialable = networks.dialable(answers)
     allowed = any(map(networks.is_allowed, dialable))
+    if not allowed and receiver.address is None and _is_local_name(receiver.host):
+        raise Refused("must be on a public host, not a local name")
+    if not allowed and answers and not dialable:
+        raise Refused("must be on a public host: loopback, private and reserved addresses are refused")
     if _is_our_own(receiver, allowed=allowed):
         raise Refused("must not be an address of this service")
-    if allowed:
-        return
-    if receiver.address is None and _is_local_name(receiver.host):
-        raise Refused("must be on a public host, not a local name")
-    if answers and not dialable:
-        raise Refused("must be on a public host: loopback, private and reserved addresses are refused")
 
 
 def _answers(receiver: ReceiverUrl) -> list[Address]:

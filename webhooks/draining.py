@@ -122,7 +122,7 @@ class Drain:
         claims = await box.claim(slots=free, slow_slots=max(slow, 0), now=self.clock())
         poisoned = [claim for claim in claims if claim.is_poison]
         if poisoned:
-            log.error("deliveries given up", extra={"events": [claim.event_id for claim in poisoned]})
+            log.error("given up, they end each drain: %s", ", ".join(claim.event_id for claim in poisoned))
             await box.record([deliveries.give_up(claim, at=self.clock()) for claim in poisoned])
         for claim in claims:
             if not claim.is_poison:
@@ -133,19 +133,11 @@ class Drain:
         try:
             answer = await _send(sender, claim)
         except Exception:
-            log.exception("a delivery could not be sent", extra={"event": claim.event_id})
+            log.exception("%s of %s could not be sent", claim.event_id, claim.agent_id)
             answer = Answer(None, Problem.INTERNAL, 0.0)
         self.sent += 1
         outcome = deliveries.judge(claim, answer, at=self.clock())
-        log.info(
-            "webhook attempt",
-            extra={
-                "event": claim.event_id,
-                "agent": claim.agent_id,
-                "attempt": outcome.attempts,
-                "outcome": outcome.summary,
-            },
-        )
+        log.info("%s of %s: attempt %d, %s", claim.event_id, claim.agent_id, outcome.attempts, outcome.summary)
         return outcome
 
     async def _idle_seconds(self, box: Outbox) -> float | None:

@@ -27,7 +27,7 @@ def lookup(host: str, *, seconds: float) -> list[Address]:
         return answer.result(seconds)
     except (OSError, TimeoutError) as error:
         answer.cancel()
-        log.info("no answer for a receiver's name", extra={"host": host, "reason": type(error).__name__})
+        log.info("no answer for the receiver's name %s: %s", host, type(error).__name__)
         return []
 
 

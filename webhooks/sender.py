@@ -38,7 +38,9 @@ class AddressRefusedError(Exception):
 class Sender:
     """The open sender of one drain. Each POST has a connection of its own, so that no check outlives its address."""
 
-    def __init__(self, *, lookups: int) -> None:
+    def __init__(self, *, lookups: int, seconds: float = TOTAL_SECONDS) -> None:
+        # Without the threshold aiohttp rounds long time-outs up to the next full second.
+        self._timeout = aiohttp.ClientTimeout(total=seconds, ceil_threshold=2 * seconds)
         self._threads = ThreadPoolExecutor(lookups, thread_name_prefix="resolve-delivery")
 
     async def __aenter__(self) -> Self:
@@ -52,8 +54,7 @@ class Sender:
         )
         self._session = aiohttp.ClientSession(
             connector=connector,
-            # Without the threshold aiohttp rounds long time-outs up to the next full second.
-            timeout=aiohttp.ClientTimeout(total=TOTAL_SECONDS, ceil_threshold=2 * TOTAL_SECONDS),
+            timeout=self._timeout,
             trust_env=False,
             auto_decompress=False,
             cookie_jar=aiohttp.DummyCookieJar(),

@@ -1,0 +1,156 @@
+"""A webhook receiver on loopback that can be as rude as the internet: it records what it got and answers as told.
+
+It speaks HTTP by hand, because the point of most of its answers is that no HTTP library would give them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+
+START_SECONDS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """One request as it came in."""
+
+    path: str
+    headers: list[tuple[str, str]]
+    body: bytes
+    at: float  # monotonic
+
+    def header(self, name: str) -> str | None:
+        return next((value for key, value in self.headers if key.lower() == name.lower()), None)
+
+
+Behaviour = Callable[[asyncio.StreamWriter], Awaitable[None]]
+
+
+def status(code: int, *headers: str, body: bytes = b"") -> Behaviour:
+    """A plain answer."""
+
+    async def answer(writer: asyncio.StreamWriter) -> None:
+        lines = [f"HTTP/1.1 {code} Whatever", f"Content-Length: {len(body)}", *headers, "", ""]
+        writer.write("\r\n".join(lines).encode() + body)
+        await writer.drain()
+
+    return answer
+
+
+def raw(*chunks: bytes, pause: float = 0.0, repeat: bool = False) -> Behaviour:
+    """These bytes with a pause after each, over and over if told so."""
+
+    async def answer(writer: asyncio.StreamWriter) -> None:
+        while True:
+            for chunk in chunks:
+                writer.write(chunk)
+                await writer.drain()
+                await asyncio.sleep(pause)
+            if not repeat:
+                return
+
+    return answer
+
+
+async def hang(writer: asyncio.StreamWriter) -> None:
+    """Never answer."""
+    await asyncio.sleep(3600)
+
+
+def after(seconds: float, then: Behaviour) -> Behaviour:
+    """Answer, but take your time."""
+
+    async def answer(writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(seconds)
+        await then(writer)
+
+    return answer
+
+
+@dataclass
+class Receiver:
+    """`behaviours` answer one request each, in order; the last one answers all further requests."""
+
+    behaviours: list[Behaviour] = field(default_factory=lambda: [status(204)])
+    tls: ssl.SSLContext | None = None
+    host: str = "127.0.0.1"
+    received: list[Received] = field(default_factory=list)
+    connections: int = 0
+    peak: int = 0  # most requests in hand at once
+    port: int = 0
+    _in_hand: int = 0
+
+    @property
+    def url(self) -> str:
+        return f"{'https' if self.tls else 'http'}://{self.host}:{self.port}/hook"
+
+    def answers(self, *behaviours: Behaviour) -> None:
+        """Forget what was told before."""
+        self.behaviours = list(behaviours)
+
+    @contextmanager
+    def listening(self) -> Iterator[Receiver]:
+        """Serve in a thread of its own until the block ends; connections in hand are dropped then."""
+        ready = threading.Event()
+        loop = asyncio.new_event_loop()
+        thread = threading.Thread(target=self._serve, args=(loop, ready), daemon=True)
+        thread.start()
+        if not ready.wait(START_SECONDS):
+            raise RuntimeError("the receiver did not start")
+        try:
+            yield self
+        finally:
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join(START_SECONDS)
+
+    def _serve(self, loop: asyncio.AbstractEventLoop, ready: threading.Event) -> None:
+        with closing(loop):
+            server = loop.run_until_complete(
+                asyncio.start_server(self._handle, "127.0.0.1", self.port, ssl=self.tls, limit=2**20)
+            )
+            self.port = server.sockets[0].getsockname()[1]
+            ready.set()
+            loop.run_forever()
+            server.close()
+            loop.run_until_complete(_end_all())
+
+    async def _handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        with suppress(ConnectionError, asyncio.IncompleteReadError, ssl.SSLError, asyncio.CancelledError):
+            await self._answer(reader, writer)
+        writer.transport.abort() if writer.is_closing() else writer.close()
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.received.append(await _read(reader))
+        self._in_hand += 1
+        self.peak = max(self.peak, self._in_hand)
+        try:
+            await self._next()(writer)
+        finally:
+            self._in_hand -= 1
+
+    def _next(self) -> Behaviour:
+        return self.behaviours.pop(0) if len(self.behaviours) > 1 else self.behaviours[0]
+
+
+async def _end_all() -> None:
+    """Cancel what is still in hand, so that the loop can close."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+
+
+async def _read(reader: asyncio.StreamReader) -> Received:
+    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+    request_line, *lines = head.rstrip("\r\n").split("\r\n")
+    headers = [(name, value.strip()) for name, _, value in (line.partition(":") for line in lines)]
+    length = next((int(value) for name, value in headers if name.lower() == "content-length"), 0)
+    body = await reader.readexactly(length)
+    return Received(request_line.split(" ")[1], headers, body, time.monotonic())

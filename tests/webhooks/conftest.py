@@ -1,0 +1,116 @@
+"""An agent with or without a hook, a receiver on loopback that deliveries may reach, and a clock that tests turn."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from ipaddress import ip_network
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from accounts.models import User
+from agents.models import Agent, Status
+from tests.doubles.receiver import Receiver
+from webhooks import draining, events, hooks
+from webhooks.models import Delivery, Event, EventType, Hook
+
+MakeAgent = Callable[..., Agent]
+
+
+@pytest.fixture
+def make_agent(db: None) -> MakeAgent:
+    """`make_agent(url=…)`: a running agent, with a hook if it is given a URL. Rows only: nothing is deployed."""
+    owner = User.objects.create_user("owner@example.com")
+
+    def make(url: str | None = None, **columns: Any) -> Agent:
+        now, suffix = timezone.now(), secrets.token_hex(6)
+        given = {"name": "Ada", "tier": "tiny", "engine": "pi", "status": Status.RUNNING, "persona_id": "x", **columns}
+        agent = Agent.objects.create(
+            user=owner, soul="", created_at=now, status_since=now, slug=f"ada-{suffix}", suffix=suffix, **given
+        )
+        if url is not None:
+            hooks.install(agent, url=url, now=now)
+        return agent
+
+    return make
+
+
+@pytest.fixture
+def agent(make_agent: MakeAgent) -> Agent:
+    """An agent without a hook."""
+    return make_agent()
+
+
+@pytest.fixture
+def hooked(make_agent: MakeAgent, receiver: Receiver) -> Agent:
+    """An agent whose events go to the receiver."""
+    return make_agent(receiver.url)
+
+
+@pytest.fixture
+def loopback(settings: Any) -> None:
+    """The operator allows receivers on loopback."""
+    settings.WEBHOOK_ALLOWED_CIDRS = [ip_network("127.0.0.0/8")]
+
+
+@pytest.fixture
+def receiver(loopback: None) -> Iterator[Receiver]:
+    with Receiver().listening() as listening:
+        yield listening
+
+
+class Clock:
+    """A clock that only tests turn."""
+
+    def __init__(self) -> None:
+        self.now = timezone.now()
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def forward(self, seconds: float) -> datetime:
+        self.now += timedelta(seconds=seconds)
+        return self.now
+
+
+@pytest.fixture
+def clock(transactional_db: None) -> Clock:
+    """Time for `deliver`. Needs committed rows, because a drain has a connection of its own."""
+    return Clock()
+
+
+@pytest.fixture
+def deliver(clock: Clock) -> Callable[[], int]:
+    """Deliver all that is due on the test's clock, now; returns the number of attempts."""
+    return lambda: draining.drain(clock=clock, ahead=timedelta(0))
+
+
+@pytest.fixture
+def names(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
+    """What the system's resolver answers, by name; a name that is not in it does not exist."""
+    table: dict[str, list[str]] = {}
+
+    def getaddrinfo(host: str, *_: object, **__: object) -> list[tuple[Any, ...]]:
+        if host not in table:
+            raise socket.gaierror(socket.EAI_NONAME, "unknown")
+        return [(0, 0, 0, "", (address, 0)) for address in table[host]]
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    return table
+
+
+def emit(agent: Agent, event_type: EventType = EventType.AGENT_RUNNING, *, now: datetime | None = None) -> Event:
+    """An event such as the life cycle writes it."""
+    return events.emit(agent, event_type, {"from": "provisioning", "to": "running"}, now=now or timezone.now())
+
+
+def delivery_of(event: Event) -> Delivery:
+    return Delivery.objects.get(pk=event.pk)
+
+
+def hook_of(agent: Agent) -> Hook:
+    return Hook.objects.get(agent=agent)

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from yarl import URL
+
+from webhooks import receiver_url
+from webhooks.receiver_url import Refused
+
+ACCEPTED = {
+    "https://example.com/hook": "https://example.com/hook",
+    "http://example.com/hook": "http://example.com/hook",
+    "https://example.com:8443/hook": "https://example.com:8443/hook",
+    "http://example.com:8080/": "http://example.com:8080/",
+    "https://example.com": "https://example.com",
+    "https://example.com?token=a@b": "https://example.com?token=a@b",
+    "HTTPS://EXAMPLE.com/Hook": "https://example.com/Hook",
+    "https://example.com./hook": "https://example.com/hook",
+    "https://bücher.example/": "https://xn--bcher-kva.example/",
+    "https://example.com/%7Eада?q=ё": "https://example.com/%7E%D0%B0%D0%B4%D0%B0?q=%D1%91",
+    "http://8.8.8.8:80/": "http://8.8.8.8:80/",
+    "http://[2606:4700:4700:0::1111]/": "http://[2606:4700:4700::1111]/",
+    "http://my_service.example/": "http://my_service.example/",
+}
+REFUSED = [
+    # Spellings of an address that readers disagree on.
+    *("http://2130706433/", "http://0x7f000001/", "http://0177.0.0.1/", "http://127.1/", "http://0/"),
+    *("http://①②⑦.⓪.⓪.①/", "http://127。0。0。1/", "http://１２７.0.0.1/", "http://127.0.0.1./", "http://1.2.3.4.5/"),
+    *("http://example.0x7f/", "http://example.99/"),
+    # Letters in disguise.
+    *("http://ⓛocalhost/", "http://ｅxample.com/", "http://example。com/"),
+    # Zone ids and brackets.
+    *("http://[fe80::1%25eth0]/", "http://[::1%25lo]/", "http://[fe80::1%eth0]/", "http://[::1].example.com/"),
+    *("http://[[::1]]/", "http://[::1/", "http://[]/", "http://[127.0.0.1]/", "http://[::1]:80:80/"),
+    # Credentials.
+    *("http://user:pw@example.com/", "http://user@example.com/", "http://@example.com/", "http://:@example.com/"),
+    *("http://example.com@8.8.8.8/", "http://example.com\\@127.0.0.1/", "http://example.com\\.evil.example/"),
+    # Fragments.
+    *("http://127.0.0.1#@example.com/", "http://example.com#@127.0.0.1/", "http://example.com/#x"),
+    # What some parsers silently drop.
+    *("http://ex\nample.com/", "http://ex\tample.com/", "http://ex\rample.com/", "http://ex ample.com/"),
+    *("http://ex\0ample.com/", "http://ex%0d%0aample.com/", " http://example.com/", "http://example.com/ "),
+    *("http://ex\u200bample.com/", "http://ex\u00adample.com/", "http://example.com/\u2028", "http://example.com/\x7f"),
+    # Ports.
+    *("http://example.com:0/", "http://example.com:65536/", "http://example.com:８0/", "http://example.com:/"),
+    *("http://example.com:-1/", "http://example.com:+80/", "http://example.com:000080/", "http://example.com:8_0/"),
+    # Not absolute, or not HTTP.
+    *("//example.com/", "http:example.com", "http:///x", "http://", "http://?x", "example.com", "", "/hook"),
+    *("ftp://example.com/", "file:///etc/passwd", "gopher://example.com/", "unix:/run/x", "javascript:alert(1)"),
+    *("https:/example.com/", "httpss://example.com/", "http+unix://example.com/"),
+    # Names that are none.
+    *("http://a..b/", "http://.example.com/", "http://-a.example/", "http://a-.example/", "http://exa$mple.com/"),
+    *(f"http://{'a' * 64}.example/", f"http://{'a.' * 127}example/", "http://ex%61mple.com/", "http://xn--ü.example/"),
+    "http://" + "a" * 2042 + "/",
+    "http://example.com/" + "a" * 2030,
+]
+
+
+@pytest.mark.parametrize(("text", "stored"), ACCEPTED.items())
+def test_a_url_that_all_read_alike_is_kept_as_written(text: str, stored: str) -> None:
+    assert str(receiver_url.parse(text)) == stored
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_a_url_that_could_be_read_in_two_ways_is_refused(text: str) -> None:
+    with pytest.raises(Refused):
+        receiver_url.parse(text)
+
+
+@pytest.mark.parametrize("text", [text for text in ACCEPTED if text != ""])
+def test_the_client_that_dials_reads_the_same_host_and_port(text: str) -> None:
+    judged = receiver_url.parse(text)
+    dialled = URL(str(judged))
+    assert (dialled.raw_host, dialled.port) == (judged.host, judged.port)
+
+
+@given(st.text(alphabet=st.sampled_from("htps:/@[]%.\\#?0127xaAéⓛ。-_ \n"), max_size=30).map("http://".__add__))
+def test_whatever_is_accepted_is_dialled_where_it_was_judged(text: str) -> None:
+    try:
+        judged = receiver_url.parse(text)
+    except Refused:
+        return
+    dialled = URL(str(judged))
+    assert (dialled.raw_host, dialled.port, dialled.user) == (judged.host, judged.port, None)
+    assert str(receiver_url.parse(str(judged))) == str(judged)
+
+
+def test_the_cap_on_simultaneous_deliveries_sees_the_port_that_is_not_written() -> None:
+    assert receiver_url.parse("https://example.com/").authority == "example.com:443"
+    assert receiver_url.parse("http://[2606:4700::1]/").authority == "[2606:4700::1]:80"

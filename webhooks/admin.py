@@ -1,0 +1,102 @@
+"""The operator's console of hooks, events and deliveries: to see, and to send again."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+
+from config.errors import ServiceError
+from webhooks import deliveries
+from webhooks.models import Delivery, Event, Hook
+
+MASKED = "•••••• (set)"
+
+
+class ReadOnlyAdmin(admin.ModelAdmin[Any]):
+    list_per_page = 50
+    show_full_result_count = False
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+@admin.register(Hook)
+class HookAdmin(ReadOnlyAdmin):
+    list_display = ("agent", "receiver", "last_status", "last_at", "last_event", "slow", "rotated_at")
+    list_filter = ("slow", "last_event")
+    search_fields = ("agent__id", "agent__name", "agent__user__email", "authority")
+    search_help_text = "Agent, its owner's e-mail, or the receiver's host"
+    list_select_related = ("agent",)
+    fields = ("agent", "receiver", "secret_", "previous_secret_", "created_at", "rotated_at", "last_status", "last_at",
+              "last_event", "slow")  # fmt: skip
+
+    @admin.display(description="receiver")
+    def receiver(self, hook: Hook) -> str:
+        """Without the query, where some receivers keep a token of their own."""
+        parts = urlsplit(hook.url)
+        return f"{parts.scheme}://{parts.netloc}{parts.path}" + ("?…" if parts.query else "")
+
+    @admin.display(description="secret")
+    def secret_(self, _: Hook) -> str:
+        return MASKED
+
+    @admin.display(description="previous secret")
+    def previous_secret_(self, hook: Hook) -> str:
+        return MASKED if hook.previous_secret else "none"
+
+
+@admin.register(Event)
+class EventAdmin(ReadOnlyAdmin):
+    list_display = ("id", "created_at", "type", "agent", "delivery_state")
+    list_filter = ("type",)
+    search_fields = ("id", "agent__id", "agent__user__email")
+    search_help_text = "Event id, agent id, or the owner's e-mail"
+    list_select_related = ("agent", "delivery")
+    date_hierarchy = "created_at"
+    fields = ("id", "type", "agent", "created_at", "body", "delivery_state")
+
+    @admin.display(description="delivery")
+    def delivery_state(self, event: Event) -> str:
+        return event.delivery.get_state_display() if hasattr(event, "delivery") else "no hook"
+
+
+@admin.register(Delivery)
+class DeliveryAdmin(ReadOnlyAdmin):
+    list_display = ("event_id", "created_at", "type", "agent", "state", "attempts", "http_status", "error",
+                    "duration_ms", "finished_at", "resent_by")  # fmt: skip
+    list_filter = ("state", "error", "is_test", "event__type")
+    search_fields = ("event__id", "agent__id", "agent__user__email", "resent_by")
+    search_help_text = "Event id, agent id, or the owner's e-mail"
+    list_select_related = ("agent", "event")
+    date_hierarchy = "created_at"
+    actions = ("resend_deliveries",)
+    exclude = ("lease_token",)
+
+    @admin.display(description="type", ordering="event__type")
+    def type(self, delivery: Delivery) -> str:
+        return delivery.event.type
+
+    def has_resend_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("webhooks.change_delivery")
+
+    @admin.action(description="Resend delivery (same id and bytes)", permissions=["resend"])
+    def resend_deliveries(self, request: HttpRequest, chosen: QuerySet[Delivery]) -> None:
+        for delivery in chosen:
+            try:
+                deliveries.resend(delivery, actor=f"operator:{request.user.pk}", now=timezone.now())
+            except ServiceError as refusal:
+                self.message_user(request, f"{delivery.pk}: {refusal.message}", messages.ERROR)
+                continue
+            self.log_change(request, delivery, "asked to be sent again")
+            self.message_user(request, f"{delivery.pk}: to be sent again", messages.SUCCESS)
