@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.exceptions import PermissionDenied
 from django.db import DatabaseError, InterfaceError
-from django.http import Http404, HttpRequest, JsonResponse
+from django.http import Http404
 from rest_framework import exceptions, serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -212,21 +212,3 @@ def first_problem(detail: Any, path: str = "") -> str:
         index, inner = next((i, item) for i, item in enumerate(detail) if item)
         return first_problem(inner, f"{path}[{index}]" if isinstance(inner, Mapping) else path)
     return f"{path or 'body'}: {detail}"
-
-
-def bad_request(request: HttpRequest, exception: Exception | None = None) -> JsonResponse:
-    return JsonResponse({"error": ErrorCode.BAD_REQUEST.value, "message": "the request is malformed"}, status=400)
-
-
-def forbidden(request: HttpRequest, exception: Exception | None = None) -> JsonResponse:
-    return JsonResponse({"error": ErrorCode.FORBIDDEN.value, "message": "not allowed"}, status=403)
-
-
-def not_found(request: HttpRequest, exception: Exception | None = None) -> JsonResponse:
-    message = f"no such endpoint: {request.method} {request.path}; see /openapi.json"
-    return JsonResponse({"error": ErrorCode.NOT_FOUND.value, "message": message}, status=404)
-
-
-def server_error(request: HttpRequest) -> JsonResponse:
-    message = f"something went wrong on our side; quote {request_id.get()}"
-    return JsonResponse({"error": ErrorCode.INTERNAL.value, "message": message}, status=500)

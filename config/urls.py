@@ -17,7 +17,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
 ]
 
-handler400 = "config.api.bad_request"
-handler403 = "config.api.forbidden"
-handler404 = "config.api.not_found"
-handler500 = "config.api.server_error"
+handler400 = "config.failures.bad_request"
+handler403 = "config.failures.forbidden"
+handler404 = "config.failures.not_found"
+handler500 = "config.failures.server_error"
