@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from agents.models import Agent
+from config.errors import Conflict, Unavailable
+from tests.doubles.receiver import Receiver, after, status
+from tests.webhooks.conftest import emit
+from webhooks import draining, hooks, testing
+from webhooks.models import Delivery, Event, State
+from webhooks.testing import Report
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def draining_worker() -> Iterator[None]:
+    """Drains as a worker does, in a thread, until the test ends."""
+    ended = threading.Event()
+
+    def work() -> None:
+        while not ended.wait(0.05):
+            draining.drain(ahead=timedelta(0))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    yield
+    ended.set()
+    thread.join()
+
+
+def test_it_reports_what_the_receiver_answered(hooked: Agent, receiver: Receiver, draining_worker: None) -> None:
+    assert testing.run(hooked) == Report(ok=True, status=204, attempts=1, error=None)
+    (request,) = receiver.received
+    assert request.header("X-Service-Event") == "test"
+    assert b'"data":{"note":' in request.body
+
+
+def test_a_refused_address_is_reported_as_an_error_word(hooked: Agent, settings: object, draining_worker: None) -> None:
+    settings.WEBHOOK_ALLOWED_CIDRS = []  # type: ignore[attr-defined]  # pytest-django's settings take any name
+    assert testing.run(hooked) == Report(ok=False, status=None, attempts=1, error="address refused")
+
+
+def test_a_second_call_joins_the_running_test(hooked: Agent, receiver: Receiver, draining_worker: None) -> None:
+    receiver.answers(after(0.5, status(204)))
+    reports: list[Report] = []
+    callers = [threading.Thread(target=lambda: reports.append(testing.run(hooked))) for _ in range(4)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert reports == [Report(ok=True, status=204, attempts=1, error=None)] * 4
+    assert Event.objects.count() == len(receiver.received) == 1
+
+
+def test_an_ordinary_event_that_waits_is_not_mistaken_for_a_test(hooked: Agent) -> None:
+    event = emit(hooked)
+    assert testing.start(hooked, now=timezone.now()) != event.pk
+
+
+def test_removing_the_hook_ends_the_wait(hooked: Agent) -> None:
+    reports: list[Report] = []
+    caller = threading.Thread(target=lambda: reports.append(testing.run(hooked)))
+    caller.start()
+    while not Delivery.objects.exists():
+        caller.join(0.01)
+    hooks.remove(hooked)
+    caller.join()
+    assert reports == [Report(ok=False, status=None, attempts=0, error="canceled")]
+
+
+def test_without_a_hook_there_is_nothing_to_test(agent: Agent) -> None:
+    with pytest.raises(Conflict, match="PUT /agents/{id}/webhook"):
+        testing.run(agent)
+
+
+def test_a_wait_without_end_is_given_up_and_can_be_joined(hooked: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(testing, "PATIENCE_SECONDS", 0.2)
+    with pytest.raises(Unavailable) as gave_up:
+        testing.run(hooked)
+    assert "Retry-After" in gave_up.value.headers
+    assert Delivery.objects.get().state == State.PENDING
+    assert testing.PATIENCE_SECONDS < 130
+
+
+def test_the_real_patience_outlasts_a_hanging_receiver_and_not_the_proxies() -> None:
+    assert 100 < testing.PATIENCE_SECONDS < 130
