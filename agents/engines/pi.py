@@ -52,6 +52,15 @@ _SETTINGS = {
     "retry": {"enabled": True, "maxRetries": 3, "baseDelayMs": 1000},
     "transport": "sse",
 }
+# Some models take changes in the middle of a conversation. Then pi keeps sending the old soul and tools, and the change
+# behind them; a disabled tool would still be offered. Without these it sends the present ones alone.
+_NO_HISTORY_OF_CHANGES = {
+    "supportsAdditionalTools": False,
+    "supportsMidConvoSystemMessages": False,
+    "supportsMidConvoToolAdditions": False,
+    "supportsMidConvoToolChanges": False,
+    "supportsToolSearch": False,
+}
 
 
 class Pi:
@@ -131,7 +140,9 @@ def _endpoint(config: PodConfig, model: tuple[str, str] | None, place: Place, ll
         return {}
     name, ending = _PROVIDERS[config.provider or ""]
     moved: dict[str, Any] = {"baseUrl": f"{llm.url}/llm/{config.provider}{ending}", "apiKey": "$POD_LLM_TOKEN"}
-    if model[1] not in _known_models(place.install, name):
+    if model[1] in _known_models(place.install, name):
+        moved["modelOverrides"] = {model[1]: {"compat": _NO_HISTORY_OF_CHANGES}}
+    else:
         moved["models"] = [{"id": model[1]}]
     return {name: moved}
 

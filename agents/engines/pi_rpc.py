@@ -80,6 +80,7 @@ class PiDriver:
         """Nobody waits for the answer but the next turn: a stopped engine gives it when it goes on."""
         if self._gone is None and self._aborting is None:
             self._aborting = asyncio.create_task(self._ask("abort"))
+            self._aborting.add_done_callback(_overlook_failure)
 
     def fail(self, error: EngineError) -> None:
         if self._events is not None:
@@ -101,7 +102,6 @@ class PiDriver:
         if not done:
             self._gone = EngineError("the engine did not end an aborted turn")
             raise self._gone
-        self._aborting.exception()
         self._aborting = None
 
     async def _prompt(self, message: str) -> None:
@@ -179,6 +179,12 @@ class PiDriver:
 
 class _RefusedError(EngineError):
     """pi answered a command with success: false."""
+
+
+def _overlook_failure(task: asyncio.Task[Json]) -> None:
+    """An engine that ends instead of answering an abort has ended the turn as well."""
+    if not task.cancelled() and (error := task.exception()):
+        log.debug("abort: %s", error)
 
 
 async def _lines(stream: asyncio.StreamReader | None) -> AsyncIterator[bytes]:

@@ -105,7 +105,8 @@ class Member:
     async def stop(self, *, seconds: float = TERM_SECONDS) -> None:
         """Abort, SIGTERM, and SIGKILL when the time is over; its children go with it."""
         self.ending = True
-        self.driver.abort()
+        if self.busy:
+            self.driver.abort()
         children = processes.descendants(self._seen)
         # A stopped process hears nothing but SIGKILL.
         processes.send([self._seen], signal.SIGKILL if self.is_stopped() else signal.SIGTERM)
