@@ -19,7 +19,7 @@ MESSAGE_BYTES = 64 * 1024
 PING_SECONDS = 10.0
 # Beyond the turn's own deadline a reader that does not read is cut off.
 READER_SECONDS = DEADLINE_SECONDS + 10
-_SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}")
+_SESSION_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._:-]{0,127}")
 
 
 async def answer(request: web.Request, turns: Turns) -> web.StreamResponse:
@@ -41,7 +41,7 @@ def _question(body: dict[str, Any]) -> tuple[str, str]:
     if session_id is None:
         return message, new_session_id()
     if not isinstance(session_id, str) or not _SESSION_ID.fullmatch(session_id):
-        raise Refusal(400, "session_id: 1 to 128 letters, digits and ._:- with a letter or digit first")
+        raise Refusal(400, "session_id: 1 to 128 letters, digits and ._:- that do not begin with . or :")
     return message, session_id
 
 

@@ -48,7 +48,7 @@ class KeyProxy:
 
     def app(self) -> web.Application:
         app = web.Application(middlewares=[errors(failures.refused)])
-        app.router.add_route("*", "/{call:.*}", self.forward)
+        app.router.add_route("*", "/{call:[\\s\\S]*}", self.forward)
         return app
 
     async def forward(self, request: web.Request) -> web.StreamResponse:

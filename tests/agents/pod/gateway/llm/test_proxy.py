@@ -1,0 +1,234 @@
+"""What passes the key proxy, in both directions."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import time
+
+import pytest
+import requests
+
+from tests.agents.pod.gateway.conftest import StartGateway
+from tests.agents.pod.gateway.process import KEY, LLM_TOKEN, Gateway
+from tests.doubles.bridge import BridgeDouble
+from tests.doubles.model_server import ModelServer, Mood
+from tests.doubles.provider import Provider, ProviderHandler
+
+
+@pytest.mark.parametrize(
+    ("provider_id", "path", "model", "shown", "real"),
+    [
+        ("openai", "/v1/chat/completions", "gpt-5", "Authorization", "authorization"),
+        ("openai", "/v1/responses", "gpt-5", "Authorization", "authorization"),
+        ("anthropic", "/v1/messages?beta=true", "claude-opus-5-5", "x-api-key", "x-api-key"),
+        ("anthropic", "/v1/messages?beta=true", "claude-opus-5-5", "Authorization", "x-api-key"),
+        ("google", "/v1beta/models/g-3:streamGenerateContent?alt=sse", "g-3", "x-goog-api-key", "x-goog-api-key"),
+        ("gemini", "/v1beta/models/g-3:streamGenerateContent?alt=sse", "g-3", "x-goog-api-key", "x-goog-api-key"),
+        ("google", "/v1beta/chat/completions", "g-3", "Authorization", "authorization"),
+        ("groq", "/openai/v1/chat/completions", "openai/gpt-oss-20b", "Authorization", "authorization"),
+        ("openrouter", "/api/v1/chat/completions", "z-ai/glm-5.3", "Authorization", "authorization"),
+        ("mistral", "/v1/chat/completions", "mistral-small-latest", "Authorization", "authorization"),
+        ("deepseek", "/chat/completions", "deepseek-flash", "Authorization", "authorization"),
+        ("xai", "/v1/responses", "grok-4.3", "Authorization", "authorization"),
+        ("nous", "/v1/chat/completions", "Hermes-4-70B", "Authorization", "authorization"),
+    ],
+)
+def test_every_provider_is_called_with_the_real_key_in_its_own_header(  # noqa: PLR0913 - a table of six columns
+    start_gateway: StartGateway, provider_id: str, path: str, model: str, shown: str, real: str
+) -> None:
+    with ModelServer(key=KEY) as server:
+        gateway = start_gateway(provider=provider_id, model=model, llm_base_url=server.base_url(provider_id))
+        value = f"Bearer {LLM_TOKEN}" if shown == "Authorization" else LLM_TOKEN
+        answer = gateway.call_model(
+            f"/llm/{provider_id}{path}",
+            headers={"Authorization": None, shown: value},
+            json={"model": model, "stream": True, "messages": []},
+        )
+        assert (answer.status_code, "pong" in answer.text) == (200, True), answer.text
+        seen = server.turns()[0]
+    keys = {name for name in ("authorization", "x-api-key", "x-goog-api-key") if name in seen.headers}
+    assert keys == {real}
+    assert seen.key == KEY
+    assert LLM_TOKEN not in json.dumps(seen.headers) + json.dumps(seen.query)
+    assert ("beta" in seen.query) is ("beta=true" in path)
+    assert seen.path == server.base_url(provider_id).partition(str(server.port))[2].rstrip("/") + _tail(path)
+
+
+def _tail(path: str) -> str:
+    """The path below the version prefix; the base of the vendor's SDK holds the prefix itself, except Anthropic's."""
+    bare = path.partition("?")[0]
+    for prefix in ("/openai/v1", "/api/v1", "/v1beta"):
+        bare = bare.removeprefix(prefix)
+    return bare if bare == "/v1/messages" else bare.removeprefix("/v1")
+
+
+def test_googles_key_option_is_checked_and_dropped(start_gateway: StartGateway, provider: Provider) -> None:
+    gateway = start_gateway(provider="google", model="g-3", llm_base_url=f"{provider.url}/v1beta")
+    path = "/llm/google/v1beta/models/g-3:generateContent?alt=sse&key="
+    wrong = gateway.call_model(path + "wrong", headers={"Authorization": None}, json={})
+    right = gateway.call_model(path + LLM_TOKEN, headers={"Authorization": None}, json={})
+    assert (wrong.status_code, right.status_code) == (401, 200)
+    assert [request.target for request in provider.requests] == ["/v1beta/models/g-3:generateContent?alt=sse"]
+    assert provider.requests[0].headers["x-goog-api-key"] == KEY
+
+
+def test_the_body_arrives_as_it_was_sent(gateway: Gateway, provider: Provider) -> None:
+    body = b'{ "model":"gpt-5",  "input": "\xd0\xb4\xd0\xb0" }'
+    gateway.call_model(data=body, headers={"Content-Type": "application/json", "X-Custom": "kept"})
+    seen = provider.requests[0]
+    assert (seen.body, seen.headers["X-Custom"]) == (body, "kept")
+    assert seen.headers["Content-Length"] == str(len(body))
+    assert seen.headers["Content-Type"] == "application/json"
+
+
+def test_a_packed_body_arrives_unpacked(gateway: Gateway, provider: Provider) -> None:
+    headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+    gateway.call_model(data=gzip.compress(b'{"model": "gpt-5"}'), headers=headers)
+    assert provider.requests[0].body == b'{"model": "gpt-5"}'
+    assert "Content-Encoding" not in provider.requests[0].headers
+
+
+def test_events_pass_the_moment_they_come(start_gateway: StartGateway) -> None:
+    with ModelServer() as server:
+        server.mood, server.pause, server.reply = Mood.SLOW, 0.3, "one two three four"
+        gateway = start_gateway(llm_base_url=server.base_url("openai"))
+        started, arrived = time.monotonic(), []
+        answer = gateway.call_model("/llm/openai/v1/chat/completions", stream=True)
+        for line in answer.iter_lines(chunk_size=1):
+            if b'"content"' in line:
+                arrived.append(time.monotonic() - started)
+    assert len(arrived) == 4
+    assert arrived[0] < 0.8
+    assert all(later - sooner > 0.2 for sooner, later in zip(arrived, arrived[1:], strict=False))
+
+
+def test_an_engine_that_hangs_up_frees_the_provider(gateway: Gateway, provider: Provider) -> None:
+    def endless(handler: ProviderHandler) -> None:
+        handler.begin()
+        while True:
+            handler.say(b"data: more\n\n")
+            time.sleep(0.05)
+
+    provider.answer = endless
+    with gateway.call_model(stream=True) as answer:
+        next(answer.iter_content(5))
+    assert provider.hung_up.wait(5)
+    summary = gateway.ask("GET", "/health").json()["model"]
+    assert (summary["calls"], summary["last_failure"]) == (1, None)
+
+
+def test_a_stream_that_breaks_off_never_looks_complete(gateway: Gateway, provider: Provider) -> None:
+    def cut(handler: ProviderHandler) -> None:
+        handler.begin()
+        handler.say(b"data: one\n\n")
+        handler.cut()
+
+    provider.answer = cut
+    with pytest.raises(requests.exceptions.ChunkedEncodingError):
+        gateway.call_model()
+    assert gateway.ask("GET", "/health").json()["model"]["last_failure"]["message"] == "openai broke off its answer"
+
+
+def test_sound_streams_up_without_being_read(gateway: Gateway, provider: Provider) -> None:
+    answer = gateway.call_model("/llm/openai/v1/audio/transcriptions", files={"file": b"\x00" * 3_000_000})
+    assert answer.status_code == 200
+    assert provider.requests[0].body.count(b"\x00") == 3_000_000
+    assert provider.requests[0].headers["Content-Type"].startswith("multipart/form-data; boundary=")
+
+
+def test_looking_around_with_get_is_allowed(gateway: Gateway, provider: Provider) -> None:
+    assert gateway.call_model("/llm/openai/v1/models", method="GET").status_code == 200
+    assert [request.target for request in provider.requests] == ["/v1/models"]
+    provider.answer = lambda handler: handler.whole(404, b"{}")
+    assert gateway.call_model("/llm/openai/v1/models/x", method="GET").status_code == 404
+    assert gateway.ask("GET", "/health").json()["model"]["last_failure"] is None
+
+
+@pytest.mark.parametrize("body", [{"model": "gpt-5-pro"}, {"model": 5}, {"model": "gpt-5", "models": ["o9"]}])
+def test_another_model_is_refused_with_a_final_400(gateway: Gateway, provider: Provider, body: object) -> None:
+    answer = gateway.call_model(json=body)
+    assert answer.status_code == 400
+    assert answer.json()["error"]["message"] == "model: this agent is configured for 'gpt-5' alone"
+    assert provider.requests == []
+
+
+def test_another_google_model_is_refused_by_its_path(start_gateway: StartGateway, provider: Provider) -> None:
+    gateway = start_gateway(provider="google", model="g-3")
+    path = "/llm/google/v1beta/models/{}:streamGenerateContent?alt=sse"
+    assert gateway.call_model(path.format("g-9"), json={}).status_code == 400
+    assert gateway.call_model(path.format("g-3"), json={}).status_code == 200
+    assert len(provider.requests) == 1
+
+
+def test_without_a_configured_model_every_model_passes(start_gateway: StartGateway) -> None:
+    gateway = start_gateway(model=None)
+    assert gateway.call_model(json={"model": "whatever"}).status_code == 200
+
+
+def test_a_body_that_claims_to_be_json_must_be(gateway: Gateway, provider: Provider) -> None:
+    answer = gateway.call_model(data=b'{"model": ', headers={"Content-Type": "application/json"})
+    assert answer.status_code == 400
+    assert provider.requests == []
+
+
+def test_a_body_beyond_the_limit_is_refused(gateway: Gateway, provider: Provider) -> None:
+    too_much = b" " * (33 * 1024 * 1024)
+    json_type = {"Content-Type": "application/json"}
+    for data in (too_much, iter([too_much])):
+        try:
+            assert gateway.call_model(data=data, headers=json_type).status_code == 413
+        except requests.ConnectionError:
+            pass  # refused while it was still being sent
+    assert provider.requests == []
+
+
+@pytest.mark.parametrize(
+    ("status", "answered"), [(401, 400), (403, 400), (404, 404), (429, 429), (500, 500), (529, 529)]
+)
+def test_refusals_of_the_provider_are_remembered_with_its_words(
+    gateway: Gateway, provider: Provider, status: int, answered: int
+) -> None:
+    body = json.dumps({"error": {"message": "no\nthank you", "code": 1}}).encode()
+    provider.answer = lambda handler: handler.whole(status, body, Retry_After="7")
+    answer = gateway.call_model()
+    assert answer.status_code == answered
+    if status not in {401, 403}:
+        assert (answer.json(), answer.headers["Retry-After"]) == (json.loads(body), "7")
+    failure = gateway.ask("GET", "/health").json()["model"]["last_failure"]
+    assert failure["status"] == status
+    assert failure["message"].endswith(f"({status}): no thank you" if answered == 400 else f" {status}: no thank you")
+
+
+@pytest.mark.parametrize(
+    ("base", "status", "said"),
+    [
+        ("http://127.0.0.1:9/v1", 502, "openai cannot be reached"),
+        ("http://nowhere.invalid/v1", 502, "openai cannot be reached"),
+        ("ftp://127.0.0.1/v1", 502, "the provider's base URL is not an http address"),
+    ],
+)
+def test_a_provider_that_is_not_there_is_a_clear_answer(
+    start_gateway: StartGateway, base: str, status: int, said: str
+) -> None:
+    answer = start_gateway(llm_base_url=base).call_model()
+    assert (answer.status_code, answer.json()["error"]["message"]) == (status, said)
+
+
+def test_calls_are_counted(gateway: Gateway) -> None:
+    for _ in range(3):
+        gateway.call_model()
+    gateway.call_model(json={"model": "another"})
+    assert gateway.ask("GET", "/health").json()["model"]["calls"] == 3
+
+
+def test_a_new_key_and_provider_are_used_from_the_next_call_on(
+    gateway: Gateway, provider: Provider, bridge: BridgeDouble
+) -> None:
+    gateway.call_model()
+    gateway.configure(provider="anthropic", model="claude-x", llm_key="sk-ant-9", llm_base_url=provider.url)
+    assert gateway.call_model().status_code == 403
+    answer = gateway.call_model("/llm/anthropic/v1/messages", json={"model": "claude-x"})
+    assert answer.status_code == 200
+    assert provider.requests[-1].headers["x-api-key"] == "sk-ant-9"
+    assert bridge.configs[0]["provider"] == "anthropic"

@@ -1,0 +1,196 @@
+"""Starts `python -m agents.pod.gateway` as the runtime does and talks to its three listeners."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import socket
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import requests
+
+from agents.pod import tickets
+from agents.pod.start import GatewayStart
+from agents.runtimes.base import PodConfig, PodSecrets
+from tests.doubles.bridge import TOKEN as BRIDGE_TOKEN
+
+ROOT = Path(__file__).resolve().parents[4]
+START_SECONDS = 20
+NAMESPACE = "pod-0123456789abcdef-1"
+KEY = "sk-real-0123456789abcdefghijkl"
+LLM_TOKEN = "pod-llm-token-0123456789"
+MANAGEMENT_TOKEN = "management-token-0123456789"
+TICKET_KEY = "ticket-key-0123456789"
+CONSOLE = "https://console.example/account/agents/agt_1"
+
+CONFIG = PodConfig(
+    revision=1,
+    soul="Be kind.",
+    extra_soul=None,
+    lang="en",
+    timezone=None,
+    name="Ada",
+    provider="openai",
+    model="gpt-5",
+    toolsets=[],
+    mcp_servers=[],
+    channels=["web"],
+    channel_secrets={},
+    a2a_enabled=False,
+    a2a_peers=[],
+)
+SECRETS = PodSecrets(
+    management_token=MANAGEMENT_TOKEN,
+    ticket_key=TICKET_KEY,
+    llm_key=KEY,
+    llm_base_url=None,
+    dash_username=None,
+    dash_password=None,
+    a2a_token=None,
+)
+
+
+def free_ports(count: int) -> list[int]:
+    holders = [socket.socket() for _ in range(count)]
+    try:
+        for holder in holders:
+            holder.bind(("127.0.0.1", 0))
+        return [holder.getsockname()[1] for holder in holders]
+    finally:
+        for holder in holders:
+            holder.close()
+
+
+class Gateway:
+    """`given` overrides any field of the start document, its config or its secrets."""
+
+    def __init__(self, given: dict[str, Any]) -> None:
+        environment, prefix = given.pop("environment", {}), given.pop("prefix", [])
+        self.start = _document(given)
+        self.run_dir = Path(self.start.run_dir)
+        self.log_path = self.run_dir / "gateway.log"
+        self.process = self._run(environment, prefix)
+
+    def _run(self, environment: dict[str, str], prefix: list[str]) -> subprocess.Popen[bytes]:
+        with self.log_path.open("ab") as out:
+            process = subprocess.Popen(
+                [*prefix, sys.executable, "-m", "agents.pod.gateway"],
+                cwd=ROOT,
+                stdin=subprocess.PIPE,
+                stdout=out,
+                stderr=out,
+                env={"PATH": os.environ["PATH"], **environment},
+                start_new_session=True,
+            )
+        assert process.stdin is not None
+        process.stdin.write(self.start.dump())
+        process.stdin.close()
+        return process
+
+    def wait_until_up(self) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            try:
+                requests.get(f"{self.public}/healthz", timeout=1)
+            except requests.ConnectionError:
+                assert self.process.poll() is None, self.log
+                time.sleep(0.05)
+            else:
+                return
+        raise AssertionError(f"the gateway did not come up: {self.log}")
+
+    def stop(self) -> None:
+        if self.process.poll() is None:
+            self.process.terminate()
+            self.process.wait(10)
+
+    @property
+    def log(self) -> str:
+        return self.log_path.read_text(errors="replace")
+
+    @property
+    def public(self) -> str:
+        return f"http://127.0.0.1:{self.start.public_port}"
+
+    @property
+    def management(self) -> str:
+        return f"http://127.0.0.1:{self.start.management_port}"
+
+    @property
+    def llm(self) -> str:
+        return f"http://127.0.0.1:{self.start.llm_port}"
+
+    def ask(self, method: str, path: str, token: str = MANAGEMENT_TOKEN, **given: Any) -> requests.Response:
+        """The management listener."""
+        headers = {"Authorization": f"Bearer {token}", **given.pop("headers", {})}
+        return requests.request(method, self.management + path, headers=headers, timeout=30, **given)
+
+    def chat(self, message: str = "hi", session_id: str | None = None) -> requests.Response:
+        named = {"session_id": session_id} if session_id else {}
+        return self.ask("POST", "/chat", json={"message": message, **named})
+
+    def configure(self, **given: Any) -> requests.Response:
+        """PUT the next revision with some fields changed."""
+        revision = given.pop("revision", self.start.config.revision + 1)
+        self.start = _changed(self.start, {**given, "revision": revision})
+        body = {"config": dataclasses.asdict(self.start.config), "secrets": dataclasses.asdict(self.start.secrets)}
+        return self.ask("PUT", "/config", json=body)
+
+    def call_model(self, path: str = "/llm/openai/v1/responses", **given: Any) -> requests.Response:
+        """What the engine does, with the pod's own token."""
+        method = given.pop("method", "POST")
+        headers = {"Authorization": f"Bearer {LLM_TOKEN}", **given.pop("headers", {})}
+        body = {"json": {"model": "gpt-5", "stream": True}} if method == "POST" and "data" not in given else {}
+        return requests.request(
+            method, self.llm + path, headers=headers, timeout=30, allow_redirects=False, **{**body, **given}
+        )
+
+    def visitor(self, *, signed_in: bool = True) -> requests.Session:
+        """A browser on the public listener."""
+        session = requests.Session()
+        session.headers.update({"Accept": "text/html", "Origin": self.public})
+        if signed_in:
+            answer = session.get(f"{self.public}/ticket", params={"t": self.ticket()}, timeout=10)
+            assert answer.status_code == 200, answer.text
+        return session
+
+    def ticket(self) -> str:
+        return tickets.mint(TICKET_KEY, NAMESPACE, datetime.now(UTC))
+
+
+def _document(given: dict[str, Any]) -> GatewayStart:
+    public, management, llm = free_ports(3)
+    start = GatewayStart(
+        namespace=NAMESPACE,
+        agent_id="agt_0123456789abcdef01234567",
+        slug="ada-abc123",
+        engine="pi",
+        public_url=None,
+        console_url=CONSOLE,
+        run_dir="",
+        host="127.0.0.1",
+        public_port=public,
+        management_port=management,
+        llm_port=llm,
+        bridge_url="",
+        bridge_token=BRIDGE_TOKEN,
+        llm_token=LLM_TOKEN,
+        config=CONFIG,
+        secrets=SECRETS,
+    )
+    return _changed(start, given)
+
+
+def _changed(start: GatewayStart, given: dict[str, Any]) -> GatewayStart:
+    def part(names: set[str]) -> dict[str, Any]:
+        return {name: value for name, value in given.items() if name in names}
+
+    config = dataclasses.replace(start.config, **part({field.name for field in dataclasses.fields(PodConfig)}))
+    secrets = dataclasses.replace(start.secrets, **part({field.name for field in dataclasses.fields(PodSecrets)}))
+    own = {field.name for field in dataclasses.fields(GatewayStart)}
+    return dataclasses.replace(start, config=config, secrets=secrets, **part(own))

@@ -1,0 +1,302 @@
+"""Turns over the management listener: answers, streams, failures by hop, order and deadline."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import requests
+
+from tests.agents.pod.gateway.conftest import StartGateway
+from tests.agents.pod.gateway.process import MANAGEMENT_TOKEN, Gateway
+from tests.doubles.bridge import BridgeDouble, Event, Turn
+from tests.doubles.provider import Provider, ProviderHandler
+
+SSE = {"Accept": "text/event-stream"}
+
+
+def events(answer: requests.Response) -> list[tuple[str, dict[str, str]]]:
+    blocks = [block.split("\n") for block in answer.text.split("\n\n") if block.startswith("event")]
+    return [(name.removeprefix("event: "), json.loads(data.removeprefix("data: "))) for name, data in blocks]
+
+
+def test_the_reply_is_the_engines(gateway: Gateway, bridge: BridgeDouble) -> None:
+    answer = gateway.chat("hello", "ses_1")
+    assert (answer.status_code, answer.json()) == (200, {"reply": "you said hello", "session_id": "ses_1"})
+    assert [(turn.session_id, turn.message) for turn in bridge.turns] == [("ses_1", "hello")]
+
+
+def test_a_session_without_a_name_gets_one(gateway: Gateway, bridge: BridgeDouble) -> None:
+    named = gateway.chat().json()["session_id"]
+    assert named.startswith("ses_")
+    assert bridge.turns[0].session_id == named
+    assert gateway.chat().json()["session_id"] != named
+
+
+def test_without_a_key_the_pod_answers_but_says_nothing(start_gateway: StartGateway, bridge: BridgeDouble) -> None:
+    gateway = start_gateway(llm_key=None)
+    assert gateway.chat("hello", "ses_1").json() == {"reply": "", "session_id": "ses_1"}
+    streamed = gateway.ask("POST", "/chat", json={"message": "hello", "session_id": "ses_1"}, headers=SSE)
+    assert events(streamed) == [("done", {"reply": "", "session_id": "ses_1"})]
+    assert bridge.turns == []
+
+
+def test_words_are_streamed_as_they_come(gateway: Gateway, bridge: BridgeDouble) -> None:
+    def slowly(_: Turn) -> Iterable[Event]:
+        for word in ("one", " two", " three"):
+            yield {"type": "delta", "text": word}
+            time.sleep(0.3)
+        yield {"type": "done", "reply": "one two three"}
+
+    bridge.turn = slowly
+    arrived = []
+    with requests.post(
+        f"{gateway.management}/chat",
+        json={"message": "count"},
+        headers={**SSE, "Authorization": f"Bearer {MANAGEMENT_TOKEN}"},
+        stream=True,
+        timeout=10,
+    ) as answer:
+        assert answer.headers["Content-Type"].startswith("text/event-stream")
+        assert answer.headers["Cache-Control"] == "no-store"
+        for line in answer.iter_lines(chunk_size=1):
+            if line.startswith(b"event"):
+                arrived.append((line.decode(), time.monotonic()))
+    assert [name for name, _ in arrived] == ["event: delta"] * 3 + ["event: done"]
+    gaps = [later - sooner for (_, sooner), (_, later) in zip(arrived, arrived[1:], strict=False)]
+    assert min(gaps) > 0.15
+
+
+@pytest.mark.parametrize(
+    ("phase", "message", "said"),
+    [
+        ("failed", "npm could not install it", "npm could not install it"),
+        ("unhealthy", None, "the engine is unhealthy"),
+        ("starting", None, "the engine is starting"),
+        ("stopped", None, "the engine is stopped"),
+    ],
+)
+def test_an_engine_that_is_not_ready_is_named(
+    gateway: Gateway, bridge: BridgeDouble, phase: str, message: str | None, said: str
+) -> None:
+    bridge.phase, bridge.message = phase, message
+    answer = gateway.chat()
+    assert answer.status_code == 503
+    assert answer.json() == {"error": "INTERNAL", "hop": "engine", "message": said}
+    assert bridge.turns == []
+
+
+def test_a_bridge_that_is_gone_is_the_engines_failure(gateway: Gateway, bridge: BridgeDouble) -> None:
+    bridge.stop()
+    answer = gateway.chat()
+    assert (answer.status_code, answer.json()["hop"]) == (503, "engine")
+
+
+@pytest.mark.parametrize("hop", ["engine", "model"])
+def test_a_failure_keeps_the_hop_that_the_bridge_names(gateway: Gateway, bridge: BridgeDouble, hop: str) -> None:
+    bridge.turn = lambda _: [{"type": "error", "hop": hop, "message": "it broke"}]
+    answer = gateway.chat()
+    assert answer.status_code == 503
+    assert answer.json() == {"error": "INTERNAL", "hop": hop, "message": "it broke"}
+
+
+def test_a_turn_that_breaks_off_is_a_failure_not_a_reply(gateway: Gateway, bridge: BridgeDouble) -> None:
+    bridge.turn = lambda _: [{"type": "delta", "text": "half an ans"}]
+    answer = gateway.chat()
+    assert (answer.status_code, answer.json()["hop"]) == (503, "engine")
+    streamed = gateway.ask("POST", "/chat", json={"message": "hi"}, headers=SSE)
+    assert [name for name, _ in events(streamed)] == ["delta", "error"]
+    assert events(streamed)[1][1]["hop"] == "engine"
+
+
+def test_a_stream_that_fails_before_its_first_word_is_a_plain_503(gateway: Gateway, bridge: BridgeDouble) -> None:
+    bridge.phase = "unhealthy"
+    answer = gateway.ask("POST", "/chat", json={"message": "hi"}, headers=SSE)
+    assert (answer.status_code, answer.json()["hop"]) == (503, "engine")
+
+
+def _calls_the_model(gateway: Gateway, ending: Event) -> Iterable[Event]:
+    gateway.call_model()
+    yield ending
+
+
+def test_a_refusal_of_the_provider_is_told_in_its_words(
+    gateway: Gateway, bridge: BridgeDouble, provider: Provider
+) -> None:
+    provider.answer = lambda handler: handler.whole(401, b'{"error": {"message": "Incorrect API key provided"}}')
+    failed = {"type": "error", "hop": "engine", "message": "exit 1"}
+    bridge.turn = lambda _: _calls_the_model(gateway, failed)
+    body = gateway.chat().json()
+    assert body["hop"] == "model"
+    assert body["message"] == "openai refused the model key (401): Incorrect API key provided"
+
+
+def test_silence_after_a_refusal_of_the_provider_is_no_reply(
+    gateway: Gateway, bridge: BridgeDouble, provider: Provider
+) -> None:
+    provider.answer = lambda handler: handler.whole(500, b"<html>oops</html>")
+    bridge.turn = lambda _: _calls_the_model(gateway, {"type": "done", "reply": ""})
+    answer = gateway.chat()
+    assert (answer.status_code, answer.json()["hop"]) == (503, "model")
+    assert answer.json()["message"] == "openai answered 500"
+
+
+def test_an_earlier_refusal_is_not_blamed_for_a_later_failure(
+    gateway: Gateway, bridge: BridgeDouble, provider: Provider
+) -> None:
+    provider.answer = lambda handler: handler.whole(500, b"{}")
+    gateway.call_model()
+    bridge.turn = lambda _: [{"type": "error", "hop": "engine", "message": "it crashed"}]
+    assert gateway.chat().json()["hop"] == "engine"
+
+
+def test_turns_of_one_session_run_one_after_the_other(gateway: Gateway, bridge: BridgeDouble) -> None:
+    running: list[str] = []
+    most = 0
+
+    def watched(turn: Turn) -> Iterable[Event]:
+        nonlocal most
+        running.append(turn.message)
+        most = max(most, len(running))
+        time.sleep(0.2)
+        running.remove(turn.message)
+        yield {"type": "done", "reply": turn.message}
+
+    bridge.turn = watched
+    with ThreadPoolExecutor(4) as pool:
+        answers = []
+        for n in range(4):
+            answers.append(pool.submit(gateway.chat, f"m{n}", "ses_1"))
+            time.sleep(0.05)
+        replies = [answer.result().json()["reply"] for answer in answers]
+    assert most == 1
+    assert replies == ["m0", "m1", "m2", "m3"]
+    assert [turn.message for turn in bridge.turns] == replies
+
+
+def test_turns_of_different_sessions_run_side_by_side(gateway: Gateway, bridge: BridgeDouble) -> None:
+    together = threading.Barrier(4, timeout=10)
+
+    def meets(turn: Turn) -> Iterable[Event]:
+        together.wait()
+        yield {"type": "done", "reply": turn.session_id}
+
+    bridge.turn = meets
+    with ThreadPoolExecutor(4) as pool:
+        answers = [pool.submit(gateway.chat, "hi", f"ses_{n}") for n in range(4)]
+        assert [answer.result().json()["reply"] for answer in answers] == [f"ses_{n}" for n in range(4)]
+
+
+@pytest.mark.parametrize("headers", [{}, SSE])
+def test_a_caller_who_hangs_up_ends_the_turn(gateway: Gateway, bridge: BridgeDouble, headers: dict[str, str]) -> None:
+    def endless(_: Turn) -> Iterable[Event]:
+        while True:
+            time.sleep(0.1)
+            yield {"type": "delta", "text": "and "}
+
+    bridge.turn = endless
+    bearer = {"Authorization": f"Bearer {MANAGEMENT_TOKEN}", **headers}
+    with (
+        pytest.raises(requests.RequestException),
+        requests.post(
+            f"{gateway.management}/chat",
+            json={"message": "hi", "session_id": "ses_1"},
+            headers=bearer,
+            timeout=1,
+            stream=True,
+        ) as answer,
+    ):
+        next(answer.iter_content(10))
+        raise requests.RequestException
+    deadline = time.monotonic() + 5
+    while not bridge.aborted and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert [turn.session_id for turn in bridge.aborted] == ["ses_1"]
+    bridge.turn = lambda _: [{"type": "done", "reply": "free again"}]
+    assert gateway.chat("hi", "ses_1").json()["reply"] == "free again"
+
+
+def test_a_turn_waits_for_the_engine_to_take_a_new_configuration(gateway: Gateway, bridge: BridgeDouble) -> None:
+    bridge.applies = False
+    bridge.phase = "starting"
+    gateway.configure(soul="Be new.")
+
+    def apply() -> None:
+        time.sleep(1.0)
+        bridge.revision, bridge.phase = 2, "ready"
+
+    threading.Thread(target=apply).start()
+    assert gateway.chat("hello").json()["reply"] == "you said hello"
+
+
+def test_a_long_reply_passes_whole(gateway: Gateway, bridge: BridgeDouble) -> None:
+    long = "длинный " * 60_000
+    bridge.turn = lambda _: [{"type": "done", "reply": long}]
+    assert gateway.chat().json()["reply"] == long
+
+
+@pytest.mark.parametrize(
+    ("body", "names"),
+    [
+        ({}, "message"),
+        ({"message": ""}, "message"),
+        ({"message": " \n"}, "message"),
+        ({"message": 5}, "message"),
+        ({"message": "x" * 65_537}, "message"),
+        ({"message": "я" * 40_000}, "message"),
+        ({"message": "hi", "session_id": ""}, "session_id"),
+        ({"message": "hi", "session_id": "../../etc"}, "session_id"),
+        ({"message": "hi", "session_id": "x" * 129}, "session_id"),
+        ({"message": "hi", "session_id": 5}, "session_id"),
+        ([], "body"),
+    ],
+)
+def test_wrong_fields_are_named(gateway: Gateway, bridge: BridgeDouble, body: object, names: str) -> None:
+    answer = gateway.ask("POST", "/chat", json=body)
+    assert answer.status_code == 400
+    assert answer.json()["message"].startswith(f"{names}:")
+    assert bridge.turns == []
+
+
+def test_half_a_character_is_refused(gateway: Gateway) -> None:
+    headers = {"Content-Type": "application/json"}
+    answer = gateway.ask("POST", "/chat", data=rb'{"message": "\ud800"}', headers=headers)
+    assert answer.status_code == 400
+
+
+def test_a_message_at_the_limit_is_taken(gateway: Gateway, bridge: BridgeDouble) -> None:
+    assert gateway.chat("x" * 65_536).status_code == 200
+    assert len(bridge.turns[0].message) == 65_536
+
+
+def test_a_body_that_is_no_json_or_far_too_long_is_refused(gateway: Gateway) -> None:
+    text = {"Content-Type": "text/plain"}
+    assert gateway.ask("POST", "/chat", data="hi", headers=text).status_code == 400
+    json_type = {"Content-Type": "application/json"}
+    assert gateway.ask("POST", "/chat", data="{", headers=json_type).status_code == 400
+    assert gateway.ask("POST", "/chat", data="[" * 200_000, headers=json_type).status_code == 400
+    assert gateway.ask("POST", "/chat", data=" " * 1_100_000, headers=json_type).status_code == 413
+
+
+def test_the_model_in_the_middle_of_a_call_is_named_when_the_turn_is_cut(
+    gateway: Gateway, bridge: BridgeDouble, provider: Provider
+) -> None:
+    def cut(handler: ProviderHandler) -> None:
+        handler.begin()
+        handler.say(b"data: {}\n\n")
+        handler.cut()
+
+    provider.answer = cut
+
+    def engine(_: Turn) -> Iterable[Event]:
+        with pytest.raises(requests.RequestException):
+            gateway.call_model()
+        yield {"type": "error", "hop": "engine", "message": "stream ended"}
+
+    bridge.turn = engine
+    body = gateway.chat().json()
+    assert (body["hop"], body["message"]) == ("model", "openai broke off its answer")

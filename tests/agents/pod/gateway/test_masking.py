@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from agents.pod.gateway.masking import MASK, MaskingFormatter, StreamMask, mask_text
+
+SECRET = "sk-abc/def-0123"
+
+
+@pytest.mark.parametrize("spelling", [SECRET, "sk-abc%2Fdef-0123", "sk-abc\\/def-0123"])
+def test_a_secret_is_masked_in_every_spelling(spelling: str) -> None:
+    assert mask_text(f"key {spelling}.", [SECRET]) == f"key {MASK}."
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 100])
+def test_a_secret_is_masked_across_chunks_of_any_size(size: int) -> None:
+    text = f"a {SECRET} b sk-abc/de {SECRET}{SECRET} sk-".encode()
+    mask = StreamMask([SECRET])
+    masked = b"".join(mask.feed(text[at : at + size]) for at in range(0, len(text), size)) + mask.finish()
+    assert masked.decode() == f"a {MASK} b sk-abc/de {MASK}{MASK} sk-"
+
+
+def test_what_cannot_begin_a_secret_is_not_held_back() -> None:
+    mask = StreamMask([SECRET])
+    assert mask.feed(b"data: hello\n\n") == b"data: hello\n\n"
+    assert mask.feed(b"data: sk-ab") == b"data: "
+    assert mask.feed(b"solute\n\n") == b"sk-absolute\n\n"
+
+
+def test_log_lines_and_their_tracebacks_are_masked() -> None:
+    formatter = MaskingFormatter(lambda: [SECRET])
+    try:
+        raise ValueError(SECRET)
+    except ValueError as error:
+        failure = (ValueError, error, error.__traceback__)
+    record = logging.LogRecord("gateway", logging.ERROR, __file__, 1, "with %s", (SECRET,), failure)
+    assert SECRET not in formatter.format(record)

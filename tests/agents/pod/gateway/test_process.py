@@ -1,0 +1,142 @@
+"""What the process does to itself, and what of it others can read."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import psutil
+import pytest
+import requests
+
+from tests.agents.pod.gateway.conftest import StartGateway
+from tests.agents.pod.gateway.process import KEY, LLM_TOKEN, MANAGEMENT_TOKEN, ROOT, TICKET_KEY, Gateway
+from tests.doubles.bridge import TOKEN as BRIDGE_TOKEN
+from tests.doubles.provider import Provider
+
+ALL_SECRETS = [KEY, MANAGEMENT_TOKEN, TICKET_KEY, LLM_TOKEN, BRIDGE_TOKEN, "dash-password-1", "a2a-token-1"]
+
+
+def _found(text: bytes) -> list[str]:
+    return [secret for secret in ALL_SECRETS if secret.encode() in text]
+
+
+def test_no_secret_is_in_arguments_environment_files_or_logs(start_gateway: StartGateway, provider: Provider) -> None:
+    gateway = start_gateway(dash_username="ada", dash_password="dash-password-1", a2a_token="a2a-token-1")
+    provider.answer = lambda handler: handler.whole(401, f'{{"error": {{"message": "bad key {KEY}"}}}}'.encode())
+    gateway.chat()
+    gateway.call_model()
+    gateway.call_model("/llm/openai/%2e%2e/" + KEY)
+    gateway.ask("GET", "/health", token="wrong")
+    requests.get(f"{gateway.public}/ticket?t={gateway.ticket()}", timeout=5)
+    gateway.configure(soul="New.")
+    process = Path(f"/proc/{gateway.process.pid}")
+    readable = [(process / "cmdline").read_bytes(), (process / "environ").read_bytes()]
+    readable += [path.read_bytes() for path in gateway.run_dir.rglob("*") if path.is_file()]
+    assert [_found(text) for text in readable] == [[] for _ in readable]
+
+
+# Runs a command as this user and nothing more: root gives up for good what makes it more than that.
+PLAIN_USER = [
+    sys.executable,
+    "-c",
+    """
+import ctypes, os, sys
+if os.getuid() == 0:
+    libc = ctypes.CDLL(None)
+    assert libc.prctl(28, 3, 0, 0, 0) == 0  # PR_SET_SECUREBITS: no capabilities by being root
+    assert libc.capset((ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()) == 0
+os.execvp(sys.argv[1], sys.argv[1:])
+""",
+]
+
+
+def _can_read_environ(pid: int) -> bool:
+    command = [*PLAIN_USER, "cat", f"/proc/{pid}/environ"]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+def test_its_own_user_cannot_read_the_process(start_gateway: StartGateway) -> None:
+    gateway = start_gateway(prefix=PLAIN_USER)
+    ordinary = subprocess.Popen([*PLAIN_USER, "sleep", "60"])
+    try:
+        assert _can_read_environ(ordinary.pid)
+        assert not _can_read_environ(gateway.process.pid)
+    finally:
+        ordinary.kill()
+        ordinary.wait()
+
+
+def test_it_leaves_no_core(gateway: Gateway) -> None:
+    limits = Path(f"/proc/{gateway.process.pid}/limits").read_text()
+    assert next(line.split()[4:6] for line in limits.splitlines() if line.startswith("Max core")) == ["0", "0"]
+
+
+def test_the_start_document_cannot_be_read_a_second_time(gateway: Gateway) -> None:
+    stdin = Path(f"/proc/{gateway.process.pid}/fd/0")
+    # Without root's rights not even this much can be seen.
+    with contextlib.suppress(PermissionError):
+        assert stdin.readlink() == Path(os.devnull)
+
+
+def test_the_runtime_reads_the_revision_in_force_from_a_file(gateway: Gateway) -> None:
+    path = gateway.run_dir / "gateway.json"
+    assert json.loads(path.read_text()) == {"pid": gateway.process.pid, "revision": 1}
+    gateway.configure(soul="New.")
+    assert json.loads(path.read_text())["revision"] == 2
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_all_listeners_are_on_loopback(gateway: Gateway) -> None:
+    ports = {gateway.start.public_port, gateway.start.management_port, gateway.start.llm_port}
+    listening = [c.laddr for c in psutil.net_connections("tcp") if c.status == "LISTEN" and c.laddr.port in ports]
+    assert sorted(listening) == sorted(("127.0.0.1", port) for port in ports)
+
+
+def test_sigterm_ends_it_within_seconds_even_in_a_turn(gateway: Gateway) -> None:
+    started = time.monotonic()
+    gateway.process.send_signal(signal.SIGTERM)
+    assert gateway.process.wait(10) == 0
+    assert time.monotonic() - started < 5
+
+
+def test_it_ends_with_its_supervisor(start_gateway: StartGateway) -> None:
+    supervisor = subprocess.Popen(["sleep", "60"])
+    named = f"{supervisor.pid}:{psutil.Process(supervisor.pid).create_time()}"
+    gateway = start_gateway(environment={"AGENTPODS_SUPERVISOR": named})
+    supervisor.kill()
+    supervisor.wait()
+    assert gateway.process.wait(15) == 0
+
+
+def test_a_taken_port_has_an_exit_status_of_its_own(gateway: Gateway, tmp_path: Path) -> None:
+    given = {"public_port": gateway.start.public_port, "run_dir": str(tmp_path)}
+    second = Gateway(given)
+    assert second.process.wait(15) == 98
+    assert "address already in use" in second.log
+
+
+@pytest.mark.parametrize("document", [b"", b"{}", b"[]", f'{{"namespace": "{KEY}"}}'.encode()])
+def test_an_unusable_start_document_is_refused_without_repeating_it(document: bytes) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "agents.pod.gateway"], cwd=ROOT, input=document, capture_output=True, check=False
+    )
+    assert done.returncode == 2
+    assert KEY.encode() not in done.stderr
+    assert b"unusable start document" in done.stderr
+
+
+def test_a_ticket_from_before_the_gateways_start_is_not_taken(start_gateway: StartGateway) -> None:
+    first = start_gateway()
+    ticket = first.ticket()
+    first.stop()
+    time.sleep(1.1 - datetime.now(UTC).timestamp() % 1)
+    again = start_gateway()
+    assert requests.get(f"{again.public}/ticket?t={ticket}", timeout=5).status_code == 403

@@ -1,0 +1,274 @@
+"""The pod's public address: health, readiness, ways in, and what strangers get."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime, timedelta
+from http.cookies import SimpleCookie
+
+import pytest
+import requests
+
+from agents.pod import tickets
+from tests.agents.pod.gateway.conftest import StartGateway
+from tests.agents.pod.gateway.process import CONSOLE, KEY, MANAGEMENT_TOKEN, NAMESPACE, TICKET_KEY, Gateway
+from tests.doubles.bridge import BridgeDouble
+
+HTML = {"Accept": "text/html,application/xhtml+xml"}
+PASSWORD = {"dash_username": "ada", "dash_password": "correct horse"}
+CARDS = ["/.well-known/agent-card.json", "/.well-known/agent.json", "/a2a/.well-known/agent-card.json"]
+
+
+def get(gateway: Gateway, path: str, **headers: str) -> requests.Response:
+    return requests.get(gateway.public + path, headers=headers, timeout=10, allow_redirects=False)
+
+
+def post(
+    gateway: Gateway, path: str, *, cookie: str = "", origin: str | None = None, **given: object
+) -> requests.Response:
+    headers = {"Origin": gateway.public if origin is None else origin, "Cookie": cookie}
+    return requests.post(gateway.public + path, headers=headers, timeout=10, allow_redirects=False, **given)  # type: ignore[arg-type] # requests has one type per keyword
+
+
+def cookie_of(gateway: Gateway) -> str:
+    return get(gateway, f"/ticket?t={gateway.ticket()}").headers["Set-Cookie"].partition(";")[0]
+
+
+def test_health_is_answered_whatever_the_engine_does(gateway: Gateway, bridge: BridgeDouble) -> None:
+    assert get(gateway, "/healthz").json() == {"status": "ok"}
+    bridge.stop()
+    assert get(gateway, "/healthz").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/login", "/ticket?t=x", "/state", "/assets/chat.js", "/nothing", "/a2a", *CARDS]
+)
+def test_until_the_engine_is_ready_all_else_is_503(gateway: Gateway, bridge: BridgeDouble, path: str) -> None:
+    bridge.phase = "starting"
+    time.sleep(0.6)
+    answer = get(gateway, path)
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "3")
+    page = get(gateway, path, **HTML)
+    assert (page.status_code, page.headers["Content-Type"]) == (503, "text/html; charset=utf-8")
+    assert "Ada is starting" in page.text
+    assert 'http-equiv="refresh"' in page.text
+
+
+def test_programs_hear_of_the_wait_in_json(gateway: Gateway, bridge: BridgeDouble) -> None:
+    bridge.phase = "installing"
+    assert get(gateway, "/").json() == {"error": "INTERNAL", "message": "the agent's engine is not ready"}
+
+
+def test_a_killed_engine_shows_within_seconds_and_a_recovered_one_too(gateway: Gateway, bridge: BridgeDouble) -> None:
+    assert get(gateway, "/").status_code == 403
+    for phase, status in (("unhealthy", 503), ("ready", 403), ("failed", 503), ("stopped", 503)):
+        bridge.phase = phase
+        time.sleep(0.6)
+        assert get(gateway, "/").status_code == status
+
+
+def test_a_ticket_signs_in_once(gateway: Gateway) -> None:
+    ticket = gateway.ticket()
+    answer = get(gateway, f"/ticket?t={ticket}")
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/")
+    cookie = SimpleCookie(answer.headers["Set-Cookie"])[f"agent-{NAMESPACE}"]
+    assert (cookie["httponly"], cookie["samesite"], cookie["path"], cookie["secure"]) == (True, "Lax", "/", "")
+    page = get(gateway, "/", Cookie=f"agent-{NAMESPACE}={cookie.value}")
+    assert (page.status_code, "<title>Ada</title>" in page.text) == (200, True)
+    again = get(gateway, f"/ticket?t={ticket}", **HTML)
+    assert (again.status_code, "Set-Cookie" in again.headers) == (403, False)
+    assert "This link is over" in again.text
+    assert CONSOLE in again.text
+
+
+@pytest.mark.parametrize(
+    "ticket",
+    [
+        "",
+        "junk",
+        tickets.mint("another key", NAMESPACE, datetime.now(UTC)),
+        tickets.mint(TICKET_KEY, "pod-another-1", datetime.now(UTC)),
+        tickets.mint(TICKET_KEY, NAMESPACE, datetime.now(UTC) - timedelta(seconds=61)),
+    ],
+)
+def test_other_tickets_open_nothing(gateway: Gateway, ticket: str) -> None:
+    answer = get(gateway, f"/ticket?t={ticket}")
+    assert (answer.status_code, answer.json()["error"]) == (403, "FORBIDDEN")
+    assert "Set-Cookie" not in answer.headers
+
+
+def test_a_look_ahead_does_not_use_the_ticket_up(gateway: Gateway) -> None:
+    url = f"{gateway.public}/ticket?t={gateway.ticket()}"
+    assert requests.head(url, timeout=5).status_code == 405
+    assert requests.get(url, timeout=5, allow_redirects=False).status_code == 303
+
+
+def test_a_ticket_is_not_used_up_while_the_engine_is_not_ready(gateway: Gateway, bridge: BridgeDouble) -> None:
+    ticket = gateway.ticket()
+    bridge.phase = "starting"
+    assert get(gateway, f"/ticket?t={ticket}").status_code == 503
+    bridge.phase = "ready"
+    time.sleep(0.6)
+    assert get(gateway, f"/ticket?t={ticket}").status_code == 303
+
+
+def test_behind_https_the_cookie_is_bound_to_the_host(start_gateway: StartGateway) -> None:
+    gateway = start_gateway(public_url="https://ada-abc123.pods.example")
+    cookie = get(gateway, f"/ticket?t={gateway.ticket()}").headers["Set-Cookie"]
+    assert cookie.startswith("__Host-agent=")
+    assert {"Secure", "HttpOnly", "Path=/", "SameSite=Lax"} <= set(cookie.split("; "))
+    signed_in = cookie.partition(";")[0]
+    chat = {"message": "hi"}
+    assert post(gateway, "/chat", cookie=signed_in, origin="https://ada-abc123.pods.example", json=chat).ok
+
+
+def test_strangers_are_told_where_the_door_is(gateway: Gateway) -> None:
+    page = get(gateway, "/", **HTML)
+    assert page.status_code == 403
+    assert f'href="{CONSOLE}"' in page.text
+    assert "Only the owner of Ada" in page.text
+    assert get(gateway, "/").json()["error"] == "FORBIDDEN"
+    assert get(gateway, "/state").status_code == 403
+    assert post(gateway, "/chat", json={"message": "hi"}).status_code == 403
+    assert get(gateway, "/login").status_code == 403
+    assert post(gateway, "/login", data={"username": "", "password": ""}).status_code == 403
+
+
+@pytest.mark.parametrize("cookie", ["agent-{}=wrong", "agent-{}=", "__Host-agent=x", "agent-{}=\xff"])
+def test_made_up_cookies_open_nothing(gateway: Gateway, cookie: str) -> None:
+    assert get(gateway, "/", Cookie=cookie.format(NAMESPACE)).status_code == 403
+
+
+def test_the_management_token_opens_nothing_here(gateway: Gateway) -> None:
+    assert get(gateway, "/state", Authorization=f"Bearer {MANAGEMENT_TOKEN}").status_code == 403
+    assert get(gateway, "/health", Authorization=f"Bearer {MANAGEMENT_TOKEN}").status_code == 404
+
+
+@pytest.mark.parametrize("origin", ["", "null", "https://evil.example", "http://127.0.0.1:1", "http://127.0.0.1"])
+def test_other_sites_cannot_use_the_cookie(gateway: Gateway, bridge: BridgeDouble, origin: str) -> None:
+    answer = post(gateway, "/chat", cookie=cookie_of(gateway), origin=origin, json={"message": "hi"})
+    assert answer.status_code == 403
+    assert bridge.turns == []
+
+
+def test_a_form_of_another_site_cannot_speak(gateway: Gateway, bridge: BridgeDouble) -> None:
+    answer = post(gateway, "/chat", cookie=cookie_of(gateway), data='{"message": "hi"}')
+    assert (answer.status_code, bridge.turns) == (400, [])
+
+
+def test_the_owner_chats_and_sees_the_state(gateway: Gateway) -> None:
+    cookie = cookie_of(gateway)
+    assert post(gateway, "/chat", cookie=cookie, json={"message": "hello"}).json()["reply"] == "you said hello"
+    assert get(gateway, "/state", Cookie=cookie).json() == {"ready": True, "has_key": True}
+
+
+def test_signing_out_ends_the_session_for_good(gateway: Gateway) -> None:
+    cookie = cookie_of(gateway)
+    answer = post(gateway, "/logout", cookie=cookie)
+    assert (answer.status_code, "Max-Age=0" in answer.headers["Set-Cookie"]) == (303, True)
+    assert get(gateway, "/", Cookie=cookie).status_code == 403
+
+
+def test_a_password_opens_the_page_where_there_is_one(start_gateway: StartGateway) -> None:
+    gateway = start_gateway(**PASSWORD)
+    assert get(gateway, "/").headers["Location"] == "/login"
+    form = get(gateway, "/login", **HTML)
+    assert ('name="password"' in form.text, form.status_code) == (True, 200)
+    wrong = post(gateway, "/login", data={"username": "ada", "password": "wrong"})
+    assert (wrong.status_code, "is wrong" in wrong.text) == (401, True)
+    right = post(gateway, "/login", data={"username": "ada", "password": "correct horse"})
+    assert (right.status_code, right.headers["Location"]) == (303, "/")
+    cookie = right.headers["Set-Cookie"].partition(";")[0]
+    assert get(gateway, "/", Cookie=cookie).status_code == 200
+    other = post(
+        gateway, "/login", origin="https://evil.example", data={"username": "ada", "password": "correct horse"}
+    )
+    assert other.status_code == 403
+
+
+def test_guessing_passwords_is_stopped_and_tickets_still_work(start_gateway: StartGateway) -> None:
+    gateway = start_gateway(**PASSWORD)
+    guesses = [post(gateway, "/login", data={"username": "ada", "password": str(n)}).status_code for n in range(10)]
+    assert guesses == [401] * 10
+    locked = post(gateway, "/login", data={"username": "ada", "password": "correct horse"})
+    assert locked.status_code == 429
+    assert 0 < int(locked.headers["Retry-After"]) <= 301
+    assert get(gateway, f"/ticket?t={gateway.ticket()}").status_code == 303
+
+
+def test_a_new_password_signs_everybody_out(start_gateway: StartGateway) -> None:
+    gateway = start_gateway(**PASSWORD)
+    cookie = cookie_of(gateway)
+    gateway.configure(soul="New.")
+    assert get(gateway, "/", Cookie=cookie).status_code == 200
+    gateway.configure(dash_password="new horse")
+    assert get(gateway, "/", Cookie=cookie).status_code == 303
+
+
+@pytest.mark.parametrize("path", CARDS)
+@pytest.mark.parametrize("accept", ["application/json", "text/html", "*/*"])
+def test_with_a2a_off_a_card_request_gets_a_web_page(gateway: Gateway, path: str, accept: str) -> None:
+    answer = get(gateway, path, Accept=accept)
+    assert (answer.status_code, answer.headers["Content-Type"]) == (404, "text/html; charset=utf-8")
+    assert answer.text.startswith("<!doctype html>")
+
+
+def test_with_a2a_off_its_calls_are_closed(gateway: Gateway) -> None:
+    for path in ("/a2a", "/a2a/"):
+        assert post(gateway, path, json={"jsonrpc": "2.0", "id": 1, "method": "SendMessage"}).status_code == 404
+
+
+def test_unknown_pages_are_html_for_browsers_and_json_for_programs(gateway: Gateway) -> None:
+    assert "Nothing here" in get(gateway, "/nothing", **HTML).text
+    assert get(gateway, "/nothing").json()["error"] == "NOT_FOUND"
+    assert get(gateway, "/assets/../pages.py").status_code == 404
+    assert get(gateway, "/assets/%2e%2e%2fpages.py").status_code == 404
+
+
+@pytest.mark.parametrize("path", ["/", "/healthz", "/nothing", "/login", "/assets/chat.css"])
+def test_every_answer_is_locked_down(gateway: Gateway, path: str) -> None:
+    headers = get(gateway, path, **HTML).headers
+    policy = headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert "unsafe" not in policy
+    assert (headers["X-Content-Type-Options"], headers["X-Frame-Options"]) == ("nosniff", "DENY")
+    assert "Server" not in headers
+
+
+def test_assets_are_asked_for_again_by_their_tag(gateway: Gateway) -> None:
+    first = get(gateway, "/assets/chat.js")
+    assert first.headers["Content-Type"] == "text/javascript; charset=utf-8"
+    again = get(gateway, "/assets/chat.js", **{"If-None-Match": first.headers["ETag"]})
+    assert (again.status_code, again.content) == (304, b"")
+
+
+def test_pages_speak_the_agents_language(start_gateway: StartGateway) -> None:
+    gateway = start_gateway(lang="ru", name="Ада")
+    page = get(gateway, "/", Cookie=cookie_of(gateway)).text
+    assert '<html lang="ru">' in page
+    assert "Здравствуйте, я Ада." in page
+    assert "Только" not in page
+    assert "закрытая страница" in get(gateway, "/", **HTML).text
+
+
+def test_a_name_is_text_on_every_page(start_gateway: StartGateway, bridge: BridgeDouble) -> None:
+    evil = '"><script>alert(1)</script>$soul'
+    gateway = start_gateway(name=evil, **PASSWORD)
+    pages = [get(gateway, "/", Cookie=cookie_of(gateway)).text, get(gateway, "/login", **HTML).text]
+    pages.append(get(gateway, "/nothing", **HTML).text)
+    bridge.phase = "starting"
+    time.sleep(0.6)
+    pages.append(get(gateway, "/", **HTML).text)
+    assert not [page for page in pages if "<script>alert" in page]
+    assert all("$soul" in page for page in pages)
+
+
+def test_a_console_address_that_is_no_web_address_is_no_link(start_gateway: StartGateway) -> None:
+    page = get(start_gateway(console_url="javascript:alert(1)"), "/", **HTML).text
+    assert "javascript:" not in page
+
+
+def test_the_page_has_no_secret_in_it(gateway: Gateway) -> None:
+    page = get(gateway, "/", Cookie=cookie_of(gateway)).text
+    assert not [secret for secret in (KEY, TICKET_KEY, MANAGEMENT_TOKEN) if secret in page]

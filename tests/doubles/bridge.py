@@ -1,0 +1,126 @@
+"""A bridge on loopback that speaks the pod's protocol and plays a scripted engine. Set `state` and `turn`; read `turns`."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Self
+
+TOKEN = "bridge-token-0123456789abcdef"
+Event = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    session_id: str
+    message: str
+    at: float
+
+
+def echo(turn: Turn) -> Iterable[Event]:
+    """What the engine says unless a test scripts something else."""
+    yield {"type": "delta", "text": "you said "}
+    yield {"type": "delta", "text": turn.message}
+    yield {"type": "done", "reply": f"you said {turn.message}"}
+
+
+class BridgeDouble:
+    def __init__(self) -> None:
+        self.phase = "ready"
+        self.message: str | None = None
+        self.revision = 1
+        self.applies = True  # whether a configuration is in force as soon as it came
+        self.refuses: int | None = None  # status of the answer to a configuration
+        self.turn: Callable[[Turn], Iterable[Event]] = echo
+        self.turns: list[Turn] = []
+        self.configs: list[dict[str, Any]] = []
+        self.aborted: list[Turn] = []
+        self._http = _Http(("127.0.0.1", 0), _Handler)
+        self._http.double = self
+        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._http.server_address[1]}"
+
+    def state(self) -> dict[str, Any]:
+        known = {"phase": self.phase, "revision": self.revision, "message": self.message, "restarts": 0}
+        return {**known, "cause": None, "evidence": [], "since": None, "enginePid": 1}
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        self._http.shutdown()
+        self._http.server_close()
+
+
+class _Http(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+    double: BridgeDouble
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Http
+
+    def log_message(self, *_: object) -> None:
+        """Silent: what happened is in the double."""
+
+    def do_GET(self) -> None:
+        if self._has_token():
+            self._json(200, self.server.double.state())
+
+    def do_PUT(self) -> None:
+        double = self.server.double
+        config = self._body()
+        if not self._has_token():
+            return
+        if double.refuses:
+            return self._json(double.refuses, {"message": "no"})
+        double.configs.append(config)
+        if double.applies:
+            double.revision = config["revision"]
+        return self._json(202, {})
+
+    def do_POST(self) -> None:
+        double = self.server.double
+        body = self._body()
+        if not self._has_token():
+            return
+        turn = Turn(body["session_id"], body["message"], time.monotonic())
+        double.turns.append(turn)
+        self.send_response(200)
+        self.send_header("Content-Type", "application/x-ndjson")
+        self.end_headers()
+        try:
+            for event in double.turn(turn):
+                self.wfile.write(json.dumps(event).encode() + b"\n")
+                self.wfile.flush()
+        except OSError:
+            double.aborted.append(turn)
+
+    def _body(self) -> Any:
+        return json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or b"{}")
+
+    def _has_token(self) -> bool:
+        if self.headers.get("Authorization") == f"Bearer {TOKEN}":
+            return True
+        self._json(401, {"message": "wrong bridge token"})
+        return False
+
+    def _json(self, status: int, body: dict[str, Any]) -> None:
+        raw = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(raw)))
+        self.end_headers()
+        self.wfile.write(raw)
