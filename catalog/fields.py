@@ -46,6 +46,11 @@ class LinesFormField(forms.CharField):
 class Lines(ArrayField[Any, Any]):
     """An array of texts, edited one per line."""
 
+    def to_python(self, value: Any) -> Any:
+        if value is not None and not isinstance(value, list):
+            raise ValidationError("must be a list of texts")
+        return super().to_python(value)
+
     def formfield(self, **kwargs: Any) -> Any:
         asked = {key: value for key, value in kwargs.items() if key not in {"form_class", "choices_form_class"}}
         empty: list[str] | None = None if self.null else []
@@ -54,9 +59,17 @@ class Lines(ArrayField[Any, Any]):
         )
 
 
-class Paragraphs(models.TextField[Any, Any]):
-    """Text with `\\n` line ends, whatever a browser sends: an admin's save without a change must change nothing."""
+class ParagraphsFormField(forms.CharField):
+    """Text with the line ends of the database: browsers send others, and a save without a change changes nothing."""
 
     def to_python(self, value: Any) -> Any:
         text = super().to_python(value)
         return text.replace("\r\n", "\n") if isinstance(text, str) else text
+
+
+class Paragraphs(models.TextField[Any, Any]):
+    """Text of several lines; where it is optional, nothing is None."""
+
+    def formfield(self, **kwargs: Any) -> Any:
+        empty = None if self.null else ""
+        return super().formfield(**{"form_class": ParagraphsFormField, "empty_value": empty, **kwargs})

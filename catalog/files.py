@@ -30,7 +30,7 @@ LISTS: dict[str, type[CatalogRow]] = {
 NOT_IN_FILES = {"loaded", "gone", "hidden", "position", "status", "owner", "author", "deployed_count", "created_at"}
 
 
-class CatalogInvalid(Exception):  # noqa: N818 # said as the sentence it is
+class CatalogInvalid(Exception):  # said as the sentence it is
     """The data files cannot be loaded; `problems` names each file, row and column."""
 
     def __init__(self, problems: list[str]) -> None:

@@ -25,14 +25,16 @@ class NoModel(BadRequest):
 
 def offered(provider: str | None = None) -> list[LlmModel]:
     """The offered models, of one provider or of all."""
-    models = snapshot.offered(snapshot.current().llm_models).values()
-    return [model for model in models if provider in {None, model.provider}]
+    now = snapshot.current()
+    vendors = snapshot.offered(now.llm_providers)
+    models = snapshot.offered(now.llm_models).values()
+    return [model for model in models if model.provider in vendors and provider in {None, model.provider}]
 
 
 def known_model(model_id: str, field: str = "model") -> LlmModel:
     """The offered model of this id."""
     model = snapshot.current().llm_models.get(model_id)
-    if model is None or not model.offered:
+    if model is None or model not in offered(model.provider):
         raise UnknownModel(model_id, field)
     return model
 

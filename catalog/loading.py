@@ -6,24 +6,16 @@ admin: it is kept and reported. What the files no longer have is marked `gone` a
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import dataclass, field
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from django.db import connection, transaction
 
-from catalog import files, version
+from catalog import digests, files, version
 from catalog.models import CatalogRow, Persona, PersonaL10n
 
-# Set by hand, by an author, or by the running service: no load touches them.
-UNTOUCHED = {"id", "loaded", "gone", "owner_id", "deployed_count", "created_at", "published_at"}
-DIGEST_DIGITS = 16
 ADVISORY_LOCK = 0x0CA7A106  # one load at a time over all machines
-
-Digests = dict[str, str]
 
 
 @dataclass(slots=True)
@@ -69,13 +61,12 @@ class _Table:
         self.model = model
         self.report = report
         self.overwrite = overwrite
-        self.columns = [name for name in model.column_names() if name not in UNTOUCHED]
 
     def load(self, wanted: list[CatalogRow]) -> None:
         present = {_key(row): row for row in self.model.objects.select_for_update()}
         missing: list[CatalogRow] = []
         for row in wanted:
-            row.loaded = self._digests(row)
+            row.loaded = digests.of(row)
             existing = present.pop(_key(row), None)
             if existing is None:
                 missing.append(row)
@@ -87,13 +78,13 @@ class _Table:
             self._hide(row)
 
     def _merge(self, existing: CatalogRow, wanted: CatalogRow) -> None:
-        current, edited = self._digests(existing), self._edited(existing)
+        current, edited = digests.of(existing), digests.edited(existing)
         if current != wanted.loaded and (edited or not existing.loaded) and not self.overwrite:
             self.report.kept.append(f"{_name(existing)} ({', '.join(edited) or 'made by hand'})")
             self._restore(existing)
         elif current != wanted.loaded or existing.gone:
             (self.report.restored if existing.gone else self.report.updated).append(_name(existing))
-            columns = {column: getattr(wanted, column) for column in self.columns}
+            columns = {column: getattr(wanted, column) for column in digests.columns(self.model)}
             self._write(existing, **columns, loaded=wanted.loaded, gone=False)
         else:
             self.report.unchanged += 1
@@ -109,17 +100,9 @@ class _Table:
     def _hide(self, row: CatalogRow) -> None:
         """Take a row that the files had off the catalog; rows made by hand are none of theirs."""
         if row.loaded and not row.gone:
-            edited = self._edited(row)
+            edited = digests.edited(row)
             self.report.hidden.append(f"{_name(row)} (edited: {', '.join(edited)})" if edited else _name(row))
             self._write(row, gone=True)
-
-    def _edited(self, row: CatalogRow) -> list[str]:
-        """The columns that somebody changed since the last load."""
-        now = self._digests(row)
-        return [column for column, digest in row.loaded.items() if column in now and now[column] != digest]
-
-    def _digests(self, row: CatalogRow) -> Digests:
-        return {column: _digest(getattr(row, column)) for column in self.columns}
 
     def _write(self, row: CatalogRow, **columns: Any) -> None:
         """Past `save`, which would bump the version once per row."""
@@ -138,13 +121,3 @@ def _key(row: CatalogRow) -> str:
 
 def _name(row: CatalogRow) -> str:
     return f"{row.noun()} {_key(row)}"
-
-
-def _digest(value: Any) -> str:
-    text = json.dumps(value, sort_keys=True, default=_plain)
-    return hashlib.sha256(text.encode()).hexdigest()[:DIGEST_DIGITS]
-
-
-def _plain(value: Any) -> str:
-    """Decimals as people write them: the database gives 5.00 for a 5."""
-    return f"{value.normalize():f}" if isinstance(value, Decimal) else str(value)

@@ -1,0 +1,198 @@
+"""The catalog in the console: rows are edited and hidden, never deleted, and every save reaches all processes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, ClassVar, TypeVar
+
+from django import forms
+from django.contrib import admin, messages
+from django.db.models import JSONField, Model, QuerySet
+from django.http import HttpRequest
+
+from catalog import digests, references, visibility
+from catalog.files import HOUSE_AUTHOR
+from catalog.models import (
+    Article,
+    CatalogRow,
+    CatalogVersion,
+    Engine,
+    LlmModel,
+    LlmProvider,
+    Persona,
+    PersonaL10n,
+    Tier,
+    Toolset,
+)
+from catalog.vocabulary import PersonaStatus
+
+Row = TypeVar("Row", bound=CatalogRow)
+
+
+class IndentedJson(json.JSONEncoder):
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**{**kwargs, "indent": 2})
+
+
+class CatalogForm(forms.ModelForm[Any]):
+    """Refuses ids that the catalog does not have."""
+
+    def _post_clean(self) -> None:
+        super()._post_clean()  # type: ignore[misc]  # where Django builds and checks the instance
+        if not self.errors:
+            for column, problem in references.unknown(self.instance, references.in_database()).items():
+                self.add_error(column, problem)
+
+
+class CatalogAdmin(admin.ModelAdmin[Row]):
+    form = CatalogForm
+    formfield_overrides: ClassVar[Any] = {JSONField: {"encoder": IndentedJson}}
+    actions = ("hide", "offer")
+    list_filter: ClassVar[Any] = ("hidden", "gone")
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Agents may have what a row offers: hide it."""
+        return False
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Row | None = None) -> Any:
+        own = (*super().get_readonly_fields(request, obj), "since_load")
+        return own if obj is None else ("id", *own)
+
+    def save_model(self, request: HttpRequest, obj: Row, form: forms.ModelForm[Any], change: bool) -> None:
+        """Only the columns that were edited: a load or a count at the same time keeps its own."""
+        if not change:
+            obj.save()
+        elif form.changed_data:
+            obj.save(update_fields=form.changed_data)
+
+    @admin.display(description="offered", boolean=True)
+    def is_offered(self, row: Row) -> bool:
+        return row.offered
+
+    @admin.display(description="since the last load")
+    def since_load(self, row: Row) -> str:
+        if not row.loaded:
+            return "made here"
+        return f"edited: {', '.join(edited)}" if (edited := digests.edited(row)) else "as loaded"
+
+    @admin.action(description="Hide from the public catalog", permissions=["change"])
+    def hide(self, request: HttpRequest, queryset: QuerySet[Row]) -> None:
+        self._log(request, queryset, "Hidden.")
+        count = visibility.hide(self.model, queryset.values_list("pk", flat=True))
+        self.message_user(request, f"{count} hidden.", messages.SUCCESS)
+
+    @admin.action(description="Offer again", permissions=["change"])
+    def offer(self, request: HttpRequest, queryset: QuerySet[Row]) -> None:
+        self._log(request, queryset, "Offered again.")
+        count = visibility.offer(self.model, queryset.values_list("pk", flat=True))
+        self.message_user(request, f"{count} offered again.", messages.SUCCESS)
+
+    def _log(self, request: HttpRequest, queryset: QuerySet[Row], message: str) -> None:
+        for row in queryset:
+            self.log_change(request, row, message)
+
+
+@admin.register(Tier)
+class TierAdmin(CatalogAdmin[Tier]):
+    list_display = ("id", "name", "spec", "monthly_usd", "annual_usd", "is_offered", "since_load")
+    search_fields = ("id", "name")
+    readonly_fields = ("spec", "annual_usd")
+
+
+@admin.register(Engine)
+class EngineAdmin(CatalogAdmin[Engine]):
+    list_display = ("id", "label", "status", "min_tier", "requires_domain", "mcp", "is_offered", "since_load")
+    list_filter = ("status", "min_tier", "requires_domain", "mcp", *CatalogAdmin.list_filter)
+    search_fields = ("id", "label", "description")
+
+
+@admin.register(LlmProvider)
+class LlmProviderAdmin(CatalogAdmin[LlmProvider]):
+    list_display = ("id", "label", "env_var", "is_offered", "since_load")
+    search_fields = ("id", "label", "env_var")
+
+
+@admin.register(LlmModel)
+class LlmModelAdmin(CatalogAdmin[LlmModel]):
+    list_display = ("id", "label", "cost_tier", "input_usd", "output_usd", "checked_at", "is_offered", "since_load")
+    list_filter = ("provider", "checked_at", *CatalogAdmin.list_filter)
+    search_fields = ("id", "label", "source")
+    readonly_fields = ("cost_tier",)
+
+
+@admin.register(Toolset)
+class ToolsetAdmin(CatalogAdmin[Toolset]):
+    list_display = ("id", "name", "group", "default_enabled", "plugin", "is_offered", "since_load")
+    list_filter = ("group", "default_enabled", *CatalogAdmin.list_filter)
+    search_fields = ("id", "name", "description")
+
+
+class PersonaL10nInline(admin.StackedInline[PersonaL10n, Persona]):
+    model = PersonaL10n
+    extra = 0
+    can_delete = False
+    classes = ("collapse",)
+    exclude = ("position",)
+    formfield_overrides = CatalogAdmin.formfield_overrides
+
+
+@admin.register(Persona)
+class PersonaAdmin(CatalogAdmin[Persona]):
+    list_display = ("id", "name", "category", "status", "risk", "tier", "deployed_count", "is_offered", "since_load")
+    list_filter = ("status", "category", "risk", "tier", *CatalogAdmin.list_filter)
+    list_select_related = ("owner",)
+    search_fields = ("id", "name", "tagline", "author", "owner__email", "owner__id")
+    readonly_fields = ("owner", "deployed_count", "created_at", "published_at")
+    inlines = (PersonaL10nInline,)
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        return {"status": PersonaStatus.BUILTIN, "author": HOUSE_AUTHOR}
+
+
+@admin.register(PersonaL10n)
+class PersonaL10nAdmin(CatalogAdmin[PersonaL10n]):
+    list_display = ("persona_id", "lang", "name", "tagline", "is_offered", "since_load")
+    list_display_links = ("persona_id", "lang")
+    list_filter = ("lang", *CatalogAdmin.list_filter)
+    search_fields = ("persona__id", "name", "tagline")
+    autocomplete_fields = ("persona",)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: PersonaL10n | None = None) -> Any:
+        own = super().get_readonly_fields(request, obj)
+        return own if obj is None else ("persona", "lang", *own)
+
+
+@admin.register(Article)
+class ArticleAdmin(admin.ModelAdmin[Article]):
+    list_display = ("title", "persona", "slug", "lang", "status", "updated_at")
+    list_filter = ("status", "lang", "updated_at")
+    list_select_related = ("persona",)
+    search_fields = ("id", "slug", "title", "persona__id", "persona__name")
+    autocomplete_fields = ("persona",)
+    readonly_fields = ("id", "created_at", "updated_at")
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Article]) -> None:
+        """One by one, so that each deletion reaches all processes."""
+        for article in queryset:
+            article.delete()
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Article]:
+        rows = super().get_queryset(request)
+        opens_one = request.resolver_match and request.resolver_match.url_name == "catalog_article_change"
+        return rows if opens_one else rows.defer("body")
+
+
+@admin.register(CatalogVersion)
+class CatalogVersionAdmin(admin.ModelAdmin[CatalogVersion]):
+    """When the catalog last changed; only the catalog's own writes change it."""
+
+    list_display = ("token", "updated_at", "counts_at")
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False

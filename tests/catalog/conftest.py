@@ -1,0 +1,59 @@
+"""The catalog as the data files have it, data files to change, and a persona that somebody published."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from accounts.models import User
+
+from catalog import files, loading, snapshot
+from catalog.models import Persona
+from catalog.vocabulary import Category, PersonaStatus, TierId
+
+
+@pytest.fixture(autouse=True)
+def fresh_memory() -> Iterator[None]:
+    """What one test's database held is not another's catalog."""
+    snapshot.forget()
+    yield
+    snapshot.forget()
+
+
+@pytest.fixture
+def catalog(db: None) -> loading.Report:
+    """The built-in catalog, loaded."""
+    return loading.load()
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """A copy of the data files that a test may change."""
+    return Path(shutil.copytree(files.DATA, tmp_path / "data"))
+
+
+@pytest.fixture
+def author(db: None) -> User:
+    return User.objects.create_user("author@example.com")
+
+
+@pytest.fixture
+def community(catalog: loading.Report, author: User) -> Persona:
+    """A published community persona with nothing optional."""
+    return Persona.objects.create(
+        id="night-owl",
+        icon="🦉",
+        name="Night Owl",
+        tagline="Company after midnight",
+        for_who="People who work at night",
+        does=["Keeps you awake"],
+        category=Category.SOCIAL,
+        tier=TierId.SMALL,
+        channels=["web"],
+        soul="You are Night Owl.",
+        status=PersonaStatus.PUBLISHED,
+        owner=author,
+        author="Olga",
+    )
