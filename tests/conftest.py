@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import django
+from django.conf import settings
 
 from tests.stores import Stores, environment
 
@@ -49,6 +50,8 @@ STORES = _prepare_environment()
 if STORES:
     _name_stores(STORES)
 django.setup()
+if XDIST_WORKER:  # its settings were read before this file, as it inherits DJANGO_SETTINGS_MODULE
+    settings.REDIS_URL = settings.CELERY_BROKER_URL = os.environ["REDIS_URL"]
 
 from tests.fixtures import *  # noqa: E402, F403 # fixtures need Django's applications
 
