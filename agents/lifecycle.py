@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.utils import timezone
 
+from agents import configuration
 from agents.errors import IllegalTransition, NotEntitled, WrongState
 from agents.models import Agent, Desired, Reason, Status, Transition
 from catalog import personas
@@ -55,7 +56,7 @@ def pause(agent: Agent, *, reason: Reason, actor: str) -> Agent:
 def resume(agent: Agent, *, actor: str) -> Agent:
     """Start a stopped pod again. Raises WrongState from provisioning or failed, NotEntitled after the free time."""
     now = timezone.now()
-    agent = _locked(agent)
+    agent = configuration.locked(agent)
     if agent.status == Status.RUNNING and agent.desired == Desired.RUNNING:
         return agent
     if agent.status == Status.FAILED:
@@ -72,7 +73,7 @@ def resume(agent: Agent, *, actor: str) -> Agent:
 def rebuild(agent: Agent, *, actor: str, reason: Reason = Reason.REBUILD) -> Agent:
     """Replace the pod; its data is kept. The persona's soul is taken anew. Raises WrongState, NotEntitled."""
     now = timezone.now()
-    agent = _locked(agent)
+    agent = configuration.locked(agent)
     if agent.status == Status.PROVISIONING:
         raise WrongState("rebuild", agent.status, "wait for running or failed")
     _guard_entitlement(agent, now)

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from agents import lifecycle
-from agents.errors import IllegalTransition, NotEntitled, WrongState
+from agents.errors import IllegalTransition, NoSuchAgent, NotEntitled, WrongState
 from agents.models import Agent, Desired, Reason, Status, Transition
 from agents.runtimes.base import Phase
 from tests.agents.conftest import MakeAgent, event_types, settle
@@ -152,6 +152,14 @@ def test_deleting_removes_pod_and_data_before_it_is_said(running: Agent, runtime
     agent = settle(running)
     assert (agent.status, runtime.pods, runtime.data) == (Status.DELETED, {}, set())
     assert last_data(agent) == {"from": "running", "to": "deleted"}
+
+
+def test_a_deleted_agent_is_never_brought_back(running: Agent) -> None:
+    lifecycle.delete(running, actor="user:test")
+    for verb in (lifecycle.resume, lifecycle.rebuild):
+        with pytest.raises(NoSuchAgent):
+            verb(running, actor="operator:test")
+    assert settle(running).status == Status.DELETED
 
 
 @pytest.mark.parametrize("phase", list(Phase))

@@ -1,0 +1,48 @@
+"""`manage.py sweep`: all due work of every app, once, now. It lies in the app that may import all others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+
+from accounts import code_mail
+from accounts import purge as accounts_purge
+from agents import reconciler, sweeper
+from webhooks import draining, purging
+
+
+class Command(BaseCommand):
+    help = "Do all due work once, now. In development, --now does it as of another time."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--now", help="ISO 8601 with an offset, development only: as of when things are due")
+
+    def handle(self, *args: Any, now: str | None, **options: Any) -> None:
+        at = _moment(now)
+        work: dict[str, Callable[[], object]] = {
+            "sign-in mail": lambda: code_mail.send_due(now=at),
+            "agents forgotten": lambda: sweeper.sweep(at),
+            "agents due": lambda: reconciler.reconcile_due(at),
+            "deliveries": lambda: draining.drain(clock=lambda: at),
+            "old events": lambda: purging.purge(now=at),
+            "old codes, sessions and replies": lambda: accounts_purge.run(now=at),
+        }
+        for name, do in work.items():
+            self.stdout.write(f"{name}: {do() or 0}")
+
+
+def _moment(given: str | None) -> datetime:
+    if given is None:
+        return timezone.now()
+    if not settings.DEVELOPMENT:
+        raise CommandError("--now: in development only")
+    moment = parse_datetime(given)
+    if moment is None or moment.tzinfo is None:
+        raise CommandError(f"--now: {given!r} must be ISO 8601 with an offset, such as 2026-12-01T00:00:00Z")
+    return moment

@@ -1,0 +1,99 @@
+"""The operator's console of agents: everything to see, secrets masked, actions by the same rules as the API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from accounts.models import User
+from agents.models import Agent
+from tests.agents.conftest import MakeAgent, settle
+from tests.doubles.runtime import ScriptedRuntime
+
+LIST = "/admin/agents/agent/"
+
+
+@pytest.fixture
+def operator(db: None) -> User:
+    return User.objects.create_superuser("operator@example.com", "a-long-password")
+
+
+@pytest.fixture
+def console(operator: User) -> Client:
+    client = Client()
+    client.force_login(operator)
+    return client
+
+
+def act(console: Client, action: str, *agents: Agent) -> str:
+    body = {"action": action, "_selected_action": [agent.pk for agent in agents]}
+    answer = console.post(LIST, body, follow=True)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def test_agents_are_found_by_owner_name_and_id(console: Client, running: Agent) -> None:
+    for query in ("owner@example.com", running.name, running.id, running.slug):
+        assert running.id in console.get(LIST, {"q": query}).content.decode()
+    assert running.id not in console.get(LIST, {"q": "nobody"}).content.decode()
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_the_list_costs_the_same_for_any_number(
+    console: Client, make_agent: MakeAgent, count: int, django_assert_max_num_queries: Any
+) -> None:
+    for _ in range(count):
+        make_agent()
+    with django_assert_max_num_queries(10):
+        console.get(LIST)
+
+
+def test_one_page_shows_the_timeline_and_no_secret(console: Client, make_agent: MakeAgent) -> None:
+    agent = settle(
+        make_agent(llm_provider="openai", llm_key="sk-very-secret", channel_secrets={"telegramToken": "1:hush"})
+    )
+    page = console.get(f"{LIST}{agent.pk}/change/").content.decode()
+    assert "timeline" in page.lower()
+    assert "reconciler" in page
+    assert "model key •" in page
+    for secret in ("sk-very-secret", "1:hush", agent.management_token, agent.ticket_key, agent.engine_key):
+        assert secret not in page
+
+
+def test_nothing_on_the_page_can_be_edited_or_deleted(console: Client, running: Agent) -> None:
+    page = console.get(f"{LIST}{running.pk}/change/").content.decode()
+    assert 'name="status"' not in page
+    assert 'name="desired"' not in page
+    assert "deletelink" not in page
+    assert console.post(f"{LIST}{running.pk}/delete/").status_code == 403
+    assert console.get(f"{LIST}add/").status_code == 403
+
+
+def test_actions_call_the_rules_and_are_on_the_timeline_with_their_actor(
+    console: Client, operator: User, running: Agent, runtime: ScriptedRuntime
+) -> None:
+    assert "asked to stop" in act(console, "pause_agents", running)
+    assert settle(running).status == "stopped"
+    assert "asked to start" in act(console, "resume_agents", running)
+    assert settle(running).status == "running"
+    assert "asked to be rebuilt" in act(console, "rebuild_agents", running)
+    assert settle(running).status == "running"
+    assert "asked to be deleted" in act(console, "delete_agents", running)
+    assert settle(running).status == "deleted"
+    assert running.transitions.filter(actor=f"operator:{operator.pk}").count() == 4
+
+
+def test_a_refused_action_says_why_and_goes_on_with_the_others(
+    console: Client, running: Agent, make_agent: MakeAgent
+) -> None:
+    waiting = make_agent()
+    page = act(console, "rebuild_agents", running, waiting)
+    assert "asked to be rebuilt" in page
+    assert "rebuild: not possible while the agent is provisioning" in page
+
+
+def test_the_timeline_of_all_agents_is_read_only(console: Client, running: Agent) -> None:
+    assert running.id in console.get("/admin/agents/transition/").content.decode()
+    assert console.get("/admin/agents/transition/add/").status_code == 403
