@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import time_machine
+from django.contrib.sessions.backends.db import SessionStore
+from django.contrib.sessions.models import Session as AdminSession
+from rest_framework.test import APIClient
+
+from accounts import purge, tasks
+from accounts.models import ApiKey, IdempotentReply, Session, SignInCode, User
+from tests.accounts.conftest import SignIn, new_key
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+pytestmark = pytest.mark.django_db
+
+
+def test_codes_go_when_neither_they_nor_their_wrong_tries_count_any_more(sign_in: SignIn) -> None:
+    with time_machine.travel(NOON, tick=False) as clock:
+        sign_in()
+        tasks.send_codes()
+        clock.shift(timedelta(minutes=69))
+        tasks.purge_old()
+        assert SignInCode.objects.count() == 1
+        clock.shift(timedelta(minutes=1))
+        tasks.purge_old()
+        assert SignInCode.objects.count() == 0
+
+
+def test_sessions_go_a_week_after_their_end(sign_in: SignIn) -> None:
+    with time_machine.travel(NOON, tick=False) as clock:
+        sign_in()
+        clock.shift(timedelta(days=37) - timedelta(seconds=1))
+        tasks.purge_old()
+        assert Session.objects.count() == 1
+        clock.shift(1)
+        tasks.purge_old()
+        assert Session.objects.count() == 0
+
+
+def test_stored_replies_go_after_a_day() -> None:
+    row = IdempotentReply(user=User.objects.create_user("a@b.com"), method="POST", path="/x", key="k", fingerprint="")
+    row.created_at = row.reserved_at = NOON
+    row.save()
+    purge.run(now=NOON + timedelta(hours=23, minutes=59))
+    assert IdempotentReply.objects.exists()
+    purge.run(now=NOON + timedelta(hours=24))
+    assert not IdempotentReply.objects.exists()
+
+
+def test_the_admins_old_sessions_go_too() -> None:
+    store = SessionStore()
+    store.set_expiry(60)
+    store.save()
+    purge.run(now=datetime.now(UTC) + timedelta(minutes=2))
+    assert not AdminSession.objects.exists()
+
+
+def test_users_and_revoked_keys_stay(ann: APIClient) -> None:
+    key, _ = new_key(ann)
+    ann.delete(f"/keys/{key['id']}")
+    purge.run(now=datetime.now(UTC) + timedelta(days=3650))
+    assert ApiKey.objects.count() == 1
+    assert User.objects.count() == 1
+
+
+def test_much_goes_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(purge, "BATCH", 2)
+    user = User.objects.create_user("a@b.com")
+    Session.objects.bulk_create(
+        Session(user=user, digest=str(number), expires_at=NOON - timedelta(days=8)) for number in range(5)
+    )
+    assert purge.run(now=NOON) == 5
+    assert not Session.objects.exists()
