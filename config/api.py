@@ -14,11 +14,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from config.errors import ErrorCode, ServiceError, Unavailable
+from config.errors import BadRequest, ErrorCode, ServiceError, Unavailable
 from config.requests import request_id
 
 log = logging.getLogger(__name__)
 
+_WITH_BODY = ("POST", "PUT", "PATCH")
 _CODES = {
     401: ErrorCode.UNAUTHORIZED,
     403: ErrorCode.FORBIDDEN,
@@ -136,6 +137,12 @@ class ErrorSerializer(Serializer):
 # credential, path and body imply (config/openapi.py).
 class ApiViewSet(GenericViewSet[Any]):
     refusals: Mapping[str, Collection[int]] = {}
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """After the credential, a malformed body is refused before anything is looked up (design: Layout, refusals)."""
+        super().initial(request, *args, **kwargs)
+        if request.method in _WITH_BODY and not isinstance(request.data, Mapping):
+            raise BadRequest(f"body: must be an object, not {json_type(request.data)}")
 
     def valid(self, request: Request, **kwargs: Any) -> dict[str, Any]:
         """The validated body in snake_case. Unknown top-level keys are ignored and named in `Ignored-Fields`."""

@@ -186,7 +186,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "COMPONENT_SPLIT_PATCH": False,
     "WEBHOOKS": "webhooks.openapi.WEBHOOKS",
-    "POSTPROCESSING_HOOKS": ["webhooks.openapi.add_headers", "config.openapi.complete"],
+    "POSTPROCESSING_HOOKS": ["webhooks.openapi.complete", "config.openapi.complete"],
 }
 
 # Celery: thin tasks, acks_late, no results, no retries of its own.

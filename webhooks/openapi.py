@@ -114,8 +114,9 @@ def _webhook(kind: EventType, when: str, data: dict[str, Any]) -> OpenApiWebhook
 WEBHOOKS = [_webhook(kind, when, data) for kind, (when, data) in EVENTS.items()]
 
 
-def add_headers(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """A step of generation: drf-spectacular has no way to declare the headers of a webhook."""
+def complete(result: dict[str, Any], generator: Any, **_: Any) -> dict[str, Any]:
+    """A step of generation: what drf-spectacular leaves out of webhooks, their headers and the components they name."""
+    result["components"] = generator.registry.build({})  # it built them before it came to the webhooks
     for path in result["webhooks"].values():
         path["post"]["parameters"] = [
             {"in": "header", "name": name, "required": True, "description": text, "schema": {"type": "string"}}

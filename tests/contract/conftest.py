@@ -1,0 +1,20 @@
+"""One owner with one agent, and the OpenAPI document that describes what they may do."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from config import docs
+from tests.agents.conftest import catalog, client, make_agent, owner, runtime
+
+__all__ = ["catalog", "client", "make_agent", "owner", "runtime"]
+
+
+@pytest.fixture(scope="session")
+def document() -> dict[str, Any]:
+    """What `/openapi.json` serves."""
+    schema: dict[str, Any] = json.loads(docs.document().body)
+    return schema

@@ -1,0 +1,108 @@
+"""The OpenAPI document against the tables of the specification."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.contract import spec
+
+Document = dict[str, Any]
+
+
+def operations(document: Document) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            yield method.upper(), path, operation
+
+
+@pytest.mark.parametrize("name", spec.COMPONENTS)
+def test_a_resource_has_exactly_the_fields_of_the_specification(document: Document, name: str) -> None:
+    always, sometimes = spec.COMPONENTS[name]
+    component = document["components"]["schemas"][name]
+    assert set(component["properties"]) == always | sometimes
+    assert set(component["required"]) == always
+
+
+def test_every_operation_has_a_name_of_its_own_a_summary_a_group_and_a_security_rule(document: Document) -> None:
+    names = [operation["operationId"] for _, _, operation in operations(document)]
+    assert len(names) == len(set(names))
+    for method, path, operation in operations(document):
+        at = f"{method} {path}"
+        assert re.fullmatch(r"[a-z]+([A-Z][a-z0-9]*)+", operation["operationId"]), at
+        assert operation["summary"], at
+        assert operation["tags"][0] in {tag["name"] for tag in document["tags"]}, at
+        assert operation["security"] in ([{"bearer": []}], [{}]), at
+
+
+def test_only_the_public_paths_take_no_credential(document: Document) -> None:
+    public = {path for _, path, operation in operations(document) if operation["security"] == [{}]}
+    assert public == {
+        "/auth/request",
+        "/auth/verify",
+        "/personas",
+        "/personas/{id}",
+        "/tiers",
+        "/engines",
+        "/models",
+        "/llm-providers",
+        "/tools",
+        "/health",
+        "/health/ready",
+        "/status",
+        "/status/incidents",
+    }
+
+
+def test_every_operation_says_which_errors_it_gives(document: Document) -> None:
+    for method, path, operation in operations(document):
+        given, at = set(operation["responses"]), f"{method} {path}"
+        assert "500" in given, at
+        assert ("401" in given) == (operation["security"] != [{}] or path == "/auth/verify"), at
+        assert ("404" in given) == ("{" in path), at
+        if "requestBody" in operation:
+            assert {"400", "413", "415"} <= given, at
+        if any(parameter["in"] == "query" for parameter in operation.get("parameters", [])):
+            assert "400" in given, at
+
+
+def test_success_is_200_but_for_codes_202_and_deletions_204(document: Document) -> None:
+    for method, path, operation in operations(document):
+        success = [status for status in operation["responses"] if status.startswith("2")]
+        wanted = "204" if method == "DELETE" or path == "/auth/logout" else "202" if path == "/auth/request" else "200"
+        assert success == [wanted], f"{method} {path}"
+
+
+def test_every_event_of_the_specification_is_a_webhook(document: Document) -> None:
+    assert list(document["webhooks"]) == spec.EVENT_TYPES
+    for path in document["webhooks"].values():
+        headers = [parameter["name"] for parameter in path["post"]["parameters"]]
+        assert headers == ["X-Service-Event", "X-Service-Delivery", "X-Service-Signature"]
+
+
+def test_the_error_codes_are_the_closed_set(document: Document) -> None:
+    assert set(document["components"]["schemas"]["Error"]["properties"]["error"]["enum"]) == spec.CODES
+
+
+def test_no_reference_leads_nowhere(document: Document) -> None:
+    def check(node: Any) -> None:
+        if isinstance(node, dict):
+            if "$ref" in node:
+                _, section, kind, name = node["$ref"].split("/")
+                assert name in document[section][kind], node["$ref"]
+            for inner in node.values():
+                check(inner)
+        if isinstance(node, list):
+            for inner in node:
+                check(inner)
+
+    check(document)
+
+
+def test_the_document_names_its_version_and_explains_itself(document: Document) -> None:
+    assert document["info"]["version"] == "1.0.0"
+    assert "## Authentication" in document["info"]["description"]
+    assert "## Errors" in document["info"]["description"]
