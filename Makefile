@@ -20,8 +20,9 @@ help: ## What can be made
 run: setup ## Start everything; PORT, AGENTPODS_HOME and the settings of docs/settings.md come from the environment
 	@exec $(BIN)/python -m config.run
 
-demo: setup ## Drive a running `make run` from outside, step by step
-	@$(BIN)/python examples/demo.py
+demo: setup ## Drive a running `make run` from outside, step by step (or one of its own, where that one does not fit)
+	@ENGINE_CACHE="$${ENGINE_CACHE:-$${AGENTPODS_HOME:-$(CURDIR)/var}/engines}" \
+		$(BIN)/python examples/demo.py --start "$(MAKE) --no-print-directory run"
 
 test: lint types imports migrations openapi deploy-check coverage ## All checks and the whole suite, in random order
 
