@@ -27,7 +27,7 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 _ASCII = printable.rstrip()  # left as written by quote(): only other letters are encoded
 
 
-class Refused(ValueError):  # noqa: N818 # a refusal, as in config.errors
+class Refused(ValueError):
     """The text is no receiver URL; the message says why in fixed words."""
 
 

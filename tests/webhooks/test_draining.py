@@ -286,7 +286,7 @@ def test_while_receivers_are_waited_for_no_connection_of_the_pool_is_held(
     thread.start()
     wait_until(lambda: bool(receiver.received))
     connection.close()
-    pool = connection.pool.get_stats()
+    pool = connection.pool.get_stats()  # type: ignore[attr-defined]  # PostgreSQL's alone
     thread.join()
     assert pool["pool_available"] == pool["pool_size"]
 

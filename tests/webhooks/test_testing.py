@@ -75,7 +75,7 @@ def test_removing_the_hook_ends_the_wait(hooked: Agent) -> None:
 
 
 def test_without_a_hook_there_is_nothing_to_test(agent: Agent) -> None:
-    with pytest.raises(Conflict, match="PUT /agents/{id}/webhook"):
+    with pytest.raises(Conflict, match=r"PUT /agents/\{id\}/webhook"):
         testing.run(agent)
 
 

@@ -1,0 +1,85 @@
+"""Real workers, a real clock, and `kill -9`."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from tests.doubles.receiver import Receiver, after, hang, status
+from tests.webhooks.conftest import MakeAgent, emit, hook_of
+from tests.workers import Workers
+from webhooks.models import Delivery, State
+
+pytestmark = pytest.mark.slow
+
+ALLOWED = {"WEBHOOK_ALLOWED_CIDRS": "127.0.0.0/8"}
+SLACK_SECONDS = 2.5
+
+
+def test_three_attempts_are_spaced_from_the_end_of_the_failed_one(
+    celery: Workers, loopback: None, make_agent: MakeAgent
+) -> None:
+    refusing, hanging = Receiver([status(500)]), Receiver([hang])
+    celery.start("webhooks", environment=ALLOWED)
+    celery.beat()
+    with refusing.listening(), hanging.listening():
+        agents = [make_agent(refusing.url), make_agent(hanging.url)]
+        for agent in agents:
+            emit(agent)
+        wait_until(lambda: not Delivery.objects.pending().exists(), seconds=130)
+    assert spacing(refusing) == pytest.approx([10, 70], abs=SLACK_SECONDS)
+    assert spacing(hanging) == pytest.approx([20, 90], abs=SLACK_SECONDS)
+    for receiver in (refusing, hanging):
+        assert len({(request.body, request.header("X-Service-Delivery")) for request in receiver.received}) == 1
+    assert [hook_of(agent).last_status for agent in agents] == ["500", "error: timeout"]
+
+
+def test_an_event_arrives_within_a_second_of_its_commit(
+    celery: Workers, receiver: Receiver, make_agent: MakeAgent
+) -> None:
+    celery.start("webhooks", environment=ALLOWED)
+    delays = []
+    for _ in range(5):
+        agent = make_agent(receiver.url)
+        emit(agent)
+        committed = time.monotonic()
+        wait_until(lambda agent=agent: hook_of(agent).last_status == "204", seconds=10)  # type: ignore[misc]
+        delays.append(receiver.received[-1].at - committed)
+    assert sorted(delays)[2] < 1
+
+
+def test_a_worker_killed_in_mid_flight_loses_nothing_and_repeats_only_what_was_in_flight(
+    celery: Workers, receiver: Receiver, make_agent: MakeAgent
+) -> None:
+    with Receiver([after(0.3, status(204))]).listening() as second:
+        receiver.answers(after(0.3, status(204)))
+        agents = [make_agent(url) for url in (receiver.url, second.url) for _ in range(10)]
+        events = {emit(agent).pk for agent in agents for _ in range(3)}
+        worker = celery.start("webhooks", environment=ALLOWED)
+        wait_until(lambda: len(receiver.received) > 12, seconds=20)
+        worker.kill()
+        in_flight = set(Delivery.objects.exclude(lease_until=None).values_list("pk", flat=True))
+        celery.start("webhooks", environment=ALLOWED)
+        celery.beat()
+        wait_until(lambda: not Delivery.objects.pending().exists(), seconds=90)
+        got = Counter(request.header("X-Service-Delivery") for one in (receiver, second) for request in one.received)
+    assert got.keys() == events
+    assert {event for event, times in got.items() if times > 1} <= in_flight
+    assert max(got.values()) <= 2
+    assert set(Delivery.objects.values_list("state", "attempts")) == {(State.DELIVERED, 1)}
+
+
+def spacing(receiver: Receiver) -> list[float]:
+    """Seconds from the first attempt to each of the others."""
+    first, *others = (request.at for request in receiver.received)
+    return [at - first for at in others]
+
+
+def wait_until(happened: Callable[[], bool], *, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.1)
