@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import functools
-from importlib import import_module
 
 from agents.runtimes.base import Runtime
-
-DRIVERS = {"local": "agents.runtimes.local:LocalRuntime"}
 
 
 def current_runtime() -> Runtime:
@@ -19,6 +16,10 @@ def current_runtime() -> Runtime:
 
 @functools.cache
 def _driver(name: str) -> Runtime:
-    module, _, attribute = DRIVERS[name].partition(":")
-    runtime: Runtime = getattr(import_module(module), attribute)()
-    return runtime
+    from django.conf import settings  # noqa: PLC0415
+
+    if name != "local":
+        raise LookupError(f"AGENT_RUNTIME={name!r}: there is only local")
+    from agents.runtimes.local import LocalRuntime  # noqa: PLC0415 # only the driver in use is loaded
+
+    return LocalRuntime(home=settings.AGENTPODS_HOME, engine_cache=settings.ENGINE_CACHE, keep_pods=settings.KEEP_PODS)

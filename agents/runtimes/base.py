@@ -96,7 +96,7 @@ class Endpoint:
     management_url: str
 
 
-class RuntimeFailure(Exception):  # noqa: N818 - the contract's word
+class RuntimeFailure(Exception):
     """The runtime could not do it. Permanent: doing it again unchanged cannot help."""
 
     def __init__(self, message: str, *, cause: str, permanent: bool = False) -> None:

@@ -20,7 +20,7 @@ TURN_SECONDS = 115.0  # the gateway gives up at 110
 MAX_REPLY_BYTES = 8 * 1024 * 1024
 
 
-class HopFailure(Exception):  # noqa: N818 - the API's word
+class HopFailure(Exception):
     """A turn failed on its way. `hop` is gateway, engine or model; the message is for people."""
 
     def __init__(self, hop: str, message: str) -> None:

@@ -1,0 +1,290 @@
+"""The runtime `local`. A worker may be killed anywhere in it: the next call looks at what there is and goes on."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import secrets
+import shutil
+import signal
+import stat
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from agents.pod import processes
+from agents.pod.start import BridgeStart, GatewayStart
+from agents.runtimes import management
+from agents.runtimes.base import Endpoint, Observation, PodSpec, RuntimeFailure, Usage
+from agents.runtimes.local import measure, ports, programs, sight
+from agents.runtimes.local.home import Home, Record, Wanted, make_private
+from agents.runtimes.local.ports import HOST
+from agents.runtimes.local.programs import Found, Program
+
+log = logging.getLogger(__name__)
+
+# The bridge gives its engine 15 s; after this the whole pod is killed.
+STOP_SECONDS = 20.0
+# How long a removal waits for an orderly end: the data stays behind, or it goes too.
+ORDERLY_SECONDS = 17.0
+HASTY_SECONDS = 2.0
+# A bridge reports every two seconds.
+HUNG_SECONDS = 30.0
+KILL_SECONDS = 10.0
+
+
+class LocalRuntime:
+    def __init__(self, *, home: Path, engine_cache: Path, keep_pods: bool = False) -> None:
+        self._home = Home(home.resolve())
+        self._engine_cache = engine_cache
+        self._keep_pods = keep_pods
+
+    # The contract.
+
+    def deploy(self, spec: PodSpec) -> None:
+        with self._home.lock(spec.namespace):
+            record = self._home.record(spec.namespace)
+            if record and record.wanted is Wanted.STOPPED:
+                self._end(spec.namespace, seconds=HASTY_SECONDS)
+            record = self._promise_ports(spec, record)
+            self._start_missing(spec, record)
+
+    def configure(self, spec: PodSpec) -> None:
+        endpoint = self.endpoint(spec.namespace)
+        if endpoint is None:
+            raise RuntimeFailure("the pod has no address", cause="NO_ADDRESS")
+        token = spec.secrets.management_token
+        management.configure(endpoint, token, config=spec.config, secrets=spec.secrets)
+
+    def stop(self, namespace: str) -> None:
+        if not self._home.run_dir(namespace).is_dir():
+            return
+        with self._home.lock(namespace):
+            record = self._home.record(namespace)
+            if record is None:
+                return
+            if record.wanted is not Wanted.STOPPED:
+                record = dataclasses.replace(record, wanted=Wanted.STOPPED, asked_at=time.time())
+                self._home.save(namespace, record)
+            if time.time() - record.asked_at > STOP_SECONDS:
+                self._kill(namespace)
+                return
+            processes.send(self._programs(namespace), signal.SIGTERM)
+
+    def delete(self, namespace: str, *, agent_id: str, data: bool) -> None:
+        with self._home.lock(namespace) as lock_file:
+            self._end(namespace, seconds=HASTY_SECONDS if data else ORDERLY_SECONDS)
+            if data:
+                _remove(self._home.data_dir(agent_id))
+                self._home.port_file(agent_id).unlink(missing_ok=True)
+            _remove(self._home.run_dir(namespace))
+            lock_file.unlink(missing_ok=True)
+
+    def observe(self) -> dict[str, Observation]:
+        names = self._home.namespaces()
+        found = programs.find(self._home.root)
+        return {name: self._look(name, found) for name in names if self._home.run_dir(name).is_dir()}
+
+    def usage(self) -> dict[str, Usage]:
+        found, table = programs.find(self._home.root), measure.Table()
+        usage = {}
+        for namespace in self._home.namespaces():
+            programs.trim_logs(self._home.run_dir(namespace))
+            if record := self._home.record(namespace):
+                bridge = found.get((namespace, Program.BRIDGE))
+                tree = table.below(bridge.pid) if bridge else []
+                disk = measure.disk_of(self._home.data_dir(record.agent_id))
+                usage[namespace] = Usage(memory_bytes=measure.memory_of(tree), disk_bytes=disk)
+        return usage
+
+    def endpoint(self, namespace: str) -> Endpoint | None:
+        record = self._home.record(namespace)
+        if record is None:
+            return None
+        return Endpoint(
+            public_url=f"http://{HOST}:{record.public_port}", management_url=f"http://{HOST}:{record.management_port}"
+        )
+
+    # Starting.
+
+    def _promise_ports(self, spec: PodSpec, record: Record | None) -> Record:
+        """The pod's record, kept or made, before anything is started: what is in it is nobody else's."""
+        public = ports.public_port(self._home, spec.agent_id)
+        if record and record.wanted is Wanted.RUNNING and not record.ended and record.public_port == public:
+            return record
+        with self._home.lock("ports"):
+            management_port, llm_port, bridge_port = ports.inner_ports(self._home)
+            fresh = Record(
+                agent_id=spec.agent_id,
+                wanted=Wanted.RUNNING,
+                asked_at=time.time(),
+                ended=False,
+                public_port=public,
+                management_port=management_port,
+                llm_port=llm_port,
+                bridge_port=bridge_port,
+                bridge_token=secrets.token_urlsafe(32),
+                llm_token=secrets.token_urlsafe(32),
+            )
+            self._home.save(spec.namespace, fresh)
+        return fresh
+
+    def _start_missing(self, spec: PodSpec, record: Record) -> None:
+        self._end_hung_bridge(spec.namespace)
+        missing = self._missing(spec.namespace)
+        if not missing:
+            return
+        record = self._with_free_ports(spec, record, missing)
+        documents = {Program.GATEWAY: self._gateway_document, Program.BRIDGE: self._bridge_document}
+        for program in self._missing(spec.namespace):
+            run_dir = self._home.run_dir(spec.namespace)
+            (run_dir / _REPORTS[program]).unlink(missing_ok=True)  # what a dead one said is no longer true
+            programs.start(
+                program,
+                namespace=spec.namespace,
+                home=self._home.root,
+                run_dir=run_dir,
+                document=documents[program](spec, record),
+                keep=self._keep_pods,
+            )
+
+    def _missing(self, namespace: str) -> list[Program]:
+        found = programs.find(self._home.root)
+        return [program for program in Program if (namespace, program) not in found]
+
+    def _end_hung_bridge(self, namespace: str) -> None:
+        """A bridge that has not reported for long will not do so any more; its engine goes with it."""
+        bridge = programs.find(self._home.root).get((namespace, Program.BRIDGE))
+        if bridge and sight.silence(self._home.run_dir(namespace), bridge) > HUNG_SECONDS:
+            log.warning("a bridge that does not report is ended", extra={"namespace": namespace})
+            processes.send([*processes.descendants(bridge), bridge], signal.SIGKILL)
+            psutil.wait_procs([bridge], timeout=KILL_SECONDS)
+
+    def _with_free_ports(self, spec: PodSpec, record: Record, missing: list[Program]) -> Record:
+        """A foreign listener on an inner port is evaded, with both programs; one on the agent's public port is not."""
+        if Program.GATEWAY in missing and not ports.is_free(record.public_port):
+            raise RuntimeFailure(f"port {record.public_port} of the agent is taken by another program", cause="PORT")
+        needed = {
+            Program.GATEWAY: [record.management_port, record.llm_port],
+            Program.BRIDGE: [record.bridge_port],
+        }
+        if all(ports.is_free(port) for program in missing for port in needed[program]):
+            return record
+        self._end(spec.namespace, seconds=HASTY_SECONDS)
+        return self._promise_ports(spec, dataclasses.replace(record, ended=True))
+
+    def _gateway_document(self, spec: PodSpec, record: Record) -> bytes:
+        return GatewayStart(
+            namespace=spec.namespace,
+            agent_id=spec.agent_id,
+            slug=spec.slug,
+            engine=spec.engine,
+            public_url=spec.public_url,
+            console_url=spec.console_url,
+            run_dir=str(self._home.run_dir(spec.namespace)),
+            host=HOST,
+            public_port=record.public_port,
+            management_port=record.management_port,
+            llm_port=record.llm_port,
+            bridge_url=f"http://{HOST}:{record.bridge_port}",
+            bridge_token=record.bridge_token,
+            llm_token=record.llm_token,
+            config=spec.config,
+            secrets=spec.secrets,
+        ).dump()
+
+    def _bridge_document(self, spec: PodSpec, record: Record) -> bytes:
+        data = self._home.data_dir(spec.agent_id)
+        make_private(data)
+        return BridgeStart(
+            namespace=spec.namespace,
+            agent_id=spec.agent_id,
+            engine=spec.engine,
+            run_dir=str(self._home.run_dir(spec.namespace)),
+            data_dir=str(data),
+            engine_cache=str(self._engine_cache),
+            memory_bytes=spec.limits.memory_bytes,
+            host=HOST,
+            port=record.bridge_port,
+            token=record.bridge_token,
+            llm_url=f"http://{HOST}:{record.llm_port}",
+            llm_token=record.llm_token,
+            config=spec.config,
+        ).dump()
+
+    # Looking.
+
+    def _look(self, namespace: str, found: Found) -> Observation:
+        record = self._home.record(namespace)
+        alive = any((namespace, program) in found for program in Program)
+        if record and not record.ended and (not alive or self._is_overdue(record)):
+            with suppress(RuntimeFailure):  # whoever holds the lock is at work on it
+                record = self._settle(namespace, record)
+        return sight.observe(namespace, self._home.run_dir(namespace), record, found)
+
+    def _is_overdue(self, record: Record) -> bool:
+        return record.wanted is Wanted.STOPPED and time.time() - record.asked_at > STOP_SECONDS
+
+    def _settle(self, namespace: str, record: Record) -> Record:
+        """Both programs are gone, or must go: nothing that the engine left may live on. Done once per pod."""
+        with self._home.lock(namespace, wait=False):
+            now = self._home.record(namespace)
+            alive = self._programs(namespace)
+            if now is None or now.ended or (alive and not self._is_overdue(now)):
+                return now or record
+            self._kill(namespace)
+            ended = dataclasses.replace(now, ended=True)
+            self._home.save(namespace, ended)
+            return ended
+
+    # Ending.
+
+    def _programs(self, namespace: str) -> list[psutil.Process]:
+        found = programs.find(self._home.root)
+        return [found[namespace, program] for program in Program if (namespace, program) in found]
+
+    def _end(self, namespace: str, *, seconds: float) -> None:
+        """Ask, wait, and kill what is left. Raises RuntimeFailure when something cannot be ended."""
+        asked = self._programs(namespace)
+        processes.send(asked, signal.SIGTERM)
+        until = time.monotonic() + seconds
+        while any(processes.is_alive(process) for process in asked) and time.monotonic() < until:
+            time.sleep(processes.POLL_SECONDS)
+        self._kill(namespace)
+
+    def _kill(self, namespace: str) -> None:
+        """Our two programs with their trees, then whatever else carries the namespace."""
+        every: list[Callable[[], list[psutil.Process]]] = [
+            lambda: self._trees(namespace),
+            lambda: processes.marked(namespace, self._home.root),
+        ]
+        for find in every:
+            if left := processes.kill_all(find, seconds=KILL_SECONDS):
+                raise RuntimeFailure(f"processes do not end: {[process.pid for process in left]}", cause="STUCK")
+
+    def _trees(self, namespace: str) -> list[psutil.Process]:
+        owners = self._programs(namespace)
+        return [*owners, *(child for owner in owners for child in processes.descendants(owner))]
+
+
+_REPORTS = {Program.GATEWAY: "gateway.json", Program.BRIDGE: "state.json"}
+
+
+def _remove(directory: Path) -> None:
+    """The whole directory, also where an agent has taken its own rights away."""
+    if directory.exists():
+        shutil.rmtree(directory, onerror=_with_rights)
+
+
+def _with_rights(remove: Callable[[str], Any], path: str, _: object) -> None:
+    with suppress(FileNotFoundError):
+        Path(path).parent.chmod(stat.S_IRWXU)
+        Path(path).chmod(stat.S_IRWXU)
+        if Path(path).is_dir():
+            shutil.rmtree(path)
+        else:
+            remove(path)

@@ -1,0 +1,61 @@
+"""Ports of local pods: all on loopback, below the range that the kernel gives to outgoing connections."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from collections.abc import Container
+
+from agents.runtimes.base import RuntimeFailure
+from agents.runtimes.local.home import Home, make_private, write_private
+
+HOST = "127.0.0.1"
+FIRST, LAST = 20_000, 31_999
+_TRIES = 500
+
+
+def is_free(port: int) -> bool:
+    """Whether a listener could be opened now."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError:
+            return False
+    return True
+
+
+def public_port(home: Home, agent_id: str) -> int:
+    """The agent's own port, the same over all its pods."""
+    with home.lock("ports"):
+        path = home.port_file(agent_id)
+        if path.exists():
+            return int(path.read_text())
+        port = _new(promised(home))
+        make_private(path.parent)
+        write_private(path, str(port))
+        return port
+
+
+def inner_ports(home: Home) -> tuple[int, int, int]:
+    """Three free ports that no pod and no agent has. The caller remembers them before it lets go of the lock."""
+    taken = promised(home)
+    chosen: list[int] = []
+    while len(chosen) < 3:
+        chosen.append(_new({*taken, *chosen}))
+    return chosen[0], chosen[1], chosen[2]
+
+
+def promised(home: Home) -> set[int]:
+    """Every port that belongs to an agent or a pod, whether it listens now or not."""
+    agents = {int(path.read_text()) for path in home.port_files()}
+    records = [record for namespace in home.namespaces() if (record := home.record(namespace))]
+    return agents.union(*(record.inner_ports for record in records)) if records else agents
+
+
+def _new(taken: Container[int]) -> int:
+    for _ in range(_TRIES):
+        port = FIRST + secrets.randbelow(LAST - FIRST + 1)
+        if port not in taken and is_free(port):
+            return port
+    raise RuntimeFailure(f"no free port between {FIRST} and {LAST}", cause="PORT")

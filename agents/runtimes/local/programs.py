@@ -1,0 +1,132 @@
+"""Gateway and bridge as processes: started in sessions of their own, found by their arguments, reaped when they end."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+
+import psutil
+
+from agents.pod import processes
+
+SOURCE = Path(__file__).resolve().parents[3]
+LOG_BYTES = 2 * 1024 * 1024
+_PIPE_BYTES = 1024 * 1024
+# What a program may see of the environment of the worker that starts it: never a database, a key or a secret.
+_INHERITED = {
+    "PATH", "HOME", "USER", "LANG", "LC_ALL", "TMPDIR", "TZDIR", "LD_LIBRARY_PATH",
+    "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE",
+    "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "AGENTPODS_SUPERVISOR",
+    "COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG",
+}  # fmt: skip
+
+
+class Program(StrEnum):
+    GATEWAY = "gateway"
+    BRIDGE = "bridge"
+
+
+Found = Mapping[tuple[str, Program], psutil.Process]
+
+
+def find(home: Path) -> Found:
+    """Every live program of every pod of this home, in one walk over the machine's processes."""
+    found: dict[tuple[str, Program], psutil.Process] = {}
+    modules = {f"agents.pod.{program}": program for program in Program}
+    mine = f"--home={home}"
+    for process in psutil.process_iter():
+        arguments = _arguments(process.pid)
+        if mine not in arguments or "-m" not in arguments[:-1]:
+            continue
+        program = modules.get(arguments[arguments.index("-m") + 1])
+        namespace = next(
+            (word.removeprefix("--namespace=") for word in arguments if word.startswith("--namespace=")), ""
+        )
+        if program and processes.is_alive(process):
+            found[namespace, program] = process
+    return found
+
+
+def start(program: Program, *, namespace: str, home: Path, run_dir: Path, document: bytes, keep: bool) -> None:
+    """Start it and hand it its document. Whoever kills us in between: without a whole document it ends by itself."""
+    with (run_dir / f"{program}.log").open("ab") as log:
+        child = subprocess.Popen(
+            [sys.executable, "-m", f"agents.pod.{program}", *processes.program_arguments(namespace, home)],
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=log,
+            cwd=SOURCE,
+            env=_environment(program, namespace, home, keep=keep),
+            start_new_session=True,
+        )
+    _reap_later(child)
+    if child.stdin is None:
+        raise RuntimeError("a pipe was asked for")
+    with contextlib.suppress(BrokenPipeError), child.stdin as pipe:
+        # Large enough for the whole document: a program that hangs at its start must not hold the worker.
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, max(_PIPE_BYTES, len(document)))
+        pipe.write(document)
+
+
+def trim_logs(run_dir: Path) -> None:
+    """The programs append to their logs; one that has grown too large begins anew."""
+    for program in Program:
+        path = run_dir / f"{program}.log"
+        with contextlib.suppress(OSError):
+            if path.stat().st_size > LOG_BYTES:
+                os.truncate(path, 0)
+
+
+def last_words(run_dir: Path, program: Program, lines: int = 10) -> list[str]:
+    try:
+        text = (run_dir / f"{program}.log").read_bytes()[-8192:].decode("utf-8", "replace")
+    except OSError:
+        return []
+    return [line.strip()[:400] for line in text.splitlines() if line.strip()][-lines:]
+
+
+def _arguments(pid: int) -> list[str]:
+    """Readable even for the gateway, which is closed to others otherwise; empty for a zombie or a stranger."""
+    try:
+        return os.fsdecode(Path(f"/proc/{pid}/cmdline").read_bytes()).split("\0")
+    except OSError:
+        return []
+
+
+def _environment(program: Program, namespace: str, home: Path, *, keep: bool) -> dict[str, str]:
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if name.upper() in _INHERITED or name.upper().startswith("NPM_CONFIG_")
+    }
+    kept = {"KEEP_PODS": "1"} if keep else {}
+    return {**inherited, **kept, "PYTHONUNBUFFERED": "1", **processes.marks(namespace, home, program)}
+
+
+_children: list[subprocess.Popen[bytes]] = []
+_reaping = threading.Lock()
+
+
+def _reap_later(child: subprocess.Popen[bytes]) -> None:
+    """A child that ends while its worker lives must not stay as a zombie: one thread waits for all of them."""
+    with _reaping:
+        _children.append(child)
+        if len(_children) == 1:
+            threading.Thread(target=_reap, name="pod-reaper", daemon=True).start()
+
+
+def _reap() -> None:
+    while True:
+        time.sleep(0.5)
+        with _reaping:
+            _children[:] = [child for child in _children if child.poll() is None]
+            if not _children:
+                return

@@ -1,0 +1,102 @@
+"""What is seen of a local pod: its programs, and the files in which they say how they are."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from agents.runtimes.base import Observation, Phase
+from agents.runtimes.local import programs
+from agents.runtimes.local.home import Record, Wanted, read_json
+from agents.runtimes.local.programs import Found, Program
+
+# The bridge writes its state every two seconds.
+STALE_SECONDS = 10.0
+
+
+def observe(namespace: str, run_dir: Path, record: Record | None, found: Found) -> Observation:
+    gateway = (namespace, Program.GATEWAY) in found
+    bridge = (namespace, Program.BRIDGE) in found
+    state = _state(run_dir) if record else None
+    phase, cause, message, evidence = _verdict(run_dir, record, state, gateway=gateway, bridge=bridge)
+    told: Mapping[str, Any] = state or {}
+    return Observation(
+        namespace=namespace,
+        phase=phase,
+        gateway_alive=gateway,
+        revision=_revision(told, run_dir) if gateway and bridge else None,
+        restarts=int(told.get("restarts") or 0),
+        cause=cause,
+        message=message,
+        evidence=evidence,
+        since=datetime.fromisoformat(told["since"]) if told.get("since") else None,
+    )
+
+
+_Verdict = tuple[Phase, str | None, str | None, list[str]]
+
+
+def _verdict(
+    run_dir: Path, record: Record | None, state: dict[str, Any] | None, *, gateway: bool, bridge: bool
+) -> _Verdict:
+    if record is None or not (gateway or bridge):
+        return _without_processes(run_dir, record, state)
+    if not bridge:
+        return _without_bridge(run_dir, state)
+    if state is None:
+        return Phase.STARTING, None, None, []
+    if time.time() - state["written_at"] > STALE_SECONDS:
+        return Phase.UNHEALTHY, "BRIDGE_HUNG", "the bridge does not report", state["evidence"]
+    if state["phase"] == Phase.STOPPED:
+        return Phase.UNHEALTHY, None, "the pod is ending", []
+    return Phase(state["phase"]), state["cause"], state["message"], state["evidence"]
+
+
+def _without_processes(run_dir: Path, record: Record | None, state: dict[str, Any] | None) -> _Verdict:
+    """Stopped as wanted, or both programs died: the control plane knows which, the cause helps people."""
+    if record and not record.ended:  # somebody is at work on it
+        return (Phase.STARTING if record.wanted is Wanted.RUNNING else Phase.UNHEALTHY), None, None, []
+    if record is None or record.wanted is Wanted.STOPPED:
+        return Phase.STOPPED, None, None, []
+    if state and state["phase"] == Phase.FAILED:
+        return Phase.STOPPED, state["cause"], state["message"], state["evidence"]
+    return Phase.STOPPED, "POD_DIED", "gateway and bridge are gone", programs.last_words(run_dir, Program.BRIDGE)
+
+
+def _without_bridge(run_dir: Path, state: dict[str, Any] | None) -> _Verdict:
+    if state and state["phase"] == Phase.FAILED:
+        return Phase.UNHEALTHY, state["cause"], state["message"], state["evidence"]
+    return Phase.UNHEALTHY, "BRIDGE_DIED", "the bridge is gone", programs.last_words(run_dir, Program.BRIDGE)
+
+
+def silence(run_dir: Path, bridge: psutil.Process) -> float:
+    """For how many seconds the bridge has not reported; one that has just been started is not yet silent."""
+    try:
+        born = bridge.create_time()
+    except psutil.NoSuchProcess:
+        return 0.0
+    state = _state(run_dir)
+    return time.time() - max(state["written_at"] if state else born, born)
+
+
+def _state(run_dir: Path) -> dict[str, Any] | None:
+    path = run_dir / "state.json"
+    state: dict[str, Any] | None = read_json(path)
+    if state is None:
+        return None
+    try:
+        return {**state, "written_at": path.stat().st_mtime}
+    except FileNotFoundError:
+        return None
+
+
+def _revision(state: Mapping[str, Any], run_dir: Path) -> int | None:
+    """What both have: the gateway may have been started with a newer one than the bridge, or the other way round."""
+    gateway: Mapping[str, Any] = read_json(run_dir / "gateway.json") or {}
+    known = [value for value in (state.get("revision"), gateway.get("revision")) if isinstance(value, int)]
+    return min(known) if len(known) == 2 else None
