@@ -1,4 +1,4 @@
-"""A bridge on loopback that speaks the pod's protocol and plays a scripted engine. Set `state` and `turn`; read `turns`."""
+"""A bridge on loopback that speaks the pod's protocol and plays a scripted engine: set `phase` and `turn`."""
 
 from __future__ import annotations
 
@@ -30,6 +30,12 @@ def echo(turn: Turn) -> Iterable[Event]:
 
 class BridgeDouble:
     def __init__(self) -> None:
+        self._http: _Http | None = None
+        self._port = 0
+        self.reset()
+
+    def reset(self) -> None:
+        """As new, on the same address; also after `stop`."""
         self.phase = "ready"
         self.message: str | None = None
         self.revision = 1
@@ -39,28 +45,32 @@ class BridgeDouble:
         self.turns: list[Turn] = []
         self.configs: list[dict[str, Any]] = []
         self.aborted: list[Turn] = []
-        self._http = _Http(("127.0.0.1", 0), _Handler)
-        self._http.double = self
-        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+        if self._http is None:
+            self._http = _Http(("127.0.0.1", self._port), _Handler)
+            self._http.double = self
+            self._port = self._http.server_address[1]
+            threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._http.server_address[1]}"
+        return f"http://127.0.0.1:{self._port}"
 
     def state(self) -> dict[str, Any]:
         known = {"phase": self.phase, "revision": self.revision, "message": self.message, "restarts": 0}
         return {**known, "cause": None, "evidence": [], "since": None, "enginePid": 1}
 
     def __enter__(self) -> Self:
-        self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self.stop()
 
     def stop(self) -> None:
-        self._http.shutdown()
-        self._http.server_close()
+        """Gone: nobody listens any more."""
+        if self._http is not None:
+            self._http.shutdown()
+            self._http.server_close()
+            self._http = None
 
 
 class _Http(ThreadingHTTPServer):
@@ -85,11 +95,12 @@ class _Handler(BaseHTTPRequestHandler):
         if not self._has_token():
             return
         if double.refuses:
-            return self._json(double.refuses, {"message": "no"})
+            self._json(double.refuses, {"message": "no"})
+            return
         double.configs.append(config)
         if double.applies:
             double.revision = config["revision"]
-        return self._json(202, {})
+        self._json(202, {})
 
     def do_POST(self) -> None:
         double = self.server.double

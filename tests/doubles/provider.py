@@ -22,12 +22,15 @@ class Provider:
     """`answer` writes to the handler; `requests` is what came."""
 
     def __init__(self) -> None:
-        self.answer: Callable[[ProviderHandler], None] = lambda handler: handler.whole(200, b'{"ok": true}')
-        self.requests: list[Request] = []
-        self.hung_up = threading.Event()  # a reader went away in the middle
+        self.reset()
         self._http = _Http(("127.0.0.1", 0), ProviderHandler)
         self._http.double = self
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+
+    def reset(self) -> None:
+        self.answer: Callable[[ProviderHandler], None] = lambda handler: handler.whole(200, b'{"ok": true}')
+        self.requests: list[Request] = []
+        self.hung_up = threading.Event()  # a reader went away in the middle
 
     @property
     def url(self) -> str:
@@ -64,7 +67,7 @@ class ProviderHandler(BaseHTTPRequestHandler):
             double.hung_up.set()
             self.close_connection = True
 
-    do_GET = do_DELETE = do_PUT = do_POST
+    do_GET = do_DELETE = do_PUT = do_POST  # noqa: N815 - names of the base class
 
     def _body(self) -> bytes:
         if self.headers.get("Transfer-Encoding", "").lower() == "chunked":

@@ -45,10 +45,10 @@ class Bridge:
         self._state: BridgeState | None = None
         self._asked_at = float("-inf")
 
-    async def state(self) -> BridgeState | None:
-        """How the engine is, at most half a second old; None while the bridge does not answer."""
+    async def state(self, *, age: float = STATE_AGE_SECONDS) -> BridgeState | None:
+        """How the engine is, at most `age` seconds ago; None while the bridge does not answer."""
         async with self._asking:
-            if time.monotonic() - self._asked_at > STATE_AGE_SECONDS:
+            if time.monotonic() - self._asked_at >= age:
                 self._state = await self._ask()
                 self._asked_at = time.monotonic()
             return self._state

@@ -40,7 +40,7 @@ class Management:
         return await handler(request)
 
     async def health(self, _: web.Request) -> web.Response:
-        state = await self._bridge.state()
+        state = await self._bridge.state(age=0)
         return web.json_response(
             {
                 "revision": self._pod.config.revision,

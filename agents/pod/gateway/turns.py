@@ -112,10 +112,10 @@ class Turns:
         """Wait while the engine is taking a configuration, then refuse unless it is ready."""
         loop = asyncio.get_running_loop()
         until = min(deadline, loop.time() + SETTLE_SECONDS)
-        state = await self._bridge.state()
+        state = await self._bridge.state(age=0)
         while self._settling(state) and loop.time() < until:
             await asyncio.sleep(SETTLE_STEP_SECONDS)
-            state = await self._bridge.state()
+            state = await self._bridge.state(age=0)
         if state is None:
             raise TurnFailed(Hop.ENGINE, "the engine's bridge does not answer")
         if not state.ready:

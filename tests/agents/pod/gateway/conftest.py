@@ -14,29 +14,52 @@ from tests.doubles.provider import Provider
 StartGateway = Callable[..., Gateway]
 
 
-@pytest.fixture
-def bridge() -> Iterator[BridgeDouble]:
+@pytest.fixture(scope="session")
+def _bridge() -> Iterator[BridgeDouble]:
     with BridgeDouble() as double:
         yield double
 
 
-@pytest.fixture
-def provider() -> Iterator[Provider]:
+@pytest.fixture(scope="session")
+def _provider() -> Iterator[Provider]:
     with Provider() as double:
         yield double
 
 
 @pytest.fixture
+def bridge(_bridge: BridgeDouble) -> BridgeDouble:
+    _bridge.reset()
+    return _bridge
+
+
+@pytest.fixture
+def provider(_provider: Provider) -> Provider:
+    _provider.reset()
+    return _provider
+
+
+@pytest.fixture(scope="session")
+def _gateway(_bridge: BridgeDouble, _provider: Provider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
+    gateway = _started(_bridge, _provider, tmp_path_factory.mktemp("gateway"), {})
+    yield gateway
+    gateway.stop()
+
+
+@pytest.fixture
+def gateway(_gateway: Gateway, bridge: BridgeDouble, provider: Provider) -> Gateway:
+    """A gateway with an OpenAI key, its engine ready; many tests use this one, so it is left as it was found."""
+    _gateway.look()
+    return _gateway
+
+
+@pytest.fixture
 def start_gateway(bridge: BridgeDouble, provider: Provider, tmp_path: Path) -> Iterator[StartGateway]:
-    """Start gateways with other values than usual; all of them are ended."""
+    """Start gateways for one test, with other values than usual; all of them are ended."""
     started: list[Gateway] = []
 
     def start(**given: object) -> Gateway:
-        base = {"bridge_url": bridge.url, "llm_base_url": f"{provider.url}/v1", "run_dir": str(tmp_path)}
-        gateway = Gateway({**base, **given})
-        started.append(gateway)
-        gateway.wait_until_up()
-        return gateway
+        started.append(_started(bridge, provider, tmp_path, given))
+        return started[-1]
 
     yield start
     for gateway in started:
@@ -44,6 +67,13 @@ def start_gateway(bridge: BridgeDouble, provider: Provider, tmp_path: Path) -> I
 
 
 @pytest.fixture
-def gateway(start_gateway: StartGateway) -> Gateway:
-    """A gateway with an OpenAI key, its engine ready."""
+def fresh(start_gateway: StartGateway) -> Gateway:
+    """The same, for this test alone."""
     return start_gateway()
+
+
+def _started(bridge: BridgeDouble, provider: Provider, run_dir: Path, given: dict[str, object]) -> Gateway:
+    base = {"bridge_url": bridge.url, "llm_base_url": f"{provider.url}/v1", "run_dir": str(run_dir)}
+    gateway = Gateway({**base, **given})
+    gateway.wait_until_up()
+    return gateway

@@ -130,6 +130,10 @@ class Gateway:
         headers = {"Authorization": f"Bearer {token}", **given.pop("headers", {})}
         return requests.request(method, self.management + path, headers=headers, timeout=30, **given)
 
+    def look(self) -> None:
+        """See at once how the engine is now."""
+        self.ask("GET", "/health")
+
     def chat(self, message: str = "hi", session_id: str | None = None) -> requests.Response:
         named = {"session_id": session_id} if session_id else {}
         return self.ask("POST", "/chat", json={"message": message, **named})

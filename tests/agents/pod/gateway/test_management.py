@@ -26,8 +26,8 @@ def test_a_header_that_is_no_text_is_just_a_wrong_token(gateway: Gateway) -> Non
     assert answer.status_code == 401
 
 
-def test_health_tells_revision_key_engine_and_model(gateway: Gateway, bridge: BridgeDouble) -> None:
-    body = gateway.ask("GET", "/health").json()
+def test_health_tells_revision_key_engine_and_model(fresh: Gateway, bridge: BridgeDouble) -> None:
+    body = fresh.ask("GET", "/health").json()
     assert (body["revision"], body["has_key"], body["engine"]) == (1, True, bridge.state())
     assert body["model"] == {"calls": 0, "in_flight": 0, "last_failure": None}
 
@@ -49,26 +49,26 @@ def test_a_configuration_reaches_the_bridge_and_then_the_secrets_change(
     assert provider.requests[-1].headers["Authorization"] == "Bearer sk-another-0123456789"
 
 
-def test_a_bridge_that_refuses_leaves_everything_as_it_was(gateway: Gateway, bridge: BridgeDouble) -> None:
+def test_a_bridge_that_refuses_leaves_everything_as_it_was(fresh: Gateway, bridge: BridgeDouble) -> None:
     bridge.refuses = 500
-    answer = gateway.configure(llm_key=None)
+    answer = fresh.configure(llm_key=None)
     assert (answer.status_code, answer.json()["error"]) == (503, "INTERNAL")
-    assert gateway.ask("GET", "/health").json()["revision"] == 1
-    assert gateway.call_model().status_code == 200
+    assert fresh.ask("GET", "/health").json()["revision"] == 1
+    assert fresh.call_model().status_code == 200
 
 
-def test_a_late_older_revision_changes_nothing(gateway: Gateway, bridge: BridgeDouble) -> None:
-    gateway.configure(revision=5, soul="Five.")
-    answer = gateway.configure(revision=4, soul="Four.", llm_key=None)
+def test_a_late_older_revision_changes_nothing(fresh: Gateway, bridge: BridgeDouble) -> None:
+    fresh.configure(revision=5, soul="Five.")
+    answer = fresh.configure(revision=4, soul="Four.", llm_key=None)
     assert (answer.status_code, answer.json()) == (200, {"revision": 5})
     assert [config["soul"] for config in bridge.configs] == ["Five."]
-    assert gateway.ask("GET", "/health").json()["has_key"] is True
+    assert fresh.ask("GET", "/health").json()["has_key"] is True
 
 
-def test_a_new_management_token_is_the_only_one_at_once(gateway: Gateway) -> None:
-    gateway.configure(management_token="another-management-token")
-    assert gateway.ask("GET", "/health").status_code == 401
-    assert gateway.ask("GET", "/health", token="another-management-token").status_code == 200
+def test_a_new_management_token_is_the_only_one_at_once(fresh: Gateway) -> None:
+    fresh.configure(management_token="another-management-token")
+    assert fresh.ask("GET", "/health").status_code == 401
+    assert fresh.ask("GET", "/health", token="another-management-token").status_code == 200
 
 
 @pytest.mark.parametrize("body", [{}, {"config": {}}, {"config": {"revision": 2}, "secrets": {}}, [], "x"])

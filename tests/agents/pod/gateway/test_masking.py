@@ -31,9 +31,8 @@ def test_what_cannot_begin_a_secret_is_not_held_back() -> None:
 
 def test_log_lines_and_their_tracebacks_are_masked() -> None:
     formatter = MaskingFormatter(lambda: [SECRET])
-    try:
-        raise ValueError(SECRET)
-    except ValueError as error:
-        failure = (ValueError, error, error.__traceback__)
+    with pytest.raises(ValueError, match="sk-") as raised:
+        int(SECRET)
+    failure = (raised.type, raised.value, raised.tb)
     record = logging.LogRecord("gateway", logging.ERROR, __file__, 1, "with %s", (SECRET,), failure)
     assert SECRET not in formatter.format(record)

@@ -29,17 +29,17 @@ def _found(text: bytes) -> list[str]:
 
 
 def test_no_secret_is_in_arguments_environment_files_or_logs(start_gateway: StartGateway, provider: Provider) -> None:
-    gateway = start_gateway(dash_username="ada", dash_password="dash-password-1", a2a_token="a2a-token-1")
+    fresh = start_gateway(dash_username="ada", dash_password="dash-password-1", a2a_token="a2a-token-1")
     provider.answer = lambda handler: handler.whole(401, f'{{"error": {{"message": "bad key {KEY}"}}}}'.encode())
-    gateway.chat()
-    gateway.call_model()
-    gateway.call_model("/llm/openai/%2e%2e/" + KEY)
-    gateway.ask("GET", "/health", token="wrong")
-    requests.get(f"{gateway.public}/ticket?t={gateway.ticket()}", timeout=5)
-    gateway.configure(soul="New.")
-    process = Path(f"/proc/{gateway.process.pid}")
+    fresh.chat()
+    fresh.call_model()
+    fresh.call_model("/llm/openai/%2e%2e/" + KEY)
+    fresh.ask("GET", "/health", token="wrong")
+    requests.get(f"{fresh.public}/ticket?t={fresh.ticket()}", timeout=5)
+    fresh.configure(soul="New.")
+    process = Path(f"/proc/{fresh.process.pid}")
     readable = [(process / "cmdline").read_bytes(), (process / "environ").read_bytes()]
-    readable += [path.read_bytes() for path in gateway.run_dir.rglob("*") if path.is_file()]
+    readable += [path.read_bytes() for path in fresh.run_dir.rglob("*") if path.is_file()]
     assert [_found(text) for text in readable] == [[] for _ in readable]
 
 
@@ -67,6 +67,8 @@ def test_its_own_user_cannot_read_the_process(start_gateway: StartGateway) -> No
     gateway = start_gateway(prefix=PLAIN_USER)
     ordinary = subprocess.Popen([*PLAIN_USER, "sleep", "60"])
     try:
+        while psutil.Process(ordinary.pid).name() != "sleep":
+            time.sleep(0.01)
         assert _can_read_environ(ordinary.pid)
         assert not _can_read_environ(gateway.process.pid)
     finally:
@@ -86,24 +88,26 @@ def test_the_start_document_cannot_be_read_a_second_time(gateway: Gateway) -> No
         assert stdin.readlink() == Path(os.devnull)
 
 
-def test_the_runtime_reads_the_revision_in_force_from_a_file(gateway: Gateway) -> None:
-    path = gateway.run_dir / "gateway.json"
-    assert json.loads(path.read_text()) == {"pid": gateway.process.pid, "revision": 1}
-    gateway.configure(soul="New.")
+def test_the_runtime_reads_the_revision_in_force_from_a_file(fresh: Gateway) -> None:
+    path = fresh.run_dir / "gateway.json"
+    assert json.loads(path.read_text()) == {"pid": fresh.process.pid, "revision": 1}
+    fresh.configure(soul="New.")
     assert json.loads(path.read_text())["revision"] == 2
     assert path.stat().st_mode & 0o777 == 0o600
 
 
 def test_all_listeners_are_on_loopback(gateway: Gateway) -> None:
     ports = {gateway.start.public_port, gateway.start.management_port, gateway.start.llm_port}
-    listening = [c.laddr for c in psutil.net_connections("tcp") if c.status == "LISTEN" and c.laddr.port in ports]
-    assert sorted(listening) == sorted(("127.0.0.1", port) for port in ports)
+    listening = [(c.laddr.ip, c.laddr.port) for c in psutil.net_connections("tcp") if c.status == "LISTEN" and c.laddr]
+    assert sorted(address for address in listening if address[1] in ports) == sorted(
+        ("127.0.0.1", port) for port in ports
+    )
 
 
-def test_sigterm_ends_it_within_seconds_even_in_a_turn(gateway: Gateway) -> None:
+def test_sigterm_ends_it_within_seconds_even_in_a_turn(fresh: Gateway) -> None:
     started = time.monotonic()
-    gateway.process.send_signal(signal.SIGTERM)
-    assert gateway.process.wait(10) == 0
+    fresh.process.send_signal(signal.SIGTERM)
+    assert fresh.process.wait(10) == 0
     assert time.monotonic() - started < 5
 
 

@@ -45,7 +45,7 @@ def test_health_is_answered_whatever_the_engine_does(gateway: Gateway, bridge: B
 )
 def test_until_the_engine_is_ready_all_else_is_503(gateway: Gateway, bridge: BridgeDouble, path: str) -> None:
     bridge.phase = "starting"
-    time.sleep(0.6)
+    gateway.look()
     answer = get(gateway, path)
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "3")
     page = get(gateway, path, **HTML)
@@ -56,6 +56,7 @@ def test_until_the_engine_is_ready_all_else_is_503(gateway: Gateway, bridge: Bri
 
 def test_programs_hear_of_the_wait_in_json(gateway: Gateway, bridge: BridgeDouble) -> None:
     bridge.phase = "installing"
+    gateway.look()
     assert get(gateway, "/").json() == {"error": "INTERNAL", "message": "the agent's engine is not ready"}
 
 
@@ -106,9 +107,10 @@ def test_a_look_ahead_does_not_use_the_ticket_up(gateway: Gateway) -> None:
 def test_a_ticket_is_not_used_up_while_the_engine_is_not_ready(gateway: Gateway, bridge: BridgeDouble) -> None:
     ticket = gateway.ticket()
     bridge.phase = "starting"
+    gateway.look()
     assert get(gateway, f"/ticket?t={ticket}").status_code == 503
     bridge.phase = "ready"
-    time.sleep(0.6)
+    gateway.look()
     assert get(gateway, f"/ticket?t={ticket}").status_code == 303
 
 
@@ -258,7 +260,7 @@ def test_a_name_is_text_on_every_page(start_gateway: StartGateway, bridge: Bridg
     pages = [get(gateway, "/", Cookie=cookie_of(gateway)).text, get(gateway, "/login", **HTML).text]
     pages.append(get(gateway, "/nothing", **HTML).text)
     bridge.phase = "starting"
-    time.sleep(0.6)
+    gateway.look()
     pages.append(get(gateway, "/", **HTML).text)
     assert not [page for page in pages if "<script>alert" in page]
     assert all("$soul" in page for page in pages)

@@ -154,16 +154,13 @@ def test_the_engines_credentials_and_addresses_stay_inside(gateway: Gateway, pro
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_a_redirect_is_an_error_and_never_followed(
-    start_gateway: StartGateway, provider: Provider, status: int
-) -> None:
-    gateway = start_gateway()
+def test_a_redirect_is_an_error_and_never_followed(fresh: Gateway, provider: Provider, status: int) -> None:
     provider.answer = lambda handler: handler.whole(status, b"", Location=f"{provider.url}/stolen?key={KEY}")
-    answer = gateway.call_model()
+    answer = fresh.call_model()
     assert answer.status_code == 502
     assert "Location" not in answer.headers
     assert [request.target for request in provider.requests] == ["/v1/responses"]
-    assert gateway.ask("GET", "/health").json()["model"]["last_failure"]["status"] == status
+    assert fresh.ask("GET", "/health").json()["model"]["last_failure"]["status"] == status
 
 
 def test_credentials_of_the_provider_stay_outside(gateway: Gateway, provider: Provider) -> None:
