@@ -354,6 +354,14 @@ def run(base: str, model: ModelServer) -> None:
         demo.clean_up()
 
 
+def listening_model_server(port: int) -> ModelServer:
+    """At that port, or where it is taken, at any: then only a service that is started for it can reach it."""
+    try:
+        return ModelServer(port)
+    except OSError:
+        return ModelServer()
+
+
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="A whole life of an agent, seen from outside.")
     parser.add_argument("--base-url", default=os.environ.get("BASE_URL") or "http://127.0.0.1:8000")
@@ -364,7 +372,7 @@ def options() -> argparse.Namespace:
 
 def main() -> int:
     chosen = options()
-    model = ModelServer(chosen.model_port)
+    model = listening_model_server(chosen.model_port)
     try:
         run(chosen.base_url.rstrip("/"), model)
     except NotPrepared as reason:
