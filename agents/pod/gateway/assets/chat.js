@@ -93,8 +93,10 @@ function state(name) {
 
 function notice(text) {
   const line = document.getElementById("notice");
+  const near = isNearEnd();
   line.hidden = !text;
   line.firstElementChild.textContent = text;
+  follow(near);
 }
 
 async function look() {
@@ -155,6 +157,7 @@ function failed(error, aborted) {
 }
 
 async function say(message) {
+  const asked = session;
   show("you", message);
   const reply = show("agent", "");
   running = new AbortController();
@@ -169,12 +172,15 @@ async function say(message) {
   }
   const aborted = running.signal.aborted;
   running = null;
+  controls();
+  if (asked !== session) return look();
   reply.busy(false);
   if (!reply.text) reply.drop();
   if (problem) failed(problem, aborted);
-  controls();
-  remember();
   await look();
+  const silent = !reply.text && !problem && document.getElementById("state").dataset.state === "ready";
+  if (silent) show("note", words.silentText);
+  remember();
 }
 
 function controls() {
@@ -208,10 +214,10 @@ box.addEventListener("keydown", (event) => {
 stop.addEventListener("click", () => running && running.abort());
 
 document.getElementById("fresh").addEventListener("click", () => {
+  session = newSession();
   if (running) running.abort();
   log.replaceChildren();
   turns = [];
-  session = newSession();
   document.getElementById("welcome").hidden = false;
   remember();
   box.focus();

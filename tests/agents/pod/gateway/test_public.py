@@ -274,3 +274,8 @@ def test_a_console_address_that_is_no_web_address_is_no_link(start_gateway: Star
 def test_the_page_has_no_secret_in_it(gateway: Gateway) -> None:
     page = get(gateway, "/", Cookie=cookie_of(gateway)).text
     assert not [secret for secret in (KEY, TICKET_KEY, MANAGEMENT_TOKEN) if secret in page]
+
+
+def test_the_pages_script_sets_text_and_never_markup(gateway: Gateway) -> None:
+    script = get(gateway, "/assets/chat.js").text
+    assert not [way for way in ("innerHTML", "outerHTML", "insertAdjacent", "document.write", "eval(") if way in script]

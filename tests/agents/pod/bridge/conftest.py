@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.agents.pod.bridge.process import BridgeProcess
+from tests.doubles.pi import install_double
+
+MakeBridge = Callable[..., BridgeProcess]
+
+
+@pytest.fixture
+def make_bridge(tmp_path: Path) -> Iterator[MakeBridge]:
+    """Bridges that are not started yet; `make_bridge(cache=…, environment=…)`."""
+    made: list[BridgeProcess] = []
+
+    def make(*, cache: Path | None = None, environment: dict[str, str] | None = None) -> BridgeProcess:
+        cache = cache or install_double(tmp_path / f"engines{len(made)}")
+        made.append(BridgeProcess(tmp_path / "home", cache, environment=environment))
+        return made[-1]
+
+    yield make
+    for bridge in made:
+        bridge.clear_away()
+
+
+@pytest.fixture
+def bridge(make_bridge: MakeBridge) -> BridgeProcess:
+    """A bridge whose engine is ready."""
+    bridge = make_bridge()
+    bridge.start()
+    bridge.wait_for("ready")
+    return bridge

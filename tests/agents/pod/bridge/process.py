@@ -1,0 +1,201 @@
+"""A real bridge process on directories of its own, spoken to as its gateway would."""
+
+from __future__ import annotations
+
+import dataclasses
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from agents.engines.pi import PI
+from agents.pod import processes
+from agents.pod.start import BridgeStart
+from agents.runtimes.base import PodConfig
+from tests.doubles.pi import KNOWN_MODEL
+
+NAMESPACE = "pod-test-1"
+TOKEN = "bridge-token-for-tests"
+LLM_TOKEN = "pod-llm-token-for-tests"
+ROOT = Path(__file__).resolve().parents[4]
+
+
+def pod_config(**changes: Any) -> PodConfig:
+    usual: dict[str, Any] = {
+        "revision": 1,
+        "soul": "You are a lighthouse keeper.",
+        "extra_soul": None,
+        "lang": "en",
+        "timezone": None,
+        "name": "Keeper",
+        "provider": "openai",
+        "model": KNOWN_MODEL,
+        "toolsets": [],
+        "mcp_servers": [],
+        "channels": ["web"],
+        "channel_secrets": {},
+        "a2a_enabled": False,
+        "a2a_peers": [],
+    }
+    return PodConfig(**{**usual, **changes})
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def eventually(seen: Callable[[], Any], *, within: float = 20.0, what: str = "it") -> Any:
+    """The first truthy value of `seen`, which is asked again and again."""
+    until = time.monotonic() + within
+    while True:
+        if found := seen():
+            return found
+        assert time.monotonic() < until, f"{what} did not come within {within} s"
+        time.sleep(0.05)
+
+
+class BridgeProcess:
+    def __init__(self, home: Path, cache: Path, *, environment: dict[str, str] | None = None) -> None:
+        self.home = home
+        self.run_dir = home / "pods" / NAMESPACE
+        self.data = home / "data" / "agt_test"
+        self.run_dir.mkdir(parents=True, exist_ok=True)
+        self._cache = cache
+        self._environment = environment or {}
+        self.port = free_port()
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self, config: PodConfig | None = None, *, memory_bytes: int = 512 * 2**20) -> None:
+        start = BridgeStart(
+            namespace=NAMESPACE,
+            agent_id="agt_test",
+            engine=PI.id,
+            run_dir=str(self.run_dir),
+            data_dir=str(self.data),
+            engine_cache=str(self._cache),
+            memory_bytes=memory_bytes,
+            host="127.0.0.1",
+            port=self.port,
+            token=TOKEN,
+            llm_url="http://127.0.0.1:9",
+            llm_token=LLM_TOKEN,
+            config=config or pod_config(),
+        )
+        with (self.run_dir / "bridge.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "agents.pod.bridge", *processes.program_arguments(NAMESPACE, self.home)],
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                cwd=ROOT,
+                env={
+                    "PATH": os.environ["PATH"],
+                    "HOME": str(self.home),
+                    "INHERITED_BY_THE_BRIDGE": "yes",
+                    **processes.marks(NAMESPACE, self.home, "bridge"),
+                    **self._environment,
+                },
+                start_new_session=True,
+            )
+        assert self.process.stdin is not None
+        self.process.stdin.write(start.dump())
+        self.process.stdin.close()
+
+    # Speaking to it.
+
+    def state(self) -> dict[str, Any] | None:
+        try:
+            status, body = self._call("GET", "/state")
+        except OSError:
+            return None
+        return body if status == 200 else None
+
+    def wait_for(self, phase: str, *, within: float = 20.0) -> dict[str, Any]:
+        def seen() -> dict[str, Any] | None:
+            state = self.state()
+            return state if state and state["phase"] == phase else None
+
+        found: dict[str, Any] = eventually(seen, within=within, what=f"phase {phase}")
+        return found
+
+    def configure(self, config: PodConfig) -> None:
+        status, _ = self._call("PUT", "/config", dataclasses.asdict(config))
+        assert status == 202
+        eventually(lambda: (self.state() or {}).get("revision") == config.revision, what="the revision")
+
+    def turn(self, message: str, session: str = "s1") -> dict[str, Any]:
+        """The last event of the turn."""
+        return list(self.events(message, session))[-1]
+
+    def reply(self, message: str, session: str = "s1") -> str:
+        event = self.turn(message, session)
+        assert event["type"] == "done", event
+        return str(event["reply"])
+
+    def events(self, message: str, session: str = "s1") -> Iterator[dict[str, Any]]:
+        connection, response = self.ask("POST", "/turn", {"session_id": session, "message": message})
+        try:
+            assert response.status == 200, response.read()
+            for line in response:
+                yield json.loads(line)
+        finally:
+            connection.close()
+
+    def ask(
+        self, method: str, path: str, body: Any = None, *, token: str = TOKEN
+    ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection.request(method, path, json.dumps(body) if body is not None else None, {"Authorization": f"Bearer {token}"})
+        return connection, connection.getresponse()
+
+    def status_of(self, method: str, path: str, body: Any = None, *, token: str = TOKEN) -> int:
+        connection, response = self.ask(method, path, body, token=token)
+        connection.close()
+        return response.status
+
+    def _call(self, method: str, path: str, body: Any = None) -> tuple[int, dict[str, Any]]:
+        connection, response = self.ask(method, path, body)
+        try:
+            return response.status, json.loads(response.read())
+        finally:
+            connection.close()
+
+    # Looking at it.
+
+    def engines(self) -> list[psutil.Process]:
+        """Every live process that carries the engine's mark, and so all that the engine started."""
+        return processes.marked(NAMESPACE, self.home)
+
+    def engine_pid(self) -> int:
+        state = self.state()
+        assert state
+        return int(state["enginePid"])
+
+    def kill_engine(self, number: signal.Signals = signal.SIGKILL) -> None:
+        os.kill(self.engine_pid(), number)
+
+    def log(self) -> str:
+        return (self.run_dir / "bridge.log").read_text(errors="replace")
+
+    def end(self, number: signal.Signals = signal.SIGTERM, *, within: float = 20.0) -> int:
+        """Signal the bridge and give its exit status."""
+        assert self.process is not None
+        self.process.send_signal(number)
+        return self.process.wait(within)
+
+    def clear_away(self) -> None:
+        if self.process and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait(10)
+        assert not processes.kill_all(self.engines, seconds=10)

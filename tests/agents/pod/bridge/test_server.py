@@ -1,0 +1,173 @@
+"""Turns, state and configuration over the bridge's HTTP, with the engine's double behind it."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from tests.agents.pod.bridge.conftest import MakeBridge
+from tests.agents.pod.bridge.process import BridgeProcess, eventually, pod_config
+from tests.doubles.pi import KNOWN_MODEL
+
+
+def test_only_the_holder_of_the_bridge_token_is_answered(bridge: BridgeProcess) -> None:
+    assert bridge.status_of("GET", "/state", token="wrong") == 401
+    assert bridge.status_of("PUT", "/config", {}, token="wrong") == 401
+    assert bridge.status_of("POST", "/turn", {"session_id": "s", "message": "say x"}, token="wrong") == 401
+
+
+@pytest.mark.parametrize("session", ["", "a/b", "../x", "a b", "ü", "x" * 65, None, 5, "a.b"])
+def test_a_session_id_is_letters_digits_dash_and_underscore_up_to_64(bridge: BridgeProcess, session: object) -> None:
+    assert bridge.status_of("POST", "/turn", {"session_id": session, "message": "say x"}) == 400
+
+
+@pytest.mark.parametrize("session", ["a", "-", "_x-", "A" * 64, "9_"])
+def test_every_permitted_session_id_is_a_conversation(bridge: BridgeProcess, session: str) -> None:
+    assert bridge.reply("count", session) == "0"
+    assert bridge.reply("count", session) == "1"
+
+
+@pytest.mark.parametrize("body", [None, [], {"session_id": "s"}, {"session_id": "s", "message": " "}, {"message": "x"}])
+def test_a_malformed_turn_is_refused(bridge: BridgeProcess, body: object) -> None:
+    assert bridge.status_of("POST", "/turn", body) == 400
+
+
+def test_a_turn_comes_in_pieces_that_make_up_the_reply(bridge: BridgeProcess) -> None:
+    *pieces, done = bridge.events("say one two three")
+    assert [piece["text"] for piece in pieces] == ["one", " two", " three"]
+    assert done == {"type": "done", "reply": "one two three"}
+
+
+def test_a_reply_larger_than_any_buffer_arrives_whole(bridge: BridgeProcess) -> None:
+    assert len(bridge.reply(f"big {3 * 2**20}")) == 3 * 2**20
+
+
+def test_text_that_is_hard_to_frame_arrives_as_it_is(bridge: BridgeProcess) -> None:
+    text = "line\nline\u2028separator \U0001f600 \x00 \"quoted\""
+    assert bridge.reply(text) == f"you said {text}"
+
+
+def test_conversations_do_not_know_of_each_other(bridge: BridgeProcess) -> None:
+    bridge.reply("say x", "first")
+    assert bridge.reply("count", "second") == "0"
+    assert bridge.reply("count", "first") == "1"
+
+
+def test_a_model_that_refuses_is_the_models_failure(bridge: BridgeProcess) -> None:
+    event = bridge.turn("fail")
+    assert (event["type"], event["hop"]) == ("error", "model")
+    assert "401" in event["message"]
+
+
+def test_an_engine_that_ends_a_turn_without_a_word_has_not_answered(bridge: BridgeProcess) -> None:
+    assert bridge.turn("silent")["hop"] == "model"
+
+
+def test_after_a_failed_turn_the_conversation_goes_on(bridge: BridgeProcess) -> None:
+    bridge.turn("fail")
+    assert bridge.reply("say fine") == "fine"
+
+
+def test_without_a_model_the_model_is_named_as_the_failing_hop(make_bridge: MakeBridge) -> None:
+    bridge = make_bridge()
+    bridge.start(pod_config(provider=None, model=None))
+    bridge.wait_for("ready")
+    assert bridge.turn("say x")["hop"] == "model"
+
+
+def test_a_caller_that_hangs_up_ends_the_turn(bridge: BridgeProcess) -> None:
+    events = bridge.events("hang")
+    assert next(events)["type"] == "delta"
+    events.close()
+    assert bridge.reply("say free") == "free"
+
+
+def test_turns_of_one_conversation_go_one_after_the_other(bridge: BridgeProcess) -> None:
+    hanging = bridge.events("hang", "same")
+    next(hanging)
+    connection, _ = bridge.ask("POST", "/turn", {"session_id": "same", "message": "say later"})
+    connection.sock.settimeout(0.5)  # type: ignore[union-attr] # it is connected
+    hanging.close()
+    connection.close()
+    assert bridge.reply("say other", "other") == "other"
+
+
+def test_a_changed_soul_reaches_a_conversation_that_already_runs(bridge: BridgeProcess) -> None:
+    bridge.reply("say x")
+    bridge.configure(pod_config(revision=2, soul="You are a pilot.", extra_soul="Fly low.", timezone="Asia/Tokyo"))
+    seen = json.loads(bridge.reply("args"))
+    assert "You are a pilot." in seen["soul"]
+    assert "Fly low." in seen["soul"]
+    assert "lighthouse" not in seen["soul"]
+    assert json.loads(bridge.reply("env"))["TZ"] == "Asia/Tokyo"
+    assert bridge.reply("count") == "3"
+
+
+def test_a_changed_model_reaches_a_conversation_that_remembers_another(bridge: BridgeProcess) -> None:
+    bridge.reply("say x")
+    bridge.configure(pod_config(revision=2, provider="anthropic", model="brand-new"))
+    assert json.loads(bridge.reply("args"))["model"] == {"provider": "anthropic", "id": "brand-new"}
+
+
+def test_a_revision_that_changes_nothing_for_the_engine_leaves_its_processes_alone(bridge: BridgeProcess) -> None:
+    bridge.reply("say x")
+    before = bridge.engine_pid()
+    bridge.configure(pod_config(revision=2, a2a_enabled=True))
+    assert bridge.engine_pid() == before
+
+
+def test_an_older_revision_does_not_undo_a_newer_one(bridge: BridgeProcess) -> None:
+    bridge.configure(pod_config(revision=3, soul="Third."))
+    connection, response = bridge.ask("PUT", "/config", {**_body(pod_config(revision=2, soul="Second."))})
+    assert json.loads(response.read()) == {"revision": 3}
+    connection.close()
+    assert "Third." in json.loads(bridge.reply("args"))["soul"]
+
+
+def test_a_turn_that_runs_while_the_configuration_changes_is_not_cut_off(bridge: BridgeProcess) -> None:
+    running = bridge.events("hang")
+    next(running)
+    bridge.configure(pod_config(revision=2, soul="Changed."))
+    assert len(bridge.engines()) == 2
+    running.close()
+    assert "Changed." in json.loads(bridge.reply("args"))["soul"]
+    eventually(lambda: len(bridge.engines()) == 1, what="the end of the old process")
+
+
+def test_a_malformed_configuration_is_refused(bridge: BridgeProcess) -> None:
+    assert bridge.status_of("PUT", "/config", {"revision": 2}) == 400
+    assert bridge.status_of("PUT", "/config", {**_body(pod_config()), "surprise": 1}) == 400
+
+
+def test_a_small_tier_keeps_two_conversations_in_memory_and_forgets_none(bridge: BridgeProcess) -> None:
+    for session in ("a", "b", "c"):
+        bridge.reply("say x", session)
+    eventually(lambda: len(bridge.engines()) == 2, what="two processes")
+    assert bridge.reply("count", "a") == "1"
+
+
+def test_a_larger_tier_keeps_more(make_bridge: MakeBridge) -> None:
+    bridge = make_bridge()
+    bridge.start(memory_bytes=2 * 2**30)
+    bridge.wait_for("ready")
+    for session in ("a", "b", "c", "d"):
+        bridge.reply("say x", session)
+    time.sleep(0.3)
+    assert len(bridge.engines()) == 4
+
+
+def test_the_state_names_the_process_that_answered_last(bridge: BridgeProcess) -> None:
+    bridge.reply("say x", "a")
+    assert json.loads(bridge.reply("args", "b"))["pid"] == bridge.engine_pid()
+
+
+def _body(config: object) -> dict[str, object]:
+    from dataclasses import asdict
+
+    return asdict(config)  # type: ignore[call-overload, no-any-return] # it is a dataclass
+
+
+def test_the_models_of_the_double_are_those_of_the_tests() -> None:
+    assert pod_config().model == KNOWN_MODEL
