@@ -22,7 +22,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -50,37 +50,8 @@ AGENT_FIELDS = set(
 WEBHOOK_FIELDS = {"webhookUrl", "webhookLastStatus", "webhookLastAt", "webhookLastEvent"}
 
 
-class Wrong(Exception):  # noqa: N818  # reads as a sentence where it is raised
-    """Something is not as the interface says."""
-
-
-class NotPrepared(Exception):  # noqa: N818
+class NotPrepared(Exception):
     """The service works, but was not started so that it can reach this demo's servers."""
-
-
-def expect(truth: object, otherwise: str) -> None:
-    if not truth:
-        raise Wrong(otherwise)
-
-
-class Client:
-    """JSON over HTTP with a bearer."""
-
-    def __init__(self, base: str) -> None:
-        self.base = base
-        self.token = ""
-
-    def ask(self, method: str, path: str, body: Any = None, *, status: int = 200, token: str | None = None) -> Any:
-        """The parsed answer. Raises Wrong for any other status."""
-        bearer = self.token if token is None else token
-        headers = {"Authorization": f"Bearer {bearer}"} if bearer else {}
-        answer = requests.request(method, self.base + path, json=body, headers=headers, timeout=130)
-        expect(
-            answer.status_code == status, f"{method} {path}: {answer.status_code} instead of {status}: {answer.text}"
-        )
-        if status >= 400:
-            expect(set(answer.json()) == {"error", "message"}, f"{method} {path}: not an error body: {answer.text}")
-        return answer.json() if answer.content else None
 
 
 class Demo:
@@ -331,14 +302,6 @@ class Demo:
             requests.delete(self.api.base + self.path, headers=bearer, timeout=30)
         self.receiver.shutdown()
         self.receiver.server_close()
-
-
-def every(pause: float, seconds: float) -> Iterator[None]:
-    """Turns until the time is up."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        yield
-        time.sleep(pause)
 
 
 def run(base: str, model: ModelServer) -> None:
