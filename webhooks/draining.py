@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -23,7 +22,7 @@ from webhooks import deliveries, outbox, signing
 from webhooks.deliveries import Answer, Claim, Outcome
 from webhooks.models import Problem
 from webhooks.outbox import Outbox
-from webhooks.sender import TOTAL_SECONDS, Sender
+from webhooks.sender import Sender
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +35,6 @@ MAX_DRAINS = 4  # in the whole installation
 AHEAD = timedelta(seconds=15)  # a drain waits for what is due within this
 POLL_SECONDS = 0.5  # how late a delivery may be noticed that another process emitted
 GATHER_SECONDS = 0.02  # outcomes that come this close together are written together
-LIFE_SECONDS = 300.0  # then it ends, and the next tick starts a fresh one
 GRACE_SECONDS = 3.0  # what a stopped process gives its attempts in flight; `make run` kills it a second later
 
 _running: Drain | None = None
@@ -103,8 +101,7 @@ class Drain:
         return self.sent
 
     async def _work(self, box: Outbox, sender: Sender) -> None:
-        ends = time.monotonic() + LIFE_SECONDS
-        while time.monotonic() < ends and not stopping.is_set():
+        while not stopping.is_set():
             await self._fill(box, sender)
             seconds = await self._idle_seconds(box)
             if seconds is None:
@@ -165,11 +162,10 @@ class Drain:
             del self._in_flight[task]
 
     async def _wind_down(self, box: Outbox) -> None:
-        """Let attempts in flight end, write them, and hand back the rest."""
+        """The process stops: let attempts in flight end, write them, and hand back the rest."""
         if not self._in_flight:
             return
-        seconds = GRACE_SECONDS if stopping.is_set() else TOTAL_SECONDS + GRACE_SECONDS
-        await asyncio.wait(self._in_flight, timeout=seconds)
+        await asyncio.wait(self._in_flight, timeout=GRACE_SECONDS)
         await self._record_ended(box)
         for task in self._in_flight:
             task.cancel()

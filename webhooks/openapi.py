@@ -74,6 +74,7 @@ HEADERS = {
     "X-Service-Delivery": "The event's id.",
     "X-Service-Signature": "`sha256=` and the lowercase hex HMAC-SHA256 of the raw body under the webhook's secret.",
 }
+FOR_A_DAY = {"X-Service-Signature-Previous": "For 24 hours after a rotation: the same under the secret of before."}
 
 
 def _example(kind: EventType, data: dict[str, Any]) -> dict[str, Any]:
@@ -119,7 +120,13 @@ def complete(result: dict[str, Any], generator: Any, **_: Any) -> dict[str, Any]
     result["components"] = generator.registry.build({})  # it built them before it came to the webhooks
     for path in result["webhooks"].values():
         path["post"]["parameters"] = [
-            {"in": "header", "name": name, "required": True, "description": text, "schema": {"type": "string"}}
-            for name, text in HEADERS.items()
+            {
+                "in": "header",
+                "name": name,
+                "required": name in HEADERS,
+                "description": text,
+                "schema": {"type": "string"},
+            }
+            for name, text in {**HEADERS, **FOR_A_DAY}.items()
         ]
     return result

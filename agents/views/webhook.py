@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -31,7 +31,13 @@ class WebhookViewSet(AgentViewSet):
     serializer_class = ReceiverSerializer
     refusals = {"test": {409}}
 
-    @extend_schema(request=ReceiverSerializer, responses=AgentWebhookEnvelope)
+    @extend_schema(
+        request=ReceiverSerializer,
+        responses=AgentWebhookEnvelope,
+        examples=[
+            OpenApiExample("A receiver", value={"url": "https://receiver.example.com/events"}, request_only=True)
+        ],
+    )
     def update(self, request: Request, id: str) -> Response:
         """Set the receiver of the agent's events, or rotate its secret.
 
@@ -46,16 +52,32 @@ class WebhookViewSet(AgentViewSet):
 
     @extend_schema(responses={204: None})
     def destroy(self, request: Request, id: str) -> Response:
-        """Remove the receiver and its secrets; what is still to be sent to it is canceled. Repeating succeeds."""
+        """Remove the webhook.
+
+        The receiver and its secrets are forgotten, and what is still to be sent is canceled. Repeating succeeds.
+        """
         hooks.remove(self.own_agent(id))
         return Response(status=204)
 
-    @extend_schema(request=None, responses=WebhookDeliveryEnvelope)
+    @extend_schema(
+        request=None,
+        responses=WebhookDeliveryEnvelope,
+        examples=[
+            OpenApiExample("It arrived", value={"delivery": {"ok": True, "status": 204, "attempts": 1}}),
+            OpenApiExample("It was refused", value={"delivery": {"ok": False, "status": 500, "attempts": 3}}),
+            OpenApiExample(
+                "Nobody answered",
+                value={"delivery": {"ok": False, "status": None, "attempts": 3, "error": "timeout"}},
+            ),
+        ],
+    )
     def test(self, request: Request, id: str) -> Response:
         """Send a `test` event with all retries and wait for its outcome.
 
         Up to 100 seconds with a dead receiver. The answer is 200 also when `ok` is false: the delivery failed, not the
-        call. A test that runs already is joined.
+        call. `error` is one of timeout, dns, connect, tls, address refused, protocol, internal, canceled, and absent
+        where there is a `status`. A test that runs already is joined. Without a webhook 409: set one with
+        `PUT /agents/{id}/webhook`.
         """
         report = testing.run(self.own_agent(id))
         return Response({"delivery": WebhookDeliverySerializer(report).data})

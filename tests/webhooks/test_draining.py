@@ -291,6 +291,35 @@ def test_while_receivers_are_waited_for_no_connection_of_the_pool_is_held(
     assert pool["pool_available"] == pool["pool_size"]
 
 
+def test_a_drain_that_loses_its_database_leaves_the_attempt_to_the_next(
+    hooked: Agent, receiver: Receiver, transactional_db: None, clock: Clock, deliver: Deliver
+) -> None:
+    receiver.answers(after(0.4, status(204)))
+    event = emit(hooked, now=clock.now)
+    lost: list[BaseException] = []
+
+    def drain() -> None:
+        with pytest.raises(psycopg.OperationalError) as failure:
+            deliver()
+        lost.append(failure.value)
+
+    running = threading.Thread(target=drain)
+    running.start()
+    wait_until(lambda: bool(receiver.received))
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_terminate_backend(l.pid) FROM pg_locks l JOIN pg_database d ON d.oid = l.database"
+            " WHERE l.locktype = 'advisory' AND d.datname = current_database()"
+        )
+    running.join()
+    assert len(lost) == 1
+    assert (delivery_of(event).state, delivery_of(event).attempts) == (State.PENDING, 0)
+    clock.forward(31)
+    assert deliver() == 1
+    assert (delivery_of(event).state, delivery_of(event).attempts) == (State.DELIVERED, 1)
+    assert len({request.header("X-Service-Delivery") for request in receiver.received}) == 1
+
+
 @pytest.fixture
 def stopped() -> Iterator[threading.Event]:
     yield draining.stopping
