@@ -30,6 +30,7 @@ import requests
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # `python examples/demo.py` finds its neighbours
 
+from examples.client import Client, Wrong, every, expect
 from examples.model_server import ModelServer
 from examples.own_service import own_service
 from examples.webhook_receiver import WebhookReceiver
