@@ -171,6 +171,14 @@ def test_cookies_of_one_receiver_are_not_sent_again(receiver: Receiver) -> None:
     assert receiver.received[1].header("Cookie") is None
 
 
+def test_a_mistake_of_our_own_is_an_outcome_too(receiver: Receiver) -> None:
+    async def wrongly() -> Answer:
+        async with Sender(lookups=1) as one:
+            return await one.post(receiver.url, headers={"X-Test": 5}, body=b"")  # type: ignore[dict-item]  # on purpose
+
+    assert asyncio.run(wrongly()).problem == Problem.INTERNAL
+
+
 # TLS.
 
 
