@@ -85,7 +85,7 @@ def test_a_process_remembers_a_bounded_number_of_callers(redis_away: None, monke
 
 def test_counts_do_not_outlive_their_window_in_redis() -> None:
     spend(LIMIT, by="x", now=datetime.now(UTC))
-    assert 0 < int(redis.client().pttl("throttle:test:x")) <= 60_000  # type: ignore[arg-type]
+    assert 0 < int(redis.client().pttl("throttle:test:x")) <= 60_000
 
 
 def test_a_redis_that_hangs_costs_one_call_a_second_and_the_others_nothing(settings: Settings) -> None:

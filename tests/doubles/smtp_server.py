@@ -6,7 +6,6 @@ import socketserver
 import threading
 from email import message_from_bytes, policy
 from email.message import EmailMessage
-from typing import cast
 
 
 class SmtpServer(socketserver.ThreadingTCPServer):
@@ -62,8 +61,7 @@ class _Conversation(socketserver.StreamRequestHandler):
         self.server.before_taking.wait(30)
         reply = self.server.replies.get("DATA", "250 taken")
         if reply.startswith("250"):
-            message = message_from_bytes(b"".join(lines), policy=policy.default)
-            self.server.mails.append(cast("EmailMessage", message))
+            self.server.mails.append(message_from_bytes(b"".join(lines), policy=policy.default))
         self._say(reply)
 
     def _say(self, reply: str) -> None:

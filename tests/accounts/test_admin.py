@@ -1,0 +1,196 @@
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.contrib.auth.models import Permission
+from django.test import Client
+from pytest_django import Settings
+from rest_framework.test import APIClient
+
+from accounts.models import ApiKey, IdempotentReply, Session, SignInCode, User
+from accounts.throttling import ADMIN_LOGIN_ACCOUNT, ADMIN_LOGIN_ADDRESS
+from tests.accounts.conftest import new_key
+
+PASSWORD = "a good long password"
+OPERATOR = "op@example.com"
+MODELS = ["user", "apikey", "session", "signincode", "idempotentreply"]
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _quick_passwords(settings: Settings) -> None:
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture
+def operator() -> User:
+    return User.objects.create_superuser(OPERATOR, PASSWORD)
+
+
+@pytest.fixture
+def console(operator: User) -> Client:
+    client = Client()
+    client.force_login(operator)
+    return client
+
+
+def _login(client: Client, email: str = OPERATOR, password: str = PASSWORD, **extra: Any) -> Any:
+    return client.post("/admin/login/?next=/admin/", {"username": email, "password": password}, **extra)
+
+
+def test_an_operator_gets_in_with_a_password(operator: User) -> None:
+    client = Client()
+    assert client.get("/admin/").status_code == 302
+    assert _login(client, "OP@Example.com").status_code == 302
+    assert client.get("/admin/").status_code == 200
+
+
+def test_wrong_passwords_and_people_without_one_do_not_get_in(ann: APIClient, operator: User) -> None:
+    for email, password in [
+        (OPERATOR, "wrong"),
+        ("ann@example.com", ""),
+        ("ann@example.com", "!"),
+        ("no address", "x"),
+    ]:
+        client = Client()
+        assert _login(client, email, password).status_code == 200
+        assert client.get("/admin/").status_code == 302
+
+
+def test_neither_a_key_nor_a_code_session_opens_it(ann: APIClient) -> None:
+    User.objects.update(is_staff=True, is_superuser=True)
+    _, agent = new_key(ann)
+    for client in (ann, agent):
+        assert client.get("/admin/").status_code == 302
+
+
+def test_login_tries_are_limited_by_address(operator: User) -> None:
+    client = Client()
+    for _ in range(ADMIN_LOGIN_ADDRESS.times):
+        assert _login(client, password="wrong").status_code == 200
+    refused = _login(client)
+    assert refused.status_code == 429
+    assert int(refused["Retry-After"]) > 0
+    assert client.get("/admin/login/").status_code == 200
+    assert _login(Client(), REMOTE_ADDR="192.0.2.1").status_code == 302
+
+
+def test_login_tries_are_limited_by_account_over_all_addresses(operator: User) -> None:
+    for number in range(ADMIN_LOGIN_ACCOUNT.times):
+        _login(Client(), password="wrong", REMOTE_ADDR=f"192.0.2.{number}")
+    assert _login(Client(), "Op@Example.com", REMOTE_ADDR="198.51.100.1").status_code == 429
+
+
+@pytest.mark.usefixtures("redis_away")
+def test_login_works_and_is_limited_without_redis(operator: User) -> None:
+    assert _login(Client()).status_code == 302
+    tries = [_login(Client(), password="wrong").status_code for _ in range(ADMIN_LOGIN_ADDRESS.times)]
+    assert tries[-2:] == [200, 429]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_every_list_has_a_page_with_search_and_filters(console: Client, ann: APIClient, model: str) -> None:
+    key, agent = new_key(ann)
+    agent.get("/me")
+    for query in ("", "?q=ann", "?q=%27%22%3B", f"?q={key['prefix']}"):
+        assert console.get(f"/admin/accounts/{model}/{query}").status_code == 200
+
+
+def test_every_row_has_a_page_without_secrets(console: Client, ann: APIClient) -> None:
+    ann.post("/keys", {"name": "agent"}, format="json")
+    user = User.objects.get(email="ann@example.com")
+    reply = IdempotentReply.objects.create(
+        user=user,
+        method="POST",
+        path="/x",
+        key="k",
+        fingerprint="f" * 64,
+        created_at=user.created_at,
+        reserved_at=user.created_at,
+        status=200,
+        reply={"body": "SECRET-BODY", "headers": {}},
+    )
+    code, key, session = SignInCode.objects.get(), ApiKey.objects.get(), Session.objects.get()
+    for row in (user, key, session, code, reply):
+        page = console.get(f"/admin/accounts/{row._meta.model_name}/{row.pk}/change/")
+        assert page.status_code == 200, row
+        for secret in (key.digest, session.digest, code.digest, str(code.sealed), "SECRET-BODY"):
+            assert secret not in page.content.decode()
+    shown = console.get(f"/admin/accounts/user/{user.pk}/change/").content.decode()
+    assert f"{key.prefix}…" in shown
+    assert session.pk in shown
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_nothing_is_deleted(console: Client, ann: APIClient, model: str) -> None:
+    new_key(ann)
+    rows = apps.get_model("accounts", model)._default_manager.all()
+    ids = {row.pk for row in rows}
+    for key in ids:
+        assert console.post(f"/admin/accounts/{model}/{key}/delete/", {"post": "yes"}).status_code == 403
+    console.post(f"/admin/accounts/{model}/", {"action": "delete_selected", "_selected_action": [*ids], "post": "yes"})
+    assert {row.pk for row in rows.all()} == ids
+
+
+def test_an_account_is_suspended_with_its_tick_box(console: Client, ann: APIClient) -> None:
+    user = User.objects.get(email="ann@example.com")
+    page = f"/admin/accounts/user/{user.pk}/change/"
+    answer = console.post(page, _form(console, page, without="is_active"))
+    assert answer["Location"] == "/admin/accounts/user/"
+    assert ann.get("/me").status_code == 401
+    user.refresh_from_db()
+    assert user.email == "ann@example.com"
+
+
+def test_a_new_operator_is_made_by_address_and_password(console: Client) -> None:
+    body = {"email": "New@Example.com", "usable_password": "true", "password1": PASSWORD, "password2": PASSWORD}
+    answer = console.post("/admin/accounts/user/add/", body)
+    assert answer.status_code == 302, answer.content.decode()[:3000]
+    made = User.objects.get(email="new@example.com")
+    assert made.check_password(PASSWORD)
+    again = console.post("/admin/accounts/user/add/", {**body, "email": "NEW@example.COM"})
+    assert "this address has an account" in again.content.decode()
+    junk = console.post("/admin/accounts/user/add/", {**body, "email": "nonsense"})
+    assert "must be an e-mail address" in junk.content.decode()
+
+
+def test_an_operator_revokes_a_key(console: Client, ann: APIClient) -> None:
+    key, agent = new_key(ann)
+    console.post("/admin/accounts/apikey/", {"action": "revoke", "_selected_action": [key["id"]]})
+    assert agent.get("/me").json()["message"] == "Invalid or revoked API key"
+
+
+def test_staff_cannot_raise_their_rights_or_take_over_a_superuser(operator: User) -> None:
+    staff = User.objects.create_user("staff@example.com", PASSWORD, is_staff=True)
+    staff.user_permissions.set(Permission.objects.filter(content_type__app_label__in=["accounts", "auth"]))
+    client = Client()
+    client.force_login(staff)
+    page = f"/admin/accounts/user/{staff.pk}/change/"
+    client.post(page, {**_form(client, page), "is_superuser": "on"})
+    staff.refresh_from_db()
+    assert not staff.is_superuser
+    password = {"password1": "another password", "password2": "another password", "usable_password": "true"}
+    client.post(f"/admin/accounts/user/{operator.pk}/password/", password)
+    operator.refresh_from_db()
+    assert operator.check_password(PASSWORD)
+    assert client.get("/admin/auth/group/add/").status_code == 403
+    own = client.post(f"/admin/accounts/user/{staff.pk}/password/", password)
+    assert own.status_code == 302
+    staff.refresh_from_db()
+    assert staff.check_password("another password")
+
+
+def _form(client: Client, page: str, without: str = "") -> dict[str, str]:
+    """What a browser would send back from this page."""
+    html = client.get(page).content.decode()
+    fields = {}
+    for tag in re.findall(r"<input[^>]+>", html):
+        attributes = dict(re.findall(r'(\w+)="([^"]*)"', tag))
+        name = attributes.get("name")
+        if name and (attributes.get("type") != "checkbox" or "checked" in tag):
+            fields[name] = attributes.get("value", "on")
+    return {name: value for name, value in fields.items() if name not in {without, "_addanother", "_continue"}}

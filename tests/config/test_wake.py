@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import Iterator
+
+import pytest
+from django.db import transaction
+from pytest_django import Settings
+
+from config import redis, volatile, wake
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> Iterator[None]:
+    _forget()
+    yield
+    _forget()
+
+
+def _forget() -> None:
+    volatile.forget_outage()
+    redis.client.cache_clear()
+    wake._connection.cache_clear()
+
+
+def _broker(settings: Settings, url: str) -> None:
+    settings.REDIS_URL = settings.CELERY_BROKER_URL = url
+    _forget()
+
+
+def _queued() -> list[str]:
+    messages = redis.client().lrange("default", 0, -1)
+    return [json.loads(message)["headers"]["task"] for message in messages]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_task_is_sent_when_the_transaction_commits() -> None:
+    with transaction.atomic():
+        wake.on_commit("accounts.send_code", "cod_1")
+        assert _queued() == []
+    assert _queued() == ["accounts.send_code"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_nothing_is_sent_when_it_does_not() -> None:
+    with transaction.atomic():
+        wake.on_commit("accounts.send_code", "cod_1")
+        transaction.set_rollback(True)
+    assert _queued() == []
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("kind", ["gone", "refusing", "silent"])
+def test_a_broker_that_is_down_is_no_error_and_costs_a_second_once(settings: Settings, kind: str) -> None:
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as server:
+        port = server.getsockname()[1]
+        if kind == "refusing":
+            server.close()
+        url = "redis+socket:///tmp/no-redis.sock?virtual_host=0" if kind == "gone" else f"redis://127.0.0.1:{port}/0"
+        _broker(settings, url)
+        began = time.monotonic()
+        for _ in range(20):
+            wake.on_commit("accounts.send_code", "cod_1")
+        assert time.monotonic() - began < 1.5
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_broker_that_is_back_gets_tasks_again(settings: Settings) -> None:
+    url = settings.REDIS_URL
+    _broker(settings, "redis+socket:///tmp/no-redis.sock?virtual_host=0")
+    wake.on_commit("accounts.send_code", "cod_1")
+    _broker(settings, url)
+    wake.on_commit("accounts.send_code", "cod_1")
+    assert _queued() == ["accounts.send_code"]
