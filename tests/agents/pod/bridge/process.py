@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
@@ -65,13 +65,21 @@ def eventually(seen: Callable[[], Any], *, within: float = 20.0, what: str = "it
         time.sleep(0.05)
 
 
+def is_up(pid: int) -> bool:
+    """Whether the process runs; a zombie whose parent is slow to ask does not."""
+    try:
+        return processes.is_alive(psutil.Process(pid))
+    except psutil.NoSuchProcess:
+        return False
+
+
 class BridgeProcess:
     def __init__(self, home: Path, cache: Path, *, environment: dict[str, str] | None = None) -> None:
         self.home = home
         self.run_dir = home / "pods" / NAMESPACE
         self.data = home / "data" / "agt_test"
         self.run_dir.mkdir(parents=True, exist_ok=True)
-        self._cache = cache
+        self.cache = cache
         self._environment = environment or {}
         self.port = free_port()
         self.process: subprocess.Popen[bytes] | None = None
@@ -83,7 +91,7 @@ class BridgeProcess:
             engine=PI.id,
             run_dir=str(self.run_dir),
             data_dir=str(self.data),
-            engine_cache=str(self._cache),
+            engine_cache=str(self.cache),
             memory_bytes=memory_bytes,
             host="127.0.0.1",
             port=self.port,
@@ -143,7 +151,7 @@ class BridgeProcess:
         assert event["type"] == "done", event
         return str(event["reply"])
 
-    def events(self, message: str, session: str = "s1") -> Iterator[dict[str, Any]]:
+    def events(self, message: str, session: str = "s1") -> Generator[dict[str, Any], None, None]:
         connection, response = self.ask("POST", "/turn", {"session_id": session, "message": message})
         try:
             assert response.status == 200, response.read()
@@ -156,7 +164,9 @@ class BridgeProcess:
         self, method: str, path: str, body: Any = None, *, token: str = TOKEN
     ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        connection.request(method, path, json.dumps(body) if body is not None else None, {"Authorization": f"Bearer {token}"})
+        connection.request(
+            method, path, json.dumps(body) if body is not None else None, {"Authorization": f"Bearer {token}"}
+        )
         return connection, connection.getresponse()
 
     def status_of(self, method: str, path: str, body: Any = None, *, token: str = TOKEN) -> int:
