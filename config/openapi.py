@@ -11,6 +11,7 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema as BaseAutoSchema
 from drf_spectacular.utils import OpenApiParameter
 
+from config import examples
 from config.api import ErrorSerializer
 from config.errors import ErrorCode
 
@@ -229,6 +230,7 @@ def complete(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     used = {tag for path in paths for operation in path.values() for tag in operation["tags"]}
     result["tags"] = [{"name": tag} for tag in TAGS if tag in used]
     _tidy(result)
+    examples.add_to(result["components"]["schemas"])
     return result
 
 

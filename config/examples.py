@@ -1,0 +1,91 @@
+"""Example values that `/openapi.json` shows: by a field's name, and whole bodies where fields alone would mislead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+FIELDS: dict[str, Any] = {
+    "a2aSlug": "exam-coach-sgt3uw",
+    "a2aUrl": "https://exam-coach-sgt3uw.pods.example.net/a2a",
+    "agentId": "agt_e828253f7adc301470808633",
+    "anonId": "v1.3f9c",
+    "attempts": 1,
+    "cause": "NO_MODEL_KEY",
+    "checkedAt": "2026-11-21T06:30:00Z",
+    "code": "012345",
+    "createdAt": "2026-11-21T06:30:00Z",
+    "daysLeft": 3,
+    "domain": "coach.example.com",
+    "dseq": "pod-e828253f7adc301470808633-1",
+    "email": "ann@example.com",
+    "enabled": ["web", "memory"],
+    "endpointUrl": "https://exam-coach-sgt3uw.pods.example.net",
+    "engine": "pi",
+    "envVar": "OPENAI_API_KEY",
+    "expiresAt": "2026-11-21T06:31:00Z",
+    "extraSoul": "Answer in short paragraphs.",
+    "icon": "🎓",
+    "key": "sk-proj-…",
+    "lang": "en",
+    "latencyMs": 4,
+    "llmKey": "sk-proj-…",
+    "llmKeyHash": "9faec3b76642cab21c25932f8f7b58a11348faf1bbff0ac7a1605a8e9caecfbe",
+    "llmProvider": "openai",
+    "model": "openai:gpt-6-luna",
+    "monthlyUsd": 5,
+    "next": "PATCH /agents/{id}/llm-key",
+    "personaId": "exam-coach",
+    "prefix": "ak_live_7Qm2",
+    "price": "$5/month",
+    "reply": "They turn it into sugar.",
+    "sessionId": "ses_5f0c9d2e7a41b3886d20c4f1",
+    "spec": "1 GiB RAM, 5 GiB disk, 0.5 CPU",
+    "tier": "small",
+    "timezone": "Europe/Berlin",
+    "updatedAt": "2026-11-21T06:30:00Z",
+    "userId": "usr_763d0c5483bd79652ec1dec3",
+    "version": "1.0.0",
+    "webhookLastEvent": "agent.running",
+    "webhookLastStatus": "204",
+    "webhookSecret": "whsec_…",
+    "webhookUrl": "https://receiver.example.com/events",
+}
+
+BODIES: dict[str, Any] = {
+    "CreateAgent": {
+        "personaId": "exam-coach",
+        "tier": "small",
+        "engine": "pi",
+        "name": "Coach",
+        "timezone": "Europe/Berlin",
+        "webhookUrl": "https://receiver.example.com/events",
+    },
+    "PatchAgent": {"name": "Coach", "extraSoul": "Answer in short paragraphs."},
+    "LlmKey": {"provider": "openai", "key": "sk-proj-…", "model": "openai:gpt-6-luna"},
+    "AgentTools": {
+        "enabled": ["web", "memory"],
+        "mcpServers": [{"name": "notes", "url": "https://mcp.example.com", "headers": {"Authorization": "Bearer …"}}],
+    },
+    "Channels": {"channels": ["web", "telegram"], "channelSecrets": {"telegramToken": "123456:…"}},
+    "Chat": {"message": "What do plants do with light?"},
+    "Receiver": {"url": "https://receiver.example.com/events"},
+    "Error": {"error": "BAD_REQUEST", "message": "tier: 'huge' is not one of tiny, small, medium, large"},
+}
+
+
+def add_to(schemas: dict[str, Any]) -> None:
+    """Give the components their examples. One that a view declared stays."""
+    for name, schema in schemas.items():
+        if name in BODIES:
+            schema.setdefault("examples", [BODIES[name]])
+        for field, inner in schema.get("properties", {}).items():
+            if field in FIELDS and _fits(FIELDS[field], inner):
+                inner.setdefault("examples", [FIELDS[field]])
+
+
+def _fits(example: Any, schema: dict[str, Any]) -> bool:
+    """Whether a field of that name is, here, of the example's type."""
+    types = schema.get("type", [])
+    kind = {str: "string", int: "integer", list: "array"}[type(example)]
+    named = kind in types or (kind == "integer" and "number" in types)
+    return named and example in schema.get("enum", [example])
