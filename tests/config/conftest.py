@@ -1,0 +1,193 @@
+"""A real `python -m config.run` on a home of its own, as `make run` starts it."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import pwd
+import random
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+from config import embedded
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+SETTINGS = re.findall(r'env\.\w+\(\s*"([A-Z_]+)"', (ROOT / "config" / "settings.py").read_text(encoding="utf-8"))
+PROGRAMS = {
+    "web": "config.run.web",
+    "worker": "-n lifecycle@",
+    "worker-webhooks": "-n webhooks@",
+    "beat": " beat ",
+    "router": "agents.router",
+    "redis": "redis-server",
+    "postgres": "/bin/postgres",
+}
+
+
+class Run:
+    def __init__(self, home: Path, *, user: str | None = None, **more: str) -> None:
+        self.home, self.port, self.user = home, free_port(), user
+        kept = {name: value for name, value in os.environ.items() if name not in SETTINGS}
+        kept.pop("AGENTPODS_SUPERVISOR", None)
+        self.environment = {**kept, "AGENTPODS_HOME": str(home), "PORT": str(self.port), **more}
+        self.output = home.parent / f"{home.name[:20]}.out"
+        self.process: subprocess.Popen[bytes] | None = None
+        if user:
+            home.mkdir()
+            os.chown(home, *pwd.getpwnam(user)[2:4])
+
+    def start(self, *, until_up: bool = True) -> float:
+        """Start it; returns the seconds until it answered."""
+        began = time.monotonic()
+        with self.output.open("ab") as out:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "config.run"],
+                cwd=ROOT,
+                env=self.environment,
+                stdout=out,
+                stderr=out,
+                user=self.user,
+                group=pwd.getpwnam(self.user).pw_gid if self.user else None,
+                extra_groups=[] if self.user else None,
+                start_new_session=True,
+            )
+        if until_up:
+            self.wait(lambda: self.status("/health") == 200 and len(self.running()) == len(PROGRAMS), seconds=60)
+        return time.monotonic() - began
+
+    def status(self, path: str, port: int | None = None) -> int | None:
+        connection = http.client.HTTPConnection("127.0.0.1", port or self.port, timeout=5)
+        try:
+            connection.request("GET", path)
+            return connection.getresponse().status
+        except (OSError, http.client.HTTPException):
+            return None
+        finally:
+            connection.close()
+
+    def wait(self, true: Callable[[], object], *, seconds: float) -> float:
+        """Wait for something to be so; returns how long it took."""
+        began = time.monotonic()
+        while not true():
+            assert time.monotonic() - began < seconds, f"not within {seconds} s:\n{self.said()}"
+            time.sleep(0.1)
+        return time.monotonic() - began
+
+    def everything(self) -> list[psutil.Process]:
+        """All processes of this run, whoever their parent is now."""
+        found = []
+        for process in psutil.process_iter():
+            try:
+                if process.environ().get("AGENTPODS_HOME") == str(self.home) and process.status() != "zombie":
+                    found.append(process)
+            except psutil.Error:
+                continue
+        return found
+
+    def running(self) -> dict[str, psutil.Process]:
+        """The main process of each program."""
+        assert self.process
+        found = {}
+        for process in psutil.Process(self.process.pid).children():
+            try:
+                command = " ".join(process.cmdline())
+            except psutil.Error:
+                continue
+            found.update({name: process for name, mark in PROGRAMS.items() if mark in command})
+        return found
+
+    def signal(self, number: signal.Signals) -> None:
+        assert self.process
+        self.process.send_signal(number)
+
+    def exit_status(self, *, within: float) -> int:
+        assert self.process
+        return self.process.wait(within)
+
+    def said(self) -> str:
+        return self.output.read_text(encoding="utf-8", errors="replace")
+
+    def end(self) -> None:
+        late = ""
+        if self.process and self.process.poll() is None:
+            self.signal(signal.SIGTERM)
+            try:
+                self.process.wait(20)
+            except subprocess.TimeoutExpired:
+                late = (self.home / "logs" / "supervisord.log").read_text(encoding="utf-8")
+                self.process.kill()
+                self.process.wait()
+        for process in self.everything():
+            process.kill()
+        self._remove_what_lies_outside()
+        assert not late, f"did not end within 20 s:\n{late}"
+
+    def _remove_what_lies_outside(self) -> None:
+        data = embedded.postgres_data(self.home)
+        for outside in (
+            *([data] if (self.home / "postgres.path").exists() else []),
+            embedded.socket_directory(data, embedded.POSTGRES_SOCKET),
+            embedded.redis_socket(self.home).parent,
+        ):
+            shutil.rmtree(outside, ignore_errors=True)
+
+
+def free_port() -> int:
+    """A port that is free, as is the one after it, the router's. Below those that the kernel hands to clients."""
+    while True:
+        port = random.randrange(20_000, 32_000, 2)
+        with socket.socket() as first, socket.socket() as second:
+            try:
+                first.bind(("127.0.0.1", port))
+                second.bind(("127.0.0.1", port + 1))
+            except OSError:
+                continue
+            return port
+
+
+def can_run_us(user: str) -> bool:
+    """Whether we are root and `user` may use our interpreter, which may lie in a home that others cannot enter."""
+    if os.geteuid() != 0:
+        return False
+    with suppress(PermissionError):
+        subprocess.run([sys.executable, "-c", ""], user=user, extra_groups=[], cwd="/", check=True)
+        return True
+    return False
+
+
+MakeRun = Callable[..., Run]
+
+
+@pytest.fixture
+def base() -> Iterator[Path]:
+    """A short directory that any user may enter, unlike pytest's own."""
+    base = Path(tempfile.mkdtemp(prefix="agentpods-run-"))
+    base.chmod(0o755)
+    yield base
+    shutil.rmtree(base, ignore_errors=True)
+
+
+@pytest.fixture
+def make_run(base: Path) -> Iterator[MakeRun]:
+    """`make_run()`: not started yet, on a fresh home; all of them are ended with the test."""
+    runs: list[Run] = []
+
+    def make(home: Path | None = None, *, user: str | None = None, **environment: str) -> Run:
+        runs.append(Run(home or base / f"home-{len(runs)}", user=user, **environment))
+        return runs[-1]
+
+    yield make
+    for run in runs:
+        run.end()

@@ -1,0 +1,177 @@
+"""The run contract of `make run` (design: Run contract), with real processes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tests.config.conftest import PROGRAMS, ROOT, MakeRun, Run, can_run_us
+
+SECOND_START_SECONDS = 10
+END_SECONDS = 15
+BACK_SECONDS = 15
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+
+
+def test_it_starts_twice_on_one_home_and_ends_whole(make_run: MakeRun) -> None:
+    run = make_run()
+    run.start()
+    assert run.status("/health") == 200
+    user, password = (run.home / "operator.txt").read_text(encoding="utf-8").split()
+    run.wait(lambda: f"user {user}   password {password}" in run.said(), seconds=10)
+    assert {(run.home / name).stat().st_mode & 0o777 for name in ("operator.txt", "secrets.env")} == {0o600}
+    secrets = (run.home / "secrets.env").read_text(encoding="utf-8")
+    run.signal(signal.SIGTERM)
+    assert run.exit_status(within=END_SECONDS) == 0
+    assert run.everything() == []
+
+    assert min(seconds_to_start_again(run)) < SECOND_START_SECONDS
+    assert (run.home / "operator.txt").read_text(encoding="utf-8").split() == [user, password]
+    assert (run.home / "secrets.env").read_text(encoding="utf-8") == secrets
+    run.signal(signal.SIGINT)
+    assert run.exit_status(within=END_SECONDS) == 0
+    assert run.everything() == []
+
+
+def seconds_to_start_again(run: Run) -> Iterator[float]:
+    """Up to three starts: other tests are running on this machine too."""
+    for last in (False, False, True):
+        seconds = run.start()
+        yield seconds
+        if last or seconds < SECOND_START_SECONDS:
+            return
+        run.end()
+
+
+def test_nothing_is_left_when_its_supervisor_is_killed_and_the_next_start_works(make_run: MakeRun) -> None:
+    run = make_run()
+    run.start()
+    run.signal(signal.SIGKILL)
+    assert run.exit_status(within=5) == -signal.SIGKILL
+    assert run.wait(lambda: not run.everything(), seconds=60) < 60
+    run.start()
+
+
+def test_each_program_is_back_in_seconds_after_it_was_killed(make_run: MakeRun) -> None:
+    run = make_run()
+    run.start()
+    for name in PROGRAMS:
+        killed = run.running()[name]
+        killed.kill()
+        run.wait(lambda name=name, killed=killed: run.running().get(name, killed) != killed, seconds=BACK_SECONDS)
+    run.wait(lambda: run.status("/health/ready") == 200, seconds=BACK_SECONDS)
+    run.wait(lambda: run.status("/", run.port + 1) == 404, seconds=BACK_SECONDS)
+
+
+def test_a_taken_port_is_named_and_nothing_is_started(make_run: MakeRun) -> None:
+    run = make_run()
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", run.port))
+        taken.listen()
+        run.start(until_up=False)
+        assert run.exit_status(within=20) == 1
+    assert f"port {run.port} is taken" in run.said()
+    assert run.everything() == []
+
+
+def test_one_home_has_one_run(make_run: MakeRun) -> None:
+    first = make_run()
+    first.start()
+    second = make_run(home=first.home)
+    second.start(until_up=False)
+    assert second.exit_status(within=20) == 1
+    assert "another `make run` already uses" in second.said()
+    assert first.status("/health") == 200
+
+
+def test_two_homes_run_side_by_side(make_run: MakeRun) -> None:
+    first, second = make_run(), make_run()
+    first.start()
+    second.start()
+    assert (first.status("/health"), second.status("/health")) == (200, 200)
+
+
+def test_a_home_with_a_very_long_name_works(make_run: MakeRun, base: Path) -> None:
+    run = make_run(base / ("x" * 120))
+    run.start()
+    assert run.status("/health/ready") == 200
+
+
+@pytest.mark.skipif(not can_run_us("nobody"), reason="needs root, and an interpreter that others may run")
+def test_an_ordinary_user_may_run_it(make_run: MakeRun) -> None:
+    run = make_run(user="nobody")
+    run.start()
+    assert run.status("/health/ready") == 200
+    assert {process.username() for process in run.everything()} == {"nobody"}
+
+
+@as_root
+def test_root_keeps_only_postgresql_data_outside_of_a_home_that_others_cannot_enter(
+    make_run: MakeRun, base: Path
+) -> None:
+    closed = base / "closed"
+    closed.mkdir(mode=0o700)
+    run = make_run(closed / "home")
+    run.start()
+    digest = hashlib.sha256(str(run.home.resolve()).encode()).hexdigest()[:12]
+    data = Path("/var/lib/agentpods", digest)
+    assert (run.home / "postgres.path").read_text(encoding="utf-8").strip() == str(data)
+    assert (data / "PG_VERSION").exists()
+    assert data.stat().st_mode & 0o777 == 0o700
+    assert closed.stat().st_mode & 0o777 == 0o700
+    assert run.running()["postgres"].username() != "root"
+    run.signal(signal.SIGTERM)
+    assert run.exit_status(within=END_SECONDS) == 0
+    run.start()
+
+
+def test_given_stores_are_used_and_none_are_started(make_run: MakeRun, transactional_db: None) -> None:
+    at = os.environ["DATABASE_URL"].replace("/agentpods?", "/given_stores?")
+    with psycopg.connect(os.environ["DATABASE_URL"].replace("/agentpods?", "/postgres?"), autocommit=True) as admin:
+        admin.execute("drop database if exists given_stores with (force)")
+        admin.execute("create database given_stores")
+    run = make_run(DATABASE_URL=at, REDIS_URL=os.environ["REDIS_URL"])
+    run.start(until_up=False)
+    run.wait(lambda: run.status("/health/ready") == 200, seconds=60)
+    assert not {"postgres", "redis"} & set(run.running())
+
+
+@pytest.mark.parametrize(
+    ("environment", "named"),
+    [
+        ({}, "SECRET_KEY"),
+        ({"SECRET_KEY": "k" * 60}, "SECRETS_KEYS"),
+        ({"SECRET_KEY": "k" * 60, "SECRETS_KEYS": "Zm9v"}, "SECRETS_KEYS"),
+        ({"SECRET_KEY": "k" * 60, "SECRETS_KEYS": "Y2hlY2stb25seS1jaGVjay1vbmx5LWNoZWNrLTEyMzQ="}, "AGENT_RUNTIME"),
+    ],
+)
+def test_production_refuses_to_start_half_configured(
+    make_run: MakeRun, environment: dict[str, str], named: str
+) -> None:
+    run = make_run(AGENTPODS_ENV="production", **environment)
+    run.start(until_up=False)
+    assert run.exit_status(within=20) == 1
+    assert named in run.said()
+    for command in (["manage.py", "check"], ["-c", "import config.wsgi"]):
+        refused = subprocess.run(
+            [sys.executable, *command], cwd=ROOT, env=run.environment, capture_output=True, text=True, check=False
+        )
+        assert refused.returncode != 0
+        assert named in refused.stderr
+
+
+def test_a_bad_setting_is_named(make_run: MakeRun) -> None:
+    run = make_run(TRIAL_DAYS="soon")
+    run.start(until_up=False)
+    assert run.exit_status(within=20) == 1
+    assert "TRIAL_DAYS='soon' must be a whole number" in run.said()
