@@ -52,11 +52,10 @@ class Lines(ArrayField[Any, Any]):
         return super().to_python(value)
 
     def formfield(self, **kwargs: Any) -> Any:
-        asked = {key: value for key, value in kwargs.items() if key not in {"form_class", "choices_form_class"}}
         empty: list[str] | None = None if self.null else []
-        return models.Field.formfield(
-            self, form_class=LinesFormField, **{"base_field": self.base_field, "empty": empty, **asked}
-        )
+        ours = {"base_field": self.base_field, "empty": empty, "show_hidden_initial": False}
+        asked = {key: value for key, value in kwargs.items() if key not in {"form_class", "choices_form_class"}}
+        return models.Field.formfield(self, form_class=LinesFormField, **{**ours, **asked})
 
 
 class ParagraphsFormField(forms.CharField):

@@ -234,7 +234,7 @@ class LlmModel(CatalogRow):
 
     def clean(self) -> None:
         if self.id.partition(":")[0] != self.provider or not self.name:
-            raise ValidationError({"id": f"must be {self.provider}:<model name>"})
+            raise ValidationError({"provider": f"the id must be {self.provider}:<model name>"})
 
 
 class Toolset(CatalogRow):
@@ -318,7 +318,6 @@ class Persona(PersonaText):
                 name="persona_builtin_has_no_owner",
                 condition=Q(status=PersonaStatus.BUILTIN, owner__isnull=True)
                 | (~Q(status=PersonaStatus.BUILTIN) & Q(owner__isnull=False)),
-                violation_error_message="a built-in persona has no owner, a community persona has one",
             ),
         ]
 
@@ -329,6 +328,8 @@ class Persona(PersonaText):
         super().clean()
         if self.risk == Risk.HIGH and not self.disclaimer:
             raise ValidationError({"disclaimer": "is required when the risk is high"})
+        if (self.status == PersonaStatus.BUILTIN) != (self.owner_id is None):
+            raise ValidationError({"status": "a built-in persona has no owner, a community persona has one"})
 
     @property
     def public(self) -> bool:

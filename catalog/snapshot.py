@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TypeVar
 
 from django.db import DatabaseError, InterfaceError
@@ -26,9 +25,9 @@ log = logging.getLogger(__name__)
 
 CHECK_SECONDS = 1.0
 WAIT_SECONDS = 0.5  # for another thread's check, before the old snapshot is used once more
+AWAY_SECONDS = 5.0  # between two looks at a database that is away, for each may wait long
 READS = 3
 
-Version = tuple[str, datetime | None]
 Row = TypeVar("Row", bound=CatalogRow)
 
 
@@ -39,7 +38,7 @@ class Snapshot:
     Personas have their localizations and published articles (without bodies) prefetched.
     """
 
-    version: Version
+    version: version.Version
     tiers: dict[str, Tier]
     engines: dict[str, Engine]
     llm_providers: dict[str, LlmProvider]
@@ -89,12 +88,13 @@ class _Holder:
         if snapshot is not None and now - self._checked_at < CHECK_SECONDS:
             return snapshot
         try:
-            if snapshot is None or version.current(now=timezone.now()) != snapshot.version:
+            if snapshot is None or not snapshot.version.holds(version.current(now=timezone.now())):
                 self._snapshot = snapshot = _read()
         except (DatabaseError, InterfaceError):
             if snapshot is None:
                 raise
             log.warning("the catalog's version cannot be read: serving what is in memory", exc_info=True)
+            now = time.monotonic() + AWAY_SECONDS
         self._checked_at = now
         return snapshot
 
@@ -106,12 +106,12 @@ def _read() -> Snapshot:
     """All rows as of one version: read again when the catalog changed in between."""
     for _ in range(READS - 1):
         snapshot = _read_rows(version.current(now=timezone.now()))
-        if version.current(now=timezone.now()) == snapshot.version:
+        if snapshot.version.holds(version.current(now=timezone.now())):
             return snapshot
     return _read_rows(version.current(now=timezone.now()))
 
 
-def _read_rows(at: Version) -> Snapshot:
+def _read_rows(at: version.Version) -> Snapshot:
     texts = Prefetch("localizations", PersonaL10n.objects.offered())
     articles = Prefetch("articles", Article.objects.filter(status=ArticleStatus.PUBLISHED).defer("body"))
     return Snapshot(

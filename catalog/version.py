@@ -7,6 +7,7 @@ after a rollback, with other content.
 from __future__ import annotations
 
 import secrets
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import models
@@ -41,13 +42,24 @@ def show_counts(*, now: datetime) -> None:
     CatalogVersion.objects.filter(counts_at__lte=now).update(counts_at=now + COUNTS_SHOWN_EVERY)
 
 
-def current(*, now: datetime) -> tuple[str, datetime | None]:
-    """What a process compares to know whether its snapshot still holds: the token, and which counts are shown."""
+@dataclass(frozen=True, slots=True)
+class Version:
+    """What a process remembers of the row; `counts_at` is None while new counts still wait for their minute."""
+
+    token: str
+    counts_at: datetime | None
+
+    def holds(self, now: Version) -> bool:
+        """Whether what was read at this version is what visitors are to see now."""
+        return self.token == now.token and now.counts_at in {None, self.counts_at}
+
+
+def current(*, now: datetime) -> Version:
     row = CatalogVersion.objects.values_list("token", "counts_at").first()
     if row is None:
-        return "", None
+        return Version("", None)
     token, counts_at = row
-    return token, counts_at if counts_at <= now else None
+    return Version(token, counts_at if counts_at <= now else None)
 
 
 def updated_at() -> datetime | None:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from accounts.models import User
 
+from accounts.models import User
 from catalog import files, loading, snapshot
 from catalog.models import Persona
 from catalog.vocabulary import Category, PersonaStatus, TierId

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from accounts.models import User
 from django.db import connection
 
+from accounts.models import User
 from catalog import files, loading, version
 from catalog.models import CatalogRow, Persona, PersonaL10n, Tier, Toolset
 
@@ -71,7 +72,7 @@ def test_a_row_edited_in_the_admin_is_kept_and_reported(catalog: loading.Report,
     report = loading.load(source)
     assert (report.kept, report.updated) == (["tier tiny (name)"], [])
     tier = Tier.objects.get(id="tiny")
-    assert (tier.name, tier.monthly_usd) == ("Mini", 5)
+    assert (tier.name, tier.monthly_usd) == ("Mini", Decimal(5))
 
 
 def test_an_edited_row_is_reported_by_every_load(catalog: loading.Report) -> None:
@@ -123,7 +124,9 @@ def test_a_row_gone_from_the_files_comes_back_as_the_files_now_have_it(catalog: 
     loading.load(source)
     fresh = source.parent / "later"
     source.rename(fresh)
-    (fresh / "toolsets.yaml").write_text((files.DATA / "toolsets.yaml").read_text().replace("name: Spotify", "name: Music"))
+    (fresh / "toolsets.yaml").write_text(
+        (files.DATA / "toolsets.yaml").read_text().replace("name: Spotify", "name: Music")
+    )
     assert loading.load(fresh).restored == ["toolset spotify"]
     assert Toolset.objects.get(id="spotify").name == "Music"
 

@@ -1,0 +1,179 @@
+"""The catalog in memory: one cheap look a second, and a change reaches every process within that second."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+from django.db import OperationalError, connection, transaction
+from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
+
+from catalog import loading, snapshot, version
+from catalog.models import Persona, Tier
+from tests.catalog.webs import Web
+
+
+@pytest.mark.usefixtures("catalog")
+def test_a_second_without_change_costs_one_small_query(django_assert_num_queries: DjangoAssertNumQueries) -> None:
+    first = snapshot.current()
+    with django_assert_num_queries(0):
+        for _ in range(100):
+            assert snapshot.current() is first
+    time.sleep(snapshot.CHECK_SECONDS)
+    with django_assert_num_queries(1) as queries:
+        for _ in range(100):
+            assert snapshot.current() is first
+    assert "catalog_catalogversion" in queries[0]["sql"]
+
+
+@pytest.mark.usefixtures("catalog")
+def test_a_change_is_seen_after_a_second_and_read_once() -> None:
+    before = snapshot.current()
+    Tier.objects.get(id="tiny").save()
+    time.sleep(snapshot.CHECK_SECONDS)
+    after = snapshot.current()
+    assert after is not before
+    assert snapshot.current() is after
+
+
+@pytest.mark.usefixtures("catalog")
+def test_rows_no_longer_offered_stay_in_memory_for_the_agents_that_have_them() -> None:
+    Tier.objects.filter(id="large").update(hidden=True)
+    now = snapshot.current()
+    assert "large" in now.tiers
+    assert "large" not in snapshot.offered(now.tiers)
+
+
+@pytest.mark.django_db
+def test_an_empty_database_is_an_empty_catalog() -> None:
+    now = snapshot.current()
+    assert now.version == version.Version("", None)
+    assert (now.tiers, now.personas) == ({}, {})
+
+
+@pytest.mark.usefixtures("catalog")
+def test_a_rolled_back_change_is_forgotten() -> None:
+    before = version.CatalogVersion.objects.get().token
+    with transaction.atomic():
+        Tier.objects.get(id="tiny").save()
+        rolled_back = version.CatalogVersion.objects.get().token
+        transaction.set_rollback(True)
+    assert version.CatalogVersion.objects.get().token == before
+    Tier.objects.get(id="tiny").save()
+    assert version.CatalogVersion.objects.get().token not in {before, rolled_back}
+
+
+@pytest.mark.usefixtures("catalog")
+def test_a_catalog_that_changes_while_it_is_read_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    read_rows = snapshot._read_rows
+    reads: list[version.Version] = []
+
+    def while_somebody_writes(at: version.Version) -> snapshot.Snapshot:
+        rows = read_rows(at)
+        if len(reads) < 1:
+            version.bump()
+        reads.append(at)
+        return rows
+
+    monkeypatch.setattr(snapshot, "_read_rows", while_somebody_writes)
+    assert snapshot.current().version == version.current(now=timezone.now())
+    assert len(reads) == 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_while_the_database_is_away_the_last_catalog_is_served() -> None:
+    loading.load()
+    before = snapshot.current()
+    time.sleep(snapshot.CHECK_SECONDS)
+    with connection.execute_wrapper(_refuse):
+        assert snapshot.current() is before
+        assert snapshot.current() is before
+
+
+@pytest.mark.django_db(transaction=True)
+def test_without_any_catalog_a_database_that_is_away_is_an_error() -> None:
+    with connection.execute_wrapper(_refuse), pytest.raises(OperationalError):
+        snapshot.current()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_threads_that_come_together_read_the_catalog_once() -> None:
+    loading.load()
+    found: list[snapshot.Snapshot] = []
+
+    def look() -> None:
+        try:
+            found.append(snapshot.current())
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=look) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 8
+    assert len({id(one) for one in found}) == 1
+
+
+@pytest.fixture
+def webs(transactional_db: None, tmp_path: Path) -> Iterator[list[Web]]:
+    loading.load()
+    webs = [Web(tmp_path / f"web-{number}.log") for number in range(2)]
+    try:
+        for web in webs:
+            web.wait()
+        yield webs
+    finally:
+        for web in webs:
+            web.stop()
+
+
+def test_two_web_processes_see_a_change_within_a_second(webs: list[Web]) -> None:
+    tags = {web.get("/tiers").headers["ETag"] for web in webs}
+    assert len(tags) == 1
+    for price in range(6, 9):
+        tier = Tier.objects.get(id="tiny")
+        tier.monthly_usd = Decimal(price)
+        tier.save()
+        changed_at = time.monotonic()
+        seen = {web.url: _seen(web, price) - changed_at for web in webs}
+        assert max(seen.values()) < 1.2, seen  # a second, and the time of a request on a busy machine
+    assert len({web.get("/tiers").headers["ETag"] for web in webs}) == 1
+
+
+def test_a_published_persona_is_there_in_both_and_gone_when_hidden(webs: list[Web]) -> None:
+    Persona.objects.get(id="exam-coach").save()
+    persona = Persona.objects.get(id="exam-coach")
+    persona.hidden = True
+    persona.save()
+    time.sleep(1.0)
+    assert [web.get("/personas/exam-coach").status_code for web in webs] == [404, 404]
+    assert [len(web.get("/personas").json()["personas"]) for web in webs] == [3, 3]
+
+
+def test_over_the_wire_head_has_no_body_and_a_304_neither(webs: list[Web]) -> None:
+    web = webs[0]
+    full = web.get("/personas", **{"Accept-Encoding": "gzip"})
+    assert full.headers["Content-Encoding"] == "gzip"
+    head = web.head("/personas")
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["ETag"] == full.headers["ETag"]
+    fresh = web.get("/personas", **{"If-None-Match": full.headers["ETag"]})
+    assert (fresh.status_code, fresh.content) == (304, b"")
+
+
+def _seen(web: Web, price: int) -> float:
+    while web.get("/tiers").json()["tiers"][0]["monthlyUsd"] != price:
+        time.sleep(0.02)
+    return time.monotonic()
+
+
+def _refuse(*_: object) -> NoReturn:
+    raise OperationalError("the server is away")
