@@ -51,9 +51,7 @@ class Stores:
         if "DATABASE_URL" in self.embedded:
             postgres.initialise(self.data, sync=False)
             self._run(
-                postgres.command(
-                    self.data, sockets=self.data, max_connections=MAX_CONNECTIONS, settings=THROWAWAY
-                )
+                postgres.command(self.data, sockets=self.data, max_connections=MAX_CONNECTIONS, settings=THROWAWAY)
             )
             self._wait(self._database_answers)
         if "REDIS_URL" in self.embedded:

@@ -22,7 +22,9 @@ class Workers:
         self.logs = logs
         self.processes: list[subprocess.Popen[bytes]] = []
 
-    def start(self, *queues: str, concurrency: int = 4, environment: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
+    def start(
+        self, *queues: str, concurrency: int = 4, environment: dict[str, str] | None = None
+    ) -> subprocess.Popen[bytes]:
         """Start one worker for these queues and wait until it takes tasks."""
         log = self.logs / f"worker-{len(self.processes)}.log"
         arguments = ["worker", "-P", "threads", "-c", str(concurrency), "-Q", ",".join(queues), "-l", "INFO"]
@@ -52,7 +54,11 @@ class Workers:
         command = [sys.executable, "-m", "celery", "-A", "config.celery", *arguments]
         with log.open("wb") as out:
             process = subprocess.Popen(
-                command, cwd=ROOT, stdout=out, stderr=out, env={**os.environ, "DATABASE_URL": database_url(), **(environment or {})}
+                command,
+                cwd=ROOT,
+                stdout=out,
+                stderr=out,
+                env={**os.environ, "DATABASE_URL": database_url(), **(environment or {})},
             )
         self.processes.append(process)
         deadline = time.monotonic() + START_SECONDS
@@ -67,4 +73,6 @@ def database_url() -> str:
     """The URL of the database that the running test uses, for processes that it starts."""
     at = connection.settings_dict
     user = quote(at["USER"]) + (f":{quote(at['PASSWORD'])}" if at["PASSWORD"] else "")
-    return f"postgresql://{user}@/{at['NAME']}?host={quote(at['HOST'], safe='')}" + (f"&port={at['PORT']}" if at["PORT"] else "")
+    return f"postgresql://{user}@/{at['NAME']}?host={quote(at['HOST'], safe='')}" + (
+        f"&port={at['PORT']}" if at["PORT"] else ""
+    )
