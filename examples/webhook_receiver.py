@@ -59,8 +59,11 @@ class WebhookReceiver(ThreadingHTTPServer):
 
     def of_type(self, event_type: str) -> list[Received]:
         """One delivery per event id, oldest first."""
-        once = {one.headers["X-Service-Delivery"]: one for one in reversed(self.received) if one.verified}
-        return [one for one in reversed(once.values()) if one.event["type"] == event_type]
+        once: dict[str, Received] = {}
+        for one in self.received:
+            if one.verified:
+                once.setdefault(one.headers["X-Service-Delivery"], one)
+        return [one for one in once.values() if one.event["type"] == event_type]
 
     def keep(self, headers: dict[str, str], body: bytes) -> bool:
         """Whether it is genuine; kept either way."""

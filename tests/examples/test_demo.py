@@ -1,0 +1,37 @@
+"""The demo as a whole, against a service of its own with a real engine. Heavy: `make test-engines`."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+FROM_OUTSIDE = ("PATH", "HOME", "ENGINE_CACHE", "LANG")
+
+
+def demo(*arguments: str, seconds: float) -> subprocess.CompletedProcess[str]:
+    """Run as a stranger would, with nothing of the test's own environment."""
+    environment = {name: os.environ[name] for name in FROM_OUTSIDE if name in os.environ}
+    command = [sys.executable, "examples/demo.py", "--model-port", "0", *arguments]
+    return subprocess.run(
+        command, cwd=ROOT, env=environment, timeout=seconds, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.engines
+def test_an_agent_lives_its_whole_life_as_the_interface_says(closed_port: int) -> None:
+    start = f"{sys.executable} -m config.run"
+    done = demo("--base-url", f"http://127.0.0.1:{closed_port}", "--start", start, seconds=900)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Every step was as the interface says." in done.stdout
+
+
+def test_without_a_service_the_demo_says_how_to_start_one(closed_port: int) -> None:
+    done = demo("--base-url", f"http://127.0.0.1:{closed_port}", seconds=60)
+    assert done.returncode == 2
+    assert "nothing answers there" in done.stdout
+    assert "make run" in done.stdout

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from accounts.models import User
+from status import loops
+from status.models import Incident
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def console(client: Client) -> Client:
+    client.force_login(User.objects.create_superuser("operator@example.com", "a password that is long"))
+    return client
+
+
+def test_an_operator_tells_customers_about_an_incident(console: Client) -> None:
+    began = {"title": "Slow boots", "status": "investigating", "started_at_0": "2026-11-21", "started_at_1": "06:30"}
+    answer = console.post("/admin/status/incident/add/", {**began, "components": ["runtime", "agents.sweep"]})
+    assert answer.status_code == 302
+    incident = Incident.objects.get()
+    assert (incident.title, incident.components) == ("Slow boots", ["runtime", "agents.sweep"])
+
+
+def test_an_incident_is_not_resolved_without_its_time(console: Client) -> None:
+    ended = {"title": "Over", "status": "resolved", "started_at_0": "2026-11-21", "started_at_1": "06:30"}
+    answer = console.post("/admin/status/incident/add/", ended)
+    assert b"resolvedAt is set when" in answer.content
+    assert not Incident.objects.exists()
+
+
+def test_a_component_that_does_not_exist_is_refused(console: Client) -> None:
+    began = {"title": "Odd", "status": "identified", "started_at_0": "2026-11-21", "started_at_1": "06:30"}
+    console.post("/admin/status/incident/add/", {**began, "components": ["nothing"]})
+    assert not Incident.objects.exists()
+
+
+def test_loops_are_read_and_nothing_else(console: Client) -> None:
+    loops.record("agents.sweep", now=timezone.now())
+    assert b"agents.sweep" in console.get("/admin/status/loop/").content
+    assert console.get("/admin/status/loop/add/").status_code == 403
+    assert console.post("/admin/status/loop/agents.sweep/delete/", {"post": "yes"}).status_code == 403
