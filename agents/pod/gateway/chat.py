@@ -5,18 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
 
 from aiohttp import web
 
+from agents.pod.gateway import sse
 from agents.pod.gateway.answers import Refusal, error_body, read_json
 from agents.pod.gateway.turns import DEADLINE_SECONDS, Delta, Done, TurnFailed, Turns, new_session_id
 
 MESSAGE_BYTES = 64 * 1024
-# A comment line this often tells proxies and clients that a silent turn is still on its way.
-PING_SECONDS = 10.0
 # Beyond the turn's own deadline a reader that does not read is cut off.
 READER_SECONDS = DEADLINE_SECONDS + 10
 _SESSION_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._:-]{0,127}")
@@ -54,7 +53,7 @@ def _encodable(text: str) -> bool:
     return True
 
 
-async def _whole(events: AsyncIterator[Delta | Done]) -> web.Response:
+async def _whole(events: AsyncGenerator[Delta | Done, None]) -> web.Response:
     try:
         async for event in events:
             if isinstance(event, Done):
@@ -64,40 +63,18 @@ async def _whole(events: AsyncIterator[Delta | Done]) -> web.Response:
     raise Refusal(500, "the turn ended without an answer")
 
 
-async def _stream(request: web.Request, events: AsyncIterator[Delta | Done]) -> web.StreamResponse:
+async def _stream(request: web.Request, events: AsyncGenerator[Delta | Done, None]) -> web.StreamResponse:
     """Headers go out with the first event or ping; a turn that fails before that is still a plain 503."""
-    response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
-    response.headers["X-Accel-Buffering"] = "no"
-    coming: asyncio.Task[Delta | Done] | None = None
+    response = sse.response()
     try:
-        while True:
-            coming = coming or asyncio.ensure_future(anext(events))
-            await asyncio.wait({coming}, timeout=PING_SECONDS)
-            event = coming.result() if coming.done() else None
-            await _send(request, response, _event_bytes(event))
-            if isinstance(event, Done):
-                return response
-            coming = None if event else coming
+        async with aclosing(sse.with_pings(events)) as coming:
+            async for event in coming:
+                await sse.send(request, response, _event_bytes(event))
     except TurnFailed as failure:
         if not response.prepared:
             return _failed(failure)
-        await _send(request, response, _sse("error", {"hop": failure.hop, "message": failure.message}))
-        return response
-    finally:
-        await _stop(coming)
-
-
-async def _stop(coming: asyncio.Task[Delta | Done] | None) -> None:
-    """End the wait for the next event before its generator is closed."""
-    if coming and not coming.done():
-        coming.cancel()
-        await asyncio.wait({coming})
-
-
-async def _send(request: web.Request, response: web.StreamResponse, data: bytes) -> None:
-    if not response.prepared:
-        await response.prepare(request)
-    await response.write(data)
+        await sse.send(request, response, _sse("error", {"hop": failure.hop, "message": failure.message}))
+    return response
 
 
 def _event_bytes(event: Delta | Done | None) -> bytes:
@@ -107,7 +84,7 @@ def _event_bytes(event: Delta | Done | None) -> bytes:
         case Done(reply, session_id):
             return _sse("done", {"reply": reply, "session_id": session_id})
         case None:
-            return b": still working\n\n"
+            return sse.PING
 
 
 def _sse(name: str, body: dict[str, str]) -> bytes:

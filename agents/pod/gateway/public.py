@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from aiohttp import web
 
 from agents.pod.gateway import chat, pages
+from agents.pod.gateway.a2a.endpoint import CARD_PATHS, A2a
 from agents.pod.gateway.answers import Handler, Refusal, error_json, errors
 from agents.pod.gateway.bridge import Bridge
 from agents.pod.gateway.pod import Pod
@@ -15,7 +16,6 @@ from agents.pod.gateway.turns import Turns
 from agents.pod.tickets import InvalidTicket
 
 FORM_BYTES = 16 * 1024
-CARD_PATHS = ("/.well-known/agent-card.json", "/.well-known/agent.json", "/a2a/.well-known/agent-card.json")
 
 
 class Notice(Refusal):
@@ -32,6 +32,7 @@ class Public:
         self._bridge = bridge
         self._turns = turns
         self._sessions = Sessions(pod)
+        self._a2a = A2a(pod, turns)
 
     def app(self) -> web.Application:
         app = web.Application(middlewares=[errors(self._refused), self._only_when_ready], client_max_size=FORM_BYTES)
@@ -45,6 +46,7 @@ class Public:
         app.router.add_get("/assets/{name}", self.asset)
         app.router.add_get("/state", self.state)
         app.router.add_post("/chat", self.chat)
+        self._a2a.route(app)
         return app
 
     @web.middleware

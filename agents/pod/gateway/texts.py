@@ -43,6 +43,9 @@ ENGLISH = {
     "chat_lost_text": "The connection broke off.",
     "chat_stopped_text": "Stopped.",
     "chat_silent_text": "The agent said nothing.",
+    "a2a_text": "{name} is an agent that answers messages in text.",
+    "a2a_skill": "Conversation",
+    "a2a_skill_text": "Reads a message and answers it; messages with the same context are one conversation.",
     "noscript": "This page needs JavaScript.",
 }
 RUSSIAN = {
@@ -85,6 +88,9 @@ RUSSIAN = {
     "chat_lost_text": "Соединение прервалось.",
     "chat_stopped_text": "Остановлено.",
     "chat_silent_text": "Агент ничего не ответил.",
+    "a2a_text": "{name}: агент, который отвечает на сообщения текстом.",
+    "a2a_skill": "Беседа",
+    "a2a_skill_text": "Читает сообщение и отвечает на него; сообщения с одним контекстом составляют один разговор.",
     "noscript": "Этой странице нужен JavaScript.",
 }
 

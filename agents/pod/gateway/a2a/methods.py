@@ -1,0 +1,206 @@
+"""What each JSON-RPC method does, in either dialect."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from typing import Any
+
+from agents.pod.gateway.a2a.dialects import Dialect, Json, Version03, Version1, read_message, state_named
+from agents.pod.gateway.a2a.errors import (
+    ContentTypeNotSupported,
+    InvalidParams,
+    MethodNotFound,
+    NoExtendedCard,
+    NoPushNotifications,
+    TaskNotFound,
+    Unsupported,
+    VersionNotSupported,
+)
+from agents.pod.gateway.a2a.tasks import Message, Task, Tasks
+from agents.pod.gateway.chat import MESSAGE_BYTES
+
+PAGE_SIZE, PAGE_SIZE_AT_MOST = 50, 100
+NAME_LENGTH = 256
+Stream = AsyncGenerator[Json, None]
+Method = Callable[["Call"], Awaitable[Json | Stream]]
+
+
+class Call:
+    """One call of a peer: parameters, dialect, and who asks."""
+
+    def __init__(self, tasks: Tasks, dialect: Dialect, params: Json, owner: str) -> None:
+        self.tasks = tasks
+        self.dialect = dialect
+        self.params = params
+        self.owner = owner
+
+    @property
+    def wants_history(self) -> bool:
+        asked = self.params.get("historyLength", self.configuration.get("historyLength"))
+        return asked is None or asked != 0
+
+    @property
+    def configuration(self) -> Json:
+        given = self.params.get("configuration")
+        return given if isinstance(given, dict) else {}
+
+    def task(self) -> Task:
+        task_id = self.params.get("id")
+        if not isinstance(task_id, str) or not task_id:
+            raise InvalidParams("id: the task's id is missing")
+        return self.tasks.find(task_id, owner=self.owner)
+
+
+async def send(call: Call) -> Json:
+    task = _start(call)
+    if call.dialect.waits(call.configuration):
+        await _watch(task)
+    return call.dialect.sent(task, history=call.wants_history)
+
+
+async def stream(call: Call) -> Stream:
+    return _events(call, _start(call))
+
+
+async def subscribe(call: Call) -> Stream:
+    task = call.task()
+    if task.is_over:
+        raise Unsupported(f"the task is {task.state}: there is nothing to wait for")
+    return _events(call, task)
+
+
+async def get(call: Call) -> Json:
+    return call.dialect.task(call.task(), history=call.wants_history)
+
+
+async def cancel(call: Call) -> Json:
+    task = call.task()
+    call.tasks.cancel(task)
+    return call.dialect.task(task, history=call.wants_history)
+
+
+async def list_all(call: Call) -> Json:
+    """The caller's tasks, newest change first, in pages; `pageToken` is the id after which a page begins."""
+    size = call.params.get("pageSize") or PAGE_SIZE
+    if type(size) is not int or not 1 <= size <= PAGE_SIZE_AT_MOST:
+        raise InvalidParams(f"pageSize: 1 to {PAGE_SIZE_AT_MOST}")
+    found = _filtered(call)
+    first = _position(found, call.params.get("pageToken") or "")
+    page = found[first : first + size]
+    more = page[-1].id if page and first + size < len(found) else ""
+    told = [call.dialect.task(task, history=call.wants_history) for task in page]
+    if call.params.get("includeArtifacts") is not True:
+        told = [{name: value for name, value in body.items() if name != "artifacts"} for body in told]
+    return {"tasks": told, "nextPageToken": more, "pageSize": len(told), "totalSize": len(found)}
+
+
+async def no_push(_: Call) -> Json:
+    raise NoPushNotifications("this agent sends no push notifications")
+
+
+async def no_extended_card(_: Call) -> Json:
+    raise NoExtendedCard("this agent has one card, the public one")
+
+
+NEW: dict[str, Method] = {
+    "SendMessage": send,
+    "SendStreamingMessage": stream,
+    "GetTask": get,
+    "ListTasks": list_all,
+    "CancelTask": cancel,
+    "SubscribeToTask": subscribe,
+    "CreateTaskPushNotificationConfig": no_push,
+    "GetTaskPushNotificationConfig": no_push,
+    "ListTaskPushNotificationConfigs": no_push,
+    "DeleteTaskPushNotificationConfig": no_push,
+    "GetExtendedAgentCard": no_extended_card,
+}
+OLD: dict[str, Method] = {
+    "message/send": send,
+    "message/stream": stream,
+    "tasks/get": get,
+    "tasks/cancel": cancel,
+    "tasks/resubscribe": subscribe,
+    "tasks/pushNotificationConfig/set": no_push,
+    "tasks/pushNotificationConfig/get": no_push,
+    "tasks/pushNotificationConfig/list": no_push,
+    "tasks/pushNotificationConfig/delete": no_push,
+    "agent/getAuthenticatedExtendedCard": no_extended_card,
+}
+
+
+def choose(name: str, version: str) -> tuple[Method, Dialect]:
+    """The method and its dialect. A peer that names no version speaks 0.3."""
+    asked = (version.strip() or "0.3").split(".")
+    spoken: dict[str, tuple[dict[str, Method], Dialect]] = {"1": (NEW, Version1()), "0.3": (OLD, Version03())}
+    methods, dialect = spoken.get("1" if asked[0] == "1" else ".".join(asked[:2]), ({}, None))
+    if dialect is not None and name in methods:
+        return methods[name], dialect
+    if dialect is None or name in NEW or name in OLD:
+        raise VersionNotSupported(f"A2A-Version: {version[:16]!r} does not fit {name[:64]!r}; 1.0 and 0.3 are spoken")
+    raise MethodNotFound(f"there is no method {name[:64]!r}")
+
+
+def _start(call: Call) -> Task:
+    question = read_message(call.dialect, call.params.get("message"))
+    if question is None:
+        raise InvalidParams("message: needs messageId and parts")
+    _check(call, question)
+    return call.tasks.start(question, owner=call.owner)
+
+
+def _check(call: Call, question: Message) -> None:
+    names = (question.message_id, question.context_id or "", question.task_id or "")
+    if max(len(name) for name in names) > NAME_LENGTH or not _is_text(question, names):
+        raise InvalidParams(f"message: ids of at most {NAME_LENGTH} characters and valid Unicode text")
+    if question.task_id:
+        task = call.tasks.find(question.task_id, owner=call.owner)
+        if question.context_id and question.context_id != task.context_id:
+            raise InvalidParams("message: taskId belongs to another contextId")
+        raise Unsupported("message: every message is a task of its own; send it with the contextId alone")
+    if not question.text.strip():
+        raise ContentTypeNotSupported("message: this agent reads text parts only")
+    if len(question.text.encode()) > MESSAGE_BYTES:
+        raise InvalidParams(f"message: at most {MESSAGE_BYTES} bytes of text")
+
+
+def _is_text(question: Message, names: tuple[str, ...]) -> bool:
+    try:
+        "".join([question.text, *names]).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+async def _watch(task: Task) -> None:
+    async with aclosing(task.changes()) as changes:
+        async for _ in changes:
+            pass
+
+
+async def _events(call: Call, task: Task) -> Stream:
+    """The task as it is, then every change."""
+    async with aclosing(task.changes()) as changes:
+        yield call.dialect.sent(task, history=call.wants_history)
+        async for change in changes:
+            yield call.dialect.change(task, change)
+
+
+def _filtered(call: Call) -> list[Task]:
+    context, status = call.params.get("contextId"), call.params.get("status")
+    found = call.tasks.of(call.owner)
+    if context:
+        found = [task for task in found if task.context_id == context]
+    if status and status != "TASK_STATE_UNSPECIFIED":
+        found = [task for task in found if task.state is state_named(str(status))]
+    return found
+
+
+def _position(found: list[Task], token: Any) -> int:
+    if not token:
+        return 0
+    for number, task in enumerate(found):
+        if task.id == token:
+            return number + 1
+    raise TaskNotFound("pageToken: not one of ours")

@@ -1,0 +1,53 @@
+"""Server-sent events: an answer that begins with its first event, and a sign of life while there is none."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any, TypeVar
+
+from aiohttp import web
+
+# A comment line this often tells proxies and clients that a silent turn is still on its way.
+PING_SECONDS = 10.0
+PING = b": still working\n\n"
+_END: Any = object()
+Event = TypeVar("Event")
+
+
+def response() -> web.StreamResponse:
+    headers = {"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return web.StreamResponse(headers=headers)
+
+
+async def send(request: web.Request, answer: web.StreamResponse, data: bytes) -> None:
+    if not answer.prepared:
+        await answer.prepare(request)
+    await answer.write(data)
+
+
+async def with_pings(events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event | None, None]:
+    """The events, and None whenever PING_SECONDS pass without one. Closes `events` at its end."""
+    coming: asyncio.Task[Event] | None = None
+    async with aclosing(events):
+        try:
+            while True:
+                coming = coming or asyncio.ensure_future(anext(events, _END))
+                await asyncio.wait({coming}, timeout=PING_SECONDS)
+                if not coming.done():
+                    yield None
+                    continue
+                event, coming = coming.result(), None
+                if event is _END:
+                    return
+                yield event
+        finally:
+            await _stop(coming)
+
+
+async def _stop(coming: asyncio.Task[Event] | None) -> None:
+    """End the wait for the next event before its generator is closed."""
+    if coming and not coming.done():
+        coming.cancel()
+        await asyncio.wait({coming})
