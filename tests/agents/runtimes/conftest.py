@@ -1,0 +1,92 @@
+"""Every runtime there is, on an empty place of its own, with the engine's double and a model server behind it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents.engines.pi import PI
+from agents.runtimes.base import Limits, Observation, Phase, PodSecrets, PodSpec, Runtime
+from agents.runtimes.local import LocalRuntime
+from tests.agents.pod.bridge.process import eventually, pod_config
+from tests.doubles.pi import install_double
+
+MANAGEMENT_TOKEN = "management-token-of-this-test"
+REAL_KEY = "sk-the-real-key-of-this-test"
+NAMESPACE = "pod-abc-1"
+AGENT = "agt_abc"
+
+
+def pod_spec(
+    namespace: str = NAMESPACE, *, agent_id: str = AGENT, key: str | None = REAL_KEY, **config: Any
+) -> PodSpec:
+    return PodSpec(
+        namespace=namespace,
+        agent_id=agent_id,
+        engine=PI.id,
+        slug="abc",
+        limits=Limits(memory_bytes=512 * 2**20, disk_bytes=2 * 2**30, cpu=Decimal("0.25")),
+        config=pod_config(**config),
+        secrets=PodSecrets(
+            management_token=MANAGEMENT_TOKEN,
+            ticket_key="ticket-key-of-this-test",
+            llm_key=key,
+            llm_base_url="http://127.0.0.1:9/v1",
+            dash_username=None,
+            dash_password=None,
+            a2a_token=None,
+        ),
+        public_url=None,
+        console_url="http://127.0.0.1:8000",
+    )
+
+
+def wait_for(
+    runtime: Runtime, wanted: Phase | Callable[[Observation], bool], namespace: str = NAMESPACE, within: float = 30.0
+) -> Observation:
+    """The pod once it is as wanted."""
+
+    def seen() -> Observation | None:
+        pod = runtime.observe().get(namespace)
+        good = pod and (pod.phase == wanted if isinstance(wanted, Phase) else wanted(pod))
+        return pod if good else None
+
+    found: Observation = eventually(seen, within=within, what=f"{namespace}: {wanted}")
+    return found
+
+
+def with_secrets(spec: PodSpec, **changes: Any) -> PodSpec:
+    return dataclasses.replace(spec, secrets=dataclasses.replace(spec.secrets, **changes))
+
+
+def clear_away(runtime: Runtime) -> None:
+    for namespace in runtime.observe():
+        runtime.delete(namespace, agent_id=AGENT, data=True)
+
+
+@pytest.fixture
+def local(tmp_path: Path) -> Iterator[LocalRuntime]:
+    """The local runtime on a home of its own."""
+    runtime = LocalRuntime(home=tmp_path / "home", engine_cache=install_double(tmp_path / "engines"))
+    yield runtime
+    clear_away(runtime)
+
+
+@pytest.fixture(params=["local"])
+def runtime(request: pytest.FixtureRequest) -> Runtime:
+    """Each runtime in turn; whoever writes another adds its name here and passes the same suite."""
+    found: Runtime = request.getfixturevalue(request.param)
+    return found
+
+
+@pytest.fixture
+def ready(runtime: Runtime) -> Runtime:
+    """A runtime with one pod that is ready."""
+    runtime.deploy(pod_spec())
+    wait_for(runtime, Phase.READY)
+    return runtime

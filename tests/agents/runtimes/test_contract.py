@@ -1,0 +1,184 @@
+"""What every runtime keeps (agents/runtimes/base.py), with a real gateway and a real bridge in each pod."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+import requests
+
+from agents.runtimes import management
+from agents.runtimes.base import Phase, Runtime, RuntimeFailure
+from agents.runtimes.management import HopFailure
+from tests.agents.runtimes.conftest import AGENT, MANAGEMENT_TOKEN, NAMESPACE, pod_spec, wait_for, with_secrets
+
+
+def say(runtime: Runtime, message: str, session: str = "s1", namespace: str = NAMESPACE) -> str:
+    endpoint = runtime.endpoint(namespace)
+    assert endpoint
+    return management.chat(endpoint, MANAGEMENT_TOKEN, message=message, session_id=session).reply
+
+
+def test_a_deployed_pod_becomes_ready_on_its_revision(runtime: Runtime) -> None:
+    started = time.monotonic()
+    runtime.deploy(pod_spec(revision=4))
+    assert time.monotonic() - started < 5
+    pod = wait_for(runtime, Phase.READY)
+    assert (pod.namespace, pod.revision, pod.gateway_alive, pod.cause) == (NAMESPACE, 4, True, None)
+
+
+def test_a_ready_pod_answers_where_its_endpoint_says(ready: Runtime) -> None:
+    assert say(ready, "say hello there") == "hello there"
+    endpoint = ready.endpoint(NAMESPACE)
+    assert endpoint
+    assert requests.get(f"{endpoint.public_url}/healthz", timeout=5).status_code == 200
+
+
+def test_deploying_what_exists_changes_nothing(ready: Runtime) -> None:
+    say(ready, "say x")
+    endpoint = ready.endpoint(NAMESPACE)
+    ready.deploy(pod_spec())
+    ready.deploy(pod_spec())
+    assert ready.endpoint(NAMESPACE) == endpoint
+    pod = wait_for(ready, Phase.READY)
+    assert pod.restarts == 0
+    assert say(ready, "count") == "1"
+
+
+def test_a_namespace_that_was_never_deployed_is_not_observed(runtime: Runtime) -> None:
+    assert runtime.observe() == {}
+    assert runtime.usage() == {}
+    assert runtime.endpoint(NAMESPACE) is None
+
+
+def test_a_stopped_pod_has_no_process_and_keeps_its_data(ready: Runtime) -> None:
+    say(ready, "say x")
+    ready.stop(NAMESPACE)
+    pod = wait_for(ready, Phase.STOPPED)
+    assert not pod.gateway_alive
+    assert pod.revision is None
+    usage = ready.usage()[NAMESPACE]
+    assert usage.memory_bytes == 0
+    assert usage.disk_bytes
+
+
+def test_a_stopped_pod_is_not_stopped_twice(ready: Runtime) -> None:
+    ready.stop(NAMESPACE)
+    wait_for(ready, Phase.STOPPED)
+    ready.stop(NAMESPACE)
+    assert ready.observe()[NAMESPACE].phase == Phase.STOPPED
+
+
+def test_stopping_what_is_gone_succeeds(runtime: Runtime) -> None:
+    runtime.stop(NAMESPACE)
+    assert runtime.observe() == {}
+
+
+def test_a_stopped_pod_comes_back_at_its_address_with_its_conversations(ready: Runtime) -> None:
+    say(ready, "say x")
+    address = ready.endpoint(NAMESPACE)
+    assert address
+    ready.stop(NAMESPACE)
+    wait_for(ready, Phase.STOPPED)
+    ready.deploy(pod_spec(revision=2))
+    assert wait_for(ready, Phase.READY).revision == 2
+    endpoint = ready.endpoint(NAMESPACE)
+    assert endpoint
+    assert endpoint.public_url == address.public_url
+    assert say(ready, "count") == "1"
+
+
+def test_a_pod_that_is_wanted_again_while_it_ends_comes_back(ready: Runtime) -> None:
+    ready.stop(NAMESPACE)
+    ready.deploy(pod_spec(revision=2))
+    wait_for(ready, lambda pod: pod.phase == Phase.READY and pod.revision == 2)
+    time.sleep(1)
+    assert wait_for(ready, Phase.READY).revision == 2
+    assert say(ready, "say again") == "again"
+
+
+def test_a_deleted_pod_is_gone_with_its_data(ready: Runtime) -> None:
+    say(ready, "say x")
+    ready.delete(NAMESPACE, agent_id=AGENT, data=True)
+    assert ready.observe() == {}
+    assert ready.endpoint(NAMESPACE) is None
+    ready.deploy(pod_spec())
+    wait_for(ready, Phase.READY)
+    assert say(ready, "count") == "0"
+
+
+def test_a_pod_that_is_replaced_leaves_address_and_data_to_the_next_one(ready: Runtime) -> None:
+    say(ready, "say x")
+    before = ready.endpoint(NAMESPACE)
+    assert before
+    ready.delete(NAMESPACE, agent_id=AGENT, data=False)
+    assert ready.observe() == {}
+    ready.deploy(pod_spec("pod-abc-2"))
+    wait_for(ready, Phase.READY, "pod-abc-2")
+    after = ready.endpoint("pod-abc-2")
+    assert after
+    assert after.public_url == before.public_url
+    assert say(ready, "count", namespace="pod-abc-2") == "1"
+
+
+def test_deleting_what_is_gone_succeeds(ready: Runtime) -> None:
+    for _ in range(2):
+        ready.delete(NAMESPACE, agent_id=AGENT, data=True)
+    assert ready.observe() == {}
+
+
+def test_two_pods_do_not_touch_each_other(ready: Runtime) -> None:
+    ready.deploy(pod_spec("pod-def-1", agent_id="agt_def"))
+    wait_for(ready, Phase.READY, "pod-def-1")
+    say(ready, "say x")
+    assert say(ready, "count", namespace="pod-def-1") == "0"
+    ready.delete("pod-def-1", agent_id="agt_def", data=True)
+    assert say(ready, "count") == "1"
+
+
+def test_a_new_revision_is_applied_in_place(ready: Runtime) -> None:
+    say(ready, "say x")
+    ready.configure(pod_spec(revision=2, soul="You are somebody else."))
+    pod = wait_for(ready, lambda pod: pod.revision == 2)
+    assert pod.phase == Phase.READY
+    assert "somebody else" in say(ready, "args")
+    assert say(ready, "count") == "2"
+
+
+def test_a_key_is_taken_and_taken_away_in_place(runtime: Runtime) -> None:
+    runtime.deploy(pod_spec(key=None))
+    wait_for(runtime, Phase.READY)
+    assert say(runtime, "say x") == ""
+    runtime.configure(pod_spec(revision=2))
+    assert say(runtime, "say x") == "x"
+    runtime.configure(pod_spec(revision=3, key=None))
+    assert say(runtime, "say x") == ""
+
+
+def test_configuring_what_is_not_there_is_a_failure(runtime: Runtime) -> None:
+    with pytest.raises(RuntimeFailure):
+        runtime.configure(pod_spec())
+
+
+def test_the_management_token_is_needed(ready: Runtime) -> None:
+    endpoint = ready.endpoint(NAMESPACE)
+    assert endpoint
+    with pytest.raises(HopFailure):
+        management.chat(endpoint, "another token", message="say x", session_id=None)
+    with pytest.raises(RuntimeFailure):
+        ready.configure(with_secrets(pod_spec(revision=2), management_token="another token"))
+
+
+def test_usage_covers_the_engines_tree_and_the_data(ready: Runtime) -> None:
+    say(ready, "spawn")
+    usage = ready.usage()[NAMESPACE]
+    assert usage.memory_bytes
+    assert usage.memory_bytes > 10 * 2**20
+    assert usage.disk_bytes
+
+
+def test_every_pod_is_observed_and_measured_in_one_call(ready: Runtime) -> None:
+    ready.deploy(pod_spec("pod-def-1", agent_id="agt_def"))
+    wait_for(ready, Phase.READY, "pod-def-1")
+    assert set(ready.observe()) == set(ready.usage()) == {NAMESPACE, "pod-def-1"}
+    ready.delete("pod-def-1", agent_id="agt_def", data=True)
