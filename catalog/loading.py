@@ -41,16 +41,20 @@ class Report:
 
 def load(source: Path = files.DATA, *, overwrite: bool = False) -> Report:
     """Bring the database to what the files say. Raises CatalogInvalid, before writing anything, when they are wrong."""
-    contents = files.read(source)
+    return write(files.read(source), overwrite=overwrite)
+
+
+@transaction.atomic
+def write(contents: files.Contents, *, overwrite: bool = False) -> Report:
+    """The same for files that were read before."""
     report = Report()
-    with transaction.atomic():
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [ADVISORY_LOCK])
-        _refuse_taken(contents)
-        for model, wanted in contents.rows.items():
-            _Table(model, report, overwrite=overwrite).load(wanted)
-        if report.changed:
-            version.bump()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [ADVISORY_LOCK])
+    _refuse_taken(contents)
+    for model, wanted in contents.rows.items():
+        _Table(model, report, overwrite=overwrite).load(wanted)
+    if report.changed:
+        version.bump()
     return report
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,10 +23,16 @@ def fresh_memory() -> Iterator[None]:
     snapshot.forget()
 
 
+@pytest.fixture(scope="session")
+def contents() -> files.Contents:
+    """The data files, read once."""
+    return files.read()
+
+
 @pytest.fixture
-def catalog(db: None) -> loading.Report:
+def catalog(db: None, contents: files.Contents) -> loading.Report:
     """The built-in catalog, loaded."""
-    return loading.load()
+    return loading.write(copy.deepcopy(contents))
 
 
 @pytest.fixture

@@ -1,0 +1,57 @@
+"""The catalog's answers as bytes."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from catalog import snapshot
+from catalog.views import publication
+
+pytestmark = pytest.mark.usefixtures("catalog")
+
+
+def test_an_answer_is_encoded_once_per_version() -> None:
+    made: list[int] = []
+
+    def content() -> dict[str, int]:
+        made.append(1)
+        return {"value": len(made)}
+
+    first = publication.published("test", content)
+    assert publication.published("test", content) is first
+    assert first.plain.body == b'{"value":1}'
+    snapshot.forget()
+    assert publication.published("test", content).plain.body == b'{"value":2}'
+
+
+def test_threads_that_come_together_encode_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(snapshot, "CHECK_SECONDS", 600)  # other threads cannot see this test's database
+    made: list[int] = []
+    start = threading.Barrier(8)
+    snapshot.current()
+
+    def content() -> dict[str, int]:
+        made.append(1)
+        return {"value": len(made)}
+
+    def ask() -> None:
+        start.wait()
+        publication.published("together", content)
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert made == [1]
+
+
+def test_the_same_content_has_the_same_tags_in_every_process() -> None:
+    first = publication.published("same", lambda: {"text": "Ü"})
+    snapshot.forget()
+    again = publication.published("same", lambda: {"text": "Ü"})
+    assert again is not first
+    assert (again.plain.etag, again.compressed.etag) == (first.plain.etag, first.compressed.etag)
+    assert first.plain.body == '{"text":"Ü"}'.encode()
