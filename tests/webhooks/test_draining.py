@@ -240,7 +240,7 @@ def test_a_drain_waits_for_what_is_due_within_its_horizon(
     emit(hooked, now=timezone.now() + timedelta(seconds=0.8))
     started = time.monotonic()
     assert draining.drain(ahead=timedelta(seconds=5)) == 1
-    assert 0.7 < time.monotonic() - started < 2
+    assert 0.7 < time.monotonic() - started < 4
 
 
 def test_a_tick_with_nothing_due_costs_one_look(
@@ -252,8 +252,9 @@ def test_a_tick_with_nothing_due_costs_one_look(
 
 
 def test_what_is_emitted_while_a_drain_runs_is_sent_by_it_at_once(
-    hooked: Agent, make_agent: MakeAgent, receiver: Receiver, transactional_db: None
+    hooked: Agent, make_agent: MakeAgent, receiver: Receiver, transactional_db: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(draining, "POLL_SECONDS", 30)
     receiver.answers(after(1.5, status(204)), status(204))
     second = make_agent(receiver.url)
     emit(hooked)
@@ -264,7 +265,7 @@ def test_what_is_emitted_while_a_drain_runs_is_sent_by_it_at_once(
     started = time.monotonic()
     assert draining.drain() == 0  # the tick: tells the one that runs, and ends
     wait_until(lambda: len(receiver.received) == 2)
-    assert time.monotonic() - started < 0.4
+    assert time.monotonic() - started < 1.2  # while the first one still hangs
     running.join()
 
 
@@ -336,7 +337,7 @@ def test_a_stopped_process_begins_nothing_and_hands_back_what_hangs(
     running.start()
     wait_until(lambda: bool(receiver.received))
     stopped.set()
-    running.join(3)
+    running.join(4)
     assert not running.is_alive()
     delivery = delivery_of(event)
     assert (delivery.state, delivery.lease_until, delivery.claims, delivery.attempts) == (State.PENDING, None, 0, 0)
