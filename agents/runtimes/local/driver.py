@@ -39,15 +39,15 @@ KILL_SECONDS = 10.0
 
 class LocalRuntime:
     def __init__(self, *, home: Path, engine_cache: Path, keep_pods: bool = False) -> None:
-        self._home = Home(home.resolve())
+        self.home = Home(home.resolve())
         self._engine_cache = engine_cache
         self._keep_pods = keep_pods
 
     # The contract.
 
     def deploy(self, spec: PodSpec) -> None:
-        with self._home.lock(spec.namespace):
-            record = self._home.record(spec.namespace)
+        with self.home.lock(spec.namespace):
+            record = self.home.record(spec.namespace)
             if record and record.wanted is Wanted.STOPPED:
                 self._end(spec.namespace, seconds=HASTY_SECONDS)
             record = self._promise_ports(spec, record)
@@ -61,48 +61,48 @@ class LocalRuntime:
         management.configure(endpoint, token, config=spec.config, secrets=spec.secrets)
 
     def stop(self, namespace: str) -> None:
-        if not self._home.run_dir(namespace).is_dir():
+        if not self.home.run_dir(namespace).is_dir():
             return
-        with self._home.lock(namespace):
-            record = self._home.record(namespace)
+        with self.home.lock(namespace):
+            record = self.home.record(namespace)
             if record is None:
                 return
             if record.wanted is not Wanted.STOPPED:
                 record = dataclasses.replace(record, wanted=Wanted.STOPPED, asked_at=time.time())
-                self._home.save(namespace, record)
+                self.home.save(namespace, record)
             if time.time() - record.asked_at > STOP_SECONDS:
                 self._kill(namespace)
                 return
             processes.send(self._programs(namespace), signal.SIGTERM)
 
     def delete(self, namespace: str, *, agent_id: str, data: bool) -> None:
-        with self._home.lock(namespace) as lock_file:
+        with self.home.lock(namespace) as lock_file:
             self._end(namespace, seconds=HASTY_SECONDS if data else ORDERLY_SECONDS)
             if data:
-                _remove(self._home.data_dir(agent_id))
-                self._home.port_file(agent_id).unlink(missing_ok=True)
-            _remove(self._home.run_dir(namespace))
+                _remove(self.home.data_dir(agent_id))
+                self.home.port_file(agent_id).unlink(missing_ok=True)
+            _remove(self.home.run_dir(namespace))
             lock_file.unlink(missing_ok=True)
 
     def observe(self) -> dict[str, Observation]:
-        names = self._home.namespaces()
-        found = programs.find(self._home.root)
-        return {name: self._look(name, found) for name in names if self._home.run_dir(name).is_dir()}
+        names = self.home.namespaces()
+        found = programs.find(self.home.root)
+        return {name: self._look(name, found) for name in names if self.home.run_dir(name).is_dir()}
 
     def usage(self) -> dict[str, Usage]:
-        found, table = programs.find(self._home.root), measure.Table()
+        found, table = programs.find(self.home.root), measure.Table()
         usage = {}
-        for namespace in self._home.namespaces():
-            programs.trim_logs(self._home.run_dir(namespace))
-            if record := self._home.record(namespace):
+        for namespace in self.home.namespaces():
+            programs.trim_logs(self.home.run_dir(namespace))
+            if record := self.home.record(namespace):
                 bridge = found.get((namespace, Program.BRIDGE))
                 tree = table.below(bridge.pid) if bridge else []
-                disk = measure.disk_of(self._home.data_dir(record.agent_id))
+                disk = measure.disk_of(self.home.data_dir(record.agent_id))
                 usage[namespace] = Usage(memory_bytes=measure.memory_of(tree), disk_bytes=disk)
         return usage
 
     def endpoint(self, namespace: str) -> Endpoint | None:
-        record = self._home.record(namespace)
+        record = self.home.record(namespace)
         if record is None:
             return None
         return Endpoint(
@@ -113,11 +113,11 @@ class LocalRuntime:
 
     def _promise_ports(self, spec: PodSpec, record: Record | None) -> Record:
         """The pod's record, kept or made, before anything is started: what is in it is nobody else's."""
-        public = ports.public_port(self._home, spec.agent_id)
+        public = ports.public_port(self.home, spec.agent_id)
         if record and record.wanted is Wanted.RUNNING and not record.ended and record.public_port == public:
             return record
-        with self._home.lock("ports"):
-            management_port, llm_port, bridge_port = ports.inner_ports(self._home)
+        with self.home.lock("ports"):
+            management_port, llm_port, bridge_port = ports.inner_ports(self.home)
             fresh = Record(
                 agent_id=spec.agent_id,
                 wanted=Wanted.RUNNING,
@@ -130,7 +130,7 @@ class LocalRuntime:
                 bridge_token=secrets.token_urlsafe(32),
                 llm_token=secrets.token_urlsafe(32),
             )
-            self._home.save(spec.namespace, fresh)
+            self.home.save(spec.namespace, fresh)
         return fresh
 
     def _start_missing(self, spec: PodSpec, record: Record) -> None:
@@ -141,25 +141,25 @@ class LocalRuntime:
         record = self._with_free_ports(spec, record, missing)
         documents = {Program.GATEWAY: self._gateway_document, Program.BRIDGE: self._bridge_document}
         for program in self._missing(spec.namespace):
-            run_dir = self._home.run_dir(spec.namespace)
+            run_dir = self.home.run_dir(spec.namespace)
             (run_dir / _REPORTS[program]).unlink(missing_ok=True)  # what a dead one said is no longer true
             programs.start(
                 program,
                 namespace=spec.namespace,
-                home=self._home.root,
+                home=self.home.root,
                 run_dir=run_dir,
                 document=documents[program](spec, record),
                 keep=self._keep_pods,
             )
 
     def _missing(self, namespace: str) -> list[Program]:
-        found = programs.find(self._home.root)
+        found = programs.find(self.home.root)
         return [program for program in Program if (namespace, program) not in found]
 
     def _end_hung_bridge(self, namespace: str) -> None:
         """A bridge that has not reported for long will not do so any more; its engine goes with it."""
-        bridge = programs.find(self._home.root).get((namespace, Program.BRIDGE))
-        if bridge and sight.silence(self._home.run_dir(namespace), bridge) > HUNG_SECONDS:
+        bridge = programs.find(self.home.root).get((namespace, Program.BRIDGE))
+        if bridge and sight.silence(self.home.run_dir(namespace), bridge) > HUNG_SECONDS:
             log.warning("a bridge that does not report is ended", extra={"namespace": namespace})
             processes.send([*processes.descendants(bridge), bridge], signal.SIGKILL)
             psutil.wait_procs([bridge], timeout=KILL_SECONDS)
@@ -185,7 +185,7 @@ class LocalRuntime:
             engine=spec.engine,
             public_url=spec.public_url,
             console_url=spec.console_url,
-            run_dir=str(self._home.run_dir(spec.namespace)),
+            run_dir=str(self.home.run_dir(spec.namespace)),
             host=HOST,
             public_port=record.public_port,
             management_port=record.management_port,
@@ -198,13 +198,13 @@ class LocalRuntime:
         ).dump()
 
     def _bridge_document(self, spec: PodSpec, record: Record) -> bytes:
-        data = self._home.data_dir(spec.agent_id)
+        data = self.home.data_dir(spec.agent_id)
         make_private(data)
         return BridgeStart(
             namespace=spec.namespace,
             agent_id=spec.agent_id,
             engine=spec.engine,
-            run_dir=str(self._home.run_dir(spec.namespace)),
+            run_dir=str(self.home.run_dir(spec.namespace)),
             data_dir=str(data),
             engine_cache=str(self._engine_cache),
             memory_bytes=spec.limits.memory_bytes,
@@ -219,32 +219,32 @@ class LocalRuntime:
     # Looking.
 
     def _look(self, namespace: str, found: Found) -> Observation:
-        record = self._home.record(namespace)
+        record = self.home.record(namespace)
         alive = any((namespace, program) in found for program in Program)
         if record and not record.ended and (not alive or self._is_overdue(record)):
             with suppress(RuntimeFailure):  # whoever holds the lock is at work on it
                 record = self._settle(namespace, record)
-        return sight.observe(namespace, self._home.run_dir(namespace), record, found)
+        return sight.observe(namespace, self.home.run_dir(namespace), record, found)
 
     def _is_overdue(self, record: Record) -> bool:
         return record.wanted is Wanted.STOPPED and time.time() - record.asked_at > STOP_SECONDS
 
     def _settle(self, namespace: str, record: Record) -> Record:
         """Both programs are gone, or must go: nothing that the engine left may live on. Done once per pod."""
-        with self._home.lock(namespace, wait=False):
-            now = self._home.record(namespace)
+        with self.home.lock(namespace, wait=False):
+            now = self.home.record(namespace)
             alive = self._programs(namespace)
             if now is None or now.ended or (alive and not self._is_overdue(now)):
                 return now or record
             self._kill(namespace)
             ended = dataclasses.replace(now, ended=True)
-            self._home.save(namespace, ended)
+            self.home.save(namespace, ended)
             return ended
 
     # Ending.
 
     def _programs(self, namespace: str) -> list[psutil.Process]:
-        found = programs.find(self._home.root)
+        found = programs.find(self.home.root)
         return [found[namespace, program] for program in Program if (namespace, program) in found]
 
     def _end(self, namespace: str, *, seconds: float) -> None:
@@ -260,7 +260,7 @@ class LocalRuntime:
         """Our two programs with their trees, then whatever else carries the namespace."""
         every: list[Callable[[], list[psutil.Process]]] = [
             lambda: self._trees(namespace),
-            lambda: processes.marked(namespace, self._home.root),
+            lambda: processes.marked(namespace, self.home.root),
         ]
         for find in every:
             if left := processes.kill_all(find, seconds=KILL_SECONDS):

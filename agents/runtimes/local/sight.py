@@ -24,12 +24,16 @@ def observe(namespace: str, run_dir: Path, record: Record | None, found: Found) 
     bridge = (namespace, Program.BRIDGE) in found
     state = _state(run_dir) if record else None
     phase, cause, message, evidence = _verdict(run_dir, record, state, gateway=gateway, bridge=bridge)
+    # The gateway writes its report when its listeners are open.
+    serves = gateway and (run_dir / "gateway.json").exists()
+    if phase == Phase.READY and gateway and not serves:
+        phase = Phase.STARTING
     told: Mapping[str, Any] = state or {}
     return Observation(
         namespace=namespace,
         phase=phase,
-        gateway_alive=gateway,
-        revision=_revision(told, run_dir) if gateway and bridge else None,
+        gateway_alive=serves,
+        revision=_revision(told, run_dir) if serves and bridge else None,
         restarts=int(told.get("restarts") or 0),
         cause=cause,
         message=message,

@@ -1,0 +1,361 @@
+"""What only the local runtime must withstand: killed programs and workers, racing workers, foreign listeners."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pickle
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from agents.pod import processes
+from agents.runtimes import management
+from agents.runtimes.base import Phase, RuntimeFailure
+from agents.runtimes.local import LocalRuntime, programs
+from agents.runtimes.local.programs import Program
+from tests.agents.pod.bridge.process import ROOT, eventually
+from tests.agents.runtimes.conftest import (
+    AGENT,
+    MANAGEMENT_TOKEN,
+    NAMESPACE,
+    REAL_KEY,
+    pod_spec,
+    wait_for,
+)
+
+WORKER = """
+import pickle, sys
+from pathlib import Path
+from agents.runtimes.local import LocalRuntime
+home, cache, spec = pickle.load(sys.stdin.buffer)
+print("up", flush=True)
+sys.stdin.readline()
+LocalRuntime(home=home, engine_cache=cache).deploy(spec)
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return (tmp_path / "home").resolve()
+
+
+@pytest.fixture
+def ready(local: LocalRuntime) -> LocalRuntime:
+    local.deploy(pod_spec())
+    wait_for(local, Phase.READY)
+    return local
+
+
+def program(home: Path, name: Program) -> psutil.Process:
+    return programs.find(home)[NAMESPACE, name]
+
+
+def say(runtime: LocalRuntime, message: str) -> str:
+    endpoint = runtime.endpoint(NAMESPACE)
+    assert endpoint
+    return management.chat(endpoint, MANAGEMENT_TOKEN, message=message, session_id="s1").reply
+
+
+def of_this_home(home: Path) -> list[psutil.Process]:
+    """Our programs and everything marked, whatever pod it belongs to."""
+    marked = [
+        process
+        for process in psutil.process_iter()
+        if processes.environment_of(process.pid).get(processes.HOME) == str(home) and processes.is_alive(process)
+    ]
+    return list({*programs.find(home).values(), *marked})
+
+
+def worker(home: Path, cache: Path) -> subprocess.Popen[bytes]:
+    """A process of its own that deploys as soon as it reads a line."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", WORKER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT, start_new_session=True
+    )
+    assert process.stdin
+    assert process.stdout
+    process.stdin.write(pickle.dumps((home, cache, pod_spec())))
+    process.stdin.flush()
+    assert process.stdout.readline() == b"up\n"
+    return process
+
+
+def let_go(process: subprocess.Popen[bytes]) -> None:
+    assert process.stdin
+    process.stdin.write(b"\n")
+    process.stdin.flush()
+
+
+def close(process: subprocess.Popen[bytes]) -> int:
+    assert process.stdin
+    assert process.stdout
+    process.stdin.close()
+    process.stdout.close()
+    return process.wait(30)
+
+
+def test_a_killed_gateway_is_started_again_with_its_secrets_and_the_engine_stays(
+    ready: LocalRuntime, home: Path
+) -> None:
+    say(ready, "say x")
+    bridge = program(home, Program.BRIDGE)
+    program(home, Program.GATEWAY).kill()
+    pod = wait_for(ready, lambda pod: not pod.gateway_alive)
+    assert pod.phase == Phase.READY
+    assert pod.revision is None
+    ready.deploy(pod_spec())
+    wait_for(ready, lambda pod: pod.phase == Phase.READY and pod.revision == 1)
+    assert program(home, Program.BRIDGE) == bridge
+    assert say(ready, "count") == "1"
+
+
+def test_a_killed_bridge_is_started_again_and_the_gateway_stays(ready: LocalRuntime, home: Path) -> None:
+    say(ready, "say x")
+    gateway = program(home, Program.GATEWAY)
+    program(home, Program.BRIDGE).kill()
+    pod = wait_for(ready, Phase.UNHEALTHY)
+    assert (pod.cause, pod.gateway_alive) == ("BRIDGE_DIED", True)
+    ready.deploy(pod_spec())
+    wait_for(ready, Phase.READY)
+    assert program(home, Program.GATEWAY) == gateway
+    assert say(ready, "count") == "1"
+
+
+def test_a_revision_counts_only_when_both_programs_have_it(ready: LocalRuntime, home: Path) -> None:
+    program(home, Program.BRIDGE).kill()
+    wait_for(ready, Phase.UNHEALTHY)
+    ready.deploy(pod_spec(revision=2))
+    assert wait_for(ready, Phase.READY).revision == 1
+    ready.configure(pod_spec(revision=2))
+    wait_for(ready, lambda pod: pod.revision == 2)
+
+
+def test_a_pod_whose_programs_were_both_killed_is_stopped_and_nothing_of_it_is_left(
+    ready: LocalRuntime, home: Path
+) -> None:
+    say(ready, "spawn")
+    for name in Program:
+        program(home, name).kill()
+    pod = wait_for(ready, Phase.STOPPED)
+    assert pod.cause == "POD_DIED"
+    assert of_this_home(home) == []
+    ready.deploy(pod_spec())
+    wait_for(ready, Phase.READY)
+    assert say(ready, "count") == "1"
+
+
+def test_a_bridge_that_is_stopped_is_unhealthy_and_replaced(ready: LocalRuntime, home: Path) -> None:
+    bridge = program(home, Program.BRIDGE)
+    bridge.suspend()
+    assert wait_for(ready, Phase.UNHEALTHY, within=15).cause == "BRIDGE_HUNG"
+    ready.deploy(pod_spec())
+    assert program(home, Program.BRIDGE) == bridge
+    long_ago = time.time() - 60
+    os.utime(home / "pods" / NAMESPACE / "state.json", (long_ago, long_ago))
+    bridge.resume()
+    wait_for(ready, Phase.READY)
+
+
+def test_programs_outlive_the_worker_that_started_them(local: LocalRuntime, home: Path, tmp_path: Path) -> None:
+    deploying = worker(home, tmp_path / "engines")
+    let_go(deploying)
+    assert close(deploying) == 0
+    wait_for(local, Phase.READY)
+    assert say(local, "say alive") == "alive"
+
+
+@pytest.mark.parametrize("attempt", range(6))
+def test_a_worker_killed_while_it_deploys_leaves_a_pod_that_the_next_one_completes(
+    local: LocalRuntime, home: Path, tmp_path: Path, attempt: int
+) -> None:
+    deploying = worker(home, tmp_path / "engines")
+    let_go(deploying)
+    time.sleep(random.uniform(0, 0.12))  # wherever it is then
+    deploying.send_signal(signal.SIGKILL)
+    close(deploying)
+    local.observe()
+    local.deploy(pod_spec())
+    eventually(lambda: _deployed(local), within=30, what="the pod")
+    assert len(programs.find(home)) == 2
+    assert say(local, "say x") == "x"
+    assert len(processes.marked(NAMESPACE, home)) == 1
+    local.delete(NAMESPACE, agent_id=AGENT, data=True)
+    assert of_this_home(home) == []
+
+
+def _deployed(runtime: LocalRuntime) -> bool:
+    """As the reconciler does: deploy again while something is missing."""
+    pod = runtime.observe()[NAMESPACE]
+    if pod.phase in {Phase.STOPPED, Phase.UNHEALTHY} or not pod.gateway_alive:
+        runtime.deploy(pod_spec())
+    return pod.phase == Phase.READY and pod.gateway_alive
+
+
+def test_workers_that_deploy_the_same_pod_at_once_start_it_once(
+    local: LocalRuntime, home: Path, tmp_path: Path
+) -> None:
+    workers = [worker(home, tmp_path / "engines") for _ in range(4)]
+    for each in workers:
+        let_go(each)
+    assert [close(each) for each in workers] == [0, 0, 0, 0]
+    wait_for(local, Phase.READY)
+    assert len([process for process in of_this_home(home) if "agents.pod.gateway" in process.cmdline()]) == 1
+    assert len([process for process in of_this_home(home) if "agents.pod.bridge" in process.cmdline()]) == 1
+    assert len(processes.marked(NAMESPACE, home)) == 1
+
+
+def test_a_busy_pod_is_named_as_busy(local: LocalRuntime, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agents.runtimes.local.home.LOCK_SECONDS", 0.2)
+    other = LocalRuntime(home=local.home.root, engine_cache=Path("/nowhere"))
+    with local.home.lock(NAMESPACE), pytest.raises(RuntimeFailure) as failure:
+        other.deploy(pod_spec())
+    assert failure.value.cause == "BUSY"
+
+
+def test_a_deleted_pod_leaves_no_process_even_of_those_that_hid(ready: LocalRuntime, home: Path) -> None:
+    say(ready, "spawn")
+    program(home, Program.BRIDGE).kill()
+    ready.delete(NAMESPACE, agent_id=AGENT, data=True)
+    assert of_this_home(home) == []
+    assert not (home / "data" / AGENT).exists()
+    assert not (home / "pods" / NAMESPACE).exists()
+    assert not (home / "data" / f"{AGENT}.port").exists()
+
+
+def test_data_that_an_agent_locked_away_is_removed_all_the_same(ready: LocalRuntime, home: Path) -> None:
+    locked = home / "data" / AGENT / "workspace" / "locked"
+    (locked / "deep").mkdir(parents=True)
+    (locked / "deep" / "file").write_text("x")
+    (locked / "deep").chmod(0)
+    locked.chmod(0)
+    ready.delete(NAMESPACE, agent_id=AGENT, data=True)
+    assert not (home / "data" / AGENT).exists()
+
+
+def test_a_link_out_of_the_data_directory_is_removed_and_not_followed(
+    ready: LocalRuntime, home: Path, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "kept").write_text("x")
+    (home / "data" / AGENT / "workspace" / "link").symlink_to(outside)
+    ready.delete(NAMESPACE, agent_id=AGENT, data=True)
+    assert (outside / "kept").exists()
+
+
+def test_a_foreign_listener_on_the_agents_port_is_the_cause_port(ready: LocalRuntime) -> None:
+    endpoint = ready.endpoint(NAMESPACE)
+    assert endpoint
+    port = int(endpoint.public_url.rsplit(":", 1)[1])
+    ready.stop(NAMESPACE)
+    wait_for(ready, Phase.STOPPED)
+    with socket.create_server(("127.0.0.1", port)):
+        with pytest.raises(RuntimeFailure) as failure:
+            ready.deploy(pod_spec())
+        assert failure.value.cause == "PORT"
+        assert str(port) in str(failure.value)
+    ready.deploy(pod_spec())
+    wait_for(ready, Phase.READY)
+
+
+def test_a_foreign_listener_on_an_inner_port_is_evaded(ready: LocalRuntime, home: Path) -> None:
+    say(ready, "say x")
+    endpoint = ready.endpoint(NAMESPACE)
+    assert endpoint
+    port = int(endpoint.management_url.rsplit(":", 1)[1])
+    program(home, Program.GATEWAY).kill()
+    wait_for(ready, lambda pod: not pod.gateway_alive)
+    with socket.create_server(("127.0.0.1", port)):
+        ready.deploy(pod_spec())
+        wait_for(ready, lambda pod: pod.phase == Phase.READY and pod.gateway_alive)
+        assert say(ready, "count") == "1"
+
+
+def test_ports_of_stopped_pods_are_given_to_no_other(ready: LocalRuntime) -> None:
+    ready.stop(NAMESPACE)
+    wait_for(ready, Phase.STOPPED)
+    ready.deploy(pod_spec("pod-def-1", agent_id="agt_def"))
+    first, second = ready.home.record(NAMESPACE), ready.home.record("pod-def-1")
+    assert first
+    assert second
+    assert not {first.public_port, *first.inner_ports} & {second.public_port, *second.inner_ports}
+
+
+def test_neither_key_nor_management_token_is_in_any_environment_argument_or_file(
+    ready: LocalRuntime, home: Path
+) -> None:
+    say(ready, "say x")
+    secrets = [REAL_KEY.encode(), MANAGEMENT_TOKEN.encode(), b"ticket-key-of-this-test"]
+    every = of_this_home(home)
+    assert len(every) == 3
+    for process in every:
+        seen = b"".join(
+            path.read_bytes()
+            for name in ("environ", "cmdline")
+            if (path := Path(f"/proc/{process.pid}/{name}")).exists()
+        )
+        assert not [secret for secret in secrets if secret in seen]
+    for path in home.rglob("*"):
+        if path.is_file():
+            assert not [secret for secret in secrets if secret in path.read_bytes()], path
+
+
+def test_programs_see_nothing_of_the_workers_environment(ready: LocalRuntime, home: Path) -> None:
+    inherited = processes.environment_of(program(home, Program.BRIDGE).pid)
+    assert "DATABASE_URL" in os.environ
+    assert not {"DATABASE_URL", "SECRET_KEY", "DJANGO_SETTINGS_MODULE"} & set(inherited)
+
+
+def test_directories_of_pods_are_open_to_their_owner_alone(ready: LocalRuntime, home: Path) -> None:
+    for directory in (home / "pods" / NAMESPACE, home / "data" / AGENT, home / "pods" / NAMESPACE / "pod.json"):
+        assert directory.stat().st_mode & 0o077 == 0
+
+
+def test_a_program_that_ends_does_not_stay_as_a_zombie_of_its_worker(ready: LocalRuntime, home: Path) -> None:
+    pids = [process.pid for process in programs.find(home).values()]
+    ready.delete(NAMESPACE, agent_id=AGENT, data=True)
+    eventually(lambda: not any(psutil.pid_exists(pid) for pid in pids), within=5, what="reaped children")
+
+
+@pytest.mark.parametrize("name", ["../evil", "a/b", "", ".", "..", "x" * 200])
+def test_a_name_that_could_leave_the_directory_is_refused_for_good(local: LocalRuntime, name: str) -> None:
+    for refused in (pod_spec(name), pod_spec(agent_id=name)):
+        with pytest.raises(RuntimeFailure) as failure:
+            local.deploy(refused)
+        assert failure.value.permanent
+
+
+def test_a_pod_that_does_not_end_is_killed_when_its_time_is_over(ready: LocalRuntime, home: Path) -> None:
+    for name in Program:
+        program(home, name).suspend()
+    ready.stop(NAMESPACE)
+    assert ready.observe()[NAMESPACE].phase != Phase.STOPPED
+    record = ready.home.record(NAMESPACE)
+    assert record
+    ready.home.save(NAMESPACE, dataclasses.replace(record, asked_at=record.asked_at - 60))
+    wait_for(ready, Phase.STOPPED)
+    assert of_this_home(home) == []
+
+
+def test_a_log_that_grew_too_large_begins_anew(ready: LocalRuntime, home: Path) -> None:
+    path = home / "pods" / NAMESPACE / "gateway.log"
+    path.write_bytes(b"x" * (programs.LOG_BYTES + 1))
+    ready.usage()
+    assert path.stat().st_size == 0
+
+
+def test_a_file_of_a_hundred_megabytes_is_measured(ready: LocalRuntime, home: Path) -> None:
+    before = ready.usage()[NAMESPACE]
+    assert before.disk_bytes is not None
+    with (home / "data" / AGENT / "workspace" / "big").open("wb") as file:
+        os.posix_fallocate(file.fileno(), 0, 100 * 2**20)
+    after = ready.usage()[NAMESPACE]
+    assert after.disk_bytes is not None
+    assert after.disk_bytes - before.disk_bytes >= 100 * 2**20
