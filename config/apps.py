@@ -10,7 +10,8 @@ class ConfigConfig(AppConfig):
     name = "config"
 
     def ready(self) -> None:
-        from config import checks  # noqa: PLC0415 # registers them; needs settings
+        # Both need settings. The first makes our Celery app the current one in every process, the second registers itself.
+        from config import celery, checks  # noqa: F401, PLC0415
 
         if problems := checks.refusals():
             raise ImproperlyConfigured("AGENTPODS_ENV=production refuses to start:\n  " + "\n  ".join(problems))

@@ -1,0 +1,112 @@
+"""Celery's workers and Redis: whatever happens to it, work goes on once it is back."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from config import redis as our_redis
+from config import volatile, wake
+from config.run import redis
+from tests.workers import Workers
+
+TASK = "accounts.purge"
+SECONDS_TO_RESUME = 45
+
+
+class Broker:
+    """A Redis of one test's own."""
+
+    def __init__(self, directory: Path) -> None:
+        self.socket = directory / "redis.sock"
+        self.start()
+
+    def start(self) -> None:
+        self.process = subprocess.Popen(redis.command(self.socket), stdout=subprocess.DEVNULL)
+        while not self.socket.exists():
+            time.sleep(0.02)
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self.socket.unlink()
+
+    def hang(self) -> None:
+        self.process.send_signal(signal.SIGSTOP)
+
+    def wake_up(self) -> None:
+        self.process.send_signal(signal.SIGCONT)
+
+    def wipe(self) -> None:
+        our_redis.client().flushall()
+
+
+@pytest.fixture
+def broker(tmp_path: Path, settings: Any) -> Iterator[Broker]:
+    broker = Broker(tmp_path)
+    settings.REDIS_URL = settings.CELERY_BROKER_URL = f"redis+socket://{broker.socket}"
+    _forget()
+    yield broker
+    broker.process.kill()
+    broker.process.wait()
+    _forget()
+
+
+def _forget() -> None:
+    our_redis.client.cache_clear()
+    wake._connection.cache_clear()
+    volatile.forget_outage()
+
+
+def _resumes(celery: Workers) -> bool:
+    """Whether a task sent from now on is done."""
+    deadline = time.monotonic() + SECONDS_TO_RESUME
+    before = _done(celery)
+    while _done(celery) <= before:
+        if time.monotonic() > deadline:
+            return False
+        volatile.forget_outage()
+        wake.on_commit(TASK)
+        time.sleep(0.3)
+    return True
+
+
+def _done(celery: Workers) -> int:
+    return len(re.findall(rf"Task {TASK}\[\S+\] succeeded", celery.log()))
+
+
+@pytest.fixture
+def worker(broker: Broker, celery: Workers) -> Workers:
+    celery.start("default", environment={"REDIS_URL": f"redis+socket://{broker.socket}"})
+    return celery
+
+
+def test_a_worker_goes_on_after_redis_was_killed_hung_or_wiped(worker: Workers, broker: Broker) -> None:
+    assert _resumes(worker)
+    broker.wipe()
+    assert _resumes(worker)
+    broker.kill()
+    time.sleep(3)
+    broker.start()
+    assert _resumes(worker)
+    broker.hang()
+    time.sleep(7)  # longer than a worker waits for an answer
+    broker.wake_up()
+    assert _resumes(worker)
+
+
+def test_a_task_is_in_the_queue_of_its_routes(
+    broker: Broker, db: None, django_capture_on_commit_callbacks: Any
+) -> None:
+    with django_capture_on_commit_callbacks(execute=True):
+        wake.on_commit("agents.reconcile", "agt_0")
+        wake.on_commit("webhooks.drain")
+    assert our_redis.client().llen("lifecycle") == 1
+    assert our_redis.client().llen("webhooks") == 1
