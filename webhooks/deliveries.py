@@ -113,12 +113,9 @@ def give_up(claim: Claim, *, at: datetime) -> Outcome:
 
 
 def _state(attempts: int, answer: Answer) -> State:
-    """A refused address is final: the answer would be the same, and nobody was asked."""
     if answer.ok:
         return State.DELIVERED
-    if attempts >= MAX_ATTEMPTS or answer.problem == Problem.ADDRESS_REFUSED:
-        return State.FAILED
-    return State.PENDING
+    return State.FAILED if attempts >= MAX_ATTEMPTS else State.PENDING
 
 
 @transaction.atomic

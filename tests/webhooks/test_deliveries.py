@@ -51,9 +51,11 @@ def test_a_status_is_told_as_a_number() -> None:
     assert (outcome.state, outcome.summary, outcome.duration_ms) == (State.FAILED, "503", 100)
 
 
-def test_a_refused_address_is_not_tried_again() -> None:
+def test_a_refused_address_is_tried_three_times_like_every_failure() -> None:
     outcome = deliveries.judge(claim(), failed(Problem.ADDRESS_REFUSED), at=NOON)
-    assert (outcome.state, outcome.attempts, outcome.summary) == (State.FAILED, 1, "error: address refused")
+    assert (outcome.state, outcome.attempts) == (State.PENDING, 1)
+    outcome = deliveries.judge(claim(attempts=2), failed(Problem.ADDRESS_REFUSED), at=NOON)
+    assert (outcome.state, outcome.attempts, outcome.summary) == (State.FAILED, 3, "error: address refused")
 
 
 @pytest.mark.parametrize("problem", list(Problem))

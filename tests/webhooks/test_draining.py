@@ -119,13 +119,15 @@ def test_a_receiver_that_is_not_there_is_told_as_an_error_word(
     assert hook_of(agent).last_status == "error: connect"
 
 
-def test_an_address_that_became_private_is_refused_at_the_first_attempt(
+def test_an_address_that_became_private_is_refused_at_each_attempt_without_a_packet(
     receiver: Receiver, make_agent: MakeAgent, deliver: Deliver, clock: Clock, settings: object
 ) -> None:
     agent = make_agent(receiver.url)
     settings.WEBHOOK_ALLOWED_CIDRS = []  # type: ignore[attr-defined]  # pytest-django's settings take any name
     event = emit(agent, now=clock.now)
-    assert deliver() == 1
+    for wait in (10, 60, 0):
+        assert deliver() == 1
+        clock.forward(wait)
     assert (delivery_of(event).state, hook_of(agent).last_status) == (State.FAILED, "error: address refused")
     assert receiver.connections == 0
 

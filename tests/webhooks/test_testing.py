@@ -41,11 +41,6 @@ def test_it_reports_what_the_receiver_answered(hooked: Agent, receiver: Receiver
     assert b'"data":{"note":' in request.body
 
 
-def test_a_refused_address_is_reported_as_an_error_word(hooked: Agent, settings: object, draining_worker: None) -> None:
-    settings.WEBHOOK_ALLOWED_CIDRS = []  # type: ignore[attr-defined]  # pytest-django's settings take any name
-    assert testing.run(hooked) == Report(ok=False, status=None, attempts=1, error="address refused")
-
-
 def test_a_second_call_joins_the_running_test(hooked: Agent, receiver: Receiver, draining_worker: None) -> None:
     receiver.answers(after(0.5, status(204)))
     reports: list[Report] = []
