@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("catalog")
 def test_an_offered_engine_is_known() -> None:
     engine = engines.known_engine("pi")
     assert (engine.label, engine.min_tier, engine.status) == ("Pi", "tiny", "stable")
-    assert (engine.channels, engine.toolsets) == (["web"], ["file", "terminal", "a2a"])
+    assert (engine.channels, engine.toolsets) == (["web"], ["file", "terminal", "skills", "a2a"])
 
 
 def test_an_unknown_engine_names_the_field_and_what_is_allowed() -> None:

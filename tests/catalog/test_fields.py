@@ -11,7 +11,7 @@ from catalog.models import Engine, Persona
 
 
 def field(model: type[Engine] | type[Persona], name: str) -> Any:
-    return model._meta.get_field(name).formfield()
+    return getattr(model, name).field.formfield()
 
 
 def test_lists_are_edited_one_text_per_line() -> None:

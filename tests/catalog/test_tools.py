@@ -16,7 +16,7 @@ def test_the_safe_set_is_what_is_on_by_default() -> None:
 
 
 def test_nothing_chosen_means_the_part_of_the_safe_set_that_the_engine_supports() -> None:
-    assert tools.effective([], engines.known_engine("pi")) == ["file"]
+    assert tools.effective([], engines.known_engine("pi")) == ["file", "skills"]
     assert tools.effective([], engines.known_engine("hermes")) == tools.safe_set()
     assert tools.effective(["terminal"], engines.known_engine("pi")) == ["terminal"]
 
@@ -31,7 +31,7 @@ def test_supported_toolsets_are_taken_in_the_order_given() -> None:
     ("ids", "message"),
     [
         (["file", "laser"], "^tools.enabled: 'laser' is not a toolset; GET /tools lists the ids$"),
-        (["web"], "^tools.enabled: Pi does not support 'web'; allowed: file, terminal, a2a; GET /tools.engine=pi"),
+        (["web"], "^tools.enabled: Pi does not support 'web'; allowed: file, terminal, skills, a2a; GET /tools.engine=pi"),
         (["file", "terminal", "file"], "^tools.enabled: 'file' is given twice$"),
     ],
 )
