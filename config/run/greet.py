@@ -22,7 +22,7 @@ Agentpods {version} is up after {seconds:.1f} s.
 
 Sign in (development shows the code in the answer):
   curl -s {base}/auth/request -H 'Content-Type: application/json' -d '{{"email": "you@example.com"}}'
-  curl -s {base}/auth/verify -H 'Content-Type: application/json' -d '{{"email": "you@example.com", "code": "<devCode>"}}'
+  curl -s {base}/auth/verify -H 'Content-Type: application/json' -d '{{"email": "you@example.com", "code": "DEVCODE"}}'
 
 See it all work: make demo      Stop, pods included: Ctrl-C
 """

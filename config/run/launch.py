@@ -1,4 +1,4 @@
-"""Run a program that ends when its parent does: `launch.py [--user NAME] [--end-signal INT] [--parent PID] PROGRAM ARG…`
+"""Run a program that ends when its parent does: `launch.py [--user NAME] [--end-signal INT] [--parent PID] PROGRAM …`
 
 It replaces itself with the program, so that the pid its parent knows is the program's own. It is run as a file and uses
 the standard library alone: it stands before each program that starts.
@@ -43,7 +43,7 @@ def become(user: pwd.struct_passwd) -> None:
 
 
 def end_with_parent(with_signal: signal.Signals, *, parent: int | None = None) -> None:
-    """Ask the kernel for `with_signal` when the parent dies. Linux only; elsewhere the supervisor's own stop must do."""
+    """Ask the kernel for `with_signal` when the parent dies. Only Linux can; elsewhere the supervisor's stop must do."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, int(with_signal), 0, 0, 0)
     if parent is not None and os.getppid() != parent:

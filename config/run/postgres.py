@@ -1,8 +1,8 @@
 """The embedded PostgreSQL: where its data lies, which user runs it, and its command line.
 
-The server refuses to run as root, so root hands it to a user of its own. That user must reach the data directory and the
-programs; where it cannot, they lie under /var/lib/agentpods, because we never widen the permissions of a directory that
-is not ours.
+The server refuses to run as root, so root hands it to a user of its own. That user must reach the data directory and
+the programs; where it cannot, they lie under /var/lib/agentpods, because we never widen the permissions of a directory
+that is not ours.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def user_of(data: Path) -> pwd.struct_passwd | None:
 
 
 def initialise(data: Path, *, sync: bool = True) -> None:
-    """Create the cluster unless it exists. Prepared beside its place, so that an interrupted start leaves nothing half-made."""
+    """Create the cluster unless it exists, beside its place first: an interrupted start leaves nothing half-made."""
     if (data / "PG_VERSION").exists():
         return
     user = user_of(data)

@@ -20,7 +20,7 @@ ONCE = "false"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """`group` decides the order: `stores` and `prepare` start first, `app` once prepared; they stop the other way round."""
+    """`group` is the order: `stores` and `prepare` start first, `app` once prepared; they end the other way round."""
 
     name: str
     group: str

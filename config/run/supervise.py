@@ -21,6 +21,9 @@ POLL_SECONDS = 0.2
 class _Restarted(Subprocess):  # type: ignore[misc]  # supervisor has no types
     """Never more than five seconds away from its next start; supervisord alone would wait longer each time."""
 
+    backoff: int
+    delay: float
+
     def change_state(self, new_state: int, expected: bool = True) -> Any:
         changed = super().change_state(new_state, expected)
         if new_state == ProcessStates.BACKOFF:

@@ -9,8 +9,10 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
+import psutil
 import psycopg
 import pytest
 
@@ -62,13 +64,17 @@ def test_nothing_is_left_when_its_supervisor_is_killed_and_the_next_start_works(
     run.start()
 
 
+def _is_back(run: Run, name: str, killed: psutil.Process) -> bool:
+    return run.running().get(name, killed) != killed
+
+
 def test_each_program_is_back_in_seconds_after_it_was_killed(make_run: MakeRun) -> None:
     run = make_run()
     run.start()
     for name in PROGRAMS:
         killed = run.running()[name]
         killed.kill()
-        run.wait(lambda name=name, killed=killed: run.running().get(name, killed) != killed, seconds=BACK_SECONDS)
+        run.wait(partial(_is_back, run, name, killed), seconds=BACK_SECONDS)
     run.wait(lambda: run.status("/health/ready") == 200, seconds=BACK_SECONDS)
     run.wait(lambda: run.status("/", run.port + 1) == 404, seconds=BACK_SECONDS)
 
