@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -75,7 +75,9 @@ def chat(endpoint: Endpoint, token: str, *, message: str, session_id: str | None
         return ChatReply(reply=said["reply"], session_id=said["session_id"])
 
 
-def chat_events(endpoint: Endpoint, token: str, *, message: str, session_id: str | None) -> Iterator[ChatEvent]:
+def chat_events(
+    endpoint: Endpoint, token: str, *, message: str, session_id: str | None
+) -> Generator[ChatEvent, None, None]:
     """The same turn as it comes. Closing the iterator ends the turn. Raises HopFailure before the first event only."""
     body = _question(message, session_id)
     headers = {"Accept": "text/event-stream"}

@@ -1,0 +1,150 @@
+"""A real engine in a real pod: installed from its registry, with a model server of ours as the provider."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from django.conf import settings
+
+from agents.engines import ENGINES
+from agents.engines.base import Engine
+from agents.pod import processes
+from agents.runtimes import management
+from agents.runtimes.base import Limits, Observation, Phase, PodSecrets, PodSpec
+from agents.runtimes.local import LocalRuntime, programs
+from agents.runtimes.local.programs import Program
+from tests.agents.pod.bridge.process import eventually, pod_config
+from tests.doubles.model_server import ModelServer
+
+REAL_KEY = "sk-real-4711-0815-key-of-the-owner"
+MANAGEMENT_TOKEN = "management-token-4711-0815"
+TICKET_KEY = "ticket-key-4711-0815"
+# A first installation takes as long as the registry does.
+INSTALL_SECONDS = 600
+
+
+class Pod:
+    """One agent's pod on the local runtime, asked as the control plane asks it."""
+
+    def __init__(self, engine: Engine, runtime: LocalRuntime, model: ModelServer, home: Path) -> None:
+        self.engine = engine
+        self.runtime = runtime
+        self.model = model
+        self.home = home
+        self.data = home / "data" / "agt_real"
+        self.namespace = "pod-real-1"
+        self.spec = self._first_spec()
+
+    def _first_spec(self) -> PodSpec:
+        return PodSpec(
+            namespace=self.namespace,
+            agent_id="agt_real",
+            engine=self.engine.id,
+            slug="real",
+            limits=Limits(memory_bytes=512 * 2**20, disk_bytes=2 * 2**30, cpu=Decimal("0.25")),
+            config=pod_config(provider="openai", model="gpt-6-luna", soul="You are Captain Zorblax."),
+            secrets=PodSecrets(
+                management_token=MANAGEMENT_TOKEN,
+                ticket_key=TICKET_KEY,
+                llm_key=REAL_KEY,
+                llm_base_url=self.model.base_url("openai"),
+                dash_username=None,
+                dash_password=None,
+                a2a_token=None,
+            ),
+            public_url=None,
+            console_url="http://127.0.0.1:8000",
+        )
+
+    def start(self, **config: Any) -> None:
+        self.want(**config)
+        self.runtime.deploy(self.spec)
+        self.wait_ready(within=INSTALL_SECONDS)
+
+    def want(self, *, key: str | None = REAL_KEY, **config: Any) -> None:
+        """The specification that the next call gives to the runtime."""
+        changed = dataclasses.replace(self.spec.config, **config)
+        base = self.model.base_url(changed.provider) if changed.provider else None
+        secrets = dataclasses.replace(self.spec.secrets, llm_key=key, llm_base_url=base)
+        self.spec = dataclasses.replace(self.spec, config=changed, secrets=secrets)
+
+    def change(self, **config: Any) -> float:
+        """Configure in place; the seconds until the new revision is in force."""
+        self.want(revision=self.spec.config.revision + 1, **config)
+        started = time.monotonic()
+        self.runtime.configure(self.spec)
+        eventually(lambda: self.seen().revision == self.spec.config.revision, within=30, what="the revision")
+        return time.monotonic() - started
+
+    def seen(self) -> Observation:
+        return self.runtime.observe()[self.namespace]
+
+    def wait_ready(self, *, within: float = 30) -> Observation:
+        def ready() -> Observation | None:
+            pod = self.seen()
+            return pod if pod.phase == Phase.READY and pod.gateway_alive else None
+
+        found: Observation = eventually(ready, within=within, what="the pod")
+        return found
+
+    def say(self, message: str, session: str = "talk") -> str:
+        endpoint = self.runtime.endpoint(self.namespace)
+        assert endpoint
+        return management.chat(endpoint, MANAGEMENT_TOKEN, message=message, session_id=session).reply
+
+    def failing_hop(self, message: str = "hello", session: str = "talk") -> str:
+        with pytest.raises(management.HopFailure) as failure:
+            self.say(message, session)
+        return failure.value.hop
+
+    # Looking inside.
+
+    def state(self) -> dict[str, Any]:
+        path = self.home / "pods" / self.namespace / "state.json"
+        state: dict[str, Any] = json.loads(path.read_text())
+        return state
+
+    def signal_engine(self, number: signal.Signals) -> None:
+        for process in self.engine_processes():
+            os.kill(process.pid, number)
+
+    def engine_processes(self) -> list[psutil.Process]:
+        return processes.marked(self.namespace, self.home)
+
+    def program(self, name: Program) -> psutil.Process:
+        return programs.find(self.home)[self.namespace, name]
+
+    def session_text(self) -> str:
+        """What the engine itself remembers."""
+        return "\n".join(path.read_text() for path in self.data.glob(self.engine.sessions))
+
+
+@pytest.fixture(params=sorted(ENGINES))
+def engine(request: pytest.FixtureRequest) -> Engine:
+    return ENGINES[request.param]
+
+
+@pytest.fixture
+def model() -> Iterator[ModelServer]:
+    with ModelServer(key=REAL_KEY) as server:
+        yield server
+
+
+@pytest.fixture
+def pod(engine: Engine, model: ModelServer, tmp_path: Path) -> Iterator[Pod]:
+    """Not started yet. The installation is shared by all tests of the machine, as it is by all agents."""
+    home = (tmp_path / "home").resolve()
+    runtime = LocalRuntime(home=home, engine_cache=settings.ENGINE_CACHE)
+    pod = Pod(engine, runtime, model, home)
+    yield pod
+    runtime.delete(pod.namespace, agent_id="agt_real", data=True)

@@ -1,0 +1,337 @@
+"""What every engine must do in a real pod. `make test-engines` runs it; a new adapter passes it unchanged."""
+
+from __future__ import annotations
+
+import dataclasses
+import signal
+import socket
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from agents.engines.base import Engine
+from agents.pod import processes
+from agents.pod.bridge import install
+from agents.runtimes import management
+from agents.runtimes.base import Phase
+from agents.runtimes.local.programs import Program
+from tests.agents.engines.conftest import MANAGEMENT_TOKEN, REAL_KEY, TICKET_KEY, Pod
+from tests.agents.pod.bridge.process import eventually
+from tests.doubles.model_protocols import Seen, ToolCall
+from tests.doubles.model_server import Mood
+
+pytestmark = pytest.mark.engines
+
+# A model of each provider that the engine knows, and where its request must arrive.
+PATHS = {
+    "pi": {
+        "openai": ("gpt-5", "/v1/responses"),
+        "anthropic": ("claude-sonnet-4-5", "/v1/messages"),
+        "openrouter": ("openai/gpt-oss-120b", "/api/v1/chat/completions"),
+        "google": ("gemini-2.5-flash", "/v1beta/models/gemini-2.5-flash:streamGenerateContent"),
+        "gemini": ("gemini-2.5-flash", "/v1beta/models/gemini-2.5-flash:streamGenerateContent"),
+        "groq": ("openai/gpt-oss-20b", "/openai/v1/chat/completions"),
+        "mistral": ("mistral-small-latest", "/v1/chat/completions"),
+        "deepseek": ("deepseek-v4-pro", "/chat/completions"),
+        "xai": ("grok-4.3", "/v1/responses"),
+    }
+}
+EXEC = {"pi": ("terminal", "bash", "command")}
+
+
+def test_without_a_key_it_is_healthy_and_says_nothing(pod: Pod) -> None:
+    pod.start(key=None)
+    assert pod.say("hello") == ""
+    assert pod.model.turns() == []
+    pod.change(key=REAL_KEY)
+    assert pod.say("hello") == "pong"
+
+
+def test_a_conversation_keeps_its_context_over_a_death_of_the_engine(pod: Pod) -> None:
+    pod.start()
+    pod.say("My boat is called Nautilus.")
+    pod.signal_engine(signal.SIGKILL)
+    eventually(lambda: pod.seen().phase == Phase.UNHEALTHY, within=5, what="the death")
+    assert pod.failing_hop() == "engine"
+    pod.wait_ready()
+    pod.say("What is its name?")
+    assert _said(pod.model.turns()[-1]) == ["My boat is called Nautilus.", "pong", "What is its name?"]
+
+
+def test_a_conversation_keeps_its_context_over_a_restart_of_the_pod(pod: Pod) -> None:
+    pod.start()
+    pod.say("one")
+    pod.runtime.stop(pod.namespace)
+    eventually(lambda: pod.seen().phase == Phase.STOPPED, what="the stop")
+    pod.start()
+    pod.say("two")
+    assert _said(pod.model.turns()[-1]) == ["one", "pong", "two"]
+
+
+def test_conversations_are_apart(pod: Pod) -> None:
+    pod.start()
+    pod.say("one", "first")
+    pod.say("two", "second")
+    assert _said(pod.model.turns()[-1]) == ["two"]
+
+
+def test_while_it_is_killed_again_and_again_it_does_not_answer(pod: Pod) -> None:
+    pod.start()
+    pod.say("one")
+    asked = len(pod.model.turns())
+    until = time.monotonic() + 20
+    while time.monotonic() < until:
+        pod.signal_engine(signal.SIGKILL)
+        time.sleep(0.2)
+    assert pod.failing_hop("two") == "engine"
+    assert len(pod.model.turns()) == asked
+    pod.wait_ready(within=60)
+    assert pod.say("three") == "pong"
+
+
+def test_while_it_is_stopped_by_a_signal_it_does_not_answer(pod: Pod) -> None:
+    pod.start()
+    pod.say("one")
+    pod.signal_engine(signal.SIGSTOP)
+    assert pod.failing_hop("two") == "engine"
+    eventually(lambda: pod.seen().phase == Phase.UNHEALTHY, within=8, what="unhealthy")
+    pod.signal_engine(signal.SIGCONT)
+    pod.wait_ready()
+    assert pod.say("three") == "pong"
+    assert "two" not in _said(pod.model.turns()[-1])
+
+
+def test_soul_language_and_time_zone_change_in_place_also_for_a_running_conversation(pod: Pod) -> None:
+    pod.start()
+    pod.say("one")
+    assert pod.change(soul="You are Nurse Blip.", extra_soul="Whisper.", lang="ru", timezone="Asia/Tokyo") < 30
+    pod.say("two")
+    system = pod.model.turns()[-1].system
+    assert "Nurse Blip" in system
+    assert "Whisper." in system
+    assert "Asia/Tokyo" in system
+    assert "по-русски" in system
+    assert "Zorblax" not in system
+    assert _said(pod.model.turns()[-1]) == ["one", "pong", "two"]
+
+
+def test_the_model_changes_in_place_also_for_a_running_conversation(pod: Pod) -> None:
+    pod.start(model="gpt-5")
+    pod.say("one")
+    pod.change(model="gpt-5-mini")
+    pod.say("two")
+    pod.change(model="a-model-that-no-engine-knows:free")
+    pod.say("three")
+    assert [seen.model for seen in pod.model.turns()] == ["gpt-5", "gpt-5-mini", "a-model-that-no-engine-knows:free"]
+
+
+def test_the_provider_changes_in_place_also_for_a_running_conversation(pod: Pod) -> None:
+    pod.start()
+    pod.say("one")
+    pod.change(provider="anthropic", model="claude-opus-5-5")
+    pod.say("two")
+    assert pod.model.turns()[-1].model == "claude-opus-5-5"
+    assert _said(pod.model.turns()[-1]) == ["one", "pong", "two"]
+
+
+@pytest.mark.parametrize(("provider", "model"), [("openai", "gpt-5.6-luna"), ("anthropic", "claude-opus-5-5")])
+def test_a_disabled_tool_is_absent_from_the_request_also_in_a_running_conversation(
+    pod: Pod, provider: str, model: str
+) -> None:
+    toolset, tool, _ = EXEC[pod.engine.id]
+    pod.start(provider=provider, model=model, toolsets=["file", toolset])
+    pod.say("one")
+    assert tool in pod.model.turns()[-1].tools
+    pod.change(toolsets=["file"])
+    pod.say("two")
+    assert pod.model.turns()[-1].tools == set(pod.engine.toolsets["file"])
+
+
+def test_an_empty_choice_is_the_safe_set(pod: Pod) -> None:
+    pod.start(toolsets=[])
+    pod.say("one")
+    safe = {tool for toolset in pod.engine.safe_toolsets for tool in pod.engine.toolsets[toolset]}
+    assert pod.model.turns()[-1].tools == safe
+    assert EXEC[pod.engine.id][1] not in safe
+
+
+def test_toolsets_that_it_has_none_of_leave_it_without_tools(pod: Pod) -> None:
+    pod.start(toolsets=["tts"])
+    pod.say("one")
+    assert pod.model.turns()[-1].tools == set()
+
+
+def test_its_tools_really_run_in_the_agents_own_directory_and_time_zone(pod: Pod) -> None:
+    toolset, tool, argument = EXEC[pod.engine.id]
+    pod.start(toolsets=[toolset], timezone="Asia/Tokyo")
+    pod.model.tool_calls = [ToolCall(tool, {argument: "date +zone-%Z; pwd; echo made > made-by-a-tool"})]
+    assert pod.say("run it") == "pong"
+    heard = str(pod.model.turns()[-1].body)
+    assert "zone-JST" in heard
+    assert str(pod.data) in heard
+    assert list(pod.data.rglob("made-by-a-tool"))
+
+
+def test_a_search_finds_text_in_the_agents_files(pod: Pod) -> None:
+    pod.start(toolsets=["file"])
+    (pod.data / "workspace" / "notes.txt").write_text("the treasure is under the oak\n")
+    pod.model.tool_calls = [ToolCall("grep", {"pattern": "treasure"})]
+    pod.say("where is it?")
+    assert "under the oak" in str(pod.model.turns()[-1].body)
+
+
+def test_every_provider_it_claims_is_driven_through_the_key_proxy(pod: Pod) -> None:
+    assert set(PATHS[pod.engine.id]) == pod.engine.providers
+    pod.start()
+    for provider, (model, path) in PATHS[pod.engine.id].items():
+        pod.change(provider=provider, model=model)
+        assert pod.say("hello", provider) == "pong", provider
+        seen = pod.model.turns()[-1]
+        assert (provider, seen.path, seen.model, seen.key) == (provider, path, model, REAL_KEY)
+
+
+@pytest.mark.parametrize("mood", [Mood.UNAUTHORIZED, Mood.RATE_LIMITED, Mood.BROKEN])
+def test_a_provider_that_refuses_is_the_models_failure(pod: Pod, mood: Mood) -> None:
+    pod.start()
+    pod.model.mood = mood
+    started = time.monotonic()
+    assert pod.failing_hop() == "model"
+    assert time.monotonic() - started < 40
+    pod.model.mood = Mood.FINE
+    assert pod.say("again") == "pong"
+
+
+def test_a_provider_that_is_not_there_is_the_models_failure(pod: Pod) -> None:
+    pod.start()
+    pod.model.stop()
+    assert pod.failing_hop() == "model"
+
+
+def test_a_caller_that_hangs_up_ends_the_model_call(pod: Pod) -> None:
+    pod.start()
+    pod.model.mood, pod.model.pause, pod.model.reply = Mood.SLOW, 0.3, "word " * 200
+    endpoint = pod.runtime.endpoint(pod.namespace)
+    assert endpoint
+    events = management.chat_events(endpoint, MANAGEMENT_TOKEN, message="talk", session_id="talk")
+    assert next(events).name == "delta"
+    events.close()
+    eventually(lambda: pod.model.closed_early, within=10, what="the end of the model call")
+    pod.model.mood, pod.model.reply = Mood.FINE, "pong"
+    assert pod.say("again") == "pong"
+
+
+def test_it_stops_within_twenty_seconds_in_the_middle_of_a_turn_and_leaves_no_child(pod: Pod) -> None:
+    toolset, tool, argument = EXEC[pod.engine.id]
+    pod.start(toolsets=[toolset])
+    pod.model.tool_calls = [ToolCall(tool, {argument: "setsid sleep 600 >/dev/null 2>&1 & sleep 0.1"})]
+    pod.say("leave something behind")
+    assert any(process.name() == "sleep" for process in pod.engine_processes())
+    pod.model.mood = Mood.HANGING
+    endpoint = pod.runtime.endpoint(pod.namespace)
+    assert endpoint
+    with socket.create_connection(("127.0.0.1", int(endpoint.management_url.rsplit(":", 1)[1]))) as hanging:
+        body = b'{"message": "hang", "session_id": "talk"}'
+        head = f"POST /chat HTTP/1.1\r\nHost: pod\r\nAuthorization: Bearer {MANAGEMENT_TOKEN}\r\n"
+        head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        hanging.sendall(head.encode() + body)
+        turns = len(pod.model.turns())
+        eventually(lambda: len(pod.model.turns()) > turns, what="the hanging turn")
+        started = time.monotonic()
+        pod.runtime.stop(pod.namespace)
+        eventually(lambda: pod.seen().phase == Phase.STOPPED, what="the stop")
+    assert time.monotonic() - started < 20
+    assert pod.engine_processes() == []
+
+
+def test_key_and_tokens_are_nowhere_in_the_engines_processes_and_files(pod: Pod) -> None:
+    toolset, tool, argument = EXEC[pod.engine.id]
+    pod.start(toolsets=["file", toolset])
+    pod.model.tool_calls = [ToolCall(tool, {argument: "env; cat /proc/self/environ /proc/*/cmdline; ps aux"})]
+    pod.model.reply = f"I was called with {REAL_KEY}"  # a provider that echoes what it got
+    pod.say("tell me all you know")
+    secrets = [secret.encode() for secret in (REAL_KEY, MANAGEMENT_TOKEN, TICKET_KEY)]
+    heard = str(pod.model.turns()[-1].body).encode()
+    assert not [secret for secret in secrets if secret in heard]
+    for process in pod.engine_processes():
+        for name in ("environ", "cmdline", "maps"):
+            seen = Path(f"/proc/{process.pid}/{name}").read_bytes()
+            assert not [secret for secret in secrets if secret in seen]
+    for path in pod.home.rglob("*"):
+        if path.is_file():
+            assert not [secret for secret in secrets if secret in path.read_bytes()], path
+
+
+def test_it_speaks_to_nobody_but_the_key_proxy(pod: Pod) -> None:
+    pod.start()
+    pod.model.mood, pod.model.pause = Mood.SLOW, 0.2
+    pod.say("hello")
+    connections = [each for process in pod.engine_processes() for each in process.net_connections("inet")]
+    peers = {each.raddr[0] for each in connections if len(each.raddr)}
+    assert peers <= {"127.0.0.1"}
+
+
+@pytest.mark.parametrize("name", list(Program))
+def test_a_killed_program_of_ours_is_replaced_and_the_conversation_goes_on(pod: Pod, name: Program) -> None:
+    pod.start()
+    pod.say("one")
+    pod.program(name).kill()
+    eventually(lambda: not (pod.seen().phase == Phase.READY and pod.seen().gateway_alive), within=10, what="the loss")
+    pod.runtime.deploy(pod.spec)
+    pod.wait_ready()
+    assert pod.say("two") == "pong"
+    assert _said(pod.model.turns()[-1]) == ["one", "pong", "two"]
+    assert len(pod.engine_processes()) == 1
+
+
+def test_it_fits_the_smallest_tier_it_is_offered_on(pod: Pod) -> None:
+    pod.start()
+    for session in ("a", "b", "c"):
+        pod.say("hello", session)
+    usage = pod.runtime.usage()[pod.namespace]
+    assert usage.memory_bytes
+    assert usage.memory_bytes < 0.85 * pod.spec.limits.memory_bytes
+
+
+def test_agents_that_start_at_once_on_a_fresh_machine_install_it_once(engine: Engine, pod: Pod, tmp_path: Path) -> None:
+    pod.runtime._engine_cache = tmp_path / "fresh"
+    second = Pod(engine, pod.runtime, pod.model, pod.home)
+    second.namespace = "pod-second-1"
+    second.spec = dataclasses.replace(second.spec, namespace="pod-second-1", agent_id="agt_second")
+    pod.runtime.deploy(pod.spec)
+    second.runtime.deploy(second.spec)
+    assert eventually(lambda: pod.seen().phase == Phase.INSTALLING, what="the installation")
+    pod.wait_ready(within=600)
+    second.wait_ready()
+    assert install.is_installed(engine, install.directory(engine, tmp_path / "fresh"))
+    leftovers = [entry.name for entry in (tmp_path / "fresh").iterdir() if ".new-" in entry.name]
+    assert leftovers == []
+    second.runtime.delete("pod-second-1", agent_id="agt_second", data=True)
+
+
+def test_an_installation_cut_short_is_done_again(engine: Engine, pod: Pod, tmp_path: Path) -> None:
+    pod.runtime._engine_cache = tmp_path / "fresh"
+    pod.runtime.deploy(pod.spec)
+    eventually(lambda: processes.marked(pod.namespace, pod.home, roles=[processes.INSTALL]), what="npm")
+    pod.program(Program.BRIDGE).kill()
+    eventually(lambda: not processes.marked(pod.namespace, pod.home, roles=[processes.INSTALL]), what="npm's end")
+    pod.runtime.deploy(pod.spec)
+    pod.wait_ready(within=600)
+    assert pod.say("hello") == "pong"
+
+
+def test_no_process_of_it_is_a_zombie(pod: Pod) -> None:
+    pod.start()
+    for session in ("a", "b", "c", "d"):
+        pod.say("hello", session)
+    bridge = pod.program(Program.BRIDGE)
+    eventually(
+        lambda: not [child for child in bridge.children() if child.status() == psutil.STATUS_ZOMBIE],
+        within=5,
+        what="no zombies",
+    )
+
+
+def _said(seen: Seen) -> list[str]:
+    return [text for _, text in seen.said]

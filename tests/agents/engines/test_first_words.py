@@ -1,0 +1,16 @@
+"""In the default suite: the real engine is installed and says its first words."""
+
+from __future__ import annotations
+
+from tests.agents.engines.conftest import REAL_KEY, Pod
+
+
+def test_a_real_engine_comes_up_and_answers_with_the_models_words(pod: Pod) -> None:
+    pod.model.reply = "Ahoy from the model"
+    pod.start()
+    assert pod.say("Who are you?") == "Ahoy from the model"
+    seen = pod.model.turns()[-1]
+    assert seen.key == REAL_KEY
+    assert "Captain Zorblax" in seen.system
+    assert seen.tools
+    assert "Who are you?" in pod.session_text()
