@@ -10,7 +10,7 @@ class ConfigConfig(AppConfig):
     name = "config"
 
     def ready(self) -> None:
-        # Both need settings. The first makes our Celery app the current one in every process, the second registers itself.
+        # Both need settings. The first makes our Celery app the current one everywhere, the second registers itself.
         from config import celery, checks  # noqa: F401, PLC0415
 
         if problems := checks.refusals():

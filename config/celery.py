@@ -12,7 +12,7 @@ app = Celery("agentpods")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 
-# name: (task, seconds between runs, queue). A tick that waited longer than its period is dropped: the next one does its work.
+# name: (task, seconds between runs, queue). A tick that waited longer than its period is dropped: the next does it.
 BEAT: dict[str, tuple[str, float, str]] = {
     "agents.reconcile_due": ("agents.reconcile_due", 1.0, "lifecycle"),
     "agents.sweep": ("agents.sweep", 60.0, "lifecycle"),

@@ -7,7 +7,9 @@ from urllib.parse import urlsplit
 
 from cryptography.fernet import Fernet
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Tags, Warning, register
+from django.core.checks import CheckMessage, Error, Tags, register
+from django.core.checks import Warning as CheckWarning
+from django.core.exceptions import ImproperlyConfigured
 
 MIN_SECRET_KEY_LENGTH = 50
 
@@ -21,11 +23,19 @@ def refusals() -> list[str]:
 
 def _missing_or_default_secrets() -> list[str]:
     found = []
-    if len(settings.SECRET_KEY) < MIN_SECRET_KEY_LENGTH or settings.SECRET_KEY == settings.DEVELOPMENT_SECRET_KEY:
+    if len(_secret_key()) < MIN_SECRET_KEY_LENGTH or _secret_key() == settings.DEVELOPMENT_SECRET_KEY:
         found.append(f"SECRET_KEY: set a random text of at least {MIN_SECRET_KEY_LENGTH} characters")
     if not settings.SECRETS_KEYS or settings.DEVELOPMENT_SECRETS_KEY in settings.SECRETS_KEYS:
         found.append("SECRETS_KEYS: set at least one Fernet key of your own, newest first, separated by commas")
     return found
+
+
+def _secret_key() -> str:
+    """Django raises when it is empty, without saying what else is missing."""
+    try:
+        return settings.SECRET_KEY
+    except ImproperlyConfigured:
+        return ""
 
 
 def _malformed_keys() -> list[str]:
@@ -72,4 +82,4 @@ def stores_are_given(**_: Any) -> list[CheckMessage]:
     """The embedded servers are for one machine: no backup, no replica."""
     home = str(settings.AGENTPODS_HOME)
     embedded = [name for name in ("DATABASE_URL", "REDIS_URL") if home in getattr(settings, name)]
-    return [Warning(f"{name} is not set: the embedded server is in use", id="agentpods.W001") for name in embedded]
+    return [CheckWarning(f"{name} is not set: the embedded server is in use", id="agentpods.W001") for name in embedded]

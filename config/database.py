@@ -1,4 +1,4 @@
-"""DATABASE_URL to Django's DATABASES entry: one bounded psycopg pool per process, health-checked, server-side binding."""
+"""DATABASE_URL as Django's DATABASES entry: one bounded, health-checked pool per process, server-side binding."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def flag(name: str, *, default: bool = False) -> bool:
     raise ImproperlyConfigured(f"{name}={raw!r} must be 1 or 0")
 
 
-def number(name: str, default: int, *, at_least: int = 0) -> int:
+def number(name: str, default: int, *, at_least: int = 0, at_most: int | None = None) -> int:
     raw = text(name)
     try:
         value = int(raw) if raw else default
@@ -36,6 +36,8 @@ def number(name: str, default: int, *, at_least: int = 0) -> int:
         raise ImproperlyConfigured(f"{name}={raw!r} must be a whole number") from error
     if value < at_least:
         raise ImproperlyConfigured(f"{name}={value} must be at least {at_least}")
+    if at_most is not None and value > at_most:
+        raise ImproperlyConfigured(f"{name}={value} must be at most {at_most}")
     return value
 
 

@@ -1,4 +1,4 @@
-"""What a refusal is: a code, a status, a message that names the field. Raised anywhere, rendered once in `config.api`."""
+"""What a refusal is: a code, a status, a message naming the field. Raised anywhere, rendered once in `config.api`."""
 
 from __future__ import annotations
 

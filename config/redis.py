@@ -1,4 +1,4 @@
-"""Redis for rate limits and caches. It may be slow, wiped or down at any moment: each call is bounded, and callers go on without it."""
+"""Redis for rate limits and caches: it may be slow, wiped or down at any moment, so each call is bounded."""
 
 from __future__ import annotations
 
@@ -17,8 +17,13 @@ POOL_SIZE = 64
 @functools.cache
 def client() -> redis.Redis:
     """The client of this process. Every call may raise `redis.RedisError` within about a second."""
-    limits = {"socket_timeout": TIMEOUT_SECONDS, "socket_connect_timeout": TIMEOUT_SECONDS, "retry": Retry(NoBackoff(), 0)}
-    return redis.Redis.from_url(client_url(settings.REDIS_URL), max_connections=POOL_SIZE, **limits)
+    return redis.Redis.from_url(
+        client_url(settings.REDIS_URL),
+        max_connections=POOL_SIZE,
+        socket_timeout=TIMEOUT_SECONDS,
+        socket_connect_timeout=TIMEOUT_SECONDS,
+        retry=Retry(NoBackoff(), 0),
+    )
 
 
 def client_url(url: str) -> str:

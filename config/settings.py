@@ -23,8 +23,8 @@ DEVELOPMENT = AGENTPODS_ENV == "development"
 DEBUG = False
 
 AGENTPODS_HOME = Path(env.text("AGENTPODS_HOME", str(BASE_DIR / "var"))).absolute()
-PORT = env.number("PORT", 8000, at_least=1)
-ROUTER_PORT = env.number("ROUTER_PORT", PORT + 1, at_least=1)
+PORT = env.number("PORT", 8000, at_least=1, at_most=65_534)
+ROUTER_PORT = env.number("ROUTER_PORT", PORT + 1, at_least=1, at_most=65_535)
 BASE_URL = env.text("BASE_URL", f"http://127.0.0.1:{PORT}").rstrip("/")
 VERSION = "1.0.0"
 
@@ -185,6 +185,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "SCHEMA_PATH_PREFIX": "/",
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "COMPONENT_SPLIT_PATCH": False,
+    "COMPONENT_SPLIT_REQUEST": True,
     "WEBHOOKS": "webhooks.openapi.WEBHOOKS",
     "POSTPROCESSING_HOOKS": ["webhooks.openapi.complete", "config.openapi.complete"],
 }
@@ -198,7 +199,11 @@ CELERY_TASK_STORE_EAGER_RESULT = False
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TASK_DEFAULT_QUEUE = "default"
-CELERY_TASK_ROUTES = {"agents.*": {"queue": "lifecycle"}, "billing.*": {"queue": "billing"}, "webhooks.drain": {"queue": "webhooks"}}
+CELERY_TASK_ROUTES = {
+    "agents.*": {"queue": "lifecycle"},
+    "billing.*": {"queue": "billing"},
+    "webhooks.drain": {"queue": "webhooks"},
+}
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 5, "socket_connect_timeout": 1, "visibility_timeout": 600}
@@ -208,7 +213,10 @@ CELERY_TIMEZONE = "UTC"
 LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"json": {"()": "config.requests.JsonFormatter"}, "plain": {"format": "%(levelname)s %(name)s: %(message)s"}},
+    "formatters": {
+        "json": {"()": "config.requests.JsonFormatter"},
+        "plain": {"format": "%(levelname)s %(name)s: %(message)s"},
+    },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain" if DEVELOPMENT else "json"}},
     "root": {"handlers": ["stderr"], "level": env.text("LOG_LEVEL", "INFO")},
 }

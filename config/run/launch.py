@@ -43,7 +43,7 @@ def become(user: pwd.struct_passwd) -> None:
 
 
 def end_with_parent(with_signal: signal.Signals, *, parent: int | None = None) -> None:
-    """Ask the kernel for `with_signal` when the parent dies. Only Linux can; elsewhere the supervisor's stop must do."""
+    """Ask the kernel for `with_signal` when the parent dies. Only Linux can; elsewhere only a stop ends it."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, int(with_signal), 0, 0, 0)
     if parent is not None and os.getppid() != parent:

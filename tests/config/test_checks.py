@@ -1,0 +1,82 @@
+"""What refuses to start in production, and what `check --deploy` finds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from cryptography.fernet import Fernet
+
+from config import checks
+from config.apps import ConfigConfig
+
+
+@pytest.fixture
+def production(settings: Any) -> Any:
+    settings.DEVELOPMENT = False
+    settings.SECRET_KEY = "k" * 60
+    settings.SECRETS_KEYS = [Fernet.generate_key().decode()]
+    settings.AGENT_RUNTIME = "kubernetes"
+    settings.BASE_URL = "https://console.example.com"
+    settings.PLATFORM_DOMAIN = "pods.example.net"
+    return settings
+
+
+def test_a_production_with_all_it_needs_starts(production: Any) -> None:
+    assert checks.refusals() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("SECRET_KEY", ""),
+        ("SECRET_KEY", "short"),
+        ("SECRETS_KEYS", []),
+        ("SECRETS_KEYS", ["no fernet key"]),
+        ("AGENT_RUNTIME", "local"),
+    ],
+)
+def test_production_refuses_what_is_missing_or_unsafe(production: Any, name: str, value: object) -> None:
+    setattr(production, name, value)
+    assert [problem.partition(":")[0] for problem in checks.refusals()] == [name]
+
+
+@pytest.mark.parametrize("name", ["SECRET_KEY", "SECRETS_KEYS"])
+def test_production_refuses_the_keys_of_development(production: Any, name: str) -> None:
+    default = production.DEVELOPMENT_SECRET_KEY if name == "SECRET_KEY" else [production.DEVELOPMENT_SECRETS_KEY]
+    setattr(production, name, default)
+    assert [problem.partition(":")[0] for problem in checks.refusals()] == [name]
+
+
+def test_no_process_of_such_a_production_starts(production: Any) -> None:
+    production.AGENT_RUNTIME = "local"
+    import config
+
+    with pytest.raises(Exception, match="refuses to start:\n  AGENT_RUNTIME"):
+        ConfigConfig("config", config).ready()
+
+
+@pytest.mark.parametrize("host", ["pods.example.net", "console.pods.example.net"])
+def test_a_console_below_the_pods_domain_is_an_error(production: Any, host: str) -> None:
+    assert checks.console_apart_from_pods() == []
+    production.BASE_URL = f"https://{host}"
+    assert [found.id for found in checks.console_apart_from_pods()] == ["agentpods.E001"]
+
+
+def test_a_console_without_https_is_an_error(production: Any) -> None:
+    assert checks.console_over_https() == []
+    production.BASE_URL = "http://console.example.com"
+    assert [found.id for found in checks.console_over_https()] == ["agentpods.E002"]
+
+
+def test_shown_codes_are_an_error(production: Any) -> None:
+    production.SHOW_DEV_CODES = False
+    assert checks.codes_are_mailed_only() == []
+    production.SHOW_DEV_CODES = True
+    assert [found.id for found in checks.codes_are_mailed_only()] == ["agentpods.E003"]
+
+
+def test_embedded_stores_are_a_warning(production: Any) -> None:
+    production.DATABASE_URL = f"postgresql://postgres@/agentpods?host={production.AGENTPODS_HOME}/postgres"
+    production.REDIS_URL = "redis://redis.example.com/0"
+    assert [found.id for found in checks.stores_are_given()] == ["agentpods.W001"]
