@@ -179,7 +179,12 @@ def _sentences(row: Persona | PersonaL10n) -> Iterator[str]:
             "openai",
             "models.yaml: openai: provider: the id must be openai:<model name>",
         ),
-        ("engines.yaml", "[file, terminal, skills, a2a]", "[file, laser]", "engine pi: toolsets: not in the catalog: laser"),
+        (
+            "engines.yaml",
+            "[file, terminal, skills, a2a]",
+            "[file, laser]",
+            "engine pi: toolsets: not in the catalog: laser",
+        ),
         ("engines.yaml", "min_tier: tiny", "min_tier: nano", "engines.yaml: pi: min_tier: Value 'nano' is not"),
         ("toolsets.yaml", "id: stt,", "id: S-T-T,", "toolsets.yaml: S-T-T: id: must be lowercase"),
         ("personas/exam-coach.yaml", "tier: tiny", "tier: nano", "personas/exam-coach.yaml: tier: Value 'nano'"),

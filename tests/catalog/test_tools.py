@@ -31,7 +31,10 @@ def test_supported_toolsets_are_taken_in_the_order_given() -> None:
     ("ids", "message"),
     [
         (["file", "laser"], "^tools.enabled: 'laser' is not a toolset; GET /tools lists the ids$"),
-        (["web"], "^tools.enabled: Pi does not support 'web'; allowed: file, terminal, skills, a2a; GET /tools.engine=pi"),
+        (
+            ["web"],
+            "^tools.enabled: Pi does not support 'web'; allowed: file, terminal, skills, a2a; GET /tools.engine=pi",
+        ),
         (["file", "terminal", "file"], "^tools.enabled: 'file' is given twice$"),
     ],
 )

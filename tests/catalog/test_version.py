@@ -8,6 +8,7 @@ import pytest
 import time_machine
 
 from catalog import version
+from catalog.models import Article, Persona
 from catalog.version import CatalogVersion, Version
 
 pytestmark = pytest.mark.django_db
@@ -42,3 +43,18 @@ def test_counts_wait_for_their_minute_once() -> None:
 def test_a_catalog_read_while_counts_wait_is_read_again_when_they_are_due() -> None:
     assert not Version("a", None).holds(Version("a", NOON))
     assert Version("a", NOON).holds(Version("a", None))
+
+
+@pytest.mark.usefixtures("community")
+def test_saving_or_deleting_any_row_is_another_version() -> None:
+    tokens = {CatalogVersion.objects.get().token}
+    persona = Persona.objects.get(id="night-owl")
+    persona.save()
+    tokens.add(CatalogVersion.objects.get().token)
+    article = Article.objects.create(persona=persona, slug="first", title="First", body="x")
+    tokens.add(CatalogVersion.objects.get().token)
+    article.delete()
+    tokens.add(CatalogVersion.objects.get().token)
+    persona.delete()
+    tokens.add(CatalogVersion.objects.get().token)
+    assert len(tokens) == 5

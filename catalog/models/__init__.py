@@ -1,0 +1,21 @@
+"""What the catalog offers: fields, what a row must satisfy by itself, named queries. Rules are elsewhere."""
+
+from catalog.models.offers import Engine, LlmModel, LlmProvider, Tier, Toolset
+from catalog.models.personas import Article, Persona, PersonaL10n, PersonaText
+from catalog.models.rows import CatalogRow, Versioned
+from catalog.version import CatalogVersion
+
+__all__ = [
+    "Article",
+    "CatalogRow",
+    "CatalogVersion",
+    "Engine",
+    "LlmModel",
+    "LlmProvider",
+    "Persona",
+    "PersonaL10n",
+    "PersonaText",
+    "Tier",
+    "Toolset",
+    "Versioned",
+]

@@ -1,0 +1,140 @@
+"""Personas, their localizations and their articles."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import ClassVar
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.core.validators import MaxLengthValidator
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from catalog import shapes
+from catalog.fields import Paragraphs
+from catalog.models.rows import CatalogRow, Versioned, label, lines, slug_id
+from catalog.vocabulary import ArticleLang, ArticleStatus, Category, Channel, Lang, PersonaStatus, Risk, TierId
+from config.ids import new_id
+
+ID_LENGTH = 80
+SOUL_LENGTH = 12_000
+ARTICLE_LENGTH = 65_536
+
+
+class PersonaText(CatalogRow):
+    """What a visitor reads of a persona, in one language."""
+
+    name = label()
+    tagline = label()
+    for_who = Paragraphs()
+    does = lines()
+    does_examples = models.JSONField(null=True, blank=True, help_text="One example question per label of `does`.")
+    disclaimer = Paragraphs(null=True, blank=True)
+    demo = models.JSONField(null=True, blank=True, help_text='A conversation: [{"role": "user" or "agent", "text": …}]')
+
+    class Meta:
+        abstract = True
+
+    def clean(self) -> None:
+        shapes.check_does_examples(self.does_examples, self.does)
+        shapes.check_demo(self.demo)
+
+    @property
+    def examples(self) -> dict[str, str] | None:
+        """The example questions in the order of `does`, which the database does not keep."""
+        return None if self.does_examples is None else {label: self.does_examples[label] for label in self.does}
+
+
+class Persona(PersonaText):
+    """A character to make agents from (spec: Persona). Its price and spec are those of its tier."""
+
+    id = models.CharField(primary_key=True, max_length=ID_LENGTH, validators=[slug_id])
+    icon = models.CharField(max_length=16)
+    skills = lines()
+    channels = lines(models.CharField(max_length=20, choices=Channel.choices))
+    category = models.CharField(max_length=20, choices=Category.choices)
+    tags = lines(models.CharField(max_length=40))
+    tier = models.CharField(max_length=20, choices=TierId.choices)
+    risk = models.CharField(max_length=8, choices=Risk.choices, default=Risk.LOW)
+    soul = Paragraphs(validators=[MaxLengthValidator(SOUL_LENGTH)])
+    recommended_models = lines(help_text="Model ids, the best first.")
+    status = models.CharField(max_length=10, choices=PersonaStatus.choices, default=PersonaStatus.DRAFT)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="personas"
+    )
+    author = label(help_text="Display name.")
+    deployed_count = models.PositiveIntegerField(default=0, editable=False)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    published_at = models.DateTimeField(null=True, blank=True, editable=False)
+
+    class Meta:
+        ordering: ClassVar = ["position", "id"]
+        indexes: ClassVar = [
+            # An author's own personas.
+            models.Index(fields=["owner", "-created_at"], name="persona_author", condition=Q(owner__isnull=False)),
+        ]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                name="persona_builtin_has_no_owner",
+                condition=Q(status=PersonaStatus.BUILTIN, owner__isnull=True)
+                | (~Q(status=PersonaStatus.BUILTIN) & Q(owner__isnull=False)),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def clean(self) -> None:
+        super().clean()
+        if self.risk == Risk.HIGH and not self.disclaimer:
+            raise ValidationError({"disclaimer": "is required when the risk is high"})
+        if (self.status == PersonaStatus.BUILTIN) != (self.owner_id is None):
+            raise ValidationError({"status": "a built-in persona has no owner, a community persona has one"})
+
+    @property
+    def public(self) -> bool:
+        return self.offered and self.status != PersonaStatus.DRAFT
+
+    @property
+    def texts(self) -> dict[str, PersonaL10n]:
+        """The localizations by language."""
+        return {text.lang: text for text in self.localizations.all()}
+
+
+class PersonaL10n(PersonaText):
+    """A persona's texts in another language (spec: PersonaL10n)."""
+
+    persona = models.ForeignKey(Persona, on_delete=models.CASCADE, related_name="localizations")
+    lang = models.CharField(max_length=3, choices=Lang.choices)
+
+    class Meta:
+        ordering: ClassVar = ["persona", "lang"]
+        verbose_name = "localization"
+        constraints: ClassVar = [models.UniqueConstraint(fields=["persona", "lang"], name="persona_l10n_once")]
+
+    def __str__(self) -> str:
+        return f"{self.persona_id} ({self.lang})"
+
+
+class Article(Versioned):
+    """A page that an author wrote about a persona; the body is Markdown."""
+
+    id = models.CharField(primary_key=True, max_length=40, default=partial(new_id, "art"), editable=False)
+    persona = models.ForeignKey(Persona, on_delete=models.CASCADE, related_name="articles")
+    slug = models.CharField(max_length=ID_LENGTH, validators=[slug_id])
+    title = label()
+    summary = Paragraphs(blank=True)
+    lang = models.CharField(max_length=3, choices=ArticleLang.choices, default=ArticleLang.EN)
+    status = models.CharField(max_length=10, choices=ArticleStatus.choices, default=ArticleStatus.DRAFT)
+    body = Paragraphs(validators=[MaxLengthValidator(ARTICLE_LENGTH)])
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering: ClassVar = ["-created_at", "-id"]
+        constraints: ClassVar = [models.UniqueConstraint(fields=["persona", "slug"], name="article_slug_once")]
+
+    def __str__(self) -> str:
+        return self.title
