@@ -32,7 +32,7 @@ def main() -> None:
     if not is_given("DATABASE_URL"):
         _create_database()
     migrate()
-    call_command("load_catalog", verbosity=0)
+    call_command("load_catalog", verbosity=0, stdout=sys.stderr)  # its report is for the log
     if settings.DEVELOPMENT:
         ensure_operator()
 
