@@ -66,7 +66,7 @@ def _towards_running(agent: Agent, pod: Observation | None, now: datetime) -> St
 
 
 def _provision(agent: Agent, pod: Observation | None, now: datetime) -> Step:
-    if pod and pod.phase == Phase.READY:
+    if is_healthy(pod):
         return Step.COME_UP
     if pod and pod.phase == Phase.FAILED:
         return Step.FAIL
@@ -79,20 +79,20 @@ def _provision(agent: Agent, pod: Observation | None, now: datetime) -> Step:
 
 def _keep_running(agent: Agent, pod: Observation | None, now: datetime) -> Step:
     lost_for_long = agent.lost_since is not None and now - agent.lost_since >= UNHEALTHY_LIMIT
-    if pod is None or pod.phase == Phase.STOPPED or (lost_for_long and pod.phase != Phase.READY):
+    if pod is None or pod.phase == Phase.STOPPED or (lost_for_long and not is_healthy(pod)):
         return Step.FAIL if is_worn_out(agent, now) else Step.RECOVER
     if is_behind(agent, pod) and pod.gateway_alive:
         return Step.CONFIGURE
     if needs_repair(pod):
         return Step.DEPLOY
-    return Step.REST if pod.phase == Phase.READY else Step.WAIT
+    return Step.REST if is_healthy(pod) else Step.WAIT
 
 
 def _after_failure(agent: Agent, pod: Observation | None) -> Step:
     """A failed pod that is still there may come up by itself; one that is gone waits for the owner's rebuild."""
     if pod is None or pod.phase == Phase.STOPPED:
         return Step.REST
-    if pod.phase == Phase.READY:
+    if is_healthy(pod):
         return Step.COME_UP
     return Step.CONFIGURE if is_behind(agent, pod) and pod.gateway_alive else Step.REST
 
@@ -112,6 +112,11 @@ def is_backing_off(agent: Agent, now: datetime) -> bool:
 def is_worn_out(agent: Agent, now: datetime) -> bool:
     """Whether the pod was lost too often in a row to be built again without its owner."""
     return agent.recoveries >= MAX_RECOVERIES and now - agent.status_since < FORGIVEN_AFTER
+
+
+def is_healthy(pod: Observation | None) -> bool:
+    """Whether the engine answers and can be reached: a ready engine behind a dead gateway helps nobody."""
+    return pod is not None and pod.phase == Phase.READY and pod.gateway_alive
 
 
 def is_installing(pod: Observation | None) -> bool:

@@ -21,7 +21,7 @@ from agents import lifecycle, plan, pods
 from agents.models import Agent, Desired, Status
 from agents.plan import Step
 from agents.runtimes import current_runtime
-from agents.runtimes.base import Observation, Phase, Runtime, RuntimeFailure
+from agents.runtimes.base import Observation, Runtime, RuntimeFailure
 
 log = logging.getLogger(__name__)
 
@@ -68,9 +68,7 @@ def reconcile(agent_id: str, *, runtime: Runtime | None = None, observed: Observ
 
 def mark_drift(observed: Observations, now: datetime) -> None:
     """Make due every settled agent whose pod is not what its row says; one statement for the whole fleet."""
-    ready = RawSQL(
-        "suffix = ANY(%s)", [[suffix_of(name) for name, pod in observed.items() if pod.phase == Phase.READY]]
-    )
+    ready = RawSQL("suffix = ANY(%s)", [[suffix_of(name) for name, pod in observed.items() if plan.is_healthy(pod)]])
     settled = Agent.objects.filter(desired=Desired.RUNNING, reconcile_at__isnull=True).annotate(ready=ready)
     drifted = (
         Q(status=Status.RUNNING, ready=False)
@@ -232,7 +230,7 @@ def _remember_loss(look: Look) -> None:
     agent = look.agent
     if agent.status != Status.RUNNING:
         return
-    healthy = look.pod is not None and look.pod.phase == Phase.READY
+    healthy = plan.is_healthy(look.pod)
     if healthy and agent.lost_since is not None:
         Agent.objects.filter(pk=agent.pk).update(lost_since=None)
     if not healthy and agent.lost_since is None:

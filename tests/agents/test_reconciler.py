@@ -36,8 +36,11 @@ def test_a_pod_that_is_lost_again_and_again_ends_as_failed(running: Agent, runti
     assert agent.cause == "POD_LOST"
 
 
-def test_a_dead_gateway_is_started_again_without_an_event(running: Agent, runtime: ScriptedRuntime) -> None:
-    runtime.set(running.namespace, gateway_alive=False, phase=Phase.UNHEALTHY)
+@pytest.mark.parametrize("phase", [Phase.READY, Phase.UNHEALTHY])
+def test_a_dead_gateway_is_started_again_without_an_event(
+    running: Agent, runtime: ScriptedRuntime, phase: Phase
+) -> None:
+    runtime.set(running.namespace, gateway_alive=False, phase=phase)
     agent = settle(running)
     assert runtime.pods[agent.namespace].seen.gateway_alive
     assert (agent.status, agent.lost_since) == (Status.RUNNING, None)
