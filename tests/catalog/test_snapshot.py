@@ -136,16 +136,15 @@ def webs(transactional_db: None, tmp_path: Path) -> Iterator[list[Web]]:
 
 
 def test_two_web_processes_see_a_change_within_a_second(webs: list[Web]) -> None:
-    tags = {web.get("/tiers").headers["ETag"] for web in webs}
-    assert len(tags) == 1
     for price in range(6, 9):
+        assert all(web.get("/tiers").ok for web in webs)  # both have just looked
         tier = Tier.objects.get(id="tiny")
         tier.monthly_usd = Decimal(price)
         tier.save()
-        changed_at = time.monotonic()
-        seen = {web.url: _seen(web, price) - changed_at for web in webs}
-        assert max(seen.values()) < 1.2, seen  # a second, and the time of a request on a busy machine
-    assert len({web.get("/tiers").headers["ETag"] for web in webs}) == 1
+        time.sleep(1.0)
+        answers = [web.get("/tiers") for web in webs]
+        assert [answer.json()["tiers"][0]["monthlyUsd"] for answer in answers] == [price, price]
+        assert len({answer.headers["ETag"] for answer in answers}) == 1
 
 
 def test_a_published_persona_is_there_in_both_and_gone_when_hidden(webs: list[Web]) -> None:
@@ -167,12 +166,6 @@ def test_over_the_wire_head_has_no_body_and_a_304_neither(webs: list[Web]) -> No
     assert head.headers["ETag"] == full.headers["ETag"]
     fresh = web.get("/personas", **{"If-None-Match": full.headers["ETag"]})
     assert (fresh.status_code, fresh.content) == (304, b"")
-
-
-def _seen(web: Web, price: int) -> float:
-    while web.get("/tiers").json()["tiers"][0]["monthlyUsd"] != price:
-        time.sleep(0.02)
-    return time.monotonic()
 
 
 def _refuse(*_: object) -> NoReturn:
