@@ -128,7 +128,8 @@ class Gateway:
     def ask(self, method: str, path: str, token: str = MANAGEMENT_TOKEN, **given: Any) -> requests.Response:
         """The management listener."""
         headers = {"Authorization": f"Bearer {token}", **given.pop("headers", {})}
-        return requests.request(method, self.management + path, headers=headers, timeout=30, **given)
+        given.setdefault("timeout", 30)
+        return requests.request(method, self.management + path, headers=headers, **given)
 
     def look(self) -> None:
         """See at once how the engine is now."""
@@ -150,9 +151,8 @@ class Gateway:
         method = given.pop("method", "POST")
         headers = {"Authorization": f"Bearer {LLM_TOKEN}", **given.pop("headers", {})}
         body = {"json": {"model": "gpt-5", "stream": True}} if method == "POST" and "data" not in given else {}
-        return requests.request(
-            method, self.llm + path, headers=headers, timeout=30, allow_redirects=False, **{**body, **given}
-        )
+        given.setdefault("timeout", 30)
+        return requests.request(method, self.llm + path, headers=headers, allow_redirects=False, **{**body, **given})
 
     def visitor(self, *, signed_in: bool = True) -> requests.Session:
         """A browser on the public listener."""

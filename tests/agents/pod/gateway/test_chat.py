@@ -294,3 +294,30 @@ def test_the_model_in_the_middle_of_a_call_is_named_when_the_turn_is_cut(
     bridge.turn = engine
     body = gateway.chat().json()
     assert (body["hop"], body["message"]) == ("model", "openai broke off its answer")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("hop", ["engine", "model"])
+def test_a_turn_ends_after_110_seconds_and_names_who_is_late(
+    fresh: Gateway, bridge: BridgeDouble, provider: Provider, hop: str
+) -> None:
+    released = threading.Event()
+    provider.answer = lambda handler: handler.begin() if released.wait(150) else None
+
+    def ask_the_model() -> None:
+        with contextlib.suppress(requests.RequestException):
+            fresh.call_model(timeout=150)
+
+    def hang(_: Turn) -> Iterable[Event]:
+        if hop == "model":
+            threading.Thread(target=ask_the_model, daemon=True).start()
+        released.wait(150)
+        yield {"type": "delta", "text": "too late"}
+
+    bridge.turn = hang
+    started = time.monotonic()
+    answer = fresh.ask("POST", "/chat", json={"message": "hi"}, timeout=125)
+    released.set()
+    assert 109 < time.monotonic() - started < 114
+    assert (answer.status_code, answer.json()["hop"]) == (503, hop)
+    assert answer.json()["message"] == f"the {hop} did not finish the turn within 110 s"

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.agents.pod.gateway.conftest import StartGateway
+from tests.agents.pod.gateway.process import Gateway
+from tests.doubles.bridge import BridgeDouble
+from tests.doubles.provider import Provider
+
+TOKEN = "a2a-token-0123456789"
+
+
+@pytest.fixture(scope="session")
+def _peerable(
+    _bridge: BridgeDouble, _provider: Provider, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Gateway]:
+    run_dir = str(tmp_path_factory.mktemp("a2a"))
+    gateway = Gateway(
+        {
+            "bridge_url": _bridge.url,
+            "llm_base_url": _provider.url,
+            "run_dir": run_dir,
+            "a2a_enabled": True,
+            "a2a_token": TOKEN,
+        }
+    )
+    gateway.wait_until_up()
+    yield gateway
+    gateway.stop()
+
+
+@pytest.fixture
+def peerable(_peerable: Gateway, bridge: BridgeDouble) -> Gateway:
+    """A gateway whose agent speaks A2A; shared, so it is left as it was found."""
+    assert bridge.phase == "ready"
+    _peerable.look()
+    return _peerable
+
+
+@pytest.fixture
+def fresh_peerable(start_gateway: StartGateway) -> Gateway:
+    """The same, for this test alone."""
+    return start_gateway(a2a_enabled=True, a2a_token=TOKEN)
