@@ -48,6 +48,9 @@ class KeyName(Text):
 class RequestSerializer(Serializer):
     email = EmailText()
 
+    class Meta:
+        ref_name = "SignInCode"  # its name in /openapi.json
+
 
 class RequestedSerializer(Serializer):
     ok = serializers.BooleanField(default=True, initial=True)

@@ -52,7 +52,7 @@ FIELDS: dict[str, Any] = {
 }
 
 BODIES: dict[str, Any] = {
-    "CreateAgent": {
+    "CreateAgentRequest": {
         "personaId": "exam-coach",
         "tier": "small",
         "engine": "pi",
@@ -60,15 +60,15 @@ BODIES: dict[str, Any] = {
         "timezone": "Europe/Berlin",
         "webhookUrl": "https://receiver.example.com/events",
     },
-    "PatchAgent": {"name": "Coach", "extraSoul": "Answer in short paragraphs."},
-    "LlmKey": {"provider": "openai", "key": "sk-proj-…", "model": "openai:gpt-6-luna"},
-    "AgentTools": {
+    "PatchAgentRequest": {"name": "Coach", "extraSoul": "Answer in short paragraphs."},
+    "LlmKeyRequest": {"provider": "openai", "key": "sk-proj-…", "model": "openai:gpt-6-luna"},
+    "AgentToolsRequest": {
         "enabled": ["web", "memory"],
         "mcpServers": [{"name": "notes", "url": "https://mcp.example.com", "headers": {"Authorization": "Bearer …"}}],
     },
-    "Channels": {"channels": ["web", "telegram"], "channelSecrets": {"telegramToken": "123456:…"}},
-    "Chat": {"message": "What do plants do with light?"},
-    "Receiver": {"url": "https://receiver.example.com/events"},
+    "ChannelsRequest": {"channels": ["web", "telegram"], "channelSecrets": {"telegramToken": "123456:…"}},
+    "ChatRequest": {"message": "What do plants do with light?"},
+    "ReceiverRequest": {"url": "https://receiver.example.com/events"},
     "Error": {"error": "BAD_REQUEST", "message": "tier: 'huge' is not one of tiny, small, medium, large"},
 }
 

@@ -50,7 +50,7 @@ class AgentsViewSet(AgentViewSet):
 
         All of them up to 1,000; beyond that, or with `limit`, the next page is in `Link: <…>; rel="next"`.
         """
-        query = ListAgentsSerializer(data=request.query_params)
+        query = ListAgentsSerializer(data=request.query_params.dict())
         query.is_valid(raise_exception=True)
         page = listing.page(self.caller(), **query.validated_data)
         headers = {"Link": f'<{page.next_url}>; rel="next"'} if page.next_url else {}
