@@ -223,6 +223,18 @@ def test_two_bridges_never_keep_one_engine(bridge: BridgeProcess) -> None:
     assert len(bridge.engines()) == 1
 
 
+def test_the_pods_of_two_generations_never_share_the_agents_data(
+    bridge: BridgeProcess, make_bridge: MakeBridge
+) -> None:
+    next_one = make_bridge()
+    next_one.run_dir = bridge.home / "pods" / "pod-test-2"
+    next_one.run_dir.mkdir()
+    next_one.start()
+    assert next_one.process is not None
+    assert next_one.process.wait(20) == 3
+    assert bridge.reply("say mine") == "mine"
+
+
 def test_a_taken_port_is_the_cause_port(make_bridge: MakeBridge) -> None:
     bridge = make_bridge()
     with socket.create_server(("127.0.0.1", bridge.port)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from http.cookies import SimpleCookie
 
@@ -82,18 +83,18 @@ def test_a_ticket_signs_in_once(gateway: Gateway) -> None:
     assert CONSOLE in again.text
 
 
-@pytest.mark.parametrize(
-    "ticket",
-    [
-        "",
-        "junk",
-        tickets.mint("another key", NAMESPACE, datetime.now(UTC)),
-        tickets.mint(TICKET_KEY, "pod-another-1", datetime.now(UTC)),
-        tickets.mint(TICKET_KEY, NAMESPACE, datetime.now(UTC) - timedelta(seconds=61)),
-    ],
-)
-def test_other_tickets_open_nothing(gateway: Gateway, ticket: str) -> None:
-    answer = get(gateway, f"/ticket?t={ticket}")
+TICKETS: dict[str, Callable[[datetime], str]] = {
+    "none": lambda _: "",
+    "junk": lambda _: "junk",
+    "another key": lambda now: tickets.mint("another key", NAMESPACE, now),
+    "another pod": lambda now: tickets.mint(TICKET_KEY, "pod-another-1", now),
+    "too old": lambda now: tickets.mint(TICKET_KEY, NAMESPACE, now - timedelta(seconds=61)),
+}
+
+
+@pytest.mark.parametrize("kind", TICKETS)
+def test_other_tickets_open_nothing(gateway: Gateway, kind: str) -> None:
+    answer = get(gateway, f"/ticket?t={TICKETS[kind](datetime.now(UTC))}")
     assert (answer.status_code, answer.json()["error"]) == (403, "FORBIDDEN")
     assert "Set-Cookie" not in answer.headers
 
