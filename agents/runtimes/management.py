@@ -53,7 +53,7 @@ class ChatEvent:
 def health(endpoint: Endpoint, token: str) -> Health:
     """What the gateway says of itself and its engine. Raises HopFailure when it does not answer."""
     with _call("GET", endpoint, token, "/health", seconds=HEALTH_SECONDS) as answer:
-        body = _body(answer)
+        body = _body(answer, "revision", "has_key")
         return Health(revision=body["revision"], has_key=body["has_key"], engine=body.get("engine"))
 
 
@@ -71,7 +71,7 @@ def chat(endpoint: Endpoint, token: str, *, message: str, session_id: str | None
     """One turn, waited for. Raises HopFailure; an empty reply is a pod without a model key."""
     body = _question(message, session_id)
     with _call("POST", endpoint, token, "/chat", seconds=TURN_SECONDS, body=body) as answer:
-        said = _body(answer)
+        said = _body(answer, "reply", "session_id")
         return ChatReply(reply=said["reply"], session_id=said["session_id"])
 
 
@@ -82,7 +82,7 @@ def chat_events(
     body = _question(message, session_id)
     headers = {"Accept": "text/event-stream"}
     with _call("POST", endpoint, token, "/chat", seconds=TURN_SECONDS, body=body, headers=headers) as answer:
-        if not answer.ok:
+        if answer.status_code != 200:
             _body(answer)
         yield from _events(answer)
 
@@ -122,7 +122,8 @@ def _call(
             raise HopFailure("gateway", f"the pod's gateway is not reached ({type(error).__name__})") from error
 
 
-def _body(answer: requests.Response) -> dict[str, Any]:
+def _body(answer: requests.Response, *needed: str) -> dict[str, Any]:
+    """The JSON object of a success, with these keys. Raises HopFailure for anything else."""
     raw = bytearray()
     for chunk in answer.iter_content(chunk_size=65536):
         raw += chunk
@@ -134,9 +135,11 @@ def _body(answer: requests.Response) -> dict[str, Any]:
         body = None
     if not isinstance(body, dict):
         raise HopFailure("gateway", f"the pod's gateway answered {answer.status_code} without a JSON body")
-    if not answer.ok:
+    if answer.status_code != 200:
         message = str(body.get("message") or f"the pod's gateway answered {answer.status_code}")
         raise HopFailure(str(body.get("hop") or "gateway"), message)
+    if missing := [name for name in needed if name not in body]:
+        raise HopFailure("gateway", f"the pod's gateway answered without {' and '.join(missing)}")
     return body
 
 
@@ -148,11 +151,19 @@ def _events(answer: requests.Response) -> Iterator[ChatEvent]:
         if field_name == "event":
             name = value.strip()
         elif field_name == "data":
-            event = ChatEvent(name, json.loads(value))
+            event = ChatEvent(name, _data(value))
             yield event
             if event.name in {"done", "error"}:
                 return
     yield ChatEvent("error", {"hop": "gateway", "message": "the pod's gateway broke off"})
+
+
+def _data(value: str) -> dict[str, Any]:
+    try:
+        body = json.loads(value)
+    except ValueError:
+        body = None
+    return body if isinstance(body, dict) else {}
 
 
 def _lines(answer: requests.Response) -> Iterator[str]:

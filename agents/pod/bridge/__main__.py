@@ -20,6 +20,8 @@ EXIT_DOUBLE = 3
 
 def main() -> int:
     os.umask(0o077)
+    # The engine runs as the same user, and our environment is the operator's.
+    hardening.forbid_dumps()
     try:
         start = BridgeStart.load(hardening.read_stdin())
     except (ValueError, KeyError, TypeError) as error:

@@ -44,7 +44,7 @@ async def serve(start: BridgeStart, home: str) -> None:
     marks = processes.marks(start.namespace, home, processes.ENGINE)
     pool = Pool(engine, size=capacity(engine, start.memory_bytes), marks=marks, log=engine_log)
     status = Status(run_dir / "state.json", engine_log=engine_log, engine_pid=pool.main_pid)
-    with _sole_bridge(run_dir / "bridge.lock"):
+    with _sole_bridge(Path(start.data_dir)):
         linux.become_subreaper()
         _end_leftovers(start.namespace, home)
         keeper = Keeper(start, engine, pool, status, engine_log)
@@ -103,13 +103,16 @@ def _end_leftovers(namespace: str, home: str) -> None:
 
 
 class _sole_bridge:  # noqa: N801 - used as a statement
-    """Two bridges must never keep one engine; the kernel frees the lock however we end."""
+    """Two engines must never share one agent's data, not even those of two generations of its pod.
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    The lock is on the directory itself; the kernel frees it however we end."""
+
+    def __init__(self, data: Path) -> None:
+        self._path = data
 
     def __enter__(self) -> None:
-        self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._descriptor = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:

@@ -16,6 +16,7 @@ from typing import Any
 
 import psutil
 
+from agents.engines import ENGINES
 from agents.pod import processes
 from agents.pod.start import BridgeStart, GatewayStart
 from agents.runtimes import management
@@ -46,6 +47,8 @@ class LocalRuntime:
     # The contract.
 
     def deploy(self, spec: PodSpec) -> None:
+        if spec.engine not in ENGINES:
+            raise RuntimeFailure(f"there is no engine {spec.engine!r}", cause="ENGINE", permanent=True)
         with self.home.lock(spec.namespace):
             record = self.home.record(spec.namespace)
             if record and record.wanted is Wanted.STOPPED:

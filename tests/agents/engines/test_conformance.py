@@ -136,12 +136,12 @@ def test_the_provider_changes_in_place_also_for_a_running_conversation(pod: Pod)
     assert _said(pod.model.turns()[-1]) == ["one", "pong", "two"]
 
 
-@pytest.mark.parametrize(("provider", "model"), [("openai", "gpt-5.6-luna"), ("anthropic", "claude-opus-5-5")])
+@pytest.mark.parametrize(("provider", "name"), [("openai", "gpt-5.6-luna"), ("anthropic", "claude-opus-5-5")])
 def test_a_disabled_tool_is_absent_from_the_request_also_in_a_running_conversation(
-    pod: Pod, provider: str, model: str
+    pod: Pod, provider: str, name: str
 ) -> None:
     toolset, tool, _ = EXEC[pod.engine.id]
-    pod.start(provider=provider, model=model, toolsets=["file", toolset])
+    pod.start(provider=provider, model=name, toolsets=["file", toolset])
     pod.say("one")
     assert tool in pod.model.turns()[-1].tools
     pod.change(toolsets=["file"])

@@ -1,0 +1,168 @@
+"""The control plane's client against gateways that answer anything but what they should."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from agents.runtimes import management
+from agents.runtimes.base import Endpoint, RuntimeFailure
+from agents.runtimes.management import ChatEvent, HopFailure
+from tests.agents.pod.bridge.process import free_port
+from tests.agents.runtimes.conftest import pod_spec
+
+Answer = Callable[[BaseHTTPRequestHandler], None]
+
+
+@contextmanager
+def gateway(answer: Answer) -> Iterator[tuple[Endpoint, list[BaseHTTPRequestHandler]]]:
+    """A gateway that answers so, and the requests it got."""
+    asked: list[BaseHTTPRequestHandler] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def handle_any(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            asked.append(self)
+            answer(self)
+
+        do_GET = do_PUT = do_POST = handle_any  # noqa: N815 - the library's names
+
+        def log_message(self, *_: object) -> None:
+            """Silent."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_address[1]}"
+    try:
+        yield Endpoint(public_url=url, management_url=url), asked
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def raw(status: int, body: bytes, **headers: str) -> Answer:
+    def answer(request: BaseHTTPRequestHandler) -> None:
+        request.send_response(status)
+        for name, value in {"Content-Length": str(len(body)), **headers}.items():
+            request.send_header(name.replace("_", "-"), value)
+        request.end_headers()
+        request.wfile.write(body)
+
+    return answer
+
+
+def chat(endpoint: Endpoint) -> management.ChatReply:
+    return management.chat(endpoint, "token", message="hello", session_id="s")
+
+
+def test_a_refused_turn_names_its_hop() -> None:
+    answer = raw(503, b'{"hop": "model", "message": "the key is wrong"}')
+    with gateway(answer) as (endpoint, _), pytest.raises(HopFailure) as failure:
+        chat(endpoint)
+    assert (failure.value.hop, failure.value.message) == ("model", "the key is wrong")
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b'"text"', b"\xff\xfe", b"{}"])
+def test_an_answer_that_is_no_object_is_the_gateways_failure(body: bytes) -> None:
+    with gateway(raw(200, body)) as (endpoint, _), pytest.raises(HopFailure) as failure:
+        chat(endpoint)
+    assert failure.value.hop == "gateway"
+
+
+def test_an_endless_answer_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(management, "MAX_REPLY_BYTES", 1000)
+    with gateway(raw(200, b'{"reply": "' + b"x" * 100_000 + b'"}')) as (endpoint, _), pytest.raises(HopFailure):
+        chat(endpoint)
+
+
+def test_a_gateway_that_is_not_there_is_the_gateways_failure() -> None:
+    url = f"http://127.0.0.1:{free_port()}"
+    with pytest.raises(HopFailure) as failure:
+        chat(Endpoint(public_url=url, management_url=url))
+    assert failure.value.hop == "gateway"
+
+
+def test_a_gateway_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(management, "TURN_SECONDS", 0.3)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(HopFailure) as failure:
+            chat(Endpoint(public_url=url, management_url=url))
+    assert "did not answer" in failure.value.message
+
+
+def test_redirects_are_not_followed() -> None:
+    with gateway(raw(302, b"{}", Location="http://127.0.0.1:9/stolen")) as (endpoint, asked):
+        with pytest.raises(HopFailure):
+            management.health(endpoint, "token")
+        assert len(asked) == 1
+
+
+def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{free_port()}")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    with gateway(raw(200, b'{"reply": "", "session_id": "s"}')) as (endpoint, _):
+        assert chat(endpoint).reply == ""
+
+
+def test_a_configuration_that_is_not_taken_is_a_failure_of_the_runtime() -> None:
+    spec = pod_spec()
+    answer = raw(503, b'{"message": "config: the bridge does not answer"}')
+    with gateway(answer) as (endpoint, _), pytest.raises(RuntimeFailure) as failure:
+        management.configure(endpoint, "token", config=spec.config, secrets=spec.secrets)
+    assert "the bridge does not answer" in str(failure.value)
+    assert not failure.value.permanent
+
+
+def test_health_is_told_as_it_is() -> None:
+    body = b'{"revision": 3, "has_key": true, "engine": {"phase": "ready"}, "more": 1}'
+    with gateway(raw(200, body)) as (endpoint, asked):
+        health = management.health(endpoint, "token")
+        assert asked[0].headers["Authorization"] == "Bearer token"
+    assert (health.revision, health.has_key, health.engine) == (3, True, {"phase": "ready"})
+
+
+def events(stream: bytes) -> list[ChatEvent]:
+    with gateway(raw(200, stream, Content_Type="text/event-stream")) as (endpoint, _):
+        return list(management.chat_events(endpoint, "token", message="hello", session_id=None))
+
+
+def test_events_come_as_they_were_sent() -> None:
+    stream = (
+        b': ping\n\nevent: delta\ndata: {"text": "a\\nb"}\n\n'
+        b'event: done\ndata: {"reply": "a\\nb", "session_id": "s"}\n\n'
+    )
+    assert events(stream) == [
+        ChatEvent("delta", {"text": "a\nb"}),
+        ChatEvent("done", {"reply": "a\nb", "session_id": "s"}),
+    ]
+
+
+def test_nothing_comes_after_the_end_of_a_turn() -> None:
+    stream = b'event: error\ndata: {"hop": "model", "message": "no"}\n\nevent: delta\ndata: {"text": "late"}\n\n'
+    assert events(stream) == [ChatEvent("error", {"hop": "model", "message": "no"})]
+
+
+def test_a_stream_that_breaks_off_ends_with_an_error() -> None:
+    last = events(b'event: delta\ndata: {"text": "half"}\n\n')[-1]
+    assert (last.name, last.data["hop"]) == ("error", "gateway")
+
+
+def test_a_stream_that_is_refused_raises_before_the_first_event() -> None:
+    with (
+        gateway(raw(503, b'{"hop": "engine", "message": "dead"}')) as (endpoint, _),
+        pytest.raises(HopFailure) as failure,
+    ):
+        next(management.chat_events(endpoint, "token", message="hello", session_id=None))
+    assert failure.value.hop == "engine"
+
+
+def test_no_secret_shows_in_a_representation() -> None:
+    assert "management-token" not in repr(pod_spec())
+    assert "sk-the-real-key" not in repr(pod_spec())
