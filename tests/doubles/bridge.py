@@ -41,6 +41,7 @@ class BridgeDouble:
         self.revision = 1
         self.applies = True  # whether a configuration is in force as soon as it came
         self.refuses: int | None = None  # status of the answer to a configuration
+        self.busy: str | None = None  # why it takes no turns
         self.turn: Callable[[Turn], Iterable[Event]] = echo
         self.turns: list[Turn] = []
         self.configs: list[dict[str, Any]] = []
@@ -109,6 +110,9 @@ class _Handler(BaseHTTPRequestHandler):
             return
         turn = Turn(body["session_id"], body["message"], time.monotonic())
         double.turns.append(turn)
+        if double.busy:
+            self._json(409, {"message": double.busy})
+            return
         self.send_response(200)
         self.send_header("Content-Type", "application/x-ndjson")
         self.end_headers()

@@ -27,14 +27,16 @@ async def send(request: web.Request, answer: web.StreamResponse, data: bytes) ->
     await answer.write(data)
 
 
-async def with_pings(events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event | None, None]:
-    """The events, and None whenever PING_SECONDS pass without one. Closes `events` at its end."""
+async def with_pings(
+    events: AsyncGenerator[Event, None], *, every: float = PING_SECONDS
+) -> AsyncGenerator[Event | None, None]:
+    """The events, and None whenever `every` seconds pass without one. Closes `events` at its end."""
     coming: asyncio.Task[Event] | None = None
     async with aclosing(events):
         try:
             while True:
                 coming = coming or asyncio.ensure_future(anext(events, _END))
-                await asyncio.wait({coming}, timeout=PING_SECONDS)
+                await asyncio.wait({coming}, timeout=every)
                 if not coming.done():
                     yield None
                     continue

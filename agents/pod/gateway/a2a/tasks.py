@@ -15,7 +15,7 @@ from enum import StrEnum
 from agents.pod.gateway.a2a.errors import TaskNotCancelable, TaskNotFound
 from agents.pod.gateway.turns import Delta, Done, TurnFailed, Turns
 
-TASKS_AT_MOST = 1000
+TASKS_AT_MOST = 500
 log = logging.getLogger(__name__)
 
 
@@ -144,10 +144,10 @@ class Tasks:
             task.end(State.CANCELED)
 
     def _forget_oldest(self) -> None:
-        over = (key for key, task in self._known.items() if task.is_over)
-        while len(self._known) >= TASKS_AT_MOST and (oldest := next(over, None)):
-            self._known = {key: task for key, task in self._known.items() if key != oldest}
-            over = (key for key, task in self._known.items() if task.is_over)
+        """Each new task may push out one that is over."""
+        oldest = next((key for key, task in self._known.items() if task.is_over), None)
+        if oldest and len(self._known) >= TASKS_AT_MOST:
+            del self._known[oldest]
 
 
 def _note(task: Task, event: Delta | Done) -> None:

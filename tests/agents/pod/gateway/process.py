@@ -55,6 +55,11 @@ SECRETS = PodSecrets(
 )
 
 
+def _inherited() -> dict[str, str]:
+    """As little as the runtime passes on, and what measures coverage in child processes."""
+    return {name: value for name, value in os.environ.items() if name == "PATH" or name.startswith("COVERAGE_")}
+
+
 def free_ports(count: int) -> list[int]:
     holders = [socket.socket() for _ in range(count)]
     try:
@@ -71,7 +76,7 @@ class Gateway:
 
     def __init__(self, given: dict[str, Any]) -> None:
         environment, prefix = given.pop("environment", {}), given.pop("prefix", [])
-        self.start = _document(given)
+        self.start = document(given)
         self.run_dir = Path(self.start.run_dir)
         self.log_path = self.run_dir / "gateway.log"
         self.process = self._run(environment, prefix)
@@ -84,7 +89,7 @@ class Gateway:
                 stdin=subprocess.PIPE,
                 stdout=out,
                 stderr=out,
-                env={"PATH": os.environ["PATH"], **environment},
+                env={**_inherited(), **environment},
                 start_new_session=True,
             )
         assert process.stdin is not None
@@ -167,7 +172,7 @@ class Gateway:
         return tickets.mint(TICKET_KEY, NAMESPACE, datetime.now(UTC))
 
 
-def _document(given: dict[str, Any]) -> GatewayStart:
+def document(given: dict[str, Any]) -> GatewayStart:
     public, management, llm = free_ports(3)
     start = GatewayStart(
         namespace=NAMESPACE,

@@ -96,6 +96,28 @@ def test_a_bridge_that_is_gone_is_the_engines_failure(gateway: Gateway, bridge: 
     assert (answer.status_code, answer.json()["hop"]) == (503, "engine")
 
 
+def test_a_turn_that_the_bridge_does_not_take_fails_with_its_reason(gateway: Gateway, bridge: BridgeDouble) -> None:
+    bridge.busy = "the engine is being stopped"
+    assert gateway.chat().json() == {"error": "INTERNAL", "hop": "engine", "message": "the engine is being stopped"}
+
+
+def test_more_turns_than_a_pod_can_hold_are_refused_by_the_gateway(fresh: Gateway, bridge: BridgeDouble) -> None:
+    released = threading.Event()
+
+    def hold(_: Turn) -> Iterable[Event]:
+        released.wait(20)
+        yield {"type": "done", "reply": "held"}
+
+    bridge.turn = hold
+    with ThreadPoolExecutor(64) as pool:
+        held = [pool.submit(fresh.chat, "hi", "ses_1") for _ in range(64)]
+        time.sleep(2)
+        refused = fresh.chat()
+        released.set()
+        assert {answer.result().status_code for answer in held} == {200}
+    assert (refused.status_code, refused.json()["hop"]) == (503, "gateway")
+
+
 @pytest.mark.parametrize("hop", ["engine", "model"])
 def test_a_failure_keeps_the_hop_that_the_bridge_names(gateway: Gateway, bridge: BridgeDouble, hop: str) -> None:
     bridge.turn = lambda _: [{"type": "error", "hop": hop, "message": "it broke"}]

@@ -173,6 +173,14 @@ def test_a_body_that_claims_to_be_json_must_be(gateway: Gateway, provider: Provi
     assert provider.requests == []
 
 
+@pytest.mark.parametrize("body", [b"[]", b"no json"])
+def test_a_body_that_names_no_model_is_the_providers_to_judge(
+    gateway: Gateway, provider: Provider, body: bytes
+) -> None:
+    assert gateway.call_model(data=body, headers={"Content-Type": "text/plain"}).status_code == 200
+    assert provider.requests[0].body == body
+
+
 def test_a_body_beyond_the_limit_is_refused(gateway: Gateway, provider: Provider) -> None:
     too_much = b" " * (33 * 1024 * 1024)
     json_type = {"Content-Type": "application/json"}
