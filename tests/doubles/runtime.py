@@ -11,7 +11,6 @@ import pytest
 
 from agents.runtimes.base import Endpoint, Observation, Phase, PodSpec, RuntimeFailure, Usage
 
-
 NOWHERE = Endpoint(public_url="http://127.0.0.1:9", management_url="http://127.0.0.1:9")
 
 
