@@ -89,7 +89,7 @@ def test_the_reply_is_streamed_when_asked_for(client: APIClient, running: Agent,
         f"/agents/{running.id}/chat", {"message": "hi"}, format="json", headers={"Accept": "text/event-stream"}
     )
     assert answer.headers["Content-Type"] == "text/event-stream"
-    events = _events(b"".join(answer.streaming_content).decode())
+    events = _events(_whole(answer))
     assert [name for name, _ in events] == ["delta", "delta", "done"]
     assert "".join(data["text"] for name, data in events if name == "delta") == events[-1][1]["reply"] == "you said hi"
     assert events[-1][1]["sessionId"]
@@ -103,8 +103,12 @@ def test_a_stream_that_fails_ends_with_an_error_event(
     answer = client.post(
         f"/agents/{running.id}/chat", {"message": "hi"}, format="json", headers={"Accept": "text/event-stream"}
     )
-    name, data = _events(b"".join(answer.streaming_content).decode())[-1]
+    name, data = _events(_whole(answer))[-1]
     assert (name, data) == ("error", {"error": "INTERNAL", "message": "model: refused"})
+
+
+def _whole(answer: Any) -> str:
+    return b"".join(answer.streaming_content).decode()
 
 
 def _events(text: str) -> list[tuple[str, dict[str, Any]]]:
