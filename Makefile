@@ -1,7 +1,7 @@
 # Two commands: `make run` and `make test`. Everything else is a part of one of them, alone.
 # The environment is made from requirements.lock, hashes checked, and made anew when that file changes.
 
-PYTHON ?= python3.11
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed-$(shell cksum requirements.lock | cut -d ' ' -f 1)
@@ -28,8 +28,9 @@ test: lint types imports migrations openapi deploy-check coverage ## All checks 
 
 setup: $(STAMP) ## The environment alone
 
-$(STAMP): requirements.lock
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+$(STAMP): | requirements.lock
+	@echo "Making $(VENV) from requirements.lock (once, a minute or two)"
+	@$(BIN)/python -m pip --version > /dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
 	@rm -f $(VENV)/installed-*
 	@touch $@
@@ -53,7 +54,8 @@ imports: setup ## Who may import whom
 
 migrations: setup ## No model change without its migration; no migration that would hurt a running database
 	$(BIN)/python -m tests.with_stores $(BIN)/python manage.py makemigrations --check --dry-run
-	$(BIN)/python -m tests.with_stores $(BIN)/python manage.py lintmigrations --warnings-as-errors
+	DJANGO_SETTINGS_MODULE=tests.migration_settings $(BIN)/python -m tests.with_stores \
+		$(BIN)/python manage.py lintmigrations --sql-analyser postgresql --no-cache --warnings-as-errors -q ok
 
 openapi: setup ## The committed openapi.yaml is what the code generates, without a warning
 	$(BIN)/python manage.py spectacular --validate --fail-on-warn --file $(VENV)/openapi.yaml

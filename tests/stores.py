@@ -42,6 +42,10 @@ class Stores:
         return f"postgresql://postgres@/agentpods?host={self.data}"
 
     @property
+    def _server(self) -> str:
+        return f"postgresql://postgres@/postgres?host={self.data}"
+
+    @property
     def redis_url(self) -> str:
         return f"redis+socket://{self.socket}?virtual_host=0"
 
@@ -58,6 +62,11 @@ class Stores:
             self._run(redis.command(self.socket, databases=REDIS_DATABASES))
             self._wait(self._redis_answers)
 
+    def create_database(self) -> None:
+        """The one that the URL names; a test run makes its own instead."""
+        with psycopg.connect(self._server, autocommit=True) as server:
+            server.execute("create database agentpods")
+
     def stop(self) -> None:
         for process in self.processes:
             process.send_signal(signal.SIGINT)  # PostgreSQL does not wait for its clients
@@ -73,7 +82,7 @@ class Stores:
 
     def _database_answers(self) -> bool:
         try:
-            psycopg.connect(f"postgresql://postgres@/postgres?host={self.data}").close()
+            psycopg.connect(self._server).close()
         except psycopg.OperationalError:
             return False
         return True

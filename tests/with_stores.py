@@ -11,10 +11,13 @@ from tests.stores import Stores, environment
 
 def main(command: list[str]) -> int:
     stores = Stores()
+    settings = os.environ.get("DJANGO_SETTINGS_MODULE", "config.settings")
     os.environ.update(environment(stores.root / "home"), DATABASE_URL=stores.database_url, REDIS_URL=stores.redis_url)
+    os.environ["DJANGO_SETTINGS_MODULE"] = settings
     stores.embedded.update({"DATABASE_URL", "REDIS_URL"})
     try:
         stores.start()
+        stores.create_database()
         return subprocess.run(command, check=False).returncode
     finally:
         stores.stop()
