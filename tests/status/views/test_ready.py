@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 import pytest
 import requests
+from django.db import connection
 from rest_framework.test import APIClient
 
 from tests.status.conftest import Web
@@ -39,3 +41,21 @@ def test_a_process_without_redis_is_still_ready(web: Web, silent_port: int) -> N
     assert time.monotonic() - began < 3
     assert response.status_code == 200
     assert response.json()["checks"]["cache"] == "down"
+
+
+@pytest.fixture
+def unmigrated(transactional_db: None) -> Iterator[None]:
+    """A database that a newer release has not been migrated to yet."""
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE status_incident RENAME TO status_elsewhere")
+    yield
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE status_elsewhere RENAME TO status_incident")
+
+
+@pytest.mark.usefixtures("unmigrated")
+def test_a_process_on_an_unmigrated_database_is_not_ready(api: APIClient) -> None:
+    assert api.get("/health/ready").status_code == 503
+    assert api.get("/status/incidents").status_code == 503
+    assert api.get("/status").json()["status"] == "down"
+    assert api.get("/health").status_code == 200
