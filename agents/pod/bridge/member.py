@@ -19,6 +19,7 @@ BEAT_SECONDS = 2.0
 # A live engine answers within milliseconds; on a machine that is short of CPU it may take seconds.
 SILENCE_SECONDS = 6.0
 TERM_SECONDS = 15.0
+STOPPED = "the engine is stopped by a signal"
 _STREAM_BYTES = 1024 * 1024
 
 
@@ -87,7 +88,7 @@ class Member:
         if not self.driver.usable():
             return "the engine lost track of a turn"
         if self.is_stopped():
-            return "the engine is stopped by a signal"
+            return STOPPED
         if time.monotonic() - self.answered > SILENCE_SECONDS + BEAT_SECONDS:
             return "the engine does not answer"
         return None

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 from agents.engines.base import Driver, Engine, EngineError, Launch
 from agents.pod.bridge.log import EngineLog
-from agents.pod.bridge.member import Member
+from agents.pod.bridge.member import STOPPED, Member
 
 IDLE_SECONDS = 15 * 60.0
 # How much of the tier's memory the processes may take together; the rest is for what they start.
@@ -138,6 +138,7 @@ class Pool:
         launch, epoch = self._launch, self._death
         if launch is None or epoch is None:
             raise EngineError("the engine is not running")
+        self._refuse_stopped()
         member = next((one for one in self._members if one.session == session), None)
         if member and member.generation == self._generation and member.driver.usable():
             return member
@@ -151,8 +152,14 @@ class Pool:
             member.kill()
             raise EngineError("the engine ended while the conversation was opened")
         self._enlist(member)
+        self._refuse_stopped()
         self._dismiss_spares()
         return member
+
+    def _refuse_stopped(self) -> None:
+        """One process stopped from outside is the engine stopped: a fresh one must not answer in its place."""
+        if any(member.is_stopped() for member in self._members):
+            raise EngineError(STOPPED)
 
     def _has_room(self) -> bool:
         talking = [member for member in self._members if member.session is not None]

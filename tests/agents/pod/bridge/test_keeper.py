@@ -99,6 +99,19 @@ def test_a_stopped_engine_is_seen_within_eight_seconds_and_goes_on_where_it_was(
     assert said_before(bridge, "say during") == 0
 
 
+def test_a_stopped_engine_answers_no_new_conversation_either(bridge: BridgeProcess) -> None:
+    bridge.reply("say x", "old")
+    pid = bridge.engine_pid()
+    bridge.kill_engine(signal.SIGSTOP)
+    assert bridge.turn("say during", "new") == {
+        "type": "error", "hop": "engine", "message": "the engine is stopped by a signal"
+    }  # fmt: skip
+    assert bridge.engine_pid() == pid
+    os.kill(pid, signal.SIGCONT)
+    bridge.wait_for("ready", within=8)
+    assert bridge.reply("say after", "new") == "after"
+
+
 def test_a_turn_that_runs_when_the_engine_is_stopped_fails_at_once(bridge: BridgeProcess) -> None:
     events = bridge.events("hang")
     next(events)
