@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import os
 import secrets
 import shutil
 import signal
@@ -12,7 +13,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import psutil
 
@@ -278,16 +278,18 @@ _REPORTS = {Program.GATEWAY: "gateway.json", Program.BRIDGE: "state.json"}
 
 
 def _remove(directory: Path) -> None:
-    """The whole directory, also where an agent has taken its own rights away."""
-    if directory.exists():
-        shutil.rmtree(directory, onerror=_with_rights)
+    """The whole directory, also where an agent has taken its own rights away; links are never followed."""
+    try:
+        shutil.rmtree(directory)
+    except FileNotFoundError:
+        return
+    except PermissionError:
+        _open_up(directory)
+        shutil.rmtree(directory)
 
 
-def _with_rights(remove: Callable[[str], Any], path: str, _: object) -> None:
-    with suppress(FileNotFoundError):
-        Path(path).parent.chmod(stat.S_IRWXU)
-        Path(path).chmod(stat.S_IRWXU)
-        if Path(path).is_dir():
-            shutil.rmtree(path)
-        else:
-            remove(path)
+def _open_up(directory: Path) -> None:
+    directory.chmod(stat.S_IRWXU)
+    for entry in list(os.scandir(directory)):
+        if entry.is_dir(follow_symlinks=False):
+            _open_up(Path(entry.path))
