@@ -123,7 +123,7 @@ class Turns:
 
     def _settling(self, state: BridgeState | None) -> bool:
         """Whether the engine is on its way from one configuration to the next; one that broke is not waited for."""
-        if state is None or state.revision == self._pod.config.revision:
+        if state is None or (state.revision or 0) >= self._pod.config.revision:
             return False
         return state.phase in {Phase.STARTING, Phase.READY}
 

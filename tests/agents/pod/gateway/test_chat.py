@@ -249,6 +249,13 @@ def test_a_turn_waits_for_the_engine_to_take_a_new_configuration(fresh: Gateway,
     assert fresh.chat("hello").json()["reply"] == "you said hello"
 
 
+def test_a_bridge_that_is_ahead_of_the_gateway_is_not_waited_for(gateway: Gateway, bridge: BridgeDouble) -> None:
+    bridge.revision = 9
+    started = time.monotonic()
+    assert gateway.chat("hello").json()["reply"] == "you said hello"
+    assert time.monotonic() - started < 5
+
+
 def test_a_long_reply_passes_whole(gateway: Gateway, bridge: BridgeDouble) -> None:
     long = "длинный " * 60_000
     bridge.turn = lambda _: [{"type": "done", "reply": long}]

@@ -51,7 +51,7 @@ def test_until_the_engine_is_ready_all_else_is_503(gateway: Gateway, bridge: Bri
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "3")
     page = get(gateway, path, **HTML)
     assert (page.status_code, page.headers["Content-Type"]) == (503, "text/html; charset=utf-8")
-    assert "Ada is starting" in page.text
+    assert "Ada is not ready yet" in page.text
     assert 'http-equiv="refresh"' in page.text
 
 
