@@ -98,6 +98,7 @@ class Engine(Protocol):
     safe_toolsets: tuple[str, ...]  # what an empty choice means
     sessions: str  # glob of the session files, below the data directory
     megabytes_per_process: int
+    noise: str  # a line of stderr that begins so is no evidence of anything
 
     def render(self, config: PodConfig, *, place: Place, llm: KeyProxy) -> Launch:
         """Files, arguments and environment of this configuration."""

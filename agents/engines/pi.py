@@ -81,6 +81,7 @@ class Pi:
     safe_toolsets: tuple[str, ...] = ("file", "skills")
     sessions = "pi/sessions/**/*.jsonl"
     megabytes_per_process = 144
+    noise = "Warning: No project session found"  # said at the start of each conversation
 
     def render(self, config: PodConfig, *, place: Place, llm: KeyProxy) -> Launch:
         """pi reads soul, model list and settings at its start only; tools are flags."""

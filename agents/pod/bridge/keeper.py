@@ -123,6 +123,8 @@ class Keeper:
             raise Death(str(error)) from error
         except OSError as error:
             raise Death(str(error), cause=cause_of(error)) from error
+        except (LookupError, TypeError, ValueError) as error:
+            raise Death(f"the configuration cannot be rendered ({error!r})", cause="CONFIG") from error
         self._status.revision = config.revision
 
     async def _watch(self) -> None:

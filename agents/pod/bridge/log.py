@@ -21,8 +21,9 @@ _COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 class EngineLog:
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, noise: str = "") -> None:
         self._path = path
+        self._noise = noise
         self._lines: deque[str] = deque(maxlen=KEPT_LINES)
         self._secrets: list[str] = []
 
@@ -40,7 +41,7 @@ class EngineLog:
 
     def note(self, line: str) -> None:
         text = _COLOURS.sub("", self.masked(line)).replace("\x00", "").strip()[:LINE_CHARACTERS]
-        if not text:
+        if not text or (self._noise and text.startswith(self._noise)):
             return
         self._lines.append(text)
         try:

@@ -39,7 +39,7 @@ async def serve(start: BridgeStart, home: str) -> None:
     """Keep the engine until SIGTERM or SIGINT, or until the supervisor is gone; no process of it is left then."""
     run_dir = Path(start.run_dir)
     engine = ENGINES[start.engine]
-    engine_log = EngineLog(run_dir / "engine.log")
+    engine_log = EngineLog(run_dir / "engine.log", noise=engine.noise)
     engine_log.hide([start.token, start.llm_token, *secrets_of(start.config)])
     marks = processes.marks(start.namespace, home, processes.ENGINE)
     pool = Pool(engine, size=capacity(engine, start.memory_bytes), marks=marks, log=engine_log)

@@ -33,7 +33,8 @@ STOP_SECONDS = 20.0
 # How long a removal waits for an orderly end: the data stays behind, or it goes too.
 ORDERLY_SECONDS = 17.0
 HASTY_SECONDS = 2.0
-# A bridge reports every two seconds.
+# A bridge reports at least this often, and is given up when it has not for so long.
+REPORT_SECONDS = 3.0
 HUNG_SECONDS = 30.0
 KILL_SECONDS = 10.0
 
@@ -159,10 +160,15 @@ class LocalRuntime:
         found = programs.find(self.home.root)
         return [program for program in Program if (namespace, program) not in found]
 
+    def _is_silent(self, namespace: str, bridge: psutil.Process) -> bool:
+        return sight.silence(self.home.run_dir(namespace), bridge) > HUNG_SECONDS
+
     def _end_hung_bridge(self, namespace: str) -> None:
         """A bridge that has not reported for long will not do so any more; its engine goes with it."""
         bridge = programs.find(self.home.root).get((namespace, Program.BRIDGE))
-        if bridge and sight.silence(self.home.run_dir(namespace), bridge) > HUNG_SECONDS:
+        if bridge and self._is_silent(namespace, bridge):
+            time.sleep(REPORT_SECONDS)  # after a sleep of the whole machine every report is old
+        if bridge and self._is_silent(namespace, bridge):
             log.warning("a bridge that does not report is ended", extra={"namespace": namespace})
             processes.send([*processes.descendants(bridge), bridge], signal.SIGKILL)
             psutil.wait_procs([bridge], timeout=KILL_SECONDS)

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+from dataclasses import asdict
 
 import psutil
 import pytest
@@ -170,6 +171,13 @@ def test_a_new_configuration_is_tried_without_waiting_out_a_long_pause(make_brid
     (bridge.data / "pi" / "die-at-start").unlink()
     bridge.configure(pod_config(revision=2))
     assert bridge.wait_for("ready", within=8)["revision"] == 2
+
+
+def test_a_configuration_that_cannot_be_rendered_is_named_and_a_good_one_cures_it(bridge: BridgeProcess) -> None:
+    assert bridge.status_of("PUT", "/config", asdict(pod_config(revision=2, lang="xx"))) == 202
+    assert bridge.wait_for("unhealthy", within=5)["cause"] == "CONFIG"
+    bridge.configure(pod_config(revision=3))
+    assert bridge.wait_for("ready")["revision"] == 3
 
 
 def test_an_engine_package_that_cannot_be_had_is_the_cause_install(make_bridge: MakeBridge) -> None:

@@ -31,6 +31,13 @@ def test_colours_and_empty_lines_are_no_evidence(tmp_path: Path) -> None:
     assert log.evidence == ["red"]
 
 
+def test_what_the_engine_always_says_is_no_evidence(tmp_path: Path) -> None:
+    log = EngineLog(tmp_path / "engine.log", noise="Warning: nothing")
+    log.note("Warning: nothing to see")
+    log.note("fatal: something")
+    assert log.evidence == ["fatal: something"]
+
+
 def test_the_file_does_not_grow_for_ever(tmp_path: Path) -> None:
     log = EngineLog(tmp_path / "engine.log")
     (tmp_path / "engine.log").write_bytes(b"x" * (engine_log.FILE_BYTES + 1))

@@ -159,16 +159,18 @@ def test_a_pod_whose_programs_were_both_killed_is_stopped_and_nothing_of_it_is_l
     assert say(ready, "count") == "1"
 
 
-def test_a_bridge_that_is_stopped_is_unhealthy_and_replaced(ready: LocalRuntime, home: Path) -> None:
+def test_a_bridge_that_is_stopped_is_unhealthy_and_replaced(
+    ready: LocalRuntime, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     bridge = program(home, Program.BRIDGE)
     bridge.suspend()
     assert wait_for(ready, Phase.UNHEALTHY, within=15).cause == "BRIDGE_HUNG"
     ready.deploy(pod_spec())
     assert program(home, Program.BRIDGE) == bridge
-    long_ago = time.time() - 60
-    os.utime(home / "pods" / NAMESPACE / "state.json", (long_ago, long_ago))
-    bridge.resume()
+    monkeypatch.setattr("agents.runtimes.local.driver.HUNG_SECONDS", 1)
+    ready.deploy(pod_spec())
     wait_for(ready, Phase.READY)
+    assert program(home, Program.BRIDGE) != bridge
 
 
 def test_programs_outlive_the_worker_that_started_them(local: LocalRuntime, home: Path, tmp_path: Path) -> None:
