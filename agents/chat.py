@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 from agents.errors import HopFailed, WrongState
 from agents.models import Agent, Desired, Status
@@ -14,6 +16,9 @@ from config import waiting
 from config.errors import BadRequest
 
 MAX_MESSAGE_BYTES = 65_536
+# How long a turn waits for a key that was installed a moment before it.
+KEY_SECONDS = 20.0
+KEY_STEP_SECONDS = 0.2
 _SESSION_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -23,36 +28,71 @@ def say(agent: Agent, *, message: str, session_id: str | None = None) -> ChatRep
     Raises WrongState unless the agent runs, HopFailed naming the hop, and Unavailable when too many calls wait.
     """
     endpoint = _endpoint(agent, message, session_id)
-    with waiting.place():
-        try:
-            return management.chat(endpoint, agent.management_token, message=message, session_id=session_id)
-        except management.HopFailure as failure:
-            raise HopFailed(failure.hop, failure.message) from failure
+    token = agent.management_token
+    with waiting.place(), _failures():
+        answer = management.chat(endpoint, token, message=message, session_id=session_id)
+        if _is_premature(agent, answer.reply):
+            _await_key(agent, endpoint)
+            answer = management.chat(endpoint, token, message=message, session_id=session_id)
+        return answer
 
 
 def stream(agent: Agent, *, message: str, session_id: str | None = None) -> Iterator[ChatEvent]:
-    """The same turn as events: `delta`, then `done` or `error`. What can be refused is refused before the first one.
+    """The same turn as events: `delta`, then `done` or `error`. What fails before the turn begins is raised.
 
     Closing the iterator ends the turn.
     """
     endpoint = _endpoint(agent, message, session_id)
-    events = _events(endpoint, agent.management_token, message=message, session_id=session_id)
+    events = _events(agent, endpoint, message, session_id)
     next(events)
     return events
 
 
-def _events(endpoint: Endpoint, token: str, *, message: str, session_id: str | None) -> Iterator[ChatEvent]:
-    """Yields a first event of no meaning, so that the place is taken, and given back, with the iterator."""
+def _events(agent: Agent, endpoint: Endpoint, message: str, session_id: str | None) -> Iterator[ChatEvent]:
+    """Begins with `start`, so that the place is taken, and given back, with the iterator."""
+    token = agent.management_token
     with waiting.place():
-        yield ChatEvent("start", {})
+        turn = management.chat_events(endpoint, token, message=message, session_id=session_id)
+        with _failures():
+            yield next(turn)
         try:
-            yield from management.chat_events(endpoint, token, message=message, session_id=session_id)
+            for event in turn:
+                if event.name == "done" and _is_premature(agent, event.data["reply"]):
+                    _await_key(agent, endpoint)
+                    again = management.chat_events(endpoint, token, message=message, session_id=session_id)
+                    yield from (event for event in again if event.name != "start")
+                else:
+                    yield event
         except management.HopFailure as failure:
             yield ChatEvent("error", {"hop": failure.hop, "message": failure.message})
 
 
+@contextmanager
+def _failures() -> Iterator[None]:
+    try:
+        yield
+    except management.HopFailure as failure:
+        raise HopFailed(failure.hop, failure.message) from failure
+
+
+def _is_premature(agent: Agent, reply: str) -> bool:
+    """Only a pod without a key says nothing: one whose agent has a key is about to get it."""
+    return not reply and agent.llm_key_hash is not None
+
+
+def _await_key(agent: Agent, endpoint: Endpoint) -> None:
+    """Until the gateway has the key that was installed a moment ago. Raises HopFailure when it does not come."""
+    until = time.monotonic() + KEY_SECONDS
+    while not management.health(endpoint, agent.management_token).has_key:
+        if time.monotonic() > until:
+            raise management.HopFailure("gateway", "the model key has not reached the pod yet")
+        time.sleep(KEY_STEP_SECONDS)
+
+
 def _endpoint(agent: Agent, message: str, session_id: str | None) -> Endpoint:
     """Where this agent's gateway is. Raises BadRequest, WrongState, HopFailed."""
+    if not message.strip():
+        raise BadRequest("message: must be text that is not blank")
     if len(message.encode()) > MAX_MESSAGE_BYTES:
         raise BadRequest(f"message: more than {MAX_MESSAGE_BYTES} bytes")
     if session_id is not None and not _SESSION_ID.fullmatch(session_id):

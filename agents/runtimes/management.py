@@ -44,7 +44,7 @@ class ChatReply:
 
 @dataclass(frozen=True, slots=True)
 class ChatEvent:
-    """`delta` {text}, then `done` {reply, session_id} or `error` {hop, message}."""
+    """`start` {}, then `delta` {text}, then `done` {reply, session_id} or `error` {hop, message}."""
 
     name: str
     data: dict[str, Any] = field(repr=False)
@@ -78,12 +78,16 @@ def chat(endpoint: Endpoint, token: str, *, message: str, session_id: str | None
 def chat_events(
     endpoint: Endpoint, token: str, *, message: str, session_id: str | None
 ) -> Generator[ChatEvent, None, None]:
-    """The same turn as it comes. Closing the iterator ends the turn. Raises HopFailure before the first event only."""
+    """The same turn as it comes, `start` when the pod has begun it. Closing the iterator ends the turn.
+
+    Raises HopFailure before the first event only.
+    """
     body = _question(message, session_id)
     headers = {"Accept": "text/event-stream"}
     with _call("POST", endpoint, token, "/chat", seconds=TURN_SECONDS, body=body, headers=headers) as answer:
         if answer.status_code != 200:
             _body(answer)
+        yield ChatEvent("start", {})
         yield from _events(answer)
 
 

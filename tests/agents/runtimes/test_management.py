@@ -139,6 +139,7 @@ def test_events_come_as_they_were_sent() -> None:
         b'event: done\ndata: {"reply": "a\\nb", "session_id": "s"}\n\n'
     )
     assert events(stream) == [
+        ChatEvent("start", {}),
         ChatEvent("delta", {"text": "a\nb"}),
         ChatEvent("done", {"reply": "a\nb", "session_id": "s"}),
     ]
@@ -146,7 +147,7 @@ def test_events_come_as_they_were_sent() -> None:
 
 def test_nothing_comes_after_the_end_of_a_turn() -> None:
     stream = b'event: error\ndata: {"hop": "model", "message": "no"}\n\nevent: delta\ndata: {"text": "late"}\n\n'
-    assert events(stream) == [ChatEvent("error", {"hop": "model", "message": "no"})]
+    assert events(stream) == [ChatEvent("start", {}), ChatEvent("error", {"hop": "model", "message": "no"})]
 
 
 def test_a_stream_that_breaks_off_ends_with_an_error() -> None:

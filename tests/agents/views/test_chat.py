@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,13 +14,22 @@ from rest_framework.test import APIClient
 
 from agents import lifecycle
 from agents.models import Agent, Reason
+from agents.runtimes import management
+from agents.runtimes.base import Endpoint
 from tests.agents.conftest import MakeAgent, settle
+from tests.agents.pod.gateway.process import Gateway
 from tests.agents.views.conftest import GatewayOf
 from tests.doubles.bridge import BridgeDouble
 
 
 def say(client: APIClient, agent: Agent, **body: Any) -> Any:
     return client.post(f"/agents/{agent.id}/chat", {"message": "hi", **body}, format="json")
+
+
+def stream(client: APIClient, agent: Agent) -> Any:
+    return client.post(
+        f"/agents/{agent.id}/chat", {"message": "hi"}, format="json", headers={"Accept": "text/event-stream"}
+    )
 
 
 def test_the_reply_is_the_engines(
@@ -75,8 +88,8 @@ def test_an_agent_that_does_not_run_is_a_conflict(client: APIClient, make_agent:
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("message", None), ("message", 5), ("message", ""), ("message", "x" * 65_537), ("sessionId", 5),
-     ("sessionId", "a/b"), ("sessionId", ""), ("sessionId", "x" * 65)],
+    [("message", None), ("message", 5), ("message", ""), ("message", " \n"), ("message", "x" * 65_537),
+     ("sessionId", 5), ("sessionId", "a/b"), ("sessionId", ""), ("sessionId", "x" * 65)],
 )  # fmt: skip
 def test_a_wrong_field_is_named(client: APIClient, running: Agent, field: str, value: Any) -> None:
     answer = say(client, running, **{field: value})
@@ -85,9 +98,7 @@ def test_a_wrong_field_is_named(client: APIClient, running: Agent, field: str, v
 
 def test_the_reply_is_streamed_when_asked_for(client: APIClient, running: Agent, gateway_of: GatewayOf) -> None:
     gateway_of(running)
-    answer = client.post(
-        f"/agents/{running.id}/chat", {"message": "hi"}, format="json", headers={"Accept": "text/event-stream"}
-    )
+    answer = stream(client, running)
     assert answer.headers["Content-Type"] == "text/event-stream"
     events = _events(_whole(answer))
     assert [name for name, _ in events] == ["delta", "delta", "done"]
@@ -95,16 +106,49 @@ def test_the_reply_is_streamed_when_asked_for(client: APIClient, running: Agent,
     assert events[-1][1]["sessionId"]
 
 
-def test_a_stream_that_fails_ends_with_an_error_event(
+def test_a_stream_that_fails_on_its_way_ends_with_an_error_event(
     client: APIClient, running: Agent, gateway_of: GatewayOf, bridge: BridgeDouble
 ) -> None:
     gateway_of(running)
-    bridge.turn = lambda turn: [{"type": "error", "hop": "model", "message": "refused"}]
-    answer = client.post(
-        f"/agents/{running.id}/chat", {"message": "hi"}, format="json", headers={"Accept": "text/event-stream"}
-    )
-    name, data = _events(_whole(answer))[-1]
+    bridge.turn = lambda turn: [
+        {"type": "delta", "text": "well"}, {"type": "error", "hop": "model", "message": "refused"}
+    ]  # fmt: skip
+    name, data = _events(_whole(stream(client, running)))[-1]
     assert (name, data) == ("error", {"error": "INTERNAL", "message": "model: refused"})
+
+
+def test_a_stream_that_cannot_begin_is_a_503_like_any_turn(
+    client: APIClient, running: Agent, gateway_of: GatewayOf, bridge: BridgeDouble
+) -> None:
+    gateway_of(running)
+    bridge.turn = lambda turn: [{"type": "error", "hop": "engine", "message": "the engine died"}]
+    answer = stream(client, running)
+    assert (answer.status_code, answer.json()["error"]) == (503, "INTERNAL")
+    assert answer.json()["message"].startswith("engine: the engine died")
+
+
+@pytest.mark.parametrize("ask", [say, stream])
+def test_a_key_that_is_on_its_way_to_the_pod_is_waited_for(
+    client: APIClient, running: Agent, gateway_of: GatewayOf, ask: Callable[[APIClient, Agent], Any]
+) -> None:
+    gateway = gateway_of(running, llm_key=None)
+    Agent.objects.filter(id=running.id).update(llm_key_hash="0" * 64)
+    with ThreadPoolExecutor() as reconciler:
+        brought = reconciler.submit(_bring_key, gateway, running.management_token)
+        answer = ask(client, running)
+        said = _events(_whole(answer))[-1][1] if answer.streaming else answer.json()
+        brought.result()
+    assert said["reply"] == "you said hi"
+
+
+def _bring_key(gateway: Gateway, token: str) -> None:
+    time.sleep(0.5)
+    management.configure(
+        Endpoint(public_url=gateway.public, management_url=gateway.management),
+        token,
+        config=replace(gateway.start.config, revision=gateway.start.config.revision + 1),
+        secrets=replace(gateway.start.secrets, llm_key="sk-the-key-of-a-moment-ago"),
+    )
 
 
 def _whole(answer: Any) -> str:
