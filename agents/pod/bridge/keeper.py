@@ -130,6 +130,7 @@ class Keeper:
     async def _watch(self) -> None:
         """Return never: raises Death when the engine is down."""
         last = published = time.monotonic()
+        pid = self._pool.main_pid()
         while True:
             await self._sleep_until_something()
             now = time.monotonic()
@@ -142,8 +143,8 @@ class Keeper:
                 await self._apply()
             self._pool.retire_idle()
             linux.reap_orphans({member.pid for member in self._pool.members})
-            if now - published > PUBLISH_SECONDS:
-                published = now
+            if now - published > PUBLISH_SECONDS or self._pool.main_pid() != pid:
+                published, pid = now, self._pool.main_pid()
                 self._status.publish()
 
     async def _sleep_until_something(self) -> None:
