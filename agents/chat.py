@@ -19,7 +19,7 @@ MAX_MESSAGE_BYTES = 65_536
 # How long a turn waits for a key that was installed a moment before it.
 KEY_SECONDS = 20.0
 KEY_STEP_SECONDS = 0.2
-_SESSION_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")  # no leading dash: engines take it as an argument
 
 
 def say(agent: Agent, *, message: str, session_id: str | None = None) -> ChatReply:
@@ -96,7 +96,7 @@ def _endpoint(agent: Agent, message: str, session_id: str | None) -> Endpoint:
     if len(message.encode()) > MAX_MESSAGE_BYTES:
         raise BadRequest(f"message: more than {MAX_MESSAGE_BYTES} bytes")
     if session_id is not None and not _SESSION_ID.fullmatch(session_id):
-        raise BadRequest("sessionId: must be 1 to 64 letters, digits, '-' or '_'")
+        raise BadRequest("sessionId: must be 1 to 64 letters, digits, '-' or '_', beginning with a letter or digit")
     if agent.status != Status.RUNNING or agent.desired != Desired.RUNNING:
         hint = "POST /agents/{id}/resume starts it" if agent.status == Status.STOPPED else "wait until it is running"
         raise WrongState("chat", agent.status, hint)

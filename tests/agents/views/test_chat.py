@@ -89,7 +89,7 @@ def test_an_agent_that_does_not_run_is_a_conflict(client: APIClient, make_agent:
 @pytest.mark.parametrize(
     ("field", "value"),
     [("message", None), ("message", 5), ("message", ""), ("message", " \n"), ("message", "x" * 65_537),
-     ("sessionId", 5), ("sessionId", "a/b"), ("sessionId", ""), ("sessionId", "x" * 65)],
+     ("sessionId", 5), ("sessionId", "a/b"), ("sessionId", "-x"), ("sessionId", ""), ("sessionId", "x" * 65)],
 )  # fmt: skip
 def test_a_wrong_field_is_named(client: APIClient, running: Agent, field: str, value: Any) -> None:
     answer = say(client, running, **{field: value})
