@@ -50,10 +50,21 @@ _ABSENT = object()
 
 
 def given(channel_secrets: Given, telegram_token: str | object | None = _ABSENT) -> Given:
-    """The secrets of a request; `telegramToken` beside them is an alias of the one among them."""
+    """The secrets of a request; `telegramToken` beside them is an alias of the one among them.
+
+    Raises BadRequest for one that cannot be sent to any service.
+    """
+    for name, value in channel_secrets.items():
+        _check_secret(value, field=f"channelSecrets.{name}")
     if telegram_token is _ABSENT:
         return channel_secrets
+    _check_secret(telegram_token, field="telegramToken")
     return {"telegramToken": None if telegram_token is None else str(telegram_token)} | channel_secrets
+
+
+def _check_secret(value: object, *, field: str) -> None:
+    if isinstance(value, str) and (not value.isprintable() or value != value.strip()):
+        raise BadRequest(f"{field}: must be text without control characters or white space around it")
 
 
 @transaction.atomic

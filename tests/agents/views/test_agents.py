@@ -88,7 +88,7 @@ WRONG: list[tuple[str, Any]] = [
     ("a2a", True), ("a2a", {}), ("a2a", {"enabled": "yes"}), ("a2a", {"enabled": False, "listed": True}),
     ("a2a", {"enabled": True, "peers": [{"name": "x"}]}), ("webhookUrl", "ftp://x.example"), ("webhookUrl", 5),
     ("webhookUrl", "http://127.0.0.1/"), ("channelSecrets", []), ("channelSecrets", {"telegramToken": 5}),
-    ("telegramToken", 5),
+    ("telegramToken", 5), ("telegramToken", "\n"), ("channelSecrets", {"telegramToken": " 1:abc"}),
 ]  # fmt: skip
 
 
