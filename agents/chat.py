@@ -97,9 +97,12 @@ def _endpoint(agent: Agent, message: str, session_id: str | None) -> Endpoint:
         raise BadRequest(f"message: more than {MAX_MESSAGE_BYTES} bytes")
     if session_id is not None and not _SESSION_ID.fullmatch(session_id):
         raise BadRequest("sessionId: must be 1 to 64 letters, digits, '-' or '_', beginning with a letter or digit")
-    if agent.status != Status.RUNNING or agent.desired != Desired.RUNNING:
-        hint = "POST /agents/{id}/resume starts it" if agent.status == Status.STOPPED else "wait until it is running"
-        raise WrongState("chat", agent.status, hint)
+    if agent.desired == Desired.STOPPED:
+        paused = "stopped" if agent.status == Status.STOPPED else "being stopped"
+        raise WrongState("chat", paused, f"POST /agents/{agent.id}/resume starts it")
+    if agent.status != Status.RUNNING:
+        hint = f"POST /agents/{agent.id}/rebuild builds it again"
+        raise WrongState("chat", agent.status, hint if agent.status == Status.FAILED else "wait until it is running")
     endpoint = current_runtime().endpoint(agent.namespace)
     if endpoint is None:
         raise HopFailed("gateway", "the pod has no address at the moment")

@@ -81,6 +81,7 @@ def test_an_agent_that_does_not_run_is_a_conflict(client: APIClient, make_agent:
     assert say(client, agent).status_code == 409
     agent = settle(agent)
     lifecycle.pause(agent, reason=Reason.OWNER, actor="user:test")
+    assert "while the agent is being stopped" in say(client, agent).json()["message"]
     answer = say(client, settle(agent))
     assert (answer.status_code, answer.json()["error"]) == (409, "CONFLICT")
     assert "resume" in answer.json()["message"]
