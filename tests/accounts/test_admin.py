@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.apps import apps
+from django.contrib.admin.utils import quote
 from django.contrib.auth.models import Permission
 from django.test import Client
 from pytest_django import Settings
@@ -116,11 +117,11 @@ def test_every_row_has_a_page_without_secrets(console: Client, ann: APIClient) -
     )
     code, key, session = SignInCode.objects.get(), ApiKey.objects.get(), Session.objects.get()
     for row in (user, key, session, code, reply):
-        page = console.get(f"/admin/accounts/{row._meta.model_name}/{row.pk}/change/")
+        page = console.get(f"/admin/accounts/{row._meta.model_name}/{quote(row.pk)}/change/")
         assert page.status_code == 200, row
         for secret in (key.digest, session.digest, code.digest, str(code.sealed), "SECRET-BODY"):
             assert secret not in page.content.decode()
-    shown = console.get(f"/admin/accounts/user/{user.pk}/change/").content.decode()
+    shown = console.get(f"/admin/accounts/user/{quote(user.pk)}/change/").content.decode()
     assert f"{key.prefix}…" in shown
     assert session.pk in shown
 
@@ -138,7 +139,7 @@ def test_nothing_is_deleted(console: Client, ann: APIClient, model: str) -> None
 
 def test_an_account_is_suspended_with_its_tick_box(console: Client, ann: APIClient) -> None:
     user = User.objects.get(email="ann@example.com")
-    page = f"/admin/accounts/user/{user.pk}/change/"
+    page = f"/admin/accounts/user/{quote(user.pk)}/change/"
     answer = console.post(page, _form(console, page, without="is_active"))
     assert answer["Location"] == "/admin/accounts/user/"
     assert ann.get("/me").status_code == 401
@@ -169,7 +170,7 @@ def test_staff_cannot_raise_their_rights_or_take_over_a_superuser(operator: User
     staff.user_permissions.set(Permission.objects.filter(content_type__app_label__in=["accounts", "auth"]))
     client = Client()
     client.force_login(staff)
-    page = f"/admin/accounts/user/{staff.pk}/change/"
+    page = f"/admin/accounts/user/{quote(staff.pk)}/change/"
     client.post(page, {**_form(client, page), "is_superuser": "on"})
     staff.refresh_from_db()
     assert not staff.is_superuser

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.contrib.admin.utils import quote
 from django.test import Client
 
 from accounts.models import User
@@ -54,7 +55,7 @@ def test_one_page_shows_the_timeline_and_no_secret(console: Client, make_agent: 
     agent = settle(
         make_agent(llm_provider="openai", llm_key="sk-very-secret", channel_secrets={"telegramToken": "1:hush"})
     )
-    page = console.get(f"{LIST}{agent.pk}/change/").content.decode()
+    page = console.get(f"{LIST}{quote(agent.pk)}/change/").content.decode()
     assert "timeline" in page.lower()
     assert "reconciler" in page
     assert "model key •" in page
@@ -63,11 +64,11 @@ def test_one_page_shows_the_timeline_and_no_secret(console: Client, make_agent: 
 
 
 def test_nothing_on_the_page_can_be_edited_or_deleted(console: Client, running: Agent) -> None:
-    page = console.get(f"{LIST}{running.pk}/change/").content.decode()
+    page = console.get(f"{LIST}{quote(running.pk)}/change/").content.decode()
     assert 'name="status"' not in page
     assert 'name="desired"' not in page
     assert "deletelink" not in page
-    assert console.post(f"{LIST}{running.pk}/delete/").status_code == 403
+    assert console.post(f"{LIST}{quote(running.pk)}/delete/").status_code == 403
     assert console.get(f"{LIST}add/").status_code == 403
 
 

@@ -187,8 +187,8 @@ def test_an_unreachable_receiver_has_no_status_but_an_error(
 ) -> None:
     put(client, running, {"url": receiver.url})
     settings.WEBHOOK_ALLOWED_CIDRS = []
-    answer = client.post(f"/agents/{running.id}/webhook/test")
-    assert answer.json() == {"delivery": {"ok": False, "status": None, "attempts": 1, "error": "address refused"}}
+    delivery = _fail_at_once(client, running)
+    assert delivery == {"ok": False, "status": None, "attempts": 3, "error": "address refused"}
     assert client.get(f"/agents/{running.id}").json()["agent"]["webhookLastStatus"] == "error: address refused"
 
 
