@@ -99,6 +99,7 @@ async def _run(command: list[str], cwd: Path, place: Place, log: EngineLog, *, s
         start_new_session=True,
         preexec_fn=linux.die_with_parent,
     )
+    linux.leave_to_asyncio(process)
     try:
         async with asyncio.timeout(seconds):
             output, _ = await process.communicate()

@@ -142,7 +142,7 @@ class Keeper:
             if self._changed.is_set():
                 await self._apply()
             self._pool.retire_idle()
-            linux.reap_orphans({member.pid for member in self._pool.members})
+            linux.reap_orphans()
             if now - published > PUBLISH_SECONDS or self._pool.main_pid() != pid:
                 published, pid = now, self._pool.main_pid()
                 self._status.publish()
@@ -202,7 +202,7 @@ class Keeper:
         shortest = time.monotonic() + FIRST_PAUSE_SECONDS
         while (now := time.monotonic()) < (min(until, shortest) if self._changed.is_set() else until):
             await asyncio.sleep(min(TICK_SECONDS, max(until - now, 0.01)))
-            linux.reap_orphans(set())
+            linux.reap_orphans()
             self._status.publish()
 
 

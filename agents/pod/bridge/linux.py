@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import ctypes
 import os
 import signal
-
-import psutil
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -25,13 +25,29 @@ def die_with_parent() -> None:
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
-def reap_orphans(own: set[int]) -> None:
-    """Take the exit status of dead adopted processes; those in `own` are waited for by others."""
-    for child in psutil.Process().children():
-        if child.pid in own:
-            continue
-        try:
-            if child.status() == psutil.STATUS_ZOMBIE:
-                os.waitpid(child.pid, os.WNOHANG)
-        except (psutil.NoSuchProcess, ChildProcessError):
-            continue
+_waited_for: list[asyncio.subprocess.Process] = []
+
+
+def leave_to_asyncio(process: asyncio.subprocess.Process) -> None:
+    """The event loop waits for this one; its exit status is not ours to take."""
+    _waited_for.append(process)
+
+
+def reap_orphans() -> None:
+    """Take the exit status of dead adopted processes, or they would stay as zombies."""
+    _waited_for[:] = [process for process in _waited_for if process.returncode is None]
+    own = {process.pid for process in _waited_for}
+    while dead := _a_dead_child():
+        if dead in own:
+            return  # the loop will take it; what is behind it comes next time
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(dead, os.WNOHANG)
+
+
+def _a_dead_child() -> int:
+    """Its pid, without taking its status from whoever waits for it; 0 for none."""
+    try:
+        found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return 0
+    return found.si_pid if found else 0

@@ -61,6 +61,7 @@ class Member:
             preexec_fn=linux.die_with_parent,
             limit=_STREAM_BYTES,
         )
+        linux.leave_to_asyncio(process)
         member = cls(session, generation, process)
         member._tasks.append(asyncio.create_task(log.follow(process.stderr)))
         member.driver = engine.attach(process, launch)

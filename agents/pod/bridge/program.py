@@ -92,7 +92,7 @@ async def _end(pool: Pool) -> None:
     """The engine first, then whatever it had put into the background."""
     await pool.close()
     processes.kill_all(lambda: processes.descendants(psutil.Process()), seconds=LEFTOVER_SECONDS)
-    linux.reap_orphans(set())
+    linux.reap_orphans()
 
 
 def _end_leftovers(namespace: str, home: str) -> None:

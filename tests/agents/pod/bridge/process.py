@@ -163,7 +163,7 @@ class BridgeProcess:
     def ask(
         self, method: str, path: str, body: Any = None, *, token: str = TOKEN
     ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
         connection.request(
             method, path, json.dumps(body) if body is not None else None, {"Authorization": f"Bearer {token}"}
         )

@@ -163,3 +163,12 @@ def test_a_larger_tier_keeps_more(make_bridge: MakeBridge) -> None:
 def test_the_state_names_the_process_that_answered_last(bridge: BridgeProcess) -> None:
     bridge.reply("say x", "a")
     assert json.loads(bridge.reply("args", "b"))["pid"] == bridge.engine_pid()
+
+
+@pytest.mark.slow
+def test_a_turn_that_passes_the_deadline_fails_and_frees_the_conversation(bridge: BridgeProcess) -> None:
+    started = time.monotonic()
+    event = bridge.turn("hang")
+    assert 105 < time.monotonic() - started < 110
+    assert (event["type"], event["hop"]) == ("error", "model")
+    assert bridge.reply("say free") == "free"
