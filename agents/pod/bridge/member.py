@@ -49,18 +49,7 @@ class Member:
         log: EngineLog,
     ) -> Member:
         """Start the process and wait until it answers with the right model. Raises EngineError, and then it is gone."""
-        process = await asyncio.create_subprocess_exec(
-            *launch.argv,
-            *engine.session_argv(session),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            cwd=launch.cwd,
-            env={**launch.env, **marks},
-            start_new_session=True,
-            preexec_fn=linux.die_with_parent,
-            limit=_STREAM_BYTES,
-        )
+        process = await _spawn(launch, engine.session_argv(session), marks)
         linux.leave_to_asyncio(process)
         member = cls(session, generation, process)
         member._tasks.append(asyncio.create_task(log.follow(process.stderr)))
@@ -145,3 +134,18 @@ class Member:
     async def _await_exit(self, on_exit: Callable[[Member], None]) -> None:
         await self.process.wait()
         on_exit(self)
+
+
+async def _spawn(launch: Launch, session: tuple[str, ...], marks: Mapping[str, str]) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        *launch.argv,
+        *session,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        cwd=launch.cwd,
+        env={**launch.env, **marks},
+        start_new_session=True,
+        preexec_fn=linux.die_with_parent,
+        limit=_STREAM_BYTES,
+    )
