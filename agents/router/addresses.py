@@ -19,6 +19,7 @@ log = logging.getLogger(__name__)
 FRESH_SECONDS = 2.0
 MAX_CACHED = 10_000
 LOOKUP_THREADS = 4
+LOOKUP_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +55,10 @@ class Addresses:
         if asked - at < FRESH_SECONDS:
             return address
         try:
-            address = await asyncio.get_running_loop().run_in_executor(self._threads, _find_and_let_go, host)
-        except (Error, PoolTimeout) as error:
-            log.warning("database away, answering from memory: %s", error)
+            lookup = asyncio.get_running_loop().run_in_executor(self._threads, _find_and_let_go, host)
+            address = await asyncio.wait_for(lookup, LOOKUP_SECONDS)
+        except (Error, PoolTimeout, TimeoutError) as error:
+            log.warning("database away, answering from memory: %r", error)
             if at == float("-inf"):
                 raise LookupError(host) from error
             return address

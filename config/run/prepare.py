@@ -44,11 +44,16 @@ def _await_database() -> None:
         try:
             _connect("postgres" if not is_given("DATABASE_URL") else connection.settings_dict["NAME"]).close()
         except psycopg.OperationalError as error:
-            if time.monotonic() > deadline:
-                sys.exit(f"PostgreSQL does not answer: {error}")
+            if time.monotonic() > deadline or _is_final(str(error)):
+                sys.exit(f"PostgreSQL does not take us: {error}")
             time.sleep(POLL_SECONDS)
         else:
             return
+
+
+def _is_final(message: str) -> bool:
+    """A server that answers with a refusal, other than that it is still starting, will not change its mind."""
+    return "FATAL:" in message and not any(word in message for word in ("starting up", "shutting down", "recovery"))
 
 
 def _connect(database: str) -> psycopg.Connection[tuple[object, ...]]:

@@ -86,15 +86,24 @@ class Run:
         return time.monotonic() - began
 
     def everything(self) -> list[psutil.Process]:
-        """All processes of this run, whoever their parent is now."""
+        """All processes of this run, whoever their parent is now, those of its pods among them."""
         found = []
         for process in psutil.process_iter():
-            try:
-                if process.environ().get("AGENTPODS_HOME") == str(self.home) and process.status() != "zombie":
+            with suppress(psutil.Error):
+                ours = f"--home={self.home}" in process.cmdline() or environment(process).get("AGENTPODS_HOME") == str(
+                    self.home
+                )
+                if ours and process.status() != psutil.STATUS_ZOMBIE:
                     found.append(process)
-            except psutil.Error:
-                continue
         return found
+
+    def pods(self) -> list[psutil.Process]:
+        """Gateways, bridges, engines and what these started."""
+        return [
+            process
+            for process in self.everything()
+            if f"--home={self.home}" in process.cmdline() or "AGENTPODS_ROLE" in environment(process)
+        ]
 
     def running(self) -> dict[str, psutil.Process]:
         """The main process of each program."""
@@ -142,6 +151,14 @@ class Run:
             embedded.redis_socket(self.home).parent,
         ):
             shutil.rmtree(outside, ignore_errors=True)
+
+
+def environment(process: psutil.Process) -> dict[str, str]:
+    """What it was started with; a gateway's is closed to all but root."""
+    try:
+        return process.environ()
+    except psutil.Error:
+        return {}
 
 
 def free_port() -> int:

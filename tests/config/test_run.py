@@ -63,6 +63,11 @@ def test_each_program_is_back_in_seconds_after_it_was_killed(make_run: MakeRun) 
         killed = run.running()[name]
         killed.kill()
         run.wait(partial(_is_back, run, name, killed), seconds=BACK_SECONDS)
+    for _ in range(2):
+        killed = run.running()["beat"]
+        killed.kill()
+        run.wait(partial(_is_back, run, "beat", killed), seconds=BACK_SECONDS)
+    run.wait(lambda: "beat ended at once and is started again" in run.said(), seconds=BACK_SECONDS)
     run.wait(lambda: run.status("/health/ready") == 200, seconds=BACK_SECONDS)
     run.wait(lambda: run.status("/", run.port + 1) == 404, seconds=BACK_SECONDS)
 
@@ -138,6 +143,14 @@ def test_given_stores_are_used_and_none_are_started(make_run: MakeRun, transacti
     run.start(until_up=False)
     run.wait(lambda: run.status("/health/ready") == 200, seconds=60)
     assert not {"postgres", "redis"} & set(run.running())
+
+
+def test_a_database_that_is_not_there_is_named_and_the_run_ends(make_run: MakeRun) -> None:
+    run = make_run(DATABASE_URL=os.environ["DATABASE_URL"].replace("/agentpods?", "/nowhere?"))
+    run.start(until_up=False)
+    assert run.exit_status(within=30) == 1
+    assert 'database "nowhere" does not exist' in run.said()
+    assert run.everything() == []
 
 
 @pytest.mark.parametrize(

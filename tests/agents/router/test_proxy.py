@@ -8,12 +8,15 @@ from ipaddress import ip_network
 from typing import Any
 
 import aiohttp
+import psycopg
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
 from agents.models import Agent, Desired, Status
+from agents.router.addresses import FRESH_SECONDS
 from agents.router.proxy import application
+from tests.workers import database_url
 
 Scenario = Callable[[TestClient[Any, Any], "Pod"], Awaitable[None]]
 
@@ -201,6 +204,32 @@ def test_an_agent_that_is_not_running_has_a_page_that_says_so(
         assert not pod.seen
 
     between(running, scenario, **changes)
+
+
+def test_while_the_database_hangs_known_names_go_on(host: str, running: Agent) -> None:
+    async def scenario(client: TestClient[Any, Any], pod: Pod) -> None:
+        async with client.get("/", headers={"Host": host}) as reply:
+            assert reply.status == 207
+        await asyncio.sleep(FRESH_SECONDS)
+        async with await psycopg.AsyncConnection.connect(database_url()) as holder:
+            await holder.execute("lock table agents_agent in access exclusive mode")
+            async with client.get("/", headers={"Host": host}) as known:
+                assert known.status == 207
+            async with client.get("/", headers={"Host": f"other-{host}"}) as unknown:
+                assert unknown.status == 503
+
+    between(running, scenario)
+
+
+@pytest.mark.parametrize("sent", [b"GET / HTTP/1.1\r\nHost: \r\n\r\n", b"GET http://x/ HTTP/1.1\r\nHost: a.b\r\n\r\n"])
+def test_a_request_without_a_host_or_a_path_is_a_400_page(host: str, running: Agent, sent: bytes) -> None:
+    async def scenario(client: TestClient[Any, Any], pod: Pod) -> None:
+        reader, writer = await asyncio.open_connection(client.host, client.port)
+        writer.write(sent)
+        assert b" 400 " in await asyncio.wait_for(reader.readline(), 5)
+        writer.close()
+
+    between(running, scenario)
 
 
 @pytest.mark.parametrize("name", ["nobody.pods.localhost", "pods.localhost", "127.0.0.1", "elsewhere.example"])
