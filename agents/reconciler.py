@@ -99,10 +99,11 @@ def _release(agent: Agent, *, wait: timedelta | None, failed: bool) -> None:
 
 
 def _pause_after(step: Step) -> timedelta | None:
-    """Until when the agent rests after this step; None until something changes."""
-    if step in {Step.REST, Step.COME_UP, Step.COME_DOWN, Step.FAIL}:
-        return None
-    return SOON
+    """Until when the agent rests after this step; None until something changes.
+
+    Only a look that found nothing to do lets it rest: what was asked for while the pod came up is still to be done.
+    """
+    return None if step == Step.REST else SOON
 
 
 def _backoff(attempts: int) -> timedelta:
@@ -238,11 +239,15 @@ def _remember_loss(look: Look) -> None:
 
 
 def _note_trouble(agent: Agent, failure: RuntimeFailure) -> None:
-    """A permanent refusal of the runtime ends provisioning at once; else its cause is kept for the deadline."""
+    """A permanent refusal of the runtime ends provisioning at once; else its cause is kept for the deadline.
+
+    A failed agent keeps the cause that it failed with, and another generation's trouble is not this one's.
+    """
     now = timezone.now()
     if failure.permanent and agent.status == Status.PROVISIONING:
         lifecycle.fail(
             agent, generation=agent.generation, cause=failure.cause, message=str(failure), evidence=[], now=now
         )
         return
-    Agent.objects.filter(pk=agent.pk).update(cause=failure.cause, cause_message=str(failure))
+    same = Agent.objects.filter(pk=agent.pk, generation=agent.generation).exclude(status=Status.FAILED)
+    same.update(cause=failure.cause, cause_message=str(failure))

@@ -11,7 +11,7 @@ from django.utils import timezone
 from agents.models import Agent, Desired, Status
 from agents.reconciler import suffix_of
 from agents.runtimes import current_runtime
-from agents.runtimes.base import Runtime
+from agents.runtimes.base import Observation, Phase, Runtime, RuntimeFailure
 
 log = logging.getLogger(__name__)
 
@@ -21,26 +21,44 @@ def sweep(now: datetime | None = None) -> None:
     now = now or timezone.now()
     runtime = current_runtime()
     wake_forgotten(now)
-    for namespace in runtime.observe():
-        _judge(namespace, runtime, now)
+    observed = runtime.observe()
+    rows = Agent.objects.filter(suffix__in=map(suffix_of, observed)).only("id", "suffix", "generation", "status")
+    agents = {agent.suffix: agent for agent in rows}
+    for namespace, pod in observed.items():
+        _judge(pod, agents.get(suffix_of(namespace)), runtime, now)
 
 
 def wake_forgotten(now: datetime) -> int:
-    """Agents between two states, or behind their revision, always have a due time; give it to those that lost it."""
+    """Agents between two states always have a due time; give it to those that lost it."""
     unsettled = Q(status=Status.PROVISIONING) | ~Q(desired=F("status")) & ~Q(
         status=Status.FAILED, desired=Desired.RUNNING
     )
     return Agent.objects.filter(unsettled, reconcile_at__isnull=True).update(reconcile_at=now)
 
 
-def _judge(namespace: str, runtime: Runtime, now: datetime) -> None:
-    """A pod of a deleted agent is removed, an earlier generation's is made due, a stranger's is only reported."""
-    agent = Agent.objects.filter(suffix=suffix_of(namespace)).first()
+def _judge(pod: Observation, agent: Agent | None, runtime: Runtime, now: datetime) -> None:
+    """A pod of a deleted agent is removed, one that should not run is made due, a stranger's is only reported."""
+    about = {"namespace": pod.namespace, "agent": agent.id if agent else None}
     if agent is None:
-        log.error("a pod without an agent: not ours to remove", extra={"namespace": namespace})
+        log.error("a pod without an agent: not ours to remove", extra=about)
     elif agent.status == Status.DELETED:
-        log.warning("a pod of a deleted agent is removed", extra={"namespace": namespace, "agent": agent.id})
+        log.warning("a pod of a deleted agent is removed", extra=about)
+        _remove(pod.namespace, agent, runtime)
+    elif pod.namespace != agent.namespace:
+        log.warning("a pod of an earlier generation", extra=about)
+        _make_due(agent, now)
+    elif agent.status == Status.STOPPED and pod.phase != Phase.STOPPED:
+        log.warning("a pod of a stopped agent runs", extra=about)
+        _make_due(agent, now)
+
+
+def _remove(namespace: str, agent: Agent, runtime: Runtime) -> None:
+    """One pod that cannot be removed now must not keep the sweep from the others; the next sweep tries again."""
+    try:
         runtime.delete(namespace, agent_id=agent.id, data=True)
-    elif namespace != agent.namespace:
-        log.warning("a pod of an earlier generation", extra={"namespace": namespace, "agent": agent.id})
-        Agent.objects.filter(pk=agent.pk, reconcile_at__isnull=True).update(reconcile_at=now)
+    except RuntimeFailure as failure:
+        log.warning("a pod is not removed", extra={"namespace": namespace, "error": str(failure)})
+
+
+def _make_due(agent: Agent, now: datetime) -> None:
+    Agent.objects.filter(pk=agent.pk, reconcile_at__isnull=True).update(reconcile_at=now)

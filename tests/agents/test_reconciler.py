@@ -8,7 +8,7 @@ import pytest
 import time_machine
 from django.utils import timezone
 
-from agents import lifecycle, llm_key, plan, reconciler, sweeper
+from agents import lifecycle, llm_key, plan, reconciler
 from agents.models import Agent, Reason, Status
 from agents.runtimes.base import Phase, RuntimeFailure
 from tests.agents.conftest import MakeAgent, event_types, settle
@@ -65,6 +65,30 @@ def test_a_change_reaches_the_pod_in_place_without_an_event(running: Agent, runt
     assert (agent.status, pod.spec.secrets.llm_key) == (Status.RUNNING, "sk-test")
     assert pod.seen.revision == agent.spec_revision
     assert event_types(agent) == ["agent.running"]
+
+
+def test_a_change_that_comes_while_the_pod_gets_ready_reaches_it_too(
+    make_agent: MakeAgent, runtime: ScriptedRuntime
+) -> None:
+    runtime.comes_up_as = Phase.STARTING
+    agent = settle(make_agent(), rounds=2)
+    runtime.set(agent.namespace, phase=Phase.READY)
+    llm_key.install(agent, provider="openai", key="sk-test")
+    agent = settle(agent)
+    pod = runtime.pods[agent.namespace]
+    assert (agent.status, pod.seen.revision) == (Status.RUNNING, agent.spec_revision)
+    assert pod.spec.secrets.llm_key == "sk-test"
+
+
+def test_a_failed_agent_keeps_the_cause_it_failed_with(make_agent: MakeAgent, runtime: ScriptedRuntime) -> None:
+    runtime.comes_up_as = Phase.STARTING
+    agent = settle(make_agent(), rounds=2)
+    runtime.set(agent.namespace, phase=Phase.FAILED, cause="CRASH_LOOP", message="it exits at once")
+    agent = settle(agent)
+    runtime.trouble = RuntimeFailure("the gateway does not answer", cause="CONFIGURE")
+    llm_key.install(agent, provider="openai", key="sk-test")
+    agent = settle(agent, rounds=2)
+    assert (agent.status, agent.cause, agent.cause_message) == (Status.FAILED, "CRASH_LOOP", "it exits at once")
 
 
 def test_a_pod_that_does_not_come_up_in_ten_minutes_fails_with_a_cause(
@@ -125,25 +149,6 @@ def test_what_is_asked_for_during_a_step_is_not_forgotten(running: Agent, runtim
     running.refresh_from_db()
     assert running.reconcile_at is not None
     assert settle(running).status == Status.STOPPED
-
-
-def test_the_sweep_finds_an_agent_that_nothing_would_wake(make_agent: MakeAgent) -> None:
-    agent = make_agent()
-    Agent.objects.update(reconcile_at=None)
-    sweeper.sweep()
-    assert settle(agent).status == Status.RUNNING
-
-
-def test_the_sweep_removes_a_deleted_agents_pod_and_only_reports_a_strangers(
-    running: Agent, runtime: ScriptedRuntime
-) -> None:
-    left_behind = runtime.pods[running.namespace]
-    lifecycle.delete(running, actor="user:test")
-    settle(running)
-    runtime.pods[running.namespace] = left_behind
-    runtime.pods["pod-stranger-1"] = left_behind
-    sweeper.sweep()
-    assert list(runtime.pods) == ["pod-stranger-1"]
 
 
 def test_a_stale_look_at_the_fleet_never_condemns_an_agent(make_agent: MakeAgent, runtime: ScriptedRuntime) -> None:
