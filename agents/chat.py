@@ -30,11 +30,8 @@ def say(agent: Agent, *, message: str, session_id: str | None = None) -> ChatRep
     endpoint = _endpoint(agent, message, session_id)
     token = agent.management_token
     with waiting.place(), _failures():
-        answer = management.chat(endpoint, token, message=message, session_id=session_id)
-        if _is_premature(agent, answer.reply):
-            _await_key(agent, endpoint)
-            answer = management.chat(endpoint, token, message=message, session_id=session_id)
-        return answer
+        _await_key(agent, endpoint)
+        return management.chat(endpoint, token, message=message, session_id=session_id)
 
 
 def stream(agent: Agent, *, message: str, session_id: str | None = None) -> Iterator[ChatEvent]:
@@ -54,15 +51,10 @@ def _events(agent: Agent, endpoint: Endpoint, message: str, session_id: str | No
     with waiting.place():
         turn = management.chat_events(endpoint, token, message=message, session_id=session_id)
         with _failures():
+            _await_key(agent, endpoint)
             yield next(turn)
         try:
-            for event in turn:
-                if event.name == "done" and _is_premature(agent, event.data["reply"]):
-                    _await_key(agent, endpoint)
-                    again = management.chat_events(endpoint, token, message=message, session_id=session_id)
-                    yield from (event for event in again if event.name != "start")
-                else:
-                    yield event
+            yield from turn
         except management.HopFailure as failure:
             yield ChatEvent("error", {"hop": failure.hop, "message": failure.message})
 
@@ -75,13 +67,13 @@ def _failures() -> Iterator[None]:
         raise HopFailed(failure.hop, failure.message) from failure
 
 
-def _is_premature(agent: Agent, reply: str) -> bool:
-    """Only a pod without a key says nothing: one whose agent has a key is about to get it."""
-    return not reply and agent.llm_key_hash is not None
-
-
 def _await_key(agent: Agent, endpoint: Endpoint) -> None:
-    """Until the gateway has the key that was installed a moment ago. Raises HopFailure when it does not come."""
+    """Until the gateway has the key that was installed a moment ago. Raises HopFailure when it does not come.
+
+    Asked before the turn: an empty reply does not tell whether the engine was asked, and a turn is never repeated.
+    """
+    if agent.llm_key_hash is None:
+        return
     until = time.monotonic() + KEY_SECONDS
     while not management.health(endpoint, agent.management_token).has_key:
         if time.monotonic() > until:

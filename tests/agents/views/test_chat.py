@@ -142,6 +142,22 @@ def test_a_key_that_is_on_its_way_to_the_pod_is_waited_for(
     assert said["reply"] == "you said hi"
 
 
+@pytest.mark.parametrize("ask", [say, stream])
+def test_an_engine_that_has_nothing_to_say_is_not_asked_again(
+    client: APIClient,
+    running: Agent,
+    gateway_of: GatewayOf,
+    bridge: BridgeDouble,
+    ask: Callable[[APIClient, Agent], Any],
+) -> None:
+    gateway_of(running)
+    Agent.objects.filter(id=running.id).update(llm_key_hash="0" * 64)
+    bridge.turn = lambda turn: [{"type": "done", "reply": ""}]
+    answer = ask(client, running)
+    said = _events(_whole(answer))[-1][1] if answer.streaming else answer.json()
+    assert (answer.status_code, said["reply"], len(bridge.turns)) == (200, "", 1)
+
+
 def _bring_key(gateway: Gateway, token: str) -> None:
     time.sleep(0.5)
     management.configure(
