@@ -149,15 +149,15 @@ class AgentAdmin(admin.ModelAdmin[Agent]):
         }
         return ", ".join(f"{name} {MASKED}" for name, value in stored.items() if value) or "none"
 
-    @admin.action(description="Pause (stop the pod, keep its data)")
+    @admin.action(description="Pause (stop the pod, keep its data)", permissions=["change"])
     def pause_agents(self, request: HttpRequest, agents: QuerySet[Agent]) -> None:
         self._each(request, agents, partial(lifecycle.pause, reason=Reason.OWNER), "asked to stop")
 
-    @admin.action(description="Resume")
+    @admin.action(description="Resume", permissions=["change"])
     def resume_agents(self, request: HttpRequest, agents: QuerySet[Agent]) -> None:
         self._each(request, agents, lifecycle.resume, "asked to start")
 
-    @admin.action(description="Rebuild (replace the pod, keep its data)")
+    @admin.action(description="Rebuild (replace the pod, keep its data)", permissions=["change"])
     def rebuild_agents(self, request: HttpRequest, agents: QuerySet[Agent]) -> None:
         self._each(request, agents, lifecycle.rebuild, "asked to be rebuilt")
 

@@ -76,7 +76,7 @@ def checked(user: User, wanted: NewAgent) -> NewAgent:
 
 
 @transaction.atomic
-def create(user: User, wanted: NewAgent) -> tuple[Agent, str | None]:
+def create(user: User, wanted: NewAgent, *, actor: str) -> tuple[Agent, str | None]:
     """Create a checked agent and start its provisioning. The webhook secret is returned once, None without a hook.
 
     Raises FreePodCapReached and DomainTaken again: of two creates at once only one can have the last place or the name.
@@ -86,7 +86,7 @@ def create(user: User, wanted: NewAgent) -> tuple[Agent, str | None]:
     agent = _row(user, wanted, now=now)
     _insert(agent)
     secret = hooks.install(agent, url=wanted.webhook_url, now=now)[1] if wanted.webhook_url is not None else None
-    lifecycle.begin(agent, actor=f"user:{user.pk}", now=now)
+    lifecycle.begin(agent, actor=actor, now=now)
     return agent, secret
 
 

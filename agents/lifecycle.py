@@ -62,10 +62,12 @@ def resume(agent: Agent, *, actor: str) -> Agent:
     if agent.status == Status.FAILED:
         raise WrongState("resume", agent.status, "POST /agents/{id}/rebuild builds it again")
     if agent.status == Status.PROVISIONING:
-        raise WrongState("resume", agent.status, "wait for running or failed")
+        raise WrongState("resume", agent.status, _outlook(agent))
     _guard_entitlement(agent, now)
     if agent.status == Status.STOPPED:
         _provision(agent, reason=Reason.RESUME, actor=actor, now=now)
+    else:
+        _note(agent, reason=Reason.RESUME, actor=actor, now=now, note="stop called off")
     return _want(agent, Desired.RUNNING, operation=Reason.RESUME, now=now)
 
 
@@ -75,7 +77,7 @@ def rebuild(agent: Agent, *, actor: str, reason: Reason = Reason.REBUILD) -> Age
     now = timezone.now()
     agent = configuration.locked(agent)
     if agent.status == Status.PROVISIONING:
-        raise WrongState("rebuild", agent.status, "wait for running or failed")
+        raise WrongState("rebuild", agent.status, _outlook(agent))
     _guard_entitlement(agent, now)
     agent.soul = personas.current_soul(agent.persona_id) or agent.soul
     agent.spec_revision += 1
@@ -146,8 +148,8 @@ def is_gone(agent: Agent, *, now: datetime) -> Agent:
     agent.channel_secrets = {}
     agent.mcp_servers = []
     agent.a2a_peers = None
-    agent.a2a_token = None
-    fields = ("llm_key", "channel_secrets", "mcp_servers", "a2a_peers", "a2a_token")
+    agent.a2a_token = agent.dash_password = None
+    fields = ("llm_key", "channel_secrets", "mcp_servers", "a2a_peers", "a2a_token", "dash_password")
     return _move(agent, Status.DELETED, reason=Reason(agent.operation), actor="reconciler", now=now, also=fields)
 
 
@@ -181,6 +183,11 @@ def recover(agent: Agent, *, generation: int, note: str, now: datetime) -> Agent
 
 def _locked(agent: Agent) -> Agent:
     return Agent.objects.select_for_update().get(pk=agent.pk)
+
+
+def _outlook(agent: Agent) -> str:
+    """What an agent that is being provisioned will become."""
+    return "it is being stopped: wait for stopped" if agent.desired == Desired.STOPPED else "wait for running or failed"
 
 
 def _guard_entitlement(agent: Agent, now: datetime) -> None:

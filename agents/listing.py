@@ -14,6 +14,7 @@ from django.db.models import Q
 from accounts.models import User
 from agents.models import Agent
 from config.errors import BadRequest
+from config.ids import is_id
 
 MAX_PAGE = 1_000
 
@@ -50,6 +51,6 @@ def _read(cursor: str) -> tuple[datetime, str]:
         moment = datetime.fromisoformat(created_at)
     except (ValueError, binascii.Error) as error:
         raise BadRequest("cursor: not one that this list gave") from error
-    if moment.tzinfo is None:
+    if moment.tzinfo is None or not is_id("agt", agent_id):
         raise BadRequest("cursor: not one that this list gave")
     return moment, agent_id

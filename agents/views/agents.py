@@ -41,7 +41,7 @@ class AgentsViewSet(AgentViewSet):
         user = self.caller()
         wanted = creation.checked(user, creation.NewAgent(**creation.values_of(self.valid(request))))
         with transaction.atomic():
-            agent, secret = creation.create(user, wanted)
+            agent, secret = creation.create(user, wanted, actor=self.actor())
             return keep(Response({"agent": AgentSerializer(agent).data, "webhookSecret": secret}))
 
     @extend_schema(parameters=[ListAgentsSerializer], responses=AgentsEnvelope)

@@ -84,7 +84,7 @@ def make_agent(owner: User, catalog: None, runtime: ScriptedRuntime) -> MakeAgen
     def make(user: User | None = None, **wanted: Any) -> Agent:
         who = user or owner
         new = creation.NewAgent(**{"persona_id": PERSONA, "tier": "tiny", **wanted})
-        return creation.create(who, creation.checked(who, new))[0]
+        return creation.create(who, creation.checked(who, new), actor=f"user:{who.pk}")[0]
 
     return make
 

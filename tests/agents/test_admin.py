@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.contrib.admin.utils import quote
+from django.contrib.auth.models import Permission
 from django.test import Client
 
 from accounts.models import User
@@ -84,6 +85,16 @@ def test_actions_call_the_rules_and_are_on_the_timeline_with_their_actor(
     assert "asked to be deleted" in act(console, "delete_agents", running)
     assert settle(running).status == "deleted"
     assert running.transitions.filter(actor=f"operator:{operator.pk}").count() == 4
+
+
+@pytest.mark.parametrize("action", ["pause_agents", "resume_agents", "rebuild_agents", "delete_agents"])
+def test_who_may_only_look_at_agents_changes_none(running: Agent, action: str) -> None:
+    looker = User.objects.create_user("looker@example.com", "a-long-password", is_staff=True)
+    looker.user_permissions.add(Permission.objects.get(codename="view_agent"))
+    console = Client()
+    console.force_login(looker)
+    assert action not in act(console, action, running)
+    assert not running.transitions.filter(actor__startswith="operator:").exists()
 
 
 def test_a_refused_action_says_why_and_goes_on_with_the_others(

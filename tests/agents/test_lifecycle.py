@@ -84,6 +84,17 @@ def test_resume_takes_back_a_pause_that_has_not_happened_yet(running: Agent) -> 
     assert lifecycle.resume(running, actor="user:test").desired == Desired.RUNNING
     assert settle(running).status == Status.RUNNING
     assert event_types(running) == ["agent.running"]
+    assert list(running.transitions.order_by("id").values_list("note", flat=True))[-2:] == [
+        "stop asked for",
+        "stop called off",
+    ]
+
+
+def test_what_is_asked_of_a_new_agent_that_is_being_stopped_says_what_to_wait_for(make_agent: MakeAgent) -> None:
+    agent = pause(make_agent())
+    for ask in (lifecycle.resume, lifecycle.rebuild):
+        with pytest.raises(WrongState, match="wait for stopped"):
+            ask(agent, actor="user:test")
 
 
 def test_resume_is_refused_while_provisioning_and_after_failure(
@@ -174,7 +185,9 @@ def test_delete_is_legal_from_every_state(make_agent: MakeAgent, runtime: Script
 def test_a_deleted_agent_keeps_no_secret(make_agent: MakeAgent) -> None:
     agent = settle(make_agent(llm_provider="openai", llm_key="sk-secret", model="openai:gpt-6-luna"))
     lifecycle.delete(agent, actor="user:test")
-    assert settle(agent).llm_key is None
+    Agent.objects.filter(pk=agent.pk).update(dash_password="hush")
+    agent = settle(agent)
+    assert (agent.status, agent.llm_key, agent.dash_password) == (Status.DELETED, None, None)
 
 
 def test_a_pod_that_comes_up_after_a_pause_does_not_make_the_agent_run(

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.utils import timezone
 from rest_framework.test import APIClient
 
+from accounts import keys
 from accounts.models import User
 from agents.models import Agent
 from tests.agents.conftest import PERSONA, MakeAgent, settle, signed_in
@@ -44,6 +46,13 @@ def test_an_agent_needs_only_a_persona_and_a_tier(client: APIClient, owner: User
     }  # fmt: skip
     assert expected.items() <= agent.items()
     assert agent["createdAt"].endswith("Z")
+
+
+def test_the_timeline_begins_with_the_key_that_created_the_agent(owner: User, catalog: None) -> None:
+    key, secret = keys.create(owner, name="my agent", now=timezone.now())
+    client = APIClient(headers={"Authorization": f"Bearer {secret}"})
+    agent = Agent.objects.get(pk=create(client).json()["agent"]["id"])
+    assert agent.transitions.get().actor == f"key:{key.pk}"
 
 
 def test_every_option_of_creation_is_taken(client: APIClient) -> None:
@@ -208,7 +217,17 @@ def test_a_limited_list_links_to_its_next_page(client: APIClient) -> None:
 
 
 @pytest.mark.parametrize(
-    "query", ["limit=0", "limit=x", "limit=1001", "cursor=!!", "cursor=YWJj", "status=deleted", "status=x"]
+    "query",
+    [
+        "limit=0",
+        "limit=x",
+        "limit=1001",
+        "cursor=!!",
+        "cursor=YWJj",
+        "status=deleted",
+        "status=x",
+        "cursor=MjAyNi0wMS0wMVQwMDowMDowMCswMDowMHwA",  # a right time, and NUL for an id
+    ],
 )
 def test_a_wrong_query_is_a_400_that_names_it(client: APIClient, query: str) -> None:
     answer = client.get(f"/agents?{query}")
