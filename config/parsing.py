@@ -28,8 +28,8 @@ class StrictJSONParser(BaseParser):
             raise BodyTooLarge
         try:
             parsed = json.loads(raw.decode("utf-8"), parse_constant=_refuse_constant)
-            for path, problem in _unstorable(parsed, ""):
-                raise ParseError(f"{path or 'body'}: {problem}")
+            for path, problem in _unstorable(parsed):
+                raise ParseError(f"{path.removeprefix('.') or 'body'}: {problem}")
         except (UnicodeDecodeError, ValueError) as error:
             raise ParseError(f"body: not valid JSON ({error})") from error
         except RecursionError as error:
@@ -41,16 +41,28 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-def _unstorable(value: Any, path: str) -> Iterator[tuple[str, str]]:
-    """The places of NUL characters and unpaired surrogates, which no text column can hold."""
+def _unstorable(value: Any) -> Iterator[tuple[str, str]]:
+    """The places of NUL characters and unpaired surrogates, which no text column can hold.
+
+    A path is put together on the way back from a find: made on the way down, the paths of a deep body with long keys
+    would take hundreds of times its size.
+    """
+    if isinstance(value, str):
+        if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
+            yield "", "text may not contain NUL or unpaired surrogates"
+        return
+    for step, part in _parts(value):
+        for path, problem in _unstorable(part):
+            yield f"{step}{path}", problem
+
+
+def _parts(value: Any) -> Iterator[tuple[str, Any]]:
+    """What an object or array is made of, each with its step in a path; a key stands where its object stands."""
     match value:
-        case str():
-            if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
-                yield path, "text may not contain NUL or unpaired surrogates"
         case dict():
             for key, inner in value.items():
-                yield from _unstorable(key, path)
-                yield from _unstorable(inner, f"{path}.{key}" if path else key)
+                yield "", key
+                yield f".{key}", inner
         case list():
             for index, inner in enumerate(value):
-                yield from _unstorable(inner, f"{path}[{index}]")
+                yield f"[{index}]", inner
