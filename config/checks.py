@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from cryptography.fernet import Fernet
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.checks import Warning as CheckWarning
 from django.core.exceptions import ImproperlyConfigured
+
+from config import embedded
 
 MIN_SECRET_KEY_LENGTH = 50
 
@@ -80,6 +82,11 @@ def codes_are_mailed_only(**_: Any) -> list[CheckMessage]:
 @register(Tags.database, deploy=True)
 def stores_are_given(**_: Any) -> list[CheckMessage]:
     """The embedded servers are for one machine: no backup, no replica."""
-    home = str(settings.AGENTPODS_HOME)
-    embedded = [name for name in ("DATABASE_URL", "REDIS_URL") if home in getattr(settings, name)]
-    return [CheckWarning(f"{name} is not set: the embedded server is in use", id="agentpods.W001") for name in embedded]
+    home = settings.AGENTPODS_HOME
+    own = {"DATABASE_URL": embedded.postgres_url(home), "REDIS_URL": embedded.redis_url(home)}
+    used = [
+        name
+        for name, url in own.items()
+        if getattr(settings, name) == url or str(home) in unquote(getattr(settings, name))
+    ]
+    return [CheckWarning(f"{name} is not set: the embedded server is in use", id="agentpods.W001") for name in used]
