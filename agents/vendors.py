@@ -8,6 +8,7 @@ import requests
 from django.conf import settings
 
 from agents.engines.providers import PROVIDERS, base_url_of, upstream_url
+from config import waiting
 from config.errors import BadRequest
 
 log = logging.getLogger(__name__)
@@ -31,6 +32,7 @@ def check_key(provider: str, key: str, *, name: str = "key") -> None:
     path, _, query = known.check_path.partition("?")
     url = upstream_url(provider, base_url_of(provider, settings.LLM_BASE_URLS), path)
     headers = {"User-Agent": USER_AGENT, **known.key_headers(key)}
+    waiting.release_connection()
     try:
         with requests.Session() as session:
             session.trust_env = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.conf import settings
 
+from config import waiting
 from config.errors import BadRequest
 from webhooks import networks, receiver_url, resolving
 from webhooks.networks import Address
@@ -47,6 +48,7 @@ def _check_host(receiver: ReceiverUrl) -> None:
 def _answers(receiver: ReceiverUrl) -> list[Address]:
     if receiver.address is not None:
         return [receiver.address]
+    waiting.release_connection()
     return resolving.lookup(receiver.host, seconds=RESOLVE_SECONDS)
 
 

@@ -6,6 +6,7 @@ from ipaddress import ip_network
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from config.errors import BadRequest
 from tests.webhooks.test_networks import PUBLIC, REFUSED
@@ -125,3 +126,10 @@ def test_the_refusal_names_the_field_it_came_in() -> None:
 def test_the_refusal_says_nothing_of_what_the_name_resolved_to(names: Names) -> None:
     names["example.com"] = ["10.1.2.3"]
     assert "10.1" not in refusal("http://example.com/")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_waits_for_dns_holds_no_database_connection() -> None:
+    connection.ensure_connection()
+    refusal("http://localhost/hook")
+    assert connection.connection is None
