@@ -18,6 +18,7 @@ from config.errors import RateLimited
 
 class Console(AdminSite):
     site_title = site_header = "Agentpods"
+    site_url = "/docs"
     index_title = "Console"
     login_form = AdminAuthenticationForm
 

@@ -111,7 +111,6 @@ class Agent(models.Model):
     dseq = models.CharField(max_length=60, null=True, blank=True)
     endpoint_url = models.CharField(max_length=500, null=True, blank=True)
     spec_revision = models.PositiveIntegerField(default=1)
-    applied_revision = models.PositiveIntegerField(default=0)
     management_token = EncryptedText()
     ticket_key = EncryptedText()
     engine_key = EncryptedText(help_text="The engine's encryption key; never returned.")

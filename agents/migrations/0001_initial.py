@@ -128,7 +128,6 @@ class Migration(migrations.Migration):
                 ("dseq", models.CharField(blank=True, max_length=60, null=True)),
                 ("endpoint_url", models.CharField(blank=True, max_length=500, null=True)),
                 ("spec_revision", models.PositiveIntegerField(default=1)),
-                ("applied_revision", models.PositiveIntegerField(default=0)),
                 ("management_token", config.crypto.EncryptedText()),
                 ("ticket_key", config.crypto.EncryptedText()),
                 ("engine_key", config.crypto.EncryptedText(help_text="The engine's encryption key; never returned.")),

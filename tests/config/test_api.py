@@ -100,3 +100,11 @@ def test_whatever_is_raised_becomes_an_error_body(error: Exception, status: int,
     assert set(answer.data) == {"error", "message"}
     assert "secret" not in answer.data["message"]
     assert ("Retry-After" in answer) == (status in {429, 503})
+
+
+def test_messages_are_the_same_for_every_reader(api: APIClient) -> None:
+    """Programs and language models read them; only mails and pages speak the reader's language."""
+    for asked in ("ru", "en", "de, ru;q=0.5"):
+        answer = api.post("/auth/verify", {"email": "a@example.com"}, format="json", headers={"Accept-Language": asked})
+        assert answer.json()["message"] == "code: This field is required."
+        assert "Accept-Language" not in answer.headers.get("Vary", "")
