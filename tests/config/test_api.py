@@ -8,6 +8,7 @@ from django.db import OperationalError, ProgrammingError
 from django.http import Http404
 from psycopg_pool import PoolTimeout
 from rest_framework import exceptions, serializers
+from rest_framework.test import APIClient
 
 from config.api import Choice, Flag, Serializer, Text, TextMap, Whole, exception_handler
 from config.errors import Conflict
