@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from django.utils import timezone
+
 from agents.errors import renew_url
 from agents.models import Agent, Desired, Reason, Status
 from agents.runtimes import current_runtime
@@ -45,14 +47,12 @@ def of(agent: Agent) -> Explanation:
 
 def _stopped(agent: Agent) -> Explanation:
     why = STOP_MESSAGES.get(Reason(agent.operation), "stopped")
-    unpaid = agent.operation in {Reason.TRIAL, Reason.PAYMENT}
-    call = renew_url(agent.id) if unpaid else _call("POST", agent, "resume")
     return Explanation(
         status=agent.status,
         cause=agent.operation.upper(),
         message=f"the pod is stopped: {why}; its data is kept",
         since=agent.status_since,
-        next=call,
+        next=_start(agent, "resume"),
     )
 
 
@@ -63,7 +63,7 @@ def _failed(agent: Agent) -> Explanation:
         message=agent.cause_message or "the pod did not come up",
         since=agent.status_since,
         evidence=agent.cause_evidence,
-        next=_call("POST", agent, "rebuild"),
+        next=_start(agent, "rebuild"),
     )
 
 
@@ -124,6 +124,11 @@ def _unwell(agent: Agent, pod: Observation | None) -> Explanation:
         evidence=pod.evidence if pod else [],
         next=f"GET /agents/{agent.id}/liveness",
     )
+
+
+def _start(agent: Agent, verb: str) -> str:
+    """The call that brings the pod back, or where to pay for an agent that may not run: there the call is a 409."""
+    return _call("POST", agent, verb) if agent.is_entitled(timezone.now()) else renew_url(agent.id)
 
 
 def _call(method: str, agent: Agent, verb: str) -> str:
