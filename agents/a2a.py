@@ -13,7 +13,7 @@ TOKEN_BYTES = 24
 
 
 def check(settings: dict[str, Any] | None) -> None:
-    """Raise BadRequest when listing is asked for without A2A, or when peers share a name."""
+    """Raise BadRequest when listing is asked for without A2A, or when peers share a name or are not on HTTP."""
     if settings is None:
         return
     if settings.get("listed") and not settings["enabled"]:
@@ -25,6 +25,9 @@ def check(settings: dict[str, Any] | None) -> None:
     for index, name in enumerate(names):
         if name in names[:index]:
             raise BadRequest(f"a2a.peers[{index}].name: {name!r} comes twice")
+    for index, peer in enumerate(peers):
+        if not peer["url"].lower().startswith(("https://", "http://")):
+            raise BadRequest(f"a2a.peers[{index}].url: must be an https:// or http:// address")
 
 
 def switch(agent: Agent, *, on: bool) -> list[str]:

@@ -39,7 +39,8 @@ def _is_address(host: str) -> bool:
 
 
 def _refuse_platform_domain(host: str) -> None:
-    for own in {settings.PLATFORM_DOMAIN, *settings.CONSOLE_HOSTS}:
+    names = [settings.PLATFORM_DOMAIN, *settings.CONSOLE_HOSTS]
+    for own in (name.removeprefix(".").lower() for name in names):  # `.example.com` stands for all below it
         if host == own or host.endswith(f".{own}"):
             raise BadRequest(f"domain: names under {own} are assigned automatically; give your own, or none")
 
