@@ -12,6 +12,8 @@ from urllib.parse import quote
 
 from django.db import connection
 
+from config.run import launch
+
 ROOT = Path(__file__).resolve().parent.parent
 START_SECONDS = 60
 STOP_SECONDS = 10
@@ -51,7 +53,8 @@ class Workers:
     def _run(
         self, arguments: list[str], log: Path, *, until: str, environment: dict[str, str] | None = None
     ) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "celery", "-A", "config.celery", *arguments]
+        ended_with_us = [sys.executable, "-IS", str(Path(launch.__file__))]
+        command = [*ended_with_us, sys.executable, "-m", "celery", "-A", "config.celery", *arguments]
         with log.open("wb") as out:
             process = subprocess.Popen(
                 command,

@@ -48,6 +48,7 @@ def _run() -> int:
     except (home.HomeRefusal, postgres.PostgresRefusal, PortTaken) as error:
         return _refuse(str(error))
     with lock:
+        launch.adopt_orphans()
         os.environ["AGENTPODS_SUPERVISOR"] = f"{os.getpid()}:{psutil.Process().create_time()}"
         configuration = where / "run" / "supervisord.conf"
         home.write_private(configuration, programs.supervisord_conf(programs.programs(), home=where))

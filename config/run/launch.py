@@ -14,6 +14,7 @@ import signal
 import sys
 
 PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
 
 
 def main(arguments: list[str]) -> None:
@@ -44,10 +45,19 @@ def become(user: pwd.struct_passwd) -> None:
 
 def end_with_parent(with_signal: signal.Signals, *, parent: int | None = None) -> None:
     """Ask the kernel for `with_signal` when the parent dies. Only Linux can; elsewhere only a stop ends it."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, int(with_signal), 0, 0, 0)
+    _prctl(PR_SET_PDEATHSIG, int(with_signal))
     if parent is not None and os.getppid() != parent:
         sys.exit("launch: the parent is already gone")
+
+
+def adopt_orphans() -> None:
+    """Take in what our programs leave behind, so that it is reaped where no init process does that."""
+    _prctl(PR_SET_CHILD_SUBREAPER, 1)
+
+
+def _prctl(option: int, value: int) -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
 
 
 if __name__ == "__main__":

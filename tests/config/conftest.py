@@ -42,6 +42,7 @@ class Run:
         kept = {name: value for name, value in os.environ.items() if name not in SETTINGS}
         kept.pop("AGENTPODS_SUPERVISOR", None)
         self.environment = {**kept, "AGENTPODS_HOME": str(home), "PORT": str(self.port), **more}
+        self.environment["MAKELEVEL"] = "1"  # as under make: it ends when we are killed
         self.output = home.parent / f"{home.name[:20]}.out"
         self.process: subprocess.Popen[bytes] | None = None
         if user:

@@ -1,0 +1,48 @@
+"""The size budget, and the rule that one module alone assigns a status."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.config.conftest import ROOT
+
+CODE = ["accounts", "agents", "billing", "catalog", "config", "examples", "status", "tests", "webhooks"]
+MAX_FILE_LINES = 400
+MAX_FUNCTION_LINES = 60
+STATE_MACHINES = {"agents/lifecycle.py"}
+
+
+def _sources() -> list[Path]:
+    return [path for top in CODE for path in sorted((ROOT / top).rglob("*.py")) if "migrations" not in path.parts]
+
+
+def _functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+def _lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    return (function.end_lineno or function.lineno) - function.lineno + 1
+
+
+def test_files_are_rooms_not_halls() -> None:
+    lengths = {path: path.read_text(encoding="utf-8").count("\n") for path in _sources()}
+    assert [str(path) for path, lines in lengths.items() if lines > MAX_FILE_LINES] == []
+
+
+def test_functions_are_read_at_a_glance() -> None:
+    found = ((path, one) for path in _sources() for one in _functions(ast.parse(path.read_text(encoding="utf-8"))))
+    assert [f"{path}: {one.name}" for path, one in found if _lines(one) > MAX_FUNCTION_LINES] == []
+
+
+def test_only_a_state_machine_assigns_the_status_of_an_agent() -> None:
+    for path in (ROOT / "agents").rglob("*.py"):
+        name = str(path.relative_to(ROOT))
+        if name in STATE_MACHINES or "pod" in path.parts or "runtimes" in path.parts or "engines" in path.parts:
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            targets = node.targets if isinstance(node, ast.Assign) else []
+            for target in targets:
+                is_status = isinstance(target, ast.Attribute) and target.attr == "status"
+                assert not is_status, f"{name}:{node.lineno} assigns a status"
