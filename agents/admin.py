@@ -8,12 +8,14 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.db.models import QuerySet
+from django.forms.models import BaseInlineFormSet
 from django.http import HttpRequest
 
 from agents import lifecycle
 from agents.models import Agent, AgentQuota, Reason, Transition
 from config.errors import ServiceError
 
+INLINE_ROWS = 100
 MASKED = "•••••• (set)"
 
 
@@ -29,8 +31,16 @@ class ReadOnlyInline(admin.TabularInline[Any, Any]):
         return False
 
 
+class LatestRows(BaseInlineFormSet[Any, Any, Any]):
+    """The newest rows of a list that has no end."""
+
+    def get_queryset(self) -> QuerySet[Any]:
+        return super().get_queryset()[:INLINE_ROWS]
+
+
 class TransitionInline(ReadOnlyInline):
     model = Transition
+    formset = LatestRows
     fields = readonly_fields = ("at", "from_status", "to_status", "reason", "actor", "note")
     ordering = ("-at", "-id")
     verbose_name_plural = "timeline"

@@ -17,7 +17,7 @@ from config.errors import BadRequest
 
 MAX_MESSAGE_BYTES = 65_536
 # How long a turn waits for a key that was installed a moment before it.
-KEY_SECONDS = 20.0
+KEY_SECONDS = 10.0
 KEY_STEP_SECONDS = 0.2
 _SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")  # no leading dash: engines take it as an argument
 

@@ -108,6 +108,8 @@ def _check_values(wanted: NewAgent, engine: Engine) -> None:
     if wanted.tools is not None:
         tools.check(wanted.tools["enabled"], wanted.tools["mcp_servers"], engine_id=engine.id, prefix="tools.")
     a2a.check(wanted.a2a)
+    if wanted.a2a and not wanted.a2a["enabled"] and tools.A2A_TOOLSET in (wanted.tools or {}).get("enabled", []):
+        raise BadRequest("a2a.enabled: false contradicts the toolset 'a2a' in tools.enabled")
     _check_key(wanted, engine)
 
 

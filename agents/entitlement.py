@@ -22,7 +22,7 @@ def trial_end(created_at: datetime) -> datetime:
 
 def hold_free_place(user: User) -> None:
     """Take the account's lock, so that two creates cannot both have the last place. Needs a transaction."""
-    User.objects.select_for_update().get(pk=user.pk)
+    User.objects.select_for_update(no_key=True).get(pk=user.pk)
     refuse_full(user)
 
 

@@ -25,7 +25,7 @@ from agents.runtimes.base import Observation, Runtime, RuntimeFailure
 
 log = logging.getLogger(__name__)
 
-LEASE = timedelta(seconds=30)
+LEASE = timedelta(seconds=60)  # longer than any step: the slowest removes several pods
 SOON = timedelta(seconds=1)
 RETRY_CAP_SECONDS = 60
 BATCH = 200

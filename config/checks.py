@@ -20,7 +20,7 @@ def refusals() -> list[str]:
     """Why this production may not start; empty in development, which generates what is missing."""
     if settings.DEVELOPMENT:
         return _malformed_keys()
-    return [*_missing_or_default_secrets(), *_malformed_keys(), *_local_only()]
+    return [*_missing_or_default_secrets(), *_malformed_keys(), *_local_only(), *_shown_codes()]
 
 
 def _missing_or_default_secrets() -> list[str]:
@@ -52,6 +52,12 @@ def _malformed_keys() -> list[str]:
 def _local_only() -> list[str]:
     if settings.AGENT_RUNTIME == "local":
         return ["AGENT_RUNTIME: local runs engines without isolation beside the control plane; use kubernetes"]
+    return []
+
+
+def _shown_codes() -> list[str]:
+    if settings.SHOW_DEV_CODES:
+        return ["SHOW_DEV_CODES: whoever knows an address could sign in as its owner; leave it off"]
     return []
 
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from webhooks import deliveries
 from webhooks.addresses import authority
-from webhooks.models import Hook
+from webhooks.models import Hook, State
 
 if TYPE_CHECKING:
     from agents.models import Agent
@@ -51,6 +51,12 @@ def remove(agent: Agent) -> None:
 def forget_old_secrets(*, now: datetime) -> int:
     """Erase the previous secrets whose day is over. They sign nothing by then; this is hygiene."""
     return Hook.objects.filter(rotated_at__lte=now - OVERLAP).exclude(previous_secret=None).update(previous_secret=None)
+
+
+def forget_hooks_of_deleted_agents() -> int:
+    """Their last event has been sent or given up by then; nothing will be signed any more."""
+    ended = Hook.objects.filter(agent__status="deleted").exclude(agent__deliveries__state=State.PENDING)
+    return ended.delete()[0]
 
 
 def _new_secret() -> str:

@@ -17,6 +17,7 @@ BATCH = 2000
 def purge(*, now: datetime) -> int:
     """Delete what is past its time, in batches that hold no lock for long. Returns how many rows went."""
     hooks.forget_old_secrets(now=now)
+    hooks.forget_hooks_of_deleted_agents()
     ended = Delivery.objects.filter(finished_at__lt=now - DELIVERIES_KEPT)
     old = Event.objects.filter(created_at__lt=now - EVENTS_KEPT).exclude(delivery__state=State.PENDING)
     return _delete_all(ended) + _delete_all(old)

@@ -8,9 +8,12 @@ import pytest
 from django.contrib.admin.utils import quote
 from django.contrib.auth.models import Permission
 from django.test import Client
+from django.utils import timezone
 
 from accounts.models import User
-from agents.models import Agent
+from agents import lifecycle
+from agents.admin import INLINE_ROWS
+from agents.models import Agent, Reason
 from tests.agents.conftest import MakeAgent, settle
 from tests.doubles.runtime import ScriptedRuntime
 
@@ -109,3 +112,11 @@ def test_a_refused_action_says_why_and_goes_on_with_the_others(
 def test_the_timeline_of_all_agents_is_read_only(console: Client, running: Agent) -> None:
     assert running.id in console.get("/admin/agents/transition/").content.decode()
     assert console.get("/admin/agents/transition/add/").status_code == 403
+
+
+def test_a_long_timeline_shows_its_newest_rows(console: Client, running: Agent) -> None:
+    for number in range(INLINE_ROWS + 20):
+        lifecycle._note(running, reason=Reason.OWNER, actor=f"user:{number:03}", now=timezone.now())
+    page = console.get(f"{LIST}{quote(running.pk)}/change/").content.decode()
+    assert f"user:{INLINE_ROWS + 19:03}" in page
+    assert "user:010" not in page

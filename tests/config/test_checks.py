@@ -18,6 +18,7 @@ def production(settings: Any) -> Any:
     settings.SECRETS_KEYS = [Fernet.generate_key().decode()]
     settings.AGENT_RUNTIME = "kubernetes"
     settings.BASE_URL = "https://console.example.com"
+    settings.SHOW_DEV_CODES = False
     settings.PLATFORM_DOMAIN = "pods.example.net"
     return settings
 
@@ -34,6 +35,7 @@ def test_a_production_with_all_it_needs_starts(production: Any) -> None:
         ("SECRETS_KEYS", []),
         ("SECRETS_KEYS", ["no fernet key"]),
         ("AGENT_RUNTIME", "local"),
+        ("SHOW_DEV_CODES", True),
     ],
 )
 def test_production_refuses_what_is_missing_or_unsafe(production: Any, name: str, value: object) -> None:

@@ -7,7 +7,7 @@ import pytest
 from agents.models import Agent
 from tests.webhooks.conftest import emit
 from webhooks import purging
-from webhooks.models import Delivery, Event, State
+from webhooks.models import Delivery, Event, Hook, State
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -38,3 +38,13 @@ def test_many_rows_go_in_batches(agent: Agent, monkeypatch: pytest.MonkeyPatch) 
     for _ in range(5):
         emit(agent, now=NOON)
     assert purging.purge(now=NOON + timedelta(days=31)) == 5
+
+
+def test_a_deleted_agents_hook_goes_once_its_last_event_is_through(hooked: Agent) -> None:
+    emit(hooked, now=NOON)
+    Agent.objects.filter(pk=hooked.pk).update(status="deleted")
+    purging.purge(now=NOON)
+    assert Hook.objects.count() == 1
+    Delivery.objects.update(state=State.DELIVERED, finished_at=NOON)
+    purging.purge(now=NOON)
+    assert Hook.objects.count() == 0

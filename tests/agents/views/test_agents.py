@@ -147,6 +147,11 @@ def test_a_key_needs_its_provider_or_a_model_that_tells_it(client: APIClient) ->
     assert create(client, llmKey="sk-x", model="openai:gpt-6-luna").json()["agent"]["llmProvider"] == "openai"
 
 
+def test_a2a_cannot_be_asked_for_and_refused_at_once(client: APIClient) -> None:
+    answer = create(client, tools={"enabled": ["a2a"], "mcpServers": []}, a2a={"enabled": False})
+    assert (answer.status_code, "a2a.enabled" in answer.json()["message"]) == (400, True)
+
+
 def test_a_model_of_another_provider_is_refused(client: APIClient) -> None:
     answer = create(client, llmProvider="anthropic", llmKey="sk-x", model="openai:gpt-6-luna")
     assert (answer.status_code, "model" in answer.json()["message"]) == (400, True)
