@@ -85,6 +85,7 @@ class Receiver:
     peak: int = 0  # most requests in hand at once
     port: int = 0
     _in_hand: int = 0
+    _transports: list[asyncio.WriteTransport] = field(default_factory=list)
 
     @property
     def url(self) -> str:
@@ -118,10 +119,11 @@ class Receiver:
             ready.set()
             loop.run_forever()
             server.close()
-            loop.run_until_complete(_end_all())
+            loop.run_until_complete(_end_all(self._transports))
 
     async def _handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
+        self._transports.append(writer.transport)
         with suppress(ConnectionError, asyncio.IncompleteReadError, ssl.SSLError, asyncio.CancelledError):
             await self._answer(reader, writer)
         writer.transport.abort() if writer.is_closing() else writer.close()
@@ -139,12 +141,16 @@ class Receiver:
         return self.behaviours.pop(0) if len(self.behaviours) > 1 else self.behaviours[0]
 
 
-async def _end_all() -> None:
-    """Cancel what is still in hand, so that the loop can close."""
+async def _end_all(transports: list[asyncio.WriteTransport]) -> None:
+    """Cancel what is still in hand and close its sockets, so that the loop can close."""
     others = asyncio.all_tasks() - {asyncio.current_task()}
     for task in others:
         task.cancel()
     await asyncio.gather(*others, return_exceptions=True)
+    for transport in transports:
+        transport.abort()
+    for _ in range(3):  # a transport closes its socket in the loop's next rounds
+        await asyncio.sleep(0)
 
 
 async def _read(reader: asyncio.StreamReader) -> Received:

@@ -42,7 +42,10 @@ def _moment(given: str | None) -> datetime:
         return timezone.now()
     if not settings.DEVELOPMENT:
         raise CommandError("--now: in development only")
-    moment = parse_datetime(given)
+    try:
+        moment = parse_datetime(given)
+    except ValueError:  # well-formed, and no such day
+        moment = None
     if moment is None or moment.tzinfo is None:
         raise CommandError(f"--now: {given!r} must be ISO 8601 with an offset, such as 2026-12-01T00:00:00Z")
     return moment
