@@ -109,6 +109,7 @@ class BridgeProcess:
                 cwd=ROOT,
                 env={
                     "PATH": os.environ["PATH"],
+                    **{name: value for name, value in os.environ.items() if name.startswith("COVERAGE_")},
                     "HOME": str(self.home),
                     "INHERITED_BY_THE_BRIDGE": "yes",
                     **processes.marks(NAMESPACE, self.home, "bridge"),
@@ -204,8 +205,17 @@ class BridgeProcess:
         self.process.send_signal(number)
         return self.process.wait(within)
 
+    def _end_or_kill(self, process: subprocess.Popen[bytes]) -> None:
+        """In good order where it can, so that what it ran through is measured."""
+        process.send_signal(signal.SIGCONT)
+        process.terminate()
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(10)
+
     def clear_away(self) -> None:
         if self.process and self.process.poll() is None:
-            self.process.kill()
-            self.process.wait(10)
+            self._end_or_kill(self.process)
         assert not processes.kill_all(self.engines, seconds=10)
