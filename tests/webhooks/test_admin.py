@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 from django.contrib.admin.models import LogEntry
+from django.contrib.admin.utils import quote
 from django.test import Client
 from django.urls import reverse
 
@@ -52,7 +53,7 @@ def test_no_page_shows_a_secret_or_the_query_of_a_receiver(console: Client, subs
     for name, key in (("hook", hook.pk), ("event", event.pk), ("delivery", event.pk)):
         for page in (
             reverse(f"admin:webhooks_{name}_changelist"),
-            reverse(f"admin:webhooks_{name}_change", args=[key]),
+            reverse(f"admin:webhooks_{name}_change", args=[quote(key)]),
         ):
             shown = console.get(page)
             assert shown.status_code == 200
@@ -66,8 +67,10 @@ def test_nothing_can_be_added_changed_or_deleted(console: Client, subscribed: Ag
     event = emit(subscribed)
     key = hook_of(subscribed).pk if model == "hook" else event.pk
     assert console.get(reverse(f"admin:webhooks_{model}_add")).status_code == 403
-    assert console.post(reverse(f"admin:webhooks_{model}_change", args=[key]), {}).status_code == 403
-    assert console.post(reverse(f"admin:webhooks_{model}_delete", args=[key]), {"post": "yes"}).status_code == 403
+    assert console.post(reverse(f"admin:webhooks_{model}_change", args=[quote(key)]), {}).status_code == 403
+    assert (
+        console.post(reverse(f"admin:webhooks_{model}_delete", args=[quote(key)]), {"post": "yes"}).status_code == 403
+    )
 
 
 def resend(console: Client, delivery: Delivery) -> str:
