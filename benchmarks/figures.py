@@ -1,0 +1,46 @@
+"""What a benchmark found: one figure, the goal it is held to, and what it was compared with."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from textwrap import wrap
+
+_VERDICTS = {True: "pass", False: "FAIL", None: "report"}
+_HEADINGS = ("figure", "value", "goal", "verdict", "compared with")
+_BASELINE_WIDTH = 70
+
+
+@dataclass(frozen=True)
+class Figure:
+    """`ok` is None where the goal is only reported."""
+
+    name: str
+    value: float
+    unit: str
+    goal: str
+    ok: bool | None
+    baseline: str
+
+
+def ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
+    """The median of the rounds' ratios; both were measured in turns, so that a busy machine hits both."""
+    return statistics.median(our / their for our, their in zip(ours, theirs, strict=True))
+
+
+def table(figures: Iterable[Figure]) -> str:
+    """One line for each figure, the baseline's description folded beside it."""
+    rows = [(f.name, f"{f.value:,.3g} {f.unit}".strip(), f.goal, _VERDICTS[f.ok], f.baseline) for f in figures]
+    widths = [max(len(row[i]) for row in [*rows, _HEADINGS]) for i in range(4)]
+    lines = [_line(_HEADINGS, widths), "-" * (sum(widths) + 8 + _BASELINE_WIDTH)]
+    for *cells, baseline in rows:
+        first, *more = wrap(baseline, _BASELINE_WIDTH) or [""]
+        lines.append(_line((*cells, first), widths))
+        lines += [_line(("", "", "", "", part), widths) for part in more]
+    return "\n".join(lines)
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    padded = [cell.ljust(width) for cell, width in zip(cells, widths, strict=False)]
+    return "  ".join([*padded, cells[-1]]).rstrip()
