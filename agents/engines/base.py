@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
@@ -33,14 +34,24 @@ class NpmPackage:
     entry: Path  # the program, below the installation
 
 
+class Processes(StrEnum):
+    """How an engine serves several conversations."""
+
+    PER_CONVERSATION = "per conversation"  # one process each, spoken to over stdin and stdout
+    ONE_SERVER = "one server"  # one process for all, spoken to over HTTP on the pod's loopback
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where one engine of one agent lives."""
+    """Where one engine of one agent lives. Port and password are for engines that are servers, and last as long as
+    the pod: the gateway knows them too, and nobody outside the pod does."""
 
     install: Path
     node: Path
     data: Path
     memory_bytes: int
+    port: int
+    password: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,11 +67,28 @@ class Launch:
     """All that a start of the engine needs. Two equal launches need no restart between them."""
 
     files: Mapping[Path, str] = field(repr=False)  # overwritten before each start
+    live_files: Mapping[Path, str] = field(default_factory=dict, repr=False)  # read again by the engine at each turn
     directories: tuple[Path, ...]  # made when missing
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(repr=False)
     cwd: Path
     model: tuple[str, str] | None  # the engine's own provider id and model id, confirmed after the start
+
+    def serves_as(self, other: Launch) -> bool:
+        """Whether a process of this launch becomes one of the other by its live files alone."""
+        return replace(self, live_files=other.live_files) == other
+
+
+class Turns(Protocol):
+    """Speaks in one conversation, one turn after the other."""
+
+    def turn(self, message: str) -> AsyncGenerator[str, None]:
+        """The reply as it comes. Raises ModelError or EngineError; nothing after the last piece is a success.
+
+        Closing the iterator early ends the turn in the engine too; the next turn waits for that end."""
+
+    def reply(self) -> str:
+        """The whole reply of the turn that has just ended."""
 
 
 class Driver(Protocol):
@@ -72,39 +100,37 @@ class Driver(Protocol):
     async def probe(self) -> None:
         """Return when the engine answers; the caller sets the time-out."""
 
-    def turn(self, message: str) -> AsyncGenerator[str, None]:
-        """The reply as it comes. Raises ModelError or EngineError; nothing after the last piece is a success."""
+    def conversation(self, session: str) -> Turns:
+        """The turns of this conversation; a process of one conversation serves only that one."""
 
-    def reply(self) -> str:
-        """The whole reply of the turn that has just ended."""
-
-    def abort(self) -> None:
-        """Begin to end a running turn, and return at once; the next turn waits for it."""
+    async def wind_down(self) -> None:
+        """End the running turns, within seconds: a stop follows, and some engines do not end while one runs."""
 
     def usable(self) -> bool:
         """False once the process must not be spoken to any more: it is gone, or it lost track of its turns."""
 
     def fail(self, error: EngineError) -> None:
-        """Make a running turn raise this at once; the engine itself is left alone."""
+        """Make every running turn raise this at once; the engine itself is left alone."""
 
 
 class Engine(Protocol):
     """One engine. `render` is pure but for reading what was installed."""
 
     id: str
+    processes: Processes
     package: NpmPackage
     providers: frozenset[str]
     toolsets: Mapping[str, tuple[str, ...]]  # the catalog's toolset id, and the engine's own tools
     safe_toolsets: tuple[str, ...]  # what an empty choice means
     sessions: str  # glob of the session files, below the data directory
-    megabytes_per_process: int
+    megabytes_per_process: int  # of an engine with a process per conversation: how many fit into the tier
     noise: str  # a line of stderr that begins so is no evidence of anything
 
     def render(self, config: PodConfig, *, place: Place, llm: KeyProxy) -> Launch:
         """Files, arguments and environment of this configuration."""
 
     def session_argv(self, session: str | None) -> tuple[str, ...]:
-        """What is added to the arguments for a conversation; None is a process that keeps no conversation."""
+        """What is added to the arguments for a conversation; None is a process that keeps none, or serves all."""
 
     def attach(self, process: asyncio.subprocess.Process, launch: Launch) -> Driver:
         """Speak to the process that was started with this launch."""

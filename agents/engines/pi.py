@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from agents.engines.base import Driver, KeyProxy, Launch, NpmPackage, Place
+from agents.engines.base import Driver, KeyProxy, Launch, NpmPackage, Place, Processes
 from agents.engines.persona import persona_text
 from agents.engines.pi_rpc import PiDriver
 from agents.runtimes.base import PodConfig
@@ -65,6 +65,7 @@ _NO_HISTORY_OF_CHANGES = {
 
 class Pi:
     id = "pi"
+    processes = Processes.PER_CONVERSATION
     package = NpmPackage(
         name="@earendil-works/pi-coding-agent",
         version=VERSION,

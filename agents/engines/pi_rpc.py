@@ -55,6 +55,12 @@ class PiDriver:
     def usable(self) -> bool:
         return self._gone is None
 
+    def conversation(self, session: str) -> PiDriver:
+        return self  # the process was started with it
+
+    async def wind_down(self) -> None:
+        self._abort()  # pi ends on SIGTERM at once, in the middle of a turn too
+
     async def turn(self, message: str) -> AsyncGenerator[str, None]:
         await self._answers_now()
         self._texts = []
@@ -71,12 +77,12 @@ class PiDriver:
         finally:
             self._events = None
             if not settled:
-                self.abort()
+                self._abort()
 
     def reply(self) -> str:
         return _BETWEEN_MESSAGES.join(self._texts)
 
-    def abort(self) -> None:
+    def _abort(self) -> None:
         """Nobody waits for the answer but the next turn: a stopped engine gives it when it goes on."""
         if self._gone is None and self._aborting is None:
             self._aborting = asyncio.create_task(self._ask("abort"))

@@ -40,6 +40,8 @@ class GatewayStart:
     bridge_url: str
     bridge_token: str = field(repr=False)
     llm_token: str = field(repr=False)  # what the engine shows to the key proxy
+    engine_url: str  # of an engine that is a server: where its dashboard is
+    engine_password: str = field(repr=False)
     config: PodConfig
     secrets: PodSecrets
 
@@ -66,6 +68,8 @@ class BridgeStart:
     token: str = field(repr=False)
     llm_url: str  # the key proxy: `http://127.0.0.1:<port>`; the engine gets `<llm_url>/llm/<provider>…`
     llm_token: str = field(repr=False)
+    engine_port: int  # for an engine that is a server
+    engine_password: str = field(repr=False)  # what that server asks for, also from the gateway
     config: PodConfig
 
     @classmethod

@@ -20,5 +20,5 @@ def write(path: Path, text: str) -> None:
 def render(launch: Launch) -> None:
     for directory in launch.directories:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for path, text in launch.files.items():
+    for path, text in {**launch.files, **launch.live_files}.items():
         write(path, text)

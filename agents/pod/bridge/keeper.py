@@ -15,9 +15,9 @@ import psutil
 from agents.engines.base import Engine, EngineError, KeyProxy, Place
 from agents.pod import processes
 from agents.pod.bridge import files, install, linux
+from agents.pod.bridge.crew import Crew
 from agents.pod.bridge.log import EngineLog
 from agents.pod.bridge.member import Member
-from agents.pod.bridge.pool import Pool
 from agents.pod.bridge.status import Status
 from agents.pod.start import BridgeStart
 from agents.runtimes.base import Phase, PodConfig
@@ -45,9 +45,9 @@ class Death(Exception):
 
 
 class Keeper:
-    def __init__(self, start: BridgeStart, engine: Engine, pool: Pool, status: Status, engine_log: EngineLog) -> None:
+    def __init__(self, start: BridgeStart, engine: Engine, crew: Crew, status: Status, engine_log: EngineLog) -> None:
         self._engine = engine
-        self._pool = pool
+        self._crew = crew
         self._status = status
         self._log = engine_log
         self._wanted = start.config
@@ -57,6 +57,8 @@ class Keeper:
             node=install.node(),
             data=Path(start.data_dir),
             memory_bytes=start.memory_bytes,
+            port=start.engine_port,
+            password=start.engine_password,
         )
         self._llm = KeyProxy(url=start.llm_url, token=start.llm_token)
         self._deaths = 0
@@ -116,9 +118,9 @@ class Keeper:
         config = self._wanted
         try:
             launch = self._engine.render(config, place=self._place, llm=self._llm)
-            if launch != self._pool.launch:
+            if launch != self._crew.launch:
                 files.render(launch)
-                await self._pool.open(launch)
+                await self._crew.open(launch)
         except EngineError as error:
             raise Death(str(error)) from error
         except OSError as error:
@@ -130,36 +132,36 @@ class Keeper:
     async def _watch(self) -> None:
         """Return never: raises Death when the engine is down."""
         last = published = time.monotonic()
-        pid = self._pool.main_pid()
+        pid = self._crew.main_pid()
         while True:
             await self._sleep_until_something()
             now = time.monotonic()
             if now - last > TICK_SECONDS * 6:
-                for member in self._pool.members:
+                for member in self._crew.members:
                     member.forgive()  # it was us who did not run
             last = now
             self._judge(now)
             if self._changed.is_set():
                 await self._apply()
-            self._pool.retire_idle()
+            self._crew.retire_idle()
             linux.reap_orphans()
-            if now - published > PUBLISH_SECONDS or self._pool.main_pid() != pid:
-                published, pid = now, self._pool.main_pid()
+            if now - published > PUBLISH_SECONDS or self._crew.main_pid() != pid:
+                published, pid = now, self._crew.main_pid()
                 self._status.publish()
 
     async def _sleep_until_something(self) -> None:
         changed = asyncio.create_task(self._changed.wait())
         try:
-            waits: set[asyncio.Future[Any]] = {self._pool.death, changed}
+            waits: set[asyncio.Future[Any]] = {self._crew.death, changed}
             await asyncio.wait(waits, timeout=TICK_SECONDS, return_when=asyncio.FIRST_COMPLETED)
         finally:
             changed.cancel()
 
     def _judge(self, now: float) -> None:
         """READY or UNHEALTHY by what the processes do; Death when one is gone or hangs for too long."""
-        if self._pool.death.done():
-            raise Death(self._pool.death.result())
-        sick = {member: ailment for member in self._pool.members if (ailment := member.ailment())}
+        if self._crew.death.done():
+            raise Death(self._crew.death.result())
+        sick = {member: ailment for member in self._crew.members if (ailment := member.ailment())}
         self._sick_since = {member.pid: self._sick_since.get(member.pid, now) for member in sick}
         for member, ailment in sick.items():
             member.driver.fail(EngineError(ailment))
@@ -175,7 +177,7 @@ class Keeper:
     async def _bury(self, death: Death) -> None:
         """End what is left, say so, and wait before the next start."""
         await asyncio.sleep(0)  # the last words on stderr
-        self._pool.kill()
+        self._crew.kill()
         processes.send(processes.descendants(psutil.Process()), signal.SIGKILL)
         if time.monotonic() - self._healthy_since > HEALTHY_SECONDS and self._healthy_since:
             self._deaths = 0

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 import time
 from collections.abc import Callable, Mapping
 
 import psutil
 
-from agents.engines.base import Driver, Engine, EngineError, Launch
+from agents.engines.base import Driver, Engine, EngineError, Launch, Processes
 from agents.pod import processes
 from agents.pod.bridge import linux
 from agents.pod.bridge.log import EngineLog
+
+_log = logging.getLogger(__name__)
 
 SETTLE_SECONDS = 60.0
 BEAT_SECONDS = 2.0
 # A live engine answers within milliseconds; on a machine that is short of CPU it may take seconds.
 SILENCE_SECONDS = 6.0
-TERM_SECONDS = 15.0
+WIND_DOWN_SECONDS = 3.0
+TERM_SECONDS = 12.0
 STOPPED = "the engine is stopped by a signal"
 _STREAM_BYTES = 1024 * 1024
 
@@ -35,6 +39,7 @@ class Member:
         self.used = self.answered = time.monotonic()
         self.driver: Driver
         self._seen = psutil.Process(process.pid)
+        self._following: list[asyncio.Task[None]] = []
         self._tasks: list[asyncio.Task[None]] = []
 
     @classmethod
@@ -52,7 +57,9 @@ class Member:
         process = await _spawn(launch, engine.session_argv(session), marks)
         linux.leave_to_asyncio(process)
         member = cls(session, generation, process)
-        member._tasks.append(asyncio.create_task(log.follow(process.stderr)))
+        member._following.append(asyncio.create_task(log.follow(process.stderr)))
+        if engine.processes is Processes.ONE_SERVER:
+            member._following.append(asyncio.create_task(log.follow(process.stdout)))
         member.driver = engine.attach(process, launch)
         try:
             async with asyncio.timeout(SETTLE_SECONDS):
@@ -94,10 +101,10 @@ class Member:
         self.answered = time.monotonic()
 
     async def stop(self, *, seconds: float = TERM_SECONDS) -> None:
-        """Abort, SIGTERM, and SIGKILL when the time is over; its children go with it."""
+        """Wind down, SIGTERM, and SIGKILL when the time is over; its children go with it."""
         self.ending = True
-        if self.busy:
-            self.driver.abort()
+        if self.busy and not self.is_stopped():
+            await self._wind_down()
         children = processes.descendants(self._seen)
         # A stopped process hears nothing but SIGKILL.
         processes.send([self._seen], signal.SIGKILL if self.is_stopped() else signal.SIGTERM)
@@ -111,6 +118,13 @@ class Member:
         processes.send(children, signal.SIGKILL)
         self._forget()
 
+    async def _wind_down(self) -> None:
+        try:
+            async with asyncio.timeout(WIND_DOWN_SECONDS):
+                await self.driver.wind_down()
+        except (EngineError, TimeoutError) as error:
+            _log.info("turns were not ended before the stop: %r", error)
+
     def kill(self) -> None:
         """At once, with all that it started."""
         tree = [self._seen, *processes.descendants(self._seen)]
@@ -118,7 +132,7 @@ class Member:
         self._forget()
 
     def _forget(self) -> None:
-        for task in self._tasks[1:]:
+        for task in self._tasks:
             task.cancel()
 
     async def _beat(self) -> None:

@@ -7,7 +7,8 @@ import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
-from agents.engines.base import Driver, Engine, EngineError, Launch
+from agents.engines.base import Engine, EngineError, Launch, Turns
+from agents.pod.bridge.crew import Lanes, last_words
 from agents.pod.bridge.log import EngineLog
 from agents.pod.bridge.member import STOPPED, Member
 
@@ -34,7 +35,7 @@ class Pool:
         self._launch: Launch | None = None
         self._generation = 0
         self._members: list[Member] = []
-        self._lanes: dict[str, _Lane] = {}
+        self._lanes = Lanes()
         self._starting = asyncio.Lock()
         self._freed = asyncio.Condition()
         self._death: asyncio.Future[str] | None = None
@@ -46,7 +47,6 @@ class Pool:
 
     @property
     def death(self) -> asyncio.Future[str]:
-        """Done when a process has ended that nobody had asked to: then the engine is dead as a whole."""
         if self._death is None:
             raise EngineError("the engine is not running")
         return self._death
@@ -56,7 +56,7 @@ class Pool:
         return self._launch if self._death else None
 
     def main_pid(self) -> int | None:
-        """The process used last: what an operator would call the engine."""
+        """The process used last."""
         members = sorted(self._members, key=lambda member: (member.generation, member.used))
         return members[-1].pid if members else None
 
@@ -73,12 +73,11 @@ class Pool:
                     self._retire(member)
 
     @asynccontextmanager
-    async def lease(self, session: str) -> AsyncIterator[Driver]:
-        """The conversation's process, for one turn. Raises EngineError when there is none to be had."""
-        async with self._lane(session):
+    async def lease(self, session: str) -> AsyncIterator[Turns]:
+        async with self._lanes.of(session):
             member = await self._member_for(session)
             try:
-                yield member.driver
+                yield member.driver.conversation(session)
             finally:
                 member.busy, member.used = False, time.monotonic()
                 if member.generation != self._generation:
@@ -94,7 +93,6 @@ class Pool:
                 self._retire(member)
 
     def kill(self) -> None:
-        """Nothing of the engine is left when this returns, and every turn has failed."""
         self._death = None
         for member in self.members:
             member.ending = True
@@ -103,25 +101,11 @@ class Pool:
         self._members.clear()
 
     async def close(self) -> None:
-        """End all, gracefully while there is time."""
         self._death = None
         members, self._members = self._members, []
         for member in members:
             member.driver.fail(EngineError("the agent is being stopped"))
         await asyncio.gather(*(member.stop() for member in members), *self._chores, return_exceptions=True)
-
-    @asynccontextmanager
-    async def _lane(self, session: str) -> AsyncIterator[None]:
-        """Turns of one conversation go one after the other."""
-        lane = self._lanes.setdefault(session, _Lane())
-        lane.users += 1
-        try:
-            async with lane.lock:
-                yield
-        finally:
-            lane.users -= 1
-            if not lane.users:
-                self._lanes.pop(session, None)
 
     async def _member_for(self, session: str) -> Member:
         while True:
@@ -207,14 +191,4 @@ class Pool:
     def _on_exit(self, member: Member) -> None:
         if member.ending or self._death is None or self._death.done():
             return
-        code = member.process.returncode or 0
-        how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
-        self._death.set_result(f"the engine ended {how}")
-
-
-class _Lane:
-    __slots__ = ("lock", "users")
-
-    def __init__(self) -> None:
-        self.lock = asyncio.Lock()
-        self.users = 0
+        self._death.set_result(last_words(member))

@@ -14,12 +14,15 @@ import psutil
 from aiohttp import web
 
 from agents.engines import ENGINES
+from agents.engines.base import Engine, Processes
 from agents.pod import processes
 from agents.pod.bridge import linux
+from agents.pod.bridge.crew import Crew
 from agents.pod.bridge.keeper import Keeper, secrets_of
 from agents.pod.bridge.log import EngineLog
 from agents.pod.bridge.pool import Pool, capacity
 from agents.pod.bridge.server import Server
+from agents.pod.bridge.single import Single
 from agents.pod.bridge.status import Status
 from agents.pod.lifeline import supervisor_gone
 from agents.pod.start import BridgeStart
@@ -40,15 +43,14 @@ async def serve(start: BridgeStart, home: str) -> None:
     run_dir = Path(start.run_dir)
     engine = ENGINES[start.engine]
     engine_log = EngineLog(run_dir / "engine.log", noise=engine.noise)
-    engine_log.hide([start.token, start.llm_token, *secrets_of(start.config)])
-    marks = processes.marks(start.namespace, home, processes.ENGINE)
-    pool = Pool(engine, size=capacity(engine, start.memory_bytes), marks=marks, log=engine_log)
-    status = Status(run_dir / "state.json", engine_log=engine_log, engine_pid=pool.main_pid)
+    engine_log.hide([start.token, start.llm_token, *start.engine_password, *secrets_of(start.config)])
+    crew = _crew(engine, start, home, engine_log)
+    status = Status(run_dir / "state.json", engine_log=engine_log, engine_pid=crew.main_pid)
     with _sole_bridge(Path(start.data_dir)):
         linux.become_subreaper()
         _end_leftovers(start.namespace, home)
-        keeper = Keeper(start, engine, pool, status, engine_log)
-        server = Server(token=start.token, keeper=keeper, pool=pool, status=status, engine_log=engine_log)
+        keeper = Keeper(start, engine, crew, status, engine_log)
+        server = Server(token=start.token, keeper=keeper, crew=crew, status=status, engine_log=engine_log)
         async with AsyncExitStack() as stack:
             try:
                 await _listen(stack, server.app(), start)
@@ -56,8 +58,15 @@ async def serve(start: BridgeStart, home: str) -> None:
                 status.show(Phase.FAILED, cause="PORT", message=f"port {start.port}: {error.strerror}")
                 raise
             await _until_told(keeper)
-            await _end(pool)
+            await _end(crew)
     status.show(Phase.STOPPED)
+
+
+def _crew(engine: Engine, start: BridgeStart, home: str, engine_log: EngineLog) -> Crew:
+    marks = processes.marks(start.namespace, home, processes.ENGINE)
+    if engine.processes is Processes.ONE_SERVER:
+        return Single(engine, marks=marks, log=engine_log)
+    return Pool(engine, size=capacity(engine, start.memory_bytes), marks=marks, log=engine_log)
 
 
 async def _listen(stack: AsyncExitStack, app: web.Application, start: BridgeStart) -> None:
@@ -88,9 +97,9 @@ async def _until_told(keeper: Keeper) -> None:
         log.error("the keeper failed", exc_info=keeping.exception())
 
 
-async def _end(pool: Pool) -> None:
+async def _end(crew: Crew) -> None:
     """The engine first, then whatever it had put into the background."""
-    await pool.close()
+    await crew.close()
     processes.kill_all(lambda: processes.descendants(psutil.Process()), seconds=LEFTOVER_SECONDS)
     linux.reap_orphans()
 

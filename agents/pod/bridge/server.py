@@ -13,9 +13,9 @@ from typing import Any
 from aiohttp import web
 
 from agents.engines.base import EngineError, ModelError
+from agents.pod.bridge.crew import Crew
 from agents.pod.bridge.keeper import Keeper
 from agents.pod.bridge.log import EngineLog
-from agents.pod.bridge.pool import Pool
 from agents.pod.bridge.status import Status
 from agents.pod.start import config_from
 from agents.runtimes.base import Phase
@@ -28,10 +28,10 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Server:
-    def __init__(self, *, token: str, keeper: Keeper, pool: Pool, status: Status, engine_log: EngineLog) -> None:
+    def __init__(self, *, token: str, keeper: Keeper, crew: Crew, status: Status, engine_log: EngineLog) -> None:
         self._token = token
         self._keeper = keeper
-        self._pool = pool
+        self._crew = crew
         self._status = status
         self._log = engine_log
 
@@ -90,11 +90,11 @@ class Server:
     async def _take(self, session: str, message: str) -> AsyncGenerator[dict[str, Any], None]:
         if self._status.phase != Phase.READY:
             raise EngineError(self._status.message or f"the engine is {self._status.phase}")
-        async with self._pool.lease(session) as driver:
-            async with aclosing(driver.turn(message)) as pieces:
+        async with self._crew.lease(session) as turns:
+            async with aclosing(turns.turn(message)) as pieces:
                 async for piece in pieces:
                     yield {"type": "delta", "text": piece}
-            yield {"type": "done", "reply": driver.reply()}
+            yield {"type": "done", "reply": turns.reply()}
 
 
 async def _json(request: web.Request) -> dict[str, Any]:

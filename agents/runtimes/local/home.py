@@ -31,7 +31,7 @@ class Wanted(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """A pod's `pod.json`. The two tokens open nothing but this pod's own loopback ports."""
+    """A pod's `pod.json`. Tokens and password open nothing but this pod's own loopback ports."""
 
     agent_id: str
     wanted: Wanted
@@ -43,10 +43,12 @@ class Record:
     bridge_port: int
     bridge_token: str = field(repr=False)
     llm_token: str = field(repr=False)
+    engine_port: int
+    engine_password: str = field(repr=False)
 
     @property
     def inner_ports(self) -> list[int]:
-        return [self.management_port, self.llm_port, self.bridge_port]
+        return [self.management_port, self.llm_port, self.bridge_port, self.engine_port]
 
 
 class Home:
@@ -77,9 +79,11 @@ class Home:
             return []
 
     def record(self, namespace: str) -> Record | None:
-        """What is remembered of the pod; None when its making was cut short before that."""
-        raw = read_json(self.run_dir(namespace) / "pod.json")
-        return Record(**{**raw, "wanted": Wanted(raw["wanted"])}) if raw else None
+        """What is remembered of the pod; None when its making was cut short or another version wrote it."""
+        raw = read_json(self.run_dir(namespace) / "pod.json") or {}
+        if raw.keys() != {known.name for known in dataclasses.fields(Record)}:
+            return None
+        return Record(**{**raw, "wanted": Wanted(raw["wanted"])})
 
     def save(self, namespace: str, record: Record) -> None:
         make_private(self.run_dir(namespace))

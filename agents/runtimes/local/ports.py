@@ -37,13 +37,13 @@ def public_port(home: Home, agent_id: str) -> int:
         return port
 
 
-def inner_ports(home: Home) -> tuple[int, int, int]:
-    """Three free ports that no pod and no agent has. The caller remembers them before it lets go of the lock."""
+def inner_ports(home: Home) -> tuple[int, int, int, int]:
+    """Four free ports that no pod and no agent has. The caller remembers them before it lets go of the lock."""
     taken = promised(home)
     chosen: list[int] = []
-    while len(chosen) < 3:
+    while len(chosen) < 4:
         chosen.append(_new({*taken, *chosen}))
-    return chosen[0], chosen[1], chosen[2]
+    return chosen[0], chosen[1], chosen[2], chosen[3]
 
 
 def promised(home: Home) -> set[int]:

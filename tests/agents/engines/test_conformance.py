@@ -18,27 +18,12 @@ from agents.runtimes import management
 from agents.runtimes.base import Phase
 from agents.runtimes.local.programs import Program
 from tests.agents.engines.conftest import MANAGEMENT_TOKEN, REAL_KEY, TICKET_KEY, Pod
+from tests.agents.engines.expectations import expected
 from tests.agents.pod.bridge.process import eventually
 from tests.doubles.model_protocols import Seen, ToolCall
 from tests.doubles.model_server import Mood
 
 pytestmark = pytest.mark.engines
-
-# A model of each provider that the engine knows, and where its request must arrive.
-PATHS = {
-    "pi": {
-        "openai": ("gpt-5", "/v1/responses"),
-        "anthropic": ("claude-sonnet-4-5", "/v1/messages"),
-        "openrouter": ("openai/gpt-oss-120b", "/api/v1/chat/completions"),
-        "google": ("gemini-2.5-flash", "/v1beta/models/gemini-2.5-flash:streamGenerateContent"),
-        "gemini": ("gemini-2.5-flash", "/v1beta/models/gemini-2.5-flash:streamGenerateContent"),
-        "groq": ("openai/gpt-oss-20b", "/openai/v1/chat/completions"),
-        "mistral": ("mistral-small-latest", "/v1/chat/completions"),
-        "deepseek": ("deepseek-v4-pro", "/chat/completions"),
-        "xai": ("grok-4.3", "/v1/responses"),
-    }
-}
-EXEC = {"pi": ("terminal", "bash", "command")}
 
 
 def test_without_a_key_it_is_healthy_and_says_nothing(pod: Pod) -> None:
@@ -140,7 +125,7 @@ def test_the_provider_changes_in_place_also_for_a_running_conversation(pod: Pod)
 def test_a_disabled_tool_is_absent_from_the_request_also_in_a_running_conversation(
     pod: Pod, provider: str, name: str
 ) -> None:
-    toolset, tool, _ = EXEC[pod.engine.id]
+    toolset, tool, _ = expected(pod).exec
     pod.start(provider=provider, model=name, toolsets=["file", toolset])
     pod.say("one")
     assert tool in pod.model.turns()[-1].tools
@@ -154,7 +139,7 @@ def test_an_empty_choice_is_the_safe_set(pod: Pod) -> None:
     pod.say("one")
     safe = {tool for toolset in pod.engine.safe_toolsets for tool in pod.engine.toolsets[toolset]}
     assert pod.model.turns()[-1].tools == safe
-    assert EXEC[pod.engine.id][1] not in safe
+    assert expected(pod).exec[1] not in safe
 
 
 def test_toolsets_that_it_has_none_of_leave_it_without_tools(pod: Pod) -> None:
@@ -164,7 +149,7 @@ def test_toolsets_that_it_has_none_of_leave_it_without_tools(pod: Pod) -> None:
 
 
 def test_its_tools_really_run_in_the_agents_own_directory_and_time_zone(pod: Pod) -> None:
-    toolset, tool, argument = EXEC[pod.engine.id]
+    toolset, tool, argument = expected(pod).exec
     pod.start(toolsets=[toolset], timezone="Asia/Tokyo")
     pod.model.tool_calls = [ToolCall(tool, {argument: "date +zone-%Z; pwd; echo made > made-by-a-tool"})]
     assert pod.say("run it") == "pong"
@@ -176,16 +161,17 @@ def test_its_tools_really_run_in_the_agents_own_directory_and_time_zone(pod: Pod
 
 def test_a_search_finds_text_in_the_agents_files(pod: Pod) -> None:
     pod.start(toolsets=["file"])
+    tool, argument = expected(pod).search
     (pod.data / "workspace" / "notes.txt").write_text("the treasure is under the oak\n")
-    pod.model.tool_calls = [ToolCall("grep", {"pattern": "treasure"})]
+    pod.model.tool_calls = [ToolCall(tool, {argument: "treasure"})]
     pod.say("where is it?")
     assert "under the oak" in str(pod.model.turns()[-1].body)
 
 
 def test_every_provider_it_claims_is_driven_through_the_key_proxy(pod: Pod) -> None:
-    assert set(PATHS[pod.engine.id]) == pod.engine.providers
+    assert set(expected(pod).paths) == pod.engine.providers
     pod.start()
-    for provider, (model, path) in PATHS[pod.engine.id].items():
+    for provider, (model, path) in expected(pod).paths.items():
         pod.change(provider=provider, model=model)
         assert pod.say("hello", provider) == "pong", provider
         seen = pod.model.turns()[-1]
@@ -223,7 +209,7 @@ def test_a_caller_that_hangs_up_ends_the_model_call(pod: Pod) -> None:
 
 
 def test_it_stops_within_twenty_seconds_in_the_middle_of_a_turn_and_leaves_no_child(pod: Pod) -> None:
-    toolset, tool, argument = EXEC[pod.engine.id]
+    toolset, tool, argument = expected(pod).exec
     pod.start(toolsets=[toolset])
     pod.model.tool_calls = [ToolCall(tool, {argument: "setsid sleep 600 >/dev/null 2>&1 & sleep 0.1"})]
     pod.say("leave something behind")
@@ -246,7 +232,7 @@ def test_it_stops_within_twenty_seconds_in_the_middle_of_a_turn_and_leaves_no_ch
 
 
 def test_key_and_tokens_are_nowhere_in_the_engines_processes_and_files(pod: Pod) -> None:
-    toolset, tool, argument = EXEC[pod.engine.id]
+    toolset, tool, argument = expected(pod).exec
     pod.start(toolsets=["file", toolset])
     pod.model.tool_calls = [ToolCall(tool, {argument: "env; cat /proc/self/environ /proc/*/cmdline; ps aux"})]
     pod.model.reply = f"I was called with {REAL_KEY}"  # a provider that echoes what it got

@@ -23,7 +23,14 @@ LLM = KeyProxy(url="http://127.0.0.1:7000", token="pod-token")
 def place(tmp_path: Path) -> Place:
     cache = install_double(tmp_path / "engines")
     install = cache / f"pi-{PI.package.version}"
-    return Place(install=install, node=Path("/opt/node/bin/node"), data=tmp_path / "data", memory_bytes=512 * 2**20)
+    return Place(
+        install=install,
+        node=Path("/opt/node/bin/node"),
+        data=tmp_path / "data",
+        memory_bytes=512 * 2**20,
+        port=7001,
+        password="engine-password",
+    )
 
 
 def render(place: Place, **config: Any) -> Launch:

@@ -98,6 +98,8 @@ class BridgeProcess:
             token=TOKEN,
             llm_url="http://127.0.0.1:9",
             llm_token=LLM_TOKEN,
+            engine_port=free_port(),
+            engine_password="engine-password-for-tests",
             config=config or pod_config(),
         )
         with (self.run_dir / "bridge.log").open("ab") as log:

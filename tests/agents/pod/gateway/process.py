@@ -189,6 +189,8 @@ def document(given: dict[str, Any]) -> GatewayStart:
         bridge_url="",
         bridge_token=BRIDGE_TOKEN,
         llm_token=LLM_TOKEN,
+        engine_url="",
+        engine_password="",
         config=CONFIG,
         secrets=SECRETS,
     )

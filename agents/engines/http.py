@@ -1,0 +1,99 @@
+"""What drivers of engines that are HTTP servers share: health, the end of the process, and turns that can be failed."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Mapping
+from typing import Any, TypeVar
+
+import aiohttp
+
+from agents.engines.base import EngineError
+
+T = TypeVar("T")
+
+POLL_SECONDS = 0.1
+TRY_SECONDS = 5.0
+# Loopback answers at once or not at all; how long a turn may take is the bridge's rule.
+_CONNECT = aiohttp.ClientTimeout(total=None, sock_connect=TRY_SECONDS)
+
+
+class HttpDriver(ABC):
+    """One server process on loopback. An engine's driver adds what its health looks like and how it takes a turn."""
+
+    def __init__(
+        self, process: asyncio.subprocess.Process, *, base_url: str, health: str, headers: Mapping[str, str]
+    ) -> None:
+        self._process = process
+        self._health = health
+        self._session = aiohttp.ClientSession(base_url, headers=headers, timeout=_CONNECT, trust_env=False)
+        self._turns: set[asyncio.Future[None]] = set()
+        self._gone: EngineError | None = None
+        self._end = asyncio.create_task(self._await_end())
+
+    async def settle(self) -> None:
+        await self.probe()
+
+    async def probe(self) -> None:
+        """Ask until the health is good; only the end of the process ends the asking."""
+        while True:
+            if self._gone:
+                raise self._gone
+            with contextlib.suppress(aiohttp.ClientError, TimeoutError):
+                if await self._is_healthy():
+                    return
+            await asyncio.sleep(POLL_SECONDS)
+
+    def usable(self) -> bool:
+        return self._gone is None
+
+    def fail(self, error: EngineError) -> None:
+        for turn in self._turns:
+            if not turn.done():
+                turn.set_exception(error)
+
+    async def _is_healthy(self) -> bool:
+        async with asyncio.timeout(TRY_SECONDS), self._session.get(self._health) as answer:
+            return answer.status == 200 and self._says_healthy(await answer.read())
+
+    @abstractmethod
+    def _says_healthy(self, body: bytes) -> bool:
+        """Engines answer unknown paths with a page and status 200: a driver looks into the body."""
+
+    async def _while_alive(self, pieces: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
+        """The pieces, until the turn is failed from outside or the connection breaks: then EngineError."""
+        failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._turns.add(failed)
+        try:
+            while await _comes(piece := asyncio.ensure_future(anext(pieces)), failed):
+                yield piece.result()
+        except aiohttp.ClientError as error:
+            raise self._gone or EngineError(f"the engine broke off the turn ({type(error).__name__})") from error
+        finally:
+            self._turns.discard(failed)
+            await pieces.aclose()
+
+    async def _await_end(self) -> None:
+        await self._process.wait()
+        self._gone = EngineError("the engine has ended")
+        self.fail(self._gone)
+        await self._session.close()
+
+
+async def _comes(piece: asyncio.Future[T], failed: asyncio.Future[None]) -> bool:
+    """Wait for the next piece; False at the end. Raises what the turn is failed with, whichever comes first."""
+    try:
+        waits: set[asyncio.Future[Any]] = {piece, failed}
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        if not piece.done():
+            piece.cancel()
+            await asyncio.wait({piece})
+    if failed.done():
+        failed.result()
+    if isinstance(piece.exception(), StopAsyncIteration):
+        return False
+    piece.result()
+    return True

@@ -1,0 +1,127 @@
+"""An engine that is one server: one process for all conversations, restarted when a launch asks for it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+
+from agents.engines.base import Engine, EngineError, Launch, Turns
+from agents.pod.bridge.crew import Lanes, last_words
+from agents.pod.bridge.log import EngineLog
+from agents.pod.bridge.member import STOPPED, Member
+
+MOST_TURNS = 12
+# A new configuration waits so long for running turns; then they fail, so that it is in force in time.
+TURN_PATIENCE_SECONDS = 8.0
+
+
+class Single:
+    def __init__(self, engine: Engine, *, marks: Mapping[str, str], log: EngineLog) -> None:
+        self._engine = engine
+        self._marks = marks
+        self._log = log
+        self._launch: Launch | None = None
+        self._member: Member | None = None
+        self._lanes = Lanes()
+        self._places = asyncio.Semaphore(MOST_TURNS)
+        self._starting = asyncio.Lock()
+        self._running = 0
+        self._rested = asyncio.Event()
+        self._rested.set()
+        self._death: asyncio.Future[str] | None = None
+
+    @property
+    def members(self) -> list[Member]:
+        return [self._member] if self._member else []
+
+    @property
+    def death(self) -> asyncio.Future[str]:
+        if self._death is None:
+            raise EngineError("the engine is not running")
+        return self._death
+
+    @property
+    def launch(self) -> Launch | None:
+        return self._launch if self._death else None
+
+    def main_pid(self) -> int | None:
+        return self._member.pid if self._member else None
+
+    async def open(self, launch: Launch) -> None:
+        """A restart lets running turns end for a while; new ones wait for it instead of failing."""
+        async with self._starting:
+            if self._member and self.launch and self.launch.serves_as(launch):
+                self._launch = launch
+                return
+            await self._end_old()
+            member = await Member.start(self._engine, launch, None, generation=0, marks=self._marks, log=self._log)
+            if self._death is None:
+                self._death = asyncio.get_running_loop().create_future()
+            self._member, self._launch = member, launch
+            member.watch(self._on_exit)
+
+    @asynccontextmanager
+    async def lease(self, session: str) -> AsyncIterator[Turns]:
+        async with self._lanes.of(session), self._places:
+            member = await self._take()
+            try:
+                yield member.driver.conversation(session)
+            finally:
+                self._give_back(member)
+
+    def retire_idle(self) -> None:
+        """The one process stays."""
+
+    def kill(self) -> None:
+        self._death = None
+        if member := self._dismissed():
+            member.driver.fail(EngineError("the engine was ended"))
+            member.kill()
+
+    async def close(self) -> None:
+        self._death = None
+        if member := self._dismissed():
+            member.driver.fail(EngineError("the agent is being stopped"))
+            await member.stop()
+
+    async def _end_old(self) -> None:
+        if self._member is None:
+            return
+        try:
+            async with asyncio.timeout(TURN_PATIENCE_SECONDS):
+                await self._rested.wait()
+        except TimeoutError:
+            self._member.driver.fail(EngineError("the engine was restarted for a new configuration"))
+        if member := self._dismissed():
+            await member.stop()
+
+    async def _take(self) -> Member:
+        async with self._starting:
+            if self._member is None or self._death is None or self._death.done():
+                raise EngineError("the engine is not running")
+            if self._member.is_stopped():
+                raise EngineError(STOPPED)
+            self._running += 1
+            self._member.busy = True
+            self._rested.clear()
+            return self._member
+
+    def _give_back(self, member: Member) -> None:
+        self._running -= 1
+        member.used = time.monotonic()
+        if not self._running:
+            member.busy = False
+            self._rested.set()
+
+    def _dismissed(self) -> Member | None:
+        """The process, which from now on serves nobody, and whose exit is no death."""
+        member, self._member = self._member, None
+        if member:
+            member.ending = True
+        return member
+
+    def _on_exit(self, member: Member) -> None:
+        if not member.ending and self._death and not self._death.done():
+            self._death.set_result(last_words(member))

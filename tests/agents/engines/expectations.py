@@ -1,0 +1,37 @@
+"""What the conformance suite must know of each engine: its tools by name, and what a provider gets from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tests.agents.engines.conftest import Pod
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expected:
+    paths: dict[str, tuple[str, str]]  # provider: a model that the engine knows, and where its request must arrive
+    exec: tuple[str, str, str]  # the toolset that runs commands, its tool, and the argument with the command
+    search: tuple[str, str]  # the tool that searches files for a text, and the argument with the pattern
+
+
+PI = Expected(
+    paths={
+        "openai": ("gpt-5", "/v1/responses"),
+        "anthropic": ("claude-sonnet-4-5", "/v1/messages"),
+        "openrouter": ("openai/gpt-oss-120b", "/api/v1/chat/completions"),
+        "google": ("gemini-2.5-flash", "/v1beta/models/gemini-2.5-flash:streamGenerateContent"),
+        "gemini": ("gemini-2.5-flash", "/v1beta/models/gemini-2.5-flash:streamGenerateContent"),
+        "groq": ("openai/gpt-oss-20b", "/openai/v1/chat/completions"),
+        "mistral": ("mistral-small-latest", "/v1/chat/completions"),
+        "deepseek": ("deepseek-v4-pro", "/chat/completions"),
+        "xai": ("grok-4.3", "/v1/responses"),
+    },
+    exec=("terminal", "bash", "command"),
+    search=("grep", "pattern"),
+)
+
+EXPECTED = {"pi": PI}
+
+
+def expected(pod: Pod) -> Expected:
+    return EXPECTED[pod.engine.id]
