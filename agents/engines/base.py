@@ -103,6 +103,9 @@ class Driver(Protocol):
     def conversation(self, session: str) -> Turns:
         """The turns of this conversation; a process of one conversation serves only that one."""
 
+    async def channels(self) -> dict[str, str | None]:
+        """Every channel that the engine itself connects to, and why it is not connected; None = it is."""
+
     async def wind_down(self) -> None:
         """End the running turns, within seconds: a stop follows, and some engines do not end while one runs."""
 

@@ -49,6 +49,10 @@ class HttpDriver(ABC):
     def usable(self) -> bool:
         return self._gone is None
 
+    async def channels(self) -> dict[str, str | None]:
+        """None but where an engine's driver says so."""
+        return {}
+
     def fail(self, error: EngineError) -> None:
         for turn in self._turns:
             if not turn.done():

@@ -58,6 +58,9 @@ class PiDriver:
     def conversation(self, session: str) -> PiDriver:
         return self  # the process was started with it
 
+    async def channels(self) -> dict[str, str | None]:
+        return {}
+
     async def wind_down(self) -> None:
         self._abort()  # pi ends on SIGTERM at once, in the middle of a turn too
 

@@ -43,7 +43,7 @@ async def serve(start: BridgeStart, home: str) -> None:
     run_dir = Path(start.run_dir)
     engine = ENGINES[start.engine]
     engine_log = EngineLog(run_dir / "engine.log", noise=engine.noise)
-    engine_log.hide([start.token, start.llm_token, *start.engine_password, *secrets_of(start.config)])
+    engine_log.hide([start.token, start.llm_token, start.engine_password, *secrets_of(start.config)])
     crew = _crew(engine, start, home, engine_log)
     status = Status(run_dir / "state.json", engine_log=engine_log, engine_pid=crew.main_pid)
     with _sole_bridge(Path(start.data_dir)):

@@ -21,6 +21,7 @@ from agents.pod.start import config_from
 from agents.runtimes.base import Phase
 
 TURN_SECONDS = 108.0  # the gateway gives up at 110
+CHANNELS_SECONDS = 5.0
 BODY_BYTES = 4 * 1024 * 1024
 MESSAGE_CHARACTERS = 256 * 1024
 _SESSION_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -39,6 +40,7 @@ class Server:
         app = web.Application(client_max_size=BODY_BYTES, middlewares=[self._only_with_token])
         app.router.add_get("/state", self.state)
         app.router.add_put("/config", self.configure)
+        app.router.add_get("/channels", self.channels)
         app.router.add_post("/turn", self.turn)
         return app
 
@@ -59,6 +61,28 @@ class Server:
             return _refused(400, "body: must have exactly the fields of PodConfig")
         self._keeper.configure(config)
         return web.json_response({"revision": self._keeper.wanted.revision}, status=202)
+
+    async def channels(self, _: web.Request) -> web.Response:
+        """Each of the agent's channels, and why nobody can be reached there; null = it is connected."""
+        return web.json_response({"channels": await self._channels()})
+
+    async def _channels(self) -> dict[str, str | None]:
+        wanted = self._keeper.wanted.channels
+        try:
+            known = await self._ask_channels()
+        except (EngineError, TimeoutError) as error:
+            reason = self._log.masked(str(error) or "the engine does not answer")
+            return dict.fromkeys(wanted, reason)
+        # The web is the gateway's own channel: it works as soon as the engine does.
+        states = {"web": None, **known}
+        return {name: states.get(name, "the engine does not connect to it") for name in wanted}
+
+    async def _ask_channels(self) -> dict[str, str | None]:
+        if self._status.phase != Phase.READY or not self._crew.members:
+            raise EngineError(self._status.message or f"the engine is {self._status.phase}")
+        async with asyncio.timeout(CHANNELS_SECONDS):
+            said = await self._crew.members[0].driver.channels()
+        return {name: self._log.masked(reason) if reason else None for name, reason in said.items()}
 
     async def turn(self, request: web.Request) -> web.StreamResponse:
         body = await _json(request)

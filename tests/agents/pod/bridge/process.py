@@ -132,6 +132,10 @@ class BridgeProcess:
             return None
         return body if status == 200 else None
 
+    def channels(self) -> dict[str, str | None]:
+        channels: dict[str, str | None] = self._call("GET", "/channels")[1]["channels"]
+        return channels
+
     def wait_for(self, phase: str, *, within: float = 20.0) -> dict[str, Any]:
         def seen() -> dict[str, Any] | None:
             state = self.state()

@@ -172,3 +172,18 @@ def test_a_turn_that_passes_the_deadline_fails_and_frees_the_conversation(bridge
     assert 105 < time.monotonic() - started < 110
     assert (event["type"], event["hop"]) == ("error", "model")
     assert bridge.reply("say free") == "free"
+
+
+def test_the_web_is_connected_as_soon_as_the_engine_is_ready(bridge: BridgeProcess) -> None:
+    assert bridge.channels() == {"web": None}
+
+
+def test_while_the_engine_is_down_no_channel_is_connected(bridge: BridgeProcess) -> None:
+    bridge.kill_engine()
+    bridge.wait_for("unhealthy")
+    assert "the engine ended by signal 9" in (bridge.channels()["web"] or "")
+
+
+def test_a_channel_that_the_engine_does_not_connect_to_says_so(bridge: BridgeProcess) -> None:
+    bridge.configure(pod_config(revision=2, channels=["web", "telegram"]))
+    assert bridge.channels() == {"web": None, "telegram": "the engine does not connect to it"}
