@@ -31,7 +31,7 @@ def ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
 
 def table(figures: Iterable[Figure]) -> str:
     """One line for each figure, the baseline's description folded beside it."""
-    rows = [(f.name, f"{f.value:,.3g} {f.unit}".strip(), f.goal, _VERDICTS[f.ok], f.baseline) for f in figures]
+    rows = [(f.name, f"{_number(f.value)} {f.unit}", f.goal, _VERDICTS[f.ok], f.baseline) for f in figures]
     widths = [max(len(row[i]) for row in [*rows, _HEADINGS]) for i in range(4)]
     lines = [_line(_HEADINGS, widths), "-" * (sum(widths) + 8 + _BASELINE_WIDTH)]
     for *cells, baseline in rows:
@@ -39,6 +39,10 @@ def table(figures: Iterable[Figure]) -> str:
         lines.append(_line((*cells, first), widths))
         lines += [_line(("", "", "", "", part), widths) for part in more]
     return "\n".join(lines)
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:,.2f}"
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:

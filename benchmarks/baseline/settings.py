@@ -1,0 +1,6 @@
+"""The product's settings, so the same database and connections, with the two middlewares that every Django site has."""
+
+from config.settings import *  # noqa: F403
+
+ROOT_URLCONF = "benchmarks.baseline.urls"
+MIDDLEWARE = ["django.middleware.security.SecurityMiddleware", "django.middleware.common.CommonMiddleware"]

@@ -1,0 +1,20 @@
+"""`python -m benchmarks.part catalog`: one benchmark, in a process and on a database of its own. Prints JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from importlib import import_module
+
+import django
+
+
+def main(module: str) -> None:
+    django.setup()
+    figures = import_module(f"benchmarks.{module}").measure()
+    print(json.dumps([asdict(figure) for figure in figures]))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,132 @@
+"""The programs under measurement, started as `make run` starts them, and the CPU they use."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from benchmarks.stores import POSTGRES_PID
+from config import redis
+from config.run import launch, programs
+
+START_SECONDS = 60
+STOP_SECONDS = 15
+WORKER_THREADS = 10
+
+
+@dataclass(frozen=True)
+class Program:
+    pid: int
+    port: int = 0
+
+    def cpu_seconds(self) -> float:
+        """CPU of the process and its children, those that have ended included."""
+        return _tree_seconds(self.pid)
+
+
+@contextmanager
+def web(settings: str = "config.settings", **environment: str) -> Iterator[Program]:
+    """A web program: config/run/web.py with granian as it is, under the named settings."""
+    port = _free_port()
+    own = {"PORT": str(port), "ROUTER_PORT": str(_free_port()), "DJANGO_SETTINGS_MODULE": settings, **environment}
+    with started("config.run.web", environment=own) as process:
+        _wait_until(lambda: _answers(port), process)
+        yield Program(process.pid, port)
+
+
+@contextmanager
+def worker(queues: str, *arguments: str, **environment: str) -> Iterator[Program]:
+    """A Celery worker as config/run/programs.py starts the one for agents."""
+    options = ["-P", "threads", "-c", str(WORKER_THREADS), "-Q", queues, "-n", f"{queues}@bench", "-l", "WARNING"]
+    own = {"DATABASE_POOL_SIZE": str(programs.WORKER_POOL_SIZE), **environment}
+    before = _listeners()
+    with started("celery", "-q", "-A", "config.celery", "worker", *options, *arguments, environment=own) as process:
+        _wait_until(lambda: _listeners() > before, process)
+        yield Program(process.pid)
+
+
+@contextmanager
+def beat(**environment: str) -> Iterator[Program]:
+    schedule = str(Path(os.environ["AGENTPODS_HOME"], "beat-schedule"))
+    arguments = ["-q", "-A", "config.celery", "beat", "-s", schedule, "--pidfile="]
+    with started("celery", *arguments, environment=environment) as process:
+        yield Program(process.pid)
+
+
+@contextmanager
+def started(module: str, *arguments: str, environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+    """One of our modules as a program that ends with us."""
+    log = Path(os.environ["AGENTPODS_HOME"], f"{module}-{time.time_ns()}.log")
+    command = [sys.executable, "-IS", str(Path(launch.__file__)), sys.executable, "-m", module, *arguments]
+    with log.open("wb") as out:
+        process = subprocess.Popen(command, stdout=out, stderr=out, env={**os.environ, **environment})
+    try:
+        yield process
+    except BaseException:
+        sys.stderr.write(log.read_text(errors="replace"))
+        raise
+    finally:
+        _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def postgres() -> Program:
+    return Program(int(os.environ[POSTGRES_PID]))
+
+
+def _tree_seconds(pid: int) -> float:
+    root = psutil.Process(pid)
+    return sum(_seconds(process) for process in [root, *root.children(recursive=True)])
+
+
+def _seconds(process: psutil.Process) -> float:
+    try:
+        times = process.cpu_times()
+    except psutil.NoSuchProcess:
+        return 0.0
+    return float(times.user + times.system + times.children_user + times.children_system)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _listeners() -> int:
+    """How many workers wait for tasks."""
+    return sum(entry["cmd"] == "brpop" for entry in redis.client().client_list())
+
+
+def _answers(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+def _wait_until(ready: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while not ready():
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise RuntimeError(f"{process.args!r} does not start")
+        time.sleep(0.05)

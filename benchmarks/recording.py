@@ -1,0 +1,65 @@
+"""A runtime for measuring what is before it: pods are ready once asked for, and every call is a line in a file."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import ClassVar
+
+from agents.runtimes.base import Endpoint, Observation, Phase, PodSpec, Usage
+
+CALLS = "BENCHMARK_CALLS"  # names the file
+
+
+def note(call: str, subject: str) -> None:
+    """One write, so that no line is cut by another's."""
+    line = f"{call} {subject} {time.time()!r}\n".encode()
+    file = os.open(os.environ[CALLS], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    try:
+        os.write(file, line)
+    finally:
+        os.close(file)
+
+
+class RecordingRuntime:
+    pods: ClassVar[dict[str, Observation]] = {}
+
+    def deploy(self, spec: PodSpec) -> None:
+        note("deploy", spec.agent_id)
+        self.pods[spec.namespace] = _ready(spec)
+
+    def configure(self, spec: PodSpec) -> None:
+        note("configure", spec.agent_id)
+        self.pods[spec.namespace] = _ready(spec)
+
+    def stop(self, namespace: str) -> None:
+        note("stop", namespace)
+        self.pods.pop(namespace, None)
+
+    def delete(self, namespace: str, *, agent_id: str, data: bool) -> None:
+        note("delete", agent_id)
+        self.pods.pop(namespace, None)
+
+    def observe(self) -> dict[str, Observation]:
+        return self.pods.copy()
+
+    def usage(self) -> dict[str, Usage]:
+        return {namespace: Usage(memory_bytes=None, disk_bytes=None) for namespace in self.pods.copy()}
+
+    def endpoint(self, namespace: str) -> Endpoint | None:
+        nowhere = "http://127.0.0.1:9"
+        return Endpoint(public_url=nowhere, management_url=nowhere) if namespace in self.pods else None
+
+
+def _ready(spec: PodSpec) -> Observation:
+    return Observation(
+        namespace=spec.namespace,
+        phase=Phase.READY,
+        gateway_alive=True,
+        revision=spec.config.revision,
+        restarts=0,
+        cause=None,
+        message=None,
+        evidence=[],
+        since=None,
+    )
