@@ -9,6 +9,8 @@ from django.urls import path
 from agents.views.agents import AgentsViewSet
 from agents.views.channels import ChannelsViewSet
 from agents.views.chat import ChatViewSet
+from agents.views.deliveries import DeliveriesViewSet
+from agents.views.events import EventsViewSet
 from agents.views.explain import ExplainViewSet
 from agents.views.liveness import LivenessViewSet
 from agents.views.llm_key import LlmKeyViewSet
@@ -36,4 +38,9 @@ urlpatterns = [
     path("agents/<str:id>/ticket", TicketViewSet.as_view({"post": "create"})),
     path("agents/<str:id>/webhook", WebhookViewSet.as_view({"put": "update", "delete": "destroy"})),
     path("agents/<str:id>/webhook/test", WebhookViewSet.as_view({"post": "test"})),
+    path("agents/<str:id>/webhook/deliveries", DeliveriesViewSet.as_view({"get": "list"})),
+    path(
+        "agents/<str:id>/webhook/deliveries/<str:delivery>/redeliver", DeliveriesViewSet.as_view({"post": "redeliver"})
+    ),
+    path("agents/<str:id>/events", EventsViewSet.as_view({"get": "list"})),
 ]

@@ -121,10 +121,7 @@ def _state(attempts: int, answer: Answer) -> State:
 @transaction.atomic
 def resend(delivery: Delivery, *, actor: str, now: datetime) -> Delivery:
     """Send an ended delivery again, with the same id and bytes, to the hook that the agent has now."""
-    hook = Hook.objects.select_for_update(no_key=True).filter(agent_id=delivery.agent_id).first()
-    if hook is None:
-        raise Conflict("the agent has no webhook: PUT /agents/{id}/webhook sets one")
-    delivery = Delivery.objects.select_for_update().get(pk=delivery.pk)
+    delivery = _with_hook(delivery)
     if delivery.state == State.PENDING:
         raise Conflict(f"{delivery.pk} is still being delivered")
     delivery.state = State.PENDING
@@ -136,6 +133,23 @@ def resend(delivery: Delivery, *, actor: str, now: datetime) -> Delivery:
     delivery.save()
     wake.on_commit("webhooks.drain")
     return delivery
+
+
+@transaction.atomic
+def resend_or_join(delivery: Delivery, *, actor: str, now: datetime) -> Delivery:
+    """`resend`, unless somebody has asked for that already and it is under way."""
+    delivery = _with_hook(delivery)
+    if delivery.state == State.PENDING and delivery.resent_at is not None:
+        return delivery
+    return resend(delivery, actor=actor, now=now)
+
+
+def _with_hook(delivery: Delivery) -> Delivery:
+    """The delivery as it is now; it and its hook are held, the hook first. Raises Conflict without one."""
+    hook = Hook.objects.select_for_update(no_key=True).filter(agent_id=delivery.agent_id).first()
+    if hook is None:
+        raise Conflict("the agent has no webhook: PUT /agents/{id}/webhook sets one")
+    return Delivery.objects.select_for_update().get(pk=delivery.pk)
 
 
 def cancel_pending(agent: Agent, *, now: datetime) -> int:

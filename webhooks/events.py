@@ -1,12 +1,18 @@
-"""What happened to an agent, written in the transaction that made it happen (spec: Events)."""
+"""What happened to an agent, written in the transaction that made it happen (spec: Events).
+
+An agent's events have one order, that of their `createdAt`, and become visible in it: whoever emits holds the agent's
+row until its transaction ends, and is given a moment after all events before. So a reader of the log who goes on from
+the last event seen misses none.
+"""
 
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from django.db import connection, transaction
+from django.db.models import Max
 
 from config import wake
 from config.ids import new_id
@@ -15,28 +21,44 @@ from webhooks.models import Delivery, Event, EventType
 if TYPE_CHECKING:
     from agents.models import Agent
 
-__all__ = ["EventType", "emit"]
+__all__ = ["EventType", "emit", "in_turn"]
+
+SHOWN = ("status", "name", "engine", "tier", "endpoint_url")
+TICK = timedelta(microseconds=1)
 
 
 @transaction.atomic(savepoint=False)
 def emit(agent: Agent, event_type: EventType, data: dict[str, Any], *, now: datetime) -> Event:
     """Write the event, and its delivery if the agent has a hook. Rolled back with the change that caused it."""
+    agent = in_turn(agent)
+    created_at = _after_the_last(agent, now)
     event_id = new_id("evt")
-    body = _body(event_id, agent, event_type, data, now=now)
-    event = Event.objects.create(id=event_id, agent=agent, type=event_type, body=body, created_at=now)
+    body = _body(event_id, agent, event_type, data, created_at=created_at)
+    event = Event.objects.create(id=event_id, agent=agent, type=event_type, body=body, created_at=created_at)
     if _hold_hook(agent):
         is_test = event_type == EventType.TEST
-        Delivery.objects.create(event=event, agent=agent, is_test=is_test, next_attempt_at=now, created_at=now)
+        Delivery.objects.create(event=event, agent=agent, is_test=is_test, next_attempt_at=now, created_at=created_at)
         wake.on_commit("webhooks.drain")
     return event
 
 
-def _body(event_id: str, agent: Agent, event_type: EventType, data: dict[str, Any], *, now: datetime) -> str:
+def in_turn(agent: Agent) -> Agent:
+    """The agent as it is now, its row held until the transaction ends. Taken before its hook and its deliveries."""
+    return type(agent).objects.select_for_update(no_key=True).only(*SHOWN).get(pk=agent.pk)
+
+
+def _after_the_last(agent: Agent, now: datetime) -> datetime:
+    """Now, or just after the agent's last event where another took its time first, or the clock was set back."""
+    last: datetime | None = Event.objects.filter(agent=agent).aggregate(last=Max("created_at"))["last"]
+    return max(now, last + TICK) if last else now
+
+
+def _body(event_id: str, agent: Agent, event_type: EventType, data: dict[str, Any], *, created_at: datetime) -> str:
     """The text that is stored, signed and sent: serialised here and never again."""
     event = {
         "id": event_id,
         "type": str(event_type),
-        "createdAt": _timestamp(now),
+        "createdAt": _timestamp(created_at),
         "agent": {
             "id": agent.pk,
             "status": str(agent.status),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -9,7 +10,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from config.crypto import EncryptedText
-from config.ids import new_id
+from config.ids import is_id, new_id
 
 if TYPE_CHECKING:
     from agents.models import Agent
@@ -73,6 +74,19 @@ class Hook(models.Model):
         return f"<Hook {self.agent_id} {self.authority}>"
 
 
+class EventQuerySet(models.QuerySet["Event"]):
+    def oldest_first(self) -> EventQuerySet:
+        return self.order_by("created_at", "id")
+
+    def later_than(self, event: Event) -> EventQuerySet:
+        same_moment = Q(created_at=event.created_at, id__lte=event.pk)
+        return self.filter(created_at__gte=event.created_at).exclude(same_moment)
+
+    def of_agent(self, agent: Agent, event_id: str) -> Event | None:
+        """The agent's event of this id; None for another's, and for junk."""
+        return self.filter(agent=agent, pk=event_id).first() if is_id("evt", event_id) else None
+
+
 class Event(models.Model):
     """Something that happened to an agent, serialised once. Kept with or without a hook."""
 
@@ -82,7 +96,9 @@ class Event(models.Model):
     )
     type = models.CharField(max_length=20, choices=EventType.choices)
     body = models.TextField(help_text="The exact text that is signed and sent.")
-    created_at = models.DateTimeField()
+    created_at = models.DateTimeField()  # no two events of an agent have the same
+
+    objects: ClassVar[EventQuerySet] = EventQuerySet.as_manager()  # type: ignore[assignment]
 
     class Meta:
         indexes = [
@@ -99,6 +115,17 @@ class Event(models.Model):
 class DeliveryQuerySet(models.QuerySet["Delivery"]):
     def pending(self) -> DeliveryQuerySet:
         return self.filter(state=State.PENDING)
+
+    def kept(self, *, since: datetime) -> DeliveryQuerySet:
+        """Without those that ended before and are only waiting to be purged."""
+        return self.filter(Q(finished_at__isnull=True) | Q(finished_at__gte=since))
+
+    def newest_first(self) -> DeliveryQuerySet:
+        return self.order_by("-created_at", "-event")
+
+    def earlier_than(self, event: Event) -> DeliveryQuerySet:
+        same_moment = Q(created_at=event.created_at, event_id__gte=event.pk)
+        return self.filter(created_at__lte=event.created_at).exclude(same_moment)
 
 
 class Delivery(models.Model):

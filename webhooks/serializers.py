@@ -1,14 +1,17 @@
-"""The wire shapes of hooks and their tests (spec: Webhook endpoints, WebhookDelivery)."""
+"""The wire shapes of hooks, deliveries and events (spec: Webhook endpoints, WebhookDelivery, WebhookEvent)."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from config.api import Serializer, Text
-from webhooks.models import EventType
-from webhooks.testing import Report
+from webhooks import delivery_log, event_log
+from webhooks.models import Delivery, EventType, Problem, State
+from webhooks.openapi import WebhookEventSerializer
+from webhooks.reports import Report
 
 
 class ReceiverSerializer(Serializer):
@@ -38,3 +41,47 @@ class WebhookDeliverySerializer(Serializer):
 
 class WebhookDeliveryEnvelope(Serializer):
     delivery = WebhookDeliverySerializer()
+
+
+class ListDeliveriesSerializer(Serializer):
+    """The query of `GET /agents/{id}/webhook/deliveries`."""
+
+    limit = serializers.IntegerField(
+        min_value=1, max_value=delivery_log.MAX_PAGE, required=False, help_text="Deliveries on a page; 1,000 if absent."
+    )
+    cursor = Text(required=False, max_length=200, help_text="From the `Link` header of the page before.")
+
+
+class DeliverySerializer(Serializer):
+    """An event on its way to the receiver. `status`, `error` and `durationMs` are those of the latest attempt."""
+
+    id = serializers.CharField(source="event_id", help_text="The event's id, as in `X-Service-Delivery`.")
+    type = serializers.ChoiceField(source="event.type", choices=EventType.choices)
+    state = serializers.ChoiceField(choices=State.choices)
+    status = serializers.IntegerField(source="http_status", allow_null=True, help_text="HTTP status, null without one.")
+    error = serializers.SerializerMethodField(help_text="Why there is no status, null where there is one.")
+    attempts = serializers.IntegerField(help_text="Attempts that have ended, of at most three.")
+    duration_ms = serializers.IntegerField(allow_null=True)
+    created_at = serializers.DateTimeField()
+    finished_at = serializers.DateTimeField(allow_null=True, help_text="Null while it is pending.")
+
+    @extend_schema_field(serializers.ChoiceField(choices=Problem.choices, allow_null=True))
+    def get_error(self, delivery: Delivery) -> str | None:
+        return delivery.error or None
+
+
+class DeliveriesEnvelope(Serializer):
+    deliveries = DeliverySerializer(many=True)
+
+
+class ListEventsSerializer(Serializer):
+    """The query of `GET /agents/{id}/events`."""
+
+    after = Text(required=False, max_length=200, help_text="The id of the last event you have; it is not repeated.")
+    limit = serializers.IntegerField(
+        min_value=1, max_value=event_log.MAX_PAGE, required=False, help_text="Events on a page; 100 if absent."
+    )
+
+
+class EventsEnvelope(Serializer):
+    events = WebhookEventSerializer(many=True)

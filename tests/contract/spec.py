@@ -68,5 +68,6 @@ COMPONENTS: dict[str, tuple[set[str], set[str]]] = {
     "Liveness": (LIVENESS, set()),
     "WebhookEvent": (WEBHOOK_EVENT, set()),
     "WebhookDelivery": (names("ok status attempts"), {"error"}),
+    "Delivery": (names("id type state status error attempts durationMs createdAt finishedAt"), set()),
     "Error": (ERROR, set()),
 }

@@ -16,7 +16,7 @@ from tests.contract.test_document import operations
 Document = dict[str, Any]
 
 METHODS = {"GET", "POST", "PUT", "PATCH", "DELETE"}
-UNKNOWN = {"id": "agt_0123456789abcdef01234567"}
+UNKNOWN = {"id": "agt_0123456789abcdef01234567", "delivery": "evt_0123456789abcdef0123456789abcdef"}
 
 
 def is_an_error(answer: Any, status: int, code: str) -> str:
@@ -90,7 +90,9 @@ def test_an_unknown_agent_is_404_on_every_operation(client: APIClient, document:
         if not path.startswith("/agents/{id}"):
             continue
         for junk in (UNKNOWN["id"], "x", "agt_", "%00", "agt_%ff", "a" * 5_000):
-            answer = client.generic(method, path.format(id=junk), "{}", content_type="application/json")
+            answer = client.generic(
+                method, path.format(**{**UNKNOWN, "id": junk}), "{}", content_type="application/json"
+            )
             is_an_error(answer, 404, "NOT_FOUND")
 
 

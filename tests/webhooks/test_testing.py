@@ -11,9 +11,9 @@ from agents.models import Agent
 from config.errors import Conflict, Unavailable
 from tests.doubles.receiver import Receiver, after, status
 from tests.webhooks.conftest import emit
-from webhooks import draining, hooks, testing
+from webhooks import draining, hooks, reports, testing
 from webhooks.models import Delivery, Event, State
-from webhooks.testing import Report
+from webhooks.reports import Report
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -75,13 +75,13 @@ def test_without_a_hook_there_is_nothing_to_test(agent: Agent) -> None:
 
 
 def test_a_wait_without_end_is_given_up_and_can_be_joined(hooked: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(testing, "PATIENCE_SECONDS", 0.2)
+    monkeypatch.setattr(reports, "PATIENCE_SECONDS", 0.2)
     with pytest.raises(Unavailable) as gave_up:
         testing.run(hooked)
     assert "Retry-After" in gave_up.value.headers
     assert Delivery.objects.get().state == State.PENDING
-    assert testing.PATIENCE_SECONDS < 130
+    assert reports.PATIENCE_SECONDS < 130
 
 
 def test_the_real_patience_outlasts_a_hanging_receiver_and_not_the_proxies() -> None:
-    assert 100 < testing.PATIENCE_SECONDS < 130
+    assert 100 < reports.PATIENCE_SECONDS < 130

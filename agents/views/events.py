@@ -1,0 +1,33 @@
+"""`GET /agents/{id}/events`."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+
+from agents.views.base import AgentViewSet
+from webhooks import event_log
+from webhooks.event_log import EventPage
+from webhooks.serializers import EventsEnvelope, ListEventsSerializer
+
+
+class EventsViewSet(AgentViewSet):
+    @extend_schema(parameters=[ListEventsSerializer], responses=EventsEnvelope)
+    def list(self, request: Request, id: str) -> HttpResponse:
+        """List the agent's events: what a webhook gets, for callers that cannot host one.
+
+        Oldest first, of the last thirty days, with or without a webhook, `test` events included. Call it with `after`
+        set to the last id you have: nothing is missed and nothing repeated, because an agent's events appear in their
+        order. An empty list means that nothing has happened since. More of them: `Link: <…>; rel="next"`.
+        """
+        agent = self.own_agent(id)
+        query = ListEventsSerializer(data=request.query_params.dict())
+        query.is_valid(raise_exception=True)
+        return _as_stored(event_log.page(agent, **query.validated_data))
+
+
+def _as_stored(page: EventPage) -> HttpResponse:
+    """The stored texts in their envelope: parsing and rendering them anew could only change them."""
+    headers = {"Link": f'<{page.next_url}>; rel="next"'} if page.next_url else {}
+    return HttpResponse('{"events":[' + ",".join(page.bodies) + "]}", content_type="application/json", headers=headers)

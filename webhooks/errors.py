@@ -1,0 +1,21 @@
+"""What a webhook call can be refused with."""
+
+from __future__ import annotations
+
+from config.errors import BadRequest, NotFound
+
+
+class NoSuchDelivery(NotFound):
+    def __init__(self) -> None:
+        super().__init__(
+            "no such delivery of this agent: GET /agents/{id}/webhook/deliveries lists those of seven days"
+        )
+
+
+class NoSuchEvent(BadRequest):
+    """A place in the log that the caller names and the log does not have."""
+
+    def __init__(self, field: str, event_id: str) -> None:
+        super().__init__(
+            f"{field}: {event_id!r} is no event of this agent, or older than 30 days: leave {field} out to start anew"
+        )

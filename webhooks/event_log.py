@@ -1,0 +1,54 @@
+"""An agent's events, oldest first, for callers that cannot host a receiver: what a webhook would get, to be fetched.
+
+A poller hands in the last id it saw. That it misses nothing rests on `events.emit`: an agent's events have one order,
+and become visible in it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.utils import timezone
+
+from webhooks.errors import NoSuchEvent
+from webhooks.models import Event
+from webhooks.purging import EVENTS_KEPT
+
+if TYPE_CHECKING:
+    from agents.models import Agent
+
+PAGE = 100
+MAX_PAGE = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class EventPage:
+    """`bodies` are the stored texts: the very bytes that receivers get."""
+
+    bodies: list[str]
+    next_url: str | None
+
+
+def page(agent: Agent, *, after: str | None = None, limit: int = PAGE) -> EventPage:
+    """The events after the one named, or from the first that is kept. Raises NoSuchEvent naming `after`."""
+    found = Event.objects.filter(agent=agent, created_at__gt=timezone.now() - EVENTS_KEPT).oldest_first()
+    if after is not None:
+        found = found.later_than(_place(agent, after))
+    rows = list(found.values_list("pk", "body")[: limit + 1])
+    shown = rows[:limit]
+    next_url = _next_url(agent, after=shown[-1][0], limit=limit) if len(rows) > limit else None
+    return EventPage([body for _, body in shown], next_url)
+
+
+def _place(agent: Agent, event_id: str) -> Event:
+    found = Event.objects.of_agent(agent, event_id)
+    if found is None:
+        raise NoSuchEvent("after", event_id)
+    return found
+
+
+def _next_url(agent: Agent, *, after: str, limit: int) -> str:
+    return f"{settings.BASE_URL}/agents/{agent.pk}/events?{urlencode({'after': after, 'limit': limit})}"

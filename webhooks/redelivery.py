@@ -1,0 +1,40 @@
+"""An ended delivery sent again on its owner's request, and waited for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.utils import timezone
+
+from config import waiting
+from config.ids import is_id
+from webhooks import deliveries, purging, reports
+from webhooks.errors import NoSuchDelivery
+from webhooks.models import Delivery
+from webhooks.reports import Report
+
+if TYPE_CHECKING:
+    from agents.models import Agent
+
+
+def run(agent: Agent, event_id: str, *, actor: str) -> Report:
+    """Send the event again with the same id and bytes and all retries, and wait for its outcome.
+
+    What was asked to be sent again before and is still under way is waited for instead. Raises NoSuchDelivery; Conflict
+    without a hook, or while the event is being delivered for the first time.
+    """
+    delivery = find(agent, event_id)
+    with waiting.place():
+        deliveries.resend_or_join(delivery, actor=actor, now=timezone.now())
+        return reports.wait_for(delivery.pk)
+
+
+def find(agent: Agent, event_id: str) -> Delivery:
+    """The agent's delivery of this event, as long as its log has it. Raises NoSuchDelivery."""
+    if not is_id("evt", event_id):
+        raise NoSuchDelivery
+    delivery = Delivery.objects.kept(since=timezone.now() - purging.DELIVERIES_KEPT).filter(agent=agent, pk=event_id)
+    found = delivery.first()
+    if found is None:
+        raise NoSuchDelivery
+    return found

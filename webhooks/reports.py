@@ -1,0 +1,48 @@
+"""How a delivery ended, for callers that wait for it (spec: WebhookDelivery)."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from config import waiting
+from config.errors import Unavailable
+from webhooks.models import Delivery, State
+
+# Three attempts of 10 s with 70 s between them, and a little for the queue; proxies give up after 130 s.
+PATIENCE_SECONDS = 115.0
+POLL_SECONDS = (0.05, 0.1, 0.2, 0.4, 0.6)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    ok: bool
+    status: int | None
+    attempts: int
+    error: str | None
+
+
+def wait_for(event_id: str) -> Report:
+    """The outcome of a delivery. The receiver's silence is an outcome; the delivery goes on if the caller hangs up.
+
+    Raises Unavailable when there is none in time.
+    """
+    patient_until = time.monotonic() + PATIENCE_SECONDS
+    looks = 0
+    while time.monotonic() < patient_until:
+        delivery = Delivery.objects.get(pk=event_id)
+        waiting.release_connection()
+        if delivery.state != State.PENDING:
+            return _report(delivery)
+        time.sleep(POLL_SECONDS[min(looks, len(POLL_SECONDS) - 1)])
+        looks += 1
+    raise Unavailable(f"{event_id} is still being delivered: call again to wait for its outcome", retry_after=10)
+
+
+def _report(delivery: Delivery) -> Report:
+    return Report(
+        ok=delivery.state == State.DELIVERED,
+        status=delivery.http_status,
+        attempts=delivery.attempts,
+        error=delivery.error or None,
+    )
