@@ -33,6 +33,29 @@ class NpmPackage:
     recipe: Path  # the directory of the committed package.json and package-lock.json
     entry: Path  # the program, below the installation
 
+    @property
+    def lock(self) -> Path:
+        return self.recipe / "package-lock.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PypiPackage:
+    """The same from PyPI: a virtual environment of its own, from a committed requirements.txt with hashes."""
+
+    name: str
+    version: str
+    recipe: Path  # the directory of requirements.txt
+    module: str  # `python -m <module> --version` says the version
+
+    @property
+    def lock(self) -> Path:
+        return self.recipe / "requirements.txt"
+
+    @property
+    def python(self) -> Path:
+        """Below the installation. Run it with -I: neither our packages nor the agent's files are then in its path."""
+        return Path("bin") / "python"
+
 
 class Processes(StrEnum):
     """How an engine serves several conversations."""
@@ -121,13 +144,16 @@ class Engine(Protocol):
 
     id: str
     processes: Processes
-    package: NpmPackage
     providers: frozenset[str]
     toolsets: Mapping[str, tuple[str, ...]]  # the catalog's toolset id, and the engine's own tools
     safe_toolsets: tuple[str, ...]  # what an empty choice means
     sessions: str  # glob of the session files, below the data directory
     megabytes_per_process: int  # of an engine with a process per conversation: how many fit into the tier
     noise: str  # a line of stderr that begins so is no evidence of anything
+
+    @property
+    def package(self) -> NpmPackage | PypiPackage:
+        """What is installed."""
 
     def render(self, config: PodConfig, *, place: Place, llm: KeyProxy) -> Launch:
         """Files, arguments and environment of this configuration."""

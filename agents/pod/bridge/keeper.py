@@ -14,7 +14,7 @@ import psutil
 
 from agents.engines.base import Engine, EngineError, KeyProxy, Place
 from agents.pod import processes
-from agents.pod.bridge import files, install, linux
+from agents.pod.bridge import commands, files, install, linux
 from agents.pod.bridge.crew import Crew
 from agents.pod.bridge.log import EngineLog
 from agents.pod.bridge.member import Member
@@ -92,8 +92,8 @@ class Keeper:
         while True:
             try:
                 return await self._install_once()
-            except (install.InstallError, OSError) as error:
-                cause = "INSTALL" if isinstance(error, install.InstallError) else cause_of(error)
+            except (commands.InstallError, OSError) as error:
+                cause = "INSTALL" if isinstance(error, commands.InstallError) else cause_of(error)
                 self._status.show(Phase.FAILED, cause=cause, message=str(error))
             await self._rest(pause)
             pause = min(pause * 2, LONGEST_PAUSE_SECONDS)

@@ -105,7 +105,7 @@ def _environment(program: Program, namespace: str, home: Path, *, keep: bool) ->
     inherited = {
         name: value
         for name, value in os.environ.items()
-        if name.upper() in _INHERITED or name.upper().startswith("NPM_CONFIG_")
+        if name.upper() in _INHERITED or name.upper().startswith(("NPM_CONFIG_", "PIP_"))
     }
     kept = {"KEEP_PODS": "1"} if keep else {}
     return {**inherited, **kept, "PYTHONUNBUFFERED": "1", **processes.marks(namespace, home, program)}

@@ -1,0 +1,65 @@
+"""Runs a command of an installation to its end: npm, pip, or the engine that says its version."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from agents.pod import processes
+from agents.pod.bridge import linux
+from agents.pod.bridge.log import EngineLog
+
+Command = Sequence[str | Path]
+
+
+class InstallError(Exception):
+    """The engine could not be installed; the text ends with what the installer said last."""
+
+
+async def run(
+    name: str,
+    command: Command,
+    *,
+    cwd: Path,
+    log: EngineLog,
+    seconds: float,
+    env: Mapping[str, str] | None = None,
+) -> str:
+    """What it said; `name` is what people call it.
+
+    It has the bridge's own environment: proxies and certificates of the machine are needed here."""
+    process = await asyncio.create_subprocess_exec(
+        *(str(word) for word in command),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        cwd=cwd,
+        env={**os.environ, **(env or {}), processes.ROLE: processes.INSTALL},
+        start_new_session=True,
+        preexec_fn=linux.die_with_parent,
+    )
+    linux.leave_to_asyncio(process)
+    try:
+        async with asyncio.timeout(seconds):
+            output, _ = await process.communicate()
+    except TimeoutError as error:
+        raise InstallError(f"{name} did not end within {seconds:.0f} s") from error
+    finally:
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+    text = output.decode("utf-8", "replace")
+    if process.returncode != 0:
+        for line in text.splitlines()[-20:]:
+            log.note(line)
+        raise InstallError(f"{name} failed ({process.returncode}): {_verdict(text)}")
+    return text
+
+
+def _verdict(text: str) -> str:
+    errors = [line.strip() for line in text.splitlines() if "error" in line.lower() and "complete log" not in line]
+    return " | ".join(errors[:3])[:400] or text.strip()[-200:]

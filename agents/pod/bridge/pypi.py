@@ -1,0 +1,60 @@
+"""Installs a package of PyPI into a virtual environment of its own, made with the Python that runs us."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+from agents.engines.base import PypiPackage
+from agents.pod.bridge import commands
+from agents.pod.bridge.commands import Command, InstallError
+from agents.pod.bridge.log import EngineLog
+
+INSTALL_SECONDS = 900.0
+CHECK_SECONDS = 120.0
+# Wheels alone: nothing of a package runs while it is installed.
+_FLAGS = (
+    "--require-hashes",
+    "--no-deps",
+    "--only-binary=:all:",
+    "--no-input",
+    "--progress-bar=off",
+    "--disable-pip-version-check",
+)
+
+
+async def install_into(fresh: Path, package: PypiPackage, *, cache: Path, log: EngineLog) -> str:
+    """Fill the directory with exactly what the lock says; returns what the engine says of its version.
+
+    The environment may be moved afterwards: its Python finds its packages beside itself, and its scripts, which
+    could not be moved, are not used."""
+    venv: Command = [sys.executable, "-I", "-m", "venv", "--without-pip", fresh]
+    await commands.run("venv", venv, cwd=fresh, log=log, seconds=CHECK_SECONDS)
+    python = fresh / package.python
+    install: Command = [
+        python,
+        "-I",
+        _pip(),
+        "install",
+        *_FLAGS,
+        "--requirement",
+        package.lock,
+        "--cache-dir",
+        cache / ".pip",
+    ]
+    await commands.run("pip", install, cwd=fresh, log=log, seconds=INSTALL_SECONDS)
+    scratch = fresh / ".checked"
+    scratch.mkdir()
+    entry: Command = [python, "-I", "-m", package.module, "--version"]
+    return await commands.run(
+        package.name, entry, cwd=scratch, log=log, seconds=CHECK_SECONDS, env={"HOME": str(scratch)}
+    )
+
+
+def _pip() -> Path:
+    """Our own pip, run by the new environment's Python, so that it is one process that installs beside itself."""
+    found = importlib.util.find_spec("pip")
+    if found is None or not found.submodule_search_locations:
+        raise InstallError("pip is missing beside the Python that runs the bridge")
+    return Path(found.submodule_search_locations[0]) / "__pip-runner__.py"
