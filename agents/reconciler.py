@@ -1,23 +1,21 @@
 """The level-triggered reconciler: claim an agent, take its next step, write down what came of it.
 
-A claim is a lease in the row, so a killed worker's agent is taken up again when the lease ends. All runtime calls
-happen between transactions; what they found is recorded by agents/lifecycle.py under the row's lock.
+A claim is a lease in the row (agents/leases.py), so a killed worker's agent is taken up again when the lease ends. All
+runtime calls happen between transactions; what they found is recorded by agents/lifecycle.py under the row's lock.
 """
 
 from __future__ import annotations
 
 import logging
-import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import Q
 from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
-from agents import lifecycle, plan, pods
+from agents import leases, lifecycle, plan, pods
 from agents.models import Agent, Desired, Status
 from agents.plan import Step
 from agents.runtimes import current_runtime
@@ -25,7 +23,6 @@ from agents.runtimes.base import Observation, Runtime, RuntimeFailure
 
 log = logging.getLogger(__name__)
 
-LEASE = timedelta(seconds=60)  # longer than any step: the slowest removes several pods
 SOON = timedelta(seconds=1)
 RETRY_CAP_SECONDS = 60
 BATCH = 200
@@ -41,29 +38,32 @@ def reconcile_due(now: datetime | None = None) -> int:
     runtime = current_runtime()
     observed = runtime.observe()
     mark_drift(observed, now)
-    due = list(Agent.objects.due(now).values_list("id", flat=True)[:BATCH])
+    due = leases.due(now, limit=BATCH)
     for agent_id in due:
-        reconcile(agent_id, runtime=runtime, observed=observed)
+        # Who has stepped it since `observed` was taken has also set a later due time: then it is not ours to take.
+        if agent := leases.take(agent_id, now=timezone.now(), due=now):
+            _step(agent, runtime, observed)
     return len(due)
 
 
-def reconcile(agent_id: str, *, runtime: Runtime | None = None, observed: Observations | None = None) -> None:
+def reconcile(agent_id: str, *, observed: Observations | None = None) -> None:
     """Take this agent's next step, unless another worker is at it; then that one, or the scan, will."""
-    now = timezone.now()
-    agent = _claim(agent_id, now)
-    if agent is None:
-        return
-    runtime = runtime or current_runtime()
+    if agent := leases.take(agent_id, now=timezone.now()):
+        _step(agent, current_runtime(), observed)
+
+
+def _step(agent: Agent, runtime: Runtime, observed: Observations | None) -> None:
+    """One step of a leased agent; the lease is given back whatever becomes of it."""
     try:
         step = _take_step(agent, runtime, observed if observed is not None else runtime.observe())
-        _release(agent, wait=_pause_after(step), failed=False)
+        leases.give_back(agent, wait=_pause_after(step), failed=False)
     except RuntimeFailure as failure:
         log.warning("step failed", extra={"agent": agent.id, "cause": failure.cause, "error": str(failure)})
         _note_trouble(agent, failure)
-        _release(agent, wait=_backoff(agent.attempts), failed=True)
+        leases.give_back(agent, wait=_backoff(agent.attempts), failed=True)
     except Exception:
         log.exception("reconcile failed", extra={"agent": agent.id})
-        _release(agent, wait=_backoff(agent.attempts), failed=True)
+        leases.give_back(agent, wait=_backoff(agent.attempts), failed=True)
 
 
 def mark_drift(observed: Observations, now: datetime) -> None:
@@ -76,26 +76,6 @@ def mark_drift(observed: Observations, now: datetime) -> None:
         | Q(status=Status.FAILED, ready=True)
     )
     settled.filter(drifted).update(reconcile_at=now)
-
-
-def _claim(agent_id: str, now: datetime) -> Agent | None:
-    """Lease the row. The due time moves behind the lease, so that a crash in between is found by the scan."""
-    token = secrets.token_hex(8)
-    free = Q(lease_until__isnull=True) | Q(lease_until__lt=now)
-    taken = Agent.objects.filter(free, pk=agent_id).update(
-        lease_until=now + LEASE, lease_token=token, reconcile_at=now + LEASE
-    )
-    return Agent.objects.filter(pk=agent_id, lease_token=token).first() if taken else None
-
-
-def _release(agent: Agent, *, wait: timedelta | None, failed: bool) -> None:
-    """Give the lease back. What was asked for meanwhile has set an earlier due time, which stays."""
-    now = timezone.now()
-    mine = Agent.objects.filter(pk=agent.pk, lease_token=agent.lease_token)
-    attempts = F("attempts") + 1 if failed else 0
-    with transaction.atomic():
-        mine.filter(reconcile_at=agent.reconcile_at).update(reconcile_at=now + wait if wait is not None else None)
-        mine.update(lease_until=None, lease_token="", attempts=attempts)
 
 
 def _pause_after(step: Step) -> timedelta | None:

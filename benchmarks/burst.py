@@ -57,9 +57,7 @@ def measure() -> list[Figure]:
         stack.enter_context(processes.worker("lifecycle,billing,default", **environment))
         stack.enter_context(processes.worker(QUEUE, "-I", "benchmarks.baseline.burst", **environment))
         stack.enter_context(processes.beat(**environment))
-        ours, theirs = in_turns(
-            lambda: _burst(product, "/agents", calls), lambda: _burst(baseline, "/burst", calls)
-        )
+        ours, theirs = in_turns(lambda: _burst(product, "/agents", calls), lambda: _burst(baseline, "/burst", calls))
     return [_quickness(ours, theirs), _duplicates(ours), _errors(ours)]
 
 

@@ -8,14 +8,13 @@ import time
 import urllib.request
 from pathlib import Path
 
-from catalog.models import Persona
-from catalog.version import bump
-
 from benchmarks import load, processes
 from benchmarks.figures import Figure, ratio
 from benchmarks.measuring import Cost, Target, compared, described
 from benchmarks.processes import Program
 from benchmarks.statements import Statements
+from catalog.models import Persona
+from catalog.version import bump
 
 PERSONAS = 60
 REQUESTS = 2_000
@@ -53,7 +52,7 @@ def fill() -> None:
 
 
 def _copy(persona: Persona, number: int) -> Persona:
-    values = {field.attname: getattr(persona, field.attname) for field in Persona._meta.concrete_fields}
+    values = {field.attname: getattr(persona, field.attname) for field in Persona._meta.concrete_fields}  # noqa: SLF001
     return Persona(**values | {"id": f"{persona.pk}-{number}"})
 
 

@@ -38,7 +38,9 @@ class Statements:
             log.seek(self._begin)
             written = log.read().decode(errors="replace")
         texts = (_OTHER_ENTRY.sub("", entry).strip() for entry in _MARK.split(written)[1:])
-        self.texts = [text for text in texts if not re.match(r"alter system|select pg_reload_conf", text, re.IGNORECASE)]
+        self.texts = [
+            text for text in texts if not re.match(r"alter system|select pg_reload_conf", text, re.IGNORECASE)
+        ]
 
 
 def _configure(*statements: str) -> None:

@@ -59,7 +59,9 @@ class Stores:
         subprocess.run(command, env=self.environment(TEMPLATE), check=True, stderr=subprocess.DEVNULL)
 
     def admin(self, statement: str) -> None:
-        with psycopg.connect(host=str(self.root / "postgres"), user="postgres", dbname="postgres", autocommit=True) as c:
+        with psycopg.connect(
+            host=str(self.root / "postgres"), user="postgres", dbname="postgres", autocommit=True
+        ) as c:
             c.execute(statement.encode())
 
 

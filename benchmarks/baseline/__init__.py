@@ -1,1 +1,1 @@
-"""The baselines: what a plain Django project would do for the same answer, without any of our code in the request's way."""
+"""The baselines: what a plain Django project does for the same answer, with none of our code in the request's way."""

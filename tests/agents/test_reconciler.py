@@ -8,9 +8,9 @@ import pytest
 import time_machine
 from django.utils import timezone
 
-from agents import lifecycle, llm_key, plan, reconciler
+from agents import leases, lifecycle, llm_key, plan, reconciler
 from agents.models import Agent, Reason, Status
-from agents.runtimes.base import Phase, RuntimeFailure
+from agents.runtimes.base import Observation, Phase, RuntimeFailure
 from tests.agents.conftest import MakeAgent, event_types, settle
 from tests.doubles.runtime import ScriptedRuntime
 
@@ -127,7 +127,7 @@ def test_what_can_never_succeed_fails_at_once(make_agent: MakeAgent, runtime: Sc
 
 def test_an_agent_is_stepped_by_one_worker_at_a_time(make_agent: MakeAgent, runtime: ScriptedRuntime) -> None:
     agent = make_agent()
-    held = reconciler._claim(agent.id, timezone.now())
+    held = leases.take(agent.id, now=timezone.now())
     assert held is not None
     reconciler.reconcile(agent.id)
     assert runtime.calls == []
@@ -135,17 +135,17 @@ def test_an_agent_is_stepped_by_one_worker_at_a_time(make_agent: MakeAgent, runt
 
 def test_a_killed_workers_agent_is_taken_up_when_its_lease_ends(make_agent: MakeAgent) -> None:
     agent = make_agent()
-    assert reconciler._claim(agent.id, timezone.now()) is not None
-    with time_machine.travel(timezone.now() + reconciler.LEASE + timedelta(seconds=1), tick=False):
+    assert leases.take(agent.id, now=timezone.now()) is not None
+    with time_machine.travel(timezone.now() + leases.LEASE + timedelta(seconds=1), tick=False):
         reconciler.reconcile_due()
         assert settle(agent).status == Status.RUNNING
 
 
 def test_what_is_asked_for_during_a_step_is_not_forgotten(running: Agent, runtime: ScriptedRuntime) -> None:
-    held = reconciler._claim(running.id, timezone.now())
+    held = leases.take(running.id, now=timezone.now())
     assert held is not None
     lifecycle.pause(running, reason=Reason.OWNER, actor="user:test")
-    reconciler._release(held, wait=None, failed=False)
+    leases.give_back(held, wait=None, failed=False)
     running.refresh_from_db()
     assert running.reconcile_at is not None
     assert settle(running).status == Status.STOPPED
@@ -157,6 +157,23 @@ def test_a_stale_look_at_the_fleet_never_condemns_an_agent(make_agent: MakeAgent
     reconciler.reconcile(agent.id, observed={})
     agent.refresh_from_db()
     assert (agent.status, agent.generation) == (Status.RUNNING, 1)
+
+
+def test_a_scan_leaves_alone_whom_a_task_has_stepped_since_it_looked(
+    make_agent: MakeAgent, runtime: ScriptedRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = make_agent()
+    look = runtime.observe
+
+    def look_and_be_overtaken() -> dict[str, Observation]:
+        seen = look()
+        monkeypatch.setattr(runtime, "observe", look)
+        reconciler.reconcile(agent.id)
+        return seen
+
+    monkeypatch.setattr(runtime, "observe", look_and_be_overtaken)
+    reconciler.reconcile_due()
+    assert runtime.calls == [("deploy", agent.namespace)]
 
 
 @pytest.mark.parametrize("count", [1, 3])
