@@ -12,7 +12,7 @@ PRODUCTION := AGENTPODS_ENV=production AGENT_RUNTIME=kubernetes BASE_URL=https:/
 
 .DEFAULT_GOAL := help
 .PHONY: help run demo test setup lint format types imports migrations openapi deploy-check templates unit coverage \
-	test-engines test-slow lock
+	test-engines test-slow test-crash lock
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -75,6 +75,9 @@ test-engines: setup ## Heavy: real engines, installed and run
 
 test-slow: setup ## Heavy: minutes of real time
 	$(BIN)/pytest -m slow $(ARGS)
+
+test-crash: setup ## Heavy: ten minutes of kills under load, then an audit; SEED replays one, also SECONDS, AGENTS, ACCOUNTS
+	@exec $(BIN)/python -m tests.crash
 
 lock: setup ## Resolve pyproject.toml anew into requirements.lock
 	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \

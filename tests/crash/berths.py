@@ -1,0 +1,65 @@
+"""At most so many agents boot at once: whoever starts one takes a berth, which is free again when it has come up."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tests.crash.client import Client, NoAnswer
+
+POLL_SECONDS = 1.0
+
+
+class Berth:
+    def __init__(self) -> None:
+        self.agent_id = ""
+        self.client: Client | None = None
+
+    def taken_by(self, agent_id: str, client: Client) -> None:
+        self.agent_id, self.client = agent_id, client
+
+
+class Berths:
+    def __init__(self, number: int) -> None:
+        self._free = threading.Semaphore(number)
+        self._lock = threading.Lock()
+        self._taken: list[Berth] = []
+
+    @contextmanager
+    def boarding(self, over: threading.Event) -> Iterator[Berth | None]:
+        """A berth to start an agent in, None when it is over before there is one. Kept only if it was taken."""
+        berth = Berth()
+        while not self._free.acquire(timeout=POLL_SECONDS):
+            if over.is_set():
+                yield None
+                return
+        try:
+            yield berth
+        finally:
+            if berth.client is None:
+                self._free.release()
+            else:
+                with self._lock:
+                    self._taken.append(berth)
+
+    def watch(self, over: threading.Event) -> None:
+        """Free the berths of agents that are no longer on their way up."""
+        while not over.wait(POLL_SECONDS):
+            with self._lock:
+                taken = list(self._taken)
+            for berth in taken:
+                if not _is_booting(berth):
+                    with self._lock:
+                        self._taken.remove(berth)
+                    self._free.release()
+
+
+def _is_booting(berth: Berth) -> bool:
+    if berth.client is None:
+        return False
+    try:
+        answer = berth.client.ask("GET", f"/agents/{berth.agent_id}", patience=0)
+    except NoAnswer:
+        return True
+    return answer.status == 200 and answer.body["agent"]["status"] == "provisioning"

@@ -1,0 +1,275 @@
+"""One campaign: a service of its own under load, faults by the plan, then the audit, a farewell and the audit again."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+
+import psutil
+from django.db import connection
+
+from tests.config.conftest import PROGRAMS, Run
+from tests.crash import sight
+from tests.crash.auditor import audit, repeats
+from tests.crash.berths import Berths
+from tests.crash.client import Calls, Client
+from tests.crash.evidence import Evidence, gather
+from tests.crash.faults import Fault, Kind, plan
+from tests.crash.load import Customer, wait_until
+from tests.crash.promises import Promise
+from tests.crash.strikes import Striker
+from tests.doubles.model_server import ModelServer
+from tests.doubles.receiver import Receiver
+
+BERTHS = 4
+INSTALL_SECONDS = 900.0
+FILL_SECONDS = 900.0
+SETTLE_SECONDS = 240.0  # a lease, a slow removal, the last retry of a delivery, a restart that waits for a minute
+AUDIT_PAUSE_SECONDS = 3.0
+END_SECONDS = 15.0
+PROGRESS_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    seed: str
+    seconds: float
+    agents: int
+    accounts: int
+    keep: bool
+
+
+@dataclass(slots=True)
+class Campaign:
+    options: Options
+    run: Run
+    model: ModelServer
+    receiver: Receiver
+    calls: Calls
+    journal: Path
+    customers: list[Customer] = field(default_factory=list)
+    berths: Berths = field(default_factory=lambda: Berths(BERTHS))
+    over: threading.Event = field(default_factory=threading.Event)  # of the load
+    closed: threading.Event = field(default_factory=threading.Event)  # of everything
+    findings: list[str] = field(default_factory=list)
+    struck: Counter[Kind] = field(default_factory=Counter)
+
+    def wage(self) -> None:
+        """All of it; what is wrong is in `findings` then."""
+        say(f"starting the service at {self.run.home}, port {self.run.port}")
+        self.run.start()
+        self._gather_customers()
+        watching = threading.Thread(target=self.berths.watch, args=[self.closed], daemon=True)
+        watching.start()
+        try:
+            self._fill()
+            self._storm()
+            self._settle("after the storm")
+            self._talk()
+            if self.options.keep:
+                self._linger()
+            self._part()
+        finally:
+            self.closed.set()
+            watching.join()
+
+    @property
+    def promises(self) -> list[Promise]:
+        return [promise for customer in self.customers for promise in customer.promises]
+
+    def evidence(self) -> Evidence:
+        try:
+            return gather(self.run.home, promises=self.promises, receipts=self.receiver.received)
+        finally:
+            connection.close()  # the server may be another one the next time
+
+    # Before.
+
+    def _gather_customers(self) -> None:
+        base = f"http://127.0.0.1:{self.run.port}"
+        share = -(-self.options.agents // self.options.accounts)
+        for number in range(self.options.accounts):
+            client = Client(base, f"c{number}", self.calls, address=f"198.51.100.{number % 250 + 1}")
+            mail = {"email": f"customer-{number}@example.com"}
+            code = client.ask("POST", "/auth/request", mail).body["devCode"]
+            client.token = client.ask("POST", "/auth/verify", {**mail, "code": code}).body["token"]
+            persona = client.ask("GET", "/personas").body["personas"][0]["id"]
+            hook = self.receiver.url
+            self.customers.append(Customer(number, self.options.seed, client, hook, persona, share, self.berths))
+
+    def _fill(self) -> None:
+        """The first agent alone, because it installs the engine; then everybody's."""
+        first, *_ = self.customers
+        share, first.share = first.share, 1
+        first.fill(self.closed)
+        first.share = share
+        self._await_boots(INSTALL_SECONDS, "the first agent")
+        began = time.monotonic()
+        everybody([partial(customer.fill, self.closed) for customer in self.customers])
+        self._await_boots(FILL_SECONDS, "all agents")
+        say(f"{len(self.promises)} agents run after {time.monotonic() - began:.0f} s")
+
+    def _await_boots(self, seconds: float, what: str) -> None:
+        promised = {promise.agent_id for promise in self.promises}
+
+        def all_run() -> bool:
+            agents = self.evidence().agents
+            return all(agents[agent_id].status == "running" for agent_id in promised)
+
+        if not promised or not wait_until(all_run, seconds=seconds):
+            raise SystemExit(f"{what} did not come up: {self._wrongs() or audit(self.evidence())}")
+
+    # The storm.
+
+    def _storm(self) -> None:
+        faults = plan(self.options.seed, self.options.seconds)
+        say(f"{self.options.seconds:.0f} s of load with {len(faults)} faults")
+        self.calls.began = began = time.monotonic()
+        self.calls.failures.clear()
+        load = [threading.Thread(target=customer.work, args=[self.over], daemon=True) for customer in self.customers]
+        for thread in load:
+            thread.start()
+        striker = Striker(self.run, self.struck)
+        away = list(self._strike_all(striker, faults, began))
+        self.over.wait(max(0.0, began + self.options.seconds - time.monotonic()))
+        self.over.set()
+        say(f"the storm is over; struck {sum(self.struck.values())}: {_counts(self.struck)}")
+        for thread in load:
+            thread.join()
+        self._judge_redis(away)
+
+    def _strike_all(self, striker: Striker, faults: list[Fault], began: float) -> Iterator[tuple[float, float, Kind]]:
+        """Strike at the planned seconds; yields when Redis alone was away."""
+        for fault in faults:
+            time.sleep(max(0.0, began + fault.second - time.monotonic()))
+            start = time.monotonic() - began
+            done = striker.strike(fault)
+            say(f"{fault}: {done}")
+            with (self.journal / "faults.jsonl").open("a", encoding="utf-8") as file:
+                file.write(json.dumps({**asdict(fault), "struck": round(start, 2), "done": done}) + "\n")
+            if fault.lasts:
+                yield start, time.monotonic() - began, fault.kind
+
+    def _judge_redis(self, away: Iterable[tuple[float, float, Kind]]) -> None:
+        """Whatever is refused while nothing but Redis is away, is refused because of it; that may not be."""
+        for start, end, kind in away:
+            refused = [sentence for second, sentence in self.calls.failures if start <= second <= end]
+            self.findings += [f"redis: refused during {kind}: {sentence}" for sentence in refused]
+
+    # After.
+
+    def _settle(self, when: str) -> None:
+        """Audit until nothing is found or the time is over; what is found then stays."""
+        began, found = time.monotonic(), ["not audited"]
+
+        def clean() -> bool:
+            found[:] = [*audit(self.evidence()), *self._programs()]
+            return not found
+
+        wait_until(clean, seconds=SETTLE_SECONDS, pause=AUDIT_PAUSE_SECONDS)
+        say(f"audit {when}: {len(found)} findings after {time.monotonic() - began:.0f} s")
+        self.findings += [f"{when}: {finding}" for finding in found]
+
+    def _programs(self) -> list[str]:
+        """Every program of the service once, and none that escaped its supervisor."""
+        if self.run.process is None:
+            return ["the service was not started"]
+        missing = PROGRAMS.keys() - self.run.running().keys()
+        lost = sight.orphans(self.run.home, self.run.process.pid)
+        commands = Counter(_title(one) for one in sight.program_processes(psutil.Process(self.run.process.pid)))
+        twice = [title for title, times in commands.items() if times > 1 and any(m in title for m in PROGRAMS.values())]
+        return [
+            *(f"program: {name} does not run" for name in sorted(missing)),
+            *(f"orphan: {one.pid} {_title(one)} has lost the supervisor" for one in lost),
+            *(f"double: {title} runs twice" for title in twice),
+        ]
+
+    def _talk(self) -> None:
+        """Each customer finds what it was promised: its agents and no others, as configured, and they answer."""
+        everybody([customer.complain for customer in self.customers])
+        self.findings += [finding for customer in self.customers for finding in customer.complaints]
+        self.findings += self._wrongs()
+
+    def _part(self) -> None:
+        """All agents are deleted, and nothing of any of them stays; then the service ends, and nothing of it stays."""
+        everybody([customer.remove_all for customer in self.customers])
+        self._settle("after the farewell")
+        say(f"calls {_counts(self.calls.outcomes)}; events arrived {len(self.receiver.received)}, "
+            f"of them repeated {repeats(self.evidence())}; agents created {len(self.promises)}")  # fmt: skip
+        self.run.signal(signal.SIGTERM)
+        status = self.run.exit_status(within=END_SECONDS)
+        if status != 0:
+            self.findings.append(f"end: the service ended with status {status}")
+        if not wait_until(lambda: not self.run.everything(), seconds=END_SECONDS, pause=0.2):
+            self.findings += [f"end: {one.pid} {_title(one)} is left" for one in self.run.everything()]
+
+    def _linger(self) -> None:
+        """For a second auditor: everything stays as it is until Enter or Ctrl-C."""
+        say(f"kept for you: home {self.run.home}, port {self.run.port}, journals {self.journal}; Ctrl-C goes on")
+        try:
+            threading.Event().wait()
+        except KeyboardInterrupt:
+            say("going on")
+
+    def _wrongs(self) -> list[str]:
+        return [wrong for customer in self.customers for wrong in customer.wrongs]
+
+    def write_journals(self) -> None:
+        """What the outside knows, for other auditors: agents as promised, events as they arrived."""
+        with (self.journal / "promises.jsonl").open("w", encoding="utf-8") as file:
+            for promise in self.promises:
+                file.write(json.dumps({**asdict(promise), "wanted": sorted(promise.wanted)}) + "\n")
+        with (self.journal / "receipts.jsonl").open("w", encoding="utf-8") as file:
+            for one in list(self.receiver.received):
+                body = one.body.decode("utf-8", "replace")
+                file.write(json.dumps({"path": one.path, "headers": one.headers, "body": body}) + "\n")
+
+
+def everybody(acts: list[Callable[[], None]]) -> None:
+    """All at the same time."""
+    threads = [threading.Thread(target=act, daemon=True) for act in acts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+@contextmanager
+def prepared(options: Options, run: Run, journal: Path) -> Iterator[Campaign]:
+    """A campaign with its model server and receiver; the service is gone when the block ends."""
+    with ExitStack() as stack:
+        model = stack.enter_context(ModelServer())
+        receiver = stack.enter_context(Receiver().listening())
+        run.environment |= {
+            "LLM_BASE_URLS": f"openai={model.base_url('openai')}",
+            "WEBHOOK_ALLOWED_CIDRS": "127.0.0.0/8",
+            "TRUSTED_PROXIES": "127.0.0.1/32",  # customers come from addresses of their own
+            "MAX_FREE_AGENTS": str(-(-options.agents // options.accounts)),
+        }
+        stack.callback(run.end)
+        yield Campaign(options, run, model, receiver, Calls(journal / "calls.jsonl"), journal)
+
+
+def _counts(counter: Counter[str] | Counter[Kind]) -> str:
+    return ", ".join(f"{name} {times}" for name, times in sorted(counter.items()))
+
+
+def _title(process: psutil.Process) -> str:
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:
+        return ""
+
+
+def say(text: str) -> None:
+    sys.stdout.write(f"[{time.strftime('%H:%M:%S')}] {text}\n")
+    sys.stdout.flush()

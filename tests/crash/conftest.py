@@ -1,0 +1,129 @@
+"""A small world that an auditor has nothing to say about: one agent that runs, with all that belongs to it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from django.utils import timezone
+
+from agents.models import Agent
+from agents.runtimes.base import Endpoint
+from tests.agents.conftest import MakeAgent, catalog, make_agent, owner, runtime, settle
+from tests.agents.pod.bridge.process import eventually
+from tests.config.conftest import free_port
+from tests.crash import sight
+from tests.crash.auditor import audit
+from tests.crash.evidence import gather
+from tests.crash.promises import Promise
+from tests.doubles.receiver import Received
+from tests.doubles.runtime import ScriptedRuntime
+from webhooks import hooks, signing
+from webhooks.models import Delivery, Event, State
+
+__all__ = ["catalog", "make_agent", "owner", "runtime"]
+
+# Listens on the ports that follow, starts what comes after them, and rests.
+PROGRAM = """
+import socket, subprocess, sys, time
+held = [socket.create_server(("127.0.0.1", int(port))) for port in sys.argv[1].split(",") if port]
+child = subprocess.Popen([sys.executable, "-ISc", "import time; time.sleep(300)"]) if sys.argv[2] == "engine" else None
+time.sleep(300)
+"""
+PORTS = ("public_port", "management_port", "llm_port", "bridge_port")
+
+
+class World:
+    def __init__(self, home: Path, agent: Agent, hook_secret: str) -> None:
+        self.home, self.agent = home, agent
+        self.receipts: list[Received] = []
+        self.promises = [Promise(agent.pk, "somebody", "/hook/a", hook_secret)]
+        self.record = {name: free_port() for name in PORTS} | {"engine_port": free_port()}
+        self._started: list[subprocess.Popen[bytes]] = []
+
+    def complete(self) -> None:
+        """Everything that the agent's pod leaves on the machine, and its events with the receiver."""
+        self.write_pod(self.agent.namespace, self.record)
+        self.promise_port(self.agent.pk, self.record["public_port"])
+        public, management, llm, bridge = (self.record[name] for name in PORTS)
+        self.start("gateway", self.agent.namespace, ports=[public, management, llm])
+        self.start("bridge", self.agent.namespace, ports=[bridge], engine=True)
+        self.deliver()
+        eventually(lambda: not self.audit(), within=20, what=f"a clean world, not {self.audit()}")
+
+    def audit(self) -> list[str]:
+        return audit(gather(self.home, promises=self.promises, receipts=self.receipts))
+
+    def write_pod(self, namespace: str, record: dict[str, Any]) -> None:
+        run_dir = self.home / "pods" / namespace
+        run_dir.mkdir(parents=True)
+        for name, body in {"pod": record, "state": {"revision": 1}, "gateway": {"revision": 1}}.items():
+            (run_dir / f"{name}.json").write_text(json.dumps(body))
+
+    def promise_port(self, agent_id: str, port: int) -> None:
+        (self.home / "data" / agent_id).mkdir(parents=True, exist_ok=True)
+        (self.home / "data" / f"{agent_id}.port").write_text(str(port))
+
+    def start(self, role: str, namespace: str, *, ports: list[int] | None = None, engine: bool = False) -> int:
+        """A process that carries what a pod's program carries. Its engine is its child."""
+        marks = {"AGENTPODS_HOME": str(self.home), "AGENTPODS_NAMESPACE": namespace, "AGENTPODS_ROLE": "engine"}
+        words = [f"agents.pod.{role}", f"--namespace={namespace}", f"--home={self.home}"] if role != "engine" else []
+        listening = ",".join(map(str, ports or []))
+        command = [sys.executable, "-ISc", PROGRAM, listening, "engine" if engine else "", *words]
+        self._started.append(subprocess.Popen(command, env=marks))
+        return self._started[-1].pid
+
+    def deliver(self) -> None:
+        """Every event arrives, once more if it has already."""
+        Delivery.objects.update(state=State.DELIVERED, finished_at=timezone.now())
+        secret = self.promises[0].hook_secret
+        for event in Event.objects.filter(agent=self.agent):
+            body = event.body.encode()
+            signed = signing.headers(
+                event_id=event.pk, event_type=event.type, body=body, secret=secret, previous_secret=None
+            )
+            self.receipts.append(Received("/hook/a", list(signed.items()), body, 0.0))
+
+    def finds(self, *words: str) -> str:
+        """The finding with all these words, once there is one."""
+
+        def look() -> str | None:
+            return next((one for one in self.audit() if all(word in one for word in words)), None)
+
+        found: str = eventually(look, within=10, what=f"a finding with {words} among {self.audit()}")
+        return found
+
+    def end(self, role: str) -> None:
+        """SIGKILL to the pod's only process of this role."""
+        (seen,) = (one for one in sight.pod_processes(self.home) if one.role == role)
+        psutil.Process(seen.pid).kill()
+
+    def close(self) -> None:
+        for seen in sight.pod_processes(self.home):
+            psutil.Process(seen.pid).kill()
+        for process in self._started:
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture
+def world(
+    make_agent: MakeAgent, runtime: ScriptedRuntime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[World]:
+    agent = make_agent()
+    secret = hooks.install(agent, url="http://receiver.example.com/hook/a", now=timezone.now())[1]
+    world = World(tmp_path, agent, secret)
+    at = f"http://127.0.0.1:{world.record['public_port']}"
+    runtime.addresses[agent.namespace] = Endpoint(public_url=at, management_url=at)
+    world.agent = settle(agent)
+    try:
+        world.complete()
+        yield world
+    finally:
+        world.close()

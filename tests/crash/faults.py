@@ -1,0 +1,76 @@
+"""The plan of a campaign: which fault comes at which second. A pure function of the seed, so that a seed replays it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    WEB = "web"
+    WORKER = "worker"
+    WORKER_WEBHOOKS = "worker-webhooks"
+    BEAT = "beat"
+    ROUTER = "router"
+    REDIS = "redis"
+    POSTGRES = "postgres"
+    BACKEND = "postgres-backend"
+    GATEWAY = "gateway"
+    BRIDGE = "bridge"
+    ENGINE = "engine"
+    GATEWAY_HANGS = "gateway-hangs"  # SIGSTOP, and nobody ever lets it go on
+    POSTGRES_RESTART = "postgres-restart"  # SIGINT: an orderly, fast shutdown
+    REDIS_WIPE = "redis-wipe"  # FLUSHALL
+    REDIS_HANGS = "redis-hangs"  # SIGSTOP for a minute
+    REDIS_AWAY = "redis-away"  # killed for a minute, as often as it is started again
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    second: float
+    kind: Kind
+    choice: int  # which of the processes of that kind, counted round
+    lasts: float = 0.0
+
+    def __str__(self) -> str:
+        return f"{self.second:6.1f} {self.kind}" + (f" for {self.lasts:.0f} s" if self.lasts else "")
+
+
+# Each round holds every one of these as often as it stands here; pods are most of what there is.
+ROUND = [kind for kind in Kind if kind not in {Kind.REDIS_HANGS, Kind.REDIS_AWAY}]
+ROUND += [Kind.GATEWAY, Kind.BRIDGE, Kind.ENGINE, Kind.ENGINE]
+PAUSES = (2.5, 7.5)
+# While Redis alone is away nothing else is struck, so that every refused request is its doing.
+QUIET_BEFORE, QUIET_AFTER = 12.0, 3.0
+LONGEST_AWAY = 60.0
+CHOICES = 10_000
+
+
+def plan(seed: str, seconds: float) -> list[Fault]:
+    """All faults of a campaign of so many seconds, in their order."""
+    dice = random.Random(f"faults of {seed}")
+    long = _long_ones(dice, seconds)
+    part = min(1.0, seconds / 300)
+    short = [fault for fault in _short_ones(dice, seconds) if not any(_is_quiet(fault, one, part) for one in long)]
+    return sorted([*long, *short], key=lambda fault: fault.second)
+
+
+def _long_ones(dice: random.Random, seconds: float) -> list[Fault]:
+    """Both ways for Redis to be away, one in each half: a minute each, or a tenth of a short campaign."""
+    lasts = min(LONGEST_AWAY, seconds / 10)
+    kinds = dice.sample([Kind.REDIS_HANGS, Kind.REDIS_AWAY], 2)
+    return [Fault(seconds * part, kind, 0, lasts) for part, kind in zip((0.3, 0.7), kinds, strict=True)]
+
+
+def _short_ones(dice: random.Random, seconds: float) -> Iterator[Fault]:
+    second, cards = dice.uniform(*PAUSES), list[Kind]()
+    while second < seconds:
+        cards = cards or dice.sample(ROUND, len(ROUND))
+        yield Fault(second, cards.pop(), dice.randrange(CHOICES))
+        second += dice.uniform(*PAUSES)
+
+
+def _is_quiet(fault: Fault, long: Fault, part: float) -> bool:
+    return long.second - QUIET_BEFORE * part < fault.second < long.second + long.lasts + QUIET_AFTER * part
