@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.utils import timezone
 
-from agents import configuration
+from agents import configuration, quota
 from agents.errors import IllegalTransition, NotEntitled, WrongState
 from agents.models import Agent, Desired, Reason, Status, Transition
 from catalog import personas
@@ -64,6 +64,7 @@ def resume(agent: Agent, *, actor: str) -> Agent:
     if agent.status == Status.PROVISIONING:
         raise WrongState("resume", agent.status, _outlook(agent))
     _guard_entitlement(agent, now)
+    quota.start_afresh(agent, actor=actor, now=now)
     if agent.status == Status.STOPPED:
         _provision(agent, reason=Reason.RESUME, actor=actor, now=now)
     else:
@@ -79,6 +80,8 @@ def rebuild(agent: Agent, *, actor: str, reason: Reason = Reason.REBUILD) -> Age
     if agent.status == Status.PROVISIONING:
         raise WrongState("rebuild", agent.status, _outlook(agent))
     _guard_entitlement(agent, now)
+    if agent.desired == Desired.STOPPED:
+        quota.start_afresh(agent, actor=actor, now=now)
     agent.soul = personas.current_soul(agent.persona_id) or agent.soul
     agent.spec_revision += 1
     agent.recoveries = 0

@@ -10,6 +10,7 @@ from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Now
 
 from config.crypto import EncryptedJson, EncryptedText
 from config.ids import new_id
@@ -202,7 +203,12 @@ class AgentQuota(models.Model):
     memory_limit_bytes = models.BigIntegerField(null=True)
     disk_used_bytes = models.BigIntegerField(null=True)
     disk_total_bytes = models.BigIntegerField(null=True)
+    # The state machine's; only agents/quota.py writes these three.
     status = models.CharField(max_length=6, choices=QuotaStatus.choices, default=QuotaStatus.OK)
+    recent = models.CharField(
+        max_length=5, blank=True, db_default="", help_text="The last five measurements, a letter each."
+    )
+    since = models.DateTimeField(db_default=Now(), help_text="Since when the status is this one.")
     updated_at = models.DateTimeField()
 
     def __str__(self) -> str:

@@ -7,11 +7,12 @@ import zoneinfo
 from typing import Any
 
 from django.db import transaction
+from django.utils import timezone
 
-from agents import configuration
+from agents import configuration, quota
 from agents.models import Agent
 from catalog.engines import check_tier, engine_of
-from catalog.tiers import known_tier
+from catalog.tiers import known_tier, tier_of
 from config.errors import BadRequest, Conflict
 
 MAX_NAME_CHARACTERS = 80
@@ -62,15 +63,17 @@ def change(agent: Agent, **changes: Any) -> Agent:
     changes = checked(changes)
     agent = configuration.locked(agent)
     if "tier" in changes and changes["tier"] != agent.tier:
-        _check_tier_change(agent, changes["tier"])
+        _prepare_tier(agent, changes["tier"])
     fields = [name for name, value in changes.items() if getattr(agent, name) != value]
     for name in fields:
         setattr(agent, name, changes[name])
     return configuration.save(agent, fields=fields) if fields else agent
 
 
-def _check_tier_change(agent: Agent, tier_id: str) -> None:
+def _prepare_tier(agent: Agent, tier_id: str) -> None:
     tier = known_tier(tier_id)
     check_tier(engine_of(agent.engine), tier)
     if agent.paid:
         raise Conflict("tier: this agent is paid for; buy a subscription with the other tier (POST /subscriptions)")
+    if quota.is_larger(tier, than=tier_of(agent.tier)):
+        quota.start_afresh(agent, actor=quota.ACTOR, now=timezone.now())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 from django.utils import timezone
@@ -13,10 +12,10 @@ from agents import pods
 from agents.channels import CHANNELS, SECRET_NAMES
 from agents.models import Agent, AgentQuota, QuotaStatus, Status
 from agents.profile import LANGS
+from agents.quota import STALE_AFTER
 from catalog.vocabulary import EngineId, ProviderId, TierId
 from config.api import Choice, Flag, Serializer, Text, TextMap
 
-QUOTA_STALE_AFTER = timedelta(minutes=5)
 MAX_URL_CHARACTERS = 2_048
 
 
@@ -63,7 +62,7 @@ class AgentQuotaSerializer(Serializer):
 
 
 def _share(quota: AgentQuota, used: int | None, of: int | None) -> float | None:
-    stale = timezone.now() - quota.updated_at > QUOTA_STALE_AFTER
+    stale = timezone.now() - quota.updated_at > STALE_AFTER
     return None if stale or used is None or not of else round(used / of, 4)
 
 
@@ -252,6 +251,12 @@ class CreatedAgentEnvelope(Serializer):
 
     agent = AgentSerializer()
     webhook_secret = serializers.CharField(allow_null=True)
+
+
+class QuotaEnvelope(Serializer):
+    """Null before the first measurement."""
+
+    quota = AgentQuotaSerializer(allow_null=True)
 
 
 class LivenessEnvelope(Serializer):

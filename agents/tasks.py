@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from agents import reconciler, sweeper
+from agents import reconciler, sampling, sweeper
 
 
 @shared_task(name="agents.reconcile")
@@ -20,3 +20,8 @@ def reconcile_due() -> None:
 @shared_task(name="agents.sweep")
 def sweep() -> None:
     sweeper.sweep()
+
+
+@shared_task(name="agents.sample")
+def sample() -> None:
+    sampling.sample()

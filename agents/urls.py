@@ -15,6 +15,7 @@ from agents.views.explain import ExplainViewSet
 from agents.views.liveness import LivenessViewSet
 from agents.views.llm_key import LlmKeyViewSet
 from agents.views.pause import PauseViewSet
+from agents.views.quota import QuotaViewSet
 from agents.views.rebuild import RebuildViewSet
 from agents.views.resume import ResumeViewSet
 from agents.views.ticket import TicketViewSet
@@ -34,6 +35,7 @@ urlpatterns = [
     path("agents/<str:id>/channels", ChannelsViewSet.as_view({"put": "update"})),
     path("agents/<str:id>/chat", ChatViewSet.as_view({"post": "create"})),
     path("agents/<str:id>/liveness", LivenessViewSet.as_view({"get": "retrieve"})),
+    path("agents/<str:id>/quota", QuotaViewSet.as_view({"get": "retrieve"})),
     path("agents/<str:id>/explain", ExplainViewSet.as_view({"get": "retrieve"})),
     path("agents/<str:id>/ticket", TicketViewSet.as_view({"post": "create"})),
     path("agents/<str:id>/webhook", WebhookViewSet.as_view({"put": "update", "delete": "destroy"})),

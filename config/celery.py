@@ -16,6 +16,7 @@ app.autodiscover_tasks()
 BEAT: dict[str, tuple[str, float, str]] = {
     "agents.reconcile_due": ("agents.reconcile_due", 1.0, "lifecycle"),
     "agents.sweep": ("agents.sweep", 60.0, "lifecycle"),
+    "agents.sample": ("agents.sample", 60.0, "default"),
     "webhooks.drain": ("webhooks.drain", 2.0, "webhooks"),
     "webhooks.purge": ("webhooks.purge", 3600.0, "default"),
     "accounts.send_codes": ("accounts.send_codes", 10.0, "default"),

@@ -30,6 +30,7 @@ class ScriptedRuntime:
         self.comes_up_as = Phase.READY
         self.trouble: RuntimeFailure | None = None
         self.addresses: dict[str, Endpoint] = {}
+        self.measured: dict[str, Usage] = {}
 
     @classmethod
     @contextmanager
@@ -76,7 +77,8 @@ class ScriptedRuntime:
         return {namespace: pod.seen for namespace, pod in self.pods.items()}
 
     def usage(self) -> dict[str, Usage]:
-        return {namespace: Usage(memory_bytes=None, disk_bytes=None) for namespace in self.pods}
+        unknown = Usage(memory_bytes=None, disk_bytes=None)
+        return {namespace: self.measured.get(namespace, unknown) for namespace in self.pods}
 
     def endpoint(self, namespace: str) -> Endpoint | None:
         if namespace not in self.pods:

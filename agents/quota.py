@@ -1,0 +1,144 @@
+"""STATE MACHINE of an agent's quota: ok, warn, grace, paused; from a measurement each minute (design, section 5).
+
+`step` is the machine, a pure function of what was, one measurement and the time. What it reads is a window of the last
+five measurements, each as one letter, so that a row carries its own hysteresis. `move` and `start_afresh` write it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import connection, transaction
+
+from agents.models import Agent, AgentQuota, Desired, QuotaStatus, Reason, Transition
+from catalog.models import Tier
+
+GRACE_PERIOD = timedelta(minutes=60)
+STALE_AFTER = timedelta(minutes=5)
+ACTOR = "quota"
+
+# A measurement as a letter, by p = max(memoryPct, diskPct).
+LOW, MIDDLE, HIGH, FULL = "l", "m", "h", "f"
+BANDS = ((0.95, FULL), (0.85, HIGH), (0.80, MIDDLE))
+WINDOW = 5
+
+# from: (to, letters, how many in a row), the first that holds. Beside these only time leads on: grace to paused.
+RULES: dict[QuotaStatus, tuple[tuple[QuotaStatus, str, int], ...]] = {
+    QuotaStatus.OK: ((QuotaStatus.GRACE, FULL, 5), (QuotaStatus.WARN, HIGH + FULL, 3)),
+    QuotaStatus.WARN: ((QuotaStatus.GRACE, FULL, 5), (QuotaStatus.OK, LOW, 5)),
+    QuotaStatus.GRACE: ((QuotaStatus.WARN, LOW + MIDDLE + HIGH, 5),),
+    QuotaStatus.PAUSED: (),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    status: QuotaStatus
+    recent: str  # the last measurements, newest last
+    since: datetime  # matters in grace alone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    agent_id: str
+    was: Standing
+    to: QuotaStatus
+    why: str
+
+
+def step(was: Standing, *, pct: float, now: datetime) -> Standing:
+    """The standing after one more measurement. Out of `paused` no measurement leads."""
+    if was.status == QuotaStatus.PAUSED:
+        return was
+    recent = (was.recent + band_of(pct))[-WINDOW:]
+    status = _by_rule(was.status, recent)
+    if status == QuotaStatus.GRACE == was.status and now - was.since >= GRACE_PERIOD:
+        status = QuotaStatus.PAUSED
+    return Standing(status, recent, was.since if status == was.status else now)
+
+
+def band_of(pct: float) -> str:
+    return next((band for least, band in BANDS if pct >= least), LOW)
+
+
+@functools.cache
+def _by_rule(status: QuotaStatus, recent: str) -> QuotaStatus:
+    for to, letters, count in RULES[status]:
+        if len(recent) >= count and all(letter in letters for letter in recent[-count:]):
+            return to
+    return status
+
+
+def ends_at(quota: AgentQuota) -> datetime | None:
+    """When the pod is stopped unless it takes less; null outside of grace."""
+    return quota.since + GRACE_PERIOD if quota.status == QuotaStatus.GRACE else None
+
+
+@transaction.atomic
+def move(moves: Sequence[Move], *, now: datetime) -> set[str]:
+    """Write these moves with their timeline rows, but for agents that were stopped or began afresh meanwhile.
+
+    Agents are locked before their quotas, as everywhere, and in one order. Returns whose move was written.
+    """
+    wanted = {change.agent_id: change for change in moves}
+    locked = Agent.objects.select_for_update(no_key=True).filter(pk__in=list(wanted), desired=Desired.RUNNING)
+    agents = {agent.pk: agent for agent in locked.only("pk", "status").order_by("pk")}
+    moved = _written([wanted[agent_id] for agent_id in agents], now)
+    rows = [_row(agents[agent_id], wanted[agent_id], now) for agent_id in agents if agent_id in moved]
+    Transition.objects.bulk_create(rows)
+    return moved
+
+
+def _written(moves: list[Move], now: datetime) -> set[str]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE agents_agentquota q SET status = m.to_status, since = %s"
+            " FROM unnest(%s::text[], %s::text[], %s::text[], %s::timestamptz[]) AS m(agent_id, was, to_status, since)"
+            " WHERE q.agent_id = m.agent_id AND q.status = m.was AND (m.was = 'ok' OR q.since = m.since)"
+            " RETURNING q.agent_id",
+            [
+                now,
+                [change.agent_id for change in moves],
+                [change.was.status.value for change in moves],
+                [change.to.value for change in moves],
+                [change.was.since for change in moves],
+            ],
+        )
+        return {agent_id for (agent_id,) in cursor.fetchall()}
+
+
+def _row(agent: Agent, change: Move, now: datetime) -> Transition:
+    note = f"quota {change.was.status} to {change.to}: {change.why}"
+    return _transition(agent, note=note, actor=ACTOR, now=now)
+
+
+def _transition(agent: Agent, *, note: str, actor: str, now: datetime) -> Transition:
+    return Transition(
+        agent=agent,
+        from_status=agent.status,
+        to_status=agent.status,
+        reason=Reason.QUOTA,
+        actor=actor,
+        note=note,
+        at=now,
+    )
+
+
+def start_afresh(agent: Agent, *, actor: str, now: datetime) -> None:
+    """Back to `ok` with nothing remembered: after a stop, or with a larger tier. The caller holds the agent's lock."""
+    quota = AgentQuota.objects.select_for_update().filter(pk=agent.pk).first()
+    if quota is None:
+        return
+    if quota.status != QuotaStatus.OK:
+        _transition(agent, note=f"quota {quota.status} to ok", actor=actor, now=now).save()
+    quota.status, quota.recent, quota.since = QuotaStatus.OK, "", now
+    quota.save(update_fields=["status", "recent", "since"])
+
+
+def is_larger(tier: Tier, *, than: Tier) -> bool:
+    """Whether the tier has more memory or disk and less of neither."""
+    sizes = (tier.memory_bytes, tier.disk_bytes), (than.memory_bytes, than.disk_bytes)
+    return sizes[0] != sizes[1] and all(new >= old for new, old in zip(*sizes, strict=True))

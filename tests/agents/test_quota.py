@@ -1,0 +1,124 @@
+"""The quota's state machine: what a row of measurements makes of it, whatever they are."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents import quota
+from agents.models import QuotaStatus
+from agents.quota import Standing
+from catalog.models import Tier
+
+START = datetime(2026, 11, 21, 12, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+OK, WARN, GRACE, PAUSED = QuotaStatus.OK, QuotaStatus.WARN, QuotaStatus.GRACE, QuotaStatus.PAUSED
+
+# What the design's table allows; only an owner leads out of `paused`.
+ALLOWED = {(OK, WARN), (OK, GRACE), (WARN, OK), (WARN, GRACE), (GRACE, WARN), (GRACE, PAUSED)}
+
+readings = st.lists(
+    st.one_of(st.floats(0, 3), st.sampled_from([0.7999, 0.80, 0.8499, 0.85, 0.9499, 0.95])), max_size=90
+)
+
+
+def course(pcts: list[float], *, of: QuotaStatus = OK) -> list[Standing]:
+    """The standing before the first measurement and after each; one a minute."""
+    standings = [Standing(of, "", START)]
+    for minute, pct in enumerate(pcts, start=1):
+        standings.append(quota.step(standings[-1], pct=pct, now=START + minute * MINUTE))
+    return standings
+
+
+def statuses(pcts: list[float], *, of: QuotaStatus = OK) -> list[str]:
+    return [standing.status.value for standing in course(pcts, of=of)[1:]]
+
+
+@pytest.mark.parametrize(
+    ("of", "pcts", "becomes"),
+    [
+        (OK, [0.85] * 2, OK),
+        (OK, [0.85] * 3, WARN),
+        (OK, [0.85, 0.85, 0.84, 0.85, 0.85], OK),
+        (OK, [0.84] * 9, OK),
+        (OK, [0.95] * 4, WARN),
+        (OK, [0.95] * 5, GRACE),
+        (WARN, [0.79] * 4, WARN),
+        (WARN, [0.79] * 5, OK),
+        (WARN, [0.80] * 9, WARN),
+        (WARN, [0.79] * 4 + [0.80] + [0.79] * 4, WARN),
+        (WARN, [0.95] * 4, WARN),
+        (WARN, [0.95] * 5, GRACE),
+        (WARN, [0.95] * 4 + [0.94] + [0.95] * 4, WARN),
+        (GRACE, [0.94] * 4, GRACE),
+        (GRACE, [0.94] * 5, WARN),
+        (GRACE, [0.10] * 5, WARN),
+        (GRACE, [0.94] * 4 + [0.95] + [0.94] * 4, GRACE),
+        (GRACE, [0.95] * 59, GRACE),
+        (GRACE, [0.95] * 60, PAUSED),
+        (PAUSED, [0.10] * 90, PAUSED),
+    ],
+)
+def test_what_a_row_of_measurements_makes_of_a_status(of: QuotaStatus, pcts: list[float], becomes: QuotaStatus) -> None:
+    assert course(pcts, of=of)[-1].status == becomes
+
+
+def test_an_agent_that_stays_over_its_limit_is_warned_then_in_grace_for_an_hour_then_paused() -> None:
+    assert statuses([1.2] * 66) == ["ok"] * 2 + ["warn"] * 2 + ["grace"] * 60 + ["paused"] * 2
+
+
+def test_an_hour_that_passes_without_measurements_is_over_at_the_next_one() -> None:
+    late = quota.step(Standing(GRACE, "fffff", START), pct=1.0, now=START + timedelta(hours=9))
+    assert late.status == PAUSED
+
+
+def test_whoever_has_come_below_the_limit_in_time_is_not_stopped_by_the_same_measurement() -> None:
+    below = quota.step(Standing(GRACE, "hhhh", START), pct=0.9, now=START + quota.GRACE_PERIOD)
+    assert below.status == WARN
+
+
+@given(readings, st.sampled_from(QuotaStatus))
+def test_only_the_moves_of_the_table_happen_and_since_tells_when(pcts: list[float], of: QuotaStatus) -> None:
+    for before, after in pairwise(course(pcts, of=of)):
+        assert before.status == after.status or (before.status, after.status) in ALLOWED
+        assert (before.since == after.since) == (before.status == after.status)
+        assert len(after.recent) <= quota.WINDOW
+
+
+@given(readings)
+def test_a_stop_always_follows_an_hour_of_grace_that_five_full_measurements_began(pcts: list[float]) -> None:
+    standings = course(pcts)
+    for minute, (before, after) in enumerate(pairwise(standings), start=1):
+        if after.status == GRACE != before.status:
+            assert all(pct >= 0.95 for pct in pcts[minute - 5 : minute])
+        if after.status == PAUSED != before.status:
+            assert all(standing.status == GRACE for standing in standings[minute - 60 : minute])
+
+
+@given(st.lists(st.floats(0, 0.8499), max_size=90))
+def test_whoever_stays_below_85_percent_hears_nothing(pcts: list[float]) -> None:
+    assert set(statuses(pcts)) <= {"ok"}
+
+
+@given(readings, st.lists(st.floats(0, 0.7999), min_size=10, max_size=20))
+def test_ten_quiet_minutes_end_every_warning_and_every_grace_that_is_not_over(
+    pcts: list[float], quiet: list[float]
+) -> None:
+    assert statuses(pcts + quiet)[-1] in {"ok", "paused"}
+
+
+@given(readings, st.floats(0.95, 3))
+def test_a_full_hour_and_five_minutes_over_the_limit_always_end_in_a_stop(pcts: list[float], pct: float) -> None:
+    assert statuses(pcts + [pct] * 65)[-1] == "paused"
+
+
+@pytest.mark.parametrize(
+    ("memory", "disk", "larger"), [(2, 2, True), (2, 1, True), (1, 1, False), (2, 0, False), (0, 2, False)]
+)
+def test_a_larger_tier_has_more_of_one_and_less_of_neither(memory: int, disk: int, larger: bool) -> None:
+    tier = Tier(memory_mib=memory, disk_gib=disk)
+    assert quota.is_larger(tier, than=Tier(memory_mib=1, disk_gib=1)) is larger
