@@ -12,6 +12,7 @@ import statistics
 import time
 from collections import Counter
 from contextlib import ExitStack
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,7 +79,7 @@ def _burst(server: Program, path: str, calls: Path) -> Burst:
     )
 
 
-def _calls(file: Path, begin: int, expected: object) -> dict[str, list[float]]:
+def _calls(file: Path, begin: int, expected: Collection[str]) -> dict[str, list[float]]:
     """When the runtime was asked to deploy which agent; waits until each was, and a while more for duplicates."""
     deadline = time.monotonic() + GIVE_UP_SECONDS
     while len(_deployed(file, begin)) < len(expected):

@@ -15,6 +15,7 @@ STORES_LOG = "BENCHMARK_STORES_LOG"
 SETTLE_SECONDS = 0.3  # until every session has read the changed configuration
 
 _MARK = re.compile(r"^LOG:  (?:statement|execute [^:]*): ", re.MULTILINE)
+_OURS = re.compile("alter system|select pg_reload_conf")
 _OTHER_ENTRY = re.compile(r"^(?:LOG|DETAIL|ERROR|STATEMENT|HINT|FATAL|WARNING|CONTEXT):.*", re.MULTILINE | re.DOTALL)
 
 
@@ -38,9 +39,7 @@ class Statements:
             log.seek(self._begin)
             written = log.read().decode(errors="replace")
         texts = (_OTHER_ENTRY.sub("", entry).strip() for entry in _MARK.split(written)[1:])
-        self.texts = [
-            text for text in texts if not re.match(r"alter system|select pg_reload_conf", text, re.IGNORECASE)
-        ]
+        self.texts = [text for text in texts if not _OURS.match(text)]
 
 
 def _configure(*statements: str) -> None:

@@ -1,4 +1,4 @@
-"""PostgreSQL and Redis for a run of benchmarks: the embedded ones of `make run`, with its settings, on a home of their own."""
+"""PostgreSQL and Redis for a run of benchmarks: the embedded ones of `make run` and its settings, on a home apart."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def accept(request: HttpRequest) -> JsonResponse:
     wish_id = secrets.token_hex(12)
     with connection.cursor() as cursor:
         cursor.execute("insert into wish values (%s, %s, %s, now())", [wish_id, wanted["personaId"], wanted["tier"]])
-    start.apply_async([wish_id], queue=QUEUE)
+    start.apply_async((wish_id,), queue=QUEUE)
     return JsonResponse({"agent": {"id": wish_id}})
 
 
