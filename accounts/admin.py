@@ -8,14 +8,15 @@ from django.contrib import admin, messages
 from django.contrib.auth.admin import UserAdmin as BaseUserAdmin
 from django.contrib.auth.forms import AdminUserCreationForm, UserChangeForm
 from django.contrib.auth.models import Group
+from django.core.exceptions import PermissionDenied
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts import keys
-from accounts.models import ApiKey, IdempotentReply, Session, SignInCode, User
+from accounts import keys, switches
+from accounts.models import ApiKey, IdempotentReply, Session, SignInCode, Suspension, Switches, User
 
 RIGHTS = ("is_staff", "is_superuser", "groups", "user_permissions")
 
@@ -50,6 +51,12 @@ class SessionInline(ReadOnly, admin.TabularInline[Session, User]):
     readonly_fields = fields
 
 
+class SuspensionInline(ReadOnly, admin.TabularInline[Suspension, User]):
+    model = Suspension
+    fields = ("suspended_at", "suspended_by", "reason", "restored_at", "restored_by")
+    readonly_fields = fields
+
+
 class NewUserForm(AdminUserCreationForm[User]):
     class Meta:
         model = User
@@ -73,9 +80,9 @@ class UserAdmin(BaseUserAdmin[User]):
     search_fields = ("email", "id", "api_keys__id", "api_keys__prefix")
     search_help_text = "E-mail, user id, key id, or the first 12 characters of a key"
     ordering = ("-created_at", "-id")
-    readonly_fields = ("id", "created_at", "last_login", "attribution")
+    readonly_fields = ("id", "is_active", "created_at", "last_login", "attribution")
     filter_horizontal = ("groups", "user_permissions")
-    inlines = (ApiKeyInline, SessionInline)
+    inlines = (SuspensionInline, ApiKeyInline, SessionInline)
     fieldsets = (
         (None, {"fields": ("id", "email", "is_active", "created_at", "attribution")}),
         ("Console", {"fields": ("password", "last_login", *RIGHTS)}),
@@ -168,6 +175,35 @@ class IdempotentReplyAdmin(ReadOnly, admin.ModelAdmin[IdempotentReply]):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[IdempotentReply]:
         return super().get_queryset(request).defer("reply")
+
+
+@admin.register(Suspension)
+class SuspensionAdmin(ReadOnly, admin.ModelAdmin[Suspension]):
+    """Who was suspended, when and why; it is done on the list of users."""
+
+    list_display = ("user", "suspended_at", "suspended_by", "reason", "restored_at", "restored_by")
+    list_filter = (("restored_at", admin.EmptyFieldListFilter), "suspended_at")
+    list_select_related = ("user",)
+    search_fields = ("user__email", "user__id", "reason")
+    fields = ("id", *list_display)
+
+
+@admin.register(Switches)
+class SwitchesAdmin(admin.ModelAdmin[Switches]):
+    """One row; its list leads to it. What was switched by whom is in its history."""
+
+    fields = ("sign_ups", "creates")
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        return redirect(reverse("admin:accounts_switches_change", args=[switches.row().pk]))
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Switches | None = None) -> bool:
+        return False
 
 
 admin.site.unregister(Group)

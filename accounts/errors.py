@@ -30,6 +30,11 @@ class AccountSuspended(Unauthorized):
         super().__init__("this account is suspended")
 
 
+class SignUpsClosed(Unauthorized):
+    def __init__(self) -> None:
+        super().__init__("email: new accounts are not taken at the moment; people who have one can sign in")
+
+
 class NoLiveCode(Unauthorized):
     def __init__(self) -> None:
         super().__init__(

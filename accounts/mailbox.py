@@ -1,4 +1,4 @@
-"""What one mailbox is: many spellings of an address, one canonical form."""
+"""What one mailbox is: many spellings of an address, one canonical form; many addresses, one inbox."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import EmailValidator
 
 MAX_LENGTH = 254
+WITHOUT_DOTS = ("gmail.com", "googlemail.com")  # a provider of so many that its rule is worth knowing
 
 _check_shape = EmailValidator()
 
@@ -32,6 +33,19 @@ def canonical(address: str) -> str:
     except ValidationError as error:
         raise NotAnAddress("must be an e-mail address such as ann@example.com") from error
     return plain
+
+
+def inbox(address: str) -> str:
+    """Where mail to this canonical address lands, as far as its spelling tells: what limits by mailbox count.
+
+    `ann+shop@example.com` is an address, and so an account, of its own, and lands with `ann@example.com`; Gmail also
+    ignores dots.
+    """
+    local, _, domain = address.rpartition("@")
+    name = local.split("+", 1)[0] or local
+    if domain not in WITHOUT_DOTS:
+        return f"{name}@{domain}"
+    return f"{name.replace('.', '')}@{WITHOUT_DOTS[0]}"
 
 
 def _check_length(address: str) -> None:

@@ -19,6 +19,7 @@ ID_LENGTH = 40
 DIGEST_LENGTH = 64
 KEY_NAME_LENGTH = 60
 KEY_PREFIX_LENGTH = 12
+SUSPENSION_REASON_LENGTH = 500
 
 
 class Attribution(TypedDict):
@@ -58,7 +59,9 @@ class User(AbstractBaseUser, PermissionsMixin):
     email = models.CharField(
         "e-mail", max_length=mailbox.MAX_LENGTH, unique=True, error_messages={"unique": "this address has an account"}
     )
-    is_active = models.BooleanField(default=True, help_text="When off, the person's keys and sessions answer 401.")
+    is_active = models.BooleanField(
+        default=True, help_text="Off while the account is suspended: the person's keys and sessions answer 401."
+    )
     is_staff = models.BooleanField(default=False, help_text="May open the admin, with a password.")
     attribution = models.JSONField(null=True, blank=True, help_text="Where the person first came from.")
     created_at = models.DateTimeField(default=timezone.now)
@@ -71,12 +74,43 @@ class User(AbstractBaseUser, PermissionsMixin):
 
     class Meta:
         ordering = ("-created_at", "-id")
+        indexes: ClassVar[list[models.Index]] = [
+            # Whose agents may not run: looked for every two seconds.
+            models.Index(fields=["id"], condition=models.Q(is_active=False), name="user_suspended")
+        ]
 
     def clean(self) -> None:
         self.email = mailbox.canonical(self.email)
 
     def __str__(self) -> str:
         return self.email
+
+
+class Suspension(models.Model):
+    """One time that an account was closed for abuse. Kept for good: a term stands still from `suspended_at` on.
+
+    Only agents/suspension.py writes these, and `User.is_active` with them.
+    """
+
+    id = models.CharField(primary_key=True, max_length=ID_LENGTH, default=partial(new_id, "sus"), editable=False)
+    user = models.ForeignKey(User, on_delete=models.PROTECT, related_name="suspensions")
+    reason = models.CharField(max_length=SUSPENSION_REASON_LENGTH, help_text="For operators; the person never sees it.")
+    suspended_at = models.DateTimeField()
+    suspended_by = models.CharField(max_length=80)
+    restored_at = models.DateTimeField(null=True, blank=True)
+    restored_by = models.CharField(max_length=80, blank=True)
+
+    class Meta:
+        ordering = ("-suspended_at", "-id")
+        indexes: ClassVar[list[models.Index]] = [models.Index(fields=["user", "-suspended_at"], name="suspension_log")]
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(
+                fields=["user"], condition=models.Q(restored_at__isnull=True), name="one_open_suspension"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user_id} since {self.suspended_at:%Y-%m-%d %H:%M}"
 
 
 class SessionQuerySet(models.QuerySet["Session"]):
@@ -134,14 +168,15 @@ class ApiKey(models.Model):
 
 
 class SignInCode(models.Model):
-    """The one code of a mailbox, with what has been tried and mailed there in the last hour.
+    """The one code of an address, with what has been tried and mailed there in the last hour.
 
-    A new code overwrites the row, so a mailbox never has two live codes; `used_at` ends it. The digits lie here
-    encrypted only while they wait to be mailed.
+    A new code overwrites the row, so an address never has two live codes; `used_at` ends it. The digits lie here
+    encrypted only while they wait to be mailed. Limits count all addresses of one mailbox together.
     """
 
     id = models.CharField(primary_key=True, max_length=ID_LENGTH, default=partial(new_id, "cod"), editable=False)
     email = models.CharField("e-mail", max_length=mailbox.MAX_LENGTH, unique=True)
+    inbox = models.CharField(max_length=mailbox.MAX_LENGTH, default="", db_default="", editable=False)
     digest = models.CharField(max_length=DIGEST_LENGTH, editable=False)
     sealed = EncryptedText(null=True, editable=False)
     lang = models.CharField(max_length=8)
@@ -158,7 +193,8 @@ class SignInCode(models.Model):
         ordering = ("-created_at", "-id")
         verbose_name = "sign-in code"
         indexes: ClassVar[list[models.Index]] = [
-            models.Index(fields=["mail_due_at"], condition=models.Q(mail_due_at__isnull=False), name="code_mail_due")
+            models.Index(fields=["mail_due_at"], condition=models.Q(mail_due_at__isnull=False), name="code_mail_due"),
+            models.Index(fields=["inbox"], name="code_inbox"),
         ]
 
     def __str__(self) -> str:
@@ -186,3 +222,20 @@ class IdempotentReply(models.Model):
 
     def __str__(self) -> str:
         return f"{self.method} {self.path} {self.key}"
+
+
+class Switches(models.Model):
+    """The operator's switches: one row, read wherever it counts, so a change holds everywhere at once."""
+
+    sign_ups = models.BooleanField(
+        null=True, blank=True, help_text="Whether new accounts can be made. Unknown: as SIGN_UPS_OPEN says."
+    )
+    creates = models.BooleanField(
+        null=True, blank=True, help_text="Whether agents can be created. Unknown: as CREATES_OPEN says."
+    )
+
+    class Meta:
+        verbose_name = verbose_name_plural = "switches"
+
+    def __str__(self) -> str:
+        return "switches"

@@ -137,6 +137,9 @@ class ErrorSerializer(Serializer):
 # credential, path and body imply (config/openapi.py).
 class ApiViewSet(GenericViewSet[Any]):
     refusals: Mapping[str, Collection[int]] = {}
+    # Without OPTIONS: the framework would describe our serializers in a format of its own, and stumble where a view has
+    # none. /openapi.json describes them.
+    http_method_names = ["get", "post", "put", "patch", "delete", "head"]
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """After the credential, a malformed body is refused before anything is looked up (design: Layout, refusals)."""

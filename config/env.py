@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
@@ -15,6 +16,13 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 def text(name: str, default: str = "") -> str:
     """An empty value counts as none."""
     return os.environ.get(name, "").strip() or default
+
+
+def one_of(name: str, default: str, *, allowed: Sequence[str]) -> str:
+    value = text(name, default)
+    if value not in allowed:
+        raise ImproperlyConfigured(f"{name}={value!r} must be one of {', '.join(allowed)}")
+    return value
 
 
 def flag(name: str, *, default: bool = False) -> bool:

@@ -53,6 +53,10 @@ GRACE_DAYS = env.number("GRACE_DAYS", 3)
 KEPT_DAYS = env.number("KEPT_DAYS", 14)
 NOTICE_DAYS = [3, 2, 1]
 MAX_FREE_AGENTS = env.number("MAX_FREE_AGENTS", 3)
+MAX_FREE_AGENTS_TOTAL = env.number("MAX_FREE_AGENTS_TOTAL", 0)  # over all accounts; 0 is no limit
+MAX_TRIAL_TIER = env.one_of("MAX_TRIAL_TIER", "large", allowed=("tiny", "small", "medium", "large"))
+SIGN_UPS_OPEN = env.flag("SIGN_UPS_OPEN", default=True)
+CREATES_OPEN = env.flag("CREATES_OPEN", default=True)
 
 # Pods.
 AGENT_RUNTIME = env.text("AGENT_RUNTIME", "local")

@@ -17,7 +17,7 @@ from tests.accounts.conftest import new_key
 
 PASSWORD = "a good long password"
 OPERATOR = "op@example.com"
-MODELS = ["user", "apikey", "session", "signincode", "idempotentreply"]
+MODELS = ["user", "apikey", "session", "signincode", "idempotentreply", "suspension"]
 
 pytestmark = pytest.mark.django_db
 
@@ -137,14 +137,15 @@ def test_nothing_is_deleted(console: Client, ann: APIClient, model: str) -> None
     assert {row.pk for row in rows.all()} == ids
 
 
-def test_an_account_is_suspended_with_its_tick_box(console: Client, ann: APIClient) -> None:
+def test_an_account_is_not_closed_past_the_rule(console: Client, ann: APIClient) -> None:
+    """Suspending stops agents too: it is an action with a reason, no tick box."""
     user = User.objects.get(email="ann@example.com")
     page = f"/admin/accounts/user/{quote(user.pk)}/change/"
     answer = console.post(page, _form(console, page, without="is_active"))
     assert answer["Location"] == "/admin/accounts/user/"
-    assert ann.get("/me").status_code == 401
+    assert ann.get("/me").status_code == 200
     user.refresh_from_db()
-    assert user.email == "ann@example.com"
+    assert (user.email, user.is_active) == ("ann@example.com", True)
 
 
 def test_a_new_operator_is_made_by_address_and_password(console: Client) -> None:

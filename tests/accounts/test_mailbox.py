@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accounts.mailbox import MAX_LENGTH, NotAnAddress, canonical
+from accounts.mailbox import MAX_LENGTH, NotAnAddress, canonical, inbox
 
 
 @pytest.mark.parametrize(
@@ -67,3 +67,20 @@ def test_whatever_comes_gives_plain_ascii_or_a_refusal(address: str) -> None:
     assert form.isprintable()
     assert form == form.lower()
     assert len(form) <= MAX_LENGTH
+
+
+@pytest.mark.parametrize(
+    ("address", "lands_in"),
+    [
+        ("ann@example.com", "ann@example.com"),
+        ("ann+shop@example.com", "ann@example.com"),
+        ("ann+a+b@example.com", "ann@example.com"),
+        ("a.n.n@example.com", "a.n.n@example.com"),
+        ("+ann@example.com", "+ann@example.com"),
+        ("a.n.n+x@gmail.com", "ann@gmail.com"),
+        ("ann@googlemail.com", "ann@gmail.com"),
+        ('"a@b+c"@example.com', '"a@b@example.com'),
+    ],
+)
+def test_addresses_of_one_mailbox_land_together(address: str, lands_in: str) -> None:
+    assert inbox(address) == lands_in

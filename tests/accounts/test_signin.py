@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import pytest
 from django.db import connection
+from pytest_django import Settings
 
 from accounts import signin
 from accounts.errors import NoLiveCode, TooManyWrongTries, WrongCode
@@ -35,17 +36,17 @@ def _at_once(work: Callable[[int], T], times: int) -> list[T]:
         return list(pool.map(alone, range(times)))
 
 
-def _verify(code: str) -> str:
+def _verify(code: str, email: str = ANN) -> str:
     """What came of it: `in`, or the name of the refusal."""
     try:
-        signin.verify_code(ANN, code=code, attribution=None, now=NOON)
+        signin.verify_code(email, code=code, attribution=None, now=NOON)
     except ServiceError as refusal:
         return type(refusal).__name__
     return "in"
 
 
-def _request() -> str:
-    return str(signin.request_code(ANN, lang="en", now=NOON))
+def _request(email: str = ANN) -> str:
+    return str(signin.request_code(email, lang="en", now=NOON))
 
 
 def _wrong(code: str) -> str:
@@ -84,3 +85,30 @@ def test_wrong_tries_are_remembered_over_new_codes() -> None:
 
 def test_the_digest_of_a_code_is_not_the_same_for_two_mailboxes() -> None:
     assert signin._digest("ann@example.com", "123456") != signin._digest("bob@example.com", "123456")
+
+
+def _tagged(number: int) -> str:
+    """Another address, and account, of Ann's mailbox."""
+    return ANN.replace("@", f"+{number}@")
+
+
+def test_wrong_tries_count_over_all_addresses_of_a_mailbox() -> None:
+    codes = {_tagged(number): _request(_tagged(number)) for number in range(4)}
+    outcomes = _at_once(lambda number: _verify(_wrong(codes[_tagged(number % 4)]), _tagged(number % 4)), 40)
+    assert outcomes.count(WrongCode.__name__) == signin.WRONG_TRIES_PER_WINDOW
+    assert outcomes.count(TooManyWrongTries.__name__) == 40 - signin.WRONG_TRIES_PER_WINDOW
+    assert _verify(codes[_tagged(0)], _tagged(0)) == TooManyWrongTries.__name__
+    assert _verify(_request("bob@example.com"), "bob@example.com") == "in"
+
+
+def test_mails_count_over_all_addresses_of_a_mailbox_and_what_is_over_leaves_no_row(settings: Settings) -> None:
+    settings.SHOW_DEV_CODES = False
+    _at_once(lambda number: _request(_tagged(number)), 2 * signin.MAILS_PER_WINDOW)
+    rows = SignInCode.objects.all()
+    assert sum(len(row.mails_at) for row in rows) == len(rows) == signin.MAILS_PER_WINDOW
+
+
+def test_each_address_of_a_mailbox_is_an_account_with_a_code_of_its_own() -> None:
+    first, second = _request(_tagged(1)), _request(_tagged(2))
+    assert [_verify(first, _tagged(1)), _verify(second, _tagged(2))] == ["in", "in"]
+    assert User.objects.count() == 2

@@ -31,6 +31,7 @@ def test_secrets_are_marked_as_such() -> None:
         (lambda: env.number("X", 1, at_least=2), "1", "X=1 must be at least 2"),
         (lambda: env.number("X", 1, at_most=2), "3", "X=3 must be at most 2"),
         (lambda: env.flag("X"), "perhaps", "X='perhaps' must be 1 or 0"),
+        (lambda: env.one_of("X", "a", allowed=("a", "b")), "c", "X='c' must be one of a, b"),
         (lambda: env.decimal("X", "1"), "much", "X='much' must be a number"),
         (lambda: env.pairs("X"), "a=1,b", "X: 'b' must look like name=value"),
         (lambda: env.networks("X"), "10.0.0.1/8", "X: 10.0.0.1/8 has host bits set"),
