@@ -25,12 +25,16 @@ class Workers:
         self.processes: list[subprocess.Popen[bytes]] = []
 
     def start(
-        self, *queues: str, concurrency: int = 4, environment: dict[str, str] | None = None
+        self,
+        *queues: str,
+        concurrency: int = 4,
+        environment: dict[str, str] | None = None,
+        until: str = " ready.",
     ) -> subprocess.Popen[bytes]:
         """Start one worker for these queues and wait until it takes tasks."""
         log = self.logs / f"worker-{len(self.processes)}.log"
         arguments = ["worker", "-P", "threads", "-c", str(concurrency), "-Q", ",".join(queues), "-l", "INFO"]
-        return self._run(arguments, log, until=" ready.", environment=environment)
+        return self._run(arguments, log, until=until, environment=environment)
 
     def beat(self) -> subprocess.Popen[bytes]:
         """Start the schedule, as `make run` does."""

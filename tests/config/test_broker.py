@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import signal
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,55 +12,17 @@ import pytest
 
 from config import redis as our_redis
 from config import volatile, wake
-from config.run import redis
+from tests.doubles.broker import Broker
 from tests.workers import Workers
 
 TASK = "accounts.purge"
 SECONDS_TO_RESUME = 45
 
 
-class Broker:
-    """A Redis of one test's own."""
-
-    def __init__(self, directory: Path) -> None:
-        self.socket = directory / "redis.sock"
-        self.start()
-
-    def start(self) -> None:
-        self.process = subprocess.Popen(redis.command(self.socket), stdout=subprocess.DEVNULL)
-        while not self.socket.exists():
-            time.sleep(0.02)
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
-        self.socket.unlink()
-
-    def hang(self) -> None:
-        self.process.send_signal(signal.SIGSTOP)
-
-    def wake_up(self) -> None:
-        self.process.send_signal(signal.SIGCONT)
-
-    def wipe(self) -> None:
-        our_redis.client().flushall()
-
-
 @pytest.fixture
 def broker(tmp_path: Path, settings: Any) -> Iterator[Broker]:
-    broker = Broker(tmp_path)
-    settings.REDIS_URL = settings.CELERY_BROKER_URL = f"redis+socket://{broker.socket}"
-    _forget()
-    yield broker
-    broker.process.kill()
-    broker.process.wait()
-    _forget()
-
-
-def _forget() -> None:
-    our_redis.client.cache_clear()
-    wake._connection.cache_clear()
-    volatile.forget_outage()
+    with Broker(tmp_path).used(settings) as broker:
+        yield broker
 
 
 def _resumes(celery: Workers) -> bool:
@@ -84,7 +44,7 @@ def _done(celery: Workers) -> int:
 
 @pytest.fixture
 def worker(broker: Broker, celery: Workers) -> Workers:
-    celery.start("default", environment={"REDIS_URL": f"redis+socket://{broker.socket}"})
+    celery.start("default", environment={"REDIS_URL": broker.url})
     return celery
 
 

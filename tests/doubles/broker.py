@@ -1,0 +1,64 @@
+"""A Redis of one test's own, to be killed, hung and wiped."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from config import redis as our_redis
+from config import volatile, wake
+from config.run import redis
+
+
+class Broker:
+    """A Redis of one test's own."""
+
+    def __init__(self, directory: Path) -> None:
+        self.socket = directory / "redis.sock"
+        self.start()
+
+    @property
+    def url(self) -> str:
+        return f"redis+socket://{self.socket}"
+
+    @contextmanager
+    def used(self, settings: Any) -> Iterator[Broker]:
+        """Within the block it is this process's Redis too."""
+        settings.REDIS_URL = settings.CELERY_BROKER_URL = self.url
+        _forget()
+        try:
+            yield self
+        finally:
+            self.process.kill()
+            self.process.wait()
+            _forget()
+
+    def start(self) -> None:
+        self.process = subprocess.Popen(redis.command(self.socket), stdout=subprocess.DEVNULL)
+        while not self.socket.exists():
+            time.sleep(0.02)
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self.socket.unlink()
+
+    def hang(self) -> None:
+        self.process.send_signal(signal.SIGSTOP)
+
+    def wake_up(self) -> None:
+        self.process.send_signal(signal.SIGCONT)
+
+    def wipe(self) -> None:
+        our_redis.client().flushall()
+
+
+def _forget() -> None:
+    our_redis.client.cache_clear()
+    wake._connection.cache_clear()
+    volatile.forget_outage()

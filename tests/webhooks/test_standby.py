@@ -1,0 +1,70 @@
+"""Real workers whose Redis is away. What is due is in PostgreSQL, and is sent."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from celery import Celery
+from celery.signals import celeryd_after_setup
+
+from tests.doubles.broker import Broker
+from tests.doubles.receiver import Receiver
+from tests.webhooks.conftest import MakeAgent, delivery_of, emit
+from tests.workers import Workers
+from webhooks.models import Event, State
+
+SECONDS = 20
+STOP_SECONDS = 10
+
+
+@pytest.fixture
+def broker(tmp_path: Path, settings: Any) -> Iterator[Broker]:
+    with Broker(tmp_path).used(settings) as broker:
+        yield broker
+
+
+def environment(broker: Broker) -> dict[str, str]:
+    return {"WEBHOOK_ALLOWED_CIDRS": "127.0.0.0/8", "REDIS_URL": broker.url}
+
+
+def delivered(event: Event) -> bool:
+    deadline = time.monotonic() + SECONDS
+    while delivery_of(event).state != State.DELIVERED and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return delivery_of(event).state == State.DELIVERED
+
+
+def test_deliveries_go_on_while_redis_is_stopped_and_after_it_is_back(
+    celery: Workers, broker: Broker, receiver: Receiver, make_agent: MakeAgent
+) -> None:
+    agent = make_agent(receiver.url)
+    worker = celery.start("webhooks", environment=environment(broker))
+    broker.kill()
+    assert delivered(emit(agent))
+    broker.start()
+    assert delivered(emit(agent))
+    assert len(receiver.received) == 2
+    worker.terminate()
+    assert worker.wait(STOP_SECONDS) == 0
+
+
+def test_a_worker_that_is_started_without_redis_delivers(
+    celery: Workers, broker: Broker, receiver: Receiver, make_agent: MakeAgent
+) -> None:
+    event = emit(make_agent(receiver.url))
+    broker.kill()
+    celery.start("webhooks", environment=environment(broker), until="Cannot connect to redis")
+    assert delivered(event)
+
+
+def test_a_worker_of_other_queues_delivers_nothing() -> None:
+    other = Celery(set_as_current=False)
+    other.select_queues(["default"])
+    celeryd_after_setup.send(sender="worker", instance=SimpleNamespace(app=other), conf=None)
+    assert "deliveries" not in {thread.name for thread in threading.enumerate()}
