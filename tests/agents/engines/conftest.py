@@ -14,6 +14,7 @@ from typing import Any
 
 import psutil
 import pytest
+import yaml
 from django.conf import settings
 
 from agents.engines import ENGINES
@@ -29,8 +30,22 @@ from tests.doubles.model_server import ModelServer
 REAL_KEY = "sk-real-4711-0815-key-of-the-owner"
 MANAGEMENT_TOKEN = "management-token-4711-0815"
 TICKET_KEY = "ticket-key-4711-0815"
+CATALOG = Path(__file__).parents[3] / "catalog" / "data"
 # A first installation takes as long as the registry does.
 INSTALL_SECONDS = 600
+
+
+def smallest_tier(engine: str) -> Limits:
+    """The limits of the smallest tier that the public catalog offers the engine on."""
+    wanted = next(entry["min_tier"] for entry in _catalog("engines") if entry["id"] == engine)
+    tier = next(entry for entry in _catalog("tiers") if entry["id"] == wanted)
+    memory, disk = tier["memory_mib"] * 2**20, tier["disk_gib"] * 2**30
+    return Limits(memory_bytes=memory, disk_bytes=disk, cpu=Decimal(tier["cpu"]))
+
+
+def _catalog(name: str) -> list[dict[str, Any]]:
+    entries: list[dict[str, Any]] = yaml.safe_load((CATALOG / f"{name}.yaml").read_text(encoding="utf-8"))
+    return entries
 
 
 class Pod:
@@ -51,7 +66,7 @@ class Pod:
             agent_id="agt_real",
             engine=self.engine.id,
             slug="real",
-            limits=Limits(memory_bytes=512 * 2**20, disk_bytes=2 * 2**30, cpu=Decimal("0.25")),
+            limits=smallest_tier(self.engine.id),
             config=pod_config(provider="openai", model="gpt-6-luna", soul="You are Captain Zorblax."),
             secrets=PodSecrets(
                 management_token=MANAGEMENT_TOKEN,

@@ -12,6 +12,7 @@ class Expected:
     paths: dict[str, tuple[str, str]]  # provider: a model that the engine knows, and where its request must arrive
     exec: tuple[str, str, str]  # the toolset that runs commands, its tool, and the argument with the command
     search: tuple[str, str]  # the tool that searches files for a text, and the argument with the pattern
+    mcp: str = "mcp__{server}__{tool}"  # what it calls the tool of an MCP server
 
 
 PI = Expected(
@@ -30,7 +31,24 @@ PI = Expected(
     search=("grep", "pattern"),
 )
 
-EXPECTED = {"pi": PI}
+HERMES = Expected(
+    paths={
+        "openai": ("gpt-5", "/v1/chat/completions"),
+        "anthropic": ("claude-sonnet-4-5", "/v1/messages"),
+        "openrouter": ("openai/gpt-oss-120b", "/api/v1/chat/completions"),
+        "google": ("gemini-2.5-flash", "/v1beta/openai/chat/completions"),
+        "gemini": ("gemini-2.5-flash", "/v1beta/openai/chat/completions"),
+        "groq": ("openai/gpt-oss-20b", "/openai/v1/chat/completions"),
+        "mistral": ("mistral-small-latest", "/v1/chat/completions"),
+        "deepseek": ("deepseek-v4-pro", "/chat/completions"),
+        "xai": ("grok-4.3", "/v1/chat/completions"),
+    },
+    exec=("terminal", "terminal", "command"),
+    search=("search_files", "pattern"),
+    mcp="mcp__u_{server}__{tool}",
+)
+
+EXPECTED = {"pi": PI, "hermes": HERMES}
 
 
 def expected(pod: Pod) -> Expected:

@@ -1,0 +1,173 @@
+"""The engine hermes: one server for all conversations and channels, its configuration rendered whole at each start."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from agents.engines import hermes_channels
+from agents.engines.base import Driver, KeyProxy, Launch, Place, Processes, PypiPackage
+from agents.engines.hermes_http import HermesDriver
+from agents.engines.persona import persona_text
+from agents.runtimes.base import PodConfig
+
+VERSION = "0.19.0"
+RECIPE = Path(__file__).parent / "pypi" / "hermes"
+_MODULE = "hermes_cli.main"
+
+# What a provider's base URL ends in, and the protocol. Named so, hermes asks nobody but this URL.
+_CHAT, _MESSAGES = "chat_completions", "anthropic_messages"
+_PROVIDERS = {
+    "openai": ("/v1", _CHAT),
+    "anthropic": ("", _MESSAGES),
+    "openrouter": ("/api/v1", _CHAT),
+    "google": ("/v1beta/openai", _CHAT),
+    "gemini": ("/v1beta/openai", _CHAT),
+    "groq": ("/openai/v1", _CHAT),
+    "mistral": ("/v1", _CHAT),
+    "deepseek": ("", _CHAT),
+    "xai": ("/v1", _CHAT),
+}
+# A model of unknown size is looked up on the internet unless this says it.
+_CONTEXT_TOKENS = 128_000
+# More than the bridge ever lets in.
+_RUNS_AT_ONCE = 32
+# Turns end at the bridge's deadline; until then hermes may try again this often.
+_MODEL_TRIES = 3
+_PROVIDER = "pod"
+_SETTINGS: dict[str, Any] = {
+    "_config_version": 33,  # as this version writes it: nothing to migrate
+    # The toolset is the permission: whoever talks to the agent is also who would be asked to approve a command.
+    "approvals": {"mode": "off"},
+    "curator": {"enabled": False},
+    "kanban": {"dispatch_in_gateway": False},
+    "lsp": {"enabled": False},
+    "model_catalog": {"enabled": False},
+    "security": {"tirith_enabled": False, "allow_lazy_installs": False},
+    "skills": {"inline_shell": False},
+    "updates": {"pre_update_backup": "off"},
+}
+
+
+class Hermes:
+    id = "hermes"
+    processes = Processes.ONE_SERVER
+    package = PypiPackage(name="hermes-agent", version=VERSION, recipe=RECIPE, module=_MODULE)
+    providers = frozenset(_PROVIDERS)
+    # The ones that work with the pod's model alone: others need keys of further services, or a browser.
+    toolsets: Mapping[str, tuple[str, ...]] = {
+        "file": ("read_file", "write_file", "patch", "search_files"),
+        "terminal": ("terminal", "process"),
+        "code_execution": ("execute_code",),
+        "memory": ("memory",),
+        "session_search": ("session_search",),
+        "todo": ("todo",),
+        "skills": ("skills_list", "skill_view", "skill_manage"),
+        "delegation": ("delegate_task",),
+        "cronjob": ("cronjob",),
+    }
+    safe_toolsets: tuple[str, ...] = ("file", "memory", "session_search", "todo", "skills")
+    mcp_stdio = True
+    sessions = "hermes/state.db"
+    megabytes_per_process = 256
+    noise = ""
+
+    def render(self, config: PodConfig, *, place: Place, llm: KeyProxy) -> Launch:
+        """hermes reads files and environment at its start; conversations then forget the prompts they had stored."""
+        home, workspace = place.data / "hermes", place.data / "workspace"
+        files = {
+            home / "config.yaml": _json(self._settings(config, workspace, llm)),
+            home / "SOUL.md": persona_text(config),
+        }
+        version = hashlib.sha256("\0".join(files.values()).encode("utf-8", "replace")).hexdigest()
+        return Launch(
+            files={**files, home / "prompt-version": version},
+            directories=(home, workspace, place.data / "home", place.data / "tmp"),
+            argv=(
+                str(place.install / self.package.python),
+                "-I",
+                str(RECIPE / "start.py"),
+                _MODULE,
+                "gateway",
+                "run",
+            ),
+            env=_environment(config, place, llm),
+            cwd=workspace,
+            model=(_PROVIDER, config.model) if _is_asked(config) and config.model else None,
+        )
+
+    def session_argv(self, session: str | None) -> tuple[str, ...]:
+        return ()
+
+    def attach(self, process: asyncio.subprocess.Process, launch: Launch) -> Driver:
+        return HermesDriver(process, port=int(launch.env["API_SERVER_PORT"]), key=launch.env["API_SERVER_KEY"])
+
+    def _settings(self, config: PodConfig, workspace: Path, llm: KeyProxy) -> dict[str, Any]:
+        """JSON is YAML too."""
+        chosen = [name for name in config.toolsets or self.safe_toolsets if name in self.toolsets]
+        platforms = ["api_server", "cron", *hermes_channels.platforms(config)]
+        return {
+            **_SETTINGS,
+            **_model(config, llm),
+            "agent": {"api_max_retries": _MODEL_TRIES, "environment_probe": False, "restart_drain_timeout": 0},
+            "display": {"language": config.lang},
+            "gateway": {"api_server": {"max_concurrent_runs": _RUNS_AT_ONCE}},
+            "mcp_servers": {f"u-{server['name']}": _mcp(server) for server in config.mcp_servers},
+            # An empty list means none; a platform that is not listed would get all.
+            "platform_toolsets": dict.fromkeys(platforms, chosen),
+            "terminal": {"backend": "local", "cwd": str(workspace)},
+            "timezone": config.timezone or "UTC",
+            **hermes_channels.settings(config),
+        }
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=1, sort_keys=True) + "\n"
+
+
+def _is_asked(config: PodConfig) -> bool:
+    return config.provider in _PROVIDERS and bool(config.model)
+
+
+def _model(config: PodConfig, llm: KeyProxy) -> dict[str, Any]:
+    if not _is_asked(config):
+        return {}
+    ending, protocol = _PROVIDERS[config.provider or ""]
+    provider = {
+        "base_url": f"{llm.url}/llm/{config.provider}{ending}",
+        "key_env": "POD_LLM_TOKEN",
+        "api_mode": protocol,
+    }
+    model = {"provider": _PROVIDER, "default": config.model, "context_length": _CONTEXT_TOKENS}
+    return {"model": model, "providers": {_PROVIDER: provider}}
+
+
+def _mcp(server: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: server[name] for name in ("command", "args", "env", "url", "headers") if server.get(name)}
+
+
+def _environment(config: PodConfig, place: Place, llm: KeyProxy) -> dict[str, str]:
+    """Nothing of ours is inherited: the engine sees this and no more."""
+    return {
+        "PATH": f"{place.node.parent}:/usr/local/bin:/usr/bin:/bin",
+        "HOME": str(place.data / "home"),
+        "TMPDIR": str(place.data / "tmp"),
+        "LANG": "C.UTF-8",
+        "TZ": config.timezone or "UTC",
+        "PYTHONDONTWRITEBYTECODE": "1",  # the installation is shared
+        "HERMES_HOME": str(place.data / "hermes"),
+        "HERMES_TIMEZONE": config.timezone or "UTC",
+        "API_SERVER_ENABLED": "true",
+        "API_SERVER_HOST": "127.0.0.1",
+        "API_SERVER_PORT": str(place.port),
+        "API_SERVER_KEY": place.password,
+        "POD_LLM_TOKEN": llm.token,
+        **hermes_channels.environment(config),
+    }
+
+
+HERMES = Hermes()

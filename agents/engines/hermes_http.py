@@ -1,0 +1,155 @@
+"""Speaks to hermes' API server: chat completions as they stream, one session of hermes for each conversation."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import Any
+
+import aiohttp
+
+from agents.engines import hermes_channels
+from agents.engines.base import EngineError, ModelError, Turns
+from agents.engines.http import HttpDriver
+
+Json = dict[str, Any]
+# hermes sees within a second that a caller has hung up (start.py), ends the model call, and keeps what was said.
+ABORT_SECONDS = 2.0
+_BETWEEN_MESSAGES = "\n\n"
+_DONE = b"[DONE]"
+
+
+class HermesDriver(HttpDriver):
+    def __init__(self, process: asyncio.subprocess.Process, *, port: int, key: str) -> None:
+        headers = {"Authorization": f"Bearer {key}"}
+        super().__init__(process, base_url=f"http://127.0.0.1:{port}", health="/health", headers=headers)
+        self._ending: dict[str, float] = {}  # conversations whose last turn was aborted, and when that is over
+
+    def conversation(self, session: str) -> Turns:
+        return _Conversation(self, f"web-{session}")
+
+    async def channels(self) -> dict[str, str | None]:
+        async with self._session.get("/health/detailed") as answer:
+            report: Json = await answer.json()
+        # The report outlives the process that wrote it.
+        ours = report.get("pid") == self._process.pid
+        return hermes_channels.states(report.get("platforms") or {}) if ours else {}
+
+    async def wind_down(self) -> None:
+        """hermes does not end while a turn runs; the turns were failed, so their connections are closed."""
+        await self._until(max(self._ending.values(), default=0.0))
+
+    async def ended(self, session: str) -> None:
+        """Wait for the end of an aborted turn: the next one would not see what it said."""
+        await self._until(self._ending.pop(session, 0.0))
+
+    def aborted(self, session: str) -> None:
+        self._ending[session] = asyncio.get_running_loop().time() + ABORT_SECONDS
+
+    async def events(self, session: str, message: str) -> AsyncGenerator[Json, None]:
+        """The chunks of one turn, and None for each step in between."""
+        body = {"model": "agent", "stream": True, "messages": [{"role": "user", "content": message}]}
+        headers = {"X-Hermes-Session-Id": session}
+        async with self._session.post("/v1/chat/completions", json=body, headers=headers) as answer:
+            if answer.status != 200:
+                raise await _refusal(answer)
+            async for event in _events(answer.content):
+                yield event
+
+    async def while_alive(self, events: AsyncGenerator[Json, None]) -> AsyncGenerator[Json, None]:
+        async with aclosing(self._while_alive(events)) as living:
+            async for event in living:
+                yield event
+
+    async def _until(self, moment: float) -> None:
+        await asyncio.sleep(max(moment - asyncio.get_running_loop().time(), 0.0))
+
+    def _says_healthy(self, body: bytes) -> bool:
+        return b"hermes-agent" in body
+
+
+class _Conversation:
+    def __init__(self, driver: HermesDriver, session: str) -> None:
+        self._driver = driver
+        self._session = session
+        self._text = ""
+
+    async def turn(self, message: str) -> AsyncGenerator[str, None]:
+        await self._driver.ended(self._session)
+        self._text = ""
+        finished = False
+        try:
+            async with aclosing(self._driver.while_alive(self._driver.events(self._session, message))) as events:
+                async for piece in self._pieces(events):
+                    yield piece
+            finished = True
+        except ModelError:
+            finished = True
+            raise
+        finally:
+            if not finished:
+                self._driver.aborted(self._session)
+
+    def reply(self) -> str:
+        return self._text
+
+    async def _pieces(self, events: AsyncIterator[Json]) -> AsyncIterator[str]:
+        """Text as it comes; what is said before and after the use of a tool are messages of their own."""
+        between, verdict = False, None
+        async for event in events:
+            between = between or "tool" in event
+            if piece := _delta(event):
+                piece = _BETWEEN_MESSAGES + piece if between and self._text else piece
+                between = False
+                self._text += piece
+                yield piece
+            verdict = _finish(event) or verdict
+        _judge(verdict, self._text)
+
+
+async def _events(stream: aiohttp.StreamReader) -> AsyncIterator[Json]:
+    """Server-sent events, each on one line of data however long; comments and names of events are left out."""
+    rest = b""
+    async for chunk in stream.iter_any():
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            data = line.removeprefix(b"data:").strip()
+            if line.startswith(b"data:") and data != _DONE:
+                yield json.loads(data)
+
+
+def _choice(event: Json) -> Json:
+    choices = event.get("choices") or [{}]
+    choice: Json = choices[0]
+    return choice
+
+
+def _delta(event: Json) -> str:
+    return str((_choice(event).get("delta") or {}).get("content") or "")
+
+
+def _finish(event: Json) -> Json | None:
+    """The last chunk, which has the verdict."""
+    return event if _choice(event).get("finish_reason") else None
+
+
+def _judge(last: Json | None, text: str) -> None:
+    """hermes answers 200 also when the model failed."""
+    if last is None:
+        raise EngineError("the engine broke off in the middle of the turn")
+    told = last.get("hermes") or {}
+    if told.get("failed") or _choice(last).get("finish_reason") == "error":
+        raise ModelError(str(told.get("error") or "the model failed"))
+    if not text.strip():
+        raise ModelError("the model ended the turn without a word")
+
+
+async def _refusal(answer: aiohttp.ClientResponse) -> EngineError | ModelError:
+    try:
+        said = (await answer.json(content_type=None))["error"]["message"]
+    except (ValueError, LookupError, TypeError):
+        said = f"the engine answered {answer.status}"
+    # No model, or one that hermes could not even be made with.
+    return ModelError(str(said)) if answer.status == 500 else EngineError(str(said))
