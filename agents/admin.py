@@ -11,7 +11,10 @@ from django.db.models import QuerySet
 from django.forms.models import BaseInlineFormSet
 from django.http import HttpRequest
 
-from agents import lifecycle
+from agents import (
+    account_admin,  # noqa: F401  # registers accounts with the actions that concern agents
+    lifecycle,
+)
 from agents.models import Agent, AgentQuota, Reason, Transition
 from config.errors import ServiceError
 

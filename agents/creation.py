@@ -10,10 +10,11 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from accounts import switches
 from accounts.models import User
 from agents import a2a, channels, domains, entitlement, lifecycle, llm_key, profile, slugs, tools, vendors
 from agents.engines import ENGINES
-from agents.errors import DomainTaken, EngineNotLanded
+from agents.errors import CreatesClosed, DomainTaken, EngineNotLanded
 from agents.models import Agent
 from catalog.engines import check_tier, known_engine
 from catalog.llm_models import known_model
@@ -60,7 +61,7 @@ def values_of(body: dict[str, Any]) -> dict[str, Any]:
 def checked(user: User, wanted: NewAgent) -> NewAgent:
     """The same wish with domain and webhook URL as they are stored. Asks the network: call it outside a transaction.
 
-    Raises BadRequest naming the field, DomainTaken, FreePodCapReached, EngineNotLanded.
+    Raises BadRequest naming the field, DomainTaken, FreePodCapReached, CreatesClosed, NoFreePlaceLeft, EngineNotLanded.
     """
     engine = known_engine(wanted.engine)
     _check_values(wanted, engine)
@@ -68,6 +69,7 @@ def checked(user: User, wanted: NewAgent) -> NewAgent:
     webhook_url = addresses.check(wanted.webhook_url, field="webhookUrl") if wanted.webhook_url is not None else None
     _check_rules(engine, wanted, domain)
     entitlement.refuse_full(user)
+    _refuse_closed()
     if engine.id not in ENGINES:
         raise EngineNotLanded(engine.id, sorted(ENGINES))
     if wanted.llm_key:
@@ -79,7 +81,8 @@ def checked(user: User, wanted: NewAgent) -> NewAgent:
 def create(user: User, wanted: NewAgent, *, actor: str) -> tuple[Agent, str | None]:
     """Create a checked agent and start its provisioning. The webhook secret is returned once, None without a hook.
 
-    Raises FreePodCapReached and DomainTaken again: of two creates at once only one can have the last place or the name.
+    Raises FreePodCapReached, NoFreePlaceLeft and DomainTaken again: of two creates at once only one can have the last
+    place or the name. Raises AccountSuspended when that happened meanwhile.
     """
     now = timezone.now()
     entitlement.hold_free_place(user)
@@ -135,10 +138,18 @@ def _provider_of(wanted: NewAgent) -> str:
 def _check_rules(engine: Engine, wanted: NewAgent, domain: str | None) -> None:
     """What the platform allows of these values together."""
     check_tier(engine, known_tier(wanted.tier))
+    entitlement.refuse_above_trial(known_tier(wanted.tier))
     if engine.requires_domain and domain is None:
         raise BadRequest(f"domain: {engine.label} needs one")
     if domain is not None:
         domains.refuse_taken(domain)
+
+
+def _refuse_closed() -> None:
+    """What the operator has closed, or the platform has no room for."""
+    if not switches.creates_open():
+        raise CreatesClosed
+    entitlement.refuse_full_platform()
 
 
 def _row(user: User, wanted: NewAgent, *, now: datetime) -> Agent:

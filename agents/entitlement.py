@@ -8,11 +8,17 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db import transaction
+from django.db import connection, transaction
+from django.db.models import F
 
+from accounts.errors import AccountSuspended
 from accounts.models import User
-from agents.errors import FreePodCapReached
+from agents.errors import AboveTrialTier, FreePodCapReached, NoFreePlaceLeft
 from agents.models import Agent
+from catalog.models import Tier
+from catalog.vocabulary import TierId
+
+FREE_PLACES_LOCK = 0x66726565  # "free": the advisory lock of MAX_FREE_AGENTS_TOTAL
 
 
 def trial_end(created_at: datetime) -> datetime:
@@ -21,9 +27,31 @@ def trial_end(created_at: datetime) -> datetime:
 
 
 def hold_free_place(user: User) -> None:
-    """Take the account's lock, so that two creates cannot both have the last place. Needs a transaction."""
-    User.objects.select_for_update(no_key=True).get(pk=user.pk)
+    """Take the account's lock, so that two creates cannot both have the last place. Needs a transaction.
+
+    A suspension takes the same lock: it finds this agent, or this create finds the suspension.
+    """
+    user = User.objects.select_for_update(no_key=True).get(pk=user.pk)
+    if not user.is_active:
+        raise AccountSuspended
     refuse_full(user)
+    _hold_place_of_all()
+
+
+def _hold_place_of_all() -> None:
+    """The same over all accounts; its lock is taken only where there is such a limit."""
+    if not settings.MAX_FREE_AGENTS_TOTAL:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute("select pg_advisory_xact_lock(%s)", [FREE_PLACES_LOCK])
+    refuse_full_platform()
+
+
+def refuse_full_platform() -> None:
+    """Raise NoFreePlaceLeft when the free agents of all accounts are used up."""
+    limit = settings.MAX_FREE_AGENTS_TOTAL
+    if limit and Agent.objects.live().unpaid().count() >= limit:
+        raise NoFreePlaceLeft
 
 
 def refuse_full(user: User) -> None:
@@ -31,6 +59,19 @@ def refuse_full(user: User) -> None:
     count = Agent.objects.owned_by(user.pk).live().unpaid().count()
     if count >= settings.MAX_FREE_AGENTS:
         raise FreePodCapReached(count, settings.MAX_FREE_AGENTS)
+
+
+def refuse_above_trial(tier: Tier) -> None:
+    """Raise AboveTrialTier when an agent that nobody pays for may not have this tier."""
+    highest = settings.MAX_TRIAL_TIER
+    if tier.rank > TierId.values.index(highest):
+        raise AboveTrialTier(tier.id, highest)
+
+
+def give_back(user: User, *, since: datetime, now: datetime) -> None:
+    """The time that ran while the account was suspended: what could run then ends as much later."""
+    running_out = Agent.objects.owned_by(user.pk).live().filter(entitled_until__gt=since)
+    running_out.update(entitled_until=F("entitled_until") + (now - since))
 
 
 @transaction.atomic

@@ -6,6 +6,8 @@ from django.conf import settings
 
 from config.errors import BadRequest, Conflict, NotFound, Unavailable
 
+CLOSED_SECONDS = 300  # when to ask again for what an operator has closed or the platform has no room for
+
 
 class NoSuchAgent(NotFound):
     def __init__(self) -> None:
@@ -41,6 +43,34 @@ class NotEntitled(Conflict):
         url = renew_url(agent_id)
         super().__init__(
             f"the free time of this agent has ended; pay at {url}", headers={"Link": f'<{url}>; rel="payment"'}
+        )
+
+
+class OwnerSuspended(Conflict):
+    def __init__(self) -> None:
+        super().__init__("the account of this agent is suspended: an operator restores it in the admin")
+
+
+class AboveTrialTier(BadRequest):
+    def __init__(self, tier: str, highest: str) -> None:
+        super().__init__(
+            f"tier: {tier!r} is more than an unpaid agent may have; at most {highest!r} until it is paid for"
+            " (POST /subscriptions)"
+        )
+
+
+class CreatesClosed(Unavailable):
+    def __init__(self) -> None:
+        super().__init__(
+            "agents: none can be created at the moment; existing ones are not affected", retry_after=CLOSED_SECONDS
+        )
+
+
+class NoFreePlaceLeft(Unavailable):
+    def __init__(self) -> None:
+        super().__init__(
+            "agents: all free places of the platform are taken; try again later, or pay for an agent you have",
+            retry_after=CLOSED_SECONDS,
         )
 
 

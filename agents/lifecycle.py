@@ -11,8 +11,9 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.utils import timezone
 
+from accounts.models import User
 from agents import configuration, quota
-from agents.errors import IllegalTransition, NotEntitled, WrongState
+from agents.errors import IllegalTransition, NotEntitled, OwnerSuspended, WrongState
 from agents.models import Agent, Desired, Reason, Status, Transition
 from catalog import personas
 from config import wake
@@ -46,7 +47,7 @@ def pause(agent: Agent, *, reason: Reason, actor: str) -> Agent:
     """Ask for the pod to stop; `stopped` and its event follow when the runtime confirms. The data is kept."""
     now = timezone.now()
     agent = _locked(agent)
-    if agent.desired != Desired.RUNNING:
+    if agent.desired == Desired.DELETED or (agent.desired == Desired.STOPPED and not _is_held(agent, reason)):
         return agent
     _note(agent, reason=reason, actor=actor, now=now, note="stop asked for")
     return _want(agent, Desired.STOPPED, operation=reason, now=now)
@@ -63,7 +64,7 @@ def resume(agent: Agent, *, actor: str) -> Agent:
         raise WrongState("resume", agent.status, "POST /agents/{id}/rebuild builds it again")
     if agent.status == Status.PROVISIONING:
         raise WrongState("resume", agent.status, _outlook(agent))
-    _guard_entitlement(agent, now)
+    _guard(agent, now)
     quota.start_afresh(agent, actor=actor, now=now)
     if agent.status == Status.STOPPED:
         _provision(agent, reason=Reason.RESUME, actor=actor, now=now)
@@ -79,7 +80,7 @@ def rebuild(agent: Agent, *, actor: str, reason: Reason = Reason.REBUILD) -> Age
     agent = configuration.locked(agent)
     if agent.status == Status.PROVISIONING:
         raise WrongState("rebuild", agent.status, _outlook(agent))
-    _guard_entitlement(agent, now)
+    _guard(agent, now)
     if agent.desired == Desired.STOPPED:
         quota.start_afresh(agent, actor=actor, now=now)
     agent.soul = personas.current_soul(agent.persona_id) or agent.soul
@@ -193,9 +194,17 @@ def _outlook(agent: Agent) -> str:
     return "it is being stopped: wait for stopped" if agent.desired == Desired.STOPPED else "wait for running or failed"
 
 
-def _guard_entitlement(agent: Agent, now: datetime) -> None:
+def _guard(agent: Agent, now: datetime) -> None:
+    """Whether the pod may be started: its account is open, and it is paid for or free."""
+    if User.objects.filter(pk=agent.user_id, is_active=False).exists():
+        raise OwnerSuspended
     if not agent.is_entitled(now):
         raise NotEntitled(agent.id)
+
+
+def _is_held(agent: Agent, reason: Reason) -> bool:
+    """Whether it is stopped only for its account's suspension, and now for a reason that outlives that."""
+    return agent.operation == Reason.SUSPENDED and reason != Reason.SUSPENDED
 
 
 def _want(agent: Agent, desired: Desired, *, operation: Reason, now: datetime, also: tuple[str, ...] = ()) -> Agent:

@@ -156,6 +156,9 @@ class Agent(models.Model):
             models.Index(fields=["reconcile_at"], name="agent_due", condition=Q(reconcile_at__isnull=False)),
             # Observation matches pods to agents that should have one.
             models.Index(fields=["desired", "status"], name="agent_live", condition=~Q(status="deleted")),
+            # What suspensions stopped, and the free agents that caps count.
+            models.Index(fields=["user"], name="agent_suspended", condition=Q(operation="suspended")),
+            models.Index(fields=["user"], name="agent_free", condition=Q(paid=False) & ~Q(desired="deleted")),
         ]
         constraints = [
             models.UniqueConstraint(fields=["domain"], name="agent_domain_once", condition=~Q(desired="deleted")),

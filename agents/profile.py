@@ -9,7 +9,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from agents import configuration, quota
+from agents import configuration, entitlement, quota
 from agents.models import Agent
 from catalog.engines import check_tier, engine_of
 from catalog.tiers import known_tier, tier_of
@@ -76,4 +76,5 @@ def _prepare_tier(agent: Agent, tier_id: str) -> None:
     if agent.paid:
         raise Conflict("tier: this agent is paid for; buy a subscription with the other tier (POST /subscriptions)")
     if quota.is_larger(tier, than=tier_of(agent.tier)):
+        entitlement.refuse_above_trial(tier)
         quota.start_afresh(agent, actor=quota.ACTOR, now=timezone.now())

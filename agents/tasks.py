@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from agents import reconciler, sampling, sweeper
+from agents import reconciler, sampling, suspension, sweeper
 
 
 @shared_task(name="agents.reconcile")
@@ -25,3 +25,8 @@ def sweep() -> None:
 @shared_task(name="agents.sample")
 def sample() -> None:
     sampling.sample()
+
+
+@shared_task(name=suspension.TASK)
+def enforce_suspensions() -> None:
+    suspension.enforce()

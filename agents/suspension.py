@@ -1,0 +1,101 @@
+"""Accounts closed for abuse: their keys and sessions answer 401, their agents stop, their terms stand still.
+
+Suspending and restoring write down what is so; `enforce` makes the agents follow, from what it finds, a batch at a
+time. So an agent that was started at the same moment is stopped too, and a crash in between loses nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from accounts.models import Suspension, User
+from agents import entitlement, lifecycle
+from agents.models import Agent, AgentQuerySet, Desired, Reason, Status
+from config import wake
+from config.errors import ServiceError
+
+log = logging.getLogger(__name__)
+
+BATCH = 200  # agents a run: some seconds, so that other work of the queue comes in between
+TASK = "agents.enforce_suspensions"
+UNKNOWN_ACTOR = "suspension"
+
+
+@transaction.atomic
+def suspend(user: User, *, reason: str, actor: str) -> Suspension:
+    """Close the account from now on. Suspending what is suspended changes nothing."""
+    now = timezone.now()
+    user = _locked(user)
+    suspension = user.suspensions.filter(restored_at__isnull=True).first()
+    if suspension is not None and not user.is_active:
+        return suspension
+    user.is_active = False
+    user.save(update_fields=["is_active"])
+    wake.on_commit(TASK)
+    return suspension or user.suspensions.create(reason=reason, suspended_at=now, suspended_by=actor)
+
+
+@transaction.atomic
+def restore(user: User, *, actor: str) -> User:
+    """Open the account again: tokens are good again, terms go on, and what the suspension stopped starts."""
+    now = timezone.now()
+    user = _locked(user)
+    suspension = user.suspensions.filter(restored_at__isnull=True).first()
+    if suspension is not None:
+        suspension.restored_at, suspension.restored_by = now, actor
+        suspension.save(update_fields=["restored_at", "restored_by"])
+        entitlement.give_back(user, since=suspension.suspended_at, now=now)
+    if not user.is_active:
+        user.is_active = True
+        user.save(update_fields=["is_active"])
+        wake.on_commit(TASK)
+    return user
+
+
+def enforce() -> int:
+    """Stop agents of suspended accounts, start what suspensions had stopped. Returns how many; a full batch goes on."""
+    stop, start = list(_to_stop()[:BATCH]), list(_to_start()[:BATCH])
+    last = _last_suspensions([*stop, *start])
+    for agent in stop:
+        lifecycle.pause(agent, reason=Reason.SUSPENDED, actor=last[agent.user_id].suspended_by)
+    for agent in start:
+        _resume(agent, actor=last[agent.user_id].restored_by)
+    if BATCH in {len(stop), len(start)}:
+        wake.on_commit(TASK)
+    return len(stop) + len(start)
+
+
+def _to_stop() -> AgentQuerySet:
+    return Agent.objects.filter(user__is_active=False, desired=Desired.RUNNING).order_by("pk")
+
+
+def _to_start() -> AgentQuerySet:
+    """Down for a suspension that is over, and still paid for or free."""
+    entitled = Q(entitled_until__isnull=True) | Q(entitled_until__gt=timezone.now())
+    held = Agent.objects.filter(operation=Reason.SUSPENDED, desired=Desired.STOPPED, status=Status.STOPPED)
+    return held.filter(entitled, user__is_active=True).order_by("pk")
+
+
+def _last_suspensions(agents: list[Agent]) -> dict[str, Suspension]:
+    """The newest suspension of each account among these; one that nobody wrote down is nobody's."""
+    users = {agent.user_id for agent in agents}
+    rows = Suspension.objects.filter(user__in=users).order_by("suspended_at")
+    nobody = Suspension(suspended_by=UNKNOWN_ACTOR, restored_by=UNKNOWN_ACTOR)
+    return dict.fromkeys(users, nobody) | {row.user_id: row for row in rows}
+
+
+def _resume(agent: Agent, *, actor: str) -> None:
+    """What has changed meanwhile, such as a new suspension, may refuse it: the next run looks again."""
+    try:
+        lifecycle.resume(agent, actor=actor or UNKNOWN_ACTOR)
+    except ServiceError as refusal:
+        log.info("not started after a suspension", extra={"agent": agent.id, "refusal": refusal.message})
+
+
+def _locked(user: User) -> User:
+    """The account's row, locked: creating an agent takes the same lock."""
+    return User.objects.select_for_update(no_key=True).get(pk=user.pk)

@@ -1,0 +1,83 @@
+"""Suspending and restoring accounts in the console."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.admin.utils import quote
+from django.contrib.auth.models import Permission
+from django.test import Client
+from rest_framework.test import APIClient
+
+from accounts.models import Suspension, User
+from agents import suspension
+from agents.models import Agent, Status
+from tests.agents.conftest import settle
+
+USERS = "/admin/accounts/user/"
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def operator() -> User:
+    return User.objects.create_superuser("operator@example.com")
+
+
+@pytest.fixture
+def console(operator: User) -> Client:
+    client = Client()
+    client.force_login(operator)
+    return client
+
+
+def act(console: Client, action: str, *users: User, reason: str = "") -> str:
+    body = {"action": action, "_selected_action": [user.pk for user in users], "reason": reason}
+    return console.post(USERS, body, follow=True).content.decode()
+
+
+def test_an_operator_suspends_with_a_reason_and_restores(
+    console: Client, operator: User, owner: User, client: APIClient, running: Agent
+) -> None:
+    assert "suspended" in act(console, "suspend_accounts", owner, reason="mines coins")
+    assert client.get("/me").status_code == 401
+    suspension.enforce()
+    assert settle(running).status == Status.STOPPED
+    row = Suspension.objects.get()
+    assert (row.user, row.reason, row.suspended_by) == (owner, "mines coins", f"operator:{operator.pk}")
+    page = console.get(f"{USERS}{quote(owner.pk)}/change/").content.decode()
+    assert "mines coins" in page
+    assert 'name="is_active"' not in page
+    act(console, "restore_accounts", owner)
+    assert client.get("/me").status_code == 200
+    row.refresh_from_db()
+    assert row.restored_by == f"operator:{operator.pk}"
+    log = LogEntry.objects.filter(object_id=owner.pk, user=operator).order_by("action_time")
+    assert [entry.get_change_message() for entry in log] == ["Suspended: mines coins", "Restored."]
+
+
+def test_nobody_is_suspended_without_a_reason(console: Client, owner: User) -> None:
+    assert "give the reason" in act(console, "suspend_accounts", owner, reason="  ")
+    owner.refresh_from_db()
+    assert owner.is_active
+
+
+def test_operators_do_not_suspend_themselves_or_who_stands_above_them(operator: User, owner: User) -> None:
+    staff = User.objects.create_user("staff@example.com", "x", is_staff=True)
+    staff.user_permissions.set(Permission.objects.filter(codename__in=["view_user", "change_user"]))
+    client = Client()
+    client.force_login(staff)
+    page = act(client, "suspend_accounts", staff, operator, owner, reason="test")
+    assert "you cannot suspend your own account" in page
+    assert "only superusers suspend a superuser" in page
+    assert set(User.objects.filter(is_active=False)) == {owner}
+
+
+def test_who_may_only_look_does_not_suspend(owner: User) -> None:
+    staff = User.objects.create_user("staff@example.com", "x", is_staff=True)
+    staff.user_permissions.set(Permission.objects.filter(codename="view_user"))
+    client = Client()
+    client.force_login(staff)
+    act(client, "suspend_accounts", owner, reason="test")
+    owner.refresh_from_db()
+    assert owner.is_active
