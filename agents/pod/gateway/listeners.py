@@ -21,6 +21,8 @@ from agents.pod.lifeline import supervisor_gone
 LOOPBACK = "127.0.0.1"
 # A turn that is still running when the gateway must end is cut off.
 GRACE_SECONDS = 2.0
+# The runtime believes a gateway that has not reported for five times as long to hang.
+REPORT_SECONDS = 2.0
 LINE_BYTES = 4 * 1024 * 1024
 
 
@@ -37,8 +39,9 @@ async def serve(pod: Pod) -> None:
         await _listen(stack, proxy.KeyProxy(pod, models, outside).app(), LOOPBACK, start.llm_port)
         await _listen(stack, Management(pod, bridge, turns, models).app(), start.host, start.management_port)
         await _listen(stack, Public(pod, bridge, turns).app(), start.host, start.public_port)
-        pod.report()
+        reporting = asyncio.create_task(_report(pod))
         await _end()
+        reporting.cancel()
 
 
 def _bridge_client() -> aiohttp.ClientSession:
@@ -61,6 +64,13 @@ async def _listen(stack: AsyncExitStack, app: web.Application, host: str, port: 
 
 async def _no_server_name(_: web.Request, response: web.StreamResponse) -> None:
     response.headers.popall("Server", None)
+
+
+async def _report(pod: Pod) -> None:
+    """Again and again: a gateway that hangs is known by the age of its report."""
+    while True:
+        pod.report()
+        await asyncio.sleep(REPORT_SECONDS)
 
 
 async def _end() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import os
+import random
 import secrets
 import shutil
 import signal
@@ -33,10 +34,12 @@ STOP_SECONDS = 20.0
 # How long a removal waits for an orderly end: the data stays behind, or it goes too.
 ORDERLY_SECONDS = 17.0
 HASTY_SECONDS = 2.0
-# A bridge reports at least this often, and is given up when it has not for so long.
+# Our programs report at least this often, and are given up when they have not for so long.
 REPORT_SECONDS = 3.0
 HUNG_SECONDS = 30.0
 KILL_SECONDS = 10.0
+# How long the disks of all pods may be walked through in one measurement; what is left is unknown until the next.
+USAGE_SECONDS = 30.0
 
 
 class LocalRuntime:
@@ -94,16 +97,24 @@ class LocalRuntime:
         return {name: self._look(name, found) for name in names if self.home.run_dir(name).is_dir()}
 
     def usage(self) -> dict[str, Usage]:
-        found, table = programs.find(self.home.root), measure.Table()
-        usage = {}
-        for namespace in self.home.namespaces():
-            programs.trim_logs(self.home.run_dir(namespace))
-            if record := self.home.record(namespace):
-                bridge = found.get((namespace, Program.BRIDGE))
-                tree = table.below(bridge.pid) if bridge else []
-                disk = measure.disk_of(self.home.data_dir(record.agent_id))
-                usage[namespace] = Usage(memory_bytes=measure.memory_of(tree), disk_bytes=disk)
-        return usage
+        """In any order and with an end, so that no pod's million files keep another one from being measured."""
+        found, table = programs.find(self.home.root), measure.Table(self.home.root)
+        until = time.monotonic() + USAGE_SECONDS
+        names = self.home.namespaces()
+        random.shuffle(names)
+        return {name: usage for name in names if (usage := self._usage_of(name, found, table, until))}
+
+    def _usage_of(self, namespace: str, found: Found, table: measure.Table, until: float) -> Usage | None:
+        programs.trim_logs(self.home.run_dir(namespace))
+        record = self.home.record(namespace)
+        if record is None:
+            return None
+        bridge = found.get((namespace, Program.BRIDGE))
+        memory = measure.memory_of(table.of(namespace, bridge.pid if bridge else None))
+        in_time = time.monotonic() < until
+        return Usage(
+            memory_bytes=memory, disk_bytes=measure.disk_of(self.home.data_dir(record.agent_id)) if in_time else None
+        )
 
     def endpoint(self, namespace: str) -> Endpoint | None:
         record = self.home.record(namespace)
@@ -140,7 +151,8 @@ class LocalRuntime:
         return fresh
 
     def _start_missing(self, spec: PodSpec, record: Record) -> None:
-        self._end_hung_bridge(spec.namespace)
+        for program in Program:
+            self._end_hung(program, spec.namespace)
         missing = self._missing(spec.namespace)
         if not missing:
             return
@@ -148,7 +160,7 @@ class LocalRuntime:
         documents = {Program.GATEWAY: self._gateway_document, Program.BRIDGE: self._bridge_document}
         for program in self._missing(spec.namespace):
             run_dir = self.home.run_dir(spec.namespace)
-            (run_dir / _REPORTS[program]).unlink(missing_ok=True)  # what a dead one said is no longer true
+            (run_dir / programs.REPORTS[program]).unlink(missing_ok=True)  # what a dead one said is no longer true
             programs.start(
                 program,
                 namespace=spec.namespace,
@@ -162,18 +174,18 @@ class LocalRuntime:
         found = programs.find(self.home.root)
         return [program for program in Program if (namespace, program) not in found]
 
-    def _is_silent(self, namespace: str, bridge: psutil.Process) -> bool:
-        return sight.silence(self.home.run_dir(namespace), bridge) > HUNG_SECONDS
-
-    def _end_hung_bridge(self, namespace: str) -> None:
-        """A bridge that has not reported for long will not do so any more; its engine goes with it."""
-        bridge = programs.find(self.home.root).get((namespace, Program.BRIDGE))
-        if bridge and self._is_silent(namespace, bridge):
+    def _end_hung(self, program: Program, namespace: str) -> None:
+        """A program that has not reported for long will not do so any more; a bridge's engine goes with it."""
+        process = programs.find(self.home.root).get((namespace, program))
+        if process and self._is_silent(namespace, program, process):
             time.sleep(REPORT_SECONDS)  # after a sleep of the whole machine every report is old
-        if bridge and self._is_silent(namespace, bridge):
-            log.warning("a bridge that does not report is ended", extra={"namespace": namespace})
-            processes.send([*processes.descendants(bridge), bridge], signal.SIGKILL)
-            psutil.wait_procs([bridge], timeout=KILL_SECONDS)
+        if process and self._is_silent(namespace, program, process):
+            log.warning("a %s that does not report is ended", program, extra={"namespace": namespace})
+            processes.send([*processes.descendants(process), process], signal.SIGKILL)
+            psutil.wait_procs([process], timeout=KILL_SECONDS)
+
+    def _is_silent(self, namespace: str, program: Program, process: psutil.Process) -> bool:
+        return sight.silence(self.home.run_dir(namespace), program, process) > HUNG_SECONDS
 
     def _with_free_ports(self, spec: PodSpec, record: Record, missing: list[Program]) -> Record:
         """A foreign listener on an inner port is evaded, with both programs; one on the agent's public port is not."""
@@ -284,9 +296,6 @@ class LocalRuntime:
     def _trees(self, namespace: str) -> list[psutil.Process]:
         owners = self._programs(namespace)
         return [*owners, *(child for owner in owners for child in processes.descendants(owner))]
-
-
-_REPORTS = {Program.GATEWAY: "gateway.json", Program.BRIDGE: "state.json"}
 
 
 def _remove(directory: Path) -> None:

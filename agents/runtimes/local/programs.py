@@ -34,6 +34,9 @@ class Program(StrEnum):
     BRIDGE = "bridge"
 
 
+# The file in its run directory in which each program says, again and again, how it is.
+REPORTS = {Program.GATEWAY: "gateway.json", Program.BRIDGE: "state.json"}
+
 Found = Mapping[tuple[str, Program], psutil.Process]
 
 

@@ -15,7 +15,7 @@ from agents.runtimes.local import programs
 from agents.runtimes.local.home import Record, Wanted, read_json
 from agents.runtimes.local.programs import Found, Program
 
-# The bridge writes its state every two seconds.
+# Both programs write their reports every two seconds.
 STALE_SECONDS = 10.0
 
 
@@ -24,10 +24,12 @@ def observe(namespace: str, run_dir: Path, record: Record | None, found: Found) 
     bridge = (namespace, Program.BRIDGE) in found
     state = _state(run_dir) if record else None
     phase, cause, message, evidence = _verdict(run_dir, record, state, gateway=gateway, bridge=bridge)
-    # The gateway writes its report when its listeners are open.
-    serves = gateway and (run_dir / "gateway.json").exists()
+    # The gateway's first report says that its listeners are open.
+    age = _age(run_dir / programs.REPORTS[Program.GATEWAY]) if gateway else None
+    serves = age is not None and age <= STALE_SECONDS
     if phase == Phase.READY and gateway and not serves:
-        phase = Phase.STARTING
+        phase = Phase.STARTING if age is None else Phase.UNHEALTHY
+        cause, message = (None, None) if age is None else ("GATEWAY_HUNG", "the gateway does not report")
     told: Mapping[str, Any] = state or {}
     return Observation(
         namespace=namespace,
@@ -78,14 +80,21 @@ def _without_bridge(run_dir: Path, state: dict[str, Any] | None) -> _Verdict:
     return Phase.UNHEALTHY, "BRIDGE_DIED", "the bridge is gone", programs.last_words(run_dir, Program.BRIDGE)
 
 
-def silence(run_dir: Path, bridge: psutil.Process) -> float:
-    """For how many seconds the bridge has not reported; one that has just been started is not yet silent."""
+def silence(run_dir: Path, program: Program, process: psutil.Process) -> float:
+    """For how many seconds the program has not reported; one that has just been started is not yet silent."""
     try:
-        born = bridge.create_time()
+        life = time.time() - process.create_time()
     except psutil.NoSuchProcess:
         return 0.0
-    state = _state(run_dir)
-    return time.time() - max(state["written_at"] if state else born, born)
+    age = _age(run_dir / programs.REPORTS[program])
+    return life if age is None else min(age, life)
+
+
+def _age(report: Path) -> float | None:
+    try:
+        return time.time() - report.stat().st_mtime
+    except FileNotFoundError:
+        return None
 
 
 def _state(run_dir: Path) -> dict[str, Any] | None:

@@ -174,6 +174,24 @@ def test_a_bridge_that_is_stopped_is_unhealthy_and_replaced(
     assert program(home, Program.BRIDGE) != bridge
 
 
+def test_a_gateway_that_is_stopped_is_not_alive_and_replaced(
+    ready: LocalRuntime, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    say(ready, "say x")
+    gateway, bridge = program(home, Program.GATEWAY), program(home, Program.BRIDGE)
+    gateway.suspend()
+    pod = wait_for(ready, lambda pod: not pod.gateway_alive, within=15)
+    assert (pod.phase, pod.cause) == (Phase.UNHEALTHY, "GATEWAY_HUNG")
+    ready.deploy(pod_spec())
+    assert program(home, Program.GATEWAY) == gateway
+    monkeypatch.setattr("agents.runtimes.local.driver.HUNG_SECONDS", 1)
+    ready.deploy(pod_spec())
+    wait_for(ready, lambda pod: pod.phase == Phase.READY and pod.gateway_alive)
+    assert program(home, Program.GATEWAY) != gateway
+    assert program(home, Program.BRIDGE) == bridge
+    assert say(ready, "count") == "1"
+
+
 def test_programs_outlive_the_worker_that_started_them(local: LocalRuntime, home: Path, tmp_path: Path) -> None:
     deploying = worker(home, tmp_path / "engines")
     let_go(deploying)
