@@ -5,11 +5,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from contextvars import ContextVar
+from urllib.parse import urlsplit
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from pythonjsonlogger.json import JsonFormatter as BaseJsonFormatter
 
 from config.ids import new_id
+
+PROBES = ("/health", "/health/ready")
 
 request_id: ContextVar[str] = ContextVar("request_id", default="")
 
@@ -26,6 +30,25 @@ class RequestIdMiddleware:
             return response
         finally:
             request_id.reset(token)
+
+
+class ProbeHostMiddleware:
+    """Health is told to whoever asks by whatever name: a cluster's probes come to the address of the pod.
+
+    No URL is built from the Host header, so that nothing depends on the name that a probe uses.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if request.path in PROBES:
+            request.get_host = _own_host  # type: ignore[method-assign]  # for this request alone
+        return self.get_response(request)
+
+
+def _own_host() -> str:
+    return urlsplit(settings.BASE_URL).hostname or ""
 
 
 class JsonFormatter(BaseJsonFormatter):

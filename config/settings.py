@@ -68,6 +68,7 @@ KEEP_PODS = env.flag("KEEP_PODS")
 
 # Webhooks.
 WEBHOOK_ALLOWED_CIDRS = env.networks("WEBHOOK_ALLOWED_CIDRS")
+WEBHOOK_NAMESERVERS = env.sockets("WEBHOOK_NAMESERVERS", port=53)
 
 # Mail.
 EMAIL_BACKEND = env.text(
@@ -110,6 +111,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "config.requests.RequestIdMiddleware",
+    "config.requests.ProbeHostMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",

@@ -112,7 +112,15 @@ def test_a_fault_of_ours_is_500_and_quotes_the_request(client: APIClient) -> Non
 
 @pytest.mark.usefixtures("db")
 def test_a_host_that_is_not_ours_is_400(api: APIClient) -> None:
-    is_an_error(api.get("/health", HTTP_HOST="evil.example"), 400, "BAD_REQUEST")
+    is_an_error(api.get("/tiers", HTTP_HOST="evil.example"), 400, "BAD_REQUEST")
+
+
+@pytest.mark.usefixtures("db")
+@pytest.mark.parametrize("host", ["10.1.2.3:8000", "evil.example", "[fe80::1]:8000", "under_score", ""])
+def test_probes_are_answered_by_whatever_name_they_come(api: APIClient, host: str) -> None:
+    for path in ("/health", "/health/ready"):
+        answer = api.get(path, HTTP_HOST=host)
+        assert (answer.status_code, answer.json()["status"]) == (200, "ok")
 
 
 @pytest.mark.usefixtures("db")
