@@ -1,6 +1,6 @@
 // Stands in for the engine pi where a test is about our own programs: pi's RPC mode, without a model.
 // What it does is in the message: "say a b", "count", "env", "args", "fail", "silent", "hang", "spin", "spawn",
-// "crash", "mute", "big N". Sessions are kept in files, as pi keeps them.
+// "crash", "mute", "big N", "take N" (a daemon's N MB), "fill N" (a file of N MB). Sessions are kept in files, as pi keeps them.
 const fs = require("fs"), path = require("path"), { spawn } = require("child_process");
 
 const flags = process.argv.slice(2);
@@ -47,6 +47,13 @@ function run(message) {
     crash: () => { console.error("fatal: heap"); process.exit(3); },
     mute: () => { deaf = true; },
     big: () => end(["x".repeat(Number(rest[0]))]),
+    // Forked twice, in a session and an environment of its own: what an engine's tool may leave behind.
+    take: () => {
+      const holder = `const all = Buffer.alloc(${rest[0]} * 2 ** 20, 1); console.log(process.pid); setTimeout(() => all, 6e5)`;
+      const shell = spawn("sh", ["-c", 'env -i setsid "$0" -e "$1" &', process.execPath, holder], { stdio: ["ignore", "pipe", "ignore"] });
+      shell.stdout.once("data", (pid) => { shell.stdout.destroy(); end([`${pid}`.trim()]); });
+    },
+    fill: () => { for (let n = 0; n < rest[0]; n++) fs.appendFileSync("filled", Buffer.alloc(2 ** 20, 1)); end(["filled"]); },
     spawn: () => { const child = spawn("sleep", ["600"], { detached: true, stdio: "ignore" }); child.unref(); end([`${child.pid}`]); },
   };
   (acts[verb] || (() => end([`you said ${message}`])))();

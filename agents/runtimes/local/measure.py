@@ -1,8 +1,10 @@
-"""How much memory and disk a pod takes: the engine's process tree and the agent's data, without our two programs."""
+"""How much memory and disk a pod takes: all processes of the engine and the agent's data, without our two programs."""
 
 from __future__ import annotations
 
 import os
+import stat
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -10,70 +12,131 @@ import psutil
 
 from agents.pod import processes
 
+DISK_SECONDS = 5.0  # for one agent's data: a tree that takes longer counts as far as it was seen
 _BLOCK = 512
+_LONG_PATH = 2_000  # characters, well below the kernel's 4,096
+_OPEN_AT_MOST = 64
 
 
 class Table:
-    """All processes of the machine with their parents, read once."""
+    """All processes of the machine, read once: whose child each is, and which pod's it says it is."""
 
-    def __init__(self) -> None:
+    def __init__(self, home: Path) -> None:
         self._children: dict[int, list[int]] = {}
+        self._marked: dict[str, list[int]] = {}
+        self._installing: set[int] = set()
         for process in psutil.process_iter():
             try:
                 self._children.setdefault(process.ppid(), []).append(process.pid)
             except psutil.NoSuchProcess:
                 continue
+            self._note_marks(process.pid, str(home))
 
-    def below(self, pid: int) -> list[int]:
-        """Every descendant of the process, but for an installation that runs."""
-        found: list[int] = []
-        waiting = list(self._children.get(pid, ()))
+    def of(self, namespace: str, bridge: int | None) -> set[int]:
+        """The engine's: every descendant of the bridge, and what lives on without one but carries its marks."""
+        return self._below(bridge) | set(self._marked.get(namespace, ()))
+
+    def _note_marks(self, pid: int, home: str) -> None:
+        environment = processes.environment_of(pid)
+        role = environment.get(processes.ROLE)
+        if role == processes.INSTALL:
+            self._installing.add(pid)
+        if role == processes.ENGINE and environment.get(processes.HOME) == home:
+            self._marked.setdefault(environment.get(processes.NAMESPACE, ""), []).append(pid)
+
+    def _below(self, pid: int | None) -> set[int]:
+        """Every descendant, but for an installation that runs: that is the machine's."""
+        found: set[int] = set()
+        waiting = list(self._children.get(pid, ())) if pid else []
         while waiting:
             child = waiting.pop()
-            if processes.environment_of(child).get(processes.ROLE) == processes.INSTALL:
-                continue
-            found.append(child)
-            waiting += self._children.get(child, ())
+            if child not in found and child not in self._installing:
+                found.add(child)
+                waiting += self._children.get(child, ())
         return found
 
 
 def memory_of(pids: Iterable[int]) -> int:
-    """Proportional set size: what is shared between an engine's processes counts once."""
+    """Proportional set size: what forks share counts once, where the sum of resident sizes would count it for each."""
     return sum(_memory(pid) for pid in pids)
 
 
 def _memory(pid: int) -> int:
     try:
-        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-            if line.startswith("Pss:"):
-                return int(line.split()[1]) * 1024
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     except OSError:
-        pass
+        lines = []
+    taken = [int(line.split()[1]) * 1024 for line in lines if line.startswith(("Pss:", "SwapPss:"))]
+    return sum(taken) if taken else _resident(pid)
+
+
+def _resident(pid: int) -> int:
+    """For a process that keeps its maps to itself."""
     try:
         return psutil.Process(pid).memory_info().rss
     except (psutil.NoSuchProcess, psutil.AccessDenied):
         return 0
 
 
-def disk_of(directory: Path) -> int:
-    """The blocks that the files take, a file with several names once. What vanishes meanwhile does not count."""
-    seen: set[tuple[int, int]] = set()
-    total = 0
-    waiting = [str(directory)]
-    while waiting:
-        try:
-            entries = list(os.scandir(waiting.pop()))
-        except OSError:
-            continue
-        for entry in entries:
+def disk_of(directory: Path, *, seconds: float = DISK_SECONDS) -> int:
+    """The blocks that the files take, a file with several names once; links are not followed.
+
+    What vanishes meanwhile or cannot be opened does not count, nor what is left when the time is over.
+    """
+    return _Walk(directory, until=time.monotonic() + seconds).total()
+
+
+class _Base:
+    """An open directory that paths are relative to; closed when no path waits for it any more."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = os.dup(descriptor)
+
+    def __del__(self) -> None:
+        os.close(self.descriptor)
+
+
+class _Walk:
+    """Depth first, by paths relative to an open directory, because a tree may be deeper than the longest path."""
+
+    def __init__(self, directory: Path, *, until: float) -> None:
+        self._until = until
+        self._waiting: list[tuple[_Base | None, str, int]] = [(None, str(directory), 0)]
+        self._seen: set[tuple[int, int]] = set()
+        self._blocks = 0
+
+    def total(self) -> int:
+        while self._waiting and time.monotonic() < self._until:
+            base, path, depth = self._waiting.pop()
             try:
-                info = entry.stat(follow_symlinks=False)
+                self._read(base, path, depth)
             except OSError:
                 continue
-            if entry.is_dir(follow_symlinks=False):
-                waiting.append(entry.path)
-            elif (info.st_dev, info.st_ino) in seen:
-                continue
-            seen.add((info.st_dev, info.st_ino))
-            total += info.st_blocks * _BLOCK
-    return total
+        return self._blocks * _BLOCK
+
+    def _read(self, base: _Base | None, path: str, depth: int) -> None:
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(path, flags, dir_fd=base.descriptor if base else None)
+        try:
+            if len(path) > _LONG_PATH:
+                base, path, depth = _Base(descriptor), ".", depth + 1
+            with os.scandir(descriptor) as entries:
+                for entry in entries:
+                    if time.monotonic() >= self._until:
+                        return
+                    self._count(entry)
+                    if entry.is_dir(follow_symlinks=False) and depth < _OPEN_AT_MOST:
+                        self._waiting.append((base, f"{path}/{entry.name}", depth))
+        finally:
+            os.close(descriptor)
+
+    def _count(self, entry: os.DirEntry[str]) -> None:
+        try:
+            info = entry.stat(follow_symlinks=False)
+        except OSError:
+            return
+        if info.st_nlink > 1 and not stat.S_ISDIR(info.st_mode):
+            if (info.st_dev, info.st_ino) in self._seen:
+                return
+            self._seen.add((info.st_dev, info.st_ino))
+        self._blocks += info.st_blocks
