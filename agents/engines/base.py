@@ -32,6 +32,7 @@ class NpmPackage:
     version: str
     recipe: Path  # the directory of the committed package.json and package-lock.json
     entry: Path  # the program, below the installation
+    native: bool = False  # the program needs no Node
 
     @property
     def lock(self) -> Path:
@@ -147,6 +148,7 @@ class Engine(Protocol):
     providers: frozenset[str]
     toolsets: Mapping[str, tuple[str, ...]]  # the catalog's toolset id, and the engine's own tools
     safe_toolsets: tuple[str, ...]  # what an empty choice means
+    mcp_stdio: bool  # whether it starts MCP servers itself; all engines reach them over HTTP
     sessions: str  # glob of the session files, below the data directory
     megabytes_per_process: int  # of an engine with a process per conversation: how many fit into the tier
     noise: str  # a line of stderr that begins so is no evidence of anything

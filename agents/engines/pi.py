@@ -33,7 +33,11 @@ _PROVIDERS = {
     "deepseek": ("deepseek", ""),
     "xai": ("xai", "/v1"),
 }
-# No prompt templates, extensions or context files: they would be looked for in the directories above the workspace too.
+_BUILT_IN = ("read", "bash", "powershell", "edit", "write", "grep", "find", "ls")
+# pi has no MCP of its own: this extension of ours gives it the servers' tools.
+MCP_EXTENSION = Path(__file__).with_name("pi_mcp.ts")
+# No prompt templates, context files, or extensions but ours: they would be looked for in the directories above the
+# workspace too.
 _FLAGS = (
     "--mode",
     "rpc",
@@ -80,6 +84,7 @@ class Pi:
         "skills": ("read",),
     }
     safe_toolsets: tuple[str, ...] = ("file", "skills")
+    mcp_stdio = False  # our extension speaks HTTP
     sessions = "pi/sessions/**/*.jsonl"
     megabytes_per_process = 144
     noise = "Warning: No project session found"  # said at the start of each conversation
@@ -88,11 +93,13 @@ class Pi:
         """pi reads soul, model list and settings at its start only; tools are flags."""
         home = place.data / "pi"
         model = _model(config)
+        tools = self._tools(config)
         settings = {**_SETTINGS, **({"defaultProvider": model[0], "defaultModel": model[1]} if model else {})}
         files = {
-            home / "settings.json": _json(settings),
+            home / "settings.json": _json({**settings, "defaultTools": tools}),
             home / "models.json": _json({"providers": _endpoint(config, model, place, llm)}),
             home / "APPEND_SYSTEM.md": persona_text(config),
+            **_mcp_files(config, home),
         }
         workspace = place.data / "workspace"
         return Launch(
@@ -103,7 +110,7 @@ class Pi:
                 _heap(place),
                 str(place.install / self.package.entry),
                 *_FLAGS,
-                *self._tools(config),
+                *_tool_flags(config, tools, home),
             ),
             env=_environment(config, place, llm),
             cwd=workspace,
@@ -120,11 +127,29 @@ class Pi:
     def attach(self, process: asyncio.subprocess.Process, launch: Launch) -> Driver:
         return PiDriver(process, model=launch.model)
 
-    def _tools(self, config: PodConfig) -> tuple[str, ...]:
+    def _tools(self, config: PodConfig) -> list[str]:
         chosen = config.toolsets or self.safe_toolsets
-        tools = list(dict.fromkeys(tool for toolset in chosen for tool in self.toolsets.get(toolset, ())))
-        skills = () if "skills" in chosen else ("--no-skills",)
-        return ("--tools", ",".join(tools), *skills) if tools else ("--no-tools", *skills)
+        return list(dict.fromkeys(tool for toolset in chosen for tool in self.toolsets.get(toolset, ())))
+
+
+def _tool_flags(config: PodConfig, tools: list[str], home: Path) -> tuple[str, ...]:
+    """The tools of MCP servers are known at run time only: with them, what is disabled is listed, not what is not."""
+    skills = () if "skills" in (config.toolsets or Pi.safe_toolsets) else ("--no-skills",)
+    if config.mcp_servers:
+        disabled = ",".join(name for name in _BUILT_IN if name not in tools)
+        return ("--extension", str(home / MCP_EXTENSION.name), "--exclude-tools", disabled, *skills)
+    return ("--tools", ",".join(tools), *skills) if tools else ("--no-tools", *skills)
+
+
+def _mcp_files(config: PodConfig, home: Path) -> dict[Path, str]:
+    """The extension, and the servers with their headers: in a file of the owner's, never in an argument."""
+    if not config.mcp_servers:
+        return {}
+    servers = [{name: server.get(name) for name in ("name", "url", "headers")} for server in config.mcp_servers]
+    return {
+        home / MCP_EXTENSION.name: MCP_EXTENSION.read_text(encoding="utf-8"),
+        home / "mcp.json": _json({"servers": servers}),
+    }
 
 
 def _json(value: Any) -> str:

@@ -66,7 +66,7 @@ CAPABILITIES = {
     "n8n": {DASH},
     "claude-code": {SKILLS, MCP, UNINSTALL, KEY, MODEL},
     "opencode": {SKILLS, MCP, UNINSTALL, KEY, MODEL, DASH},
-    "pi": {SKILLS, UNINSTALL, KEY, MODEL},
+    "pi": {SKILLS, MCP, UNINSTALL, KEY, MODEL},
 }
 ALL_BUT_NOUS = [provider for provider in ProviderId.values if provider != "nous"]
 

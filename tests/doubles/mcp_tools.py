@@ -55,9 +55,9 @@ def build(
             return _said(f"no such tool: {params.name}", failed=True)
         return _result(name, params.name, params.arguments or {})
 
-    async def note(context: Context, call_next: CallNext) -> HandlerResult:
-        journal(context)
-        return await call_next(context)
+    async def note(ctx: Context, call_next: CallNext) -> HandlerResult:
+        journal(ctx)
+        return await call_next(ctx)
 
     server: Server[dict[str, Any]] = Server(name, version="1.0", on_list_tools=list_tools, on_call_tool=call_tool)
     server.middleware.append(note)

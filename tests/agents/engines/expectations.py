@@ -13,6 +13,11 @@ class Expected:
     exec: tuple[str, str, str]  # the toolset that runs commands, its tool, and the argument with the command
     search: tuple[str, str]  # the tool that searches files for a text, and the argument with the pattern
     mcp: str = "mcp__{server}__{tool}"  # what it calls the tool of an MCP server
+    either: frozenset[str] = frozenset()  # tools for one purpose, of which a model is offered those that suit it
+
+    def whole(self, offered: set[str]) -> set[str]:
+        """What was offered, and what was left out for the sake of the model alone."""
+        return offered | self.either if offered & self.either else offered
 
 
 PI = Expected(
@@ -48,7 +53,25 @@ HERMES = Expected(
     mcp="mcp__u_{server}__{tool}",
 )
 
-EXPECTED = {"pi": PI, "hermes": HERMES}
+OPENCODE = Expected(
+    paths={
+        "openai": ("gpt-5", "/v1/responses"),
+        "anthropic": ("claude-sonnet-4-5", "/v1/messages"),
+        "openrouter": ("openai/gpt-oss-120b", "/api/v1/chat/completions"),
+        "google": ("gemini-2.5-flash", "/v1beta/models/gemini-2.5-flash:streamGenerateContent"),
+        "gemini": ("gemini-2.5-flash", "/v1beta/models/gemini-2.5-flash:streamGenerateContent"),
+        "groq": ("openai/gpt-oss-20b", "/openai/v1/chat/completions"),
+        "mistral": ("mistral-small-latest", "/v1/chat/completions"),
+        "deepseek": ("deepseek-v4-pro", "/chat/completions"),
+        "xai": ("grok-4.3", "/v1/chat/completions"),
+    },
+    exec=("terminal", "bash", "command"),
+    search=("grep", "pattern"),
+    mcp="u-{server}_{tool}",
+    either=frozenset({"edit", "write", "apply_patch"}),
+)
+
+EXPECTED = {"pi": PI, "hermes": HERMES, "opencode": OPENCODE}
 
 
 def expected(pod: Pod) -> Expected:

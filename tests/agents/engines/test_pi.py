@@ -16,6 +16,7 @@ from tests.agents.pod.bridge.process import pod_config
 from tests.doubles.pi import KNOWN_MODEL, install_double
 
 CATALOG = Path(__file__).parents[3] / "catalog" / "data"
+CRM = {"name": "crm", "url": "https://crm.example/mcp", "headers": {"X-Key": "secret-of-the-crm"}}
 LLM = KeyProxy(url="http://127.0.0.1:7000", token="pod-token")
 
 
@@ -112,6 +113,20 @@ def test_toolsets_become_exactly_these_tools(place: Place, toolsets: list[str], 
     launch = render(place, toolsets=toolsets)
     assert tools(launch) == expected
     assert ("--no-tools" in launch.argv) == (expected is None)
+
+
+def test_with_mcp_servers_everything_but_the_chosen_tools_is_excluded(place: Place) -> None:
+    launch = render(place, toolsets=["file"], mcp_servers=[CRM])
+    assert "--tools" not in launch.argv
+    assert launch.argv[launch.argv.index("--exclude-tools") + 1] == "bash,powershell,find"
+    assert json.loads(file(launch, "settings.json"))["defaultTools"] == ["read", "ls", "grep", "edit", "write"]
+    assert launch.argv[launch.argv.index("--extension") + 1] == str(place.data / "pi" / "pi_mcp.ts")
+
+
+def test_headers_of_mcp_servers_are_in_a_file_of_the_owners_alone(place: Place) -> None:
+    launch = render(place, mcp_servers=[CRM])
+    assert json.loads(file(launch, "mcp.json")) == {"servers": [CRM]}
+    assert "secret-of-the-crm" not in "".join([*launch.argv, *launch.env.values()]) + repr(launch)
 
 
 def test_skills_are_announced_only_when_chosen(place: Place) -> None:

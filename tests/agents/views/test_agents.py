@@ -91,7 +91,7 @@ WRONG: list[tuple[str, Any]] = [
     ("domain", "a..b.com"), ("domain", "x.pods.localhost"), ("domain", "-a.example.com"), ("domain", "ex ample.com"),
     ("tools", []), ("tools", {"enabled": ["web"]}), ("tools", {"enabled": ["nope"], "mcpServers": []}),
     ("tools", {"enabled": ["file", "file"], "mcpServers": []}), ("tools", {"enabled": "file", "mcpServers": []}),
-    ("tools", {"enabled": [], "mcpServers": [{"name": "x", "url": "https://x.example"}]}),
+    ("tools", {"enabled": [], "mcpServers": [{"name": "x", "command": "npx"}]}),
     ("llmProvider", "acme"), ("llmProvider", 1), ("llmKey", "with space"), ("llmKey", ""), ("llmKey", 5),
     ("model", "gpt-6"), ("model", "openai:unknown"), ("model", 5), ("extraSoul", "x" * 4001), ("extraSoul", 5),
     ("a2a", True), ("a2a", {}), ("a2a", {"enabled": "yes"}), ("a2a", {"enabled": False, "listed": True}),

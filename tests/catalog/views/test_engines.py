@@ -31,7 +31,7 @@ def test_pi_is_the_stable_one(api: APIClient) -> None:
         "status": "stable",
         "capabilities": {
             "skills": True,
-            "mcp": False,
+            "mcp": True,
             "skillRegistry": False,
             "skillUninstall": True,
             "llmKey": True,

@@ -1,0 +1,161 @@
+"""Customers' MCP servers, real ones, behind each real engine: offered, called by the model, and gone again in place."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents.engines import ENGINES
+from agents.runtimes.local.programs import Program
+from tests.agents.engines.conftest import Pod
+from tests.agents.engines.expectations import expected
+from tests.agents.pod.bridge.process import eventually, free_port
+from tests.doubles import mcp_stdio
+from tests.doubles.mcp_http import McpHttpServer
+from tests.doubles.model_protocols import ToolCall
+
+pytestmark = pytest.mark.engines
+
+# The API refuses a `command` on the others.
+with_stdio = pytest.mark.parametrize(
+    "engine", sorted(engine.id for engine in ENGINES.values() if engine.mcp_stdio), indirect=True
+)
+HEADERS = {"x-crm-key": "key-of-the-customers-crm"}
+
+
+@pytest.fixture
+def crm() -> Iterator[McpHttpServer]:
+    with McpHttpServer(require=HEADERS, page=3) as server:
+        yield server
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Path:
+    return tmp_path / "mcp.jsonl"
+
+
+def tool(pod: Pod, server: str, name: str) -> str:
+    return expected(pod).mcp.format(server=server, tool=name)
+
+
+def tools_of(pod: Pod, server: str) -> set[str]:
+    prefix = tool(pod, server, "")
+    return {name for name in pod.model.turns()[-1].tools if name.startswith(prefix)}
+
+
+def ask(pod: Pod, call: str, arguments: dict[str, Any], session: str = "talk") -> str:
+    """The model calls this tool; the text of the request that brought the result to it."""
+    pod.model.tool_calls = [ToolCall(call, arguments)]
+    assert pod.say("use it", session) == "pong"
+    assert pod.model.tool_calls == [], f"{call} was not offered: {pod.model.turns()[-1].tools}"
+    return str(pod.model.turns()[-1].body)
+
+
+@pytest.mark.parametrize("json_response", [False, True], ids=["streamed", "plain json"])
+def test_an_http_server_is_listed_called_and_gets_its_headers(pod: Pod, json_response: bool) -> None:
+    with McpHttpServer(require=HEADERS, json_response=json_response, page=3) as crm:
+        pod.start(mcp_servers=[crm.entry("crm")])
+        heard = ask(pod, tool(pod, "crm", "add"), {"a": 40, "b": 2})
+        assert "the sum is 42" in heard
+        assert crm.messages("tools/list")
+        assert crm.calls() == [("add", {"a": 40, "b": 2})]
+        assert {message.headers["x-crm-key"] for message in crm.seen} == {HEADERS["x-crm-key"]}
+        # Both pages of the list.
+        assert tools_of(pod, "crm") == {tool(pod, "crm", name) for name in ("echo", "add", "picture", "fail")}
+
+
+@with_stdio
+def test_a_stdio_server_runs_below_the_bridge_and_never_below_the_gateway(pod: Pod, journal: Path) -> None:
+    pod.start(mcp_servers=[mcp_stdio.entry("files", journal, FILES_TOKEN="token-of-the-customer")])
+    heard = ask(pod, tool(pod, "files", "echo"), {"text": "salt and pepper"})
+    assert "stdio echoes salt and pepper" in heard
+    messages = mcp_stdio.read_journal(journal)
+    assert {"initialize", "tools/list", "tools/call"} <= {message["method"] for message in messages}
+    assert {message["env"]["FILES_TOKEN"] for message in messages} == {"token-of-the-customer"}
+    for message in messages:
+        assert pod.program(Program.BRIDGE).pid in message["ancestors"]
+        assert pod.program(Program.GATEWAY).pid not in message["ancestors"]
+
+
+@with_stdio
+def test_a_stdio_server_does_not_outlive_its_pod(pod: Pod, journal: Path) -> None:
+    pod.start(mcp_servers=[mcp_stdio.entry("files", journal)])
+    pod.say("hello")
+    pids = {message["pid"] for message in mcp_stdio.read_journal(journal)}
+    assert pids
+    pod.runtime.stop(pod.namespace)
+    eventually(lambda: not pids & {process.pid for process in pod.engine_processes()}, within=20, what="its end")
+
+
+def test_tools_of_an_added_and_of_a_removed_server_change_in_place(pod: Pod, crm: McpHttpServer) -> None:
+    pod.start()
+    pod.say("one")
+    assert tools_of(pod, "crm") == set()
+    built_in = pod.model.turns()[-1].tools
+    pod.change(mcp_servers=[crm.entry("crm")])
+    pod.say("two")
+    assert len(tools_of(pod, "crm")) == 4
+    assert built_in < pod.model.turns()[-1].tools
+    pod.change(mcp_servers=[])
+    pod.say("three")
+    assert pod.model.turns()[-1].tools == built_in
+
+
+def test_a_disabled_tool_stays_absent_beside_the_tools_of_a_server(pod: Pod, crm: McpHttpServer) -> None:
+    toolset, name, _ = expected(pod).exec
+    pod.start(mcp_servers=[crm.entry("crm")], toolsets=["file"])
+    pod.say("one")
+    offered = pod.model.turns()[-1].tools
+    assert name not in offered
+    assert expected(pod).whole(offered - tools_of(pod, "crm")) == set(pod.engine.toolsets["file"])
+    pod.change(toolsets=["tts"])
+    pod.say("two")
+    assert pod.model.turns()[-1].tools == tools_of(pod, "crm")
+    pod.change(toolsets=[toolset])
+    pod.say("three")
+    assert name in pod.model.turns()[-1].tools
+
+
+def test_a_dead_and_a_hanging_server_keep_neither_the_engine_nor_the_others_from_working(
+    pod: Pod, crm: McpHttpServer
+) -> None:
+    """One refuses the connection, one takes it and never answers, one wants another key."""
+    with _hanging() as hanging:
+        dead = {"name": "dead", "url": f"http://127.0.0.1:{free_port()}/mcp"}
+        hung = {"name": "hung", "url": hanging}
+        foreign = {"name": "foreign", "url": crm.url, "headers": {"x-crm-key": "wrong"}}
+        pod.start(mcp_servers=[dead, hung, foreign, crm.entry("crm")])
+        heard = ask(pod, tool(pod, "crm", "echo"), {"text": "all the same"})
+        assert "http echoes all the same" in heard
+        for name in ("dead", "hung", "foreign"):
+            assert tools_of(pod, name) == set()
+
+
+def test_a_tool_that_fails_is_heard_by_the_model_and_the_turn_goes_on(pod: Pod, crm: McpHttpServer) -> None:
+    pod.start(mcp_servers=[crm.entry("crm")])
+    assert "it failed as told" in ask(pod, tool(pod, "crm", "fail"), {})
+
+
+def test_the_keys_of_a_server_are_in_no_argument_and_in_no_evidence(pod: Pod, crm: McpHttpServer) -> None:
+    pod.start(mcp_servers=[crm.entry("crm")])
+    pod.say("hello")
+    for process in pod.engine_processes():
+        assert HEADERS["x-crm-key"].encode() not in Path(f"/proc/{process.pid}/cmdline").read_bytes()
+    for name in ("engine.log", "bridge.log", "gateway.log", "state.json"):
+        path = pod.home / "pods" / pod.namespace / name
+        assert not path.exists() or HEADERS["x-crm-key"] not in path.read_text()
+
+
+class _hanging:  # noqa: N801 - used as a statement
+    """An address that takes connections and never says a word."""
+
+    def __enter__(self) -> str:
+        self._socket = socket.create_server(("127.0.0.1", 0), backlog=16)
+        return f"http://127.0.0.1:{self._socket.getsockname()[1]}/mcp"
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
