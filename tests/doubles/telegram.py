@@ -1,0 +1,198 @@
+"""The Telegram Bot API on loopback: long polling with offsets, one poller at a time, messages that people would see.
+
+Point a bot at `url`; `write` is a person who writes to it, `sent` is what the bot said.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Self
+from urllib.parse import parse_qs, urlsplit
+
+Json = dict[str, Any]
+TOKEN = "4711081500:AAbot-token-of-the-owners-telegram-bot"
+BOT = {"id": 4711081500, "is_bot": True, "first_name": "Zorblax", "username": "zorblax_bot", "can_join_groups": True}
+MOST_CHARACTERS = 4096
+LONGEST_POLL_SECONDS = 50
+_ESCAPED = re.compile(r"\\([_*\[\]()~`>#+\-=|{}.!\\])")
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    chat_id: int
+    text: str  # as the person reads it
+
+
+class Refused(Exception):
+    def __init__(self, status: int, description: str) -> None:
+        super().__init__(description)
+        self.status = status
+        self.description = description
+
+
+class TelegramDouble:
+    def __init__(self, *, token: str = TOKEN) -> None:
+        self.token = token
+        self.calls: list[tuple[str, Json]] = []
+        self._messages: dict[tuple[int, int], Sent] = {}  # chat and message: an edit replaces the text
+        self._updates: list[Json] = []
+        self._changed = threading.Condition()
+        self._poller = 0
+        self._numbers = iter(range(1000, 10**9))
+        self._http = _Http(("127.0.0.1", 0), _Handler)
+        self._http.double = self
+        threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._http.server_address[1]}"
+
+    @property
+    def sent(self) -> list[Sent]:
+        with self._changed:
+            return list(self._messages.values())
+
+    @property
+    def methods(self) -> set[str]:
+        with self._changed:
+            return {method for method, _ in self.calls}
+
+    def write(self, text: str, *, person: int = 77) -> None:
+        """A person writes to the bot in a private chat."""
+        who = {"id": person, "is_bot": False, "first_name": "Ann", "language_code": "en"}
+        message = {**self._message(person, text), "from": who}
+        with self._changed:
+            self._updates.append({"update_id": next(self._numbers), "message": message})
+            self._changed.notify_all()
+
+    def stop(self) -> None:
+        self._http.shutdown()
+        self._http.server_close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def answer(self, path: str, fields: Json) -> Any:
+        """The result of a call; raises Refused."""
+        shown, _, method = path.removeprefix("/bot").partition("/")
+        if shown != self.token:
+            raise Refused(401, "Unauthorized")
+        with self._changed:
+            self.calls.append((method, fields))
+        answers: dict[str, Callable[[Json], Any]] = {
+            "getMe": lambda _: BOT,
+            "getUpdates": self._get_updates,
+            "getWebhookInfo": lambda _: {"url": "", "has_custom_certificate": False, "pending_update_count": 0},
+            "sendMessage": self._send,
+            "editMessageText": self._edit,
+            "deleteMessage": self._delete,
+        }
+        acknowledged = {"deleteWebhook", "setMyCommands", "deleteMyCommands", "sendChatAction", "setMessageReaction"}
+        if method not in answers and method not in acknowledged:
+            raise Refused(404, "Not Found")
+        return answers[method](fields) if method in answers else True
+
+    def _get_updates(self, fields: Json) -> list[Json]:
+        """Waits for updates; an offset confirms all before it, and a newer poller ends the older one."""
+        until = time.monotonic() + min(int(fields.get("timeout") or 0), LONGEST_POLL_SECONDS)
+        offset = int(fields.get("offset") or 0)
+        with self._changed:
+            self._poller += 1
+            mine = self._poller
+            self._changed.notify_all()
+            self._updates = [update for update in self._updates if update["update_id"] >= offset]
+            while not self._updates and mine == self._poller and (rest := until - time.monotonic()) > 0:
+                self._changed.wait(rest)
+            if mine != self._poller:
+                raise Refused(409, "Conflict: terminated by other getUpdates request")
+            return self._updates[: int(fields.get("limit") or 100)]
+
+    def _send(self, fields: Json) -> Json:
+        chat, text = int(fields["chat_id"]), _checked(fields)
+        message = {**self._message(chat, text), "from": BOT}
+        with self._changed:
+            self._messages[chat, message["message_id"]] = Sent(chat, text)
+        return message
+
+    def _edit(self, fields: Json) -> Json:
+        chat, number, text = int(fields["chat_id"]), int(fields["message_id"]), _checked(fields)
+        with self._changed:
+            if (chat, number) not in self._messages:
+                raise Refused(400, "Bad Request: message to edit not found")
+            if self._messages[chat, number].text == text:
+                raise Refused(400, "Bad Request: message is not modified")
+            self._messages[chat, number] = Sent(chat, text)
+        return {**self._message(chat, text), "message_id": number, "from": BOT, "edit_date": int(time.time())}
+
+    def _delete(self, fields: Json) -> bool:
+        with self._changed:
+            if self._messages.pop((int(fields["chat_id"]), int(fields["message_id"])), None) is None:
+                raise Refused(400, "Bad Request: message to delete not found")
+        return True
+
+    def _message(self, chat: int, text: str) -> Json:
+        with self._changed:
+            number = next(self._numbers)
+        about = {"id": chat, "type": "private", "first_name": "Ann"}
+        return {"message_id": number, "date": int(time.time()), "chat": about, "text": text}
+
+
+def _checked(fields: Json) -> str:
+    text = str(fields.get("text") or "")
+    if not text.strip():
+        raise Refused(400, "Bad Request: message text is empty")
+    if len(text) > MOST_CHARACTERS:
+        raise Refused(400, "Bad Request: message is too long")
+    return _ESCAPED.sub(r"\1", text) if fields.get("parse_mode") == "MarkdownV2" else text
+
+
+class _Http(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 64
+    double: TelegramDouble
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Http
+
+    def do_POST(self) -> None:
+        raw = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
+        is_json = "json" in self.headers.get("Content-Type", "")
+        given = json.loads(raw or "{}") if is_json else _last(raw)
+        self._reply({**_last(urlsplit(self.path).query), **given})
+
+    def do_GET(self) -> None:
+        self._reply(_last(urlsplit(self.path).query))
+
+    def _reply(self, fields: Json) -> None:
+        try:
+            status, body = 200, {"ok": True, "result": self.server.double.answer(urlsplit(self.path).path, fields)}
+        except Refused as refusal:
+            status = refusal.status
+            body = {"ok": False, "error_code": status, "description": refusal.description}
+        text = json.dumps(body).encode()
+        try:
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text)
+        except OSError:
+            self.close_connection = True  # a poller that was killed
+
+    def log_message(self, *_: object) -> None:
+        """Tests read what was called, not a log."""
+
+
+def _last(encoded: str) -> Json:
+    return {name: values[-1] for name, values in parse_qs(encoded, keep_blank_values=True).items()}
