@@ -9,6 +9,15 @@ from django.core.exceptions import ImproperlyConfigured
 
 POOL_TIMEOUT_SECONDS = 10
 LOCK_TIMEOUT_MS = 10_000
+# A server that fell silent, or a network that swallows packets, is given up within a minute; the kernel would wait for
+# hours. Words of the URL go before these. Sockets of this machine have no use for the second half and ignore it.
+PATIENCE = {
+    "connect_timeout": "5",
+    "keepalives_idle": "20",
+    "keepalives_interval": "10",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "50000",
+}
 
 
 def parse(url: str, *, pool_size: int) -> dict[str, Any]:
@@ -28,6 +37,7 @@ def parse(url: str, *, pool_size: int) -> dict[str, Any]:
         "CONN_MAX_AGE": 0,
         "CONN_HEALTH_CHECKS": True,
         "OPTIONS": {
+            **PATIENCE,
             **options,
             "pool": {"min_size": 1, "max_size": pool_size, "timeout": POOL_TIMEOUT_SECONDS},
             "server_side_binding": True,
