@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import platform
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 from agents.engines.base import NpmPackage
 from agents.pod.bridge import commands
-from agents.pod.bridge.commands import Command
+from agents.pod.bridge.commands import Command, InstallError
 from agents.pod.bridge.log import EngineLog
 
 INSTALL_SECONDS = 900.0
@@ -24,5 +26,20 @@ async def install_into(fresh: Path, package: NpmPackage, *, node: Path, cache: P
     env = {"PATH": f"{node.parent}:{os.environ.get('PATH', '')}", "PI_OFFLINE": "1"}
     install: Command = [node, npm, *_FLAGS, "--cache", cache / ".npm"]
     await commands.run("npm", install, cwd=fresh, log=log, seconds=INSTALL_SECONDS, env=env)
-    entry: Command = [node, fresh / package.entry, "--version"]
-    return await commands.run(package.name, entry, cwd=fresh, log=log, seconds=CHECK_SECONDS, env=env)
+    return await _version(fresh, package, node=node, log=log, env=env)
+
+
+async def _version(
+    fresh: Path, package: NpmPackage, *, node: Path, log: EngineLog, env: Mapping[str, str]
+) -> str:
+    """An engine writes into its home even for this, and that must not be the operator's."""
+    entry, home = fresh / package.entry, fresh / ".home"
+    if not entry.is_file():
+        raise InstallError(f"{package.name} {package.version} has no program for this machine ({platform.machine()})")
+    command: Command = [*(() if package.native else (node,)), entry, "--version"]
+    try:
+        return await commands.run(
+            package.name, command, cwd=fresh, log=log, seconds=CHECK_SECONDS, env={**env, "HOME": str(home)}
+        )
+    finally:
+        shutil.rmtree(home, ignore_errors=True)

@@ -141,7 +141,8 @@ class Pod:
 
     def session_text(self) -> str:
         """What the engine itself remembers."""
-        return "\n".join(path.read_text() for path in self.data.glob(self.engine.sessions))
+        found = self.data.glob(self.engine.sessions)
+        return "\n".join(path.read_text(encoding="utf-8", errors="replace") for path in found)
 
 
 @pytest.fixture(params=sorted(ENGINES))
