@@ -94,13 +94,15 @@ def create(user: User, wanted: NewAgent, *, actor: str) -> tuple[Agent, str | No
 
 
 def _insert(agent: Agent) -> None:
+    """The row; what a new agent cannot have yet is known, so nobody asks the database for it."""
     try:
-        with transaction.atomic():
-            agent.save(force_insert=True)
+        agent.save(force_insert=True)
     except IntegrityError as error:
         if agent.domain and "agent_domain_once" in str(error):
             raise DomainTaken(agent.domain) from error
         raise
+    for later in ("hook", "quota_snapshot"):
+        Agent._meta.get_field(later).set_cached_value(agent, None)  # noqa: SLF001 # as select_related does
 
 
 def _check_values(wanted: NewAgent, engine: Engine) -> None:

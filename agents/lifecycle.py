@@ -101,7 +101,7 @@ def delete(agent: Agent, *, actor: str, reason: Reason = Reason.OWNER) -> Agent:
     return _want(agent, Desired.DELETED, operation=reason, now=now)
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def begin(agent: Agent, *, actor: str, now: datetime) -> Agent:
     """The first row of a new agent's timeline, in the transaction that created it."""
     _note(agent, reason=Reason.CREATE, actor=actor, now=now, note="created")

@@ -11,15 +11,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Q
-from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
-from agents import leases, lifecycle, plan, pods
-from agents.models import Agent, Desired, Status
+from agents import drift, leases, lifecycle, plan, pods
+from agents.models import Agent, Status
 from agents.plan import Step
 from agents.runtimes import current_runtime
-from agents.runtimes.base import Observation, Runtime, RuntimeFailure
+from agents.runtimes.base import Observation, PodSpec, Runtime, RuntimeFailure
+from agents.turns import Turns
+from config.crypto import UnreadableSecret
 
 log = logging.getLogger(__name__)
 
@@ -31,13 +31,21 @@ DECISIVE = {Step.COME_UP, Step.COME_DOWN, Step.FAIL, Step.RECOVER}
 
 Observations = dict[str, Observation]
 
+# One scan at a time leaves a worker's other threads to what was just asked for; one that hangs on a slow runtime must
+# not keep the others waiting.
+_scans = Turns(hold_seconds=3.0)
+
 
 def reconcile_due(now: datetime | None = None) -> int:
     """Take one step for each agent that is due or whose pod is not as wanted. Returns how many were due."""
-    now = now or timezone.now()
+    with _scans.take() as ours:
+        return _scan(now or timezone.now()) if ours else 0
+
+
+def _scan(now: datetime) -> int:
     runtime = current_runtime()
     observed = runtime.observe()
-    mark_drift(observed, now)
+    drift.mark({suffix_of(name) for name, pod in observed.items() if plan.is_healthy(pod)}, now=now)
     due = leases.due(now, limit=BATCH)
     for agent_id in due:
         # Who has stepped it since `observed` was taken has also set a later due time: then it is not ours to take.
@@ -64,18 +72,6 @@ def _step(agent: Agent, runtime: Runtime, observed: Observations | None) -> None
     except Exception:
         log.exception("reconcile failed", extra={"agent": agent.id})
         leases.give_back(agent, wait=_backoff(agent.attempts), failed=True)
-
-
-def mark_drift(observed: Observations, now: datetime) -> None:
-    """Make due every settled agent whose pod is not what its row says; one statement for the whole fleet."""
-    ready = RawSQL("suffix = ANY(%s)", [[suffix_of(name) for name, pod in observed.items() if plan.is_healthy(pod)]])
-    settled = Agent.objects.filter(desired=Desired.RUNNING, reconcile_at__isnull=True).annotate(ready=ready)
-    drifted = (
-        Q(status=Status.RUNNING, ready=False)
-        | Q(status=Status.RUNNING, ready=True, lost_since__isnull=False)
-        | Q(status=Status.FAILED, ready=True)
-    )
-    settled.filter(drifted).update(reconcile_at=now)
 
 
 def _pause_after(step: Step) -> timedelta | None:
@@ -131,13 +127,21 @@ def _clear(look: Look) -> None:
         look.runtime.delete(namespace, agent_id=look.agent.id, data=False)
 
 
+def _spec_of(agent: Agent) -> PodSpec:
+    """What its pod is given. A secret whose key is lost stays lost: only its owner can set another."""
+    try:
+        return pods.spec_of(agent)
+    except UnreadableSecret as lost:
+        raise RuntimeFailure(lost.message, cause="SECRET_LOST", permanent=True) from lost
+
+
 def _deploy(look: Look) -> None:
-    look.runtime.deploy(pods.spec_of(look.agent))
+    look.runtime.deploy(_spec_of(look.agent))
 
 
 def _configure(look: Look) -> None:
     """In place; a pod that cannot take it now is completed first, which gives it the new revision too."""
-    spec = pods.spec_of(look.agent)
+    spec = _spec_of(look.agent)
     try:
         look.runtime.configure(spec)
     except RuntimeFailure as failure:
