@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 import psutil
-from django.db import connection
+from django.db import OperationalError, connection
 
 from tests.config.conftest import PROGRAMS, Run
 from tests.crash import sight
@@ -172,7 +172,10 @@ class Campaign:
         began, found = time.monotonic(), ["not audited"]
 
         def clean() -> bool:
-            found[:] = [*audit(self.evidence()), *self._programs()]
+            try:
+                found[:] = [*audit(self.evidence()), *self._programs()]
+            except OperationalError as error:
+                found[:] = [f"database: {error}"]
             return not found
 
         wait_until(clean, seconds=SETTLE_SECONDS, pause=AUDIT_PAUSE_SECONDS)
