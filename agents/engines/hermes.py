@@ -39,16 +39,20 @@ _RUNS_AT_ONCE = 32
 # Turns end at the bridge's deadline; until then hermes may try again this often.
 _MODEL_TRIES = 3
 _PROVIDER = "pod"
+# Beside what the texts of the agent ask for, nothing calls the model or the internet by itself.
 _SETTINGS: dict[str, Any] = {
     "_config_version": 33,  # as this version writes it: nothing to migrate
     # The toolset is the permission: whoever talks to the agent is also who would be asked to approve a command.
     "approvals": {"mode": "off"},
+    "auxiliary": {"title_generation": {"enabled": False}},
     "curator": {"enabled": False},
     "kanban": {"dispatch_in_gateway": False},
     "lsp": {"enabled": False},
+    "memory": {"nudge_interval": 0},
     "model_catalog": {"enabled": False},
+    "onboarding": {"profile_build": "off"},
     "security": {"tirith_enabled": False, "allow_lazy_installs": False},
-    "skills": {"inline_shell": False},
+    "skills": {"creation_nudge_interval": 0, "inline_shell": False},
     "updates": {"pre_update_backup": "off"},
 }
 

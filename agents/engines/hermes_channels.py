@@ -25,31 +25,58 @@ _SECRETS = {
 }
 
 
+# Whoever finds the agent on a channel may talk to it, but not command its engine: nobody is its administrator there.
+_COMMANDS = ["new", "status", "stop"]
+_NOBODY = ["nobody"]
+_MANNERS: dict[str, Any] = {
+    "allow_admin_from": _NOBODY,
+    "group_allow_admin_from": _NOBODY,
+    "user_allowed_commands": _COMMANDS,
+    "group_user_allowed_commands": _COMMANDS,
+    "gateway_restart_notification": False,
+}
+# One of Telegram's own addresses; without one, hermes would ask public resolvers for more. It is not used.
+_TELEGRAM_ENVIRONMENT = {"TELEGRAM_FALLBACK_IPS": "149.154.167.220", "HERMES_TELEGRAM_DISABLE_FALLBACK_IPS": "1"}
+_ENVIRONMENT = {
+    "telegram": _TELEGRAM_ENVIRONMENT,
+    # Any free port: agents of one machine would fight for hermes' own.
+    "whatsapp": {"WHATSAPP_CLOUD_WEBHOOK_HOST": "127.0.0.1", "WHATSAPP_CLOUD_WEBHOOK_PORT": "0"},
+}
+_NO_INBOUND = "it can send, but hears nothing: WhatsApp delivers messages only to a webhook that its owner verifies"
+
+
 def platforms(config: PodConfig) -> list[str]:
     return [PLATFORMS[channel] for channel in config.channels if channel in PLATFORMS]
 
 
 def environment(config: PodConfig) -> dict[str, str]:
     """The secrets of the chosen channels alone: a token in the environment is what connects a channel."""
-    names = {ours: theirs for channel in config.channels for ours, theirs in _SECRETS.get(channel, {}).items()}
-    given = {theirs: config.channel_secrets[ours] for ours, theirs in names.items() if ours in config.channel_secrets}
-    # Whoever finds the agent there may talk to it, as on its web page's A2A; hermes would turn everybody away.
-    return {**given, "GATEWAY_ALLOW_ALL_USERS": "true"} if given else {}
+    if not platforms(config):
+        return {}
+    given = {"GATEWAY_ALLOW_ALL_USERS": "true"}  # hermes would turn away everybody whom nobody named
+    for channel in config.channels:
+        secrets = {theirs: config.channel_secrets[ours] for ours, theirs in _SECRETS.get(channel, {}).items()}
+        given |= {**_ENVIRONMENT.get(channel, {}), **secrets}
+    return given
 
 
 def settings(config: PodConfig) -> dict[str, Any]:
-    """Nothing but answers is sent: no progress of tools, no greetings of a restart."""
-    chosen = platforms(config)
-    extra: dict[str, Any] = {}
-    if config.telegram_api_url:
+    blocks = {name: {**_MANNERS, "home_channel": _home(name)} for name in platforms(config)}
+    if config.telegram_api_url and "telegram" in blocks:
         root = config.telegram_api_url.rstrip("/")
-        extra = {"telegram": {"extra": {"base_url": f"{root}/bot", "base_file_url": f"{root}/file/bot"}}}
-    return extra if chosen else {}
+        blocks["telegram"]["extra"] = {"base_url": f"{root}/bot", "base_file_url": f"{root}/file/bot"}
+    return {"platforms": blocks}
+
+
+def _home(platform: str) -> dict[str, str]:
+    """A chat that is nobody's: with none, hermes would ask each person to make his own the place for its reports."""
+    return {"platform": platform, "chat_id": "0", "name": "nobody"}
 
 
 def states(reported: Mapping[str, Any]) -> dict[str, str | None]:
     """hermes' report on its platforms, in our channels' names: None is connected, else why not."""
-    return {channel: _trouble(reported.get(name) or {}) for channel, name in PLATFORMS.items()}
+    states = {channel: _trouble(reported.get(name) or {}) for channel, name in PLATFORMS.items()}
+    return {**states, "whatsapp": states["whatsapp"] or _NO_INBOUND}
 
 
 def _trouble(platform: Mapping[str, Any]) -> str | None:

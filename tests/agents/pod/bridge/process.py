@@ -84,11 +84,11 @@ class BridgeProcess:
         self.port = free_port()
         self.process: subprocess.Popen[bytes] | None = None
 
-    def start(self, config: PodConfig | None = None, *, memory_bytes: int = 512 * 2**20) -> None:
+    def start(self, config: PodConfig | None = None, *, memory_bytes: int = 512 * 2**20, engine: str = PI.id) -> None:
         start = BridgeStart(
             namespace=NAMESPACE,
             agent_id="agt_test",
-            engine=PI.id,
+            engine=engine,
             run_dir=str(self.run_dir),
             data_dir=str(self.data),
             engine_cache=str(self.cache),
