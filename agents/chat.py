@@ -30,7 +30,7 @@ def say(agent: Agent, *, message: str, session_id: str | None = None) -> ChatRep
     endpoint = _endpoint(agent, message, session_id)
     token = agent.management_token
     with waiting.place(), _failures():
-        _await_key(agent, endpoint)
+        await_key(agent, endpoint)
         return management.chat(endpoint, token, message=message, session_id=session_id)
 
 
@@ -51,7 +51,7 @@ def _events(agent: Agent, endpoint: Endpoint, message: str, session_id: str | No
     with waiting.place():
         turn = management.chat_events(endpoint, token, message=message, session_id=session_id)
         with _failures():
-            _await_key(agent, endpoint)
+            await_key(agent, endpoint)
             yield next(turn)
         try:
             yield from turn
@@ -67,7 +67,7 @@ def _failures() -> Iterator[None]:
         raise HopFailed(failure.hop, failure.message) from failure
 
 
-def _await_key(agent: Agent, endpoint: Endpoint) -> None:
+def await_key(agent: Agent, endpoint: Endpoint) -> None:
     """Until the gateway has the key that was installed a moment ago. Raises HopFailure when it does not come.
 
     Asked before the turn: an empty reply does not tell whether the engine was asked, and a turn is never repeated.

@@ -15,6 +15,7 @@ from agents.profile import LANGS
 from agents.quota import STALE_AFTER
 from catalog.vocabulary import EngineId, ProviderId, TierId
 from config.api import Choice, Flag, Serializer, Text, TextMap
+from config.crypto import readable
 
 MAX_URL_CHARACTERS = 2_048
 
@@ -106,7 +107,7 @@ class AgentSerializer(Serializer):
     webhook_last_event = serializers.CharField(source="hook.last_event", required=False, allow_null=True)
 
     def to_representation(self, instance: Agent) -> dict[str, Any]:
-        body: dict[str, Any] = super().to_representation(instance)
+        body: dict[str, Any] = super().to_representation(readable(instance))
         if not hasattr(instance, "hook"):
             return {name: value for name, value in body.items() if not name.startswith("webhook")}
         return body
@@ -235,6 +236,22 @@ class TicketSerializer(Serializer):
     expires_at = serializers.DateTimeField()
 
 
+class TalkTestHopSerializer(Serializer):
+    """One hop: `gateway`, `engine`, `model`, or a channel. `ms` is null when it was not tried."""
+
+    hop = serializers.CharField()
+    ok = serializers.BooleanField()
+    ms = serializers.IntegerField(allow_null=True)
+    error = serializers.CharField(allow_null=True)
+
+
+class TalkTestSerializer(Serializer):
+    """`ok` when no hop is silent."""
+
+    ok = serializers.BooleanField()
+    hops = TalkTestHopSerializer(many=True)
+
+
 # Envelopes.
 
 
@@ -277,3 +294,7 @@ class ListAgentsSerializer(Serializer):
     status = Choice(choices=[choice for choice in Status.values if choice != Status.DELETED], required=False)
     limit = serializers.IntegerField(min_value=1, max_value=1_000, required=False)
     cursor = Text(required=False, max_length=200)
+
+
+class TalkTestEnvelope(Serializer):
+    talk_test = TalkTestSerializer()

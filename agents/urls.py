@@ -18,6 +18,7 @@ from agents.views.pause import PauseViewSet
 from agents.views.quota import QuotaViewSet
 from agents.views.rebuild import RebuildViewSet
 from agents.views.resume import ResumeViewSet
+from agents.views.talk_test import TalkTestViewSet
 from agents.views.ticket import TicketViewSet
 from agents.views.tools import ToolsViewSet
 from agents.views.webhook import WebhookViewSet
@@ -34,6 +35,7 @@ urlpatterns = [
     path("agents/<str:id>/tools", ToolsViewSet.as_view({"put": "update"})),
     path("agents/<str:id>/channels", ChannelsViewSet.as_view({"put": "update"})),
     path("agents/<str:id>/chat", ChatViewSet.as_view({"post": "create"})),
+    path("agents/<str:id>/talk-test", TalkTestViewSet.as_view({"post": "create"})),
     path("agents/<str:id>/liveness", LivenessViewSet.as_view({"get": "retrieve"})),
     path("agents/<str:id>/quota", QuotaViewSet.as_view({"get": "retrieve"})),
     path("agents/<str:id>/explain", ExplainViewSet.as_view({"get": "retrieve"})),

@@ -26,6 +26,7 @@ FIELDS: dict[str, Any] = {
     "expiresAt": "2026-11-21T06:31:00Z",
     "extraSoul": "Answer in short paragraphs.",
     "finishedAt": "2026-11-21T06:31:00Z",
+    "hop": "engine",
     "icon": "🎓",
     "key": "sk-proj-…",
     "lang": "en",

@@ -17,6 +17,7 @@ CONNECT_SECONDS = 3.0
 HEALTH_SECONDS = 5.0
 CONFIGURE_SECONDS = 25.0
 TURN_SECONDS = 115.0  # the gateway gives up at 110
+TALK_TEST_SECONDS = 85.0  # a turn of 60 s, and what is asked before and after it
 MAX_REPLY_BYTES = 8 * 1024 * 1024
 
 
@@ -34,6 +35,16 @@ class Health:
     revision: int
     has_key: bool
     engine: dict[str, Any] | None  # the bridge's state; None while the bridge does not answer
+
+
+@dataclass(frozen=True, slots=True)
+class TriedHop:
+    """One hop of a talk test; `ms` is None when it was not tried, `error` when it is well."""
+
+    hop: str
+    ok: bool
+    ms: int | None
+    error: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +76,13 @@ def configure(endpoint: Endpoint, token: str, *, config: PodConfig, secrets: Pod
             _body(answer)
     except HopFailure as failure:
         raise RuntimeFailure(f"configuration not taken: {failure}", cause="CONFIGURE") from failure
+
+
+def talk_test(endpoint: Endpoint, token: str) -> list[TriedHop]:
+    """One word through every hop, in order, the gateway first. Raises HopFailure when the gateway is silent itself."""
+    with _call("POST", endpoint, token, "/talk-test", seconds=TALK_TEST_SECONDS) as answer:
+        hops = _body(answer, "hops")["hops"]
+        return [TriedHop(hop=hop["hop"], ok=hop["ok"], ms=hop["ms"], error=hop["error"]) for hop in hops]
 
 
 def chat(endpoint: Endpoint, token: str, *, message: str, session_id: str | None) -> ChatReply:

@@ -42,6 +42,8 @@ class BridgeDouble:
         self.applies = True  # whether a configuration is in force as soon as it came
         self.refuses: int | None = None  # status of the answer to a configuration
         self.busy: str | None = None  # why it takes no turns
+        self.channels: dict[str, str | None] = {"web": None}  # and why nobody is reached there
+        self.cause: str | None = None
         self.turn: Callable[[Turn], Iterable[Event]] = echo
         self.turns: list[Turn] = []
         self.configs: list[dict[str, Any]] = []
@@ -58,7 +60,7 @@ class BridgeDouble:
 
     def state(self) -> dict[str, Any]:
         known = {"phase": self.phase, "revision": self.revision, "message": self.message, "restarts": 0}
-        return {**known, "cause": None, "evidence": [], "since": None, "enginePid": 1}
+        return {**known, "cause": self.cause, "evidence": [], "since": None, "enginePid": 1}
 
     def __enter__(self) -> Self:
         return self
@@ -88,7 +90,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         if self._has_token():
-            self._json(200, self.server.double.state())
+            double = self.server.double
+            self._json(200, {"channels": double.channels} if self.path == "/channels" else double.state())
 
     def do_PUT(self) -> None:
         double = self.server.double

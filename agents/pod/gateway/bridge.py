@@ -17,6 +17,7 @@ from agents.runtimes.base import Phase, PodConfig
 STATE_SECONDS = 2.0
 STATE_AGE_SECONDS = 0.5
 CONFIGURE_SECONDS = 20.0
+CHANNELS_SECONDS = 8.0
 _UNREACHABLE = (aiohttp.ClientError, TimeoutError, ValueError)
 
 
@@ -62,6 +63,17 @@ class Bridge:
                 return BridgeState(Phase(raw["phase"]), raw.get("revision"), raw.get("message"), raw)
         except (*_UNREACHABLE, KeyError):
             return None
+
+    async def channels(self) -> dict[str, str | None]:
+        """Each channel, and why nobody can be reached there; None = it is connected. Raises BridgeFailure."""
+        timeout = aiohttp.ClientTimeout(total=CHANNELS_SECONDS)
+        try:
+            async with self._session.get(f"{self._url}/channels", headers=self._headers, timeout=timeout) as answer:
+                answer.raise_for_status()
+                said: dict[str, str | None] = (await answer.json())["channels"]
+                return said
+        except (*_UNREACHABLE, KeyError, TypeError) as error:
+            raise BridgeFailure(f"the engine's bridge does not say ({type(error).__name__})") from error
 
     async def configure(self, config: PodConfig) -> None:
         """Give the bridge a revision; it has taken it, not yet applied it, when this returns."""

@@ -15,6 +15,7 @@ from agents.pod.gateway.llm.log import ModelLog
 from agents.pod.gateway.management import Management
 from agents.pod.gateway.pod import Pod
 from agents.pod.gateway.public import Public
+from agents.pod.gateway.talk_test import TalkTest
 from agents.pod.gateway.turns import Turns
 from agents.pod.lifeline import supervisor_gone
 
@@ -37,7 +38,8 @@ async def serve(pod: Pod) -> None:
         turns = Turns(pod, bridge, models)
         # The key proxy is the pod's own affair: loopback, whatever the others listen on.
         await _listen(stack, proxy.KeyProxy(pod, models, outside).app(), LOOPBACK, start.llm_port)
-        await _listen(stack, Management(pod, bridge, turns, models).app(), start.host, start.management_port)
+        test = TalkTest(pod, bridge, turns, inside)
+        await _listen(stack, Management(pod, bridge, turns, models, test).app(), start.host, start.management_port)
         await _listen(stack, Public(pod, bridge, turns).app(), start.host, start.public_port)
         reporting = asyncio.create_task(_report(pod))
         await _end()

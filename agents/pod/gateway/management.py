@@ -1,4 +1,4 @@
-"""The control plane's door: health, configuration and chat, for the bearer of the pod's management token only."""
+"""The control plane's door: health, configuration, chat and its test, for the bearer of the management token alone."""
 
 from __future__ import annotations
 
@@ -12,17 +12,19 @@ from agents.pod.gateway.answers import Handler, Refusal, error_json, errors, rea
 from agents.pod.gateway.bridge import Bridge, BridgeFailure
 from agents.pod.gateway.llm.log import ModelLog
 from agents.pod.gateway.pod import Pod
+from agents.pod.gateway.talk_test import TalkTest
 from agents.pod.gateway.turns import Turns
 from agents.pod.start import config_from, secrets_from
 from agents.runtimes.base import PodConfig, PodSecrets
 
 
 class Management:
-    def __init__(self, pod: Pod, bridge: Bridge, turns: Turns, models: ModelLog) -> None:
+    def __init__(self, pod: Pod, bridge: Bridge, turns: Turns, models: ModelLog, test: TalkTest) -> None:
         self._pod = pod
         self._bridge = bridge
         self._turns = turns
         self._models = models
+        self._test = test
         self._configuring = asyncio.Lock()
 
     def app(self) -> web.Application:
@@ -30,6 +32,7 @@ class Management:
         app.router.add_get("/health", self.health)
         app.router.add_put("/config", self.configure)
         app.router.add_post("/chat", self.chat)
+        app.router.add_post("/talk-test", self.talk_test)
         return app
 
     @web.middleware
@@ -68,6 +71,9 @@ class Management:
 
     async def chat(self, request: web.Request) -> web.StreamResponse:
         return await chat.answer(request, self._turns)
+
+    async def talk_test(self, _: web.Request) -> web.Response:
+        return await self._test.answer()
 
 
 def _wanted(body: dict[str, Any]) -> tuple[PodConfig, PodSecrets]:

@@ -149,8 +149,12 @@ class Turns:
         seen = self._models.failure_since(started)
         return TurnFailed(Hop.MODEL, seen.message) if seen else TurnFailed(hop, message)
 
+    def slow_hop(self) -> Hop:
+        """Who keeps a turn waiting that does not end."""
+        return Hop.MODEL if self._models.in_flight else Hop.ENGINE
+
     def _overdue(self, started: float) -> TurnFailed:
-        hop = Hop.MODEL if self._models.in_flight else Hop.ENGINE
+        hop = self.slow_hop()
         return self._failure(hop, f"the {hop} did not finish the turn within {DEADLINE_SECONDS:.0f} s", started)
 
 

@@ -1,0 +1,153 @@
+"""`POST /talk-test`: one word through every hop, so that an owner sees which of them is silent, and why."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
+
+import aiohttp
+from aiohttp import web
+
+from agents.pod.gateway.bridge import Bridge, BridgeFailure
+from agents.pod.gateway.masking import mask_text
+from agents.pod.gateway.pod import Pod
+from agents.pod.gateway.turns import Done, Hop, TurnFailed, Turns
+
+# A healthy model says one word in seconds; whoever waits for this sits in front of it.
+TURN_SECONDS = 60.0
+PAGE_SECONDS = 5.0
+MESSAGE = "This is a connection test. Answer with the single word: pong"
+NO_KEY = "no model key is installed; PATCH /agents/{id}/llm-key installs one"
+_WEB = "web"
+
+
+@dataclass(slots=True)
+class Tried:
+    """One hop; `ms` is None when it was not tried."""
+
+    hop: str
+    ok: bool = False
+    ms: int | None = None
+    error: str | None = None
+
+
+class _SilentError(Exception):
+    """The hop did not do its part; the text is for people."""
+
+
+class TalkTest:
+    def __init__(self, pod: Pod, bridge: Bridge, turns: Turns, session: aiohttp.ClientSession) -> None:
+        self._pod = pod
+        self._bridge = bridge
+        self._turns = turns
+        self._session = session
+
+    async def answer(self) -> web.Response:
+        hops = await self._run()
+        return web.json_response({"hops": [self._wire(hop) for hop in hops]})
+
+    async def _run(self) -> list[Tried]:
+        """Gateway, engine, model, then each channel; what lies behind a silent engine is not tried."""
+        gateway, engine, model = Tried(Hop.GATEWAY, ok=True, ms=0), Tried(Hop.ENGINE), Tried(Hop.MODEL)
+        channels = [Tried(name) for name in self._pod.config.channels]
+        async with _timed(engine):
+            await self._health()
+        if engine.ok:
+            await self._turn({Hop.GATEWAY: gateway, Hop.ENGINE: engine, Hop.MODEL: model})
+        if engine.ok:
+            await self._channels(channels)
+        for hop in (model, *channels):
+            if hop.ms is None and hop.error is None:
+                hop.error = f"not tried: the {Hop.GATEWAY if engine.ok else Hop.ENGINE} is silent"
+        return [gateway, engine, model, *channels]
+
+    async def _health(self) -> None:
+        state = await self._bridge.state(age=0)
+        if state is None:
+            raise _SilentError("the engine's bridge does not answer")
+        if not state.ready:
+            cause = state.raw.get("cause")
+            reason = state.message or f"the engine is {state.phase}"
+            raise _SilentError(f"{cause}: {reason}" if cause else reason)
+
+    async def _turn(self, hops: dict[Hop, Tried]) -> None:
+        """A real turn in a conversation of its own: it may show that the engine is silent, though it looks healthy."""
+        model = hops[Hop.MODEL]
+        if not self._pod.has_key:
+            model.error = NO_KEY
+            return
+        started = time.monotonic()
+        failure = await self._failure()
+        model.ok = failure is None
+        if failure:
+            hops[failure.hop].ok, hops[failure.hop].error = False, failure.message
+        if failure is None or failure.hop is Hop.MODEL:
+            model.ms = _milliseconds(started)
+
+    async def _failure(self) -> TurnFailed | None:
+        try:
+            async with asyncio.timeout(TURN_SECONDS), aclosing(self._turns.take(MESSAGE, _session_id())) as events:
+                async for event in events:
+                    if isinstance(event, Done):
+                        return None if event.reply.strip() else TurnFailed(Hop.MODEL, "the model said nothing")
+        except TurnFailed as failure:
+            return failure
+        except TimeoutError:
+            return TurnFailed(self._turns.slow_hop(), f"no answer within {TURN_SECONDS:.0f} s")
+        return TurnFailed(Hop.ENGINE, "the engine ended the turn without an answer")
+
+    async def _channels(self, channels: list[Tried]) -> None:
+        started = time.monotonic()
+        try:
+            reasons = await self._bridge.channels()
+        except BridgeFailure as error:
+            reasons = {channel.hop: str(error) for channel in channels}
+        asked = time.monotonic() - started
+        for channel in channels:
+            async with _timed(channel, already=asked):
+                if reason := reasons.get(channel.hop, "the engine does not connect to it"):
+                    raise _SilentError(reason)
+                if channel.hop == _WEB:
+                    await self._page()
+
+    async def _page(self) -> None:
+        """The web channel is our own public listener, which lets nobody in while the engine is not ready."""
+        start = self._pod.start
+        try:
+            async with (
+                asyncio.timeout(PAGE_SECONDS),
+                self._session.get(f"http://{start.host}:{start.public_port}/", allow_redirects=False) as answer,
+            ):
+                status = answer.status
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise _SilentError(f"the pod's page does not answer ({type(error).__name__})") from error
+        if status >= 500:
+            raise _SilentError(f"the pod's page answers {status}")
+
+    def _wire(self, hop: Tried) -> dict[str, object]:
+        error = mask_text(hop.error, self._pod.secret_texts()) if hop.error else None
+        return {"hop": hop.hop, "ok": hop.ok, "ms": hop.ms, "error": error}
+
+
+@asynccontextmanager
+async def _timed(hop: Tried, *, already: float = 0.0) -> AsyncIterator[None]:
+    started = time.monotonic()
+    try:
+        yield
+        hop.ok = True
+    except _SilentError as silence:
+        hop.error = str(silence)
+    hop.ms = _milliseconds(started - already)
+
+
+def _milliseconds(since: float) -> int:
+    return round((time.monotonic() - since) * 1000)
+
+
+def _session_id() -> str:
+    """A conversation of its own: what was said before must not change the answer."""
+    return f"talk-test-{secrets.token_hex(6)}"

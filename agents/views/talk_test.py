@@ -1,0 +1,25 @@
+"""`POST /agents/{id}/talk-test`."""
+
+from __future__ import annotations
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from agents import talk_test
+from agents.serializers import TalkTestEnvelope, TalkTestSerializer
+from agents.views.base import AgentViewSet
+
+
+class TalkTestViewSet(AgentViewSet):
+    refusals = {"create": {409}}
+
+    @extend_schema(request=None, responses=TalkTestEnvelope)
+    def create(self, request: Request, id: str) -> Response:
+        """Send one word through gateway, engine and model, and look at each channel: which hop is silent, and why.
+
+        Takes seconds, at most 90. The word is a real turn in a conversation of its own, so it costs a model call;
+        without a model key nobody is asked and the hop `model` says so. Also for an agent that is `failed` or still
+        `provisioning`; 409 for a stopped one.
+        """
+        return Response({"talkTest": TalkTestSerializer(talk_test.run(self.own_agent(id))).data})
