@@ -7,7 +7,6 @@ import smtplib
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from cryptography.fernet import InvalidToken
 from django.core import mail
 from django.core.mail.backends.base import BaseEmailBackend
 from django.db import transaction
@@ -17,6 +16,7 @@ from django.utils import timezone
 from accounts import emails
 from accounts.models import SignInCode
 from accounts.signin import CODE_LIFETIME
+from config.crypto import Unreadable
 
 log = logging.getLogger(__name__)
 
@@ -48,9 +48,9 @@ def _send_next(codes: QuerySet[SignInCode], connection: BaseEmailBackend, *, now
         return False
     try:
         sealed = SignInCode.objects.values_list("sealed", flat=True).get(pk=claimed.pk, digest=claimed.digest)
-    except (InvalidToken, SignInCode.DoesNotExist):
+    except SignInCode.DoesNotExist:
         sealed = None
-    if sealed is None:
+    if sealed is None or isinstance(sealed, Unreadable):
         log.error("a sign-in code cannot be read any more", extra={"code": claimed.pk})
         return _done(claimed, mailed_at=None)
     return _deliver(claimed, sealed, connection)

@@ -14,8 +14,10 @@ from django.http import HttpRequest
 from agents import (
     account_admin,  # noqa: F401  # registers accounts with the actions that concern agents
     lifecycle,
+    quota,
 )
 from agents.models import Agent, AgentQuota, Reason, Transition
+from config.crypto import readable
 from config.errors import ServiceError
 
 INLINE_ROWS = 100
@@ -51,15 +53,31 @@ class TransitionInline(ReadOnlyInline):
 
 class QuotaInline(ReadOnlyInline):
     model = AgentQuota
+    fields = readonly_fields = ("status", "since", "measured", "recent", "updated_at")
+
+    def measured(self, snapshot: AgentQuota) -> str:
+        return ", ".join(quota.measured(snapshot))
 
 
 @admin.register(Agent)
 class AgentAdmin(admin.ModelAdmin[Agent]):
-    list_display = ("id", "name", "user", "status", "desired", "engine", "tier", "paid", "cause", "created_at")
-    list_filter = ("status", "desired", "engine", "tier", "paid", "lang")
+    list_display = (
+        "id",
+        "name",
+        "user",
+        "status",
+        "desired",
+        "engine",
+        "tier",
+        "quota_status",
+        "paid",
+        "cause",
+        "created_at",
+    )
+    list_filter = ("status", "desired", "engine", "tier", "quota_snapshot__status", "paid", "lang")
     search_fields = ("id", "name", "user__email", "slug", "domain", "suffix")
     search_help_text = "Id, name, owner's e-mail, slug, domain or namespace suffix"
-    list_select_related = ("user",)
+    list_select_related = ("user", "quota_snapshot")
     list_per_page = 50
     show_full_result_count = False
     date_hierarchy = "created_at"
@@ -146,6 +164,10 @@ class AgentAdmin(admin.ModelAdmin[Agent]):
     def has_delete_permission(self, request: HttpRequest, obj: Agent | None = None) -> bool:
         return False
 
+    @admin.display(description="quota", ordering="quota_snapshot__status")
+    def quota_status(self, agent: Agent) -> str:
+        return agent.quota_snapshot.status if hasattr(agent, "quota_snapshot") else "-"
+
     @admin.display(description="namespace")
     def pod_namespace(self, agent: Agent) -> str:
         return agent.namespace
@@ -153,6 +175,7 @@ class AgentAdmin(admin.ModelAdmin[Agent]):
     @admin.display(description="secrets")
     def masked_secrets(self, agent: Agent) -> str:
         """Which secrets are stored, never what they are."""
+        agent = readable(agent)
         stored = {
             "model key": agent.llm_key,
             "A2A token": agent.a2a_token,

@@ -8,12 +8,16 @@ from django.utils import timezone
 from agents.errors import NoSuchAgent
 from agents.models import Agent
 from config import wake
+from config.crypto import readable
 
 
 def locked(agent: Agent) -> Agent:
-    """The agent's row, locked for this transaction. Raises NoSuchAgent when it was deleted meanwhile."""
+    """The agent's row, locked for this transaction. Raises NoSuchAgent when it was deleted meanwhile.
+
+    A secret whose key is lost counts as never set, so that the owner can set it anew.
+    """
     try:
-        return Agent.objects.live().select_for_update().get(pk=agent.pk)
+        return readable(Agent.objects.live().select_for_update().get(pk=agent.pk))
     except Agent.DoesNotExist as error:
         raise NoSuchAgent from error
 

@@ -6,11 +6,19 @@ import functools
 import hashlib
 import hmac
 import json
-from typing import Any
+import logging
+from copy import copy
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
-from cryptography.fernet import Fernet, MultiFernet
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from django.conf import settings
 from django.db import models
+from django.db.models.query_utils import DeferredAttribute
+
+from config.errors import Unavailable
+
+log = logging.getLogger(__name__)
 
 
 @functools.cache
@@ -47,24 +55,90 @@ def same(left: str, right: str) -> bool:
     return hmac.compare_digest(left.encode(), right.encode())
 
 
-class EncryptedText(models.TextField[Any, Any]):
-    """Text that is clear in Python and encrypted in the database. Not searchable."""
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """What a row holds where the key of a secret is lost. It is saved as it is, should the key come back."""
+
+    sealed: str = field(repr=False)
+
+
+class UnreadableSecret(Unavailable):
+    """A secret is needed that no key of SECRETS_KEYS opens."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{name}: cannot be read any more, its encryption key is lost; set it anew", retry_after=60)
+
+
+class _Secret(DeferredAttribute):
+    """A row with an unreadable secret can be read and changed; only who needs that secret fails."""
+
+    def __get__(self, instance: Any, cls: Any = None) -> Any:
+        value = super().__get__(instance, cls)
+        if isinstance(value, Unreadable):
+            raise UnreadableSecret(self.field.attname)
+        return value
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        instance.__dict__[self.field.attname] = value
+
+
+class _Encrypted(models.TextField[Any, Any]):
+    descriptor_class = _Secret
+
+    def pre_save(self, model_instance: models.Model, add: bool) -> Any:
+        return model_instance.__dict__.get(self.attname)
 
     def get_prep_value(self, value: Any) -> Any:
-        return None if value is None else encrypt(str(value))
+        if isinstance(value, Unreadable):
+            return value.sealed
+        return None if value is None else encrypt(self._written(value))
 
-    def from_db_value(self, value: str | None, expression: object, connection: object) -> str | None:
-        return None if value is None else decrypt(value)
+    def from_db_value(self, value: str | None, expression: object, connection: object) -> Any:
+        try:
+            return None if value is None else self._read(decrypt(value))
+        except InvalidToken:
+            return Unreadable(str(value))
+
+    def _written(self, value: Any) -> str:
+        return str(value)
+
+    def _read(self, clear: str) -> Any:
+        return clear
 
 
-class EncryptedJson(models.TextField[Any, Any]):
+class EncryptedText(_Encrypted):
+    """Text that is clear in Python and encrypted in the database. Not searchable."""
+
+
+class EncryptedJson(_Encrypted):
     """A JSON value that is encrypted as one text in the database."""
 
     _pyi_private_set_type: Any
     _pyi_private_get_type: Any
 
-    def get_prep_value(self, value: Any) -> Any:
-        return None if value is None else encrypt(json.dumps(value))
+    def _written(self, value: Any) -> str:
+        return json.dumps(value)
 
-    def from_db_value(self, value: str | None, expression: object, connection: object) -> Any:
-        return None if value is None else json.loads(decrypt(value))
+    def _read(self, clear: str) -> Any:
+        return json.loads(clear)
+
+
+Row = TypeVar("Row", bound=models.Model)
+
+
+def readable(row: Row) -> Row:
+    """The row itself, or a copy to show in which unreadable secrets are as if never set. Each is logged once."""
+    lost = [name for name, value in row.__dict__.items() if isinstance(value, Unreadable)]
+    if not lost:
+        return row
+    shown = copy(row)
+    for name in lost:
+        _note_lost(type(row).__name__, str(row.pk), name)
+        setattr(shown, name, row._meta.get_field(name).get_default())  # noqa: SLF001  # Django's documented API
+    return shown
+
+
+@functools.lru_cache(maxsize=10_000)
+def _note_lost(kind: str, row_id: str, name: str) -> None:
+    """The cache makes it once for each, as long as the process lives."""
+    log.error("a secret cannot be read any more: its key is lost", extra={"row": f"{kind} {row_id}", "column": name})

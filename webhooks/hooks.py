@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from django.db import transaction
 from django.utils import timezone
 
+from config.crypto import readable
 from webhooks import deliveries
 from webhooks.addresses import authority
 from webhooks.models import Hook, State
@@ -64,7 +65,7 @@ def _new_secret() -> str:
 
 
 def _rotate(hook: Hook, *, url: str, secret: str, now: datetime) -> None:
-    hook.previous_secret = hook.secret
+    hook.previous_secret = readable(hook).secret or None
     hook.secret = secret
     hook.rotated_at = now
     hook.slow = hook.slow and hook.authority == authority(url)
