@@ -5,19 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from django.conf import settings
 from django.utils import timezone
 
+from agents import quota
 from agents.errors import renew_url
-from agents.models import Agent, Desired, Reason, Status
+from agents.models import Agent, AgentQuota, Desired, QuotaStatus, Reason, Status
 from agents.runtimes import current_runtime
 from agents.runtimes.base import Observation, Phase
+from catalog import tiers
+from catalog.vocabulary import TierId
 from config import waiting
 
 STOP_MESSAGES = {
     Reason.OWNER: "paused by its owner",
     Reason.TRIAL: "its free time has ended",
     Reason.PAYMENT: "its paid term has ended",
-    Reason.QUOTA: "it used more memory or disk than its tier has",
+    Reason.QUOTA: "for an hour it took 95 % or more of the memory or disk of its tier; resumed it has a fresh hour",
     Reason.SUSPENDED: "its account is suspended",
 }
 
@@ -52,6 +56,7 @@ def _stopped(agent: Agent) -> Explanation:
         cause=agent.operation.upper(),
         message=f"the pod is stopped: {why}; its data is kept",
         since=agent.status_since,
+        evidence=_measured(agent) if agent.operation == Reason.QUOTA else [],
         next=_start(agent, "resume"),
     )
 
@@ -92,6 +97,8 @@ def _running(agent: Agent, pod: Observation | None) -> Explanation:
         )
     if pod is None or pod.phase != Phase.READY or not pod.gateway_alive:
         return _unwell(agent, pod)
+    if grace := _quota_in(agent, QuotaStatus.GRACE):
+        return _over_quota(agent, grace)
     if agent.llm_key_hash is None:
         return Explanation(
             status=agent.status,
@@ -100,8 +107,24 @@ def _running(agent: Agent, pod: Observation | None) -> Explanation:
             since=agent.status_since,
             next=_call("PATCH", agent, "llm-key"),
         )
+    if warned := _quota_in(agent, QuotaStatus.WARN):
+        return _over_quota(agent, warned)
     return Explanation(
         status=agent.status, cause="OK", message="the agent runs and has a model key", since=agent.status_since
+    )
+
+
+def _over_quota(agent: Agent, snapshot: AgentQuota) -> Explanation:
+    """In grace, where time runs out, or near it."""
+    ends_at = quota.ends_at(snapshot)
+    until = f"; it is stopped at {ends_at:%H:%M} UTC unless it takes less" if ends_at else ""
+    return Explanation(
+        status=agent.status,
+        cause="QUOTA_GRACE" if ends_at else "QUOTA_WARN",
+        message=f"the memory or disk of the tier {agent.tier} is nearly or fully used up{until}",
+        since=snapshot.since,
+        evidence=quota.measured(snapshot),
+        next=_larger(agent),
     )
 
 
@@ -124,6 +147,23 @@ def _unwell(agent: Agent, pod: Observation | None) -> Explanation:
         evidence=pod.evidence if pod else [],
         next=f"GET /agents/{agent.id}/liveness",
     )
+
+
+def _larger(agent: Agent) -> str:
+    """The call that gives it a larger tier, where there is one that it may have unpaid; else where to look again."""
+    mine, highest = tiers.tier_of(agent.tier), TierId.values.index(settings.MAX_TRIAL_TIER)
+    larger = [tier for tier in tiers.offered() if quota.is_larger(tier, than=mine) and tier.rank <= highest]
+    return f"PATCH /agents/{agent.id}" if larger and not agent.paid else _call("GET", agent, "quota")
+
+
+def _quota_in(agent: Agent, status: QuotaStatus) -> AgentQuota | None:
+    snapshot: AgentQuota | None = getattr(agent, "quota_snapshot", None)
+    return snapshot if snapshot and snapshot.status == status else None
+
+
+def _measured(agent: Agent) -> list[str]:
+    snapshot: AgentQuota | None = getattr(agent, "quota_snapshot", None)
+    return quota.measured(snapshot) if snapshot else []
 
 
 def _start(agent: Agent, verb: str) -> str:

@@ -77,6 +77,18 @@ def ends_at(quota: AgentQuota) -> datetime | None:
     return quota.since + GRACE_PERIOD if quota.status == QuotaStatus.GRACE else None
 
 
+def measured(quota: AgentQuota) -> list[str]:
+    """The snapshot in words, a line each for memory and disk."""
+    return [
+        _words("memory", quota.memory_used_bytes, quota.memory_limit_bytes),
+        _words("disk", quota.disk_used_bytes, quota.disk_total_bytes),
+    ]
+
+
+def _words(name: str, used: int | None, of: int | None) -> str:
+    return f"{name}: unknown" if used is None or not of else f"{name}: {used >> 20} of {of >> 20} MiB ({used / of:.0%})"
+
+
 @transaction.atomic
 def move(moves: Sequence[Move], *, now: datetime) -> set[str]:
     """Write these moves with their timeline rows, but for agents that were stopped or began afresh meanwhile.
@@ -129,13 +141,12 @@ def _transition(agent: Agent, *, note: str, actor: str, now: datetime) -> Transi
 
 def start_afresh(agent: Agent, *, actor: str, now: datetime) -> None:
     """Back to `ok` with nothing remembered: after a stop, or with a larger tier. The caller holds the agent's lock."""
-    quota = AgentQuota.objects.select_for_update().filter(pk=agent.pk).first()
-    if quota is None:
-        return
-    if quota.status != QuotaStatus.OK:
-        _transition(agent, note=f"quota {quota.status} to ok", actor=actor, now=now).save()
-    quota.status, quota.recent, quota.since = QuotaStatus.OK, "", now
-    quota.save(update_fields=["status", "recent", "since"])
+    snapshot = AgentQuota.objects.filter(pk=agent.pk)
+    before = snapshot.values_list("status", flat=True).first()
+    if before not in {None, QuotaStatus.OK}:
+        _transition(agent, note=f"quota {before} to ok", actor=actor, now=now).save()
+    if before is not None:
+        snapshot.update(status=QuotaStatus.OK, recent="", since=now)
 
 
 def is_larger(tier: Tier, *, than: Tier) -> bool:

@@ -13,7 +13,7 @@ from django.utils import timezone
 from accounts.models import User
 from agents import lifecycle
 from agents.admin import INLINE_ROWS
-from agents.models import Agent, Reason
+from agents.models import Agent, AgentQuota, QuotaStatus, Reason
 from tests.agents.conftest import MakeAgent, settle
 from tests.doubles.runtime import ScriptedRuntime
 
@@ -120,3 +120,14 @@ def test_a_long_timeline_shows_its_newest_rows(console: Client, running: Agent) 
     page = console.get(f"{LIST}{quote(running.pk)}/change/").content.decode()
     assert f"user:{INLINE_ROWS + 19:03}" in page
     assert "user:010" not in page
+
+
+def test_the_quota_is_seen_on_list_and_page_and_filtered_by(console: Client, running: Agent) -> None:
+    assert running.id in console.get(LIST).content.decode()
+    measured = {"memory_used_bytes": 490 * 2**20, "memory_limit_bytes": 512 * 2**20, "recent": "hhh"}
+    AgentQuota.objects.create(agent=running, status=QuotaStatus.WARN, updated_at=timezone.now(), **measured)
+    page = console.get(f"{LIST}{quote(running.pk)}/change/").content.decode()
+    assert "memory: 490 of 512 MiB (96%)" in page
+    assert 'name="quota_snapshot-0-status"' not in page
+    assert running.id in console.get(LIST, {"quota_snapshot__status": "warn"}).content.decode()
+    assert running.id not in console.get(LIST, {"quota_snapshot__status": "grace"}).content.decode()

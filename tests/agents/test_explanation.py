@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from typing import Any
+
 import pytest
 
 from agents import explanation, lifecycle
 from agents.errors import renew_url
-from agents.models import Agent, Reason
+from agents.models import Agent, AgentQuota, QuotaStatus, Reason
 from agents.runtimes.base import Phase
 from tests.agents.conftest import MakeAgent, settle
 from tests.doubles.runtime import ScriptedRuntime
@@ -39,3 +42,40 @@ def test_a_failed_agent_whose_free_time_is_over_is_paid_for_first(
     assert explanation.of(agent).next == f"POST /agents/{agent.id}/rebuild"
     agent.entitled_until = agent.created_at
     assert explanation.of(agent).next == renew_url(agent.id)
+
+
+def measured(agent: Agent, status: QuotaStatus) -> Agent:
+    """The agent with a snapshot of 510 of its 512 MiB."""
+    used = {"memory_used_bytes": 510 * 2**20, "memory_limit_bytes": 512 * 2**20, "disk_used_bytes": None}
+    at = datetime(2026, 11, 21, 12, tzinfo=UTC)
+    AgentQuota.objects.create(agent=agent, status=status, since=at, updated_at=at, disk_total_bytes=2**31, **used)
+    return Agent.objects.get(pk=agent.pk)
+
+
+def test_a_pod_in_grace_is_told_until_when_and_what_helps_before_all_else(running: Agent) -> None:
+    found = explanation.of(measured(running, QuotaStatus.GRACE))
+    assert (found.cause, found.next) == ("QUOTA_GRACE", f"PATCH /agents/{running.id}")
+    assert "stopped at 13:00 UTC" in found.message
+    assert found.evidence == ["memory: 510 of 512 MiB (100%)", "disk: unknown"]
+
+
+def test_a_pod_near_its_limit_says_so_where_nothing_else_is_wrong(running: Agent) -> None:
+    agent = measured(running, QuotaStatus.WARN)
+    assert explanation.of(agent).cause == "NO_MODEL_KEY"
+    agent.llm_key_hash = "0" * 64
+    assert explanation.of(agent).cause == "QUOTA_WARN"
+
+
+@pytest.mark.parametrize("highest", ["tiny", "large"])
+def test_a_larger_tier_is_only_named_to_those_who_may_have_it(running: Agent, settings: Any, highest: str) -> None:
+    settings.MAX_TRIAL_TIER = highest
+    agent = measured(running, QuotaStatus.GRACE)
+    agent.paid = highest == "large"
+    assert explanation.of(agent).next == f"GET /agents/{agent.id}/quota"
+
+
+def test_a_pod_stopped_for_quota_shows_what_it_took_and_how_it_comes_back(running: Agent) -> None:
+    found = explanation.of(measured(stopped(running, Reason.QUOTA), QuotaStatus.PAUSED))
+    assert (found.cause, found.next) == ("QUOTA", f"POST /agents/{running.id}/resume")
+    assert "fresh hour" in found.message
+    assert found.evidence[0] == "memory: 510 of 512 MiB (100%)"

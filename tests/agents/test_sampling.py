@@ -16,6 +16,7 @@ from rest_framework.test import APIClient
 
 from agents import lifecycle, sampling, tasks
 from agents.models import Agent, AgentQuota, QuotaStatus, Reason, Status, Transition
+from agents.quota import Move, Standing
 from agents.runtimes.base import Phase, Usage
 from tests.agents.conftest import MakeAgent, event_types, settle
 from tests.doubles.runtime import ScriptedRuntime
@@ -231,9 +232,9 @@ def test_an_owner_who_resumes_while_the_sweep_decides_is_not_stopped(clock: Cloc
     """What the sweep read is no longer so when it writes: the stop is given up."""
     clock.minutes(64, FULL)
     row = AgentQuota.objects.get()
-    decided = sampling.Move(
+    decided = Move(
         agent_id=agent.id,
-        was=sampling.Standing(QuotaStatus.GRACE, row.recent, row.since),
+        was=Standing(QuotaStatus.GRACE, row.recent, row.since),
         to=QuotaStatus.PAUSED,
         why="memory 100%",
     )
