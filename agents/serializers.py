@@ -44,7 +44,10 @@ class A2aPeerPublicSerializer(Serializer):
 
 
 class AgentQuotaSerializer(Serializer):
-    """The latest snapshot; percentages are null when a value is unknown or older than five minutes."""
+    """The latest snapshot, about a minute old.
+
+    A percentage is used / limit, 1 when full; null when a value is unknown or the snapshot is older than five minutes.
+    """
 
     memory_used_bytes = serializers.IntegerField(allow_null=True)
     memory_limit_bytes = serializers.IntegerField(allow_null=True)
@@ -64,7 +67,7 @@ class AgentQuotaSerializer(Serializer):
 
 def _share(quota: AgentQuota, used: int | None, of: int | None) -> float | None:
     stale = timezone.now() - quota.updated_at > STALE_AFTER
-    return None if stale or used is None or not of else round(used / of, 4)
+    return None if stale or used is None or not of else used / of
 
 
 class AgentSerializer(Serializer):

@@ -15,6 +15,9 @@ FIELDS: dict[str, Any] = {
     "code": "012345",
     "createdAt": "2026-11-21T06:30:00Z",
     "daysLeft": 3,
+    "diskPct": 0.0203125,
+    "diskTotalBytes": 5368709120,
+    "diskUsedBytes": 109051904,
     "domain": "coach.example.com",
     "dseq": "pod-e828253f7adc301470808633-1",
     "durationMs": 84,
@@ -34,6 +37,9 @@ FIELDS: dict[str, Any] = {
     "llmKey": "sk-proj-…",
     "llmKeyHash": "9faec3b76642cab21c25932f8f7b58a11348faf1bbff0ac7a1605a8e9caecfbe",
     "llmProvider": "openai",
+    "memoryLimitBytes": 1073741824,
+    "memoryPct": 0.3125,
+    "memoryUsedBytes": 335544320,
     "model": "openai:gpt-6-luna",
     "monthlyUsd": 5,
     "next": "PATCH /agents/{id}/llm-key",
@@ -89,6 +95,6 @@ def add_to(schemas: dict[str, Any]) -> None:
 def _fits(example: Any, schema: dict[str, Any]) -> bool:
     """Whether a field of that name is, here, of the example's type."""
     types = schema.get("type", [])
-    kind = {str: "string", int: "integer", list: "array"}[type(example)]
+    kind = {str: "string", int: "integer", float: "number", list: "array"}[type(example)]
     named = kind in types or (kind == "integer" and "number" in types)
     return named and example in schema.get("enum", [example])

@@ -7,9 +7,12 @@ from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]  # no stubs
 import pytest
+from django.utils import timezone
 from rest_framework.test import APIClient
 
+from agents import sampling
 from agents.models import Agent
+from agents.runtimes.base import Usage
 from tests.agents.conftest import PERSONA, MakeAgent
 from tests.contract import spec
 
@@ -129,6 +132,14 @@ def agent(make_agent: MakeAgent) -> Agent:
     return make_agent()
 
 
-@pytest.mark.parametrize("word", ["liveness", "explain"])
+@pytest.mark.parametrize("word", ["liveness", "explain", "quota"])
 def test_observations(client: APIClient, document: Document, agent: Agent, word: str) -> None:
     is_as_promised(document, "GET", f"/agents/{{id}}/{word}", client.get(f"/agents/{agent.pk}/{word}"))
+
+
+def test_a_measured_agent(client: APIClient, document: Document, agent: Agent) -> None:
+    sampling.record({agent.namespace: Usage(memory_bytes=2**28, disk_bytes=2**20)}, now=timezone.now())
+    body = is_as_promised(document, "GET", "/agents/{id}/quota", client.get(f"/agents/{agent.pk}/quota"))
+    has(body["quota"], spec.AGENT_QUOTA)
+    whole = is_as_promised(document, "GET", "/agents/{id}", client.get(f"/agents/{agent.pk}"))
+    assert whole["agent"]["quota"] == body["quota"]
