@@ -62,7 +62,7 @@ _QUIET = (
     "OPENCODE_EXPERIMENTAL_DISABLE_FILEWATCHER",
     "OPENCODE_PURE",
 )
-_TOKEN = "POD_LLM_TOKEN"
+_TOKEN = "POD_LLM_TOKEN"  # noqa: S105 - the name of a variable
 # An MCP server that is silent for longer is left out; everything waits for it.
 _MCP_MILLISECONDS = 15_000
 

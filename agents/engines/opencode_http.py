@@ -18,7 +18,7 @@ from typing import Any
 import aiohttp
 
 from agents.engines.base import EngineError, ModelError
-from agents.engines.http import TRY_SECONDS, HttpDriver
+from agents.engines.http import HttpDriver
 
 log = logging.getLogger(__name__)
 
@@ -26,6 +26,8 @@ Json = dict[str, Any]
 
 AGENT = "chat"
 POLL_SECONDS = 0.1
+# A prompt is taken at once; on a machine that is short of CPU the first one loads for seconds.
+ANSWER_SECONDS = 15.0
 # How long an aborted turn may take to end.
 ABORT_SECONDS = 5.0
 # The third failure in a row is the provider's answer; they come after 0, 2 and 6 seconds.
@@ -53,7 +55,7 @@ class OpencodeDriver(HttpDriver):
         if self._model is None:
             return
         provider, model = self._model
-        known = await self._ask("GET", "/config/providers")
+        known = await self._ask("GET", "/config/providers", seconds=None)  # the first request of all takes long
         models = [one["models"] for one in known["providers"] if one["id"] == provider]
         if not models or model not in models[0]:
             raise EngineError(f"opencode does not know the model {provider}/{model}")
@@ -108,7 +110,7 @@ class OpencodeDriver(HttpDriver):
         await self._until_idle(session)
 
     async def _until_idle(self, session: str) -> None:
-        while session in await self._ask("GET", "/session/status"):
+        while session in await self._ask("GET", "/session/status"):  # noqa: ASYNC110 - another process says it
             await asyncio.sleep(POLL_SECONDS)
 
     async def _open(self, session: str, title: str) -> None:
@@ -128,9 +130,11 @@ class OpencodeDriver(HttpDriver):
         except (EngineError, aiohttp.ClientError) as error:
             log.info("a turn was not aborted: %s", error)
 
-    async def _ask(self, method: str, path: str, body: Json | None = None) -> Any:
+    async def _ask(
+        self, method: str, path: str, body: Json | None = None, *, seconds: float | None = ANSWER_SECONDS
+    ) -> Any:
         try:
-            async with asyncio.timeout(TRY_SECONDS), self._session.request(method, path, json=body) as answer:
+            async with asyncio.timeout(seconds), self._session.request(method, path, json=body) as answer:
                 said = await answer.read()
         except TimeoutError as error:
             raise EngineError("the engine does not answer") from error

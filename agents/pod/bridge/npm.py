@@ -29,9 +29,7 @@ async def install_into(fresh: Path, package: NpmPackage, *, node: Path, cache: P
     return await _version(fresh, package, node=node, log=log, env=env)
 
 
-async def _version(
-    fresh: Path, package: NpmPackage, *, node: Path, log: EngineLog, env: Mapping[str, str]
-) -> str:
+async def _version(fresh: Path, package: NpmPackage, *, node: Path, log: EngineLog, env: Mapping[str, str]) -> str:
     """An engine writes into its home even for this, and that must not be the operator's."""
     entry, home = fresh / package.entry, fresh / ".home"
     if not entry.is_file():
