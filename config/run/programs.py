@@ -59,7 +59,7 @@ def _app() -> list[Program]:
     return [
         Program(name="web", group="app", command=_ours("config.run.web")),
         Program(name="router", group="app", command=_ours("agents.router")),
-        # The worker prints development's mail.
+        # Both workers print development's mail.
         Program(
             name="worker",
             group="app",
@@ -67,7 +67,14 @@ def _app() -> list[Program]:
             environment=pool,
             shown=True,
         ),
-        Program(name="worker-webhooks", group="app", command=_worker("webhooks", threads=2), environment=pool),
+        # It takes from `default` too: mail must not wait behind removals that fill the other one's threads.
+        Program(
+            name="worker-webhooks",
+            group="app",
+            command=_worker("webhooks,default", threads=4),
+            environment=pool,
+            shown=True,
+        ),
         Program(name="beat", group="app", command=_celery("beat", "-s", str(schedule), "--pidfile=")),
         Program(name="greet", group="app", command=_ours("config.run.greet"), restart=ONCE, shown=True),
     ]

@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+from config.celery import BEAT
+from config.run.programs import Program, programs
+
+
+def served_by() -> dict[str, set[str]]:
+    """Which queues each of `make run`'s workers takes from."""
+    return {program.name: set(_queues(program)) for program in programs() if "worker" in program.command}
+
+
+def _queues(program: Program) -> list[str]:
+    return program.command[program.command.index("-Q") + 1].split(",")
+
+
+def test_every_periodic_job_has_a_worker() -> None:
+    assert {queue for _, _, queue in BEAT.values()} <= set.union(*served_by().values())
+
+
+def test_mail_does_not_wait_until_slow_removals_are_done() -> None:
+    """Removals fill every thread of whoever serves `lifecycle`."""
+    assert [name for name, queues in served_by().items() if "default" in queues and "lifecycle" not in queues]
+
+
+def test_whoever_may_print_developments_mail_is_shown() -> None:
+    shown = {program.name for program in programs() if program.shown}
+    assert {name for name, queues in served_by().items() if "default" in queues} <= shown
