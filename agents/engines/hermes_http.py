@@ -17,7 +17,6 @@ from agents.engines.http import HttpDriver
 Json = dict[str, Any]
 # hermes sees within a second that a caller has hung up (start.py), ends the model call, and keeps what was said.
 ABORT_SECONDS = 2.0
-_BETWEEN_MESSAGES = "\n\n"
 _DONE = b"[DONE]"
 
 
@@ -96,13 +95,11 @@ class _Conversation:
         return self._text
 
     async def _pieces(self, events: AsyncIterator[Json]) -> AsyncIterator[str]:
-        """Text as it comes; what is said before and after the use of a tool are messages of their own."""
-        between, verdict = False, None
+        """Text as it comes. hermes puts an empty line after the use of a tool, also when nothing was said before."""
+        verdict = None
         async for event in events:
-            between = between or "tool" in event
-            if piece := _delta(event):
-                piece = _BETWEEN_MESSAGES + piece if between and self._text else piece
-                between = False
+            piece = _delta(event) if self._text else _delta(event).lstrip("\n")
+            if piece:
                 self._text += piece
                 yield piece
             verdict = _finish(event) or verdict

@@ -25,6 +25,11 @@ from tests.doubles.model_server import Mood
 
 pytestmark = pytest.mark.engines
 
+# Some engines refuse commands that are put into the background by the shell.
+LEAVE_SOMETHING = (
+    'import subprocess as s; s.Popen(["sleep", "600"], start_new_session=True, stdin=-3, stdout=-3, stderr=-3)'
+)
+
 
 def test_without_a_key_it_is_healthy_and_says_nothing(pod: Pod) -> None:
     pod.start(key=None)
@@ -211,7 +216,7 @@ def test_a_caller_that_hangs_up_ends_the_model_call(pod: Pod) -> None:
 def test_it_stops_within_twenty_seconds_in_the_middle_of_a_turn_and_leaves_no_child(pod: Pod) -> None:
     toolset, tool, argument = expected(pod).exec
     pod.start(toolsets=[toolset])
-    pod.model.tool_calls = [ToolCall(tool, {argument: "setsid sleep 600 >/dev/null 2>&1 & sleep 0.1"})]
+    pod.model.tool_calls = [ToolCall(tool, {argument: f"python3 -c '{LEAVE_SOMETHING}'"})]
     pod.say("leave something behind")
     assert any(process.name() == "sleep" for process in pod.engine_processes())
     pod.model.mood = Mood.HANGING

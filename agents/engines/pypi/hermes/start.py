@@ -1,4 +1,4 @@
-"""`python -I start.py hermes_cli.main …`: hermes, after two things that none of its settings can say.
+"""`python -I start.py hermes_cli.main …`: hermes of exactly this version, after what none of its settings can say.
 
 Runs in hermes' own environment, so it imports nothing of ours.
 """
@@ -9,13 +9,26 @@ import importlib
 import os
 import sqlite3
 import sys
+from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 # hermes sees that a caller has hung up only when it writes to him, and in a silence it writes this rarely otherwise.
 KEEPALIVE_SECONDS = 1.0
 # hermes builds a conversation's system prompt anew when the stored one names another model than the present.
 _STALE = "Model: (of an earlier configuration)"
+
+
+def main() -> None:
+    forget_prompts(Path(os.environ["HERMES_HOME"]))
+    program = importlib.import_module(sys.argv[1])
+    notice_callers_that_hang_up()
+    end_model_calls_of_ended_turns()
+    search_where_the_engine_works()
+    sys.argv = ["hermes", *sys.argv[2:]]
+    sys.exit(program.main())
 
 
 def forget_prompts(home: Path) -> None:
@@ -31,13 +44,34 @@ def forget_prompts(home: Path) -> None:
     marker.write_text(version)
 
 
-def main() -> None:
-    forget_prompts(Path(os.environ["HERMES_HOME"]))
-    program = importlib.import_module(sys.argv[1])
+def notice_callers_that_hang_up() -> None:
     api_server = importlib.import_module("gateway.platforms.api_server")
     vars(api_server)["CHAT_COMPLETIONS_SSE_KEEPALIVE_SECONDS"] = KEEPALIVE_SECONDS
-    sys.argv = ["hermes", *sys.argv[2:]]
-    sys.exit(program.main())
+
+
+def end_model_calls_of_ended_turns() -> None:
+    """hermes closes the sockets of an interrupted call, but looks for them only where a proxy's would be."""
+    helpers = vars(importlib.import_module("agent.agent_runtime_helpers"))
+    known = helpers["_iter_pool_sockets"]
+
+    def sockets(client: Any) -> Iterator[Any]:
+        yield from known(client)
+        for transport in vars(vars(client)["_client"])["_mounts"].values():
+            yield from known(SimpleNamespace(_client=SimpleNamespace(_transport=transport)))
+
+    helpers["_iter_pool_sockets"] = sockets
+
+
+def search_where_the_engine_works() -> None:
+    """Its search leaves out hidden directories, and takes `.` for one where there is no ripgrep."""
+    operations: Any = importlib.import_module("tools.file_operations")
+    search = operations.ShellFileOperations.search
+
+    def absolute(self: Any, pattern: str, path: str = ".", *rest: Any, **named: Any) -> Any:
+        place = Path(getattr(self.env, "cwd", None) or self.cwd) / Path(path).expanduser()
+        return search(self, pattern, str(place.resolve()), *rest, **named)
+
+    operations.ShellFileOperations.search = absolute
 
 
 if __name__ == "__main__":
