@@ -168,7 +168,7 @@ def test_a_bridge_that_is_stopped_is_unhealthy_and_replaced(
     assert wait_for(ready, Phase.UNHEALTHY, within=15).cause == "BRIDGE_HUNG"
     ready.deploy(pod_spec())
     assert program(home, Program.BRIDGE) == bridge
-    monkeypatch.setattr("agents.runtimes.local.driver.HUNG_SECONDS", 1)
+    monkeypatch.setattr("agents.runtimes.local.driver.HUNG_SECONDS", 8)
     ready.deploy(pod_spec())
     wait_for(ready, Phase.READY)
     assert program(home, Program.BRIDGE) != bridge
@@ -184,7 +184,7 @@ def test_a_gateway_that_is_stopped_is_not_alive_and_replaced(
     assert (pod.phase, pod.cause) == (Phase.UNHEALTHY, "GATEWAY_HUNG")
     ready.deploy(pod_spec())
     assert program(home, Program.GATEWAY) == gateway
-    monkeypatch.setattr("agents.runtimes.local.driver.HUNG_SECONDS", 1)
+    monkeypatch.setattr("agents.runtimes.local.driver.HUNG_SECONDS", 8)
     ready.deploy(pod_spec())
     wait_for(ready, lambda pod: pod.phase == Phase.READY and pod.gateway_alive)
     assert program(home, Program.GATEWAY) != gateway
