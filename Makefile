@@ -12,7 +12,7 @@ PRODUCTION := AGENTPODS_ENV=production AGENT_RUNTIME=kubernetes BASE_URL=https:/
 
 .DEFAULT_GOAL := help
 .PHONY: help run demo test setup lint format types imports migrations openapi deploy-check templates unit coverage \
-	test-engines test-slow test-crash lock
+	test-engines test-slow test-crash fuzz lock
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -78,6 +78,9 @@ test-slow: setup ## Heavy: minutes of real time
 
 test-crash: setup ## Heavy: ten minutes of kills under load, then an audit; SEED replays one, also SECONDS, AGENTS, ACCOUNTS
 	@exec $(BIN)/python -m tests.crash
+
+fuzz: setup ## Heavy: schemathesis against a service of its own, real pods and all; also SEED, SECONDS (900)
+	@exec $(BIN)/python -m tests.fuzz
 
 lock: setup ## Resolve pyproject.toml anew into requirements.lock
 	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \

@@ -16,7 +16,7 @@ from django.utils import timezone
 from accounts import emails
 from accounts.models import SignInCode
 from accounts.signin import CODE_LIFETIME
-from config.crypto import Unreadable
+from config.crypto import readable
 
 log = logging.getLogger(__name__)
 
@@ -46,11 +46,9 @@ def _send_next(codes: QuerySet[SignInCode], connection: BaseEmailBackend, *, now
     claimed = _claim(codes, now=now)
     if claimed is None:
         return False
-    try:
-        sealed = SignInCode.objects.values_list("sealed", flat=True).get(pk=claimed.pk, digest=claimed.digest)
-    except SignInCode.DoesNotExist:
-        sealed = None
-    if sealed is None or isinstance(sealed, Unreadable):
+    row = SignInCode.objects.only("sealed").filter(pk=claimed.pk, digest=claimed.digest).first()
+    sealed = readable(row).sealed if row is not None else None
+    if sealed is None:
         log.error("a sign-in code cannot be read any more", extra={"code": claimed.pk})
         return _done(claimed, mailed_at=None)
     return _deliver(claimed, sealed, connection)

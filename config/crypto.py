@@ -128,13 +128,14 @@ Row = TypeVar("Row", bound=models.Model)
 
 def readable(row: Row) -> Row:
     """The row itself, or a copy to show in which unreadable secrets are as if never set. Each is logged once."""
-    lost = [name for name, value in row.__dict__.items() if isinstance(value, Unreadable)]
+    columns = row._meta.concrete_fields  # noqa: SLF001  # Django's documented API
+    lost = [column for column in columns if isinstance(row.__dict__.get(column.attname), Unreadable)]
     if not lost:
         return row
     shown = copy(row)
-    for name in lost:
-        _note_lost(type(row).__name__, str(row.pk), name)
-        setattr(shown, name, row._meta.get_field(name).get_default())  # noqa: SLF001  # Django's documented API
+    for column in lost:
+        _note_lost(type(row).__name__, str(row.pk), column.attname)
+        setattr(shown, column.attname, column.get_default())
     return shown
 
 

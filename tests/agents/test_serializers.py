@@ -45,10 +45,9 @@ def test_the_list_answers_with_null_where_a_secret_is_lost(
 ) -> None:
     make_agent()
     with caplog.at_level(logging.ERROR, logger="config.crypto"):
-        for _ in range(2):
-            answer = client.get("/agents")
-            assert answer.status_code == 200
-    shown = next(agent for agent in answer.json()["agents"] if agent["id"] == hurt.pk)
+        answers = [client.get("/agents") for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [200, 200]
+    shown = next(agent for agent in answers[0].json()["agents"] if agent["id"] == hurt.pk)
     assert (shown["a2aToken"], shown["a2aPeers"], shown["telegramTokenEnc"]) == (None, None, None)
     assert shown["tools"] == {"enabled": ["file", "a2a"], "mcpServers": []}
     told = [record.__dict__ for record in caplog.records]

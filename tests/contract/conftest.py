@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from config import docs
-from tests.agents.conftest import catalog, client, make_agent, owner, runtime
+from tests.agents.conftest import catalog, client, make_agent, owner, running, runtime
 
-__all__ = ["catalog", "client", "make_agent", "owner", "runtime"]
+__all__ = ["catalog", "client", "make_agent", "owner", "running", "runtime"]
 
 
 @pytest.fixture(scope="session")

@@ -1,17 +1,21 @@
 """Generated requests over the whole interface: no 5xx, no undocumented answer, no body that breaks its schema.
 
-Bounded and the same each time, because it is part of every test run.
+Bounded and the same each time, because it is part of every test run; `make fuzz` goes on for as long as it is told.
 """
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import schemathesis
 from django.utils import timezone
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
+from hypothesis import settings as bounds
+from pytest_django import Settings
+from pytest_django.live_server_helper import LiveServer
 from schemathesis.checks import not_a_server_error
 from schemathesis.core.result import Ok
 from schemathesis.generation import GenerationMode
@@ -23,10 +27,12 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from accounts import sessions
+from accounts import keys, sessions
 from accounts.models import User
+from agents.models import Agent
 from config.wsgi import application
-from tests.agents.conftest import MakeAgent
+from tests.fuzz.run import Plan, new_caller, run
+from webhooks import events, hooks
 
 pytestmark = pytest.mark.django_db(transaction=True)  # requests end as in real life, and give back their connections
 
@@ -42,25 +48,47 @@ ALWAYS = [
 # are ignored.
 MODES = {GenerationMode.POSITIVE: ALWAYS, GenerationMode.NEGATIVE: [*ALWAYS, negative_data_rejection]}
 REFUSALS = ["400", "401", "403", "404", "409", "413", "415", "422"]
-BOUNDS = settings(
+BOUNDS = bounds(
     max_examples=15, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
 )
 
 
+# Waits for a worker to deliver.
+NOT_HERE = ("/agents/{id}/webhook/test",)
+
+
 @pytest.fixture
-def bearer(owner: User) -> str:
-    return f"Bearer {sessions.start(owner, attribution=None, now=timezone.now())[1]}"
+def bearers(owner: User) -> dict[GenerationMode, str]:
+    """Both kinds of credential: what is valid comes from a person, what is not from an agent."""
+    now = timezone.now()
+    session, key = sessions.start(owner, attribution=None, now=now)[1], keys.create(owner, name="fuzz", now=now)[1]
+    return {GenerationMode.POSITIVE: f"Bearer {session}", GenerationMode.NEGATIVE: f"Bearer {key}"}
 
 
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.value)
 @pytest.mark.parametrize("tag", TAGS)
 def test_generated_requests_get_documented_answers(
-    document: dict[str, Any], bearer: str, make_agent: MakeAgent, tag: str, mode: GenerationMode
+    document: dict[str, Any], bearers: dict[GenerationMode, str], running: Agent, tag: str, mode: GenerationMode
 ) -> None:
-    agent = make_agent()
+    hooks.install(running, url="https://receiver.example.com/", now=timezone.now())
+    event = events.emit(running, events.EventType.TEST, {"note": "hello"}, now=timezone.now())
+    own = {"id": running.pk, "delivery": event.pk}
     for operation in operations(document, tag):
         if mode is GenerationMode.POSITIVE or operation.body or operation.query:  # else nothing can be sent wrong
-            drive(operation, mode, agent_id=agent.pk, bearer=bearer)
+            drive(operation, mode, own=own, bearer=bearers[mode])
+
+
+@pytest.mark.parametrize("kind", ["session", "key"])
+@pytest.mark.usefixtures("catalog", "runtime")
+def test_schemathesis_finds_nothing_as_anybody_would_run_it(
+    live_server: LiveServer, settings: Settings, kind: str
+) -> None:
+    """Over HTTP, with every edge of every schema and with chains of calls that hand on what they made."""
+    settings.TRUSTED_PROXIES = [ipaddress.ip_network("127.0.0.0/8")]
+    caller = new_caller(live_server.url, "fuzz@example.com")
+    phases = {"session": "examples,stateful", "key": "coverage"}[kind]
+    plan = Plan(seed=1, phases=phases, examples=5, without=NOT_HERE)
+    assert run(live_server.url, caller, plan, token=getattr(caller, kind)), "see what it printed"
 
 
 def operations(document: dict[str, Any], tag: str) -> Iterator[Any]:
@@ -72,15 +100,15 @@ def operations(document: dict[str, Any], tag: str) -> Iterator[Any]:
         yield found.ok()
 
 
-def drive(operation: Any, mode: GenerationMode, *, agent_id: str, bearer: str) -> None:
-    """Send what is generated for this operation, to the caller's own agent where one is named."""
+def drive(operation: Any, mode: GenerationMode, *, own: dict[str, str], bearer: str) -> None:
+    """Send what is generated for this operation, to what the caller owns where an agent or a delivery is named."""
     known = {parameter.name for parameter in operation.query}
 
     @BOUNDS
     @given(case=operation.as_strategy(generation_mode=mode))
     def check(case: schemathesis.Case[Any]) -> None:
-        if "id" in case.path_parameters and case.path.startswith("/agents/"):
-            case.path_parameters["id"] = agent_id
+        if case.path.startswith("/agents/"):
+            case.path_parameters.update({name: own[name] for name in case.path_parameters})
         checks = ALWAYS if set(case.query) - known else MODES[mode]
         case.call_and_validate(headers={"Authorization": bearer, "Accept-Encoding": "identity"}, checks=checks)
 

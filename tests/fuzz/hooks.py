@@ -1,0 +1,103 @@
+"""What schemathesis is told, so that its requests reach further than a stranger's: ids that exist, codes that work.
+
+It imports this by the name in SCHEMATHESIS_HOOKS. Only what was generated as valid is replaced: a path that is meant to
+be wrong stays wrong.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from typing import Any
+
+import requests
+import schemathesis
+from schemathesis.core.parameters import ParameterLocation
+from schemathesis.generation.meta import TestPhase
+
+BASE = os.environ["FUZZ_BASE_URL"]
+SESSION = {"Authorization": f"Bearer {os.environ['FUZZ_SESSION']}"}
+RECEIVER = os.environ.get("FUZZ_RECEIVER", "")
+AGENTS = 2  # at least so many exist
+LOOK_EVERY_SECONDS = 5.0
+TIMEOUT_SECONDS = 30
+NEW = {"personaId": "exam-coach", "tier": "tiny"}
+
+chance = random.Random(os.environ.get("FUZZ_SEED", "1"))  # the same seed sends the same requests
+_agents: list[str] = []
+_looked = 0.0
+
+
+@schemathesis.hook
+def before_call(context: Any, case: Any, kwargs: dict[str, Any]) -> None:
+    """Who signs in comes from another address each time, so that limits do not hide what is behind them."""
+    match case.operation.path:
+        case "/auth/request":
+            _come_from_elsewhere(case)
+        case "/auth/verify":
+            _come_from_elsewhere(case)
+            _give_code(case)
+        case "/agents/{id}/webhook/test" if RECEIVER:
+            _fill(case)
+            _ask("PUT", f"/agents/{case.path_parameters.get('id')}/webhook", {"url": RECEIVER})
+        case _:
+            _fill(case)
+
+
+def _come_from_elsewhere(case: Any) -> None:
+    case.headers["X-Forwarded-For"] = f"203.0.113.{chance.randrange(256)}"
+
+
+def _give_code(case: Any) -> None:
+    """Half of the tries have the right code for the address that they name."""
+    body = case.body
+    if not isinstance(body, dict) or _is_wrong(case, ParameterLocation.BODY) or chance.random() < 0.5:
+        return
+    answer = _ask("POST", "/auth/request", {"email": body.get("email")})
+    if "devCode" in answer:
+        body["code"] = answer["devCode"]
+
+
+def _fill(case: Any) -> None:
+    """Most paths name an agent, a key or a delivery that exists; chains of calls keep what they found themselves."""
+    given = case.path_parameters
+    stateful = case.meta is not None and case.meta.phase.name is TestPhase.STATEFUL
+    if not given or stateful or _is_wrong(case, ParameterLocation.PATH) or chance.random() < 0.1:
+        return
+    path = case.operation.path
+    if path.startswith("/agents/") and (agent := _agent()):
+        given["id"] = agent
+        if "delivery" in given:
+            given["delivery"] = _delivery(agent) or given["delivery"]
+    if path == "/keys/{id}":
+        given["id"] = _ask("POST", "/keys", {"name": "to be revoked"})["key"]["id"]
+    if path == "/personas/{id}":
+        given["id"] = chance.choice(_ask("GET", "/personas")["personas"])["id"]
+
+
+def _is_wrong(case: Any, location: ParameterLocation) -> bool:
+    return case.meta is not None and case.meta.is_negative_at(location)
+
+
+def _agent() -> str | None:
+    """One that was there a moment ago; new ones are made where too few are left."""
+    global _looked  # noqa: PLW0603  # one clock of one process
+    if time.monotonic() - _looked > LOOK_EVERY_SECONDS:
+        _looked = time.monotonic()
+        _agents[:] = [agent["id"] for agent in _ask("GET", "/agents")["agents"]]
+        while len(_agents) < AGENTS and (made := _ask("POST", "/agents", NEW).get("agent")):
+            _agents.append(made["id"])
+    return chance.choice(_agents) if _agents else None
+
+
+def _delivery(agent: str) -> str | None:
+    found = _ask("GET", f"/agents/{agent}/webhook/deliveries").get("deliveries")
+    return str(chance.choice(found)["id"]) if found else None
+
+
+def _ask(method: str, path: str, body: Any = None) -> Any:
+    """An answer of the service, {} where it has no body. From an address of its own too."""
+    headers = {**SESSION, "X-Forwarded-For": f"203.0.113.{chance.randrange(256)}"}
+    answer = requests.request(method, BASE + path, json=body, headers=headers, timeout=TIMEOUT_SECONDS)
+    return answer.json() if answer.content else {}
