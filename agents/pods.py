@@ -46,6 +46,7 @@ def config_of(agent: Agent) -> PodConfig:
         channel_secrets=agent.channel_secrets,
         a2a_enabled=agent.a2a_enabled,
         a2a_peers=agent.a2a_peers or [],
+        dashboard=bool(agent.dash_username and agent.dash_password),
         telegram_api_url=settings.TELEGRAM_API_URL,
     )
 

@@ -75,7 +75,17 @@ class Place:
     data: Path
     memory_bytes: int
     port: int
+    side_port: int = 0  # for a server beside the engine
     password: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """A program beside the engine: started and ended with it, and started again when it ends by itself."""
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = field(repr=False)
+    cwd: Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,10 +107,11 @@ class Launch:
     env: Mapping[str, str] = field(repr=False)
     cwd: Path
     model: tuple[str, str] | None  # the engine's own provider id and model id, confirmed after the start
+    side: Side | None = None
 
     def serves_as(self, other: Launch) -> bool:
         """Whether a process of this launch becomes one of the other by its live files alone."""
-        return replace(self, live_files=other.live_files) == other
+        return replace(self, live_files=other.live_files, side=other.side) == other
 
 
 class Turns(Protocol):

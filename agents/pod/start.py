@@ -40,7 +40,8 @@ class GatewayStart:
     bridge_url: str
     bridge_token: str = field(repr=False)
     llm_token: str = field(repr=False)  # what the engine shows to the key proxy
-    engine_url: str  # of an engine that is a server: where its dashboard is
+    engine_url: str  # of an engine that is a server
+    side_url: str = ""  # of a server beside the engine: its dashboard
     engine_password: str = field(repr=False)
     config: PodConfig
     secrets: PodSecrets
@@ -69,6 +70,7 @@ class BridgeStart:
     llm_url: str  # the key proxy: `http://127.0.0.1:<port>`; the engine gets `<llm_url>/llm/<provider>…`
     llm_token: str = field(repr=False)
     engine_port: int  # for an engine that is a server
+    side_port: int = 0  # for a server beside the engine
     engine_password: str = field(repr=False)  # what that server asks for, also from the gateway
     config: PodConfig
 

@@ -43,6 +43,7 @@ class PodConfig:
     channel_secrets: dict[str, str] = field(repr=False)
     a2a_enabled: bool
     a2a_peers: list[dict[str, Any]] = field(repr=False)
+    dashboard: bool = False  # whether the owner has credentials for the engine's own web interface
     telegram_api_url: str | None = None  # where bots speak instead of with Telegram itself
 
 

@@ -44,7 +44,7 @@ class World:
         self.home, self.agent = home, agent
         self.receipts: list[Received] = []
         self.promises = [Promise(agent.pk, "somebody", "/hook/a", hook_secret)]
-        self.record = {name: free_port() for name in PORTS} | {"engine_port": free_port()}
+        self.record = {name: free_port() for name in PORTS} | {"engine_port": free_port(), "side_port": free_port()}
         self._started: list[subprocess.Popen[bytes]] = []
 
     def complete(self) -> None:

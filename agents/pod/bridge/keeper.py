@@ -18,6 +18,7 @@ from agents.pod.bridge import commands, files, install, linux
 from agents.pod.bridge.crew import Crew
 from agents.pod.bridge.log import EngineLog
 from agents.pod.bridge.member import Member
+from agents.pod.bridge.side import SideKeeper
 from agents.pod.bridge.status import Status
 from agents.pod.start import BridgeStart
 from agents.runtimes.base import Phase, PodConfig
@@ -45,9 +46,12 @@ class Death(Exception):
 
 
 class Keeper:
-    def __init__(self, start: BridgeStart, engine: Engine, crew: Crew, status: Status, engine_log: EngineLog) -> None:
+    def __init__(
+        self, start: BridgeStart, engine: Engine, crew: Crew, side: SideKeeper, status: Status, engine_log: EngineLog
+    ) -> None:
         self._engine = engine
         self._crew = crew
+        self._side = side
         self._status = status
         self._log = engine_log
         self._wanted = start.config
@@ -58,6 +62,7 @@ class Keeper:
             data=Path(start.data_dir),
             memory_bytes=start.memory_bytes,
             port=start.engine_port,
+            side_port=start.side_port,
             password=start.engine_password,
         )
         self._llm = KeyProxy(url=start.llm_url, token=start.llm_token)
@@ -121,6 +126,7 @@ class Keeper:
             if launch != self._crew.launch:
                 files.render(launch)
                 await self._crew.open(launch)
+            await self._side.want(launch.side)
         except EngineError as error:
             raise Death(str(error)) from error
         except OSError as error:
@@ -177,6 +183,7 @@ class Keeper:
     async def _bury(self, death: Death) -> None:
         """End what is left, say so, and wait before the next start."""
         await asyncio.sleep(0)  # the last words on stderr
+        await self._side.end()
         self._crew.kill()
         processes.send(processes.descendants(psutil.Process()), signal.SIGKILL)
         if time.monotonic() - self._healthy_since > HEALTHY_SECONDS and self._healthy_since:

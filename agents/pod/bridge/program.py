@@ -22,6 +22,7 @@ from agents.pod.bridge.keeper import Keeper, secrets_of
 from agents.pod.bridge.log import EngineLog
 from agents.pod.bridge.pool import Pool, capacity
 from agents.pod.bridge.server import Server
+from agents.pod.bridge.side import SideKeeper
 from agents.pod.bridge.single import Single
 from agents.pod.bridge.status import Status
 from agents.pod.lifeline import supervisor_gone
@@ -49,7 +50,8 @@ async def serve(start: BridgeStart, home: str) -> None:
     with _sole_bridge(Path(start.data_dir)):
         linux.become_subreaper()
         _end_leftovers(start.namespace, home)
-        keeper = Keeper(start, engine, crew, status, engine_log)
+        side = SideKeeper(marks=processes.marks(start.namespace, home, processes.ENGINE))
+        keeper = Keeper(start, engine, crew, side, status, engine_log)
         server = Server(token=start.token, keeper=keeper, crew=crew, status=status, engine_log=engine_log)
         async with AsyncExitStack() as stack:
             try:
@@ -58,6 +60,7 @@ async def serve(start: BridgeStart, home: str) -> None:
                 status.show(Phase.FAILED, cause="PORT", message=f"port {start.port}: {error.strerror}")
                 raise
             await _until_told(keeper)
+            await side.end()
             await _end(crew)
     status.show(Phase.STOPPED)
 

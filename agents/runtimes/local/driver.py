@@ -132,7 +132,7 @@ class LocalRuntime:
         if record and record.wanted is Wanted.RUNNING and not record.ended and record.public_port == public:
             return record
         with self.home.lock("ports"):
-            management_port, llm_port, bridge_port, engine_port = ports.inner_ports(self.home)
+            management_port, llm_port, bridge_port, engine_port, side_port = ports.inner_ports(self.home)
             fresh = Record(
                 agent_id=spec.agent_id,
                 wanted=Wanted.RUNNING,
@@ -145,6 +145,7 @@ class LocalRuntime:
                 bridge_token=secrets.token_urlsafe(32),
                 llm_token=secrets.token_urlsafe(32),
                 engine_port=engine_port,
+                side_port=side_port,
                 engine_password=secrets.token_urlsafe(32),
             )
             self.home.save(spec.namespace, fresh)
@@ -193,7 +194,7 @@ class LocalRuntime:
             raise RuntimeFailure(f"port {record.public_port} of the agent is taken by another program", cause="PORT")
         needed = {
             Program.GATEWAY: [record.management_port, record.llm_port],
-            Program.BRIDGE: [record.bridge_port, record.engine_port],
+            Program.BRIDGE: [record.bridge_port, record.engine_port, record.side_port],
         }
         if all(ports.is_free(port) for program in missing for port in needed[program]):
             return record
@@ -217,6 +218,7 @@ class LocalRuntime:
             bridge_token=record.bridge_token,
             llm_token=record.llm_token,
             engine_url=f"http://{HOST}:{record.engine_port}",
+            side_url=f"http://{HOST}:{record.side_port}",
             engine_password=record.engine_password,
             config=spec.config,
             secrets=spec.secrets,
@@ -239,6 +241,7 @@ class LocalRuntime:
             llm_url=f"http://{HOST}:{record.llm_port}",
             llm_token=record.llm_token,
             engine_port=record.engine_port,
+            side_port=record.side_port,
             engine_password=record.engine_password,
             config=spec.config,
         ).dump()

@@ -44,11 +44,12 @@ class Record:
     bridge_token: str = field(repr=False)
     llm_token: str = field(repr=False)
     engine_port: int
+    side_port: int
     engine_password: str = field(repr=False)
 
     @property
     def inner_ports(self) -> list[int]:
-        return [self.management_port, self.llm_port, self.bridge_port, self.engine_port]
+        return [self.management_port, self.llm_port, self.bridge_port, self.engine_port, self.side_port]
 
 
 class Home:

@@ -37,13 +37,13 @@ def public_port(home: Home, agent_id: str) -> int:
         return port
 
 
-def inner_ports(home: Home) -> tuple[int, int, int, int]:
-    """Four free ports that no pod and no agent has. The caller remembers them before it lets go of the lock."""
+def inner_ports(home: Home) -> tuple[int, int, int, int, int]:
+    """Five free ports that no pod and no agent has. The caller remembers them before it lets go of the lock."""
     taken = promised(home)
     chosen: list[int] = []
-    while len(chosen) < 4:
+    while len(chosen) < 5:
         chosen.append(_new({*taken, *chosen}))
-    return chosen[0], chosen[1], chosen[2], chosen[3]
+    return chosen[0], chosen[1], chosen[2], chosen[3], chosen[4]
 
 
 def promised(home: Home) -> set[int]:
