@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import string
+import threading
 from datetime import datetime, timedelta
 
 from django.db.models import Q
@@ -17,8 +18,13 @@ SECRET_PREFIX = "ak_live_"  # noqa: S105  # the same for all
 SECRET_CHARACTERS = 40
 PAGE_SIZE = 1_000
 LAST_USED_PRECISION = timedelta(seconds=60)
+MAX_NOTED = 10_000
 
 _ALPHABET = string.ascii_letters + string.digits
+
+# When this process last noted the use of a key, the latest last: so that of many threads at once only one writes.
+_noted: dict[str, datetime] = {}
+_noting = threading.Lock()
 
 
 def create(user: User, *, name: str, now: datetime) -> tuple[ApiKey, str]:
@@ -62,8 +68,21 @@ def find(secret: str, *, now: datetime) -> ApiKey:
 def _note_use(key: ApiKey, *, now: datetime) -> None:
     """`last_used_at`, exact to a minute: one write a minute, however many threads use the key."""
     stale = now - LAST_USED_PRECISION
-    if key.last_used_at is not None and key.last_used_at >= stale:
+    if (key.last_used_at is not None and key.last_used_at >= stale) or not _is_first(key.pk, now=now):
         return
     old = Q(last_used_at__isnull=True) | Q(last_used_at__lt=stale)
     ApiKey.objects.filter(old, pk=key.pk).update(last_used_at=now)
     key.last_used_at = now
+
+
+def _is_first(key_id: str, *, now: datetime) -> bool:
+    """Whether no other thread of this process has noted this use's minute, or is about to."""
+    with _noting:
+        noted = _noted.pop(key_id, None)
+        if noted is not None and timedelta(0) <= now - noted < LAST_USED_PRECISION:
+            _noted[key_id] = noted
+            return False
+        _noted[key_id] = now
+        if len(_noted) > MAX_NOTED:
+            del _noted[next(iter(_noted))]
+        return True

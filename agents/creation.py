@@ -5,9 +5,10 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from django.db import IntegrityError, transaction
+from django.db.models import ForeignObjectRel
 from django.utils import timezone
 
 from accounts import switches
@@ -102,7 +103,8 @@ def _insert(agent: Agent) -> None:
             raise DomainTaken(agent.domain) from error
         raise
     for later in ("hook", "quota_snapshot"):
-        Agent._meta.get_field(later).set_cached_value(agent, None)  # noqa: SLF001 # as select_related does
+        relation = cast("ForeignObjectRel", Agent._meta.get_field(later))  # noqa: SLF001 # as select_related does
+        relation.set_cached_value(agent, None)
 
 
 def _check_values(wanted: NewAgent, engine: Engine) -> None:

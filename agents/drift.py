@@ -27,4 +27,4 @@ def mark(healthy: Collection[str], *, now: datetime) -> int:
     """Make due every settled agent that has lost its healthy pod, or has one again. `healthy` are suffixes of pods."""
     with connection.cursor() as cursor:
         cursor.execute(_MARK, {"healthy": list(healthy), "now": now})
-        return cursor.rowcount
+        return int(cursor.rowcount)

@@ -19,6 +19,7 @@ from agents.plan import Step
 from agents.runtimes import current_runtime
 from agents.runtimes.base import Observation, PodSpec, Runtime, RuntimeFailure
 from agents.turns import Turns
+from config import wake
 from config.crypto import UnreadableSecret
 
 log = logging.getLogger(__name__)
@@ -47,10 +48,11 @@ def _scan(now: datetime) -> int:
     observed = runtime.observe()
     drift.mark({suffix_of(name) for name, pod in observed.items() if plan.is_healthy(pod)}, now=now)
     due = leases.due(now, limit=BATCH)
-    for agent_id in due:
-        # Who has stepped it since `observed` was taken has also set a later due time: then it is not ours to take.
-        if agent := leases.take(agent_id, now=timezone.now(), due=now):
-            _step(agent, runtime, observed)
+    with wake.gathered():
+        for agent_id in due:
+            # Who has stepped it since `observed` was taken has also set a later due time: then it is not ours to take.
+            if agent := leases.take(agent_id, now=timezone.now(), due=now):
+                _step(agent, runtime, observed)
     return len(due)
 
 
@@ -217,7 +219,7 @@ def _remember_loss(look: Look) -> None:
         return
     healthy = plan.is_healthy(look.pod)
     if healthy and agent.lost_since is not None:
-        Agent.objects.filter(pk=agent.pk).update(lost_since=None)
+        Agent.objects.filter(pk=agent.pk).update(lost_since=None, cause="", cause_message="")
     if not healthy and agent.lost_since is None:
         Agent.objects.filter(pk=agent.pk).update(lost_since=look.now)
 

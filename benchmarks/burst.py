@@ -11,8 +11,8 @@ import os
 import statistics
 import time
 from collections import Counter
-from contextlib import ExitStack
 from collections.abc import Collection
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 

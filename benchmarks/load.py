@@ -49,14 +49,14 @@ class Load:
 
 
 def get(path: str, **headers: str) -> bytes:
-    return _request("GET", path, headers, b"")
+    return request("GET", path, b"", **headers)
 
 
 def post(path: str, body: bytes, **headers: str) -> bytes:
-    return _request("POST", path, {"Content-Type": "application/json", **headers}, body)
+    return request("POST", path, body, Content_Type="application/json", **headers)
 
 
-def _request(verb: str, path: str, headers: dict[str, str], body: bytes) -> bytes:
+def request(verb: str, path: str, body: bytes = b"", **headers: str) -> bytes:
     fields = {"Host": "127.0.0.1", **headers, **({"Content-Length": str(len(body))} if body else {})}
     lines = [f"{verb} {path} HTTP/1.1", *(f"{name.replace('_', '-')}: {value}" for name, value in fields.items())]
     return "\r\n".join([*lines, "", ""]).encode() + body

@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import functools
 import logging
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 
 from celery import current_app
@@ -23,13 +27,41 @@ log = logging.getLogger(__name__)
 LIMIT_SECONDS = 1.0
 _STEP_SECONDS = LIMIT_SECONDS / 2  # to connect, and to be answered
 
+_asked = threading.local()  # `names`: what this thread has asked for while its wakes are gathered
+
 
 def on_commit(task_name: str, *ids: str) -> None:
     """Send `task_name(*ids)` once the current transaction commits, or at once outside of one."""
     transaction.on_commit(partial(_send, task_name, ids))
 
 
+@contextmanager
+def gathered() -> Iterator[None]:
+    """For what goes through many rows: a task without ids is sent when first asked for and once more at the end.
+
+    It looks for all that is due, so one look is as good as many; what it would miss in between is beat's to find.
+    """
+    outer, _asked.names = getattr(_asked, "names", None), Counter[str]()
+    try:
+        yield
+    finally:
+        names, _asked.names = _asked.names, outer
+        for name in names:
+            if names[name] > 1:
+                _send(name, ())
+
+
+def _is_gathered(task_name: str, ids: tuple[str, ...]) -> bool:
+    names: Counter[str] | None = getattr(_asked, "names", None)
+    if names is None or ids:
+        return False
+    names[task_name] += 1
+    return names[task_name] > 1
+
+
 def _send(task_name: str, ids: tuple[str, ...]) -> None:
+    if _is_gathered(task_name, ids):
+        return
     try:
         volatile.attempt(lambda _: _publish(task_name, ids))
     except volatile.Away:

@@ -74,3 +74,21 @@ def test_a_broker_that_is_back_gets_tasks_again(settings: Settings) -> None:
     _broker(settings, url)
     wake.on_commit("accounts.send_code", "cod_1")
     assert _queued() == ["accounts.send_code"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_many_wakes_of_one_sweep_are_one_at_once_and_one_at_the_end() -> None:
+    with wake.gathered():
+        for _ in range(5):
+            wake.on_commit("webhooks.purge")
+        assert _queued() == ["webhooks.purge"]
+    assert _queued() == ["webhooks.purge"] * 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_sweep_that_wakes_once_wakes_once_and_tasks_with_ids_are_all_sent() -> None:
+    with wake.gathered():
+        wake.on_commit("webhooks.purge")
+        wake.on_commit("accounts.send_code", "cod_1")
+        wake.on_commit("accounts.send_code", "cod_2")
+    assert sorted(_queued()) == ["accounts.send_code", "accounts.send_code", "webhooks.purge"]
