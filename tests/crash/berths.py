@@ -27,13 +27,12 @@ class Berths:
         self._taken: list[Berth] = []
 
     @contextmanager
-    def boarding(self, over: threading.Event) -> Iterator[Berth | None]:
-        """A berth to start an agent in, None when it is over before there is one. Kept only if it was taken."""
+    def boarding(self, *, wait: bool) -> Iterator[Berth | None]:
+        """A berth to start an agent in, None where there is none and we do not wait. Kept only if it was taken."""
         berth = Berth()
-        while not self._free.acquire(timeout=POLL_SECONDS):
-            if over.is_set():
-                yield None
-                return
+        if not self._free.acquire(blocking=wait):
+            yield None
+            return
         try:
             yield berth
         finally:

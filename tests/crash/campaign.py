@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from pathlib import Path
 
 import psutil
@@ -27,10 +26,12 @@ from tests.crash.faults import Fault, Kind, plan
 from tests.crash.load import Customer, wait_until
 from tests.crash.promises import Promise
 from tests.crash.strikes import Striker
+from tests.crash.watch import watch
 from tests.doubles.model_server import ModelServer
-from tests.doubles.receiver import Receiver
+from tests.doubles.receiver import Receiver, after, status
 
 BERTHS = 4
+RECEIVER_SECONDS = 1.5  # so that whoever delivers is often killed in the midst of it
 INSTALL_SECONDS = 900.0
 FILL_SECONDS = 900.0
 SETTLE_SECONDS = 240.0  # a lease, a slow removal, the last retry of a delivery, a restart that waits for a minute
@@ -110,11 +111,11 @@ class Campaign:
         """The first agent alone, because it installs the engine; then everybody's."""
         first, *_ = self.customers
         share, first.share = first.share, 1
-        first.fill(self.closed)
+        first.fill()
         first.share = share
         self._await_boots(INSTALL_SECONDS, "the first agent")
         began = time.monotonic()
-        everybody([partial(customer.fill, self.closed) for customer in self.customers])
+        everybody([customer.fill for customer in self.customers])
         self._await_boots(FILL_SECONDS, "all agents")
         say(f"{len(self.promises)} agents run after {time.monotonic() - began:.0f} s")
 
@@ -138,6 +139,8 @@ class Campaign:
         load = [threading.Thread(target=customer.work, args=[self.over], daemon=True) for customer in self.customers]
         for thread in load:
             thread.start()
+        watching = threading.Thread(target=watch, args=[self.run.home, self.over, self.findings], daemon=True)
+        watching.start()
         striker = Striker(self.run, self.struck)
         away = list(self._strike_all(striker, faults, began))
         self.over.wait(max(0.0, began + self.options.seconds - time.monotonic()))
@@ -251,7 +254,7 @@ def prepared(options: Options, run: Run, journal: Path) -> Iterator[Campaign]:
     """A campaign with its model server and receiver; the service is gone when the block ends."""
     with ExitStack() as stack:
         model = stack.enter_context(ModelServer())
-        receiver = stack.enter_context(Receiver().listening())
+        receiver = stack.enter_context(Receiver([after(RECEIVER_SECONDS, status(204))]).listening())
         run.environment |= {
             "LLM_BASE_URLS": f"openai={model.base_url('openai')}",
             "WEBHOOK_ALLOWED_CIDRS": "127.0.0.0/8",

@@ -6,7 +6,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -14,7 +14,7 @@ from tests.crash.berths import Berths
 from tests.crash.client import Answer, Client, NoAnswer
 from tests.crash.promises import Promise
 
-PAUSES = (1.0, 6.0)
+PAUSES = (1.0, 5.0)
 WEIGHTS = {
     "pause": 3,
     "resume": 4,
@@ -28,7 +28,8 @@ WEIGHTS = {
     "open_a2a": 1,
     "close_a2a": 1,
 }
-BOOTING = {"create", "resume", "rebuild"}
+BOOTING = {"resume", "rebuild"}
+CHANGES = WEIGHTS.keys() - {"pause", "resume", "rebuild", "delete"}
 ZONES = ["Europe/Riga", "America/Lima", "Asia/Tokyo", "Africa/Lagos"]
 LANGS = ["en", "ru"]
 
@@ -73,12 +74,12 @@ class Customer:
         for step in script(self.seed, self.number):
             if over.wait(step.pause):
                 return
-            self._guarded(partial(self._take, step, over))
+            self._guarded(partial(self._take, step))
 
-    def fill(self, over: threading.Event) -> None:
+    def fill(self) -> None:
         """Have the whole share, as quickly as there are berths."""
         while len(self.live) < self.share and not self.wrongs:
-            self._guarded(partial(self._create, over))
+            self._guarded(partial(self._create, wait=True))
 
     def remove_all(self) -> None:
         for promise in self.live:
@@ -113,42 +114,48 @@ class Customer:
         except NoAnswer as error:
             self.wrongs.append(f"answer: {error}")
 
-    def _take(self, step: Step, over: threading.Event) -> None:
-        if len(self.live) < self.share:
-            return self._create(over)
+    def _take(self, step: Step) -> None:
+        """The step, or a new name where it needs a berth and there is none."""
+        if len(self.live) < self.share and self._create(wait=False):
+            return
+        if not self.live:
+            return
         promise = self.live[step.choice % len(self.live)]
         if step.verb == "delete":
-            return self._delete(promise)
-        if step.verb in {"pause", "resume", "rebuild"}:
-            return self._move(promise, step.verb, over)
-        return self._configure(promise, step)
+            self._delete(promise)
+        elif step.verb not in {"pause", *BOOTING} or not self._move(promise, step.verb):
+            self._configure(promise, step if step.verb in CHANGES else replace(step, verb="rename"))
 
-    def _create(self, over: threading.Event) -> None:
+    def _create(self, *, wait: bool) -> bool:
+        """Whether there was a berth for it."""
         name = f"{self.client.account}-{self.made}"
         url = f"{self.hook_url}/{name}"
         wanted = {"personaId": self.persona, "tier": "tiny", "name": name, "webhookUrl": url}
-        with self.berths.boarding(over) as berth:
+        with self.berths.boarding(wait=wait) as berth:
             if berth is None:
-                return
+                return False
             answer = self.client.ask("POST", "/agents", wanted, key=f"{self.seed}-{name}")
             self.made += 1
             if answer.status != 200:
                 self._wrong("POST /agents", answer)
-                return
+                return True
             agent = answer.body["agent"]
             path = "/" + url.split("/", 3)[3]
             self.promises.append(
                 Promise(agent["id"], self.client.account, path, answer.body["webhookSecret"], settings={"name": name})
             )
             berth.taken_by(agent["id"], self.client)
+            return True
 
-    def _move(self, promise: Promise, verb: str, over: threading.Event) -> None:
+    def _move(self, promise: Promise, verb: str) -> bool:
+        """Whether it was asked for: what boots needs a berth."""
         if verb not in BOOTING:
             self._ask_move(promise, verb)
-            return
-        with self.berths.boarding(over) as berth:
+            return True
+        with self.berths.boarding(wait=False) as berth:
             if berth is not None and self._ask_move(promise, verb):
                 berth.taken_by(promise.agent_id, self.client)
+            return berth is not None
 
     def _ask_move(self, promise: Promise, verb: str) -> bool:
         answer = self.client.ask("POST", f"/agents/{promise.agent_id}/{verb}")

@@ -46,6 +46,15 @@ def pod_processes(home: Path) -> list[Seen]:
     return [seen for process in psutil.process_iter() if (seen := _seen(process, home))]
 
 
+def identities(home: Path) -> Iterator[tuple[int, str, str]]:
+    """Pid, role and namespace of every process of a pod: the quick look."""
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            role, namespace = _identity(process, home)
+            if role and process.status() != psutil.STATUS_ZOMBIE:
+                yield process.pid, role, namespace
+
+
 def program_processes(supervisor: psutil.Process) -> list[psutil.Process]:
     """The supervisor's own children: what `make run` keeps alive. Orphans that it adopted carry a pod's marks."""
     with suppress(psutil.Error):

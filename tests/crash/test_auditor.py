@@ -16,9 +16,11 @@ from django.utils import timezone
 
 from accounts.models import IdempotentReply
 from agents.models import Agent, Desired, Status, Transition
+from tests.agents.pod.bridge.process import eventually
 from tests.config.conftest import free_port
 from tests.crash import sight
 from tests.crash.conftest import World
+from tests.crash.watch import doubles
 from webhooks.models import Delivery, Event, State
 
 pytestmark = pytest.mark.usefixtures("world")
@@ -138,6 +140,15 @@ def test_a_process_of_an_earlier_pod_is_found(world: World) -> None:
 def test_a_second_gateway_is_found(world: World) -> None:
     world.start("gateway", world.agent.namespace)
     assert world.finds("double:", world.agent.pk, "2 of gateway")
+
+
+def test_a_second_bridge_is_found_while_it_storms_whatever_its_generation(world: World) -> None:
+    assert doubles(world.home) == set()
+    pid = world.start("bridge", f"pod-{world.agent.suffix}-2")
+    found = eventually(lambda: doubles(world.home), within=10, what="the second bridge")
+    ((what, pids),) = found
+    assert what == f"bridge of pod-{world.agent.suffix}"
+    assert pid in pids
 
 
 def test_an_engine_without_its_bridge_is_found(world: World) -> None:

@@ -1,0 +1,34 @@
+"""What must not even happen for a moment is looked for while it storms: two of a kind for one agent."""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from pathlib import Path
+
+from tests.crash import sight
+
+PAUSE_SECONDS = 4.0
+
+Doubles = set[tuple[str, frozenset[int]]]
+
+
+def watch(home: Path, over: threading.Event, findings: list[str]) -> None:
+    """Until it is over. What stands in two looks in a row is a finding; one alone may be a fork or an end."""
+    before: Doubles = set()
+    while not over.wait(PAUSE_SECONDS):
+        now = doubles(home)
+        for what, pids in now & before:
+            finding = f"double: {what} ran as {sorted(pids)} at the same time"
+            if finding not in findings:
+                findings.append(finding)
+        before = now
+
+
+def doubles(home: Path) -> Doubles:
+    """Gateways and bridges of which an agent has more than one now, whichever generation of its pod they are of."""
+    found: dict[str, set[int]] = defaultdict(set)
+    for pid, role, namespace in sight.identities(home):
+        if role in {sight.GATEWAY, sight.BRIDGE}:
+            found[f"{role} of {namespace.rpartition('-')[0]}"].add(pid)
+    return {(what, frozenset(pids)) for what, pids in found.items() if len(pids) > 1}
