@@ -108,7 +108,7 @@ class Customer:
             return [f"chat: {promise.agent_id} answered {answer.status} {answer.body}, not {wanted!r}"]
         return []
 
-    def _guarded(self, act: Callable[[], None]) -> None:
+    def _guarded(self, act: Callable[[], object]) -> None:
         try:
             act()
         except NoAnswer as error:
