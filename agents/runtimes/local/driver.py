@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-import os
 import random
 import secrets
-import shutil
 import signal
-import stat
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -22,7 +19,7 @@ from agents.pod import processes
 from agents.pod.start import BridgeStart, GatewayStart
 from agents.runtimes import management
 from agents.runtimes.base import Endpoint, Observation, PodSpec, RuntimeFailure, Usage
-from agents.runtimes.local import measure, ports, programs, sight
+from agents.runtimes.local import measure, ports, programs, removal, sight
 from agents.runtimes.local.home import Home, Record, Wanted, make_private
 from agents.runtimes.local.ports import HOST
 from agents.runtimes.local.programs import Found, Program
@@ -86,9 +83,9 @@ class LocalRuntime:
         with self.home.lock(namespace) as lock_file:
             self._end(namespace, seconds=HASTY_SECONDS if data else ORDERLY_SECONDS)
             if data:
-                _remove(self.home.data_dir(agent_id))
+                removal.remove(self.home.data_dir(agent_id))
                 self.home.port_file(agent_id).unlink(missing_ok=True)
-            _remove(self.home.run_dir(namespace))
+            removal.remove(self.home.run_dir(namespace))
             lock_file.unlink(missing_ok=True)
 
     def observe(self) -> dict[str, Observation]:
@@ -299,21 +296,3 @@ class LocalRuntime:
     def _trees(self, namespace: str) -> list[psutil.Process]:
         owners = self._programs(namespace)
         return [*owners, *(child for owner in owners for child in processes.descendants(owner))]
-
-
-def _remove(directory: Path) -> None:
-    """The whole directory, also where an agent has taken its own rights away; links are never followed."""
-    try:
-        shutil.rmtree(directory)
-    except FileNotFoundError:
-        return
-    except PermissionError:
-        _open_up(directory)
-        shutil.rmtree(directory)
-
-
-def _open_up(directory: Path) -> None:
-    directory.chmod(stat.S_IRWXU)
-    for entry in list(os.scandir(directory)):
-        if entry.is_dir(follow_symlinks=False):
-            _open_up(Path(entry.path))
