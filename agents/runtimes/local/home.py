@@ -12,7 +12,7 @@ import os
 import re
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -71,6 +71,19 @@ class Home:
 
     def port_files(self) -> list[Path]:
         return list(self._data.glob("*.port"))
+
+    def forget_port(self, agent_id: str) -> None:
+        path = self.port_file(agent_id)
+        path.unlink(missing_ok=True)
+        _half(path).unlink(missing_ok=True)
+
+    def forget_locks(self) -> None:
+        """Remove those of pods that are gone: whoever removes a pod may be killed before he comes to its lock."""
+        for name in (path.stem for path in self._locks.glob("pod-*.lock")):
+            if not self.run_dir(name).exists():
+                with suppress(RuntimeFailure), self.lock(name, wait=False) as path:
+                    if not self.run_dir(name).exists():
+                        path.unlink(missing_ok=True)
 
     def namespaces(self) -> list[str]:
         """Every pod there is, half-made ones too."""
@@ -138,11 +151,16 @@ def make_private(directory: Path) -> None:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Replace the file whole, readable by its owner alone."""
-    fresh = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    """Replace the file whole, readable by its owner alone. The caller holds the lock that makes it the only writer."""
+    fresh = _half(path)
     with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         file.write(text)
     fresh.replace(path)
+
+
+def _half(path: Path) -> Path:
+    """Always the same name, so that the next writer takes over what a killed one left."""
+    return path.with_name(f".{path.name}.tmp")
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
