@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack
 import aiohttp
 from aiohttp import web
 
+from agents.pod.gateway import dashboard
 from agents.pod.gateway.bridge import Bridge
 from agents.pod.gateway.llm import proxy
 from agents.pod.gateway.llm.log import ModelLog
@@ -40,7 +41,8 @@ async def serve(pod: Pod) -> None:
         await _listen(stack, proxy.KeyProxy(pod, models, outside).app(), LOOPBACK, start.llm_port)
         test = TalkTest(pod, bridge, turns, inside)
         await _listen(stack, Management(pod, bridge, turns, models, test).app(), start.host, start.management_port)
-        await _listen(stack, Public(pod, bridge, turns).app(), start.host, start.public_port)
+        pages = dashboard.proxy_for(pod, await stack.enter_async_context(dashboard.client()))
+        await _listen(stack, Public(pod, bridge, turns, pages).app(), start.host, start.public_port)
         reporting = asyncio.create_task(_report(pod))
         await _end()
         reporting.cancel()

@@ -54,9 +54,9 @@ def assets() -> dict[str, Asset]:
     }
 
 
-def chat(pod: Pod) -> web.Response:
+def chat(pod: Pod, *, with_dashboard: bool) -> web.Response:
     words = _words(pod) | {"console_url": _link(pod.start.console_url), "initial": pod.config.name[:1].upper()}
-    page = _fill("chat.html", words)
+    page = _fill("chat.html", words, dashboard=_fill("dashboard_link.html", words) if with_dashboard else "")
     policy = f"{_POLICY}; script-src 'self'; style-src 'self'; connect-src 'self'"
     return _html(page, policy)
 

@@ -10,6 +10,7 @@ from agents.pod.gateway import chat, pages
 from agents.pod.gateway.a2a.endpoint import CARD_PATHS, A2a
 from agents.pod.gateway.answers import Handler, Refusal, error_json, errors
 from agents.pod.gateway.bridge import Bridge
+from agents.pod.gateway.dashboard import DashboardProxy
 from agents.pod.gateway.pod import Pod
 from agents.pod.gateway.sessions import SESSION_SECONDS, Sessions, TooManyTries, has_password
 from agents.pod.gateway.turns import Turns
@@ -27,10 +28,11 @@ class Notice(Refusal):
 
 
 class Public:
-    def __init__(self, pod: Pod, bridge: Bridge, turns: Turns) -> None:
+    def __init__(self, pod: Pod, bridge: Bridge, turns: Turns, dashboard: DashboardProxy | None) -> None:
         self._pod = pod
         self._bridge = bridge
         self._turns = turns
+        self._dashboard = dashboard
         self._sessions = Sessions(pod)
         self._a2a = A2a(pod, turns)
 
@@ -47,6 +49,9 @@ class Public:
         app.router.add_get("/state", self.state)
         app.router.add_post("/chat", self.chat)
         self._a2a.route(app)
+        if self._dashboard:
+            app.router.add_get("/dashboard", self.dashboard, allow_head=False)
+            app.router.add_route("*", "/{path:.*}", self.engines_page)
         return app
 
     @web.middleware
@@ -96,7 +101,10 @@ class Public:
             response = pages.login(self._pod, status=429, problem="login_wait")
             response.headers["Retry-After"] = str(error.retry_after)
             return response
-        return self._signed_in(token) if token else pages.login(self._pod, status=401, problem="login_wrong")
+        landing = "/dashboard" if self._dashboard else "/"
+        return (
+            self._signed_in(token, to=landing) if token else pages.login(self._pod, status=401, problem="login_wrong")
+        )
 
     async def logout(self, request: web.Request) -> web.Response:
         self._check_origin(request)
@@ -106,17 +114,37 @@ class Public:
         return response
 
     async def page(self, request: web.Request) -> web.Response:
+        return self._door(request) or pages.chat(self._pod, with_dashboard=self._dashboard is not None)
+
+    async def dashboard(self, request: web.Request) -> web.Response:
+        """Where the engine's own page begins."""
+        if closed := self._door(request):
+            return closed
+        if self._dashboard is None:
+            raise web.HTTPNotFound
+        return web.Response(status=303, headers={"Location": await self._dashboard.entry()})
+
+    async def engines_page(self, request: web.Request) -> web.StreamResponse:
+        """Every path that is not ours. To a stranger there is nothing here."""
+        if self._dashboard is None or not self._is_signed_in(request):
+            raise web.HTTPNotFound
+        if request.method not in {"GET", "HEAD"}:
+            self._check_origin(request)
+        return await self._dashboard.pass_on(request)
+
+    def _door(self, request: web.Request) -> web.Response | None:
+        """None for who is signed in."""
         if self._is_signed_in(request):
-            return pages.chat(self._pod)
+            return None
         if has_password(self._pod):
             return web.Response(status=303, headers={"Location": "/login"})
         raise self._closed()
 
-    async def asset(self, request: web.Request) -> web.Response:
+    async def asset(self, request: web.Request) -> web.StreamResponse:
         """Public like any stylesheet; small enough to be asked for again by its tag."""
         asset = pages.assets().get(request.match_info["name"])
         if asset is None:
-            raise web.HTTPNotFound
+            return await self.engines_page(request)
         headers = {"ETag": f'"{asset.etag}"', "Cache-Control": "no-cache"}
         if f'"{asset.etag}"' in request.headers.get("If-None-Match", ""):
             return web.Response(status=304, headers=headers)
@@ -140,8 +168,8 @@ class Public:
         """On loopback all pods share one cookie jar, whatever their ports: the name keeps them apart."""
         return "__Host-agent" if self._secure else f"agent-{self._pod.start.namespace}"
 
-    def _signed_in(self, token: str) -> web.Response:
-        response = web.Response(status=303, headers={"Location": "/"})
+    def _signed_in(self, token: str, *, to: str = "/") -> web.Response:
+        response = web.Response(status=303, headers={"Location": to})
         response.set_cookie(
             self._cookie, token, path="/", max_age=SESSION_SECONDS, secure=self._secure, httponly=True, samesite="Lax"
         )

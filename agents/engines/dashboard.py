@@ -1,0 +1,22 @@
+"""The contract between the gateway and an engine that has a page of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol
+
+# Asks the engine for the JSON at a path.
+Fetch = Callable[[str], Awaitable[Any]]
+
+
+class Dashboard(Protocol):
+    """The engine's own page. It is shown below the pod's address, at every path that the gateway has no use for."""
+
+    def headers(self, password: str) -> Mapping[str, str]:
+        """By which the engine knows the gateway; `password` is that of its place."""
+
+    def refuses(self, method: str, path: str) -> str | None:
+        """Why the page may not do this, or None: what is rendered is not changed behind the console's back."""
+
+    async def entry(self, fetch: Fetch) -> str:
+        """The path where its reader begins."""

@@ -1,0 +1,132 @@
+"""The engine's own page for whoever is signed in: passed on, with the engine's login put in the place of ours."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import aiohttp
+from aiohttp import web
+from multidict import CIMultiDict
+from yarl import URL
+
+from agents.engines import DASHBOARDS
+from agents.engines.dashboard import Dashboard
+from agents.pod.gateway.answers import Refusal, read_body
+from agents.pod.gateway.pod import Pod
+
+BODY_BYTES = 16 * 1024 * 1024
+ENTRY_SECONDS = 10.0
+_TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=5)
+_HOP_BY_HOP = {
+    "connection",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+}
+# Ours, or about an address that the engine does not have.
+_NOT_FOR_THE_ENGINE = _HOP_BY_HOP | {
+    "authorization",
+    "cookie",
+    "content-length",
+    "forwarded",
+    "host",
+    "origin",
+    "referer",
+}
+_NOT_FOR_THE_READER = _HOP_BY_HOP | {"content-length", "date", "server", "set-cookie", "www-authenticate"}
+# Beside the engine's own policy: both must allow what happens, so its page speaks to this address alone.
+_POLICY = (
+    "connect-src 'self' data: blob:; img-src 'self' data: blob:; base-uri 'self'; form-action 'self'; "
+    "frame-ancestors 'none'; object-src 'none'"
+)
+
+
+class DashboardProxy:
+    """Only signed-in visitors come here; the caller has seen to that."""
+
+    def __init__(self, pod: Pod, dashboard: Dashboard, client: aiohttp.ClientSession) -> None:
+        self._pod = pod
+        self._dashboard = dashboard
+        self._client = client
+
+    async def entry(self) -> str:
+        """The path where the page begins."""
+        try:
+            async with asyncio.timeout(ENTRY_SECONDS):
+                return await self._dashboard.entry(self._fetch)
+        except (aiohttp.ClientError, TimeoutError, ValueError, KeyError) as error:
+            raise _gone(error) from error
+
+    async def pass_on(self, request: web.Request) -> web.StreamResponse:
+        if refusal := self._dashboard.refuses(request.method, request.path):
+            raise Refusal(403, f"{request.method} {request.path}: {refusal}")
+        body = await read_body(request, BODY_BYTES)
+        try:
+            async with self._client.request(
+                request.method,
+                self._url(request.raw_path),
+                headers=self._headers(request.headers),
+                data=body or None,
+                allow_redirects=False,
+                timeout=_TIMEOUT,
+            ) as answer:
+                return await _stream(request, answer)
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise _gone(error) from error
+
+    def _headers(self, given: Mapping[str, str]) -> CIMultiDict[str]:
+        kept = [(name, value) for name, value in given.items() if name.lower() not in _NOT_FOR_THE_ENGINE]
+        return CIMultiDict([*kept, *self._dashboard.headers(self._pod.start.engine_password).items()])
+
+    def _url(self, path: str) -> URL:
+        return URL(self._pod.start.engine_url.rstrip("/") + path, encoded=True)
+
+    async def _fetch(self, path: str) -> Any:
+        headers = self._headers({"Accept-Encoding": "identity"})
+        async with self._client.get(self._url(path), headers=headers, timeout=_TIMEOUT) as answer:
+            answer.raise_for_status()
+            return await answer.json()
+
+
+def proxy_for(pod: Pod, client: aiohttp.ClientSession) -> DashboardProxy | None:
+    """None where the engine has no page of its own."""
+    dashboard = DASHBOARDS.get(pod.start.engine)
+    return DashboardProxy(pod, dashboard, client) if dashboard else None
+
+
+async def _stream(request: web.Request, answer: aiohttp.ClientResponse) -> web.StreamResponse:
+    """As it comes: the page lives from events that never end."""
+    headers = CIMultiDict((name, value) for name, value in answer.headers.items() if _is_for_the_reader(name))
+    if "Content-Security-Policy" in headers:  # without one it gets our own, by which no script runs
+        headers.add("Content-Security-Policy", _POLICY)
+    response = web.StreamResponse(status=answer.status, headers=headers)
+    await response.prepare(request)
+    if request.method != "HEAD":
+        async for chunk in answer.content.iter_any():
+            await response.write(chunk)
+    await response.write_eof()
+    return response
+
+
+def _is_for_the_reader(name: str) -> bool:
+    return name.lower() not in _NOT_FOR_THE_READER and not name.lower().startswith("access-control-")
+
+
+def _gone(error: Exception) -> Refusal:
+    return Refusal(503, f"the engine's page does not answer ({type(error).__name__})", Retry_After="3")
+
+
+def client() -> aiohttp.ClientSession:
+    """For pages alone: what is compressed stays so."""
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=64),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        auto_decompress=False,
+        trust_env=False,
+    )
