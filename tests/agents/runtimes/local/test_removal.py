@@ -28,7 +28,7 @@ def test_a_tree_of_any_depth_is_removed_and_links_are_not_followed(tmp_path: Pat
         (tmp_path / "top" / branch).mkdir(parents=True)
         (tmp_path / "top" / branch / "out").symlink_to(outside)
         (tmp_path / "top" / branch / "nowhere").symlink_to("/nowhere")
-    dig(tmp_path / "top" / "b")
+    dig(tmp_path / "top" / "a")
     remove(tmp_path / "top")
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["kept", "outside"]
 
