@@ -16,6 +16,7 @@ from config.api import ModelSerializer, Serializer, Text
 
 CODE_PATTERN = r"^[0-9]{6}$"
 ATTRIBUTION_LENGTH = 2_048
+TRIMMED_KEY_NAME = rf"^\s*\S([\s\S]{{0,{KEY_NAME_LENGTH - 2}}}\S)?\s*$"
 
 
 @extend_schema_field(OpenApiTypes.EMAIL)
@@ -35,6 +36,7 @@ class CodeText(Text):
         super().__init__(validators=[digits], **kwargs)
 
 
+@extend_schema_field({"type": "string", "pattern": TRIMMED_KEY_NAME, "description": "1 to 60 characters once trimmed."})
 class KeyName(Text):
     """Trimmed before its length counts."""
 
@@ -42,6 +44,8 @@ class KeyName(Text):
         name = super().to_internal_value(data)
         if any(unicodedata.category(character) == "Cc" for character in name):
             raise serializers.ValidationError("may not contain control characters")
+        if len(name) > KEY_NAME_LENGTH:  # no `max_length`: the document would say it of the untrimmed name
+            raise serializers.ValidationError(f"Ensure this field has no more than {KEY_NAME_LENGTH} characters.")
         return name
 
 
@@ -90,7 +94,7 @@ class MeSerializer(Serializer):
 
 
 class KeyNameSerializer(Serializer):
-    name = KeyName(trim_whitespace=True, max_length=KEY_NAME_LENGTH)
+    name = KeyName(trim_whitespace=True)
 
 
 class ApiKeySerializer(ModelSerializer):

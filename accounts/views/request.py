@@ -30,8 +30,8 @@ class RequestViewSet(ApiViewSet):
         """Mail a sign-in code.
 
         Mails a six-digit code, valid 10 minutes, to the address; a code asked for before stops working. The answer is
-        202 whether or not the address has an account. At most 10 well-formed requests per 10 minutes and IP address.
-        Next: `POST /auth/verify`.
+        202 whether or not the address has an account. At most 10 well-formed requests per 10 minutes and IP address;
+        past 10 mails per mailbox and hour no more are sent, and the answer stays 202. Next: `POST /auth/verify`.
         """
         body = self.valid(request)
         now = timezone.now()

@@ -39,9 +39,10 @@ class VerifyViewSet(ApiViewSet):
 
         Uses up the code and answers a session token that lives 30 days; the first sign-in makes the account. 401
         `INVALID_CODE` means wrong digits: try again with those of the newest mail. 401 `UNAUTHORIZED` means that no
-        code waits for this address: ask for one with `POST /auth/request`. At most 10 well-formed requests per 10
-        minutes and IP address, and 20 wrong tries per mailbox and hour. Next: `POST /keys` for a key that does not
-        expire.
+        code waits for this address: ask for one with `POST /auth/request`; or, to the right code, that the account is
+        suspended or that new ones are not taken at the moment. At most 10 well-formed requests per 10 minutes and IP
+        address, and 20 wrong tries per mailbox and hour, over all addresses that land in it. Next: `POST /keys` for a
+        key that does not expire.
         """
         body = self.valid(request)
         now = timezone.now()

@@ -36,7 +36,8 @@ class AgentsViewSet(AgentViewSet):
 
         It starts as `provisioning` on the free trial and becomes `running` or `failed` by itself: poll
         `GET /agents/{id}` or take webhooks. It costs nothing until a subscription is bought; `DELETE` undoes it.
-        Without `llmKey` it runs but says nothing: install one with `PATCH /agents/{id}/llm-key`.
+        Without `llmKey` it runs but says nothing: install one with `PATCH /agents/{id}/llm-key`. 503 with `Retry-After`
+        while the operator has closed creating, or the platform has no free place left.
         """
         user = self.caller()
         wanted = creation.checked(user, creation.NewAgent(**creation.values_of(self.valid(request))))

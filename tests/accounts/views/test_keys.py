@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 from datetime import UTC, datetime, timedelta
 
@@ -11,6 +12,7 @@ from rest_framework.test import APIClient
 
 from accounts import keys
 from accounts.models import ApiKey
+from config import docs
 from config.crypto import sha256
 from tests.accounts.conftest import new_key
 
@@ -123,6 +125,19 @@ def test_a_name_is_trimmed_before_its_length_counts(ann: APIClient, name: str, s
     answer = ann.post("/keys", {"name": name}, format="json")
     assert answer.status_code == 200
     assert answer.json()["key"]["name"] == stored
+
+
+@pytest.mark.parametrize(
+    ("name", "fits"),
+    [("x" * 61, False), (f" {'x' * 60} ", True), ("\x1e" + "*" * 60, True), ("  ", False), ("x", True)],
+)
+def test_the_document_says_of_names_what_the_service_does(ann: APIClient, name: str, fits: bool) -> None:
+    """Its `maxLength` counted what trimming takes away."""
+    pattern = json.loads(docs.document().body)["components"]["schemas"]["KeyNameRequest"]["properties"]["name"][
+        "pattern"
+    ]
+    assert (re.search(pattern, name) is not None) == fits
+    assert (ann.post("/keys", {"name": name}, format="json").status_code == 200) == fits
 
 
 @pytest.mark.parametrize(
