@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
@@ -100,3 +101,16 @@ def networks(name: str) -> list[Network]:
         return [ipaddress.ip_network(part) for part in words(name)]
     except ValueError as error:
         raise ImproperlyConfigured(f"{name}: {error}") from error
+
+
+def sockets(name: str, *, port: int) -> list[tuple[str, int]]:
+    """A comma-separated list of IP addresses, each with a port (`10.0.0.2:5353`, `[2001:db8::1]:5353`) or without."""
+    return [_socket(name, part, port) for part in words(name)]
+
+
+def _socket(name: str, part: str, port: int) -> tuple[str, int]:
+    try:
+        parts = urlsplit(f"//[{part}]" if part.count(":") > 1 and "[" not in part else f"//{part}")
+        return str(ipaddress.ip_address(parts.hostname or "")), parts.port or port
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name}: {part!r} is no IP address, with or without a port") from error

@@ -22,7 +22,7 @@ from webhooks import deliveries, outbox, signing
 from webhooks.deliveries import Answer, Claim, Outcome
 from webhooks.models import Problem
 from webhooks.outbox import Outbox
-from webhooks.sender import Sender
+from webhooks.sender import TOTAL_SECONDS, Sender
 
 log = logging.getLogger(__name__)
 
@@ -92,7 +92,7 @@ class Drain:
         box = await Outbox.open(parameters)
         try:
             if await box.take_slot(MAX_DRAINS):
-                async with Sender(lookups=SLOTS) as sender:
+                async with Sender(lookups=SLOTS, seconds=TOTAL_SECONDS) as sender:
                     await self._work(box, sender)
                     await self._wind_down(box)
         finally:

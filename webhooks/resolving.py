@@ -1,7 +1,9 @@
-"""Name resolution with a bound on time and threads.
+"""Name resolution with a bound on time and threads. Nothing is remembered from one to the next.
 
-`getaddrinfo` cannot be cancelled: a name server that never answers holds its thread for half a minute. So lookups have
-threads of their own, and one that finds none free counts as unanswered instead of holding up the others.
+The system's resolver is asked, or the name servers of `WEBHOOK_NAMESERVERS`: those of the world outside do not know the
+names inside, which a cluster's own would answer. `getaddrinfo` cannot be cancelled: a name server that never answers
+holds its thread for half a minute. So lookups have threads of their own, and one that finds none free counts as
+unanswered instead of holding up the others.
 """
 
 from __future__ import annotations
@@ -11,11 +13,17 @@ import logging
 import socket
 from concurrent.futures import ThreadPoolExecutor
 
+from django.conf import settings
+from dns.exception import DNSException
+from dns.nameserver import Do53Nameserver
+from dns.resolver import Resolver
+
 from webhooks.networks import Address
 
 log = logging.getLogger(__name__)
 
 THREADS = 16
+NAME_SERVER_SECONDS = 5.0
 
 _threads = ThreadPoolExecutor(THREADS, thread_name_prefix="resolve")
 
@@ -32,9 +40,25 @@ def lookup(host: str, *, seconds: float) -> list[Address]:
 
 
 def resolve(host: str) -> list[Address]:
-    """Ask the system's resolver and wait for it. Raises OSError when the name has no address."""
+    """Ask once and wait for the answer. Raises OSError when the name has no address."""
+    found = _ask_name_servers(host) if settings.WEBHOOK_NAMESERVERS else _ask_system(host)
+    return [ipaddress.ip_address(address.partition("%")[0]) for address in found]
+
+
+def _ask_system(host: str) -> list[str]:
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except UnicodeError as error:
         raise OSError("not a name that DNS can hold") from error
-    return [ipaddress.ip_address(str(sockaddr[0]).partition("%")[0]) for *_, sockaddr in found]
+    return [str(sockaddr[0]) for *_, sockaddr in found]
+
+
+def _ask_name_servers(host: str) -> list[str]:
+    """One question for each kind of address."""
+    resolver = Resolver(configure=False)
+    resolver.nameservers = [Do53Nameserver(address, port) for address, port in settings.WEBHOOK_NAMESERVERS]
+    resolver.lifetime = NAME_SERVER_SECONDS
+    try:
+        return list(resolver.resolve_name(host, search=False).addresses())
+    except DNSException as error:
+        raise OSError(f"the name servers gave no address: {type(error).__name__}") from error

@@ -34,6 +34,8 @@ def test_secrets_are_marked_as_such() -> None:
         (lambda: env.one_of("X", "a", allowed=("a", "b")), "c", "X='c' must be one of a, b"),
         (lambda: env.decimal("X", "1"), "much", "X='much' must be a number"),
         (lambda: env.pairs("X"), "a=1,b", "X: 'b' must look like name=value"),
+        (lambda: env.sockets("X", port=53), "dns.example", "X: 'dns.example' is no IP address, with or without a port"),
+        (lambda: env.sockets("X", port=53), "10.0.0.1:x", "X: '10.0.0.1:x' is no IP address, with or without a port"),
         (lambda: env.networks("X"), "10.0.0.1/8", "X: 10.0.0.1/8 has host bits set"),
     ],
 )
@@ -43,6 +45,12 @@ def test_a_value_that_cannot_be_read_is_named(
     monkeypatch.setenv("X", value)
     with pytest.raises(ImproperlyConfigured, match=re.escape(message)):
         read()  # type: ignore[operator]  # one of the lambdas above
+
+
+def test_an_address_has_a_port_or_gets_the_usual_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("X", "10.0.0.2, 10.0.0.3:5353,2001:db8::1,[2001:db8::2]:5353")
+    found = [("10.0.0.2", 53), ("10.0.0.3", 5353), ("2001:db8::1", 53), ("2001:db8::2", 5353)]
+    assert env.sockets("X", port=53) == found
 
 
 def test_an_empty_value_counts_as_none(monkeypatch: pytest.MonkeyPatch) -> None:

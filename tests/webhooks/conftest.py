@@ -6,7 +6,9 @@ import secrets
 import socket
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
+from functools import partial
 from ipaddress import ip_network
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,8 +16,9 @@ from django.utils import timezone
 
 from accounts.models import User
 from agents.models import Agent, Status
+from tests.doubles.certificates import Certificates
 from tests.doubles.receiver import Receiver
-from webhooks import draining, events, hooks
+from webhooks import draining, events, hooks, sender
 from webhooks.models import Delivery, Event, EventType, Hook
 
 MakeAgent = Callable[..., Agent]
@@ -24,19 +27,18 @@ MakeAgent = Callable[..., Agent]
 @pytest.fixture
 def make_agent(db: None) -> MakeAgent:
     """`make_agent(url=…)`: a running agent, with a hook if it is given a URL. Rows only: nothing is deployed."""
-    owner = User.objects.create_user("owner@example.com")
+    return partial(agent_of, User.objects.create_user("owner@example.com"))
 
-    def make(url: str | None = None, **columns: Any) -> Agent:
-        now, suffix = timezone.now(), secrets.token_hex(6)
-        given = {"name": "Ada", "tier": "tiny", "engine": "pi", "status": Status.RUNNING, "persona_id": "x", **columns}
-        agent = Agent.objects.create(
-            user=owner, soul="", created_at=now, status_since=now, slug=f"ada-{suffix}", suffix=suffix, **given
-        )
-        if url is not None:
-            hooks.install(agent, url=url, now=now)
-        return agent
 
-    return make
+def agent_of(owner: User, url: str | None = None, **columns: Any) -> Agent:
+    now, suffix = timezone.now(), secrets.token_hex(6)
+    given = {"name": "Ada", "tier": "tiny", "engine": "pi", "status": Status.RUNNING, "persona_id": "x", **columns}
+    agent = Agent.objects.create(
+        user=owner, soul="", created_at=now, status_since=now, slug=f"ada-{suffix}", suffix=suffix, **given
+    )
+    if url is not None:
+        hooks.install(agent, url=url, now=now)
+    return agent
 
 
 @pytest.fixture
@@ -101,6 +103,16 @@ def names(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
 
     monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
     return table
+
+
+@pytest.fixture
+def trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Certificates]:
+    """A certificate authority that this process trusts for the length of a test."""
+    made = Certificates(tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(made.authority))
+    sender._tls.cache_clear()
+    yield made
+    sender._tls.cache_clear()
 
 
 def emit(agent: Agent, event_type: EventType = EventType.AGENT_RUNNING, *, now: datetime | None = None) -> Event:

@@ -8,11 +8,8 @@ from yarl import URL
 from webhooks import receiver_url
 from webhooks.receiver_url import Refused
 
+# What the cases 64 to 92 do not have already.
 ACCEPTED = {
-    "https://example.com/hook": "https://example.com/hook",
-    "http://example.com/hook": "http://example.com/hook",
-    "https://example.com:8443/hook": "https://example.com:8443/hook",
-    "http://example.com:8080/": "http://example.com:8080/",
     "https://example.com": "https://example.com",
     "https://example.com?token=a@b": "https://example.com?token=a@b",
     "HTTPS://EXAMPLE.com/Hook": "https://example.com/Hook",
@@ -24,36 +21,26 @@ ACCEPTED = {
     "http://my_service.example/": "http://my_service.example/",
 }
 REFUSED = [
-    # Spellings of an address that readers disagree on.
-    *("http://2130706433/", "http://0x7f000001/", "http://0177.0.0.1/", "http://127.1/", "http://0/"),
-    *("http://①②⑦.⓪.⓪.①/", "http://127。0。0。1/", "http://１２７.0.0.1/", "http://127.0.0.1./", "http://1.2.3.4.5/"),
-    *("http://example.0x7f/", "http://example.99/"),
-    # Letters in disguise.
-    *("http://ⓛocalhost/", "http://ｅxample.com/", "http://example。com/"),
+    # Spellings of an address that readers disagree on, letters in disguise.
+    *("http://１２７.0.0.1/", "http://1.2.3.4.5/", "http://example.0x7f/", "http://example.99/"),
+    *("http://ｅxample.com/", "http://example。com/"),
     # Zone ids and brackets.
-    *("http://[fe80::1%25eth0]/", "http://[::1%25lo]/", "http://[fe80::1%eth0]/", "http://[::1].example.com/"),
-    *("http://[[::1]]/", "http://[::1/", "http://[]/", "http://[127.0.0.1]/", "http://[::1]:80:80/"),
-    # Credentials.
-    *("http://user:pw@example.com/", "http://user@example.com/", "http://@example.com/", "http://:@example.com/"),
-    *("http://example.com@8.8.8.8/", "http://example.com\\@127.0.0.1/", "http://example.com\\.evil.example/"),
-    # Fragments.
-    *("http://127.0.0.1#@example.com/", "http://example.com#@127.0.0.1/", "http://example.com/#x"),
+    *("http://[fe80::1%eth0]/", "http://[[::1]]/", "http://[::1/", "http://[]/", "http://[127.0.0.1]/"),
+    "http://[::1]:80:80/",
+    # Credentials and fragments.
+    *("http://example.com@8.8.8.8/", "http://example.com\\.evil.example/", "http://example.com/#x"),
     # What some parsers silently drop.
-    *("http://ex\nample.com/", "http://ex\tample.com/", "http://ex\rample.com/", "http://ex ample.com/"),
-    *("http://ex\0ample.com/", "http://ex%0d%0aample.com/", " http://example.com/", "http://example.com/ "),
-    *("http://ex\u200bample.com/", "http://ex\u00adample.com/", "http://example.com/\u2028", "http://example.com/\x7f"),
+    *(" http://example.com/", "http://example.com/ ", "http://example.com/\u2028", "http://example.com/\x7f"),
+    *("http://ex\u200bample.com/", "http://ex\u00adample.com/"),
     # Ports.
-    *("http://example.com:0/", "http://example.com:65536/", "http://example.com:８0/", "http://example.com:/"),
-    *("http://example.com:-1/", "http://example.com:+80/", "http://example.com:000080/", "http://example.com:8_0/"),
+    *("http://example.com:/", "http://example.com:-1/", "http://example.com:+80/", "http://example.com:000080/"),
+    "http://example.com:8_0/",
     # Not absolute, or not HTTP.
-    *("//example.com/", "http:example.com", "http:///x", "http://", "http://?x", "example.com", "", "/hook"),
-    *("ftp://example.com/", "file:///etc/passwd", "gopher://example.com/", "unix:/run/x", "javascript:alert(1)"),
-    *("https:/example.com/", "httpss://example.com/", "http+unix://example.com/"),
+    *("http://", "http://?x", "/hook", "https:/example.com/", "httpss://example.com/", "http+unix://example.com/"),
     # Names that are none.
     *("http://a..b/", "http://.example.com/", "http://-a.example/", "http://a-.example/", "http://exa$mple.com/"),
     *(f"http://{'a' * 64}.example/", f"http://{'a.' * 127}example/", "http://ex%61mple.com/", "http://xn--ü.example/"),
     "http://" + "a" * 2042 + "/",
-    "http://example.com/" + "a" * 2030,
 ]
 
 

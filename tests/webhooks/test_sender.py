@@ -1,17 +1,13 @@
-"""One POST to receivers that do not behave. The time limit is shortened, so that the suite need not wait for it."""
+"""One POST to receivers that do not behave, beyond the cases 99 to 104. The limit is shortened."""
 
 from __future__ import annotations
 
 import asyncio
-import gzip
 import time
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.doubles.certificates import Certificates
 from tests.doubles.receiver import Receiver, hang, raw, status
 from webhooks import sender
 from webhooks.deliveries import Answer
@@ -19,7 +15,6 @@ from webhooks.models import Problem
 from webhooks.sender import Sender
 
 LIMIT_SECONDS = 0.6
-MEGABYTE = b"x" * 2**20
 
 
 def post(url: str, *, seconds: float = LIMIT_SECONDS) -> Answer:
@@ -44,14 +39,6 @@ def test_any_other_status_is_a_failure_with_that_status(receiver: Receiver, code
     assert (answer.ok, answer.status, answer.problem) == (False, code, None)
 
 
-@pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
-def test_a_redirect_is_not_followed(receiver: Receiver, code: int) -> None:
-    receiver.answers(status(code, f"Location: {receiver.url}"))
-    answer = post(receiver.url)
-    assert (answer.ok, answer.status) == (False, code)
-    assert len(receiver.received) == 1
-
-
 def test_the_real_limit_is_ten_seconds() -> None:
     assert sender.TOTAL_SECONDS == 10
 
@@ -61,10 +48,8 @@ def test_the_real_limit_is_ten_seconds() -> None:
     [
         hang,
         raw(b"HTTP/1.1 200 OK\r\n", *[b"X-Drip: 1\r\n"] * 100, pause=0.2),
-        raw(*(bytes([letter]) for letter in b"HTTP/1.1 200 OK\r\n\r\n"), pause=0.2),
-        raw(b"HTTP/1.1 100 Continue\r\n\r\n", pause=0.001, repeat=True),
     ],
-    ids=["hangs", "drips header lines", "drips letters", "says 100 Continue without end"],
+    ids=["hangs", "drips header lines"],
 )
 def test_a_receiver_that_takes_too_long_is_left_at_the_limit(receiver: Receiver, behaviour: Any) -> None:
     receiver.answers(behaviour)
@@ -77,12 +62,10 @@ def test_a_receiver_that_takes_too_long_is_left_at_the_limit(receiver: Receiver,
 @pytest.mark.parametrize(
     "behaviour",
     [
-        raw(b"HTTP/1.1 200 OK\r\nContent-Length: 104857600\r\n\r\n", *[MEGABYTE] * 100),
         raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", *[b"1\r\nx\r\n"] * 50, pause=0.2),
-        status(200, "Content-Encoding: gzip", body=gzip.compress(MEGABYTE * 50)),
         status(200, "Content-Encoding: gzip", body=b"this is no gzip"),
     ],
-    ids=["100 MB", "a body without end", "a gzip bomb", "broken gzip"],
+    ids=["a body without end", "broken gzip"],
 )
 def test_the_body_of_an_answer_is_never_waited_for(receiver: Receiver, behaviour: Any) -> None:
     receiver.answers(behaviour)
@@ -96,10 +79,8 @@ def test_the_body_of_an_answer_is_never_waited_for(receiver: Receiver, behaviour
     [
         raw(b"SSH-2.0-OpenSSH_9.6\r\n"),
         raw(b""),
-        raw(b"HTTP/1.1 200 OK\r\n" + b"X-Long: " + MEGABYTE + b"\r\n\r\n"),
-        raw(b"HTTP/1.1 200 OK\r\n" + b"".join(b"X-%d: %s\r\n" % (n, b"y" * 1000) for n in range(1000)) + b"\r\n"),
     ],
-    ids=["not HTTP", "closes at once", "a header of 1 MB", "a thousand headers"],
+    ids=["not HTTP", "closes at once"],
 )
 def test_a_receiver_that_speaks_no_http_is_a_protocol_failure(receiver: Receiver, behaviour: Any) -> None:
     receiver.answers(behaviour)
@@ -129,25 +110,9 @@ def test_a_private_address_is_refused_before_a_packet_is_sent(
     assert receiver.connections == 0
 
 
-def test_a_name_is_looked_up_at_each_delivery(receiver: Receiver, names: dict[str, list[str]]) -> None:
-    names["rebound.example"] = ["127.0.0.1"]
-    url = f"http://rebound.example:{receiver.port}/"
-    assert post(url).ok
-    names["rebound.example"] = ["10.0.0.1"]
-    assert post(url).problem == Problem.ADDRESS_REFUSED
-
-
 def test_only_the_allowed_answer_of_a_name_is_dialled(receiver: Receiver, names: dict[str, list[str]]) -> None:
     names["localhost"] = ["::1", "127.0.0.1"]
     assert post(f"http://localhost:{receiver.port}/").ok
-
-
-def test_a_proxy_in_the_environment_is_ignored(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
-    with Receiver().listening() as proxy:
-        for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "ALL_PROXY"):
-            monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.port}")
-        assert post(receiver.url).ok
-        assert proxy.connections == 0
 
 
 def test_each_delivery_has_a_connection_of_its_own(receiver: Receiver) -> None:
@@ -177,36 +142,3 @@ def test_a_mistake_of_our_own_is_an_outcome_too(receiver: Receiver) -> None:
             return await one.post(receiver.url, headers={"X-Test": 5}, body=b"")  # type: ignore[dict-item]  # on purpose
 
     assert asyncio.run(wrongly()).problem == Problem.INTERNAL
-
-
-# TLS.
-
-
-@pytest.fixture
-def certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Certificates]:
-    """A certificate authority that this process trusts for the length of a test."""
-    made = Certificates(tmp_path)
-    monkeypatch.setenv("SSL_CERT_FILE", str(made.authority))
-    sender._tls.cache_clear()
-    yield made
-    sender._tls.cache_clear()
-
-
-def test_a_trusted_certificate_for_the_right_name_is_a_success(
-    loopback: None, certificates: Certificates, names: dict[str, list[str]]
-) -> None:
-    names["receiver.example"] = ["127.0.0.1"]
-    with Receiver(tls=certificates.server("receiver.example"), host="receiver.example").listening() as secure:
-        assert post(secure.url, seconds=5).ok
-
-
-@pytest.mark.parametrize("kind", ["wrong name", "expired", "self-signed"])
-def test_any_other_certificate_is_a_tls_failure(
-    loopback: None, certificates: Certificates, names: dict[str, list[str]], kind: str
-) -> None:
-    names["receiver.example"] = ["127.0.0.1"]
-    name = "other.example" if kind == "wrong name" else "receiver.example"
-    context = certificates.server(name, expired=kind == "expired", self_signed=kind == "self-signed")
-    with Receiver(tls=context, host="receiver.example").listening() as secure:
-        assert post(secure.url, seconds=5).problem == Problem.TLS
-        assert secure.received == []
