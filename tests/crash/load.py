@@ -16,11 +16,11 @@ from tests.crash.promises import Promise
 
 PAUSES = (1.0, 5.0)
 WEIGHTS = {
-    "pause": 3,
-    "resume": 4,
-    "rebuild": 3,
-    "delete": 2,
-    "rename": 2,
+    "pause": 2,
+    "resume": 5,
+    "rebuild": 4,
+    "delete": 1,
+    "rename": 1,
     "set_clock": 1,
     "speak": 1,
     "give_key": 2,

@@ -84,7 +84,7 @@ class LocalRuntime:
             self._end(namespace, seconds=HASTY_SECONDS if data else ORDERLY_SECONDS)
             if data:
                 removal.remove(self.home.data_dir(agent_id))
-                self.home.port_file(agent_id).unlink(missing_ok=True)
+                self.home.forget_port(agent_id)
             removal.remove(self.home.run_dir(namespace))
             lock_file.unlink(missing_ok=True)
 
@@ -95,6 +95,7 @@ class LocalRuntime:
 
     def usage(self) -> dict[str, Usage]:
         """In any order and with an end, so that no pod's million files keep another one from being measured."""
+        self.home.forget_locks()
         found, table = programs.find(self.home.root), measure.Table(self.home.root)
         until = time.monotonic() + USAGE_SECONDS
         names = self.home.namespaces()

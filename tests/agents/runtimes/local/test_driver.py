@@ -240,6 +240,24 @@ def test_workers_that_deploy_the_same_pod_at_once_start_it_once(
     assert len(processes.marked(NAMESPACE, home)) == 1
 
 
+def test_what_a_worker_killed_in_a_removal_left_is_taken_away(local: LocalRuntime, home: Path) -> None:
+    """Killed after the pod's directory and before its lock; or while it wrote down the agent's port."""
+    (home / "locks").mkdir(parents=True)
+    (home / "data").mkdir()
+    (home / "locks" / "pod-gone-1.lock").touch()
+    (home / "data" / f".{AGENT}.port.tmp").write_text("2")
+    local.usage()
+    local.delete(NAMESPACE, agent_id=AGENT, data=True)
+    assert list((home / "locks").iterdir()) == []
+    assert list((home / "data").iterdir()) == []
+
+
+def test_the_lock_of_a_pod_that_is_being_made_stays(local: LocalRuntime, home: Path) -> None:
+    with local.home.lock(NAMESPACE):
+        local.usage()
+        assert (home / "locks" / f"{NAMESPACE}.lock").exists()
+
+
 def test_a_busy_pod_is_named_as_busy(local: LocalRuntime, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agents.runtimes.local.home.LOCK_SECONDS", 0.2)
     other = LocalRuntime(home=local.home.root, engine_cache=Path("/nowhere"))
