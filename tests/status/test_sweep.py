@@ -14,6 +14,7 @@ from django.utils import timezone
 from accounts import signin
 from accounts.models import Session, User
 from agents.models import Agent
+from agents.runtimes.base import Usage
 from tests.agents.conftest import MakeAgent, catalog, make_agent, owner, runtime  # noqa: F401 # fixtures of agents
 from tests.doubles.runtime import ScriptedRuntime
 from webhooks.models import Event
@@ -49,6 +50,21 @@ def test_in_development_it_can_be_another_time(owner: User) -> None:  # noqa: F8
     sweep(now=(now + timedelta(days=400)).isoformat())
     assert Session.objects.count() == 0
     assert Event.objects.count() == 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_pod_over_its_quota_is_stopped_as_of_an_hour_later(
+    make_agent: MakeAgent,  # noqa: F811
+    runtime: ScriptedRuntime,  # noqa: F811
+) -> None:
+    agent, now = make_agent(), timezone.now()
+    Agent.objects.update(reconcile_at=agent.created_at)
+    sweep()
+    runtime.measured = {agent.namespace: Usage(memory_bytes=2**30, disk_bytes=2**20)}
+    for minute in (*range(1, 6), 65):
+        assert "pods measured: 1" in sweep(now=(now + timedelta(minutes=minute)).isoformat())
+    agent.refresh_from_db()
+    assert (agent.desired, agent.operation) == ("stopped", "quota")
 
 
 @pytest.mark.parametrize("now", ["yesterday", "2026-12-01T00:00:00", "2026-13-01T00:00:00Z"])

@@ -13,7 +13,7 @@ from django.utils.dateparse import parse_datetime
 
 from accounts import code_mail
 from accounts import purge as accounts_purge
-from agents import reconciler, suspension, sweeper
+from agents import reconciler, sampling, suspension, sweeper
 from webhooks import draining, purging
 
 
@@ -28,6 +28,7 @@ class Command(BaseCommand):
         work: dict[str, Callable[[], object]] = {
             "sign-in mail": lambda: code_mail.send_due(now=at),
             "agents forgotten": lambda: sweeper.sweep(at),
+            "pods measured": lambda: sampling.sample(at),
             "agents of suspended accounts": suspension.enforce,
             "agents due": lambda: reconciler.reconcile_due(at),
             "deliveries": lambda: draining.drain(clock=lambda: at),
