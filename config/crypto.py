@@ -128,8 +128,7 @@ Row = TypeVar("Row", bound=models.Model)
 
 def readable(row: Row) -> Row:
     """The row itself, or a copy to show in which unreadable secrets are as if never set. Each is logged once."""
-    columns = row._meta.concrete_fields  # noqa: SLF001  # Django's documented API
-    lost = [column for column in columns if isinstance(row.__dict__.get(column.attname), Unreadable)]
+    lost = [column for column in _columns(type(row)) if isinstance(row.__dict__.get(column.attname), Unreadable)]
     if not lost:
         return row
     shown = copy(row)
@@ -137,6 +136,12 @@ def readable(row: Row) -> Row:
         _note_lost(type(row).__name__, str(row.pk), column.attname)
         setattr(shown, column.attname, column.get_default())
     return shown
+
+
+@functools.cache
+def _columns(model: type[models.Model]) -> list[_Encrypted]:
+    """Lists show a thousand rows: their other columns need no look."""
+    return [column for column in model._meta.concrete_fields if isinstance(column, _Encrypted)]  # noqa: SLF001
 
 
 @functools.lru_cache(maxsize=10_000)
