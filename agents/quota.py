@@ -10,6 +10,7 @@ import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from django.db import connection, transaction
 
@@ -34,8 +35,7 @@ RULES: dict[QuotaStatus, tuple[tuple[QuotaStatus, str, int], ...]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(NamedTuple):
     status: QuotaStatus
     recent: str  # the last measurements, newest last
     since: datetime  # matters in grace alone

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import connection, transaction
 from django.db.models import BooleanField, Case, F, Q, QuerySet, When
@@ -32,6 +31,7 @@ ADVISORY_LOCK = 0x51_0717_A5
 # A task that runs twice must not count one minute as two.
 LEAST_GAP = timedelta(seconds=30)
 
+_STATUSES = {status.value: status for status in QuotaStatus}
 _ROW = (
     *("id", "suffix", "generation", "tier", "desired"),
     *("quota_snapshot__status", "quota_snapshot__recent", "quota_since"),
@@ -53,8 +53,7 @@ _INSERT = """
     ON CONFLICT DO NOTHING"""
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(NamedTuple):  # ten thousand a minute: a frozen dataclass takes four times as long to make
     """One agent's measurement. `was` is None before its first; without a `pct` it does not count."""
 
     agent_id: str
@@ -127,7 +126,7 @@ def _readings(samples: Mapping[str, Usage], now: datetime) -> Iterator[Reading]:
             continue
         tier = plans[tier_id]
         counts = desired == Desired.RUNNING and status != QuotaStatus.PAUSED
-        was = Standing(QuotaStatus(status), recent, since or now) if status else None
+        was = Standing(_STATUSES[status], recent, since or now) if status else None
         yield Reading(agent_id, usage.memory_bytes, usage.disk_bytes, tier, was, _peak(usage, tier) if counts else None)
 
 

@@ -9,10 +9,14 @@ from importlib import import_module
 
 import django
 
+from config import heap
+
 
 def main(module: str) -> None:
     django.setup()
-    figures = import_module(f"benchmarks.{module}").measure()
+    benchmark = import_module(f"benchmarks.{module}")
+    heap.settle()  # as web and workers do
+    figures = benchmark.measure()
     print(json.dumps([asdict(figure) for figure in figures]))
 
 

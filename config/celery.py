@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 
 from celery import Celery
+from celery.signals import worker_ready
+
+from config import heap
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
@@ -28,3 +31,8 @@ app.conf.beat_schedule = {
     name: {"task": task, "schedule": seconds, "options": {"queue": queue, "expires": seconds}}
     for name, (task, seconds, queue) in BEAT.items()
 }
+
+
+@worker_ready.connect(dispatch_uid="config.settle")
+def settle(**_: object) -> None:
+    heap.settle()

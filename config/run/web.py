@@ -14,8 +14,10 @@ KILL_TIMEOUT_SECONDS = 3
 def application() -> Any:
     """Called in granian's own child process, which must not outlive the program that holds its port."""
     launch.end_with_parent(signal.SIGKILL)
-    from config.wsgi import application as wsgi  # noqa: PLC0415 # imported in the child, after the line above
+    from config import heap  # noqa: PLC0415 # imported in the child, after the line above
+    from config.wsgi import application as wsgi  # noqa: PLC0415
 
+    heap.settle()
     return wsgi
 
 
