@@ -52,7 +52,8 @@ def _run() -> int:
         os.environ["AGENTPODS_SUPERVISOR"] = f"{os.getpid()}:{psutil.Process().create_time()}"
         configuration = where / "run" / "supervisord.conf"
         home.write_private(configuration, programs.supervisord_conf(programs.programs(), home=where))
-        return supervise.serve(configuration)
+        data = None if programs.is_given("DATABASE_URL") else embedded.postgres_data(where)
+        return supervise.serve(configuration, postgres_data=data)
 
 
 class PortTaken(Exception):

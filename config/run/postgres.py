@@ -13,6 +13,7 @@ import pwd
 import shutil
 import subprocess
 import sys
+import time
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -24,6 +25,8 @@ SYSTEM_USER = "agentpods"
 SYSTEM_HOME = Path("/var/lib/agentpods")
 LAUNCH = str(Path(launch.__file__))
 PROGRAMS = Path("pginstall18", "bin")
+STOP_SECONDS = 15.0  # what is not written by then is in the log, which the next start reads
+_STATUS_LINE = 7
 
 
 class PostgresRefusal(Exception):
@@ -101,6 +104,20 @@ def forget_stale_pid(data: Path) -> None:
         return
     if not name.startswith("postgres"):
         pid_file.unlink(missing_ok=True)
+
+
+def is_stuck(data: Path, *, pid: int) -> bool:
+    """Whether this server began to stop long ago and is still there; it writes so into its pid file.
+
+    It waits for clients that stay when it is asked by SIGTERM, and for ever when it is asked while it recovers.
+    """
+    pid_file = data / "postmaster.pid"
+    try:
+        lines, since = pid_file.read_text(encoding="utf-8").splitlines(), pid_file.stat().st_mtime
+    except OSError:
+        return False
+    stopping = lines[:1] == [str(pid)] and lines[_STATUS_LINE:] and lines[_STATUS_LINE].strip() == "stopping"
+    return bool(stopping) and time.time() - since > STOP_SECONDS
 
 
 def _as(user: pwd.struct_passwd | None, *, end_signal: str = "TERM") -> list[str]:

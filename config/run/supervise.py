@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -13,6 +15,8 @@ from supervisor.options import ProcessConfig, ServerOptions
 from supervisor.process import Subprocess
 from supervisor.states import ProcessStates, SupervisorStates
 from supervisor.supervisord import Supervisor
+
+from config.run import postgres
 
 MAX_RESTART_DELAY_SECONDS = 5
 POLL_SECONDS = 0.2
@@ -56,12 +60,14 @@ class _Supervisor(Supervisor):  # type: ignore[misc]  # supervisor has no types
     """Starts the app when `prepare` has ended well; gives up when it has not."""
 
     failed = False
+    postgres_data: Path | None = None
 
     def runforever(self) -> None:
         self.options.poller = _QuickPoller(self.options.poller)
         events.subscribe(events.ProcessLogStdoutEvent, _show)
         events.subscribe(events.ProcessStateExitedEvent, self._exited)
         events.subscribe(events.ProcessStateBackoffEvent, _tell_stumble)
+        events.subscribe(events.Tick5Event, self._end_stuck_postgres)
         super().runforever()
 
     def _exited(self, event: Any) -> None:
@@ -76,9 +82,18 @@ class _Supervisor(Supervisor):  # type: ignore[misc]  # supervisor has no types
         _tell(f"The start failed: see {process.config.stderr_logfile}\n{_last_lines(process.config.stderr_logfile)}")
         self.options.mood = SupervisorStates.SHUTDOWN
 
+    def _end_stuck_postgres(self, event: Any) -> None:
+        """Somebody told it to stop, and it neither serves nor ends: killed, it is started again as after any death."""
+        if self.postgres_data is None:
+            return
+        pid = self.process_groups["stores"].processes["postgres"].pid
+        if pid and postgres.is_stuck(self.postgres_data, pid=pid):
+            _tell("postgres was told to stop and does not end: it is killed and started again")
+            os.kill(pid, signal.SIGKILL)
 
-def serve(configuration: Path) -> int:
-    """Run all programs until told to stop. Returns the exit status."""
+
+def serve(configuration: Path, *, postgres_data: Path | None) -> int:
+    """Run all programs until told to stop. `postgres_data` is the embedded server's. Returns the exit status."""
     options = ServerOptions()
     options.realize(["-n", "-c", str(configuration)])
     options.first, options.test = True, False
@@ -86,6 +101,7 @@ def serve(configuration: Path) -> int:
         for config in group.process_configs:
             config.__class__ = _RestartedConfig
     supervisor = _Supervisor(options)
+    supervisor.postgres_data = postgres_data
     try:
         supervisor.main()
     except ExitNow:

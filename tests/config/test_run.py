@@ -15,6 +15,8 @@ import psutil
 import psycopg
 import pytest
 
+from config import embedded
+from config.run import postgres
 from tests.config.conftest import PROGRAMS, ROOT, MakeRun, Run, can_run_us
 
 END_SECONDS = 15
@@ -70,6 +72,18 @@ def test_each_program_is_back_in_seconds_after_it_was_killed(make_run: MakeRun) 
     run.wait(lambda: "beat ended at once and is started again" in run.said(), seconds=BACK_SECONDS)
     run.wait(lambda: run.status("/health/ready") == 200, seconds=BACK_SECONDS)
     run.wait(lambda: run.status("/", run.port + 1) == 404, seconds=BACK_SECONDS)
+
+
+def test_a_postgresql_that_does_not_end_its_shutdown_is_killed_and_started_again(make_run: MakeRun) -> None:
+    """SIGTERM makes it wait for its clients, who stay; asked while it recovers from a crash it may wait for ever."""
+    run = make_run()
+    run.start()
+    stuck = run.running()["postgres"]
+    with psycopg.connect(host=str(embedded.postgres_data(run.home)), user="postgres", dbname="agentpods"):
+        stuck.terminate()
+        run.wait(partial(_is_back, run, "postgres", stuck), seconds=BACK_SECONDS + postgres.STOP_SECONDS)
+    run.wait(lambda: run.status("/health/ready") == 200, seconds=BACK_SECONDS)
+    assert "postgres was told to stop and does not end" in run.said()
 
 
 def test_a_taken_port_is_named_and_nothing_is_started(make_run: MakeRun) -> None:
