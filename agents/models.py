@@ -57,6 +57,12 @@ class Reason(models.TextChoices):
     EXPIRY = "expiry"
 
 
+# Between two states: something is still to be done, unless it failed and waits for its owner.
+UNSETTLED = Q(status=Status.PROVISIONING) | (
+    ~Q(desired=models.F("status")) & ~Q(desired=Desired.RUNNING, status=Status.FAILED)
+)
+
+
 class AgentQuerySet(models.QuerySet["Agent"]):
     def owned_by(self, user_id: str) -> AgentQuerySet:
         return self.filter(user_id=user_id)
@@ -154,6 +160,8 @@ class Agent(models.Model):
             models.Index(fields=["user", "-created_at", "-id"], name="agent_owner"),
             # The due scan of agents/reconciler.py.
             models.Index(fields=["reconcile_at"], name="agent_due", condition=Q(reconcile_at__isnull=False)),
+            # The minute's look for agents between two states that nothing would wake (agents/sweeper.py).
+            models.Index(fields=["id"], name="agent_forgotten", condition=UNSETTLED & Q(reconcile_at__isnull=True)),
             # Observation matches pods to agents that should have one.
             models.Index(fields=["desired", "status"], name="agent_live", condition=~Q(status="deleted")),
             # What suspensions stopped, and the free agents that caps count.

@@ -5,15 +5,23 @@ from __future__ import annotations
 import logging
 from datetime import datetime
 
-from django.db.models import F, Q
+from django.db import connection
 from django.utils import timezone
 
-from agents.models import Agent, Desired, Status
+from agents.models import Agent, Status
 from agents.reconciler import suffix_of
 from agents.runtimes import current_runtime
 from agents.runtimes.base import Observation, Phase, Runtime, RuntimeFailure
 
 log = logging.getLogger(__name__)
+
+# Its condition is that of the partial index `agent_forgotten`, word for word: only then is it used.
+_WAKE_FORGOTTEN = """
+UPDATE agents_agent SET reconcile_at = %s
+WHERE reconcile_at IS NULL AND (
+    status = 'provisioning' OR (NOT desired = status AND NOT (desired = 'running' AND status = 'failed'))
+)
+"""
 
 
 def sweep(now: datetime | None = None) -> None:
@@ -30,10 +38,9 @@ def sweep(now: datetime | None = None) -> None:
 
 def wake_forgotten(now: datetime) -> int:
     """Agents between two states always have a due time; give it to those that lost it."""
-    unsettled = Q(status=Status.PROVISIONING) | ~Q(desired=F("status")) & ~Q(
-        status=Status.FAILED, desired=Desired.RUNNING
-    )
-    return Agent.objects.filter(unsettled, reconcile_at__isnull=True).update(reconcile_at=now)
+    with connection.cursor() as cursor:
+        cursor.execute(_WAKE_FORGOTTEN, [now])
+        return int(cursor.rowcount)
 
 
 def _judge(pod: Observation, agent: Agent | None, runtime: Runtime, now: datetime) -> None:
