@@ -5,10 +5,11 @@ from __future__ import annotations
 from agents.engines.base import Engine
 from agents.engines.dashboard import Dashboard
 from agents.engines.hermes import HERMES
+from agents.engines.hermes_dashboard import DASHBOARD as HERMES_DASHBOARD
 from agents.engines.opencode import OPENCODE
 from agents.engines.opencode_dashboard import DASHBOARD as OPENCODE_DASHBOARD
 from agents.engines.pi import PI
 
 ENGINES: dict[str, Engine] = {PI.id: PI, HERMES.id: HERMES, OPENCODE.id: OPENCODE}
 # Those that have a page of their own, beside the gateway's.
-DASHBOARDS: dict[str, Dashboard] = {OPENCODE.id: OPENCODE_DASHBOARD}
+DASHBOARDS: dict[str, Dashboard] = {HERMES.id: HERMES_DASHBOARD, OPENCODE.id: OPENCODE_DASHBOARD}

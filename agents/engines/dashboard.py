@@ -12,6 +12,9 @@ Fetch = Callable[[str], Awaitable[Any]]
 class Dashboard(Protocol):
     """The engine's own page. It is shown below the pod's address, at every path that the gateway has no use for."""
 
+    beside: bool  # a server of its own beside the engine, there only where its owner has credentials for it
+    prefix: str  # what its server does not know of the paths that its reader sees
+
     def headers(self, password: str) -> Mapping[str, str]:
         """By which the engine knows the gateway; `password` is that of its place."""
 

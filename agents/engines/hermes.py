@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from agents.engines import hermes_channels
-from agents.engines.base import Driver, KeyProxy, Launch, Place, Processes, PypiPackage
+from agents.engines.base import Driver, KeyProxy, Launch, Place, Processes, PypiPackage, Side
 from agents.engines.hermes_http import HermesDriver
 from agents.engines.persona import persona_text
 from agents.runtimes.base import PodConfig
 
 VERSION = "0.19.0"
 RECIPE = Path(__file__).parent / "pypi" / "hermes"
+START = Path(__file__).with_name("hermes_start.py")
 _MODULE = "hermes_cli.main"
 
 # What a provider's base URL ends in, and the protocol. Named so, hermes asks nobody but this URL.
@@ -39,6 +40,8 @@ _RUNS_AT_ONCE = 32
 # Turns end at the bridge's deadline; until then hermes may try again this often.
 _MODEL_TRIES = 3
 _PROVIDER = "pod"
+# An MCP server that is silent for longer is left out; the start waits for it.
+_MCP_SECONDS = 8
 # Beside what the texts of the agent ask for, nothing calls the model or the internet by itself.
 _SETTINGS: dict[str, Any] = {
     "_config_version": 33,  # as this version writes it: nothing to migrate
@@ -47,6 +50,7 @@ _SETTINGS: dict[str, Any] = {
     "auxiliary": {"title_generation": {"enabled": False}},
     "curator": {"enabled": False},
     "kanban": {"dispatch_in_gateway": False},
+    "logging": {"level": "WARNING"},  # else a line for each probe of its health
     "lsp": {"enabled": False},
     "memory": {"nudge_interval": 0},
     "model_catalog": {"enabled": False},
@@ -91,17 +95,11 @@ class Hermes:
         return Launch(
             files={**files, home / "prompt-version": version},
             directories=(home, workspace, place.data / "home", place.data / "tmp"),
-            argv=(
-                str(place.install / self.package.python),
-                "-I",
-                str(RECIPE / "start.py"),
-                _MODULE,
-                "gateway",
-                "run",
-            ),
+            argv=(_python(place), "-I", str(START), _MODULE, "gateway", "run"),
             env=_environment(config, place, llm),
             cwd=workspace,
             model=(_PROVIDER, config.model) if _is_asked(config) and config.model else None,
+            side=_dashboard(config, place) if config.dashboard else None,
         )
 
     def session_argv(self, session: str | None) -> tuple[str, ...]:
@@ -151,10 +149,37 @@ def _model(config: PodConfig, llm: KeyProxy) -> dict[str, Any]:
 
 
 def _mcp(server: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: server[name] for name in ("command", "args", "env", "url", "headers") if server.get(name)}
+    given = {name: server[name] for name in ("command", "args", "env", "url", "headers") if server.get(name)}
+    return {**given, "connect_timeout": _MCP_SECONDS}
+
+
+def _python(place: Place) -> str:
+    return str(place.install / Hermes.package.python)
+
+
+def _dashboard(config: PodConfig, place: Place) -> Side:
+    """hermes' own pages, on loopback; they ask nobody who he is, so the gateway does. They get no secret."""
+    address = ("--host", "127.0.0.1", "--port", str(place.side_port))
+    return Side(
+        argv=(_python(place), "-I", "-m", _MODULE, "dashboard", *address, "--no-open", "--skip-build"),
+        env=_surroundings(config, place),
+        cwd=place.data / "workspace",
+    )
 
 
 def _environment(config: PodConfig, place: Place, llm: KeyProxy) -> dict[str, str]:
+    return {
+        **_surroundings(config, place),
+        "API_SERVER_ENABLED": "true",
+        "API_SERVER_HOST": "127.0.0.1",
+        "API_SERVER_PORT": str(place.port),
+        "API_SERVER_KEY": place.password,
+        "POD_LLM_TOKEN": llm.token,
+        **hermes_channels.environment(config),
+    }
+
+
+def _surroundings(config: PodConfig, place: Place) -> dict[str, str]:
     """Nothing of ours is inherited: the engine sees this and no more."""
     return {
         "PATH": f"{place.node.parent}:/usr/local/bin:/usr/bin:/bin",
@@ -165,12 +190,6 @@ def _environment(config: PodConfig, place: Place, llm: KeyProxy) -> dict[str, st
         "PYTHONDONTWRITEBYTECODE": "1",  # the installation is shared
         "HERMES_HOME": str(place.data / "hermes"),
         "HERMES_TIMEZONE": config.timezone or "UTC",
-        "API_SERVER_ENABLED": "true",
-        "API_SERVER_HOST": "127.0.0.1",
-        "API_SERVER_PORT": str(place.port),
-        "API_SERVER_KEY": place.password,
-        "POD_LLM_TOKEN": llm.token,
-        **hermes_channels.environment(config),
     }
 
 

@@ -15,7 +15,7 @@ from agents.engines.base import EngineError, ModelError, Turns
 from agents.engines.http import HttpDriver
 
 Json = dict[str, Any]
-# hermes sees within a second that a caller has hung up (start.py), ends the model call, and keeps what was said.
+# hermes sees within a second that a caller has hung up (hermes_start.py), ends the model call, and keeps what was said.
 ABORT_SECONDS = 2.0
 _DONE = b"[DONE]"
 

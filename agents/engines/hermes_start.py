@@ -1,4 +1,4 @@
-"""`python -I start.py hermes_cli.main …`: hermes of exactly this version, after what none of its settings can say.
+"""`python -I hermes_start.py hermes_cli.main …`: hermes of exactly this version, after what no setting can say.
 
 Runs in hermes' own environment, so it imports nothing of ours.
 """

@@ -18,6 +18,9 @@ _NEVER = re.compile(r"/(api/)?pty(/.*)?|/(api/)?session/[^/]+/(shell|share)")
 
 
 class OpencodeDashboard:
+    beside = False
+    prefix = ""
+
     def headers(self, password: str) -> Mapping[str, str]:
         return {"Authorization": aiohttp.BasicAuth("opencode", password).encode()}
 

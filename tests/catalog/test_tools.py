@@ -17,7 +17,8 @@ def test_the_safe_set_is_what_is_on_by_default() -> None:
 
 def test_nothing_chosen_means_the_part_of_the_safe_set_that_the_engine_supports() -> None:
     assert tools.effective([], engines.known_engine("pi")) == ["file", "skills"]
-    assert tools.effective([], engines.known_engine("hermes")) == tools.safe_set()
+    kept = ["file", "memory", "session_search", "todo", "skills"]
+    assert tools.effective([], engines.known_engine("hermes")) == kept
     assert tools.effective(["terminal"], engines.known_engine("pi")) == ["terminal"]
 
 

@@ -1,4 +1,4 @@
-"""An engine's own page on loopback: asks for Basic authentication and says what it was asked."""
+"""An engine's own page on loopback: asks for Basic authentication (or nobody) and says what it was asked."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ POLICY = "default-src 'self'; connect-src *"
 class EnginePage:
     """`seen` holds each request; /event never ends, until `release` is called."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, asks: bool = True) -> None:
+        self.asks = asks
         self.seen: list[dict[str, Any]] = []
         self.released = threading.Event()
         self._http = _Http(("127.0.0.1", 0), _Handler)
@@ -56,7 +57,7 @@ class _Handler(BaseHTTPRequestHandler):
         headers = {name.lower(): value for name, value in self.headers.items()}
         self.server.double.seen.append({"method": self.command, "path": self.path, "headers": headers, "body": body})
         login = base64.b64encode(f"opencode:{PASSWORD}".encode()).decode()
-        if headers.get("authorization") != f"Basic {login}":
+        if self.server.double.asks and headers.get("authorization") != f"Basic {login}":
             return self._answer(401, "text/plain", "who are you?", {"WWW-Authenticate": "Basic"})
         if self.path == "/path":
             return self._answer(200, "application/json", json.dumps({"directory": "/data/workspace"}))

@@ -55,6 +55,11 @@ class DashboardProxy:
         self._dashboard = dashboard
         self._client = client
 
+    @property
+    def is_open(self) -> bool:
+        """A page beside the engine is there only where its owner has credentials for it."""
+        return self._pod.config.dashboard or not self._dashboard.beside
+
     async def entry(self) -> str:
         """The path where the page begins."""
         try:
@@ -85,7 +90,12 @@ class DashboardProxy:
         return CIMultiDict([*kept, *self._dashboard.headers(self._pod.start.engine_password).items()])
 
     def _url(self, path: str) -> URL:
-        return URL(self._pod.start.engine_url.rstrip("/") + path, encoded=True)
+        """A path that is not below the prefix is not the page's."""
+        start, prefix = self._pod.start, self._dashboard.prefix
+        if not f"{path}/".startswith(f"{prefix}/"):
+            raise web.HTTPNotFound
+        server = start.side_url if self._dashboard.beside else start.engine_url
+        return URL(server.rstrip("/") + path.removeprefix(prefix), encoded=True)
 
     async def _fetch(self, path: str) -> Any:
         headers = self._headers({"Accept-Encoding": "identity"})

@@ -101,7 +101,7 @@ class Public:
             response = pages.login(self._pod, status=429, problem="login_wait")
             response.headers["Retry-After"] = str(error.retry_after)
             return response
-        landing = "/dashboard" if self._dashboard else "/"
+        landing = "/dashboard" if self._page_of_the_engine else "/"
         return (
             self._signed_in(token, to=landing) if token else pages.login(self._pod, status=401, problem="login_wrong")
         )
@@ -114,23 +114,29 @@ class Public:
         return response
 
     async def page(self, request: web.Request) -> web.Response:
-        return self._door(request) or pages.chat(self._pod, with_dashboard=self._dashboard is not None)
+        return self._door(request) or pages.chat(self._pod, with_dashboard=self._page_of_the_engine is not None)
 
     async def dashboard(self, request: web.Request) -> web.Response:
         """Where the engine's own page begins."""
         if closed := self._door(request):
             return closed
-        if self._dashboard is None:
+        if (page := self._page_of_the_engine) is None:
             raise web.HTTPNotFound
-        return web.Response(status=303, headers={"Location": await self._dashboard.entry()})
+        return web.Response(status=303, headers={"Location": await page.entry()})
 
     async def engines_page(self, request: web.Request) -> web.StreamResponse:
         """Every path that is not ours. To a stranger there is nothing here."""
-        if self._dashboard is None or not self._is_signed_in(request):
+        page = self._page_of_the_engine
+        if page is None or not self._is_signed_in(request):
             raise web.HTTPNotFound
         if request.method not in {"GET", "HEAD"}:
             self._check_origin(request)
-        return await self._dashboard.pass_on(request)
+        return await page.pass_on(request)
+
+    @property
+    def _page_of_the_engine(self) -> DashboardProxy | None:
+        """As it is now: the owner may have given or withdrawn the credentials for it."""
+        return self._dashboard if self._dashboard and self._dashboard.is_open else None
 
     def _door(self, request: web.Request) -> web.Response | None:
         """None for who is signed in."""

@@ -20,8 +20,9 @@ def test_a_toolset_has_exactly_the_fields_of_the_spec(api: APIClient) -> None:
 
 
 def test_the_toolsets_that_one_engine_supports(api: APIClient) -> None:
-    everything = api.get("/tools").json()["tools"]
-    assert api.get("/tools?engine=hermes").json()["tools"] == everything
+    everything = [tool["id"] for tool in api.get("/tools").json()["tools"]]
+    hermes = [tool["id"] for tool in api.get("/tools?engine=hermes").json()["tools"]]
+    assert {"file", "terminal", "memory", "cronjob", "a2a"} < set(hermes) < set(everything)
     assert [tool["id"] for tool in api.get("/tools?engine=pi").json()["tools"]] == ["file", "terminal", "skills", "a2a"]
     assert [tool["id"] for tool in api.get("/tools?engine=n8n").json()["tools"]] == ["a2a"]
 

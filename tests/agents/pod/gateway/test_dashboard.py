@@ -158,3 +158,51 @@ def test_an_engine_without_a_page_has_no_dashboard(gateway: Gateway) -> None:
     cookie = cookie_of(gateway)
     assert get(gateway, "/dashboard", Cookie=cookie).status_code == 404
     assert get(gateway, "/session", Cookie=cookie).status_code == 404
+
+
+@pytest.fixture
+def beside() -> Iterator[EnginePage]:
+    with EnginePage(asks=False) as double:
+        yield double
+
+
+@pytest.fixture
+def hermes(start_gateway: StartGateway, beside: EnginePage) -> Gateway:
+    return start_gateway(engine="hermes", side_url=beside.url, dashboard=True, **PASSWORD)
+
+
+def test_a_page_beside_the_engine_lives_below_a_prefix_that_its_server_is_told_of(
+    hermes: Gateway, beside: EnginePage
+) -> None:
+    cookie = cookie_of(hermes)
+    assert get(hermes, "/dashboard", Cookie=cookie).headers["Location"] == "/dashboard/sessions"
+    assert get(hermes, "/dashboard/assets/index-1.js?v=2", Cookie=cookie).status_code == 200
+    assert beside.seen[-1]["path"] == "/assets/index-1.js?v=2"
+    assert beside.seen[-1]["headers"]["x-forwarded-prefix"] == "/dashboard"
+    assert "cookie" not in beside.seen[-1]["headers"]
+
+
+@pytest.mark.parametrize("path", ["/api/sessions", "/dashboards", "/assets/index-1.js", "/dashboard/../api/x"])
+def test_what_is_not_below_the_prefix_is_not_the_pages(hermes: Gateway, beside: EnginePage, path: str) -> None:
+    assert get(hermes, path, Cookie=cookie_of(hermes)).status_code == 404
+    assert beside.seen == []
+
+
+def test_a_page_beside_the_engine_has_no_terminal_and_changes_no_configuration(
+    hermes: Gateway, beside: EnginePage
+) -> None:
+    cookie = cookie_of(hermes)
+    assert get(hermes, "/dashboard/api/pty", Cookie=cookie).status_code == 403
+    assert post(hermes, "/dashboard/api/model/set", headers={"Cookie": cookie}).status_code == 403
+    assert beside.seen == []
+
+
+def test_without_credentials_of_its_owner_there_is_no_page_beside_the_engine(
+    start_gateway: StartGateway, beside: EnginePage
+) -> None:
+    pod = start_gateway(engine="hermes", side_url=beside.url)
+    cookie = cookie_of(pod)
+    assert get(pod, "/dashboard", Cookie=cookie).status_code == 404
+    assert get(pod, "/dashboard/sessions", Cookie=cookie).status_code == 404
+    assert "/dashboard" not in get(pod, "/", Cookie=cookie, **HTML).text
+    assert beside.seen == []

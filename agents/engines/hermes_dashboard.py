@@ -1,0 +1,39 @@
+"""hermes' own pages: a server beside the engine, without a login of its own, made to live below a prefix."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from agents.engines.dashboard import Fetch
+
+_READS = {"GET", "HEAD"}
+# What the agent has come to know and does by itself. Configuration, keys and channels are the console's.
+_WRITES = re.compile(
+    r"/api/(sessions(/.*)?|cron/(jobs|blueprints)(/.*)?|skills|skills/(content|toggle)|learning/node|memory/reset"
+    r"|dashboard/(font|theme))"
+)
+# A terminal is a toolset, and so are files.
+_NEVER = re.compile(r"/api/(console|credentials|env|events|files|fs|git|ops|pty|pub|ws)(/.*)?")
+
+
+class HermesDashboard:
+    beside = True
+    prefix = "/dashboard"
+
+    def headers(self, password: str) -> Mapping[str, str]:
+        return {"X-Forwarded-Prefix": self.prefix}
+
+    def refuses(self, method: str, path: str) -> str | None:
+        inside = path.removeprefix(self.prefix)
+        if _NEVER.fullmatch(inside):
+            return "the agent's page has no terminal, files and keys"
+        if method not in _READS and not _WRITES.fullmatch(inside):
+            return "this is changed in the console"
+        return None
+
+    async def entry(self, fetch: Fetch) -> str:
+        return f"{self.prefix}/sessions"
+
+
+DASHBOARD = HermesDashboard()
