@@ -38,7 +38,7 @@ def main() -> int:
         stack.callback(shutil.rmtree, home, ignore_errors=True)
         model = stack.enter_context(ModelServer())
         receiver = stack.enter_context(Receiver().listening())
-        base = stack.enter_context(service(home, model.base_url("openai")))
+        base = stack.enter_context(service(home, model.base_urls()))
         plan = Plan(seed=seed, seconds=seconds // 2)
         caller = new_caller(base, "fuzz@example.com")
         found = [_as(name, token, base, caller, receiver.url, plan) for name, token in _tokens(caller)]
@@ -66,7 +66,7 @@ def _log_is_clean(log: Path) -> bool:
 
 
 @contextmanager
-def service(home: Path, model: str) -> Iterator[str]:
+def service(home: Path, models: dict[str, str]) -> Iterator[str]:
     """`make run` in a home of its own, on ports of its own; its base URL."""
     port = _free_port()
     base = f"http://127.0.0.1:{port}"
@@ -74,7 +74,7 @@ def service(home: Path, model: str) -> Iterator[str]:
         "AGENTPODS_HOME": str(home),
         "PORT": str(port),
         "ROUTER_PORT": str(_free_port()),
-        "LLM_BASE_URLS": f"openai={model}",
+        "LLM_BASE_URLS": ",".join(f"{name}={url}" for name, url in models.items()),
         "WEBHOOK_ALLOWED_CIDRS": "127.0.0.0/8",
         "TRUSTED_PROXIES": "127.0.0.0/8",
         "MAX_FREE_AGENTS": "6",

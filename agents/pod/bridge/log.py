@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+import time
 from collections import deque
 from collections.abc import Iterable
 from pathlib import Path
@@ -16,7 +17,6 @@ log = logging.getLogger(__name__)
 KEPT_LINES = 20
 LINE_CHARACTERS = 400
 FILE_BYTES = 1024 * 1024
-_SHORTEST_SECRET = 6  # anything shorter would mask ordinary words
 _COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
@@ -24,17 +24,21 @@ class EngineLog:
     def __init__(self, path: Path, *, noise: str = "") -> None:
         self._path = path
         self._noise = noise
-        self._lines: deque[str] = deque(maxlen=KEPT_LINES)
+        self._lines: deque[tuple[float, str]] = deque(maxlen=KEPT_LINES)
         self._secrets: list[str] = []
 
     def hide(self, secrets: Iterable[str]) -> None:
         """From now on these never appear."""
-        known = [secret for secret in secrets if len(secret) >= _SHORTEST_SECRET]
-        self._secrets = list(dict.fromkeys([*self._secrets, *known]))
+        self._secrets = list(dict.fromkeys([*self._secrets, *secrets]))
 
     @property
     def evidence(self) -> list[str]:
-        return list(self._lines)
+        return [text for _, text in self._lines]
+
+    def heard(self, *, seconds: float) -> list[str]:
+        """What was said within the last seconds."""
+        since = time.monotonic() - seconds
+        return [text for at, text in self._lines if at >= since]
 
     def masked(self, text: str) -> str:
         return mask_text(text, self._secrets)
@@ -43,7 +47,7 @@ class EngineLog:
         text = _COLOURS.sub("", self.masked(line)).replace("\x00", "").strip()[:LINE_CHARACTERS]
         if not text or (self._noise and text.startswith(self._noise)):
             return
-        self._lines.append(text)
+        self._lines.append((time.monotonic(), text))
         try:
             self._append(text + "\n")
         except OSError as error:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from urllib.parse import quote
 
 MASK = "[secret]"
+SHORTEST = 6  # anything shorter is part of ordinary words, and no secret: the key `0` of a server that takes any key
 
 
 def mask_text(text: str, secrets: Iterable[str]) -> str:
@@ -54,6 +55,8 @@ def _spellings(secrets: Iterable[str]) -> list[str]:
     """Each secret as it is, as in a URL and as in JSON; the longest first, so that none leaves a rest of another."""
     found: set[str] = set()
     for secret in secrets:
+        if len(secret) < SHORTEST:
+            continue
         found |= {secret, quote(secret, safe=""), json.dumps(secret)[1:-1], secret.replace("/", "\\/")}
     return sorted(found, key=len, reverse=True)
 

@@ -36,3 +36,12 @@ def test_log_lines_and_their_tracebacks_are_masked() -> None:
     failure = (raised.type, raised.value, raised.tb)
     record = logging.LogRecord("gateway", logging.ERROR, __file__, 1, "with %s", (SECRET,), failure)
     assert SECRET not in formatter.format(record)
+
+
+@pytest.mark.parametrize("key", ["", "0", "test", "EMPTY"])
+def test_a_key_that_is_no_secret_does_not_break_what_it_stands_in(key: str) -> None:
+    """A model server that takes any key is given `0`; its answer is full of zeros."""
+    answer = '{"choices": [{"index": 0, "delta": {"content": "a test of EMPTY words"}}]}'
+    assert mask_text(answer, [key]) == answer
+    mask = StreamMask([key])
+    assert mask.feed(answer.encode()) + mask.finish() == answer.encode()
