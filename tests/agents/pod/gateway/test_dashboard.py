@@ -193,7 +193,7 @@ def test_a_page_beside_the_engine_has_no_terminal_and_changes_no_configuration(
 ) -> None:
     cookie = cookie_of(hermes)
     assert get(hermes, "/dashboard/api/pty", Cookie=cookie).status_code == 403
-    assert post(hermes, "/dashboard/api/model/set", headers={"Cookie": cookie}).status_code == 403
+    assert post(hermes, "/dashboard/api/model/set", cookie=cookie).status_code == 403
     assert beside.seen == []
 
 
