@@ -91,6 +91,11 @@ def test_schemathesis_finds_nothing_as_anybody_would_run_it(
     assert run(live_server.url, caller, plan, token=getattr(caller, kind)), "see what it printed"
 
 
+def test_no_operation_is_left_out(document: dict[str, Any]) -> None:
+    found = [tag for path in document["paths"].values() for operation in path.values() for tag in operation["tags"]]
+    assert set(found) == set(TAGS)
+
+
 def operations(document: dict[str, Any], tag: str) -> Iterator[Any]:
     schema = schemathesis.openapi.from_dict(document).include(tag=tag)
     schema.app = application
