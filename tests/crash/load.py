@@ -120,11 +120,21 @@ class Customer:
             return
         if not self.live:
             return
-        promise = self.live[step.choice % len(self.live)]
-        if step.verb == "delete":
+        verb, promise = self._aim(step)
+        if verb == "delete":
             self._delete(promise)
-        elif step.verb not in {"pause", *BOOTING} or not self._move(promise, step.verb):
-            self._configure(promise, step if step.verb in CHANGES else replace(step, verb="rename"))
+        elif verb not in {"pause", *BOOTING} or not self._move(promise, verb):
+            self._configure(promise, step if verb in CHANGES else replace(step, verb="rename"))
+
+    def _aim(self, step: Step) -> tuple[str, Promise]:
+        """Most agents shall run, though stopping is quick and starting is not: one rests at a time, one is replaced."""
+        promise = self.live[step.choice % len(self.live)]
+        resting = [one for one in self.live if one.wanted == {"stopped"}]
+        if resting and step.verb in {"pause", "resume"}:
+            return "resume", resting[step.choice % len(resting)]
+        if step.verb == "delete" and len(self.live) < self.share:
+            return "rename", promise
+        return step.verb, promise
 
     def _create(self, *, wait: bool) -> bool:
         """Whether there was a berth for it."""
