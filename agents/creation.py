@@ -26,6 +26,8 @@ from config.errors import BadRequest
 from config.ids import new_id
 from webhooks import addresses, hooks
 
+DASH_USERNAME = "owner"
+DASH_PASSWORD_BYTES = 18
 TOKEN_BYTES = 32
 
 
@@ -191,7 +193,9 @@ def _row(user: User, wanted: NewAgent, *, now: datetime) -> Agent:
 
 
 def _configure(agent: Agent, wanted: NewAgent) -> None:
-    """Tools, A2A and the key, by the rules that also change them later."""
+    """The login of the engine's page; tools, A2A and the key, by the rules that also change them later."""
+    if known_engine(wanted.engine).dash_credentials:
+        agent.dash_username, agent.dash_password = DASH_USERNAME, secrets.token_urlsafe(DASH_PASSWORD_BYTES)
     if wanted.tools is not None:
         agent.tools_enabled, agent.mcp_servers = wanted.tools["enabled"], wanted.tools["mcp_servers"]
         a2a.switch(agent, on=tools.A2A_TOOLSET in wanted.tools["enabled"])

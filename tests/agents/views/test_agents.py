@@ -125,10 +125,9 @@ def test_a_body_that_is_no_object_is_a_400(client: APIClient, body: Any) -> None
     assert (answer.status_code, answer.json()["error"]) == (400, "BAD_REQUEST")
 
 
-@pytest.mark.parametrize("engine", ["hermes", "opencode", "claude-code"])
-def test_an_engine_that_has_not_landed_is_refused_after_all_other_checks(client: APIClient, engine: str) -> None:
-    small = {"engine": engine, "tier": "small"}
-    assert "tier" in create(client, engine=engine, tier="tiny").json()["message"]
+def test_an_engine_that_has_not_landed_is_refused_after_all_other_checks(client: APIClient) -> None:
+    small = {"engine": "claude-code", "tier": "small"}
+    assert "tier" in create(client, engine="claude-code", tier="tiny").json()["message"]
     assert "lang" in create(client, **small, lang="xx").json()["message"]
     answer = create(client, **small)
     assert answer.status_code == 400
@@ -325,3 +324,13 @@ def test_a_rebuilt_agent_takes_the_persona_of_today(make_agent: MakeAgent, clien
     Agent.objects.update(soul="yesterday")
     assert client.post(f"/agents/{agent.id}/rebuild").status_code == 200
     assert Agent.objects.get().soul != "yesterday"
+
+
+def test_an_engine_with_a_page_of_its_own_gets_a_login_for_it(client: APIClient, runtime: ScriptedRuntime) -> None:
+    made = create(client, engine="hermes", tier="small").json()["agent"]
+    assert made["dashUsername"] == "owner"
+    assert len(made["dashPassword"]) >= 24
+    shown = client.get(f"/agents/{made['id']}").json()["agent"]
+    assert shown["dashPassword"] == made["dashPassword"]
+    plain = create(client, engine="pi", tier="tiny").json()["agent"]
+    assert (plain["dashUsername"], plain["dashPassword"]) == (None, None)
