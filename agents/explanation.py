@@ -11,8 +11,9 @@ from django.utils import timezone
 from agents import quota
 from agents.errors import renew_url
 from agents.models import Agent, AgentQuota, Desired, QuotaStatus, Reason, Status
-from agents.runtimes import current_runtime
+from agents.runtimes import current_runtime, management
 from agents.runtimes.base import Observation, Phase
+from agents.runtimes.management import ModelRefusal
 from catalog import tiers
 from catalog.vocabulary import TierId
 from config import waiting
@@ -23,6 +24,21 @@ STOP_MESSAGES = {
     Reason.PAYMENT: "its paid term has ended",
     Reason.QUOTA: "for an hour it took 95 % or more of the memory or disk of its tier; resumed it has a fresh hour",
     Reason.SUSPENDED: "its account is suspended",
+}
+
+
+GATEWAY_SECONDS = 3.0
+# What does not pass by waiting.
+LASTING = {"INSTALL", "CRASH_LOOP", "PORT", "DISK_FULL", "OOM", "CONFIG", "STUCK"}
+# By the provider's status (None: no answer at all), and the call that helps.
+MODEL_CAUSES: dict[int | None, tuple[str, str]] = {
+    None: ("MODEL_UNREACHABLE", "talk-test"),
+    400: ("MODEL_REFUSED", "llm-key"),
+    401: ("MODEL_KEY_REFUSED", "llm-key"),
+    402: ("MODEL_LIMIT", "llm-key"),
+    403: ("MODEL_KEY_REFUSED", "llm-key"),
+    404: ("MODEL_REFUSED", "llm-key"),
+    429: ("MODEL_LIMIT", "talk-test"),
 }
 
 
@@ -67,7 +83,7 @@ def _failed(agent: Agent) -> Explanation:
         cause=agent.cause or "BOOT_TIMEOUT",
         message=agent.cause_message or "the pod did not come up",
         since=agent.status_since,
-        evidence=agent.cause_evidence,
+        evidence=agent.cause_evidence or [agent.cause_message or "no program of the pod said anything"],
         next=_start(agent, "rebuild"),
     )
 
@@ -75,13 +91,15 @@ def _failed(agent: Agent) -> Explanation:
 def _provisioning(agent: Agent, pod: Observation | None) -> Explanation:
     installing = pod is not None and pod.phase == Phase.INSTALLING
     message = "the engine is being installed on this machine" if installing else "the pod is being started"
-    cause = (pod.cause if pod else None) or agent.cause or ("INSTALLING" if installing else "STARTING")
+    # What the runtime refused is newer than what the remains of an earlier pod say.
+    told = None if agent.cause and (pod is None or pod.phase == Phase.STOPPED) else pod
+    cause = (told.cause if told else None) or agent.cause or ("INSTALLING" if installing else "STARTING")
     return Explanation(
         status=agent.status,
         cause=cause,
-        message=(pod.message if pod else None) or agent.cause_message or message,
+        message=(told.message if told else None) or agent.cause_message or message,
         since=agent.status_since,
-        evidence=pod.evidence if pod else [],
+        evidence=(told.evidence if told else []) or ([agent.cause_message] if agent.cause_message else []),
         next=f"GET /agents/{agent.id}",
     )
 
@@ -97,6 +115,8 @@ def _running(agent: Agent, pod: Observation | None) -> Explanation:
         )
     if pod is None or pod.phase != Phase.READY or not pod.gateway_alive:
         return _unwell(agent, pod)
+    if pod.cause:
+        return _troubled(agent, pod, pod.cause)
     if grace := _quota_in(agent, QuotaStatus.GRACE):
         return _over_quota(agent, grace)
     if agent.llm_key_hash is None:
@@ -107,6 +127,8 @@ def _running(agent: Agent, pod: Observation | None) -> Explanation:
             since=agent.status_since,
             next=_call("PATCH", agent, "llm-key"),
         )
+    if silent := _silent_gateway_or_model(agent):
+        return silent
     if warned := _quota_in(agent, QuotaStatus.WARN):
         return _over_quota(agent, warned)
     return Explanation(
@@ -132,6 +154,8 @@ def _unwell(agent: Agent, pod: Observation | None) -> Explanation:
     """Running, but the engine or a program of the pod is not; it is being brought back."""
     if pod is None:
         cause, message = "POD_LOST", "the pod is gone and is being built again"
+    elif not pod.gateway_alive and agent.cause in LASTING:
+        cause, message = agent.cause, agent.cause_message
     elif not pod.gateway_alive:
         cause, message = "GATEWAY_DOWN", "the pod's gateway is being started again"
     else:
@@ -144,8 +168,60 @@ def _unwell(agent: Agent, pod: Observation | None) -> Explanation:
         cause=cause,
         message=message,
         since=(pod.since if pod else None) or agent.lost_since or agent.status_since,
-        evidence=pod.evidence if pod else [],
-        next=f"GET /agents/{agent.id}/liveness",
+        evidence=(pod.evidence if pod else []) or ([message] if cause in LASTING else []),
+        next=_remedy(agent, cause) or _call("GET", agent, "liveness"),
+    )
+
+
+def _troubled(agent: Agent, pod: Observation, cause: str) -> Explanation:
+    """The engine answers its probe, and yet its bridge knows of something wrong."""
+    return Explanation(
+        status=agent.status,
+        cause=cause,
+        message=pod.message or cause,
+        since=pod.since or agent.status_since,
+        evidence=pod.evidence,
+        next=_remedy(agent, cause) or _call("POST", agent, "talk-test"),
+    )
+
+
+def _remedy(agent: Agent, cause: str) -> str | None:
+    """The call that cures what time alone does not."""
+    if cause in {"DISK_FULL", "OOM"}:
+        return _larger(agent)
+    return _start(agent, "rebuild") if cause in LASTING else None
+
+
+def _silent_gateway_or_model(agent: Agent) -> Explanation | None:
+    """What only the pod's gateway knows: whether it answers, and the provider's last word, if that was a failure."""
+    endpoint = current_runtime().endpoint(agent.namespace)
+    if endpoint is None:
+        return None
+    try:
+        health = management.health(endpoint, agent.management_token, seconds=GATEWAY_SECONDS)
+    except management.HopFailure as failure:
+        return Explanation(
+            status=agent.status,
+            cause="GATEWAY_DOWN",
+            message=failure.message,
+            since=agent.lost_since or agent.status_since,
+            evidence=[failure.message],
+            next=_call("GET", agent, "liveness"),
+        )
+    if health.model is None or health.revision < agent.spec_revision:  # an older key's, perhaps
+        return None
+    return _refused(agent, health.model)
+
+
+def _refused(agent: Agent, last: ModelRefusal) -> Explanation:
+    cause, verb = MODEL_CAUSES.get(last.status, ("MODEL_FAILING", "talk-test"))
+    return Explanation(
+        status=agent.status,
+        cause=cause,
+        message=f"the agent runs, but its model does not answer: {last.message}",
+        since=last.at,
+        evidence=[f"{last.at:%Y-%m-%d %H:%M:%S} UTC: {last.message}"],
+        next=_call("PATCH" if verb == "llm-key" else "POST", agent, verb),
     )
 
 

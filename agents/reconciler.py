@@ -17,7 +17,7 @@ from agents import drift, leases, lifecycle, plan, pods
 from agents.models import Agent, Status
 from agents.plan import Step
 from agents.runtimes import current_runtime
-from agents.runtimes.base import Observation, PodSpec, Runtime, RuntimeFailure
+from agents.runtimes.base import Observation, Phase, PodSpec, Runtime, RuntimeFailure
 from agents.turns import Turns
 from config import wake
 from config.crypto import UnreadableSecret
@@ -180,9 +180,11 @@ def _recover(look: Look) -> None:
 def _fail(look: Look) -> None:
     agent, pod = look.agent, look.pod
     unknown = "BOOT_TIMEOUT" if agent.status == Status.PROVISIONING else "POD_LOST"
-    cause = (pod.cause if pod else None) or agent.cause or unknown
-    message = (pod.message if pod else None) or agent.cause_message or "the pod did not become ready in time"
-    evidence = pod.evidence if pod else []
+    # What the runtime refused is newer than what the remains of a pod say that is no longer there.
+    told = None if agent.cause and (pod is None or pod.phase == Phase.STOPPED) else pod
+    cause = (told.cause if told else None) or agent.cause or unknown
+    message = (told.message if told else None) or agent.cause_message or "the pod did not become ready in time"
+    evidence = told.evidence if told else []
     lifecycle.fail(agent, generation=agent.generation, cause=cause, message=message, evidence=evidence, now=look.now)
 
 

@@ -7,6 +7,7 @@ import json
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 import requests
@@ -31,10 +32,20 @@ class HopFailure(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class ModelRefusal:
+    """The provider's last word, if it was a failure. `status` is None when there was no answer."""
+
+    status: int | None
+    message: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Health:
     revision: int
     has_key: bool
     engine: dict[str, Any] | None  # the bridge's state; None while the bridge does not answer
+    model: ModelRefusal | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +72,19 @@ class ChatEvent:
     data: dict[str, Any] = field(repr=False)
 
 
-def health(endpoint: Endpoint, token: str) -> Health:
-    """What the gateway says of itself and its engine. Raises HopFailure when it does not answer."""
-    with _call("GET", endpoint, token, "/health", seconds=HEALTH_SECONDS) as answer:
+def health(endpoint: Endpoint, token: str, *, seconds: float = HEALTH_SECONDS) -> Health:
+    """What the gateway says of itself, its engine and the model. Raises HopFailure when it does not answer."""
+    with _call("GET", endpoint, token, "/health", seconds=seconds) as answer:
         body = _body(answer, "revision", "has_key")
-        return Health(revision=body["revision"], has_key=body["has_key"], engine=body.get("engine"))
+        model = _refusal(body.get("model") or {})
+        return Health(revision=body["revision"], has_key=body["has_key"], engine=body.get("engine"), model=model)
+
+
+def _refusal(model: dict[str, Any]) -> ModelRefusal | None:
+    last = model.get("last_failure")
+    if not model.get("failing") or not last:
+        return None
+    return ModelRefusal(status=last["status"], message=last["message"], at=datetime.fromisoformat(last["at"]))
 
 
 def configure(endpoint: Endpoint, token: str, *, config: PodConfig, secrets: PodSecrets) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,15 +16,19 @@ from accounts import sessions
 from accounts.models import User
 from agents import creation, reconciler
 from agents.models import Agent
+from agents.runtimes.base import Endpoint
 from catalog import snapshot
 from catalog.models import Persona
 from catalog.vocabulary import PersonaStatus
+from tests.agents.pod.gateway.process import Gateway
+from tests.doubles.bridge import BridgeDouble
 from tests.doubles.runtime import ScriptedRuntime
 from webhooks.models import Event
 
 PERSONA = "test-study-buddy"
 
 MakeAgent = Callable[..., Agent]
+GatewayOf = Callable[..., Gateway]
 
 
 @pytest.fixture
@@ -93,6 +98,35 @@ def make_agent(owner: User, catalog: None, runtime: ScriptedRuntime) -> MakeAgen
 def running(make_agent: MakeAgent, runtime: ScriptedRuntime) -> Agent:
     """An agent whose pod came up."""
     return settle(make_agent())
+
+
+@pytest.fixture
+def bridge() -> Iterator[BridgeDouble]:
+    with BridgeDouble() as double:
+        yield double
+
+
+@pytest.fixture
+def gateway_of(bridge: BridgeDouble, runtime: ScriptedRuntime, tmp_path: Path) -> Iterator[GatewayOf]:
+    """`gateway_of(agent)`: this agent's pod is reached through a real gateway before a scripted engine."""
+    started: list[Gateway] = []
+
+    def start(agent: Agent, **given: object) -> Gateway:
+        known = {
+            "management_token": agent.management_token,
+            "ticket_key": agent.ticket_key,
+            "namespace": agent.namespace,
+            "name": agent.name,
+        }
+        gateway = Gateway({"bridge_url": bridge.url, "run_dir": str(tmp_path), **known, **given})
+        started.append(gateway)
+        gateway.wait_until_up()
+        runtime.addresses[agent.namespace] = Endpoint(public_url=gateway.public, management_url=gateway.management)
+        return gateway
+
+    yield start
+    for gateway in started:
+        gateway.stop()
 
 
 def settle(agent: Agent, rounds: int = 12) -> Agent:

@@ -11,7 +11,7 @@ from agents import explanation, lifecycle
 from agents.errors import renew_url
 from agents.models import Agent, AgentQuota, QuotaStatus, Reason
 from agents.runtimes.base import Phase
-from tests.agents.conftest import MakeAgent, settle
+from tests.agents.conftest import GatewayOf, MakeAgent, settle
 from tests.doubles.runtime import ScriptedRuntime
 
 
@@ -59,11 +59,19 @@ def test_a_pod_in_grace_is_told_until_when_and_what_helps_before_all_else(runnin
     assert found.evidence == ["memory: 510 of 512 MiB (100%)", "disk: unknown"]
 
 
-def test_a_pod_near_its_limit_says_so_where_nothing_else_is_wrong(running: Agent) -> None:
+def test_a_pod_near_its_limit_says_so_where_nothing_else_is_wrong(running: Agent, gateway_of: GatewayOf) -> None:
+    gateway_of(running)
     agent = measured(running, QuotaStatus.WARN)
     assert explanation.of(agent).cause == "NO_MODEL_KEY"
     agent.llm_key_hash = "0" * 64
     assert explanation.of(agent).cause == "QUOTA_WARN"
+
+
+def test_a_gateway_that_does_not_answer_is_no_health(running: Agent) -> None:
+    running.llm_key_hash = "0" * 64
+    found = explanation.of(running)
+    assert (found.cause, found.next) == ("GATEWAY_DOWN", f"GET /agents/{running.id}/liveness")
+    assert found.evidence == [found.message]
 
 
 @pytest.mark.parametrize("highest", ["tiny", "large"])

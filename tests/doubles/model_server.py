@@ -184,6 +184,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(raw)))
+        self.send_header("Connection", "close")  # once stopped, it answers nobody any more
         self.end_headers()
         self.wfile.write(raw)
 

@@ -1,6 +1,6 @@
 // Stands in for the engine pi where a test is about our own programs: pi's RPC mode, without a model.
 // What it does is in the message: "say a b", "count", "env", "args", "fail", "silent", "hang", "spin", "spawn",
-// "crash", "mute", "big N", "take N" (a daemon's N MB), "fill N" (a file of N MB). Sessions are kept in files, as pi keeps them.
+// "crash", "mute", "hog", "big N", "take N" (a daemon's N MB), "fill N" (a file of N MB). Sessions are kept in files, as pi keeps them.
 const fs = require("fs"), path = require("path"), { spawn } = require("child_process");
 
 const flags = process.argv.slice(2);
@@ -30,10 +30,24 @@ function end(words, stopReason = "stop", errorMessage) {
   running = null;
 }
 
+// With a file `ask-the-model` in its home every message becomes a real call through the key proxy.
+async function askTheModel() {
+  const { baseUrl } = Object.values(JSON.parse(fs.readFileSync(path.join(home, "models.json"), "utf8")).providers)[0];
+  const headers = { "Content-Type": "application/json", Authorization: `Bearer ${process.env.POD_LLM_TOKEN}` };
+  const body = JSON.stringify({ model: model.id, messages: [{ role: "user", content: running }] });
+  try {
+    const answer = await fetch(`${baseUrl}/chat/completions`, { method: "POST", headers, body });
+    const said = await answer.json();
+    if (!answer.ok) return end([], "error", `OpenAI API error (${answer.status}): ${said.error?.message}`);
+    end([said.choices[0].message.content]);
+  } catch (error) { end([], "error", String(error)); }
+}
+
 function run(message) {
   const earlier = past.length;
-  keep(message);
   event("agent_start");
+  try { keep(message); } catch (error) { return end([], "error", error.message); }  // as pi says it
+  if (fs.existsSync(path.join(home, "ask-the-model"))) return askTheModel();
   const [verb, ...rest] = message.split(" ");
   const acts = {
     say: () => end(rest.map((word, n) => (n ? " " : "") + word)),
@@ -45,6 +59,7 @@ function run(message) {
     hang: () => event("message_update", { assistantMessageEvent: { type: "text_delta", delta: "wait" } }),
     spin: () => { for (;;); },
     crash: () => { console.error("fatal: heap"); process.exit(3); },
+    hog: () => { const kept = []; for (;;) kept.push(new Array(1e6).fill(Math.random())); },
     mute: () => { deaf = true; },
     big: () => end(["x".repeat(Number(rest[0]))]),
     // Forked twice, in a session and an environment of its own: what an engine's tool may leave behind.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import logging
 import signal
 import time
@@ -14,7 +13,7 @@ import psutil
 
 from agents.engines.base import Engine, EngineError, KeyProxy, Place
 from agents.pod import processes
-from agents.pod.bridge import commands, files, install, linux
+from agents.pod.bridge import causes, commands, files, install, linux
 from agents.pod.bridge.crew import Crew
 from agents.pod.bridge.log import EngineLog
 from agents.pod.bridge.member import Member
@@ -31,6 +30,8 @@ PUBLISH_SECONDS = 1.5
 FIRST_PAUSE_SECONDS = 5.0
 LONGEST_PAUSE_SECONDS = 60.0
 HEALTHY_SECONDS = 60.0
+# What the engine said on stderr when it ended has arrived by then.
+LAST_WORDS_SECONDS = 0.2
 DEATHS_OF_A_LOOP = 3
 # A hung engine is ended after this long; one that somebody stopped by a signal may be meant to go on.
 HUNG_SECONDS = 30.0
@@ -69,6 +70,7 @@ class Keeper:
         self._deaths = 0
         self._sick_since: dict[int, float] = {}
         self._healthy_since = 0.0
+        self._was_full = False
 
     @property
     def wanted(self) -> PodConfig:
@@ -98,8 +100,7 @@ class Keeper:
             try:
                 return await self._install_once()
             except (commands.InstallError, OSError) as error:
-                cause = "INSTALL" if isinstance(error, commands.InstallError) else cause_of(error)
-                self._status.show(Phase.FAILED, cause=cause, message=str(error))
+                self._status.show(Phase.FAILED, cause=_install_cause(error), message=str(error))
             await self._rest(pause)
             pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
 
@@ -130,7 +131,8 @@ class Keeper:
         except EngineError as error:
             raise Death(str(error)) from error
         except OSError as error:
-            raise Death(str(error), cause=cause_of(error)) from error
+            self._log.note(f"bridge: {error}")
+            raise Death(error.strerror or str(error), cause=causes.of_error(error)) from error
         except (LookupError, TypeError, ValueError) as error:
             raise Death(f"the configuration cannot be rendered ({error!r})", cause="CONFIG") from error
         self._status.revision = config.revision
@@ -153,7 +155,19 @@ class Keeper:
             linux.reap_orphans()
             if now - published > PUBLISH_SECONDS or self._crew.main_pid() != pid:
                 published, pid = now, self._crew.main_pid()
+                self._look_at_disk()
                 self._status.publish()
+
+    def _look_at_disk(self) -> None:
+        """An engine goes on without a disk for a while, and forgets what it is told."""
+        full = causes.full_disk(self._place.data)
+        if full:
+            if not self._was_full:
+                self._log.note(f"bridge: {full}")
+            self._status.trouble(causes.DISK_FULL, full)
+        elif self._was_full:
+            self._status.clear_trouble()
+        self._was_full = full is not None
 
     async def _sleep_until_something(self) -> None:
         changed = asyncio.create_task(self._changed.wait())
@@ -182,7 +196,7 @@ class Keeper:
 
     async def _bury(self, death: Death) -> None:
         """End what is left, say so, and wait before the next start."""
-        await asyncio.sleep(0)  # the last words on stderr
+        await asyncio.sleep(LAST_WORDS_SECONDS)
         await self._side.end()
         self._crew.kill()
         processes.send(processes.descendants(psutil.Process()), signal.SIGKILL)
@@ -197,12 +211,15 @@ class Keeper:
 
     def _show_death(self, death: Death, pause: float) -> None:
         again = f"{death}; next start in {pause:.0f} s"
+        cause = death.cause
+        if cause == "ENGINE_DIED":
+            cause = causes.in_words("\n".join(self._log.heard(seconds=FIRST_PAUSE_SECONDS - 1))) or cause
         if self._deaths >= DEATHS_OF_A_LOOP:
-            cause = "CRASH_LOOP" if death.cause == "ENGINE_DIED" else death.cause
+            cause = "CRASH_LOOP" if cause == "ENGINE_DIED" else cause
             self._status.show(Phase.FAILED, cause=cause, message=f"{self._deaths} times in a row: {again}")
             return
         started = self._status.revision is not None
-        self._status.show(Phase.UNHEALTHY if started else Phase.STARTING, cause=death.cause, message=again)
+        self._status.show(Phase.UNHEALTHY if started else Phase.STARTING, cause=cause, message=again)
 
     async def _rest(self, seconds: float) -> None:
         """The pause before a restart. A new configuration may be the cure: it shortens the pause to the first one."""
@@ -237,8 +254,10 @@ def _patience(member: Member) -> float:
     return STOPPED_SECONDS if member.is_stopped() else HUNG_SECONDS
 
 
-def cause_of(error: OSError) -> str:
-    return "DISK_FULL" if error.errno in {errno.ENOSPC, errno.EDQUOT} else "BOOT"
+def _install_cause(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return causes.of_error(error)
+    return causes.DISK_FULL if causes.in_words(str(error)) == causes.DISK_FULL else "INSTALL"
 
 
 def secrets_of(config: PodConfig) -> list[str]:

@@ -68,7 +68,7 @@ async def serve(start: BridgeStart, home: str) -> None:
 def _crew(engine: Engine, start: BridgeStart, home: str, engine_log: EngineLog) -> Crew:
     marks = processes.marks(start.namespace, home, processes.ENGINE)
     if engine.processes is Processes.ONE_SERVER:
-        return Single(engine, marks=marks, log=engine_log)
+        return Single(engine, port=start.engine_port, marks=marks, log=engine_log)
     return Pool(engine, size=capacity(engine, start.memory_bytes), marks=marks, log=engine_log)
 
 

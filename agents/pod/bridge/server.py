@@ -13,6 +13,7 @@ from typing import Any
 from aiohttp import web
 
 from agents.engines.base import EngineError, ModelError
+from agents.pod.bridge import causes
 from agents.pod.bridge.crew import Crew
 from agents.pod.bridge.keeper import Keeper
 from agents.pod.bridge.log import EngineLog
@@ -107,9 +108,17 @@ class Server:
         except TimeoutError:
             yield _error("model", f"the turn was not over after {TURN_SECONDS:.0f} s")
         except ModelError as error:
-            yield _error("model", self._log.masked(str(error)))
+            yield self._failed("model", str(error))
         except EngineError as error:
-            yield _error("engine", self._log.masked(str(error)))
+            yield self._failed("engine", str(error))
+
+    def _failed(self, hop: str, message: str) -> dict[str, Any]:
+        """An engine that cannot write says so in place of the model's answer: that is no fault of the model."""
+        if causes.in_words(message) == causes.DISK_FULL:
+            self._log.note(message)
+            self._status.trouble(causes.DISK_FULL, f"the engine cannot write: {message}")
+            hop = "engine"
+        return _error(hop, self._log.masked(message))
 
     async def _take(self, session: str, message: str) -> AsyncGenerator[dict[str, Any], None]:
         if self._status.phase != Phase.READY:
@@ -118,6 +127,7 @@ class Server:
             async with aclosing(turns.turn(message)) as pieces:
                 async for piece in pieces:
                     yield {"type": "delta", "text": piece}
+            self._status.clear_trouble()
             yield {"type": "done", "reply": turns.reply()}
 
 

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 from agents.engines.base import Engine, EngineError, Launch, Turns
+from agents.pod.bridge import causes
 from agents.pod.bridge.crew import Lanes, last_words
 from agents.pod.bridge.log import EngineLog
 from agents.pod.bridge.member import STOPPED, Member
@@ -18,8 +19,9 @@ TURN_PATIENCE_SECONDS = 8.0
 
 
 class Single:
-    def __init__(self, engine: Engine, *, marks: Mapping[str, str], log: EngineLog) -> None:
+    def __init__(self, engine: Engine, *, port: int, marks: Mapping[str, str], log: EngineLog) -> None:
         self._engine = engine
+        self._port = port
         self._marks = marks
         self._log = log
         self._launch: Launch | None = None
@@ -50,12 +52,15 @@ class Single:
         return self._member.pid if self._member else None
 
     async def open(self, launch: Launch) -> None:
-        """A restart lets running turns end for a while; new ones wait for it instead of failing."""
+        """A restart lets running turns end for a while; new ones wait for it instead of failing.
+
+        Raises OSError when the engine's port is another program's."""
         async with self._starting:
             if self._member and self.launch and self.launch.serves_as(launch):
                 self._launch = launch
                 return
             await self._end_old()
+            causes.refuse_taken(self._port)
             member = await Member.start(self._engine, launch, None, generation=0, marks=self._marks, log=self._log)
             if self._death is None:
                 self._death = asyncio.get_running_loop().create_future()

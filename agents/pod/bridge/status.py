@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from agents.pod.bridge import files
+from agents.pod.bridge import causes, files
 from agents.pod.bridge.log import EngineLog
 from agents.runtimes.base import Phase
 
@@ -28,6 +28,7 @@ class Status:
         self.cause: str | None = None
         self.message: str | None = None
         self._evidence: list[str] = []
+        self._trouble: tuple[str, str] | None = None
 
     def show(self, phase: Phase, *, cause: str | None = None, message: str | None = None) -> None:
         """The engine is now this; the evidence is what the engine said last before it."""
@@ -40,20 +41,41 @@ class Status:
             log.info("%s%s", phase, f" {cause}: {self.message}" if cause else "")
         self.publish()
 
+    def trouble(self, cause: str, message: str) -> None:
+        """The engine answers its probe, and yet something is wrong that its owner should know."""
+        self._trouble = (cause, self._log.masked(message))
+
+    def clear_trouble(self) -> None:
+        self._trouble = None
+
     def body(self) -> dict[str, Any]:
+        cause, message, evidence = self.cause, self.message, self._evidence
+        if self.phase == Phase.READY and cause is None and self._trouble:
+            (cause, message), evidence = self._trouble, self._log.evidence
         return {
             "phase": self.phase,
             "revision": self.revision,
             "restarts": self.restarts,
-            "cause": self.cause,
-            "message": self.message,
-            "evidence": self._evidence,
+            "cause": cause,
+            "message": message,
+            "evidence": evidence,
             "since": self.since.isoformat(),
             "enginePid": self._engine_pid(),
         }
 
     def publish(self) -> None:
+        text = json.dumps(self.body())
         try:
-            files.write(self._path, json.dumps(self.body()))
+            files.write(self._path, text)
         except OSError as error:
             log.warning("state.json: %s", error)
+            if causes.of_error(error) == causes.DISK_FULL:
+                self._publish_in_place(text)
+
+    def _publish_in_place(self, text: str) -> None:
+        """On a full disk there is room for what was there before: a bridge that fell silent would look hung."""
+        try:
+            with self._path.open("r+", encoding="utf-8") as file:
+                file.write(text.ljust(self._path.stat().st_size))
+        except OSError as error:
+            log.warning("state.json in place: %s", error)

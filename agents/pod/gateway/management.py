@@ -67,13 +67,21 @@ class Management:
             await self._bridge.configure(config)
         except BridgeFailure as error:
             raise Refusal(503, f"config: {error}", Retry_After="2") from error
+        before = _model_of(self._pod.config, self._pod.secrets)
         self._pod.replace(config, secrets)
+        if _model_of(config, secrets) != before:
+            self._models.forget()
 
     async def chat(self, request: web.Request) -> web.StreamResponse:
         return await chat.answer(request, self._turns)
 
     async def talk_test(self, _: web.Request) -> web.Response:
         return await self._test.answer()
+
+
+def _model_of(config: PodConfig, secrets: PodSecrets) -> tuple[str | None, ...]:
+    """All that decides what a provider answers."""
+    return config.provider, config.model, secrets.llm_key, secrets.llm_base_url
 
 
 def _wanted(body: dict[str, Any]) -> tuple[PodConfig, PodSecrets]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import logging
 import random
 import secrets
@@ -50,6 +51,14 @@ class LocalRuntime:
     def deploy(self, spec: PodSpec) -> None:
         if spec.engine not in ENGINES:
             raise RuntimeFailure(f"there is no engine {spec.engine!r}", cause="ENGINE", permanent=True)
+        try:
+            self._deploy(spec)
+        except OSError as error:
+            if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+                raise RuntimeFailure(f"the machine's disk is full: {error.strerror}", cause="DISK_FULL") from error
+            raise
+
+    def _deploy(self, spec: PodSpec) -> None:
         with self.home.lock(spec.namespace):
             record = self.home.record(spec.namespace)
             if record and record.wanted is Wanted.STOPPED:

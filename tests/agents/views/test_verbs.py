@@ -119,7 +119,10 @@ def test_a_gateway_that_is_gone_gives_no_answer_at_all(
     assert client.get(f"/agents/{running.id}/liveness").json() == {"liveness": {"reachable": False, "serving": None}}
 
 
-def test_explain_names_the_missing_key_and_the_call_that_installs_it(client: APIClient, running: Agent) -> None:
+def test_explain_names_the_missing_key_and_the_call_that_installs_it(
+    client: APIClient, running: Agent, gateway_of: GatewayOf
+) -> None:
+    gateway_of(running)
     explanation = explain(client, running)
     assert (explanation["cause"], explanation["next"]) == ("NO_MODEL_KEY", f"PATCH /agents/{running.id}/llm-key")
     client.patch(f"/agents/{running.id}/llm-key", {"provider": "openai", "key": "sk"}, format="json")

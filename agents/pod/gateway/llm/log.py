@@ -49,7 +49,21 @@ class ModelLog:
         newest = self._failures[-1] if self._failures else None
         return newest if newest and newest.tick >= tick and newest.tick > self._answered else None
 
+    def forget(self) -> None:
+        """Another key, provider or model: what the last one met says nothing of it."""
+        self._failures.clear()
+
+    def failing(self) -> ModelFailure | None:
+        """The last word, if it was a failure."""
+        return self.failure_since(float("-inf"))
+
     def summary(self) -> dict[str, Any]:
         newest = self._failures[-1] if self._failures else None
-        last = {"status": newest.status, "message": newest.message, "at": newest.at.isoformat()} if newest else None
-        return {"calls": self.calls, "in_flight": self.in_flight, "last_failure": last}
+        known = {"calls": self.calls, "in_flight": self.in_flight, "last_failure": _told(newest)}
+        return {**known, "failing": self.failing() is not None}
+
+
+def _told(failure: ModelFailure | None) -> dict[str, Any] | None:
+    if failure is None:
+        return None
+    return {"status": failure.status, "message": failure.message, "at": failure.at.isoformat()}

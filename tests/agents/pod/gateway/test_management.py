@@ -29,7 +29,7 @@ def test_a_header_that_is_no_text_is_just_a_wrong_token(gateway: Gateway) -> Non
 def test_health_tells_revision_key_engine_and_model(fresh: Gateway, bridge: BridgeDouble) -> None:
     body = fresh.ask("GET", "/health").json()
     assert (body["revision"], body["has_key"], body["engine"]) == (1, True, bridge.state())
-    assert body["model"] == {"calls": 0, "in_flight": 0, "last_failure": None}
+    assert body["model"] == {"calls": 0, "in_flight": 0, "last_failure": None, "failing": False}
 
 
 def test_health_says_null_for_an_engine_whose_bridge_is_gone(gateway: Gateway, bridge: BridgeDouble) -> None:

@@ -1,0 +1,53 @@
+"""What is behind a failure: told by the kernel's error numbers, or by the engine's own last words."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import socket
+from pathlib import Path
+
+DISK_FULL = "DISK_FULL"
+PORT = "PORT"
+OOM = "OOM"
+# Less than any engine needs to go on: its next session file does not fit.
+FULL_BYTES = 128 * 1024
+
+_NUMBERS = {errno.ENOSPC: DISK_FULL, errno.EDQUOT: DISK_FULL, errno.EADDRINUSE: PORT, errno.ENOMEM: OOM}
+_WORDS = {
+    DISK_FULL: re.compile(r"(?i)\bENOSPC\b|no space left on device|\bEDQUOT\b|disk quota exceeded|disk is full"),
+    PORT: re.compile(r"(?i)\bEADDRINUSE\b|address already in use"),
+    OOM: re.compile(r"(?i)heap out of memory|\bENOMEM\b|cannot allocate memory|\bMemoryError\b|\bbad_alloc\b"),
+}
+
+
+def of_error(error: OSError) -> str:
+    return _NUMBERS.get(error.errno or 0, "BOOT")
+
+
+def in_words(text: str) -> str | None:
+    """The cause that the text names, if it is one that a person can do something about."""
+    return next((cause for cause, words in _WORDS.items() if words.search(text)), None)
+
+
+def full_disk(directory: Path) -> str | None:
+    """What to say when nothing more can be written there; None while there is room, or nobody knows."""
+    try:
+        system = os.statvfs(directory)
+    except OSError:
+        return None
+    left = system.f_bavail * system.f_frsize
+    if left >= FULL_BYTES or not system.f_blocks:
+        return None
+    return f"the disk of the agent's data is full: {left} of {system.f_blocks * system.f_frsize} bytes are left"
+
+
+def refuse_taken(port: int) -> None:
+    """Raise OSError when another program listens there: the engine would find that out at its own pace, or never."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise OSError(error.errno, f"port {port} of the engine is taken by another program") from error
