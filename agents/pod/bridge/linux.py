@@ -7,6 +7,7 @@ import contextlib
 import ctypes
 import os
 import signal
+from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -31,6 +32,15 @@ _waited_for: list[asyncio.subprocess.Process] = []
 def leave_to_asyncio(process: asyncio.subprocess.Process) -> None:
     """The event loop waits for this one; its exit status is not ours to take."""
     _waited_for.append(process)
+
+
+def time_waited(pid: int) -> float:
+    """For how many seconds of its life the process's first thread was ready to run and had no CPU; 0 where the kernel
+    does not say."""
+    try:
+        return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
+    except (OSError, IndexError, ValueError):
+        return 0.0
 
 
 def reap_orphans() -> None:

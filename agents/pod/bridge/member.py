@@ -21,6 +21,8 @@ SETTLE_SECONDS = 60.0
 BEAT_SECONDS = 2.0
 # A live engine answers within milliseconds; on a machine that is short of CPU it may take seconds.
 SILENCE_SECONDS = 6.0
+# However short of CPU the machine is: then nobody else gets an answer either.
+LONGEST_SILENCE_SECONDS = 30.0
 WIND_DOWN_SECONDS = 3.0
 TERM_SECONDS = 12.0
 STOPPED = "the engine is stopped by a signal"
@@ -37,6 +39,7 @@ class Member:
         self.busy = False
         self.ending = False  # we want it to end: its exit is no death
         self.used = self.answered = time.monotonic()
+        self._waited = 0.0
         self.driver: Driver
         self._seen = psutil.Process(process.pid)
         self._following: list[asyncio.Task[None]] = []
@@ -70,7 +73,7 @@ class Member:
             if isinstance(error, TimeoutError):
                 raise EngineError(f"the engine did not start within {SETTLE_SECONDS:.0f} s") from error
             raise
-        member.answered = time.monotonic()
+        member.forgive()
         return member
 
     @property
@@ -86,9 +89,16 @@ class Member:
             return "the engine lost track of a turn"
         if self.is_stopped():
             return STOPPED
-        if time.monotonic() - self.answered > SILENCE_SECONDS + BEAT_SECONDS:
+        if self._silence() > SILENCE_SECONDS + BEAT_SECONDS:
             return "the engine does not answer"
         return None
+
+    def _silence(self) -> float:
+        """For how long it could have answered and did not: the time in which it was given no CPU does not count."""
+        silence = time.monotonic() - self.answered
+        if silence > LONGEST_SILENCE_SECONDS:
+            return silence
+        return silence - (linux.time_waited(self.pid) - self._waited)
 
     def is_stopped(self) -> bool:
         try:
@@ -97,8 +107,8 @@ class Member:
             return False  # its exit is on its way
 
     def forgive(self) -> None:
-        """Nobody could have heard an answer until now."""
-        self.answered = time.monotonic()
+        """It has answered, or nobody could have heard it until now."""
+        self.answered, self._waited = time.monotonic(), linux.time_waited(self.pid)
 
     async def stop(self, *, seconds: float = TERM_SECONDS) -> None:
         """Wind down, SIGTERM, and SIGKILL when the time is over; its children go with it."""
@@ -140,7 +150,7 @@ class Member:
         try:
             while True:
                 await self.driver.probe()
-                self.answered = time.monotonic()
+                self.forgive()
                 await asyncio.sleep(BEAT_SECONDS)
         except EngineError:
             return
