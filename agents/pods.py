@@ -47,6 +47,7 @@ def config_of(agent: Agent) -> PodConfig:
         a2a_enabled=agent.a2a_enabled,
         a2a_peers=agent.a2a_peers or [],
         dashboard=bool(agent.dash_username and agent.dash_password),
+        has_key=bool(agent.llm_key),
         telegram_api_url=settings.TELEGRAM_API_URL,
     )
 

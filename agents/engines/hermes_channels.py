@@ -46,7 +46,8 @@ _NO_INBOUND = "it can send, but hears nothing: WhatsApp delivers messages only t
 
 
 def platforms(config: PodConfig) -> list[str]:
-    return [PLATFORMS[channel] for channel in config.channels if channel in PLATFORMS]
+    """Without a model key nobody is connected: hermes would tell people of errors where the agent is to be silent."""
+    return [PLATFORMS[channel] for channel in config.channels if channel in PLATFORMS and config.has_key]
 
 
 def environment(config: PodConfig) -> dict[str, str]:
@@ -80,7 +81,7 @@ def states(reported: Mapping[str, Any]) -> dict[str, str | None]:
 
 
 def _trouble(platform: Mapping[str, Any]) -> str | None:
-    state = str(platform.get("state") or "not started")
+    state = str(platform.get("state") or "not connected: channels wait for the model key")
     if state == "connected":
         return None
     return str(platform.get("error_message") or state)

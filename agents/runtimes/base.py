@@ -44,6 +44,7 @@ class PodConfig:
     a2a_enabled: bool
     a2a_peers: list[dict[str, Any]] = field(repr=False)
     dashboard: bool = False  # whether the owner has credentials for the engine's own web interface
+    has_key: bool = True  # whether a model can be asked; the key itself is the gateway's
     telegram_api_url: str | None = None  # where bots speak instead of with Telegram itself
 
 

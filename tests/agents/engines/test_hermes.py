@@ -173,6 +173,12 @@ def test_without_channels_nobody_is_let_in(place: Place) -> None:
     assert settings(launch)["platforms"] == {}
 
 
+def test_channels_wait_for_the_model_key(place: Place) -> None:
+    launch = render(place, channels=["web", "telegram"], channel_secrets=SECRETS, has_key=False)
+    assert not set(SECRETS.values()) & set(launch.env.values())
+    assert settings(launch)["platforms"] == {}
+
+
 def test_nobody_on_a_channel_commands_the_engine(place: Place) -> None:
     platform = settings(render(place, channels=["telegram"], channel_secrets=SECRETS))["platforms"]["telegram"]
     assert platform["allow_admin_from"] == platform["group_allow_admin_from"] == ["nobody"]
@@ -199,7 +205,7 @@ def test_channels_are_told_by_our_names_and_whatsapp_is_not_said_to_hear() -> No
     assert told["telegram"] is None
     assert told["discord"] == "Improper token"
     assert "webhook" in (told["whatsapp"] or "")
-    assert told["email"] == "not started"
+    assert "model key" in (told["email"] or "")
 
 
 def test_the_dashboard_runs_beside_the_engine_where_the_owner_has_credentials_and_gets_no_secret(place: Place) -> None:
