@@ -82,6 +82,7 @@ class BridgeProcess:
         self.cache = cache
         self._environment = environment or {}
         self.port = free_port()
+        self.engine_port = free_port()
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self, config: PodConfig | None = None, *, memory_bytes: int = 512 * 2**20, engine: str = PI.id) -> None:
@@ -98,7 +99,7 @@ class BridgeProcess:
             token=TOKEN,
             llm_url="http://127.0.0.1:9",
             llm_token=LLM_TOKEN,
-            engine_port=free_port(),
+            engine_port=self.engine_port,
             engine_password="engine-password-for-tests",
             config=config or pod_config(),
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -80,6 +81,23 @@ def test_two_conversations_talk_side_by_side(bridge: BridgeProcess) -> None:
     next(hanging)
     assert bridge.reply("say quick", "b") == "quick"
     hanging.close()
+
+
+def test_a_port_that_another_program_took_is_named_and_nothing_is_started_meanwhile(bridge: BridgeProcess) -> None:
+    bridge.kill_engine()
+    bridge.wait_for("unhealthy")
+    with socket.create_server(("127.0.0.1", bridge.engine_port)):
+        state = eventually(lambda: _with_cause(bridge, "PORT"), what="the cause")
+        assert state["message"].startswith(f"port {bridge.engine_port} of the engine is taken by another program")
+        assert str(bridge.engine_port) in state["evidence"][-1]
+        assert bridge.engines() == []
+        assert bridge.turn("say x")["hop"] == "engine"
+    bridge.wait_for("ready", within=30)
+
+
+def _with_cause(bridge: BridgeProcess, cause: str) -> dict[str, Any] | None:
+    state = bridge.state()
+    return state if state and state["cause"] == cause else None
 
 
 def test_a_conversation_goes_on_after_a_restart_of_the_bridge(bridge: BridgeProcess) -> None:
