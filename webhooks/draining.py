@@ -139,6 +139,8 @@ class Drain:
 
     async def _idle_seconds(self, box: Outbox) -> float | None:
         """How long to wait for something new, None when there is nothing to wait for."""
+        if len(self._in_flight) >= SLOTS:
+            return POLL_SECONDS  # only an attempt's end makes room
         soonest = await box.soonest()
         now = self.clock()
         if soonest is None or soonest > now + self.ahead:

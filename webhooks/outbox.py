@@ -136,7 +136,10 @@ def soonest() -> datetime | None:
 
 
 class Outbox:
-    """The drain's own connection to the database, and what it asks of it."""
+    """The drain's own connection to the database, and what it asks of it.
+
+    A transaction goes out as one pipeline: on a busy machine each wait for the server's turn costs more than its work.
+    """
 
     def __init__(self, connection: AsyncConnection[TupleRow]) -> None:
         self._connection = connection
@@ -170,10 +173,10 @@ class Outbox:
             "slow_slots": slow_slots,
             "per_authority": MAX_PER_AUTHORITY,
         }
-        async with self._connection.transaction():
+        async with self._connection.pipeline(), self._connection.transaction():
             await self._connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", [_LOCKS, _CLAIMING])
-            rows = await (await self._connection.execute(_CLAIM, parameters)).fetchall()
-        return [_claim(row, token=token, now=now) for row in rows]
+            claimed = await self._connection.execute(_CLAIM, parameters)
+        return [_claim(row, token=token, now=now) for row in await claimed.fetchall()]
 
     async def record(self, outcomes: Sequence[Outcome]) -> None:
         """Write what came of attempts, all in one statement, and the summary on the hooks of those that ended."""
@@ -182,7 +185,7 @@ class Outbox:
              o.duration_ms, o.ended_at, o.slow, o.summary)
             for o in outcomes
         ]  # fmt: skip
-        async with self._connection.transaction():
+        async with self._connection.pipeline(), self._connection.transaction():
             await self._connection.execute(_LOCK_HOOKS, [[o.event_id for o in outcomes]])
             await self._connection.execute(_RECORD, [list(column) for column in zip(*columns, strict=True)])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
 from pathlib import Path
 
 from cryptography import x509
@@ -24,28 +25,35 @@ class Certificates:
         certificate = _builder(self._issuer, self._issuer, self._key).add_extension(
             x509.BasicConstraints(ca=True, path_length=0), critical=True
         )
+        self.served = directory / "server.pem"
         self.authority = directory / "authority.pem"
         self.authority.write_bytes(
             certificate.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
         )
 
-    def server(self, host: str, *, expired: bool = False, self_signed: bool = False) -> ssl.SSLContext:
-        """What a server for `host` is started with."""
+    def server(self, host: str, *others: str, expired: bool = False, self_signed: bool = False) -> ssl.SSLContext:
+        """What a server for `host`, and perhaps others, is started with. It lies in the file `served` too."""
         key = ec.generate_private_key(ec.SECP256R1())
         issuer, signer = (_name(host), key) if self_signed else (self._issuer, self._key)
         certificate = _builder(_name(host), issuer, key, expired=expired).add_extension(
-            x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False
+            x509.SubjectAlternativeName([_host(name) for name in (host, *others)]), critical=False
         )
-        path = self._directory / "server.pem"
-        path.write_bytes(
+        self.served.write_bytes(
             key.private_bytes(
                 serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
             )
             + certificate.sign(signer, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
         )
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(path)
+        context.load_cert_chain(self.served)
         return context
+
+
+def _host(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
 
 
 def _name(common: str) -> x509.Name:

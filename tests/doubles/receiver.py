@@ -73,6 +73,16 @@ def after(seconds: float, then: Behaviour) -> Behaviour:
     return answer
 
 
+def held(release: threading.Event, *, then: Behaviour) -> Behaviour:
+    """Answer once the test says so."""
+
+    async def answer(writer: asyncio.StreamWriter) -> None:
+        await asyncio.to_thread(release.wait)
+        await then(writer)
+
+    return answer
+
+
 @dataclass
 class Receiver:
     """`behaviours` answer one request each, in order; the last one answers all further requests."""
@@ -82,9 +92,9 @@ class Receiver:
     host: str = "127.0.0.1"
     received: list[Received] = field(default_factory=list)
     connections: int = 0
+    in_hand: int = 0
     peak: int = 0  # most requests in hand at once
     port: int = 0
-    _in_hand: int = 0
     _transports: list[asyncio.WriteTransport] = field(default_factory=list)
 
     @property
@@ -130,12 +140,12 @@ class Receiver:
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.received.append(await _read(reader))
-        self._in_hand += 1
-        self.peak = max(self.peak, self._in_hand)
+        self.in_hand += 1
+        self.peak = max(self.peak, self.in_hand)
         try:
             await self._next()(writer)
         finally:
-            self._in_hand -= 1
+            self.in_hand -= 1
 
     def _next(self) -> Behaviour:
         return self.behaviours.pop(0) if len(self.behaviours) > 1 else self.behaviours[0]

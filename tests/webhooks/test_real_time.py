@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import ExitStack
 
 import pytest
 
-from tests.doubles.receiver import Receiver, after, hang, status
+from tests.doubles.receiver import Receiver, after, hang, raw, status
 from tests.webhooks.conftest import MakeAgent, emit, hook_of
 from tests.workers import Workers
 from webhooks.models import Delivery, State
@@ -70,6 +71,34 @@ def test_a_worker_killed_in_mid_flight_loses_nothing_and_repeats_only_what_was_i
     assert {event for event, times in got.items() if times > 1} <= in_flight
     assert max(got.values()) <= 2
     assert set(Delivery.objects.values_list("state", "attempts")) == {(State.DELIVERED, 1)}
+
+
+def test_no_receiver_is_waited_for_longer_than_ten_seconds_whatever_it_does(
+    celery: Workers, loopback: None, make_agent: MakeAgent
+) -> None:
+    megabyte = b"x" * 2**20
+    rude = {
+        "answers after 10.5 s": after(10.5, status(204)),
+        "drips": raw(b"HTTP/1.1 200 OK\r\n", *[b"X-Drip: 1\r\n"] * 60, pause=1),
+        "100 Continue": raw(b"HTTP/1.1 100 Continue\r\n\r\n", pause=0.01, repeat=True),
+        "1 MB of headers": raw(b"HTTP/1.1 200 OK\r\nX-Long: " + megabyte + b"\r\n\r\n"),
+        "100 MB": raw(b"HTTP/1.1 200 OK\r\nContent-Length: 104857600\r\n\r\n", *[megabyte] * 100),
+    }
+    celery.start("webhooks", environment=ALLOWED)
+    with ExitStack() as stack:
+        receivers = {name: stack.enter_context(Receiver([answer]).listening()) for name, answer in rude.items()}
+        events = {name: emit(make_agent(receiver.url)).pk for name, receiver in receivers.items()}
+        wait_until(lambda: not Delivery.objects.filter(attempts=0).exists(), seconds=60)
+        first = {name: Delivery.objects.get(pk=event) for name, event in events.items()}
+    assert {name: one.error or one.http_status for name, one in first.items()} == {
+        "answers after 10.5 s": "timeout",
+        "drips": "timeout",
+        "100 Continue": "timeout",
+        "1 MB of headers": "protocol",
+        "100 MB": 200,
+    }
+    hung = [one.duration_ms for one in first.values() if one.error == "timeout"]
+    assert hung == pytest.approx([10_000] * 3, abs=SLACK_SECONDS * 1000)
 
 
 def spacing(receiver: Receiver) -> list[float]:

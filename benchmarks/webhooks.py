@@ -1,0 +1,251 @@
+"""Webhooks: CPU of a delivery, what dead receivers cost the living, and what a killed worker loses.
+
+Real `worker-webhooks` processes without beat, and receivers in a process of their own.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.conf import settings
+from django.utils import timezone
+
+from agents import creation
+from agents.models import Agent
+from benchmarks import customers, processes
+from benchmarks.figures import Figure, ratio
+from benchmarks.measuring import in_turns
+from benchmarks.processes import Program
+from benchmarks.receivers import host
+from benchmarks.second_start import free_port
+from config import wake
+from config.ids import new_id
+from tests.doubles.certificates import Certificates
+from webhooks.models import Delivery, Event, EventType, Hook
+
+ROUNDS = 3
+AGENTS = 200
+EVENTS_EACH = 5
+PATIENCE_SECONDS = 180
+
+COSTED = 2_000
+COSTED_HOSTS = 25  # at most eight deliveries at a time go to one
+PLAIN_MS, TLS_MS = 1.0, 3.0
+
+HEALTHY_SECONDS = {20: 10.0, 40: 20.0}  # by the share of dead receivers
+
+BEFORE_THE_KILL = 100
+DONE_AFTER_KILL_SECONDS = 35.0  # a lease of 30 s, and a little
+
+BODY = '{"id":"evt","type":"agent.running","agent":{},"data":{"from":"provisioning","to":"running"}}'.ljust(600)
+
+
+def measure() -> list[Figure]:
+    settings.AGENT_RUNTIME, settings.MAX_FREE_AGENTS = "benchmarks.recording.RecordingRuntime", AGENTS
+    with tempfile.TemporaryDirectory() as directory:
+        made = Certificates(Path(directory))
+        made.server(*(host(number) for number in range(COSTED_HOSTS)))
+        agents = _agents()
+        return [
+            _cost(agents, "plain", PLAIN_MS),
+            _cost(agents, "TLS", TLS_MS, made=made),
+            *_isolation(agents),
+            *_crash(agents),
+        ]
+
+
+# Receivers, and what is owed to them.
+
+
+@dataclass(frozen=True)
+class Receivers:
+    urls: list[str]
+    log: Path
+
+    def got(self) -> list[tuple[str, float]]:
+        """Event ids and when they came, duplicates too."""
+        lines = [line.split() for line in self.log.read_text(encoding="ascii").splitlines()]
+        return [(line[0], float(line[1])) for line in lines if len(line) == 2]
+
+
+@contextmanager
+def _receivers(
+    hosts: int, *, dead: int = 0, made: Certificates | None = None, delay_ms: int = 0
+) -> Iterator[Receivers]:
+    port, log = free_port(), Path(os.environ["AGENTPODS_HOME"], f"receivers-{time.time_ns()}")
+    arguments = [str(port), str(log), str(hosts), str(dead), *([str(made.served)] if made else [])]
+    with processes.started("benchmarks.receivers", *arguments, environment={"DELAY_MS": str(delay_ms)}):
+        _wait(log.exists)
+        scheme = "https" if made else "http"
+        yield Receivers([f"{scheme}://{host(number)}:{port}/hook" for number in range(hosts)], log)
+
+
+def _worker(*arguments: str, **environment: str) -> AbstractContextManager[Program]:
+    return processes.worker("webhooks", *arguments, WEBHOOK_ALLOWED_CIDRS="127.0.0.0/8", **environment)
+
+
+def _agents() -> list[Agent]:
+    owner = customers.one().user
+    wanted = creation.NewAgent(persona_id="exam-coach", tier="small", webhook_url="https://hooks.example.com/agents")
+    return [creation.create(owner, wanted, actor="benchmark")[0] for _ in range(AGENTS)]
+
+
+def _owe(agents: list[Agent], receivers: Receivers, *, each: int) -> set[str]:
+    """Nothing else than so many due deliveries of each agent, whose receivers are these in turn. Their event ids."""
+    Event.objects.all().delete()
+    for number, agent in enumerate(agents):
+        url = receivers.urls[number % len(receivers.urls)]
+        authority = url.split("/")[2]
+        Hook.objects.filter(agent=agent).update(url=url, authority=authority, slow=False, last_at=None)
+    now = timezone.now()
+    owed = [
+        Event(id=new_id("evt"), agent=agent, type=EventType.AGENT_RUNNING, body=BODY, created_at=now)
+        for _ in range(each)
+        for agent in agents
+    ]
+    Event.objects.bulk_create(owed)
+    due = [Delivery(event=event, agent=event.agent, next_attempt_at=now, created_at=now) for event in owed]
+    Delivery.objects.bulk_create(due)
+    return {event.pk for event in owed}
+
+
+def _wait(happened: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not happened():
+        if time.monotonic() > deadline:
+            raise RuntimeError("what the benchmark waits for does not happen")
+        time.sleep(0.02)
+
+
+def _all_done() -> bool:
+    return not Delivery.objects.pending().exists()
+
+
+# CPU.
+
+
+def _cost(agents: list[Agent], kind: str, limit: float, *, made: Certificates | None = None) -> Figure:
+    trust = {"SSL_CERT_FILE": str(made.authority)} if made else {}
+    with _receivers(COSTED_HOSTS, made=made) as receivers, _worker(**trust) as worker, _bare(receivers, trust) as bare:
+        ours, theirs = in_turns(lambda: _delivered(worker, agents, receivers), lambda: _posted(bare), rounds=ROUNDS)
+    value, other = statistics.median(ours), statistics.median(theirs)
+    against = (
+        f"{ratio(ours, theirs):.1f} x a bare loop of POSTs with the same library, {other:.2f} ms; CPU of the worker "
+        f"alone; {COSTED:,} deliveries of 600 bytes a round to {COSTED_HOSTS} receivers, a new connection each; "
+        f"median of {ROUNDS} rounds"
+    )
+    ok = value < limit
+    return Figure(f"Webhooks: CPU per delivery, {kind}", value, "ms", f"< {limit:.0f} ms", ok, against)
+
+
+def _delivered(worker: Program, agents: list[Agent], receivers: Receivers) -> float:
+    _owe(agents, receivers, each=COSTED // AGENTS)
+    before = worker.cpu_seconds()
+    wake.on_commit("webhooks.drain")
+    _wait(_all_done)
+    return (worker.cpu_seconds() - before) * 1000 / COSTED
+
+
+@contextmanager
+def _bare(receivers: Receivers, trust: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+    command = [sys.executable, "-m", "benchmarks.baseline.posts", str(COSTED), *receivers.urls]
+    environment = {**os.environ, **trust}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as process:
+        yield process
+        assert process.stdin
+        process.stdin.close()
+
+
+def _posted(bare: subprocess.Popen[bytes]) -> float:
+    assert bare.stdin
+    assert bare.stdout
+    program = Program(bare.pid)
+    before = program.cpu_seconds()
+    bare.stdin.write(b"\n")
+    bare.stdin.flush()
+    bare.stdout.readline()
+    return (program.cpu_seconds() - before) * 1000 / COSTED
+
+
+# The dead and the living.
+
+
+def _isolation(agents: list[Agent]) -> list[Figure]:
+    found = {share: [_last_healthy(agents, share) for _ in range(ROUNDS)] for share in (0, *HEALTHY_SECONDS)}
+    alone = statistics.median(found[0])
+    figures = []
+    for share, limit in HEALTHY_SECONDS.items():
+        value, worst = statistics.median(found[share]), max(found[share])
+        against = (
+            f"{value / alone:.1f} x the same without a dead one ({alone:.1f} s); {AGENTS} receivers, {EVENTS_EACH} "
+            f"events each, the dead never answer; one worker of 50 slots; the slowest of {ROUNDS} rounds {worst:.1f} s"
+        )
+        name = f"Webhooks: {share} % dead, last healthy delivery"
+        figures.append(Figure(name, value, "s", f"< {limit:.0f} s", value < limit, against))
+    return figures
+
+
+def _last_healthy(agents: list[Agent], share: int) -> float:
+    """Seconds from the commit of all events to the last one that a living receiver gets."""
+    dead = AGENTS * share // 100
+    with _receivers(AGENTS, dead=dead) as receivers, _worker("-I", "benchmarks.fifty_slots"):
+        _owe(agents, receivers, each=EVENTS_EACH)
+        begun = time.time()
+        wake.on_commit("webhooks.drain")
+        _wait(lambda: len(receivers.got()) >= (AGENTS - dead) * EVENTS_EACH)
+        return max(at for _, at in receivers.got()) - begun
+
+
+# The killed.
+
+
+def _crash(agents: list[Agent]) -> list[Figure]:
+    with _receivers(AGENTS, delay_ms=100) as receivers:
+        owed, in_flight, killed = _until_killed(agents, receivers)
+        with _worker():
+            _wait(_all_done)
+            seconds = time.time() - killed
+        got = Counter(event for event, _ in receivers.got())
+    lost = len(owed - got.keys())
+    repeated = {event for event, times in got.items() if times > 1}
+    against = (
+        f"no baseline; kill -9 after {BEFORE_THE_KILL} of {len(owed):,} deliveries with {len(in_flight)} in flight, "
+        f"another worker at once, leases of 30 s; {len(repeated)} came twice with the same id"
+    )
+    limit = DONE_AFTER_KILL_SECONDS
+    return [
+        Figure(
+            "Webhooks: killed worker, all delivered after", seconds, "s", f"< {limit:.0f} s", seconds < limit, against
+        ),
+        Figure("Webhooks: killed worker, events lost", lost, "", "0", lost == 0, "the same run"),
+        Figure(
+            "Webhooks: killed worker, repeated but not in flight",
+            len(repeated - in_flight),
+            "",
+            "0",
+            not repeated - in_flight,
+            "the same run",
+        ),
+    ]
+
+
+def _until_killed(agents: list[Agent], receivers: Receivers) -> tuple[set[str], set[str], float]:
+    """What was owed, what was in flight when the worker was killed, and when that was."""
+    with _worker() as worker:
+        owed = _owe(agents, receivers, each=EVENTS_EACH)
+        wake.on_commit("webhooks.drain")
+        _wait(lambda: len(receivers.got()) >= BEFORE_THE_KILL)
+        os.kill(worker.pid, signal.SIGKILL)
+        killed = time.time()
+        return owed, set(Delivery.objects.exclude(lease_until=None).values_list("pk", flat=True)), killed
