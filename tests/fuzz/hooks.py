@@ -48,7 +48,7 @@ def before_call(context: Any, case: Any, kwargs: dict[str, Any]) -> None:
 
 @schemathesis.hook
 def filter_failure(context: Any, failure: Any, case: Any, response: Any) -> bool:
-    """What counts as a failure. The log of deliveries outlives the webhook that it is about, and is no leftover of it."""
+    """What counts as a failure. The log of deliveries outlives its webhook, and is no leftover of it."""
     is_log = case.operation.path.startswith("/agents/{id}/webhook/deliveries")
     return not (is_log and isinstance(failure, UseAfterFree))
 
