@@ -11,7 +11,6 @@ import json
 import os
 import signal
 import socket
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -32,6 +31,7 @@ from tests.agents.pod.bridge.process import eventually
 from tests.doubles.model_server import ModelServer
 from tests.doubles.npm_registry import BrokenRegistry
 from tests.doubles.pi import install_double
+from tests.doubles.small_disk import SmallDisk
 
 KEY = "sk-the-owners-own-key-4711"
 
@@ -262,42 +262,11 @@ def test_a_key_that_the_provider_refuses_is_named_until_there_is_another(talking
     assert set(talking.hops().values()) == {None}
 
 
-class Disk:
-    """The agent's data on a disk of one megabyte, or, where none can be mounted, with files that lead to /dev/full."""
-
-    def __init__(self, data: Path) -> None:
-        self.data = data
-        data.mkdir(mode=0o700, parents=True)
-        mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(data)]
-        self.small = subprocess.run(mount, capture_output=True, check=False).returncode == 0
-
-    def fill(self) -> None:
-        if not self.small:
-            for path in (self.data / "pi" / "sessions").rglob("*.jsonl"):
-                path.unlink()
-                path.symlink_to("/dev/full")
-            (self.data / "pi" / ".settings.json.tmp").symlink_to("/dev/full")
-            return
-        for name in ("zeros", "rest"):  # what is left of the last page too
-            with contextlib.suppress(OSError), (self.data / "workspace" / name).open("wb", buffering=0) as file:
-                while file.write(b"x" * (4096 if name == "zeros" else 1)):
-                    pass
-
-    def clear(self) -> None:
-        for path in self.data.rglob("*"):
-            if path.name in {"zeros", "rest"} or path.is_symlink():
-                path.unlink()
-
-    def close(self) -> None:
-        if self.small:
-            subprocess.run(["umount", "-l", str(self.data)], check=True)
-
-
 @pytest.fixture
-def disk(world: World, model: ModelServer) -> Iterator[Disk]:
+def disk(world: World, model: ModelServer) -> Iterator[SmallDisk]:
     """Below an agent that answers."""
     world.create(llmProvider="openai", llmKey=KEY)
-    disk = Disk(world.data)
+    disk = SmallDisk(world.data)
     try:
         world.until(lambda: world.agent()["status"] == "running", what="running")
         assert world.say("say well").json()["reply"] == "well"
@@ -308,7 +277,7 @@ def disk(world: World, model: ModelServer) -> Iterator[Disk]:
         disk.close()
 
 
-def test_a_full_disk_is_the_engines_silence_and_not_the_models(world: World, disk: Disk) -> None:
+def test_a_full_disk_is_the_engines_silence_and_not_the_models(world: World, disk: SmallDisk) -> None:
     disk.fill()
     answer = world.say(f"say {'more ' * 2000}")
     assert (answer.status_code, answer.json()["message"].startswith("engine: ENOSPC")) == (503, True), answer.json()
