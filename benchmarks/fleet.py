@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from django.db import connection
+from django.db.models import Model
 from django.test import override_settings
 
 from agents import creation
 from agents.models import Agent
 from benchmarks import customers
 
+AGENTS_EACH = 4
+_OWNER = "'usr_' || lpad(to_hex({}), 24, '0')"
+
 # What differs from the first agent: `i` counts. Long texts are cut, so that a million rows fit anywhere.
 _OWN = {
     "id": "'agt_' || lpad(to_hex(i), 24, '0')",
+    "user_id": _OWNER.format(f"i / {AGENTS_EACH}"),
     "slug": "'agent-' || i",
     "suffix": "lpad(to_hex(i), 24, '0')",
     "soul": "'soul'",
@@ -23,19 +28,28 @@ _OWN = {
 
 
 def fill(numbers: range, **columns: str) -> None:
-    """Agents with these numbers; `columns` are SQL expressions over `i`."""
-    own = {**_OWN, **columns}
-    names = [str(field.column) for field in Agent._meta.concrete_fields]  # noqa: SLF001
-    chosen = ", ".join(own.get(name, f'a."{name}"') for name in names)
+    """Agents with these numbers; `columns` are SQL expressions over `i`. Every four belong to an owner of their own."""
+    first = _first()
     with connection.cursor() as cursor:
         cursor.execute("SET session_replication_role = replica")  # no look at the owner's row for each
-        cursor.execute(
-            f"INSERT INTO agents_agent ({', '.join(names)}) "
-            f"SELECT {chosen} FROM agents_agent a, generate_series(%s::int, %s::int) i WHERE a.id = %s",
-            [numbers.start, numbers.stop - 1, _first().id],
-        )
+    owners = range(numbers.start // AGENTS_EACH, (numbers.stop - 1) // AGENTS_EACH + 1)
+    _copy(first.user, owners, {"id": _OWNER.format("i"), "email": "'owner-' || i || '@example.com'"})
+    _copy(first, numbers, {**_OWN, **columns})
+    with connection.cursor() as cursor:
         cursor.execute("RESET session_replication_role")
     analyse()
+
+
+def _copy(row: Model, numbers: range, own: dict[str, str]) -> None:
+    table, names = row._meta.db_table, [str(field.column) for field in row._meta.concrete_fields]  # noqa: SLF001
+    chosen = ", ".join(own.get(name, f'r."{name}"') for name in names)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"INSERT INTO {table} ({', '.join(names)}) "  # noqa: S608
+            f"SELECT {chosen} FROM {table} r, generate_series(%s::int, %s::int) i WHERE r.id = %s "
+            "ON CONFLICT DO NOTHING",
+            [numbers.start, numbers.stop - 1, row.pk],
+        )
 
 
 def analyse() -> None:
