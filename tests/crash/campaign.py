@@ -32,6 +32,7 @@ from tests.doubles.receiver import Receiver, after, status
 
 BERTHS = 4
 RECEIVER_SECONDS = 1.5  # so that whoever delivers is often killed in the midst of it
+START_SECONDS = 300.0
 INSTALL_SECONDS = 900.0
 FILL_SECONDS = 900.0
 SETTLE_SECONDS = 240.0  # a lease, a slow removal, the last retry of a delivery, a restart that waits for a minute
@@ -67,7 +68,8 @@ class Campaign:
     def wage(self) -> None:
         """All of it; what is wrong is in `findings` then."""
         say(f"starting the service at {self.run.home}, port {self.run.port}")
-        self.run.start()
+        self.run.start(until_up=False)
+        self.run.wait(lambda: self.run.status("/health/ready") == 200, seconds=START_SECONDS)
         self._gather_customers()
         watching = threading.Thread(target=self.berths.watch, args=[self.closed], daemon=True)
         watching.start()
