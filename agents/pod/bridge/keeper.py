@@ -113,13 +113,16 @@ class Keeper:
     async def _bring_up(self) -> None:
         if self._status.phase in {Phase.INSTALLING, Phase.STARTING}:
             self._status.show(Phase.STARTING)
-        async with _pulse(self._status):
-            await self._apply()
+        await self._apply()
         self._healthy_since = time.monotonic()
         self._status.show(Phase.READY)
 
     async def _apply(self) -> None:
-        """Bring the wanted configuration into a running or a fresh engine. Raises Death."""
+        """Bring the wanted configuration into a running or a fresh engine, which may be a restart. Raises Death."""
+        async with _pulse(self._status):
+            await self._render_and_open()
+
+    async def _render_and_open(self) -> None:
         self._changed.clear()
         config = self._wanted
         try:
