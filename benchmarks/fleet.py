@@ -45,7 +45,7 @@ def _copy(row: Model, numbers: range, own: dict[str, str]) -> None:
     chosen = ", ".join(own.get(name, f'r."{name}"') for name in names)
     with connection.cursor() as cursor:
         cursor.execute(
-            f"INSERT INTO {table} ({', '.join(names)}) "  # noqa: S608
+            f"INSERT INTO {table} ({', '.join(names)}) "
             f"SELECT {chosen} FROM {table} r, generate_series(%s::int, %s::int) i WHERE r.id = %s "
             "ON CONFLICT DO NOTHING",
             [numbers.start, numbers.stop - 1, row.pk],
