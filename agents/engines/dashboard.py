@@ -13,6 +13,7 @@ class Dashboard(Protocol):
     """The engine's own page. It is shown below the pod's address, at every path that the gateway has no use for."""
 
     beside: bool  # a server of its own beside the engine, there only where its owner has credentials for it
+    policy: str | None  # the content policy of a page that names none; None = no script of it runs then
     prefix: str  # what its server does not know of the paths that its reader sees
 
     def headers(self, password: str) -> Mapping[str, str]:

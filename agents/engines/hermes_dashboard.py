@@ -14,11 +14,16 @@ _WRITES = re.compile(
     r"|dashboard/(font|theme))"
 )
 # A terminal is a toolset, and so are files.
-_NEVER = re.compile(r"/api/(console|credentials|env|events|files|fs|git|ops|pty|pub|ws)(/.*)?")
+_NEVER = re.compile(r"/api/(console|credentials|env|events|files|fs|git|media|ops|pty|pub|ws)(/.*)?")
 
 
 class HermesDashboard:
     beside = True
+    # Its first script is in the page itself, and has another token each time.
+    policy: str | None = (
+        "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; "
+        "font-src 'self' data:; img-src 'self' data: blob:"
+    )
     prefix = "/dashboard"
 
     def headers(self, password: str) -> Mapping[str, str]:

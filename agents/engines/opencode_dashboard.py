@@ -19,6 +19,7 @@ _NEVER = re.compile(r"/(api/)?pty(/.*)?|/(api/)?session/[^/]+/(shell|share)")
 
 class OpencodeDashboard:
     beside = False
+    policy: str | None = None  # its page names one
     prefix = ""
 
     def headers(self, password: str) -> Mapping[str, str]:

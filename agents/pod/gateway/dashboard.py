@@ -81,7 +81,7 @@ class DashboardProxy:
                 allow_redirects=False,
                 timeout=_TIMEOUT,
             ) as answer:
-                return await _stream(request, answer)
+                return await _stream(request, answer, policy=self._dashboard.policy)
         except (aiohttp.ClientError, TimeoutError) as error:
             raise _gone(error) from error
 
@@ -110,9 +110,11 @@ def proxy_for(pod: Pod, client: aiohttp.ClientSession) -> DashboardProxy | None:
     return DashboardProxy(pod, dashboard, client) if dashboard else None
 
 
-async def _stream(request: web.Request, answer: aiohttp.ClientResponse) -> web.StreamResponse:
+async def _stream(request: web.Request, answer: aiohttp.ClientResponse, *, policy: str | None) -> web.StreamResponse:
     """As it comes: the page lives from events that never end."""
     headers = CIMultiDict((name, value) for name, value in answer.headers.items() if _is_for_the_reader(name))
+    if policy:
+        headers.setdefault("Content-Security-Policy", policy)
     if "Content-Security-Policy" in headers:  # without one it gets our own, by which no script runs
         headers.add("Content-Security-Policy", _POLICY)
     response = web.StreamResponse(status=answer.status, headers=headers)

@@ -182,6 +182,14 @@ def test_a_page_beside_the_engine_lives_below_a_prefix_that_its_server_is_told_o
     assert "cookie" not in beside.seen[-1]["headers"]
 
 
+def test_scripts_run_in_a_page_beside_the_engine_though_it_names_no_policy(hermes: Gateway) -> None:
+    answer = get(hermes, "/dashboard/file.html", Cookie=cookie_of(hermes), **HTML)
+    policies = answer.headers["Content-Security-Policy"]
+    assert "script-src 'self' 'unsafe-inline'" in policies
+    assert "default-src 'none'" not in policies
+    assert "frame-ancestors 'none'" in policies
+
+
 @pytest.mark.parametrize("path", ["/api/sessions", "/dashboards", "/assets/index-1.js", "/dashboard/../api/x"])
 def test_what_is_not_below_the_prefix_is_not_the_pages(hermes: Gateway, beside: EnginePage, path: str) -> None:
     assert get(hermes, path, Cookie=cookie_of(hermes)).status_code == 404
