@@ -106,6 +106,7 @@ class OpencodeDriver(HttpDriver):
                 async with asyncio.timeout(ABORT_SECONDS):
                     await self._until_idle(session)
             except TimeoutError as error:
+                self._abort(session)  # the first one may have come before the turn had begun
                 raise EngineError("the engine did not end an aborted turn") from error
         await self._until_idle(session)
 
