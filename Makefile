@@ -12,7 +12,7 @@ PRODUCTION := AGENTPODS_ENV=production AGENT_RUNTIME=kubernetes BASE_URL=https:/
 
 .DEFAULT_GOAL := help
 .PHONY: help run demo test setup lint format types imports migrations openapi deploy-check templates unit coverage \
-	test-engines test-slow test-crash fuzz bench lock
+	test-engines test-slow test-crash fuzz bench lock lock-engines
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -88,3 +88,7 @@ bench: setup ## How fast, against baselines measured in the same run, ten minute
 lock: setup ## Resolve pyproject.toml anew into requirements.lock
 	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
 		--no-annotate --no-header --group dev pyproject.toml -o requirements.lock
+
+lock-engines: setup ## Resolve the engines of PyPI anew into their requirements.txt
+	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
+		--no-annotate --no-header agents/engines/pypi/hermes/requirements.in -o agents/engines/pypi/hermes/requirements.txt
