@@ -63,7 +63,7 @@ OPENCODE = Expected(
         "groq": ("openai/gpt-oss-20b", "/openai/v1/chat/completions"),
         "mistral": ("mistral-small-latest", "/v1/chat/completions"),
         "deepseek": ("deepseek-v4-pro", "/chat/completions"),
-        "xai": ("grok-4.3", "/v1/chat/completions"),
+        "xai": ("grok-4.3", "/v1/responses"),
     },
     exec=("terminal", "bash", "command"),
     search=("grep", "pattern"),
