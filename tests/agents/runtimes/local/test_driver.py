@@ -394,13 +394,3 @@ def test_a_log_that_grew_too_large_begins_anew(ready: LocalRuntime, home: Path) 
     path.write_bytes(b"x" * (programs.LOG_BYTES + 1))
     ready.usage()
     assert path.stat().st_size == 0
-
-
-def test_a_file_of_a_hundred_megabytes_is_measured(ready: LocalRuntime, home: Path) -> None:
-    before = ready.usage()[NAMESPACE]
-    assert before.disk_bytes is not None
-    with (home / "data" / AGENT / "workspace" / "big").open("wb") as file:
-        os.posix_fallocate(file.fileno(), 0, 100 * 2**20)
-    after = ready.usage()[NAMESPACE]
-    assert after.disk_bytes is not None
-    assert after.disk_bytes - before.disk_bytes >= 100 * 2**20
