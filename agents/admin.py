@@ -15,6 +15,7 @@ from agents import (
     account_admin,  # noqa: F401  # registers accounts with the actions that concern agents
     lifecycle,
     quota,
+    talk_test,
 )
 from agents.models import Agent, AgentQuota, Reason, Transition
 from config.crypto import readable
@@ -82,7 +83,7 @@ class AgentAdmin(admin.ModelAdmin[Agent]):
     show_full_result_count = False
     date_hierarchy = "created_at"
     inlines = (QuotaInline, TransitionInline)
-    actions = ("pause_agents", "resume_agents", "rebuild_agents", "delete_agents")
+    actions = ("pause_agents", "resume_agents", "rebuild_agents", "talk_test_agents", "delete_agents")
     fieldsets = (
         (
             None,
@@ -196,6 +197,19 @@ class AgentAdmin(admin.ModelAdmin[Agent]):
     @admin.action(description="Rebuild (replace the pod, keep its data)", permissions=["change"])
     def rebuild_agents(self, request: HttpRequest, agents: QuerySet[Agent]) -> None:
         self._each(request, agents, lifecycle.rebuild, "asked to be rebuilt")
+
+    @admin.action(description="Talk test (which hop is silent; costs each agent a model call)", permissions=["change"])
+    def talk_test_agents(self, request: HttpRequest, agents: QuerySet[Agent]) -> None:
+        for agent in agents[:1]:  # one may take a minute and a half, as long as a page may
+            try:
+                found = talk_test.run(agent)
+            except ServiceError as refusal:
+                self.message_user(request, f"{agent}: {refusal.message}", messages.ERROR)
+                continue
+            words = ", ".join(f"{hop.hop}: {hop.error or 'ok'}" for hop in found.hops)
+            self.message_user(request, f"{agent}: {words}", messages.SUCCESS if found.ok else messages.WARNING)
+        if agents.count() > 1:
+            self.message_user(request, "only the first was tested", messages.WARNING)
 
     @admin.action(description="Delete (pod and data, for good)", permissions=["change"])
     def delete_agents(self, request: HttpRequest, agents: QuerySet[Agent]) -> None:

@@ -14,7 +14,7 @@ from accounts.models import User
 from agents import lifecycle
 from agents.admin import INLINE_ROWS
 from agents.models import Agent, AgentQuota, QuotaStatus, Reason
-from tests.agents.conftest import MakeAgent, settle
+from tests.agents.conftest import GatewayOf, MakeAgent, settle
 from tests.doubles.runtime import ScriptedRuntime
 
 LIST = "/admin/agents/agent/"
@@ -131,3 +131,14 @@ def test_the_quota_is_seen_on_list_and_page_and_filtered_by(console: Client, run
     assert 'name="quota_snapshot-0-status"' not in page
     assert running.id in console.get(LIST, {"quota_snapshot__status": "warn"}).content.decode()
     assert running.id not in console.get(LIST, {"quota_snapshot__status": "grace"}).content.decode()
+
+
+def test_an_operator_sees_which_hop_of_an_agent_is_silent(
+    console: Client, running: Agent, make_agent: MakeAgent, gateway_of: GatewayOf
+) -> None:
+    gateway_of(running, llm_key=None)
+    page = act(console, "talk_test_agents", running)
+    assert "gateway: ok, engine: ok, model: no model key is installed" in page
+    lifecycle.pause(running, reason=Reason.OWNER, actor="user:test")
+    assert "talk-test: not possible while the agent is being stopped" in act(console, "talk_test_agents", running)
+    assert "Only the first was tested" in act(console, "talk_test_agents", running, make_agent())

@@ -69,7 +69,7 @@ class World:
     def first_silent(self) -> tuple[str, str]:
         return next((hop, error) for hop, error in self.hops().items() if error)
 
-    def until(self, seen: Callable[[], Any], *, what: str, within: float = 40) -> Any:
+    def until(self, seen: Callable[[], Any], *, what: str, within: float = 90) -> Any:
         """Reconcile until it is so."""
 
         def look() -> Any:
@@ -178,7 +178,7 @@ def test_an_engine_that_ends_again_and_again_is_a_crash_loop_with_its_last_words
     world.create(tools={"enabled": [], "mcpServers": [server]})
     (world.data / "pi").mkdir(parents=True)
     (world.data / "pi" / "die-at-start").touch()
-    world.until(lambda: world.agent()["status"] == "failed", what="failed", within=60)
+    world.until(lambda: world.agent()["status"] == "failed", what="failed", within=90)
     found = world.explain()
     assert (found["cause"], found["next"]) == ("CRASH_LOOP", f"POST /agents/{world.id}/rebuild")
     assert any(line.startswith("fatal: told to die") for line in found["evidence"])
@@ -219,7 +219,7 @@ def test_a_port_that_another_program_took_is_named_for_an_agent_that_is_resumed(
         hop, error = world.first_silent()
         assert hop == "gateway"
         assert f"PORT: port {port} of the agent is taken" in error
-    world.until(lambda: world.agent()["status"] == "running", what="running", within=60)
+    world.until(lambda: world.agent()["status"] == "running", what="running", within=90)
 
 
 def test_a_port_that_was_taken_while_the_gateway_was_down_is_named_for_a_running_agent(talking: World) -> None:
@@ -231,7 +231,7 @@ def test_a_port_that_was_taken_while_the_gateway_was_down_is_named_for_a_running
         assert (found["status"], found["next"]) == ("running", f"POST /agents/{talking.id}/rebuild")
         assert str(port) in found["evidence"][0]
         assert talking.first_silent()[0] == "gateway"
-    talking.until_cause("OK", within=60)
+    talking.until_cause("OK", within=90)
 
 
 def test_a_model_server_that_is_gone_is_unreachable_until_it_answers_again(talking: World, model: ModelServer) -> None:
@@ -290,7 +290,7 @@ def test_a_full_disk_is_the_engines_silence_and_not_the_models(world: World, dis
     hop, error = world.first_silent()
     assert (hop, error.partition(":")[0]) == ("engine", "DISK_FULL")
     disk.clear()
-    world.until_cause("OK", within=60)
+    world.until_cause("OK", within=90)
     assert world.say("say again").json()["reply"] == "again"
 
 
