@@ -79,7 +79,7 @@ def _is_first(key_id: str, *, now: datetime) -> bool:
     """Whether no other thread of this process has noted this use's minute, or is about to."""
     with _noting:
         noted = _noted.pop(key_id, None)
-        if noted is not None and timedelta(0) <= now - noted < LAST_USED_PRECISION:
+        if noted is not None and abs(now - noted) < LAST_USED_PRECISION:
             _noted[key_id] = noted
             return False
         _noted[key_id] = now

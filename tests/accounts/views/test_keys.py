@@ -187,6 +187,17 @@ def test_last_used_is_exact_to_a_minute(ann: APIClient) -> None:
         assert ann.get("/keys").json()["keys"][0]["lastUsedAt"] is not None
 
 
+def test_of_uses_at_once_one_alone_is_written_though_another_began_earlier(ann: APIClient) -> None:
+    """Both threads have read the row before either wrote."""
+    with time_machine.travel(datetime.now(UTC), tick=False) as clock:
+        _, agent = new_key(ann)
+        agent.get("/me")
+        ApiKey.objects.update(last_used_at=None)
+        clock.shift(-0.5)
+        agent.get("/me")
+        assert ApiKey.objects.get().last_used_at is None
+
+
 def test_a_request_with_a_key_is_one_query_and_one_write_a_minute(ann: APIClient) -> None:
     _, agent = new_key(ann)
     agent.get("/me")
