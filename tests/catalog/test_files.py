@@ -61,7 +61,7 @@ COST_CLASSES = {
 SKILLS, MCP, REGISTRY, UNINSTALL = "skills", "mcp", "skill_registry", "skill_uninstall"
 KEY, MODEL, SSO, DASH = "llm_key", "model", "sso", "dash_credentials"
 CAPABILITIES = {
-    "hermes": {SKILLS, MCP, REGISTRY, UNINSTALL, KEY, MODEL, SSO, DASH},
+    "hermes": {SKILLS, MCP, REGISTRY, UNINSTALL, KEY, MODEL, DASH},
     "openclaw": {SKILLS, MCP, REGISTRY, UNINSTALL, KEY, MODEL, SSO, DASH},
     "n8n": {DASH},
     "claude-code": {SKILLS, MCP, UNINSTALL, KEY, MODEL},
