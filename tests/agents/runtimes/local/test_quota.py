@@ -14,6 +14,7 @@ from rest_framework.test import APIClient
 from accounts.models import User
 from agents import creation, reconciler, sampling
 from agents.models import Agent, Status
+from agents.pod import processes
 from agents.runtimes.local import LocalRuntime
 from catalog import snapshot
 from catalog.models import Tier
@@ -70,7 +71,7 @@ def test_what_a_daemon_and_a_file_take_is_shown_and_stops_the_pod_in_the_end(cli
     for minute in [2, 3, 4, 5, 65]:
         sampling.sample(now + timedelta(minutes=minute))
     until(agent, Status.STOPPED)
-    assert not daemon.is_running()
+    assert not processes.is_alive(daemon)
     assert event_types(agent) == ["agent.running", "agent.stopped"]
     assert json.loads(Event.objects.get(type="agent.stopped").body)["data"]["reason"] == "quota"
     assert client.get(f"/agents/{agent.id}").json()["agent"]["quotaStatus"] == "paused"
