@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -39,6 +40,8 @@ _NOT_FOR_THE_ENGINE = _HOP_BY_HOP | {
     "origin",
     "referer",
 }
+# Engines read such a path as another one than is written there, and so as another than was judged here.
+_CROOKED = re.compile(r"//|\\|/\.{1,2}(/|\Z)|[\x00-\x1f\x7f]")
 _NOT_FOR_THE_READER = _HOP_BY_HOP | {"content-length", "date", "server", "set-cookie", "www-authenticate"}
 # Beside the engine's own policy: both must allow what happens, so its page speaks to this address alone.
 _POLICY = (
@@ -69,6 +72,8 @@ class DashboardProxy:
             raise _gone(error) from error
 
     async def pass_on(self, request: web.Request) -> web.StreamResponse:
+        if _CROOKED.search(request.path):
+            raise Refusal(400, "path: no '.', '..', '//', backslash or control character, encoded or not")
         if refusal := self._dashboard.refuses(request.method, request.path):
             raise Refusal(403, f"{request.method} {request.path}: {refusal}")
         body = await read_body(request, BODY_BYTES)
@@ -86,8 +91,9 @@ class DashboardProxy:
             raise _gone(error) from error
 
     def _headers(self, given: Mapping[str, str]) -> CIMultiDict[str]:
-        kept = [(name, value) for name, value in given.items() if name.lower() not in _NOT_FOR_THE_ENGINE]
-        return CIMultiDict([*kept, *self._dashboard.headers(self._pod.start.engine_password).items()])
+        headers = CIMultiDict((name, value) for name, value in given.items() if name.lower() not in _NOT_FOR_THE_ENGINE)
+        headers.update(self._dashboard.headers(self._pod.start.engine_password))  # in place of what the visitor says
+        return headers
 
     def _url(self, path: str) -> URL:
         """A path that is not below the prefix is not the page's."""

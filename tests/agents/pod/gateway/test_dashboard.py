@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
+from http.client import HTTPConnection
 
 import pytest
 import requests
@@ -141,6 +142,30 @@ def test_what_the_console_decides_is_not_changed_here(pod: Gateway, page: Engine
     assert page.seen == []
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/session/../config",
+        "/session/%2e%2e/config",
+        "/session/x/.%2E/../pty",
+        "/session/./../pty",
+        "/session\\..\\pty",
+        "/session%5C..%5Cpty",
+        "//pty",
+        "/session/..",
+        "/session/%00",
+    ],
+)
+def test_a_path_that_the_engine_would_read_as_another_does_not_reach_it(
+    pod: Gateway, page: EnginePage, path: str
+) -> None:
+    client = HTTPConnection(pod.public.removeprefix("http://"), timeout=10)
+    client.request("POST", path, body="{}", headers={"Cookie": cookie_of(pod), "Origin": pod.public})
+    assert client.getresponse().status == 400
+    client.close()
+    assert page.seen == []
+
+
 def test_a_body_beyond_the_limit_is_refused(pod: Gateway) -> None:
     answer = post(pod, "/session/ses_1/message", cookie=cookie_of(pod), data=b"x" * (16 * 1024 * 1024 + 1))
     assert answer.status_code == 413
@@ -176,7 +201,8 @@ def test_a_page_beside_the_engine_lives_below_a_prefix_that_its_server_is_told_o
 ) -> None:
     cookie = cookie_of(hermes)
     assert get(hermes, "/dashboard", Cookie=cookie).headers["Location"] == "/dashboard/sessions"
-    assert get(hermes, "/dashboard/assets/index-1.js?v=2", Cookie=cookie).status_code == 200
+    said = {"Cookie": cookie, "X-Forwarded-Prefix": "/of-the-visitor"}
+    assert get(hermes, "/dashboard/assets/index-1.js?v=2", **said).status_code == 200
     assert beside.seen[-1]["path"] == "/assets/index-1.js?v=2"
     assert beside.seen[-1]["headers"]["x-forwarded-prefix"] == "/dashboard"
     assert "cookie" not in beside.seen[-1]["headers"]
