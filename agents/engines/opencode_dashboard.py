@@ -13,8 +13,9 @@ from agents.engines.dashboard import Fetch
 _READS = {"GET", "HEAD"}
 # Conversations, and what is asked in them. Configuration, keys and MCP servers are the console's.
 _WRITES = re.compile(r"/(api/)?(session|permission|question)(/.*)?|/log")
-# A terminal is a toolset, and nothing of an agent is published.
-_NEVER = re.compile(r"/(api/)?pty(/.*)?|/(api/)?session/[^/]+/(shell|share)")
+# A terminal is a toolset, and nothing of an agent is published. A command's arguments may hold a line for the shell.
+# Its router takes capitals for small letters.
+_NEVER = re.compile(r"/(api/)?(pty(/.*)?|session/.+/(shell|command|share)(/.*)?)", re.IGNORECASE)
 
 
 class OpencodeDashboard:

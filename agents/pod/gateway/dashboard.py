@@ -41,7 +41,7 @@ _NOT_FOR_THE_ENGINE = _HOP_BY_HOP | {
     "referer",
 }
 # Engines read such a path as another one than is written there, and so as another than was judged here.
-_CROOKED = re.compile(r"//|\\|/\.{1,2}(/|\Z)|[\x00-\x1f\x7f]")
+_CROOKED = re.compile(r"//|[;\\]|/\.{1,2}(/|\Z)|[\x00-\x1f\x7f]")
 _NOT_FOR_THE_READER = _HOP_BY_HOP | {"content-length", "date", "server", "set-cookie", "www-authenticate"}
 # Beside the engine's own policy: both must allow what happens, so its page speaks to this address alone.
 _POLICY = (
@@ -73,7 +73,7 @@ class DashboardProxy:
 
     async def pass_on(self, request: web.Request) -> web.StreamResponse:
         if _CROOKED.search(request.path):
-            raise Refusal(400, "path: no '.', '..', '//', backslash or control character, encoded or not")
+            raise Refusal(400, "path: no '.', '..', '//', ';', backslash or control character, encoded or not")
         if refusal := self._dashboard.refuses(request.method, request.path):
             raise Refusal(403, f"{request.method} {request.path}: {refusal}")
         body = await read_body(request, BODY_BYTES)

@@ -132,6 +132,10 @@ def test_a_message_is_passed_on_from_the_page_alone(pod: Gateway, page: EnginePa
         ("GET", "/pty/1/connect"),
         ("POST", "/api/pty"),
         ("POST", "/api/session/ses_1/shell"),
+        ("POST", "/session/ses_1/SHELL"),
+        ("POST", "/session/ses_1/shell/"),
+        ("GET", "/PTY"),
+        ("POST", "/session/ses_1/command"),
     ],
 )
 def test_what_the_console_decides_is_not_changed_here(pod: Gateway, page: EnginePage, method: str, path: str) -> None:
@@ -154,6 +158,7 @@ def test_what_the_console_decides_is_not_changed_here(pod: Gateway, page: Engine
         "//pty",
         "/session/..",
         "/session/%00",
+        "/session/ses_1/shell;x",
     ],
 )
 def test_a_path_that_the_engine_would_read_as_another_does_not_reach_it(
@@ -163,6 +168,12 @@ def test_a_path_that_the_engine_would_read_as_another_does_not_reach_it(
     client.request("POST", path, body="{}", headers={"Cookie": cookie_of(pod), "Origin": pod.public})
     assert client.getresponse().status == 400
     client.close()
+    assert page.seen == []
+
+
+def test_an_encoded_slash_hides_no_terminal(pod: Gateway, page: EnginePage) -> None:
+    answer = post(pod, "/session/ses_a%2Fb/shell", cookie=cookie_of(pod), json={})
+    assert answer.status_code == 403
     assert page.seen == []
 
 
