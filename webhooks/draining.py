@@ -49,9 +49,12 @@ def drain(*, clock: Clock = timezone.now, ahead: timedelta = AHEAD) -> int:
     that runs in this process is told to look again.
     """
     global _running  # noqa: PLW0603 # the one drain of this process
-    due = outbox.soonest()
-    parameters = _connection_parameters()
-    connection.close()  # back to the pool: nothing of it is held while receivers are waited for
+    try:
+        due = outbox.soonest()
+        parameters = _connection_parameters()
+    finally:
+        # Back to the pool: nothing of it is held while receivers are waited for, and no broken one is kept for good.
+        connection.close()
     if due is None or due > clock() + ahead or stopping.is_set():
         return 0
     with _gate:
