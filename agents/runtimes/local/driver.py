@@ -61,7 +61,8 @@ class LocalRuntime:
     def _deploy(self, spec: PodSpec) -> None:
         with self.home.lock(spec.namespace):
             record = self.home.record(spec.namespace)
-            if record and record.wanted is Wanted.STOPPED:
+            # What runs without a record listens where another version put it: nobody would find it there.
+            if record.wanted is Wanted.STOPPED if record else self._programs(spec.namespace):
                 self._end(spec.namespace, seconds=HASTY_SECONDS)
             record = self._promise_ports(spec, record)
             self._start_missing(spec, record)
@@ -79,6 +80,7 @@ class LocalRuntime:
         with self.home.lock(namespace):
             record = self.home.record(namespace)
             if record is None:
+                self._kill(namespace)
                 return
             if record.wanted is not Wanted.STOPPED:
                 record = dataclasses.replace(record, wanted=Wanted.STOPPED, asked_at=time.time())
