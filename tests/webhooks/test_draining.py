@@ -10,7 +10,7 @@ from datetime import timedelta
 
 import psycopg
 import pytest
-from django.db import OperationalError, connection, transaction
+from django.db import connection, transaction
 from django.utils import timezone
 
 from agents.models import Agent, Status
@@ -321,20 +321,6 @@ def test_a_drain_that_loses_its_database_leaves_the_attempt_to_the_next(
     assert deliver() == 1
     assert (delivery_of(event).state, delivery_of(event).attempts) == (State.DELIVERED, 1)
     assert len({request.header("X-Service-Delivery") for request in receiver.received}) == 1
-
-
-def test_a_look_that_loses_its_connection_is_not_the_last_of_its_thread(
-    hooked: Agent, receiver: Receiver, transactional_db: None, clock: Clock, deliver: Deliver
-) -> None:
-    emit(hooked, now=clock.now)
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_backend_pid()")
-        (pid,) = cursor.fetchone()
-    with psycopg.connect(database_url(), autocommit=True) as other:
-        other.execute("SELECT pg_terminate_backend(%s)", [pid])
-    with pytest.raises(OperationalError):
-        deliver()
-    assert deliver() == 1
 
 
 @pytest.fixture

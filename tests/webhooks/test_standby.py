@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import psycopg
 import pytest
 from celery import Celery
 from celery.signals import celeryd_after_setup
+from django.db import OperationalError, connection
 
+from agents.models import Agent
 from tests.doubles.broker import Broker
 from tests.doubles.receiver import Receiver
-from tests.webhooks.conftest import MakeAgent, delivery_of, emit
-from tests.workers import Workers
+from tests.webhooks.conftest import Clock, MakeAgent, delivery_of, emit
+from tests.workers import Workers, database_url
 from webhooks.models import Event, State
 
 SECONDS = 20
@@ -61,6 +64,20 @@ def test_a_worker_that_is_started_without_redis_delivers(
     broker.kill()
     celery.start("webhooks", environment=environment(broker), until="Cannot connect to redis")
     assert delivered(event)
+
+
+def test_a_look_that_loses_its_connection_is_not_the_last_of_its_thread(
+    hooked: Agent, receiver: Receiver, transactional_db: None, clock: Clock, deliver: Callable[[], int]
+) -> None:
+    emit(hooked, now=clock.now)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        (pid,) = cursor.fetchone()
+    with psycopg.connect(database_url(), autocommit=True) as other:
+        other.execute("SELECT pg_terminate_backend(%s)", [pid])
+    with pytest.raises(OperationalError):
+        deliver()
+    assert deliver() == 1
 
 
 def test_a_worker_of_other_queues_delivers_nothing() -> None:

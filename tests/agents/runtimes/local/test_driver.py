@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 import pickle
 import random
@@ -388,28 +387,6 @@ def test_a_pod_that_does_not_end_is_killed_when_its_time_is_over(ready: LocalRun
     ready.home.save(NAMESPACE, dataclasses.replace(record, asked_at=record.asked_at - 60))
     wait_for(ready, Phase.STOPPED)
     assert of_this_home(home) == []
-
-
-def remember_as_another_version(home: Path) -> None:
-    """Another version of ours made the pod: its record has other fields."""
-    path = home / "pods" / NAMESPACE / "pod.json"
-    record = json.loads(path.read_text())
-    del record["side_port"]
-    path.write_text(json.dumps(record))
-
-
-def test_a_pod_of_another_version_is_stopped(ready: LocalRuntime, home: Path) -> None:
-    remember_as_another_version(home)
-    ready.stop(NAMESPACE)
-    wait_for(ready, Phase.STOPPED)
-    assert of_this_home(home) == []
-
-
-def test_a_pod_of_another_version_is_replaced(ready: LocalRuntime, home: Path) -> None:
-    remember_as_another_version(home)
-    ready.deploy(pod_spec())
-    wait_for(ready, Phase.READY)
-    assert say(ready, "say x") == "x"
 
 
 def test_a_log_that_grew_too_large_begins_anew(ready: LocalRuntime, home: Path) -> None:
