@@ -80,7 +80,7 @@ class Hermes:
     }
     safe_toolsets: tuple[str, ...] = ("file", "memory", "session_search", "todo", "skills")
     mcp_stdio = True
-    sessions = "hermes/state.db"
+    sessions = "hermes/state.db*"  # what was said last may still be in the log beside it
     megabytes_per_process = 256
     noise = ""
 

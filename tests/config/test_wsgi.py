@@ -12,6 +12,9 @@ import pytest
 from config.parsing import MAX_BODY_BYTES
 from config.wsgi import application
 
+# A request begins with a look at the thread's database connection, which an earlier test may have left open.
+pytestmark = pytest.mark.django_db
+
 
 def post(body: bytes, **environ: str) -> tuple[int, str]:
     request: dict[str, Any] = {

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from config import docs
-from tests.agents.conftest import catalog, client, make_agent, owner, running, runtime
+from tests.agents.conftest import bridge, catalog, client, gateway_of, make_agent, owner, running, runtime
 
-__all__ = ["catalog", "client", "make_agent", "owner", "running", "runtime"]
+__all__ = ["bridge", "catalog", "client", "gateway_of", "make_agent", "owner", "running", "runtime"]
 
 
 @pytest.fixture(scope="session")

@@ -31,6 +31,7 @@ from accounts import keys, sessions
 from accounts.models import User
 from agents.models import Agent
 from config.wsgi import application
+from tests.agents.conftest import GatewayOf
 from tests.fuzz.run import Plan, new_caller, run
 from webhooks import events, hooks
 
@@ -68,8 +69,15 @@ def bearers(owner: User) -> dict[GenerationMode, str]:
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.value)
 @pytest.mark.parametrize("tag", TAGS)
 def test_generated_requests_get_documented_answers(
-    document: dict[str, Any], bearers: dict[GenerationMode, str], running: Agent, tag: str, mode: GenerationMode
+    document: dict[str, Any],
+    bearers: dict[GenerationMode, str],
+    running: Agent,
+    gateway_of: GatewayOf,
+    tag: str,
+    mode: GenerationMode,
 ) -> None:
+    if tag == "Talking":
+        gateway_of(running)
     hooks.install(running, url="https://receiver.example.com/", now=timezone.now())
     event = events.emit(running, events.EventType.TEST, {"note": "hello"}, now=timezone.now())
     own = {"id": running.pk, "delivery": event.pk}
