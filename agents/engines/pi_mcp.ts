@@ -326,18 +326,25 @@ export default async function (pi: any): Promise<void> {
   const taken = new Set<string>();
   let tried = 0;
 
-  const connect = async (server: Server) => {
+  const connect = async (server: Server, listed: Promise<Listed[]>) => {
     try {
-      for (const tool of await server.tools()) register(pi, server, tool, taken);
+      for (const tool of await listed) register(pi, server, tool, taken);
       missing.delete(server);
     } catch (error: any) {
       console.error(`MCP server ${server.name}: ${error.message}`);
     }
   };
   let trying: Promise<unknown> = Promise.resolve();
+  /** All are asked at once, but named in the order of the configuration: who answers first must not change a name. */
   const connectMissing = () => {
     tried = Date.now();
-    return (trying = Promise.all([...missing].map(connect)).then(() => (tried = Date.now())));
+    const asked = [...missing].map((server) => ({ server, listed: server.tools() }));
+    asked.forEach(({ listed }) => listed.catch(() => undefined));
+    const inOrder = async () => {
+      for (const { server, listed } of asked) await connect(server, listed);
+      tried = Date.now();
+    };
+    return (trying = inOrder());
   };
 
   await connectMissing();

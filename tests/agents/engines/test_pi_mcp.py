@@ -112,6 +112,13 @@ def test_names_are_unique_short_and_of_plain_characters(load: Load) -> None:
         assert names[0] == "mcp__crm__a_b"
 
 
+def test_names_come_in_the_order_of_the_configuration_whoever_answers_first(load: Load) -> None:
+    with McpHttpServer(page=1) as slow, McpHttpServer() as quick:
+        slow.tools = [tool(f"t{number}", "one") for number in range(20)]
+        names = load(slow.entry("slow"), quick.entry("quick")).tools()
+        assert [name.split("__")[1] for name in names] == ["slow"] * 20 + ["quick"] * len(quick.tools)
+
+
 def test_a_session_that_the_server_forgot_is_opened_again(load: Load) -> None:
     port = free_port()
     with McpHttpServer(port=port) as server:
