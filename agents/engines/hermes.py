@@ -189,6 +189,8 @@ def _surroundings(config: PodConfig, place: Place) -> dict[str, str]:
         "TZ": config.timezone or "UTC",
         "PYTHONDONTWRITEBYTECODE": "1",  # the installation is shared
         "HERMES_HOME": str(place.data / "hermes"),
+        # After five starts in two minutes it would sleep before each further one; when to restart is the bridge's rule.
+        "HERMES_GATEWAY_MAX_STARTS": "0",
         "HERMES_TIMEZONE": config.timezone or "UTC",
     }
 

@@ -107,6 +107,14 @@ def test_soul_language_and_time_zone_change_in_place_also_for_a_running_conversa
     assert _said(pod.model.turns()[-1]) == ["one", "pong", "two"]
 
 
+def test_many_changes_in_a_row_are_each_in_force_in_time(pod: Pod) -> None:
+    pod.start()
+    for number in range(8):
+        assert pod.change(extra_soul=f"Remember the number {number}.") < 30
+    pod.say("one")
+    assert "number 7" in pod.model.turns()[-1].system
+
+
 def test_the_model_changes_in_place_also_for_a_running_conversation(pod: Pod) -> None:
     pod.start(model="gpt-5")
     pod.say("one")
