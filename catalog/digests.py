@@ -10,7 +10,17 @@ from typing import Any
 from catalog.models import CatalogRow
 
 # Set by hand, by an author, or by the running service: no load touches them.
-UNTOUCHED = {"id", "loaded", "gone", "owner_id", "deployed_count", "created_at", "published_at"}
+UNTOUCHED = {
+    "id",
+    "loaded",
+    "gone",
+    "owner_id",
+    "deployed_count",
+    "created_at",
+    "updated_at",
+    "published_at",
+    "reviewed_at",
+}
 DIGEST_DIGITS = 16
 
 

@@ -27,7 +27,20 @@ LISTS: dict[str, type[CatalogRow]] = {
     "toolsets": Toolset,
     "engines": Engine,
 }
-NOT_IN_FILES = {"loaded", "gone", "hidden", "position", "status", "owner", "author", "deployed_count", "created_at"}
+NOT_IN_FILES = {
+    "loaded",
+    "gone",
+    "hidden",
+    "position",
+    "status",
+    "owner",
+    "author",
+    "deployed_count",
+    "created_at",
+    "updated_at",
+    "published_at",
+    "reviewed_at",
+}
 
 
 class CatalogInvalid(Exception):  # said as the sentence it is

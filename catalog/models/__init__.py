@@ -1,5 +1,6 @@
 """What the catalog offers: fields, what a row must satisfy by itself, named queries. Rules are elsewhere."""
 
+from catalog.models.authors import Author, Takedown, in_queue
 from catalog.models.offers import Engine, LlmModel, LlmProvider, Tier, Toolset
 from catalog.models.personas import Article, Persona, PersonaL10n, PersonaText
 from catalog.models.rows import CatalogRow, Versioned
@@ -7,6 +8,7 @@ from catalog.version import CatalogVersion
 
 __all__ = [
     "Article",
+    "Author",
     "CatalogRow",
     "CatalogVersion",
     "Engine",
@@ -15,7 +17,9 @@ __all__ = [
     "Persona",
     "PersonaL10n",
     "PersonaText",
+    "Takedown",
     "Tier",
     "Toolset",
     "Versioned",
+    "in_queue",
 ]

@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from catalog import shapes
 from catalog.fields import Paragraphs
+from catalog.models.authors import in_queue
 from catalog.models.rows import CatalogRow, Versioned, label, lines, slug_id
 from catalog.vocabulary import ArticleLang, ArticleStatus, Category, Channel, Lang, PersonaStatus, Risk, TierId
 from config.ids import new_id
@@ -67,11 +68,17 @@ class Persona(PersonaText):
     author = label(help_text="Display name.")
     deployed_count = models.PositiveIntegerField(default=0, editable=False)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
+    updated_at = models.DateTimeField(default=timezone.now, editable=False)
     published_at = models.DateTimeField(null=True, blank=True, editable=False)
+    reviewed_at = models.DateTimeField(
+        null=True, blank=True, editable=False, help_text="When an operator passed what is published now."
+    )
 
     class Meta:
         ordering: ClassVar = ["position", "id"]
         indexes: ClassVar = [
+            # The moderators' queue, oldest first.
+            models.Index(fields=["published_at"], name="persona_queue", condition=in_queue()),
             # An author's own personas.
             models.Index(fields=["owner", "-created_at"], name="persona_author", condition=Q(owner__isnull=False)),
         ]
