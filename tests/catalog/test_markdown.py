@@ -1,0 +1,109 @@
+"""Markdown that authors wrote, as HTML."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+import pytest
+
+from catalog.markdown import to_html
+
+SHOWN = {
+    *("p", "br", "hr", "h2", "h3", "h4", "h5", "h6", "blockquote", "ul", "ol", "li", "pre", "code", "em", "strong"),
+    *("s", "a", "table", "thead", "tbody", "tr", "th", "td"),
+}
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "<svg/onload=alert(1)>",
+    '<iframe src="https://evil.example">',
+    "<style>*{display:none}</style>",
+    "<a href='javascript:alert(1)'>a</a>",
+    "[a](javascript:alert(1))",
+    "[a](JaVaScRiPt&colon;alert(1))",
+    "[a](java&Tab;script:alert(1))",
+    "[a](data:text/html;base64,PHNjcmlwdD4=)",
+    "[a](vbscript:x)",
+    "<javascript:alert(1)>",
+    "<data:text/html,x>",
+    "[a](/admin/)",
+    "[a](//evil.example)",
+    "[a](\\\\evil.example)",
+    "[a](<https://a.example/\" onclick=\"alert(1)>)",
+    "[a](https://a.example 'x\" onmouseover=\"alert(1)')",
+    "![x](https://evil.example/pixel.png)",
+    '![x" onerror="alert(1)](https://evil.example/pixel.png)',
+    "![<img src=x onerror=alert(1)>](x)",
+    "```html\" onclick=\"alert(1)\n<script>alert(1)</script>\n```",
+    "`<script>alert(1)</script>`",
+    "[a]: javascript:alert(1)\n\n[a]",
+    "<!--><script>alert(1)</script>-->",
+    "<![CDATA[<script>alert(1)</script>]]>",
+    "<math><mtext><table><mglyph><style><!--</style><img title=\"--&gt;&lt;img src=1 onerror=alert(1)&gt;\">",
+    "|a|<script>|\n|-|-|\n|<img src=x onerror=alert(1)>|b|",
+    "\0<script>\0alert(1)</script>",
+]  # fmt: skip
+
+
+class Seen(HTMLParser):
+    """Every element of a text with its attributes."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+
+def test_an_article_has_headings_lists_tables_links_and_code() -> None:
+    html = to_html(
+        "# Plan\n\n1. *one*\n2. **two**\n\n|a|b|\n|-|-|\n|1|2|\n\n> ~~no~~ `x<y`\n\n[site](https://a.example)"
+    )
+    assert {tag for tag, _ in Seen(html).elements} >= {
+        "h2",
+        "ol",
+        "li",
+        "em",
+        "strong",
+        "table",
+        "td",
+        "s",
+        "code",
+        "a",
+    }
+    assert "<code>x&lt;y</code>" in html
+
+
+def test_headings_start_below_that_of_the_page() -> None:
+    tags = [tag for tag, _ in Seen(to_html("# 1\n\n## 2\n\n###### 6")).elements]
+    assert tags == ["h2", "h3", "h6"]
+
+
+def test_a_link_leads_out_without_our_recommendation() -> None:
+    elements = Seen(to_html("<https://a.example/b?c=d&e>")).elements
+    assert elements[1] == ("a", {"href": "https://a.example/b?c=d&e", "rel": "nofollow ugc noopener"})
+
+
+def test_a_picture_stands_as_its_description() -> None:
+    assert to_html("see ![my **cat** & me](https://a.example/cat.png)") == "<p>see my cat &amp; me</p>\n"
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_nothing_an_author_writes_becomes_more_than_text_and_links_to_elsewhere(text: str) -> None:
+    for tag, attributes in Seen(to_html(text)).elements:
+        assert tag in SHOWN
+        assert set(attributes) <= {"a": {"href", "rel", "title"}, "ol": {"start"}}.get(tag, set())
+        assert (attributes.get("href") or "https://").startswith(("https://", "http://", "mailto:"))
+
+
+def test_what_looks_like_html_is_shown_as_it_was_written() -> None:
+    assert to_html("<script>alert(1)</script>") == "<p>&lt;script&gt;alert(1)&lt;/script&gt;</p>\n"
+
+
+@pytest.mark.parametrize("piece", ["> ", "[", "![", "**x [a*b**c_", "- a\n ", "`a"])
+def test_the_longest_article_of_one_piece_is_rendered(piece: str) -> None:
+    text = (piece * 65_536)[:65_536]
+    assert len(to_html(text)) > 0
