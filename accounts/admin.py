@@ -16,7 +16,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts import keys, switches
-from accounts.models import ApiKey, IdempotentReply, Session, SignInCode, Suspension, Switches, User
+from accounts.models import ApiKey, IdempotentReply, Letter, Session, SignInCode, Suspension, Switches, User
 
 RIGHTS = ("is_staff", "is_superuser", "groups", "user_permissions")
 
@@ -80,11 +80,11 @@ class UserAdmin(BaseUserAdmin[User]):
     search_fields = ("email", "id", "api_keys__id", "api_keys__prefix")
     search_help_text = "E-mail, user id, key id, or the first 12 characters of a key"
     ordering = ("-created_at", "-id")
-    readonly_fields = ("id", "is_active", "created_at", "last_login", "attribution")
+    readonly_fields = ("id", "is_active", "created_at", "last_login", "lang", "attribution")
     filter_horizontal = ("groups", "user_permissions")
     inlines = (SuspensionInline, ApiKeyInline, SessionInline)
     fieldsets = (
-        (None, {"fields": ("id", "email", "is_active", "created_at", "attribution")}),
+        (None, {"fields": ("id", "email", "is_active", "lang", "created_at", "attribution")}),
         ("Console", {"fields": ("password", "last_login", *RIGHTS)}),
     )
     add_fieldsets = ((None, {"classes": ("wide",), "fields": ("email", "usable_password", "password1", "password2")}),)
@@ -163,6 +163,24 @@ class SignInCodeAdmin(ReadOnly, admin.ModelAdmin[SignInCode]):
     @admin.display(description="wrong tries")
     def wrong_tries(self, code: SignInCode) -> int:
         return len(code.wrong_tries_at)
+
+
+@admin.register(Letter)
+class LetterAdmin(ReadOnly, admin.ModelAdmin[Letter]):
+    """What people were told by mail, and whether it went out. Neither due nor mailed is one that was given up."""
+
+    list_display = ("subject", "email", "written_at", "mailed_at", "mail_due_at", "mail_attempts")
+    list_filter = (
+        ("mailed_at", admin.EmptyFieldListFilter),
+        ("mail_due_at", admin.EmptyFieldListFilter),
+        "lang",
+        "written_at",
+    )
+    search_fields = ("id", "subject", "email", "user__id")
+    fields = ("id", "user", *list_display, "lang", "text")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Letter]:
+        return super().get_queryset(request).defer("html")
 
 
 @admin.register(IdempotentReply)

@@ -5,10 +5,17 @@ from __future__ import annotations
 from django.apps import AppConfig
 from django.contrib.admin import apps as admin_apps
 
+from config import post
+
 
 class AccountsConfig(AppConfig):
     name = "accounts"
     default = True
+
+    def ready(self) -> None:
+        from accounts import letters  # noqa: PLC0415 # models are there only now
+
+        post.carried_by(letters.carry)
 
 
 class ConsoleConfig(admin_apps.AdminConfig):

@@ -20,6 +20,8 @@ DIGEST_LENGTH = 64
 KEY_NAME_LENGTH = 60
 KEY_PREFIX_LENGTH = 12
 SUSPENSION_REASON_LENGTH = 500
+SUBJECT_LENGTH = 200
+LANG_LENGTH = 8
 
 
 class Attribution(TypedDict):
@@ -64,6 +66,13 @@ class User(AbstractBaseUser, PermissionsMixin):
     )
     is_staff = models.BooleanField(default=False, help_text="May open the admin, with a password.")
     attribution = models.JSONField(null=True, blank=True, help_text="Where the person first came from.")
+    lang = models.CharField(
+        "language",
+        max_length=LANG_LENGTH,
+        default="en",
+        db_default="en",
+        help_text="Of their last sign-in.",
+    )
     created_at = models.DateTimeField(default=timezone.now)
 
     objects: ClassVar[UserManager] = UserManager()
@@ -167,7 +176,18 @@ class ApiKey(models.Model):
         return f"{self.name} ({self.prefix}…)"
 
 
-class SignInCode(models.Model):
+class Mailed(models.Model):
+    """What becomes a mail. It waits while `mail_due_at` is set (accounts/mailing.py)."""
+
+    mail_due_at = models.DateTimeField(null=True, blank=True)
+    mail_attempts = models.PositiveSmallIntegerField(default=0)
+    mailed_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        abstract = True
+
+
+class SignInCode(Mailed):
     """The one code of an address, with what has been tried and mailed there in the last hour.
 
     A new code overwrites the row, so an address never has two live codes; `used_at` ends it. The digits lie here
@@ -179,14 +199,11 @@ class SignInCode(models.Model):
     inbox = models.CharField(max_length=mailbox.MAX_LENGTH, default="", db_default="", editable=False)
     digest = models.CharField(max_length=DIGEST_LENGTH, editable=False)
     sealed = EncryptedText(null=True, editable=False)
-    lang = models.CharField(max_length=8)
+    lang = models.CharField(max_length=LANG_LENGTH)
     created_at = models.DateTimeField()
     expires_at = models.DateTimeField(db_index=True)
     used_at = models.DateTimeField(null=True, blank=True)
     wrong_tries_at = ArrayField(models.DateTimeField(), default=list, editable=False)
-    mail_due_at = models.DateTimeField(null=True, blank=True)
-    mail_attempts = models.PositiveSmallIntegerField(default=0)
-    mailed_at = models.DateTimeField(null=True, blank=True)
     mails_at = ArrayField(models.DateTimeField(), default=list, editable=False)
 
     class Meta:
@@ -199,6 +216,31 @@ class SignInCode(models.Model):
 
     def __str__(self) -> str:
         return self.email
+
+
+class Letter(Mailed):
+    """A mail that must not be lost: written in the transaction of what it tells, mailed after it.
+
+    Due until it is mailed; neither due nor mailed is one that was given up.
+    """
+
+    id = models.CharField(primary_key=True, max_length=ID_LENGTH, default=partial(new_id, "ltr"), editable=False)
+    user = models.ForeignKey(User, on_delete=models.PROTECT, related_name="letters")
+    email = models.CharField("e-mail", max_length=mailbox.MAX_LENGTH)
+    subject = models.CharField(max_length=SUBJECT_LENGTH)
+    text = models.TextField()
+    html = models.TextField(null=True, blank=True)
+    lang = models.CharField("language", max_length=LANG_LENGTH)
+    written_at = models.DateTimeField(db_index=True)
+
+    class Meta:
+        ordering = ("-written_at", "-id")
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(fields=["mail_due_at"], condition=models.Q(mail_due_at__isnull=False), name="letter_mail_due")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.subject} ({self.email})"
 
 
 class IdempotentReply(models.Model):

@@ -1,4 +1,4 @@
-"""Forgets what is over: old codes, sessions and stored replies. Revoked keys stay: they are history."""
+"""Forgets what is over: old codes, letters, sessions and stored replies. Revoked keys stay: they are history."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from django.contrib.sessions.models import Session as AdminSession
 from django.db.models import Model, QuerySet
 
 from accounts import replies
-from accounts.models import IdempotentReply, Session, SignInCode
+from accounts.models import IdempotentReply, Letter, Session, SignInCode
 from accounts.signin import WINDOW
 
 BATCH = 1_000
 SESSION_KEPT = timedelta(days=7)
+LETTER_KEPT = timedelta(days=180)  # for operators who are asked what somebody was told
 
 
 def run(*, now: datetime) -> int:
@@ -23,6 +24,7 @@ def run(*, now: datetime) -> int:
             SignInCode.objects.filter(expires_at__lte=now - WINDOW, mail_due_at__isnull=True),
             Session.objects.filter(expires_at__lte=now - SESSION_KEPT),
             IdempotentReply.objects.filter(created_at__lte=now - replies.KEPT),
+            Letter.objects.filter(written_at__lte=now - LETTER_KEPT, mail_due_at__isnull=True),
             AdminSession.objects.filter(expire_date__lte=now),
         )
     )

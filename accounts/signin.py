@@ -60,7 +60,8 @@ def verify_code(email: str, *, code: str, attribution: Attribution | None, now: 
     with transaction.atomic():  # raising inside would forget the wrong try
         refusal = _refusal(email, code=code, now=now)
         if refusal is None:
-            user = _user(email, attribution=attribution, now=now)
+            lang = SignInCode.objects.values_list("lang", flat=True).get(email=email)
+            user = _user(email, lang=lang, attribution=attribution, now=now)
             if user is not None and user.is_active:
                 return sessions.start(user, attribution=attribution, now=now)[1], user
             refusal = SignUpsClosed() if user is None else AccountSuspended()
@@ -100,19 +101,20 @@ def _refusal(email: str, *, code: str, now: datetime) -> ServiceError | None:
     return None
 
 
-def _user(email: str, *, attribution: Attribution | None, now: datetime) -> User | None:
+def _user(email: str, *, lang: str, attribution: Attribution | None, now: datetime) -> User | None:
     """The address's account, made at the first sign-in; None while new ones are not taken."""
     user = User.objects.filter(email=email).first()
     if user is None:
-        return _sign_up(email, attribution=attribution, now=now) if switches.sign_ups_open() else None
-    if user.attribution is None and attribution is not None:
-        user.attribution = attribution
-        user.save(update_fields=["attribution"])
+        return _sign_up(email, lang=lang, attribution=attribution, now=now) if switches.sign_ups_open() else None
+    first = attribution if user.attribution is None else user.attribution
+    if (user.lang, user.attribution) != (lang, first):
+        user.lang, user.attribution = lang, first
+        user.save(update_fields=["lang", "attribution"])
     return user
 
 
-def _sign_up(email: str, *, attribution: Attribution | None, now: datetime) -> User:
-    first = {"attribution": attribution, "created_at": now, "password": make_password(None)}
+def _sign_up(email: str, *, lang: str, attribution: Attribution | None, now: datetime) -> User:
+    first = {"lang": lang, "attribution": attribution, "created_at": now, "password": make_password(None)}
     return User.objects.get_or_create(email=email, defaults=first)[0]
 
 

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from django.core.cache import cache
 from django.db import connection
-from pytest_django import DjangoDbBlocker
+from pytest_django import DjangoDbBlocker, Settings
 from rest_framework.test import APIClient
 
 from config.redis import client as redis_client
+from tests.doubles.smtp_server import SmtpServer
 from tests.workers import Workers
 
 
@@ -45,3 +46,13 @@ def celery(transactional_db: None, tmp_path: Path) -> Iterator[Workers]:
     workers = Workers(tmp_path)
     yield workers
     workers.stop()
+
+
+@pytest.fixture
+def smtp(settings: Settings) -> Iterator[SmtpServer]:
+    """A real mail server, and settings that use it."""
+    server = SmtpServer()
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_HOST, settings.EMAIL_PORT, settings.EMAIL_TIMEOUT = "127.0.0.1", server.port, 5
+    yield server
+    server.stop()

@@ -3,7 +3,6 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -24,16 +23,6 @@ NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def smtp(settings: Settings) -> Iterator[SmtpServer]:
-    """A real mail server, and settings that use it."""
-    server = SmtpServer()
-    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
-    settings.EMAIL_HOST, settings.EMAIL_PORT, settings.EMAIL_TIMEOUT = "127.0.0.1", server.port, 5
-    yield server
-    server.stop()
-
-
 def _request(email: str = ANN, *, now: datetime = NOON, lang: str = "en") -> str:
     return str(signin.request_code(email, lang=lang, now=now))
 
@@ -50,6 +39,12 @@ def test_the_code_goes_out_by_smtp(smtp: SmtpServer) -> None:
     assert html is not None
     assert code in plain.get_content()
     assert code in html.get_content()
+
+
+def test_an_address_stands_in_the_text_as_it_is(smtp: SmtpServer) -> None:
+    _request("o'brien+news@example.com")
+    code_mail.send_due(now=NOON)
+    assert "address o'brien+news@example.com." in str(smtp.mails[0].get_body(("plain",)))
 
 
 def test_a_code_is_mailed_once(smtp: SmtpServer) -> None:

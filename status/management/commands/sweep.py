@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
-from accounts import code_mail
+from accounts import code_mail, letters
 from accounts import purge as accounts_purge
 from agents import reconciler, sampling, suspension, sweeper
 from webhooks import draining, purging
@@ -27,6 +27,7 @@ class Command(BaseCommand):
         at = _moment(now)
         work: dict[str, Callable[[], object]] = {
             "sign-in mail": lambda: code_mail.send_due(now=at),
+            "letters": lambda: letters.send_due(now=at),
             "agents forgotten": lambda: sweeper.sweep(at),
             "pods measured": lambda: sampling.sample(at),
             "agents of suspended accounts": suspension.enforce,

@@ -1,0 +1,97 @@
+"""Letters: mails that must not be lost. Written with what they tell, mailed at once after it, else by the scan."""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime
+from email.utils import parseaddr
+from functools import partial
+
+from django.conf import settings
+from django.core import mail
+from django.core.mail import EmailMultiAlternatives
+from django.core.mail.backends.base import BaseEmailBackend
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from accounts import mailing
+from accounts.mailing import Outcome
+from accounts.models import SUBJECT_LENGTH, Letter, User
+from config import wake
+from config.post import Mail, one_line
+
+log = logging.getLogger(__name__)
+
+# A minute at first, a day at last: a mail server may be away for most of two days.
+RETRY_SECONDS = (60, 300, 900, 3_600, 10_800, 21_600, 43_200, 86_400)
+MAX_ATTEMPTS = len(RETRY_SECONDS)
+
+
+@transaction.atomic
+def write(user: User, *, subject: str, text: str, html: str | None = None, lang: str) -> Letter:
+    """Have this mailed to the user once the current transaction commits; nothing is mailed if it does not."""
+    now = timezone.now()
+    letter = Letter.objects.create(
+        user=user,
+        email=user.email,
+        subject=one_line(subject, at_most=SUBJECT_LENGTH),
+        text=text,
+        html=html,
+        lang=lang,
+        written_at=now,
+        mail_due_at=now,
+    )
+    wake.on_commit("accounts.send_letter", letter.id)
+    return letter
+
+
+def carry(user_id: str, mail: Mail) -> Letter:
+    """The same for a mail of `config.post`."""
+    user = User.objects.get(pk=user_id)
+    return write(user, subject=mail.subject, text=mail.text, html=mail.html, lang=mail.lang)
+
+
+def send(letter_id: str, *, now: datetime) -> None:
+    """Mail this letter if it is due. Twice is harmless."""
+    _send_next(Letter.objects.filter(pk=letter_id), mail.get_connection(), now=now)
+
+
+def send_due(*, now: datetime) -> int:
+    """Mail what is due, and give up what was tried often enough. Stops at a mail server that is down; how many went."""
+    _give_up_tried(now=now)
+    return mailing.scan(partial(_send_next, Letter.objects.all(), now=now))
+
+
+def _send_next(letters: QuerySet[Letter], connection: BaseEmailBackend, *, now: datetime) -> bool:
+    """Whether there was one to send and the mail server took or refused it, so that going on makes sense."""
+    letter = mailing.claim(letters, retry_seconds=RETRY_SECONDS, now=now)
+    if letter is None:
+        return False
+    outcome = mailing.hand_over(_message(letter), connection, row=letter)
+    if outcome in {Outcome.TAKEN, Outcome.REFUSED}:
+        mailed_at = timezone.now() if outcome is Outcome.TAKEN else None
+        Letter.objects.filter(pk=letter.pk).update(mail_due_at=None, mailed_at=mailed_at)
+    return outcome is not Outcome.FAILED
+
+
+def _message(letter: Letter) -> EmailMultiAlternatives:
+    """Its Message-ID is the letter's, so that mail programs know a second copy, after a lost answer, as the same."""
+    domain = parseaddr(settings.DEFAULT_FROM_EMAIL)[1].rpartition("@")[2]
+    headers = {
+        "Auto-Submitted": "auto-generated",
+        "Content-Language": letter.lang,
+        "Message-ID": f"<{letter.id}@{domain}>",
+    }
+    message = EmailMultiAlternatives(subject=letter.subject, body=letter.text, to=[letter.email], headers=headers)
+    if letter.html is not None:
+        message.attach_alternative(letter.html, "text/html")
+    return message
+
+
+def _give_up_tried(*, now: datetime) -> None:
+    tried = Letter.objects.filter(mail_due_at__lte=now, mail_attempts__gte=MAX_ATTEMPTS)
+    given_up = list(tried.values_list("pk", flat=True))
+    if given_up:
+        log.error("letters were not mailed", extra={"letters": given_up})
+        tried.filter(pk__in=given_up).update(mail_due_at=None)

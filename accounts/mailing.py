@@ -1,0 +1,69 @@
+"""What all mails that wait in rows have in common: claimed by one process at a time, handed over, tried again."""
+
+from __future__ import annotations
+
+import logging
+import smtplib
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from enum import Enum, auto
+from typing import TypeVar
+
+from django.core import mail
+from django.core.mail import EmailMessage
+from django.core.mail.backends.base import BaseEmailBackend
+from django.db import transaction
+from django.db.models import QuerySet
+
+from accounts.models import Mailed
+
+log = logging.getLogger(__name__)
+
+MAILS_PER_SCAN = 100
+
+Row = TypeVar("Row", bound=Mailed)
+
+
+class Outcome(Enum):
+    """What the mail server made of a mail."""
+
+    TAKEN = auto()
+    REFUSED = auto()  # this address, for good
+    LATER = auto()  # this address, for now
+    FAILED = auto()  # the server itself, so the next mail would fare no better
+
+
+def scan(send_next: Callable[[BaseEmailBackend], bool]) -> int:
+    """Call until it says that there is no more to send, or that going on makes no sense; returns how often it did."""
+    connection = mail.get_connection()
+    for sent in range(MAILS_PER_SCAN):
+        if not send_next(connection):
+            return sent
+    return MAILS_PER_SCAN
+
+
+def claim(rows: QuerySet[Row], *, retry_seconds: Sequence[int], now: datetime) -> Row | None:
+    """The next due of these rows, made due again for the case that this attempt fails or dies."""
+    with transaction.atomic():
+        due = rows.filter(mail_due_at__lte=now, mail_attempts__lt=len(retry_seconds))
+        row = due.select_for_update(skip_locked=True).order_by("mail_due_at").first()
+        if row is not None:
+            row.mail_due_at = now + timedelta(seconds=retry_seconds[row.mail_attempts])
+            row.mail_attempts += 1
+            row.save(update_fields=["mail_due_at", "mail_attempts"])
+    return row
+
+
+def hand_over(message: EmailMessage, connection: BaseEmailBackend, *, row: Mailed) -> Outcome:
+    """Give the mail to the mail server. Nothing of the mail itself is logged, only the id of its row."""
+    message.connection = connection
+    try:
+        message.send()
+    except smtplib.SMTPRecipientsRefused as error:
+        refused_for_good = all(status >= 500 for status, _ in error.recipients.values())
+        log.warning("the mail server refused an address", extra={"mail": row.pk, "for_good": refused_for_good})
+        return Outcome.REFUSED if refused_for_good else Outcome.LATER
+    except OSError as error:  # an SMTPException is one too
+        log.warning("the mail server failed, the scan will try again", extra={"mail": row.pk, "error": str(error)})
+        return Outcome.FAILED
+    return Outcome.TAKEN
