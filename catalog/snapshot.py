@@ -1,7 +1,8 @@
 """The catalog in memory: read once per version and shared by every thread of a process.
 
 `current()` costs nothing when warm but one small query a second, so a change is seen within a second in every
-process. While the database is away the last snapshot goes on being served.
+process; under `make run` a thread of each web process asks it beside the requests (catalog/views/warming.py). Of
+personas only those that changed are read anew. While the database is away the last snapshot goes on being served.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from django.db import DatabaseError, InterfaceError
-from django.db.models import Prefetch
+from django.db.models import Model, Prefetch, QuerySet
 from django.utils import timezone
 
-from catalog import version
+from catalog import revisions, version
 from catalog.models import Article, CatalogRow, Engine, LlmModel, LlmProvider, Persona, PersonaL10n, Tier, Toolset
 from catalog.vocabulary import ArticleStatus
 
@@ -27,15 +28,17 @@ CHECK_SECONDS = 1.0
 WAIT_SECONDS = 0.5  # for another thread's check, before the old snapshot is used once more
 AWAY_SECONDS = 5.0  # between two looks at a database that is away, for each may wait long
 READS = 3
+READ_AT_ONCE = 1_000  # personas
 
 Row = TypeVar("Row", bound=CatalogRow)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Snapshot:
-    """Every row by id, also those no longer offered: agents keep what they were created with.
+    """Every row by id, also those no longer offered: agents keep what they were created with. Drafts are not here.
 
-    Personas have their localizations and published articles (without bodies) prefetched.
+    Personas have their localizations and published articles (without bodies) prefetched, and are the same objects as
+    in the snapshot before as long as nothing of them changed.
     """
 
     version: version.Version
@@ -45,6 +48,7 @@ class Snapshot:
     llm_models: dict[str, LlmModel]
     toolsets: dict[str, Toolset]
     personas: dict[str, Persona]
+    revisions: dict[str, str]
 
 
 def offered(rows: dict[str, Row]) -> dict[str, Row]:
@@ -55,6 +59,11 @@ def offered(rows: dict[str, Row]) -> dict[str, Row]:
 def current() -> Snapshot:
     """The catalog as it was at most a second ago. Raises DatabaseError when it was never read and cannot be now."""
     return _holder.current()
+
+
+def look() -> Snapshot:
+    """The catalog as it is now: `current()` for who looks before a second is over."""
+    return _holder.look()
 
 
 def forget() -> None:
@@ -79,6 +88,12 @@ class _Holder:
         finally:
             self._lock.release()
 
+    def look(self) -> Snapshot:
+        with self._lock:
+            if self._checked_at <= time.monotonic():  # else the database is away, and not to be asked for some seconds
+                self._checked_at = 0.0
+            return self._checked()
+
     def forget(self) -> None:
         self._snapshot = None
 
@@ -89,7 +104,7 @@ class _Holder:
             return snapshot
         try:
             if snapshot is None or not snapshot.version.holds(version.current(now=timezone.now())):
-                self._snapshot = snapshot = _read()
+                self._snapshot = snapshot = _read(snapshot)
         except (DatabaseError, InterfaceError):
             if snapshot is None:
                 raise
@@ -102,18 +117,18 @@ class _Holder:
 _holder = _Holder()
 
 
-def _read() -> Snapshot:
+def _read(before: Snapshot | None) -> Snapshot:
     """All rows as of one version: read again when the catalog changed in between."""
     for _ in range(READS - 1):
-        snapshot = _read_rows(version.current(now=timezone.now()))
+        snapshot = _read_rows(version.current(now=timezone.now()), before)
         if snapshot.version.holds(version.current(now=timezone.now())):
             return snapshot
-    return _read_rows(version.current(now=timezone.now()))
+        before = snapshot
+    return _read_rows(version.current(now=timezone.now()), before)
 
 
-def _read_rows(at: version.Version) -> Snapshot:
-    texts = Prefetch("localizations", PersonaL10n.objects.offered())
-    articles = Prefetch("articles", Article.objects.filter(status=ArticleStatus.PUBLISHED).defer("body"))
+def _read_rows(at: version.Version, before: Snapshot | None) -> Snapshot:
+    found = revisions.of_personas()
     return Snapshot(
         version=at,
         tiers=_by_id(Tier.objects.all()),
@@ -121,8 +136,31 @@ def _read_rows(at: version.Version) -> Snapshot:
         llm_providers=_by_id(LlmProvider.objects.all()),
         llm_models=_by_id(LlmModel.objects.all()),
         toolsets=_by_id(Toolset.objects.all()),
-        personas=_by_id(Persona.objects.prefetch_related(texts, articles)),
+        personas=_personas(found, before),
+        revisions=found,
     )
+
+
+def _personas(found: dict[str, str], before: Snapshot | None) -> dict[str, Persona]:
+    """The personas of these revisions. One that changes after it was found has a newer revision at the next look."""
+    rows = {}
+    if before is not None:
+        rows = {key: row for key, row in before.personas.items() if before.revisions[key] == found.get(key)}
+    changed = [key for key in found if key not in rows]
+    for start in range(0, len(changed), READ_AT_ONCE):
+        rows |= _by_id(_whole(Persona.objects.filter(id__in=changed[start : start + READ_AT_ONCE])))
+    return {key: rows[key] for key in found if key in rows}
+
+
+def _whole(personas: QuerySet[Persona]) -> QuerySet[Persona]:
+    texts = Prefetch("localizations", PersonaL10n.objects.offered().defer(*_computed(PersonaL10n)))
+    articles = Prefetch("articles", Article.objects.filter(status=ArticleStatus.PUBLISHED).defer("body"))
+    return personas.defer(*_computed(Persona)).prefetch_related(texts, articles)
+
+
+def _computed(model: type[Model]) -> list[str]:
+    """The columns that PostgreSQL computes for its own use."""
+    return [field.name for field in model._meta.concrete_fields if field.generated]  # noqa: SLF001 # Django's public API
 
 
 def _by_id(rows: Iterable[Row]) -> dict[str, Row]:

@@ -10,7 +10,7 @@ from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 
 from catalog.views import conditions
-from catalog.views.publication import Representation, published
+from catalog.views.publication import Published, Representation, published
 from config.api import ApiViewSet
 from config.errors import BadRequest
 
@@ -24,7 +24,10 @@ class CatalogViewSet(ApiViewSet):
 
     def answer(self, request: Request, name: str, content: Callable[[], Mapping[str, Any]]) -> HttpResponse:
         """The published answer `name`, in the encoding the caller prefers, or 304 when they have it."""
-        both = published(name, content)
+        return self.preferred(request, published(name, content))
+
+    def preferred(self, request: Request, both: Published) -> HttpResponse:
+        """This answer in the encoding the caller prefers, or 304 when they have it."""
         asked = request.META.get("HTTP_ACCEPT_ENCODING", "")
         first, second = both.plain, both.compressed
         if conditions.prefers_gzip(asked):

@@ -1,17 +1,24 @@
-"""The catalog's answers as bytes: each encoded and compressed once per version of the catalog, when first asked for."""
+"""The catalog's answers as bytes: each encoded and compressed once per version of the catalog, when first asked for.
+
+Answers full of personas are put together of pieces, one per persona, that outlive the versions in which nothing of it
+changed: with ten thousand personas, publishing one more encodes one.
+"""
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from rest_framework.renderers import JSONRenderer
 
 from catalog import snapshot
+from catalog.models import Persona
+from catalog.serializers import ArticleInfoSerializer, PersonaSerializer
+from catalog.tiers import tier_of
+from catalog.views import gzipped
 
 ETAG_DIGITS = 32
 
@@ -33,6 +40,32 @@ class Published:
     compressed: Representation
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some bytes of an answer, also compressed on their own, and their digest."""
+
+    plain: bytes
+    compressed: bytes
+    digest: bytes
+
+    @classmethod
+    def of(cls, plain: bytes) -> Part:
+        return cls(plain, gzipped.part(plain), hashlib.sha256(plain).digest())
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A persona encoded: good as long as the snapshot has the same object, and its tier costs and gives the same."""
+
+    persona: Persona
+    terms: tuple[str, str]
+    part: Part
+
+
+_LIST, _COMMA, _LIST_END = Part.of(b'{"personas":['), Part.of(b","), Part.of(b"]}")
+_PAGE, _ARTICLES, _PAGE_END = Part.of(b'{"persona":'), Part.of(b',"articles":'), Part.of(b"}")
+
+
 class _Answers:
     """The answers of one snapshot."""
 
@@ -41,32 +74,84 @@ class _Answers:
         self.lock = threading.RLock()
         self.made: dict[str, Published] = {}
 
-    def get(self, name: str, content: Callable[[], Mapping[str, Any]]) -> Published:
+    def get(self, name: str, make: Callable[[], Published]) -> Published:
         published = self.made.get(name)
         if published is None:
             with self.lock:
-                published = self.made.get(name) or _encode(content())
+                published = self.made.get(name) or make()
                 self.made[name] = published
         return published
 
 
 _answers: _Answers | None = None
+_pieces: dict[str, _Piece] = {}
 
 
 def published(name: str, content: Callable[[], Mapping[str, Any]]) -> Published:
     """The answer `name`, made of `content()` unless this version of the catalog already has it."""
+    return _current().get(name, lambda: _together([Part.of(_encoded(content()))]))
+
+
+def all_personas(personas: Callable[[], Iterable[Persona]]) -> Published:
+    """`{personas}` of everything public, once per version of the catalog."""
+    return _current().get("personas", lambda: joined(personas()))
+
+
+def joined(personas: Iterable[Persona]) -> Published:
+    """`{personas}` of these, in their order, made anew each time."""
+    parts = [_LIST]
+    for persona in personas:
+        if len(parts) > 1:
+            parts.append(_COMMA)
+        parts.append(_part(persona))
+    return _together([*parts, _LIST_END])
+
+
+def page(persona: Persona) -> Published:
+    """`{persona, articles}` of one, the bodies of articles left out."""
+    return _current().get(f"persona {persona.id}", lambda: _page(persona))
+
+
+def _current() -> _Answers:
     global _answers  # noqa: PLW0603 # replaced whole, like the snapshot that it belongs to
     now, answers = snapshot.current(), _answers
     if answers is None or answers.snapshot is not now:
         answers = _answers = _Answers(now)
-    return answers.get(name, content)
+        _forget_others(now)
+    return answers
 
 
-def _encode(content: Mapping[str, Any]) -> Published:
-    body = JSONRenderer().render(content)
-    tag = hashlib.sha256(body).hexdigest()[:ETAG_DIGITS]
-    compressed = gzip.compress(body, mtime=0)
+def _forget_others(now: snapshot.Snapshot) -> None:
+    for persona_id in [*_pieces]:
+        if persona_id not in now.personas:
+            _pieces.pop(persona_id, None)
+
+
+def _part(persona: Persona) -> Part:
+    tier = tier_of(persona.tier)
+    terms = (tier.spec, tier.price)
+    piece = _pieces.get(persona.id)
+    if piece is None or piece.persona is not persona or piece.terms != terms:
+        piece = _Piece(persona, terms, Part.of(_encoded(PersonaSerializer(persona).data)))
+        _pieces[persona.id] = piece
+    return piece.part
+
+
+def _page(persona: Persona) -> Published:
+    articles = Part.of(_encoded(ArticleInfoSerializer(persona.articles.all(), many=True).data))
+    return _together([_PAGE, _part(persona), _ARTICLES, articles, _PAGE_END])
+
+
+def _together(parts: list[Part]) -> Published:
+    body = b"".join([part.plain for part in parts])
+    tag = hashlib.sha256(b"".join([part.digest for part in parts])).hexdigest()[:ETAG_DIGITS]
+    compressed = gzipped.joined(body, [part.compressed for part in parts])
     return Published(
         plain=Representation(body, f'"{tag}"'),
         compressed=Representation(compressed, f'"{tag}-gzip"', "gzip"),
     )
+
+
+def _encoded(content: Any) -> bytes:
+    body: bytes = JSONRenderer().render(content)
+    return body

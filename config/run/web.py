@@ -18,7 +18,14 @@ def application() -> Any:
     from config.wsgi import application as wsgi  # noqa: PLC0415
 
     heap.settle()
+    _warm()
     return wsgi
+
+
+def _warm() -> None:
+    from catalog.views import warming  # noqa: PLC0415 # its models need the application
+
+    warming.start()
 
 
 def main() -> None:

@@ -74,8 +74,8 @@ def test_a_catalog_that_changes_while_it_is_read_is_read_again(monkeypatch: pyte
     read_rows = snapshot._read_rows
     reads: list[version.Version] = []
 
-    def while_somebody_writes(at: version.Version) -> snapshot.Snapshot:
-        rows = read_rows(at)
+    def while_somebody_writes(at: version.Version, before: snapshot.Snapshot | None) -> snapshot.Snapshot:
+        rows = read_rows(at, before)
         if len(reads) < 1:
             version.bump()
         reads.append(at)

@@ -116,7 +116,7 @@ def test_reading_the_catalog_takes_the_same_queries_for_any_number_of_personas(
     few = Persona.objects.count()
     for expected in (few, few + 20):
         snapshot.forget()
-        with django_assert_num_queries(10):
+        with django_assert_num_queries(11):
             assert len(api.get("/personas").json()["personas"]) == expected
         Persona.objects.bulk_create(copies) if expected == few else None
 

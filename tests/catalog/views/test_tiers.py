@@ -79,5 +79,5 @@ def test_a_cold_catalog_is_read_in_few_queries(
 ) -> None:
     loading.load()
     snapshot.forget()
-    with django_assert_max_num_queries(10):
+    with django_assert_max_num_queries(11):
         api.get("/tiers")

@@ -1,0 +1,44 @@
+"""A web process keeps its catalog warm beside its requests: none of them asks the database or encodes the list.
+
+Without this thread, or while it is held up, the first request after a second looks itself (catalog/snapshot.py).
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+
+from django.db import connection
+
+from catalog import personas, snapshot
+from catalog.views import publication
+
+log = logging.getLogger(__name__)
+
+LOOK_SECONDS = 0.5  # a change is to be seen within a second, and reading it takes time as well
+
+
+def start() -> threading.Thread:
+    """Look for changes until the process ends."""
+    thread = threading.Thread(target=_go_on, name="catalog", daemon=True)
+    thread.start()
+    return thread
+
+
+def once() -> None:
+    """Read what changed, and have the large answer ready before anybody asks for it."""
+    try:
+        snapshot.look()
+        publication.all_personas(personas.public)
+    finally:
+        connection.close()  # back to the pool
+
+
+def _go_on() -> None:
+    while True:
+        try:
+            once()
+        except Exception:  # requests then look themselves, and say what is wrong
+            log.exception("the catalog could not be read ahead of requests")
+        time.sleep(LOOK_SECONDS)
