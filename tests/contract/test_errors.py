@@ -37,9 +37,7 @@ def with_a_body(document: Document) -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize(
-    "path", ["/", "/nothing", "/agents/", "/keys/", "/agents/x/nothing", "/health/", "/%00", "/%ff"]
-)
+@pytest.mark.parametrize("path", ["/nothing", "/agents/", "/keys/", "/agents/x/nothing", "/health/", "/%00", "/%ff"])
 def test_an_unknown_url_is_an_error_body(api: APIClient, path: str) -> None:
     is_an_error(api.get(path), 404, "NOT_FOUND")
 

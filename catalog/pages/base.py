@@ -1,0 +1,118 @@
+"""What the pages share: the visitor's language, the frame around the content, conditional answers, failures as pages.
+
+A page has one address in each language, `/ru/p/exam-coach`; without the language it answers in the visitor's own.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from django.contrib.staticfiles import finders
+from django.http import HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.template.loader import render_to_string
+from django.templatetags.static import static
+from django.utils import translation
+from rest_framework.request import Request
+
+from catalog.pages import languages
+from catalog.pages.languages import Language, address, alternates
+from catalog.pages.printing import Printed, press
+from catalog.views import conditions
+from catalog.views.base import CACHING
+from config.api import ApiViewSet
+from config.requests import request_id
+
+Context = Mapping[str, Any]
+
+POLICY = (
+    "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+STYLE = "catalog/pages.css"
+TOLD = {404, 500, 503}  # failures that get a page
+
+
+class PageViewSet(ApiViewSet):
+    """Public: no credential, no cookie. It is no part of the API's description."""
+
+    authentication_classes = ()
+    permission_classes = ()
+    schema = None
+
+    def page(
+        self, request: Request, lang: Language | None, template: str, context: Callable[[Language], Context], path: str
+    ) -> HttpResponseBase:
+        """The page at `path`, in the language of the address or the visitor's; `?lang=` leads to the address."""
+        if wanted := languages.asked(request.query_params.get("lang", "")):
+            query = {name: str(value) for name, value in request.GET.items() if name != "lang"}
+            return HttpResponseRedirect(address(path, wanted, **query))
+        language = lang or preferred(request)
+        made = press.get(f"{language.code} {path}", lambda: framed(template, context, path, language))
+        return answer(request, made, {"Content-Language": language.code, "Vary": varies(lang)})
+
+    def handle_exception(self, exc: Exception) -> Any:
+        """The API's statuses and headers, told to a person."""
+        refusal = super().handle_exception(exc)
+        if refusal.status_code not in TOLD:
+            return refusal
+        language = self.kwargs.get("lang") or preferred(self.request)
+        return failed(refusal.status_code, refusal.headers.get("Retry-After"), language)
+
+
+def framed(template: str, context: Callable[[Language], Context], path: str, language: Language) -> str:
+    """The whole page, all of it in the language."""
+    frame = {
+        "language": language,
+        "home": address("", language),
+        "canonical": address(path, language),
+        "alternates": alternates(path),
+        "anybody": address(path),
+        "style": style(),
+        "icon": static("catalog/icon.svg"),
+        "card_image": address(static("catalog/card.png").removeprefix("/")),
+    }
+    with translation.override(language.code):
+        return render_to_string(f"pages/{template}", {**frame, **context(language)})
+
+
+@functools.cache
+def style() -> str:
+    """The style sheet's address changes with its content."""
+    sheet = Path(str(finders.find(STYLE))).read_bytes()
+    return f"{static(STYLE)}?{hashlib.sha256(sheet).hexdigest()[:12]}"
+
+
+def answer(
+    request: Request, page: Printed, headers: Mapping[str, str], *, kind: str = "text/html; charset=utf-8"
+) -> HttpResponse:
+    """The page in the encoding that the visitor prefers, or 304 when they have it."""
+    zipped = conditions.prefers_gzip(request.META.get("HTTP_ACCEPT_ENCODING", ""))
+    tag = page.etags[zipped]
+    headers = {"Content-Security-Policy": POLICY, "Cache-Control": CACHING, "Vary": "Accept-Encoding", **headers}
+    if known := conditions.matching(request.META.get("HTTP_IF_NONE_MATCH", ""), (tag, *page.etags)):
+        return HttpResponse(status=304, headers={**headers, "ETag": known})
+    headers |= {"ETag": tag} | ({"Content-Encoding": "gzip"} if zipped else {})
+    return HttpResponse(page.compressed if zipped else page.body, content_type=kind, headers=headers)
+
+
+def failed(status: int, retry_after: str | None, language: Language) -> HttpResponse:
+    text = framed("failed.html", lambda _: {"status": status, "request_id": request_id.get()}, "", language)
+    headers = {
+        "Content-Language": language.code,
+        "Content-Security-Policy": POLICY,
+        "Cache-Control": "no-store",
+        "Vary": "Accept-Language",
+        **({"Retry-After": retry_after} if retry_after else {}),
+    }
+    return HttpResponse(text, status=status, headers=headers)
+
+
+def varies(lang: Language | None) -> str:
+    return "Accept-Encoding" if lang else "Accept-Encoding, Accept-Language"
+
+
+def preferred(request: Any) -> Language:
+    return languages.preferred(request.META.get("HTTP_ACCEPT_LANGUAGE", ""))

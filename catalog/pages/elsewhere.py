@@ -1,0 +1,24 @@
+"""Addresses that are almost a page's."""
+
+from __future__ import annotations
+
+from django.http import HttpResponseBase, HttpResponsePermanentRedirect
+from rest_framework.request import Request
+
+from catalog.pages.base import PageViewSet
+from catalog.pages.languages import Language, address
+from config.errors import NotFound
+
+
+class NoSuchPage(NotFound):
+    def __init__(self) -> None:
+        super().__init__("no such page")
+
+
+class ElsewhereViewSet(PageViewSet):
+    def retrieve(self, request: Request, rest: str = "", lang: Language | None = None) -> HttpResponseBase:
+        """`/ru` is `/ru/`, and `/p/exam-coach/` is `/p/exam-coach`."""
+        section = "" if lang else f"{request.path.split('/')[1]}/"
+        if not rest or rest.endswith("/"):
+            return HttpResponsePermanentRedirect(address(f"{section}{rest.rstrip('/')}", lang))
+        raise NoSuchPage

@@ -1,0 +1,65 @@
+"""/p/{slug}"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpResponseBase
+from rest_framework.request import Request
+
+from catalog import engines, personas, snapshot, tiers
+from catalog.models import Persona
+from catalog.pages import shelves, structured
+from catalog.pages.base import PageViewSet
+from catalog.pages.landing import IN_A_CATEGORY
+from catalog.pages.languages import Language, address
+from catalog.pages.plain import description, line
+from catalog.pages.reading import cards, entry, read
+from catalog.pages.words import plan
+from catalog.vocabulary import EngineStatus
+
+ARTICLES = 50
+
+
+class PersonaViewSet(PageViewSet):
+    def retrieve(self, request: Request, slug: str, lang: Language | None = None) -> HttpResponseBase:
+        persona = personas.shown(slug)
+        return self.page(request, lang, "persona.html", lambda language: _content(persona, language), f"p/{slug}")
+
+
+def _content(persona: Persona, language: Language) -> dict[str, Any]:
+    reading = read(persona, language)
+    return {
+        "persona": reading,
+        "title": line(reading.name),
+        "description": description(reading.tagline),
+        "category_href": address(f"c/{persona.category}", language),
+        "plan": plan(reading.tier),
+        "trial": tiers.trial(),
+        "engines": _engines(persona),
+        "models": _models(persona),
+        "articles": [entry(article) for article in list(persona.articles.all())[:ARTICLES]],
+        "neighbours": cards(_neighbours(persona), language),
+        "api": settings.BASE_URL,
+        "structured": structured.persona(reading, persona, language),
+    }
+
+
+def _engines(persona: Persona) -> list[str]:
+    """Those that run on its plan."""
+    rank = tiers.tier_of(persona.tier).rank
+    running = (engine for engine in engines.offered() if engine.status == EngineStatus.STABLE)
+    return [engine.label for engine in running if tiers.tier_of(engine.min_tier).rank <= rank]
+
+
+def _models(persona: Persona) -> list[str]:
+    offered = snapshot.offered(snapshot.current().llm_models)
+    return [offered[model].label for model in persona.recommended_models if model in offered]
+
+
+def _neighbours(persona: Persona) -> list[Persona]:
+    """The next ones of its category, around the end."""
+    members = shelves.current().in_category(persona.category)
+    at = next((index for index, one in enumerate(members) if one.id == persona.id), 0)
+    return [*members[at + 1 :], *members[:at]][:IN_A_CATEGORY]

@@ -1,0 +1,32 @@
+"""Texts of others where there is no markup to contain them: titles, descriptions, structured data."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.safestring import SafeString
+from django.utils.text import Truncator
+
+DESCRIPTION_LENGTH = 200
+# Controls, line and paragraph separators, and whatever turns the direction of the text that follows it.
+_UNRULY = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]+")
+_ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
+
+
+def line(text: str) -> str:
+    """One line that cannot reach beyond itself."""
+    return " ".join(_UNRULY.sub(" ", text).split())
+
+
+def description(text: str) -> str:
+    return Truncator(line(text)).chars(DESCRIPTION_LENGTH)
+
+
+def json_ld(content: Mapping[str, Any]) -> SafeString:
+    """JSON that cannot end the script element that it stands in."""
+    document = {"@context": "https://schema.org", **content}
+    text = json.dumps(document, ensure_ascii=False, separators=(",", ":"), default=str)
+    return SafeString(text.translate(_ESCAPES))

@@ -1,0 +1,19 @@
+"""/robots.txt: crawlers read the pages; the console and what needs a credential is nothing to them."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+from rest_framework.request import Request
+
+from catalog.pages.base import PageViewSet, answer
+from catalog.pages.languages import address
+from catalog.pages.printing import printed
+
+CLOSED = ("/admin/", "/agents", "/auth/", "/keys", "/me", "/status/incidents", "/*?q=", "/*&q=")
+
+
+class RobotsViewSet(PageViewSet):
+    def retrieve(self, request: Request) -> HttpResponse:
+        rules = "".join(f"Disallow: {path}\n" for path in CLOSED)
+        text = f"User-agent: *\n{rules}\nSitemap: {address('sitemap.xml')}\n"
+        return answer(request, printed(text), {}, kind="text/plain; charset=utf-8")

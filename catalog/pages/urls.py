@@ -1,0 +1,44 @@
+"""The pages' URLs: each with and without the language in front."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.urls import URLPattern, path, register_converter
+
+from catalog.pages.article import ArticleViewSet
+from catalog.pages.category import CategoryViewSet
+from catalog.pages.elsewhere import ElsewhereViewSet
+from catalog.pages.landing import LandingViewSet
+from catalog.pages.languages import LanguageConverter
+from catalog.pages.persona import PersonaViewSet
+from catalog.pages.robots import RobotsViewSet
+from catalog.pages.sitemap import SitemapViewSet
+
+register_converter(LanguageConverter, "lang")
+
+
+def _both(route: str, view: Any) -> list[URLPattern]:
+    return [path(route, view), path(f"<lang:lang>/{route}", view)]
+
+
+_persona = PersonaViewSet.as_view({"get": "retrieve"})
+_article = ArticleViewSet.as_view({"get": "retrieve"})
+_category = CategoryViewSet.as_view({"get": "retrieve"})
+_elsewhere = ElsewhereViewSet.as_view({"get": "retrieve"})
+
+urlpatterns = [
+    *_both("", LandingViewSet.as_view({"get": "list"})),
+    *_both("p/<slug:slug>", _persona),
+    *_both("p/<slug:slug>/<slug:article>", _article),
+    *_both("c/<slug:category>", _category),
+    *_both("c/<slug:category>/<int:number>", _category),
+    path("robots.txt", RobotsViewSet.as_view({"get": "retrieve"})),
+    path("sitemap.xml", SitemapViewSet.as_view({"get": "list"})),
+    path("sitemaps/<int:number>.xml", SitemapViewSet.as_view({"get": "retrieve"})),
+    # What people mistype gets a page too, not the API's error body.
+    path("<lang:lang>", _elsewhere),
+    path("<lang:lang>/<path:rest>", _elsewhere),
+    path("p/<path:rest>", _elsewhere),
+    path("c/<path:rest>", _elsewhere),
+]

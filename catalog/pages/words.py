@@ -1,0 +1,90 @@
+"""Words of the catalog as the pages say them: what a category, a channel or a plan is called in each language."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from django.utils.functional import Promise
+from django.utils.translation import get_language, gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+
+from catalog.models import Tier
+from catalog.vocabulary import Category, Channel
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    name: Promise
+    about: Promise
+
+
+CATEGORIES = {
+    Category.STUDY: Shelf(_("Study"), _("Revise, write papers, learn a language.")),
+    Category.CREATIVE: Shelf(_("Creative"), _("Write, name, compose and edit.")),
+    Category.GAMING: Shelf(_("Gaming"), _("Run a table, review a match, lead a guild.")),
+    Category.CAREER: Shelf(_("Career"), _("Apply, prepare for interviews, run a business of one.")),
+    Category.LIFE: Shelf(_("Life"), _("Meals, money, moving house.")),
+    Category.SOCIAL: Shelf(_("Social"), _("Communities, hard talks, bringing people together.")),
+    Category.TECH: Shelf(_("Tech"), _("Code, spreadsheets, machines that misbehave.")),
+    Category.FUN: Shelf(_("Fun"), _("Quizzes, bedtime stories, daydreams.")),
+}
+CHANNELS = {
+    Channel.WEB: _("Web"),
+    Channel.TELEGRAM: "Telegram",
+    Channel.DISCORD: "Discord",
+    Channel.WHATSAPP: "WhatsApp",
+    Channel.EMAIL: _("E-mail"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A text and the language that it is in."""
+
+    text: str
+    lang: str
+
+
+def told(text: str) -> Passage:
+    """An operator's own words about an engine or a plan, translated where they are those that came with us."""
+    translated = gettext(text) if text else ""
+    return Passage(translated, "en" if translated == text else get_language() or "en")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A tier as visitors read it."""
+
+    name: Passage
+    month: str
+    year: str
+    machine: dict[str, str | Decimal]
+
+
+def plan(tier: Tier) -> Plan:
+    return Plan(
+        name=told(tier.name),
+        month=usd(tier.monthly_usd),
+        year=usd(tier.annual_usd),
+        machine={"memory": _memory(tier), "disk": _disk(tier), "cpu": tier.cpu.normalize()},
+    )
+
+
+def _memory(tier: Tier) -> str:
+    if tier.memory_mib % 1024:
+        return gettext("%(size)s MiB") % {"size": tier.memory_mib}
+    return gettext("%(size)s GiB") % {"size": tier.memory_mib // 1024}
+
+
+def _disk(tier: Tier) -> str:
+    return gettext("%(size)s GiB") % {"size": tier.disk_gib}
+
+
+def usd(amount: Decimal) -> str:
+    return f"${amount:.0f}" if amount == amount.to_integral_value() else f"${amount:.2f}"
+
+
+def deployed(count: int) -> str:
+    """How many agents were made of it; nothing where there is nothing to tell."""
+    return ngettext("%(count)d agent", "%(count)d agents", count) % {"count": count} if count else ""

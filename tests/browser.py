@@ -1,0 +1,119 @@
+"""A real Chromium, driven over its own protocol: what a page looks like, how wide it is, what it asks for."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import shutil
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import aiohttp
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+FLAGS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--remote-debugging-port=0",
+    "--mute-audio",
+)
+START_SECONDS = 30
+QUIET_SECONDS = 0.5  # without another request
+
+
+@dataclass
+class Visit:
+    """What one page did."""
+
+    requests: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)  # of the console: a refused resource, an error
+    width: int = 0  # of the whole document
+    picture: bytes = b""
+
+
+class Browser:
+    """`async with Browser() as browser: visit = await browser.visit(url, width=375)`"""
+
+    def __init__(self) -> None:
+        self.home = Path(tempfile.mkdtemp(prefix="browser-"))
+        self._sent = 0
+
+    async def __aenter__(self) -> Self:
+        program = next(filter(None, map(shutil.which, NAMES)))
+        self.process = await asyncio.create_subprocess_exec(
+            program, *FLAGS, f"--user-data-dir={self.home}", "about:blank", stderr=asyncio.subprocess.DEVNULL
+        )
+        self.http = aiohttp.ClientSession()
+        self.socket = await self.http.ws_connect(await self._page(), max_msg_size=0)
+        for domain in ("Page", "Network", "Log", "Runtime"):
+            await self.call(f"{domain}.enable")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.socket.close()
+        await self.http.close()
+        self.process.terminate()
+        await self.process.wait()
+        shutil.rmtree(self.home, ignore_errors=True)
+
+    async def visit(self, url: str, *, width: int, dark: bool = False, picture: bool = False) -> Visit:
+        self.visited = Visit()
+        phone = width < 700
+        size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": phone}
+        await self.call("Emulation.setDeviceMetricsOverride", **size)
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        await self.call("Emulation.setEmulatedMedia", features=[scheme])
+        await self.call("Page.navigate", url=url)
+        await self._settle()
+        measured = await self.call("Runtime.evaluate", expression="document.documentElement.scrollWidth")
+        self.visited.width = measured["result"]["value"]
+        if picture:
+            taken = await self.call("Page.captureScreenshot", captureBeyondViewport=True)
+            self.visited.picture = base64.b64decode(taken["data"])
+        return self.visited
+
+    async def call(self, method: str, **params: Any) -> dict[str, Any]:
+        """The protocol's answer; what happens meanwhile is noted."""
+        self._sent += 1
+        await self.socket.send_json({"id": self._sent, "method": method, "params": params})
+        while True:
+            message = await self.socket.receive_json(timeout=START_SECONDS)
+            if message.get("id") == self._sent:
+                answer: dict[str, Any] = message["result"]
+                return answer
+            self._note(message)
+
+    async def _settle(self) -> None:
+        while True:
+            try:
+                self._note(await self.socket.receive_json(timeout=QUIET_SECONDS))
+            except TimeoutError:
+                return
+
+    def _note(self, message: dict[str, Any]) -> None:
+        params = message.get("params", {})
+        if message["method"] == "Network.requestWillBeSent":
+            self.visited.requests.append(params["request"]["url"])
+        if message["method"] == "Log.entryAdded" and params["entry"]["level"] in {"error", "warning"}:
+            self.visited.complaints.append(params["entry"]["text"])
+
+    async def _page(self) -> str:
+        """The address of the first tab, once the browser listens."""
+        port_file = self.home / "DevToolsActivePort"
+        async with asyncio.timeout(START_SECONDS):
+            while not (port_file.exists() and port_file.read_text().strip()):
+                await asyncio.sleep(0.05)
+            port = port_file.read_text().split()[0]
+            while True:
+                async with self.http.get(f"http://127.0.0.1:{port}/json") as answer:
+                    tabs = await answer.json()
+                if pages := [tab for tab in tabs if tab["type"] == "page"]:
+                    return str(pages[0]["webSocketDebuggerUrl"])
+                await asyncio.sleep(0.05)
