@@ -1,6 +1,7 @@
 """What the catalog offers: fields, what a row must satisfy by itself, named queries. Rules are elsewhere."""
 
 from catalog.models.authors import Author, Takedown, in_queue
+from catalog.models.documents import PersonaDocument
 from catalog.models.offers import Engine, LlmModel, LlmProvider, Tier, Toolset
 from catalog.models.personas import Article, Persona, PersonaL10n, PersonaText
 from catalog.models.rows import CatalogRow, Versioned
@@ -15,6 +16,7 @@ __all__ = [
     "LlmModel",
     "LlmProvider",
     "Persona",
+    "PersonaDocument",
     "PersonaL10n",
     "PersonaText",
     "Takedown",

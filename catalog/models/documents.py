@@ -1,0 +1,38 @@
+"""What `GET /personas?q=` searches."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.search import SearchVectorField
+from django.db import models
+from django.db.models import Q
+
+from catalog.vocabulary import ArticleLang
+
+
+class PersonaDocument(models.Model):
+    """The words of a persona in one language, beside what a search filters and orders by.
+
+    Only PostgreSQL writes it: triggers on the personas and their localizations (migration 0003_search), so that no
+    write path can forget it. It is a table of its own, with a part for each language, because ranking reads each row
+    that matches: 10,000 short rows side by side are ranked in a fifth of the time that columns of the personas took.
+    """
+
+    pk = models.CompositePrimaryKey("persona_id", "lang")
+    persona = models.ForeignKey("catalog.Persona", on_delete=models.DO_NOTHING, db_index=False, related_name="+")
+    lang = models.CharField(max_length=3, choices=ArticleLang.choices)
+    category = models.CharField(max_length=20)
+    tier = models.CharField(max_length=20)
+    position = models.PositiveIntegerField()
+    public = models.BooleanField()
+    document = SearchVectorField()
+
+    class Meta:
+        indexes: ClassVar = [
+            GinIndex(fields=["document"], name="persona_document", fastupdate=False, condition=Q(public=True))
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.persona_id} ({self.lang})"
