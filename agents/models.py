@@ -167,6 +167,8 @@ class Agent(models.Model):
             # What suspensions stopped, and the free agents that caps count.
             models.Index(fields=["user"], name="agent_suspended", condition=Q(operation="suspended")),
             models.Index(fields=["user"], name="agent_free", condition=Q(paid=False) & ~Q(desired="deleted")),
+            # Whether anybody still uses a persona.
+            models.Index(fields=["persona_id"], name="agent_persona", condition=~Q(desired="deleted")),
         ]
         constraints = [
             models.UniqueConstraint(fields=["domain"], name="agent_domain_once", condition=~Q(desired="deleted")),

@@ -12,7 +12,10 @@ from config.errors import BadRequest, NotFound
 
 class UnknownPersona(BadRequest):
     def __init__(self, persona_id: str, field: str) -> None:
-        super().__init__(f"{field}: {persona_id!r} is not a public persona; GET /personas lists the ids")
+        super().__init__(
+            f"{field}: {persona_id!r} is not a public persona; GET /personas lists the ids, and a draft of yours is"
+            " published first (POST /personas/{id}/publish)"
+        )
 
 
 class NoSuchPersona(NotFound):
@@ -48,9 +51,12 @@ def current_soul(persona_id: str) -> str | None:
 
 
 def recommended_models(persona_id: str) -> list[str]:
-    """The persona's model ids, the best first; none when it is gone."""
+    """The persona's model ids, the best first, also when it is a draft again; none when it is gone."""
     persona = snapshot.current().personas.get(persona_id)
-    return list(persona.recommended_models) if persona else []
+    if persona is not None:
+        return list(persona.recommended_models)
+    found = Persona.objects.filter(pk=persona_id).values_list("recommended_models", flat=True).first()
+    return list(found or [])
 
 
 def count_deployment(persona_id: str) -> None:

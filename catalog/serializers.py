@@ -164,9 +164,9 @@ class PersonaSerializer(Sparse):
     )
     skills = _texts()
     channels = serializers.ListField(child=serializers.ChoiceField(Channel.choices))
-    category = serializers.ChoiceField(Category.choices)
+    category = serializers.ChoiceField(Category.choices, source="shown_category")
     tags = _texts()
-    tier = serializers.ChoiceField(TierId.choices, help_text="The recommended minimum plan.")
+    tier = serializers.ChoiceField(TierId.choices, source="shown_tier", help_text="The recommended minimum plan.")
     spec = serializers.SerializerMethodField(help_text="The resources of that plan, for people.")
     price = serializers.SerializerMethodField(help_text="The price of that plan, for people.")
     risk = serializers.ChoiceField(Risk.choices)
@@ -185,10 +185,10 @@ class PersonaSerializer(Sparse):
     recommended_models = serializers.ListField(child=serializers.CharField(), help_text="Model ids, the best first.")
 
     def get_spec(self, persona: Persona) -> str:
-        return tiers.tier_of(persona.tier).spec
+        return tiers.tier_of(persona.shown_tier).spec
 
     def get_price(self, persona: Persona) -> str:
-        return tiers.tier_of(persona.tier).price
+        return tiers.tier_of(persona.shown_tier).price
 
 
 class PersonasSerializer(Serializer):

@@ -87,6 +87,11 @@ _NAMES = {
     ("POST", "/auth/verify"): "verifySignInCode",
     ("POST", "/auth/logout"): "endSession",
     ("GET", "/me"): "getAccount",
+    ("GET", "/me/author"): "getAuthor",
+    ("PUT", "/me/author"): "setAuthor",
+    ("GET", "/me/personas"): "listOwnPersonas",
+    ("GET", "/me/personas/{id}"): "getOwnPersona",
+    ("GET", "/me/personas/{id}/articles/{slug}"): "getOwnPersonaArticle",
     ("GET", "/health/ready"): "getReadiness",
     ("POST", "/agents/{id}/chat"): "chatWithAgent",
     ("POST", "/agents/{id}/talk-test"): "testAgentTalk",
@@ -96,6 +101,7 @@ _NAMES = {
 # first or last fixed word of a path: its group. The first match from the end of the path wins.
 TAGS = {
     "Account": ("auth", "keys", "me"),
+    "Personas": ("articles", "author", "publish", "unpublish"),
     "Catalog": ("personas", "tiers", "engines", "models", "llm-providers", "tools"),
     "Agents": ("agents", "pause", "resume", "rebuild"),
     "Agent configuration": ("llm-key", "channels", "a2a", "domain", "domain-check"),
@@ -135,6 +141,8 @@ class AutoSchema(BaseAutoSchema):
         words = _fixed_words(self.path)
         if words[0] == "agents" and words[-1] == "tools":
             return ["Agent configuration"]
+        if "personas" in words and (words[0] == "me" or self.method != "GET"):
+            return ["Personas"]
         for word in reversed(words):
             for tag, named in TAGS.items():
                 if word in named:

@@ -44,8 +44,9 @@ class PersonaText(CatalogRow):
 
     @property
     def examples(self) -> dict[str, str] | None:
-        """The example questions in the order of `does`, which the database does not keep."""
-        return None if self.does_examples is None else {label: self.does_examples[label] for label in self.does}
+        """The example questions in the order of `does`, which the database does not keep; a draft may have others."""
+        examples = self.does_examples
+        return examples and {label: examples[label] for label in [*self.does, *examples] if label in examples}
 
 
 class Persona(PersonaText):
@@ -103,6 +104,16 @@ class Persona(PersonaText):
     @property
     def public(self) -> bool:
         return self.offered and self.status != PersonaStatus.DRAFT
+
+    @property
+    def shown_category(self) -> str:
+        """A draft has none until its author chooses one, but every persona shows one."""
+        return self.category or Category.LIFE.value
+
+    @property
+    def shown_tier(self) -> str:
+        """As with the category."""
+        return self.tier or TierId.TINY.value
 
     @property
     def texts(self) -> dict[str, PersonaL10n]:

@@ -1,19 +1,34 @@
-"""GET /personas, GET /personas/{id}"""
+"""/personas, open to read and their authors' to write; /me/personas, what the caller wrote."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.http import HttpResponse
+from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from catalog import personas
+from catalog import articles, authoring, personas
+from catalog.author_serializers import (
+    DraftPersonaSerializer,
+    OwnPersonaPageSerializer,
+    PatchPersonaSerializer,
+    PersonaEnvelope,
+)
 from catalog.serializers import NoSuchPersonaSerializer, PersonaPageSerializer, PersonasSerializer
+from catalog.views import publication
+from catalog.views.authored import AuthoredViewSet
 from catalog.views.base import CatalogViewSet
 
 
-class PersonasViewSet(CatalogViewSet):
-    serializer_class = PersonasSerializer
+class PersonasViewSet(AuthoredViewSet, CatalogViewSet):
+    open_actions = ("list", "retrieve")
+    refusals = {"create": {403}, "partial_update": {403}, "destroy": {403, 409}}
+
+    def get_serializer_class(self) -> type[Any]:
+        return DraftPersonaSerializer if self.action == "create" else PatchPersonaSerializer
 
     @extend_schema(responses={200: PersonasSerializer})
     def list(self, request: Request) -> HttpResponse:
@@ -22,7 +37,7 @@ class PersonasViewSet(CatalogViewSet):
         Built-in and published community ones, with their localizations. The answer is large and has an `ETag`: send it
         back in `If-None-Match`, and accept gzip.
         """
-        return self.answer(request, "personas", lambda: PersonasSerializer({"personas": personas.public()}).data)
+        return self.preferred(request, publication.all_personas(personas.public))
 
     @extend_schema(responses={200: PersonaPageSerializer, 404: NoSuchPersonaSerializer})
     def retrieve(self, request: Request, id: str) -> HttpResponse:
@@ -30,16 +45,57 @@ class PersonasViewSet(CatalogViewSet):
 
         With the list of its published articles, without their bodies. Its `id` is the `personaId` of `POST /agents`.
         """
-        persona = personas.shown(id)
-        return self.answer(
-            request,
-            f"persona {persona.id}",
-            lambda: PersonaPageSerializer({"persona": persona, "articles": persona.articles.all()}).data,
-        )
+        return self.preferred(request, publication.page(personas.shown(id)))
+
+    @extend_schema(responses=PersonaEnvelope)
+    def create(self, request: Request) -> Response:
+        """Write a persona.
+
+        A draft that only you see, with a `name` and as much of the rest as you have: `PATCH /personas/{id}` adds to it,
+        `POST /personas/{id}/publish` shows it to everybody. Its `id` is made from the name and never changes. An
+        account has at most 64.
+        """
+        return self.answer_persona(authoring.draft(self.caller_id(), texts=self.valid(request), now=timezone.now()))
+
+    @extend_schema(responses=PersonaEnvelope)
+    def partial_update(self, request: Request, id: str) -> Response:
+        """Change a persona of yours.
+
+        What is absent stays as it is; null removes `disclaimer`, `doesExamples`, `demo` or a language. What is
+        published must stay complete (400 names the field) and shows the change within a second; agents that have it
+        keep the soul they were made with until they are rebuilt.
+        """
+        persona = self.writable(id)
+        return self.answer_persona(authoring.change(persona, texts=self.valid(request), now=timezone.now()))
+
+    @extend_schema(request=None, responses={204: None})
+    def destroy(self, request: Request, id: str) -> Response:
+        """Delete a persona of yours, for good.
+
+        With its articles. 409 while agents use it: unpublish it instead.
+        """
+        authoring.delete(self.writable(id), now=timezone.now())
+        return Response(status=204)
 
     def handle_exception(self, exc: Exception) -> Response:
         """The one 404 without a message (spec: Errors)."""
         response = super().handle_exception(exc)
-        if isinstance(exc, personas.NoSuchPersona):
+        if self.action == "retrieve" and isinstance(exc, personas.NoSuchPersona):
             response.data = {"error": exc.code.value}
         return response
+
+
+class OwnPersonasViewSet(AuthoredViewSet):
+    @extend_schema(responses=PersonasSerializer)
+    def list(self, request: Request) -> Response:
+        """List the personas that you wrote, newest first, drafts too."""
+        return Response(PersonasSerializer({"personas": authoring.own(self.caller_id())}).data)
+
+    @extend_schema(responses=OwnPersonaPageSerializer)
+    def retrieve(self, request: Request, id: str) -> Response:
+        """Read a persona that you wrote, a draft too.
+
+        With the list of its articles, drafts too, without their bodies.
+        """
+        persona = authoring.own_one(self.caller_id(), id)
+        return Response(OwnPersonaPageSerializer({"persona": persona, "articles": articles.of(persona)}).data)

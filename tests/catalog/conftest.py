@@ -13,6 +13,7 @@ from accounts.models import User
 from catalog import files, loading, snapshot
 from catalog.models import Persona
 from catalog.vocabulary import Category, PersonaStatus, TierId
+from tests.catalog.writing import Writer
 
 
 @pytest.fixture(autouse=True)
@@ -64,3 +65,15 @@ def community(catalog: loading.Report, author: User) -> Persona:
         owner=author,
         author="Olga",
     )
+
+
+@pytest.fixture
+def writer(catalog: loading.Report, author: User) -> Writer:
+    """The author's client."""
+    return Writer(author)
+
+
+@pytest.fixture
+def stranger(catalog: loading.Report) -> Writer:
+    """Another author's client."""
+    return Writer(User.objects.create_user("stranger@example.com"))

@@ -1,0 +1,15 @@
+"""The app's configuration: the catalog is told that agents use personas."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+
+
+class AgentsConfig(AppConfig):
+    name = "agents"
+
+    def ready(self) -> None:
+        from agents.models import Agent  # noqa: PLC0415 # models are there only now
+        from catalog import usage  # noqa: PLC0415
+
+        usage.register("agents", lambda persona_id: Agent.objects.live().filter(persona_id=persona_id).exists())

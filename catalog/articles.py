@@ -1,0 +1,107 @@
+"""Articles: pages in Markdown that authors write about their personas."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from catalog import authoring, authors, personas, slugs
+from catalog.models import Article, Persona
+from catalog.vocabulary import ArticleStatus
+from config.errors import BadRequest, Conflict, NotFound
+
+ARTICLES_PER_PERSONA = 64
+
+
+class NoSuchArticle(NotFound):
+    def __init__(self) -> None:
+        super().__init__("no such article: GET /personas/{id} lists the published ones, GET /me/personas/{id} yours")
+
+
+class TooManyArticles(BadRequest):
+    def __init__(self) -> None:
+        super().__init__(
+            f"articles: this persona has {ARTICLES_PER_PERSONA} of at most {ARTICLES_PER_PERSONA}; delete one"
+            " (DELETE /personas/{id}/articles/{slug})"
+        )
+
+
+class SlugTaken(Conflict):
+    def __init__(self, slug: str) -> None:
+        super().__init__(f"slug: this persona has an article {slug!r}; leave it out to have one made from the title")
+
+
+def published(persona_id: str, slug: str) -> Article:
+    """What visitors read. Raises NoSuchPersona, NoSuchArticle."""
+    return _found(personas.shown(persona_id), slug, status=ArticleStatus.PUBLISHED)
+
+
+def of(persona: Persona) -> list[Article]:
+    """All of a persona's, newest first, without their bodies."""
+    return list(Article.objects.filter(persona=persona).defer("body")[:ARTICLES_PER_PERSONA])
+
+
+def one(persona: Persona, slug: str) -> Article:
+    """The persona's article of this slug in a path, whatever its status. Raises NoSuchArticle."""
+    return _found(persona, slug)
+
+
+@transaction.atomic
+def write(persona: Persona, *, texts: Mapping[str, Any], now: datetime) -> Article:
+    """A new article. Raises Banned, TooManyArticles, SlugTaken."""
+    authors.writing(str(persona.owner_id))
+    present = Article.objects.filter(persona=persona)
+    if present.count() >= ARTICLES_PER_PERSONA:
+        raise TooManyArticles
+    slug = texts.get("slug") or slugs.mint(texts["title"], otherwise="article")
+    if present.filter(slug=slug).exists():
+        raise SlugTaken(slug)
+    article = Article(persona=persona, created_at=now, updated_at=now, **{**texts, "slug": slug})
+    Article.objects.bulk_create([article])
+    _show(article, now=now)
+    return article
+
+
+@transaction.atomic
+def change(article: Article, *, texts: Mapping[str, Any], now: datetime) -> Article:
+    """Put these fields in place of the ones that were. Raises Banned."""
+    authors.writing(str(article.persona.owner_id))
+    article = _locked(article)
+    changed = {name: value for name, value in texts.items() if getattr(article, name) != value}
+    if not changed:
+        return article
+    was = article.status
+    Article.objects.filter(pk=article.pk).update(**changed, updated_at=now)
+    article = _locked(article)
+    _show(article, was, now=now)
+    return article
+
+
+@transaction.atomic
+def delete(article: Article, *, now: datetime) -> None:
+    authors.held(str(article.persona.owner_id))
+    Article.objects.filter(pk=article.pk).delete()
+    _show(article, now=now)
+
+
+def _show(article: Article, *was: str, now: datetime) -> None:
+    """Visitors of the persona see it when the article is, or was, published. Drafts are nobody's news."""
+    if ArticleStatus.PUBLISHED in {article.status, *was}:
+        authoring.touch(article.persona, now=now)
+
+
+def _found(persona: Persona, slug: str, **columns: str) -> Article:
+    rows = Article.objects.filter(persona=persona, slug=slug, **columns).select_related("persona")
+    if slugs.is_slug(slug) and (found := rows.first()):
+        return found
+    raise NoSuchArticle
+
+
+def _locked(article: Article) -> Article:
+    rows = Article.objects.select_for_update(of=("self",)).select_related("persona").filter(pk=article.pk)
+    if found := rows.first():
+        return found
+    raise NoSuchArticle

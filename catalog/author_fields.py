@@ -1,0 +1,94 @@
+"""What authors may type: bounded before it is looked at, without characters that no page should show."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.fields import empty
+
+from config.api import Text, json_type
+
+# Controls but line ends and tabs, line separators, and what turns the direction of the text around.
+_UNWELCOME = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+_LINE_ENDS = re.compile("[\t\n]")
+
+
+def _is_seen(character: str) -> bool:
+    """Whether it leaves a mark on a page. What this version of Unicode does not know may be a new picture."""
+    category = unicodedata.category(character)
+    return category in {"Cn", "Co"} or category[0] in {"L", "N", "P", "S"}
+
+
+class Paragraphs(Text):
+    """Text of several lines, whose ends become `\\n`."""
+
+    unwelcome: tuple[re.Pattern[str], ...] = (_UNWELCOME,)
+
+    def to_internal_value(self, data: Any) -> str:
+        if isinstance(data, str) and self.max_length is not None and len(data) > self.max_length:
+            self.fail("max_length", max_length=self.max_length)
+        text = super().to_internal_value(data).replace("\r\n", "\n")
+        for pattern in self.unwelcome:
+            if found := pattern.search(text):
+                raise serializers.ValidationError(f"may not have the character U+{ord(found[0]):04X}")
+        if text and not any(map(_is_seen, text)):
+            raise serializers.ValidationError("has nothing to see")
+        return text
+
+
+class Line(Paragraphs):
+    """Text of one line, without blank space around it."""
+
+    unwelcome = (_UNWELCOME, _LINE_ENDS)
+
+    def run_validation(self, data: Any = empty) -> Any:
+        return super().run_validation(data.strip() if isinstance(data, str) else data)
+
+
+class OptionalParagraphs(Paragraphs):
+    """Blank is none."""
+
+    def run_validation(self, data: Any = empty) -> Any:
+        return super().run_validation(data) or None
+
+
+class Several(serializers.ListField):
+    """A list that is not looked at when it is too long."""
+
+    def to_internal_value(self, data: Any) -> list[Any]:
+        if not isinstance(data, list):
+            raise serializers.ValidationError(f"must be an array, not {json_type(data)}")
+        if self.max_length is not None and len(data) > self.max_length:
+            raise serializers.ValidationError(f"has {len(data)} elements; at most {self.max_length}")
+        return super().to_internal_value(data)
+
+
+class Distinct(Several):
+    """A list in which nothing is there twice."""
+
+    def to_internal_value(self, data: Any) -> list[Any]:
+        values = super().to_internal_value(data)
+        for value in values:
+            if values.count(value) > 1:
+                raise serializers.ValidationError(f"{value!r} is there twice")
+        return values
+
+
+class Labelled(serializers.DictField):
+    """An object of label to text; an empty one is none."""
+
+    def __init__(self, *, label: Line, max_length: int, **kwargs: Any) -> None:
+        self.label_field = label
+        self.max_length = max_length
+        super().__init__(**kwargs)
+
+    def to_internal_value(self, data: Any) -> Any:
+        if not isinstance(data, dict):
+            raise serializers.ValidationError(f"must be an object, not {json_type(data)}")
+        if len(data) > self.max_length:
+            raise serializers.ValidationError(f"has {len(data)} labels; at most {self.max_length}")
+        labelled = {self.label_field.run_validation(label): text for label, text in data.items()}
+        return super().to_internal_value(labelled) or None

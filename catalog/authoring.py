@@ -1,0 +1,226 @@
+"""Writing personas: draft, change, publish, unpublish, delete.
+
+An author's writes are one after the other, because each holds the author's row first. Visitors see nothing of drafts,
+so writing one leaves the catalog's version alone; what visitors see changes in one transaction with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from catalog import authors, completeness, llm_models, slugs, tiers, usage
+from catalog.models import Persona, PersonaL10n
+from catalog.personas import NoSuchPersona
+from catalog.vocabulary import Lang, PersonaStatus
+from config.errors import BadRequest, Conflict, Forbidden
+
+PERSONAS_PER_AUTHOR = 64
+DEFAULT_ICON = "🤖"
+DEFAULT_CHANNELS = ["web"]
+LOCALIZED = ("name", "tagline", "for_who", "does", "does_examples", "disclaimer", "demo")
+
+
+class NotYours(NoSuchPersona):
+    def __init__(self) -> None:
+        super(NoSuchPersona, self).__init__("no such persona of yours: GET /me/personas lists them")
+
+
+class BuiltIn(Forbidden):
+    def __init__(self, persona_id: str) -> None:
+        super().__init__(f"{persona_id} is built in: nobody may change it; POST /personas makes one of your own")
+
+
+class TooManyPersonas(BadRequest):
+    def __init__(self) -> None:
+        super().__init__(
+            f"personas: {PERSONAS_PER_AUTHOR} of at most {PERSONAS_PER_AUTHOR} exist; delete one"
+            " (DELETE /personas/{id})"
+        )
+
+
+class InUse(Conflict):
+    def __init__(self, users: list[str]) -> None:
+        super().__init__(
+            f"{' and '.join(users)} use this persona: POST /personas/{{id}}/unpublish takes it off the catalog instead"
+        )
+
+
+# Reading.
+
+
+def own(user_id: str) -> list[Persona]:
+    """All personas of this user, newest first."""
+    rows = Persona.objects.filter(owner_id=user_id).order_by("-created_at", "-id")
+    return list(rows.prefetch_related("localizations")[:PERSONAS_PER_AUTHOR])
+
+
+def own_one(user_id: str, persona_id: str) -> Persona:
+    """The user's persona of this id in a path. Raises NotYours."""
+    if not slugs.is_slug(persona_id):
+        raise NotYours
+    rows = Persona.objects.filter(pk=persona_id, owner_id=user_id).prefetch_related("localizations")
+    found: Persona | None = rows.first()
+    if found is None:
+        raise NotYours
+    return found
+
+
+def writable(user_id: str, persona_id: str) -> Persona:
+    """The same for a write. Raises BuiltIn for what is nobody's, NotYours."""
+    if slugs.is_slug(persona_id) and Persona.objects.filter(pk=persona_id, owner=None).exists():
+        raise BuiltIn(persona_id)
+    return own_one(user_id, persona_id)
+
+
+# Writing.
+
+
+@transaction.atomic
+def draft(user_id: str, *, texts: Mapping[str, Any], now: datetime) -> Persona:
+    """A new persona that only its author sees. Raises Banned, TooManyPersonas."""
+    columns, localizations = _checked(texts)
+    author = authors.writing(user_id)
+    if Persona.objects.filter(owner_id=user_id).count() >= PERSONAS_PER_AUTHOR:
+        raise TooManyPersonas
+    ours = {"icon": DEFAULT_ICON, "channels": DEFAULT_CHANNELS, "status": PersonaStatus.DRAFT, "author": author.name}
+    persona = Persona(
+        id=slugs.mint(columns["name"], otherwise="persona"),
+        owner_id=user_id,
+        created_at=now,
+        updated_at=now,
+        **{**ours, **columns},
+    )
+    Persona.objects.bulk_create([persona])
+    _localize(persona, localizations)
+    return own_one(user_id, persona.pk)
+
+
+@transaction.atomic
+def change(persona: Persona, *, texts: Mapping[str, Any], now: datetime) -> Persona:
+    """Put these fields in place of the ones that were. What is published goes live at once, and to the moderators.
+
+    Raises Banned, Unfinished when what is published would no longer be complete.
+    """
+    columns, localizations = _checked(texts)
+    authors.writing(str(persona.owner_id))
+    persona = _locked(persona)
+    changed = _put(persona, columns), _localize(persona, localizations)
+    return touch(persona, now=now) if any(changed) else persona
+
+
+@transaction.atomic
+def touch(persona: Persona, *, now: datetime) -> Persona:
+    """After a change to it or its articles, in its transaction: what is published shows it, to the moderators too.
+
+    Raises Unfinished when what is published is no longer complete.
+    """
+    persona = _locked(persona)
+    persona.updated_at = now
+    if persona.status == PersonaStatus.PUBLISHED:
+        completeness.check(persona)
+        persona.reviewed_at = None
+        persona.save(update_fields=["updated_at", "reviewed_at"])
+    else:
+        Persona.objects.filter(pk=persona.pk).update(updated_at=now)
+    return persona
+
+
+@transaction.atomic
+def publish(persona: Persona, *, now: datetime) -> Persona:
+    """Show it to everybody, and to the moderators. Raises Banned, Unfinished; what is published stays as it is."""
+    authors.writing(str(persona.owner_id))
+    persona = _locked(persona)
+    if persona.status == PersonaStatus.PUBLISHED:
+        return persona
+    completeness.check(persona)
+    persona.status = PersonaStatus.PUBLISHED
+    persona.published_at = persona.updated_at = now
+    persona.reviewed_at = None
+    persona.save(update_fields=["status", "published_at", "updated_at", "reviewed_at"])
+    return persona
+
+
+@transaction.atomic
+def unpublish(persona: Persona, *, now: datetime) -> Persona:
+    """The author takes it off the catalog; agents that have it run on. A draft stays one."""
+    authors.held(str(persona.owner_id))
+    withdraw(persona, now=now)
+    return _locked(persona)
+
+
+@transaction.atomic
+def withdraw(persona: Persona, *, now: datetime) -> None:
+    """The one place where a published persona becomes a draft again, whoever wants it.
+
+    Whoever withdraws several, or writes to the author's row too, holds that row first (`authors.held`).
+    """
+    persona = _locked(persona)
+    if persona.status != PersonaStatus.PUBLISHED:
+        return
+    persona.status = PersonaStatus.DRAFT
+    persona.published_at = persona.reviewed_at = None
+    persona.updated_at = now
+    persona.save(update_fields=["status", "published_at", "reviewed_at", "updated_at"])
+
+
+@transaction.atomic
+def delete(persona: Persona, *, now: datetime) -> None:
+    """For good, with its localizations and articles. Raises InUse while somebody's agents have it."""
+    authors.held(str(persona.owner_id))
+    if users := usage.of(persona.pk):
+        raise InUse(users)
+    withdraw(persona, now=now)
+    Persona.objects.filter(pk=persona.pk).delete()
+
+
+# The rows.
+
+
+def _checked(texts: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Columns and localizations, what they name known to the catalog. Raises UnknownTier, UnknownModel."""
+    localizations = {lang: texts[lang] for lang in Lang.values if lang in texts}
+    columns = {name: value for name, value in texts.items() if name not in localizations}
+    if "tier" in columns:
+        tiers.known_tier(columns["tier"])
+    for model_id in columns.get("recommended_models", []):
+        llm_models.known_model(model_id, field="recommendedModels")
+    return columns, localizations
+
+
+def _locked(persona: Persona) -> Persona:
+    """The row as it is now, held until the end. Raises NotYours when it is gone meanwhile."""
+    rows = Persona.objects.select_for_update(of=("self",)).filter(pk=persona.pk, owner_id=persona.owner_id)
+    found: Persona | None = rows.prefetch_related("localizations").first()
+    if found is None:
+        raise NotYours
+    return found
+
+
+def _put(persona: Persona, columns: Mapping[str, Any]) -> bool:
+    """Write the columns that differ; whether any did."""
+    changed = {name: value for name, value in columns.items() if getattr(persona, name) != value}
+    if changed:
+        Persona.objects.filter(pk=persona.pk).update(**changed)
+    return bool(changed)
+
+
+def _localize(persona: Persona, localizations: Mapping[str, Any]) -> bool:
+    """Put these localizations in the place of those that were, None for none; whether any differs."""
+    wanted = {lang: values and {**dict.fromkeys(LOCALIZED), **values} for lang, values in localizations.items()}
+    before = {lang: _values(text) for lang, text in persona.texts.items()}
+    changed = {lang: values for lang, values in wanted.items() if values != before.get(lang)}
+    PersonaL10n.objects.filter(persona=persona, lang__in=changed).delete()
+    PersonaL10n.objects.bulk_create(
+        PersonaL10n(persona=persona, lang=lang, position=Lang.values.index(lang), **values)
+        for lang, values in changed.items()
+        if values is not None
+    )
+    return bool(changed)
+
+
+def _values(text: PersonaL10n) -> dict[str, Any]:
+    return {column: getattr(text, column) for column in LOCALIZED}
