@@ -84,7 +84,7 @@ CREATE FUNCTION catalog_write_documents(wanted text, wanted_lang text) RETURNS v
             persona.for_who
         UNION ALL
         SELECT lang, name, tagline, does::text[], does_examples, for_who FROM catalog_personal10n
-        WHERE persona_id = persona.id AND NOT hidden AND NOT gone
+        WHERE persona_id = persona.id AND NOT hidden AND NOT gone AND lang IN ('ru', 'es', 'pt', 'tr', 'ind')
     ) AS text
     WHERE persona.id = wanted AND (wanted_lang IS NULL OR text.lang = wanted_lang)
     ON CONFLICT (persona_id, lang) DO UPDATE SET

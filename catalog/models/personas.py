@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cached_property, partial
 from typing import ClassVar
 
 from django.conf import settings
@@ -119,6 +119,11 @@ class Persona(PersonaText):
     def texts(self) -> dict[str, PersonaL10n]:
         """The localizations by language."""
         return {text.lang: text for text in self.localizations.all()}
+
+    @cached_property
+    def languages(self) -> frozenset[str]:
+        """The languages of these; for a persona of the snapshot, which is asked by every search in a language."""
+        return frozenset(text.lang for text in self.localizations.all())
 
 
 class PersonaL10n(PersonaText):

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlencode
 
+from django.conf import settings
 from django.http import HttpResponse
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from catalog import articles, authoring, personas
+from catalog import articles, authoring, personas, search
 from catalog.author_serializers import (
     DraftPersonaSerializer,
     OwnPersonaPageSerializer,
     PatchPersonaSerializer,
     PersonaEnvelope,
 )
+from catalog.search_serializers import FindPersonasSerializer
 from catalog.serializers import NoSuchPersonaSerializer, PersonaPageSerializer, PersonasSerializer
 from catalog.views import publication
 from catalog.views.authored import AuthoredViewSet
@@ -30,14 +33,33 @@ class PersonasViewSet(AuthoredViewSet, CatalogViewSet):
     def get_serializer_class(self) -> type[Any]:
         return DraftPersonaSerializer if self.action == "create" else PatchPersonaSerializer
 
-    @extend_schema(responses={200: PersonasSerializer})
+    @extend_schema(parameters=[FindPersonasSerializer], responses={200: PersonasSerializer})
     def list(self, request: Request) -> HttpResponse:
-        """List the personas.
+        """List, filter and search the personas.
 
-        Built-in and published community ones, with their localizations. The answer is large and has an `ETag`: send it
-        back in `If-None-Match`, and accept gzip.
+        Built-in and published community ones, with their localizations. Without parameters all of them: the answer is
+        large and has an `ETag`: send it back in `If-None-Match`, and accept gzip. With any parameter a page: the next
+        one is in `Link: <…>; rel="next"`. A parameter without a value counts as not given.
         """
-        return self.preferred(request, publication.all_personas(personas.public))
+        asked = self.asked(request)
+        if not asked:
+            return self.preferred(request, publication.all_personas(personas.public))
+        page = search.find(search.PersonaQuery(**asked))
+        response = self.preferred(request, publication.joined(page.personas))
+        if page.cursor:
+            following = urlencode({**asked, "cursor": page.cursor})
+            response["Link"] = f'<{settings.BASE_URL}/personas?{following}>; rel="next"'
+        return response
+
+    def asked(self, request: Request) -> dict[str, Any]:
+        """The parameters that have a value."""
+        given = {name: self.filter_of(request, name) for name in FindPersonasSerializer().get_fields()}
+        query = FindPersonasSerializer(
+            data={name: value for name, value in given.items() if value and not value.isspace()}
+        )
+        query.is_valid(raise_exception=True)
+        asked: dict[str, Any] = query.validated_data
+        return asked
 
     @extend_schema(responses={200: PersonaPageSerializer, 404: NoSuchPersonaSerializer})
     def retrieve(self, request: Request, id: str) -> HttpResponse:

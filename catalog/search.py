@@ -1,0 +1,148 @@
+"""Searching and filtering the public personas.
+
+What is shown comes from the snapshot in memory; PostgreSQL only says which personas have the words, and how well.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from django.db import connection
+
+from catalog import personas, search_words, snapshot
+from catalog.models import Persona
+from catalog.search_places import ForeignCursor, Place, cursor_of, place_of
+from catalog.search_words import Words
+from catalog.vocabulary import ArticleLang
+
+PAGE = 50
+LARGEST_PAGE = 200
+LONGEST_QUERY = 200
+SPARE = 10  # found beyond a page, for those that are no longer shown
+DIGEST_DIGITS = 12
+
+# The words once as they are and once without accents, which documents have too. The query is made once, before the
+# rows: the planner, which cannot know it, then always takes the index. `lang` stands in the text because it says which
+# part of the table is read.
+_SQL = """
+    WITH asked AS MATERIALIZED (
+        SELECT (
+            {wanted}
+            || CASE WHEN numnode(plainto_tsquery({config}, %(begun)s)) = 0 THEN ''::tsquery ELSE
+                ({before_it}) && to_tsquery('simple', concat('''', catalog_unaccented(%(begun)s), ''':*'))
+            END
+        ) && !! ({unwanted}) AS query
+    ), found AS (
+        SELECT persona_id COLLATE "C" AS id, position, ts_rank(document, query) AS rank
+        FROM asked, catalog_personadocument
+        WHERE document @@ query AND public AND lang = '{lang}'
+            AND (%(category)s::text IS NULL OR category = %(category)s)
+            AND (%(tier)s::text IS NULL OR tier = %(tier)s)
+    )
+    SELECT id, position, rank FROM found
+    WHERE %(rank)s::float4 IS NULL OR rank < %(rank)s::float4
+        OR (rank = %(rank)s::float4 AND (position, id) > (%(position)s::int, %(last)s::text COLLATE "C"))
+    ORDER BY rank DESC, position, id
+    LIMIT %(limit)s
+"""
+
+
+def _sql(lang: str) -> str:
+    config = f"catalog_config('{lang}')"
+    both = "websearch_to_tsquery({0}, %({1})s) || websearch_to_tsquery({0}, catalog_unaccented(%({1})s))"
+    parts = {name: both.format(config, name) for name in ("wanted", "before_it", "unwanted")}
+    return _SQL.format(config=config, lang=lang, **parts)
+
+
+_STATEMENTS = {lang: _sql(lang) for lang in ArticleLang.values}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PersonaQuery:
+    """What a visitor looks for. `lang` keeps what can be read in it, and is the language of `q`."""
+
+    q: str | None = None
+    category: str | None = None
+    lang: str = ArticleLang.EN
+    tier: str | None = None
+    limit: int = PAGE
+    cursor: str | None = None
+
+    @property
+    def digest(self) -> str:
+        """The same for all pages of a search."""
+        asked = "|".join(word or "" for word in (self.category, self.lang, self.tier, self.q))
+        return hashlib.sha256(asked.encode()).hexdigest()[:DIGEST_DIGITS]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    personas: list[Persona]
+    cursor: str | None  # of the next page
+
+
+def find(query: PersonaQuery) -> Page:
+    """One page: by rank when there are words, else in the list's order. Raises ForeignCursor."""
+    after = place_of(query.cursor, search=query.digest) if query.cursor else None
+    if after is not None and (after.rank is None) != (query.q is None):
+        raise ForeignCursor
+    if query.q is None:
+        return _page(list(islice(_listed(query, after), query.limit + 1)), query, last=None)
+    words = search_words.read(query.q)
+    return _searched(query, words, after) if words else Page([], None)
+
+
+def _listed(query: PersonaQuery, after: Place | None) -> Iterator[tuple[Persona, Place]]:
+    begin = (-1, "") if after is None else (after.position, after.persona_id)
+    for persona in personas.public():
+        if (persona.position, persona.id) > begin and _fits(persona, query):
+            yield persona, Place(None, persona.position, persona.id)
+
+
+def _fits(persona: Persona, query: PersonaQuery) -> bool:
+    return (
+        query.category in {None, persona.category}
+        and query.tier in {None, persona.tier}
+        and (query.lang == ArticleLang.EN or query.lang in persona.languages)
+    )
+
+
+def _searched(query: PersonaQuery, words: Words, after: Place | None) -> Page:
+    """Whom the snapshot no longer has, or not yet, is passed over, and the next page goes on behind them."""
+    limit = query.limit + 1 + SPARE
+    places = _ranked(query, words, after, limit=limit)
+    known = snapshot.current().personas
+    shown = [(known[place.persona_id], place) for place in places if _public(known.get(place.persona_id))]
+    return _page(shown, query, last=places[-1] if len(places) == limit else None)
+
+
+def _public(persona: Persona | None) -> bool:
+    return persona is not None and persona.public
+
+
+def _ranked(query: PersonaQuery, words: Words, after: Place | None, *, limit: int) -> list[Place]:
+    given = {
+        "wanted": words.wanted,
+        "unwanted": words.unwanted,
+        "begun": words.begun,
+        "before_it": words.before_it,
+        "category": query.category,
+        "tier": query.tier,
+        "rank": after.rank if after else None,
+        "position": after.position if after else None,
+        "last": after.persona_id if after else None,
+        "limit": limit,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_STATEMENTS[query.lang], given)
+        return [Place(rank, position, persona_id) for persona_id, position, rank in cursor.fetchall()]
+
+
+def _page(shown: list[tuple[Persona, Place]], query: PersonaQuery, *, last: Place | None) -> Page:
+    """The first of these; `last` is where the next page goes on when they are too few and there are more behind."""
+    page = shown[: query.limit]
+    end = page[-1][1] if len(shown) > query.limit else last
+    return Page([persona for persona, _ in page], cursor_of(end, search=query.digest) if end else None)

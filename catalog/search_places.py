@@ -1,0 +1,63 @@
+"""Where a page of a search ended: what a cursor says, which only the search that gave it takes back."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+import re
+import struct
+from dataclasses import dataclass
+
+from catalog.models.personas import ID_LENGTH
+from config.errors import BadRequest
+
+LONGEST_CURSOR = 200
+_LARGEST_POSITION = 2**31 - 1
+_ID = re.compile(rf"[a-z0-9-]{{1,{ID_LENGTH}}}")
+
+
+class ForeignCursor(BadRequest):
+    def __init__(self) -> None:
+        super().__init__(
+            "cursor: must be the one that the Link header of the page before gave, with the same q, category, lang and"
+            " tier; leave it out for the first page"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The last persona of a page. Its rank is None where nothing is ranked."""
+
+    rank: float | None
+    position: int
+    persona_id: str
+
+
+def cursor_of(place: Place, *, search: str) -> str:
+    """`search` stands for everything that the next page must ask for as well."""
+    rank = "" if place.rank is None else struct.pack(">f", place.rank).hex()
+    return base64.urlsafe_b64encode(f"{search}|{rank}|{place.position}|{place.persona_id}".encode()).decode()
+
+
+def place_of(cursor: str, *, search: str) -> Place:
+    """Raises ForeignCursor for any other than `cursor_of` made of this search."""
+    try:
+        told = base64.b64decode(cursor.encode("ascii"), altchars=b"-_", validate=True).decode("ascii")
+        given, rank, position, persona_id = told.split("|")
+        place = Place(_rank(rank), int(position), persona_id)
+    except (ValueError, binascii.Error, struct.error) as error:
+        raise ForeignCursor from error
+    if cursor_of(place, search=given) != cursor or given != search or not _possible(place):
+        raise ForeignCursor
+    return place
+
+
+def _rank(digits: str) -> float | None:
+    """PostgreSQL's ranks have 32 bits: written otherwise one would not be equal to itself."""
+    return struct.unpack(">f", bytes.fromhex(digits))[0] if digits else None
+
+
+def _possible(place: Place) -> bool:
+    ranked = place.rank is None or (math.isfinite(place.rank) and place.rank >= 0)
+    return ranked and 0 <= place.position <= _LARGEST_POSITION and bool(_ID.fullmatch(place.persona_id))
