@@ -12,7 +12,7 @@ PRODUCTION := AGENTPODS_ENV=production AGENT_RUNTIME=kubernetes BASE_URL=https:/
 
 .DEFAULT_GOAL := help
 .PHONY: help run demo test setup lint format types imports migrations openapi deploy-check templates unit coverage \
-	test-engines test-slow test-crash fuzz bench lock lock-engines
+	test-engines test-slow test-crash fuzz bench translations lock lock-engines
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -84,6 +84,9 @@ fuzz: setup ## Heavy: schemathesis against a service of its own, real pods and a
 
 bench: setup ## How fast, against baselines measured in the same run, ten minutes; e.g. make bench ONLY="G7 BURST"
 	@$(BIN)/python -m benchmarks $(ONLY)
+
+translations: setup ## Texts of the public pages: what is said now into templates/locale/*.po, and those compiled
+	$(BIN)/python -m catalog.pages.translations
 
 lock: setup ## Resolve pyproject.toml anew into requirements.lock
 	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \

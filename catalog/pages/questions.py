@@ -42,8 +42,8 @@ def asked() -> list[Question]:
         Question(
             gettext("What happens when the free days are over?"),
             gettext(
-                "An agent that nobody pays for is stopped, and deleted with its data %(kept)d days later. We write to"
-                " you before that happens."
+                "An agent that nobody pays for is stopped, and deleted with its data %(kept)d days later. Reminders"
+                " come before that."
             )
             % {"kept": trial.kept_days},
         ),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from django.utils.functional import Promise
-from django.utils.translation import get_language, gettext, ngettext
+from django.utils.translation import get_language, gettext, gettext_noop, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from catalog.models import Tier
@@ -36,6 +36,17 @@ CHANNELS = {
     Channel.WHATSAPP: "WhatsApp",
     Channel.EMAIL: _("E-mail"),
 }
+
+# What the data files say of plans and engines, for the translators.
+PLANS = [gettext_noop("Tiny"), gettext_noop("Small"), gettext_noop("Medium"), gettext_noop("Large")]
+ENGINES = [
+    gettext_noop("A small, quick agent for conversations and work on files; it fits the smallest plan."),
+    gettext_noop("A long-running assistant with memory, skills, schedules and every channel, by Nous Research."),
+    gettext_noop("An open-source coding agent with its own web interface."),
+    gettext_noop("Anthropic's coding agent, with your own Anthropic key."),
+    gettext_noop("A personal assistant with a control page of its own, many integrations and agent-to-agent built in."),
+    gettext_noop("A workflow automation server whose workflows call models; it needs a domain of your own."),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,4 +98,4 @@ def usd(amount: Decimal) -> str:
 
 def deployed(count: int) -> str:
     """How many agents were made of it; nothing where there is nothing to tell."""
-    return ngettext("%(count)d agent", "%(count)d agents", count) % {"count": count} if count else ""
+    return ngettext("Chosen %(count)d time", "Chosen %(count)d times", count) % {"count": count} if count else ""

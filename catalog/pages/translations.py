@@ -1,0 +1,100 @@
+"""The texts of the pages, from templates and code into templates/locale/ and compiled there: `make translations`.
+
+Translators fill in the .po files. The compiled .mo files are committed, so that a fresh machine needs no compiler;
+tests/catalog/pages/test_translations.py compares them.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from babel.messages import mofile, pofile
+from babel.messages.catalog import Catalog
+from babel.messages.extract import extract
+from django.utils.translation.template import templatize
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+LOCALE = ROOT / "templates" / "locale"
+LANGUAGES = ("es", "id", "pt", "ru", "tr")
+KEYWORDS = {"_": None, "gettext": None, "gettext_lazy": None, "gettext_noop": None, "ngettext": (1, 2)}
+LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)  # the files change only with what they say
+WIDTH = 116
+
+Message = str | tuple[str, str]
+
+
+def found() -> list[Message]:
+    """What the pages say: each text once, a pair where it counts something."""
+    messages = [*_in_templates(), *_in_code()]
+    return list(dict.fromkeys(messages))
+
+
+def path_of(language: str, suffix: str) -> Path:
+    return LOCALE / language / "LC_MESSAGES" / f"django.{suffix}"
+
+
+def read(language: str) -> Catalog:
+    path = path_of(language, "po")
+    if not path.exists():
+        return Catalog(locale=language)
+    with path.open("rb") as file:
+        return pofile.read_po(file, locale=language)
+
+
+def compiled(catalog: Catalog) -> bytes:
+    file = io.BytesIO()
+    mofile.write_mo(file, catalog)
+    return file.getvalue()
+
+
+def renewed(language: str) -> Catalog:
+    """What is said now, with the translations there are; what is no longer said is dropped."""
+    known = read(language)
+    catalog = Catalog(
+        locale=language,
+        header_comment="# The public pages.",
+        project="agentpods",
+        version="1",
+        creation_date=LONG_AGO,
+        revision_date=LONG_AGO,
+        last_translator="its authors",
+        language_team="its authors",
+        msgid_bugs_address="the repository",
+        fuzzy=False,
+    )
+    for message in found():
+        kept = known.get(message if isinstance(message, str) else message[0])
+        catalog.add(message, kept.string if kept else None)
+    return catalog
+
+
+def _in_templates() -> Iterator[Message]:
+    for template in sorted((ROOT / "templates" / "pages").glob("*.html")):
+        lines = templatize(template.read_text(encoding="utf-8")).splitlines()
+        yield from _messages("\n".join(line.strip() for line in lines))  # its indentation is not Python's
+
+
+def _in_code() -> Iterator[Message]:
+    for module in sorted(Path(__file__).parent.glob("*.py")):
+        yield from _messages(module.read_text(encoding="utf-8"))
+
+
+def _messages(source: str) -> Iterator[Message]:
+    for _, message, _, _ in extract("python", io.BytesIO(source.encode()), keywords=KEYWORDS):
+        yield message if isinstance(message, str) else (message[0], message[1])
+
+
+def write() -> None:
+    for language in LANGUAGES:
+        catalog = renewed(language)
+        path_of(language, "po").parent.mkdir(parents=True, exist_ok=True)
+        with path_of(language, "po").open("wb") as file:
+            pofile.write_po(file, catalog, width=WIDTH, sort_output=True, no_location=True)
+        path_of(language, "mo").write_bytes(compiled(read(language)))
+
+
+if __name__ == "__main__":
+    write()
