@@ -7,10 +7,11 @@ from typing import Any, ClassVar, TypeVar
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.admin.utils import unquote
 from django.db.models import JSONField, Model, QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 
-from catalog import digests, references, visibility
+from catalog import digests, moderation_admin, references, visibility
 from catalog.files import HOUSE_AUTHOR
 from catalog.models import (
     Article,
@@ -24,6 +25,7 @@ from catalog.models import (
     Tier,
     Toolset,
 )
+from catalog.moderation_steps import Ban, TakeDown, TakeDownArticle, may_moderate
 from catalog.vocabulary import PersonaStatus
 
 Row = TypeVar("Row", bound=CatalogRow)
@@ -47,7 +49,7 @@ class CatalogForm(forms.ModelForm[Any]):
 class CatalogAdmin(admin.ModelAdmin[Row]):
     form = CatalogForm
     formfield_overrides: ClassVar[Any] = {JSONField: {"encoder": IndentedJson}}
-    actions = ("hide", "offer")
+    actions: Any = ("hide", "offer")
     list_filter: ClassVar[Any] = ("hidden", "gone")
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
@@ -144,6 +146,30 @@ class PersonaAdmin(CatalogAdmin[Persona]):
     search_fields = ("id", "name", "tagline", "author", "owner__email", "owner__id")
     readonly_fields = ("owner", "deployed_count", "created_at", "published_at")
     inlines = (PersonaL10nInline,)
+    actions = (*CatalogAdmin.actions, "take_down", "ban")
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Persona | None = None) -> Any:
+        """Only rules publish and withdraw what authors own."""
+        own = super().get_readonly_fields(request, obj)
+        return own if obj is None or obj.owner_id is None else (*own, "status")
+
+    def has_moderate_permission(self, request: HttpRequest) -> bool:
+        return may_moderate(request)
+
+    @admin.action(description="Take down (community)…", permissions=["moderate"])
+    def take_down(self, request: HttpRequest, queryset: QuerySet[Persona]) -> HttpResponse:
+        return TakeDown.asked(request, list(queryset.values_list("pk", flat=True)))
+
+    @admin.action(description="Ban the author…", permissions=["moderate"])
+    def ban(self, request: HttpRequest, queryset: QuerySet[Persona]) -> HttpResponse:
+        return Ban.asked(request, moderation_admin.once(queryset.values_list("owner_id", flat=True)))
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        persona = Persona.objects.filter(pk=unquote(object_id)).first()
+        context = {"moderation_tools": moderation_admin.tools(request, persona)}
+        return super().change_view(request, object_id, form_url, {**(extra_context or {}), **context})
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         return {"status": PersonaStatus.BUILTIN, "author": HOUSE_AUTHOR}
@@ -170,6 +196,14 @@ class ArticleAdmin(admin.ModelAdmin[Article]):
     search_fields = ("id", "slug", "title", "persona__id", "persona__name")
     autocomplete_fields = ("persona",)
     readonly_fields = ("id", "created_at", "updated_at")
+    actions = ("take_down",)
+
+    def has_moderate_permission(self, request: HttpRequest) -> bool:
+        return may_moderate(request)
+
+    @admin.action(description="Take down (community)…", permissions=["moderate"])
+    def take_down(self, request: HttpRequest, queryset: QuerySet[Article]) -> HttpResponse:
+        return TakeDownArticle.asked(request, list(queryset.values_list("pk", flat=True)))
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Article]) -> None:
         """One by one, so that each deletion reaches all processes."""

@@ -48,7 +48,7 @@ def write(user_id: str, mail: Mail) -> None:
     writer(user_id, mail)
 
 
-def rendered(name: str, *, lang: str, **context: object) -> Mail:
+def rendered(name: str, /, *, lang: str, **context: object) -> Mail:
     """The mail of this name, in English where it is not in this language."""
     language = _language(name, lang)
     text = render_to_string(_path(name, language), {**context, "base_url": settings.BASE_URL})

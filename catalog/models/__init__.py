@@ -4,6 +4,7 @@ from catalog.models.authors import Author, Takedown, in_queue
 from catalog.models.documents import PersonaDocument
 from catalog.models.offers import Engine, LlmModel, LlmProvider, Tier, Toolset
 from catalog.models.personas import Article, Persona, PersonaL10n, PersonaText
+from catalog.models.reviews import Review
 from catalog.models.rows import CatalogRow, Versioned
 from catalog.version import CatalogVersion
 
@@ -19,6 +20,7 @@ __all__ = [
     "PersonaDocument",
     "PersonaL10n",
     "PersonaText",
+    "Review",
     "Takedown",
     "Tier",
     "Toolset",

@@ -1,0 +1,226 @@
+"""Moderation in the console: the queue, the authors, and what was taken down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.db.models import Count, Model, Q, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from catalog import moderation
+from catalog.markdown import to_html
+from catalog.models import Article, Author, Persona, Review, Takedown, in_queue
+from catalog.moderation_steps import STEPS, Ban, Lift, TakeDown, may_moderate, page
+from catalog.vocabulary import ArticleStatus, PersonaStatus
+from config.errors import ServiceError
+
+MARKDOWN_SHOWN = 65_536  # characters on one page; rendering takes its time
+
+
+class ForModerators(admin.ModelAdmin[Any]):
+    """Rows that only rules write."""
+
+    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return may_moderate(request) or super().has_view_permission(request, obj)
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return self.has_view_permission(request)
+
+    def has_moderate_permission(self, request: HttpRequest) -> bool:
+        return may_moderate(request)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+
+@admin.register(Review)
+class ReviewAdmin(ForModerators):
+    """Published personas that nobody has passed as they are now, the oldest first."""
+
+    list_display = ("name", "id", "author", "owner", "category", "risk", "published_at", "changed")
+    list_filter = ("category", "risk", "tier")
+    list_select_related = ("owner",)
+    search_fields = ("id", "name", "author", "owner__email", "owner__id")
+    ordering = ("published_at",)
+    actions = ("let_pass", "take_down", "ban")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return super().get_queryset(request).filter(in_queue()).defer("soul", "demo", "loaded", "does_examples")
+
+    def get_urls(self) -> list[URLPattern]:
+        steps = [
+            path(
+                f"{step.name.replace('_', '-')}/",
+                self.admin_site.admin_view(partial(page, self, step=step)),
+                name=f"catalog_review_{step.name}",
+            )
+            for step in STEPS
+        ]
+        return [*steps, *super().get_urls()]
+
+    @admin.display(description="changed", ordering="updated_at")
+    def changed(self, persona: Persona) -> SafeString:
+        """Also tells the action what the moderator saw."""
+        stamp = persona.updated_at.isoformat()
+        return format_html(
+            '{}<input type="hidden" name="{}" value="{}">',
+            f"{persona.updated_at:%Y-%m-%d %H:%M}",
+            _seen(persona),
+            stamp,
+        )
+
+    @admin.action(description="Pass", permissions=["moderate"])
+    def let_pass(self, request: HttpRequest, queryset: QuerySet[Persona]) -> None:
+        passed = sum(self._pass(request, persona) for persona in Persona.objects.filter(pk__in=queryset.values("pk")))
+        if passed:
+            self.message_user(request, f"{passed} passed.", messages.SUCCESS)
+
+    @admin.action(description="Take down…", permissions=["moderate"])
+    def take_down(self, request: HttpRequest, queryset: QuerySet[Persona]) -> HttpResponse:
+        return TakeDown.asked(request, list(queryset.values_list("pk", flat=True)))
+
+    @admin.action(description="Ban the author…", permissions=["moderate"])
+    def ban(self, request: HttpRequest, queryset: QuerySet[Persona]) -> HttpResponse:
+        return Ban.asked(request, once(queryset.values_list("owner_id", flat=True)))
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Everything that the author wrote, on one page, also when somebody else has passed it meanwhile."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        rows = Persona.objects.filter(owner__isnull=False).select_related("owner__author")
+        persona = rows.prefetch_related("localizations", "takedowns").filter(pk=unquote(object_id)).first()
+        if persona is None:
+            raise Http404
+        if request.method == "POST":
+            return self._passed(request, persona)
+        return TemplateResponse(request, "admin/catalog/review/change_form.html", self._shown(request, persona))
+
+    def _passed(self, request: HttpRequest, persona: Persona) -> HttpResponse:
+        if not may_moderate(request):
+            raise PermissionDenied
+        if self._pass(request, persona):
+            self.message_user(request, f"{persona} passed.", messages.SUCCESS)
+            return redirect("admin:catalog_review_changelist")
+        return redirect(request.path)
+
+    def _pass(self, request: HttpRequest, persona: Persona) -> bool:
+        try:
+            with transaction.atomic():
+                moderation.let_pass(persona, seen=datetime.fromisoformat(request.POST.get(_seen(persona), "")))
+                self.log_change(request, persona, "Passed.")
+        except ValueError:
+            self.message_user(request, f"{persona} was not on your page: look at it first.", messages.ERROR)
+        except ServiceError as refusal:
+            self.message_user(request, refusal.message, messages.ERROR)
+        else:
+            return True
+        return False
+
+    def _shown(self, request: HttpRequest, persona: Persona) -> dict[str, Any]:
+        return {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "title": f"Review {persona}",
+            "persona": persona,
+            "waits": persona.status == PersonaStatus.PUBLISHED and persona.reviewed_at is None,
+            "seen": (_seen(persona), persona.updated_at.isoformat()),
+            "articles": list(_articles(persona)),
+            "may_moderate": may_moderate(request),
+            "tools": tools(request, persona),
+        }
+
+
+@admin.register(Author)
+class AuthorAdmin(ForModerators):
+    list_display = ("name", "user", "published", "created_at", "banned_at", "banned_by")
+    list_filter = (("banned_at", admin.EmptyFieldListFilter), "created_at")
+    list_select_related = ("user",)
+    search_fields = ("name", "user__email", "user__id")
+    fields = ("user", "name", "published", "created_at", "banned_at", "banned_by", "ban_reason")
+    readonly_fields = ("published",)
+    actions = ("ban", "lift")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        published = Count("user__personas", filter=Q(user__personas__status=PersonaStatus.PUBLISHED))
+        return Author.objects.annotate(published_count=published)
+
+    @admin.display(description="published personas", ordering="published_count")
+    def published(self, author: Any) -> int:
+        return int(author.published_count)
+
+    @admin.action(description="Ban…", permissions=["moderate"])
+    def ban(self, request: HttpRequest, queryset: QuerySet[Author]) -> HttpResponse:
+        return Ban.asked(request, once(queryset.values_list("pk", flat=True)))
+
+    @admin.action(description="Lift the ban…", permissions=["moderate"])
+    def lift(self, request: HttpRequest, queryset: QuerySet[Author]) -> HttpResponse:
+        return Lift.asked(request, once(queryset.values_list("pk", flat=True)))
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        step: type[Ban | Lift] = Lift if Author.objects.filter(pk=object_id, banned_at__isnull=False).exists() else Ban
+        tool = {"label": step.button.partition(" ")[0], "address": step.address([object_id])}
+        context = {"moderation_tools": [tool] if may_moderate(request) else []}
+        return super().change_view(request, object_id, form_url, {**(extra_context or {}), **context})
+
+
+@admin.register(Takedown)
+class TakedownAdmin(ForModerators):
+    """What was taken down, when, why and by whom; kept for good."""
+
+    list_display = ("slug", "author", "taken_down_at", "taken_down_by", "reason")
+    list_filter = ("taken_down_at",)
+    list_select_related = ("author",)
+    search_fields = ("slug", "reason", "author__email", "author__id")
+    fields = ("id", "persona", *list_display)
+
+
+def tools(request: HttpRequest, persona: Persona | None) -> list[dict[str, str]]:
+    """The steps that make sense for this persona, as links."""
+    if persona is None or persona.owner_id is None or not may_moderate(request):
+        return []
+    author = Author.objects.filter(pk=persona.owner_id).first()
+    step: type[Ban | Lift] = Lift if author is not None and author.banned else Ban
+    name = "Lift the author’s ban" if step is Lift else "Ban the author"
+    links = {"Review": reverse("admin:catalog_review_change", args=[persona.pk])}
+    if persona.status == PersonaStatus.PUBLISHED:
+        links["Take down"] = TakeDown.address([persona.pk])
+    links[name] = step.address([persona.owner_id])
+    return [{"label": label, "address": address} for label, address in links.items()]
+
+
+def _articles(persona: Persona) -> Iterable[dict[str, Any]]:
+    """The published ones, newest first, with their bodies as visitors see them, while there is room on the page."""
+    room = MARKDOWN_SHOWN
+    for article in Article.objects.filter(persona=persona, status=ArticleStatus.PUBLISHED):
+        room -= len(article.body)
+        yield {"article": article, "body": to_html(article.body) if room >= 0 else None}
+
+
+def _seen(persona: Persona) -> str:
+    return f"seen {persona.pk}"
+
+
+def once(ids: Iterable[str | None]) -> list[str]:
+    return list(dict.fromkeys(one for one in ids if one is not None))
