@@ -15,11 +15,14 @@ UNTOUCHED = {
     "loaded",
     "gone",
     "owner_id",
+    "deployments",
     "deployed_count",
     "created_at",
     "updated_at",
     "published_at",
     "reviewed_at",
+    "outdated",
+    "refreshed_at",
 }
 DIGEST_DIGITS = 16
 

@@ -35,11 +35,14 @@ NOT_IN_FILES = {
     "status",
     "owner",
     "author",
+    "deployments",
     "deployed_count",
     "created_at",
     "updated_at",
     "published_at",
     "reviewed_at",
+    "outdated",
+    "refreshed_at",
 }
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from django.db import connection, transaction
 
 from catalog import digests, files, version
-from catalog.models import CatalogRow, Persona, PersonaL10n
+from catalog.models import CatalogRow, LlmModel, Persona, PersonaL10n
 
 ADVISORY_LOCK = 0x0CA7A106  # one load at a time over all machines
 
@@ -70,9 +70,9 @@ class _Table:
         present = {_key(row): row for row in self.model.objects.select_for_update()}
         missing: list[CatalogRow] = []
         for row in wanted:
-            row.loaded = digests.of(row)
             existing = present.pop(_key(row), None)
             if existing is None:
+                row.loaded = digests.of(row)
                 missing.append(row)
             else:
                 self._merge(existing, row)
@@ -82,6 +82,8 @@ class _Table:
             self._hide(row)
 
     def _merge(self, existing: CatalogRow, wanted: CatalogRow) -> None:
+        _keep_newer_prices(existing, wanted)
+        wanted.loaded = digests.of(wanted)
         current, edited = digests.of(existing), digests.edited(existing)
         if current != wanted.loaded and (edited or not existing.loaded) and not self.overwrite:
             self.report.kept.append(f"{_name(existing)} ({', '.join(edited) or 'made by hand'})")
@@ -117,6 +119,15 @@ def _refuse_taken(contents: files.Contents) -> None:
     taken = Persona.objects.filter(id__in=contents.ids(Persona), owner__isnull=False).values_list("id", flat=True)
     if problems := [f"personas/{slug}.yaml: id: belongs to a community persona" for slug in taken]:
         raise files.CatalogInvalid(problems)
+
+
+def _keep_newer_prices(existing: CatalogRow, wanted: CatalogRow) -> None:
+    """Prices that a refresh found after the files' were checked are not undone; the files' next ones are newer."""
+    if isinstance(existing, LlmModel) and isinstance(wanted, LlmModel):
+        refreshed = existing.refreshed_at
+        if refreshed and refreshed.date() >= wanted.checked_at:
+            for column in LlmModel.PRICES:
+                setattr(wanted, column, getattr(existing, column))
 
 
 def _key(row: CatalogRow) -> str:

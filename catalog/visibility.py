@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from django.db import transaction
+from django.db.models import Q
 
 from catalog import version
-from catalog.models import CatalogRow
+from catalog.models import CatalogRow, LlmModel
 
 
 @transaction.atomic
@@ -20,9 +21,18 @@ def hide(model: type[CatalogRow], ids: Iterable[object]) -> int:
 
 @transaction.atomic
 def offer(model: type[CatalogRow], ids: Iterable[object]) -> int:
-    """Offer these rows again. What the data files no longer have becomes our own: later loads leave it alone."""
+    """Offer these rows again. What the data files no longer have becomes our own: later loads leave it alone.
+
+    A model that a refresh took off is pinned: later refreshes leave it alone too.
+    """
     rows = model.objects.filter(pk__in=list(ids))
-    gone = rows.filter(gone=True).update(gone=False, hidden=False, loaded={})
-    hidden = rows.filter(hidden=True).update(hidden=False)
+    taken_off = Q(hidden=True) | Q(gone=True)
+    if model is LlmModel:
+        taken_off |= Q(outdated=True)
+    count = rows.filter(taken_off).count()
+    if model is LlmModel:
+        rows.filter(outdated=True).update(outdated=False, pinned=True)
+    rows.filter(gone=True).update(gone=False, loaded={})
+    rows.filter(hidden=True).update(hidden=False)
     version.bump()
-    return gone + hidden
+    return count

@@ -16,6 +16,7 @@ from catalog.vocabulary import Channel, CostTier, EngineId, EngineStatus, Provid
 
 MONTHS_PAID_A_YEAR = 10  # annual billing: two months free
 MIB, GIB = 2**20, 2**30
+PRICE_PLACES = 4
 
 
 class Tier(CatalogRow):
@@ -126,13 +127,22 @@ class LlmProvider(CatalogRow):
 class LlmModel(CatalogRow):
     """A model of a provider (spec: ModelInfo). Its cost class follows from its prices."""
 
+    PRICES = ("input_usd", "output_usd", "source", "checked_at")  # what is found together
+
     id = models.CharField(primary_key=True, max_length=LABEL_LENGTH, help_text="<provider>:<model name>")
     provider = models.CharField(max_length=20, choices=ProviderId.choices)
     label = label()
-    input_usd = models.DecimalField(max_digits=9, decimal_places=4, help_text="USD per 1M input tokens.")
-    output_usd = models.DecimalField(max_digits=9, decimal_places=4, help_text="USD per 1M output tokens.")
+    input_usd = models.DecimalField(max_digits=9, decimal_places=PRICE_PLACES, help_text="USD per 1M input tokens.")
+    output_usd = models.DecimalField(max_digits=9, decimal_places=PRICE_PLACES, help_text="USD per 1M output tokens.")
     source = models.CharField(max_length=LABEL_LENGTH, help_text="Where the prices were found.")
     checked_at = models.DateField(help_text="When they were found there.")
+    pinned = models.BooleanField(default=False, db_default=False, help_text="No refresh takes it off the catalog.")
+    outdated = models.BooleanField(
+        default=False, db_default=False, editable=False, help_text="The last refresh no longer wanted it."
+    )
+    refreshed_at = models.DateTimeField(
+        null=True, editable=False, help_text="When a refresh last confirmed its prices."
+    )
 
     class Meta:
         ordering: ClassVar = ["position", "id"]
@@ -145,6 +155,10 @@ class LlmModel(CatalogRow):
     def name(self) -> str:
         """The id after its first colon: names hold colons themselves."""
         return self.id.partition(":")[2]
+
+    @property
+    def offered(self) -> bool:
+        return super().offered and not self.outdated
 
     @property
     def cost_tier(self) -> CostTier:

@@ -1,0 +1,113 @@
+"""Gets a list of models in the form of models.dev, from an address or a file. A driver: bounded in size and time."""
+
+from __future__ import annotations
+
+import json
+import time
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import requests
+
+from catalog import listing
+from catalog.listing import Listing
+
+LARGEST_BYTES = 32 * 2**20  # the list had 2 MB in 2026
+CONNECT_SECONDS = 5
+SILENCE_SECONDS = 15
+LONGEST_SECONDS = 60
+CHUNK_BYTES = 2**16
+USER_AGENT = "agentpods/1.0"
+
+
+class SourceUnreadable(Exception):  # said as the sentence it is
+    """The source is not there, too large, too slow, or no list of models."""
+
+
+def read(source: str) -> Listing:
+    """What the source lists. Raises SourceUnreadable when nothing of it can be used."""
+    found = listing.parse(_document(_download(source) if _is_url(source) else _contents(source)))
+    if not found.models:
+        raise SourceUnreadable(f"{label_of(source)} has no usable model of any provider: is it models.dev's api.json?")
+    return found
+
+
+def label_of(source: str) -> str:
+    """The source as it is remembered: the host of an address, which may hold a password, or the name of a file."""
+    return (urlsplit(source).hostname or "an address") if _is_url(source) else Path(source).name
+
+
+def _is_url(source: str) -> bool:
+    if source.startswith(("https://", "http://")):
+        return True
+    if "://" in source:
+        raise SourceUnreadable("the source must be an https:// or http:// address, or a file")
+    return False
+
+
+def _contents(path: str) -> bytes:
+    try:
+        with Path(path).open("rb") as file:
+            body = file.read(LARGEST_BYTES + 1)
+    except (OSError, ValueError) as error:
+        raise SourceUnreadable(f"cannot read the file: {error}") from error
+    _refuse_larger(body)
+    return body
+
+
+def _download(url: str) -> bytes:
+    try:
+        with requests.Session() as session:
+            session.trust_env = False
+            answer = session.get(
+                url,
+                headers={"User-Agent": USER_AGENT, "Accept": "application/json"},
+                timeout=(CONNECT_SECONDS, SILENCE_SECONDS),
+                allow_redirects=False,
+                stream=True,
+            )
+            _refuse_other_than_200(answer)
+            return _body(answer)
+    except (requests.RequestException, ValueError) as error:  # ValueError: an address that cannot be one
+        raise SourceUnreadable(f"cannot fetch the list: {type(error).__name__}: {str(error)[:300]}") from error
+
+
+def _refuse_other_than_200(answer: requests.Response) -> None:
+    if answer.is_redirect:
+        to = answer.headers.get("Location", "")[:200]
+        raise SourceUnreadable(f"the address redirects to {to!r}: give that as the source if you trust it")
+    if answer.status_code != requests.codes.ok:
+        raise SourceUnreadable(f"the address answered HTTP {answer.status_code}")
+
+
+def _body(answer: requests.Response) -> bytes:
+    """Counted after decompression, and given up when it trickles."""
+    deadline = time.monotonic() + LONGEST_SECONDS
+    body = bytearray()
+    for chunk in answer.iter_content(CHUNK_BYTES):
+        body += chunk
+        _refuse_larger(body)
+        if time.monotonic() > deadline:
+            raise SourceUnreadable(f"the list did not come within {LONGEST_SECONDS} s")
+    return bytes(body)
+
+
+def _refuse_larger(body: bytes | bytearray) -> None:
+    if len(body) > LARGEST_BYTES:
+        raise SourceUnreadable(f"the list is larger than {LARGEST_BYTES // 2**20} MiB")
+
+
+def _document(body: bytes) -> Any:
+    """Numbers as they are written, never by way of a float."""
+    try:
+        return json.loads(
+            body.decode("utf-8-sig"),
+            parse_int=Decimal,
+            parse_float=Decimal,
+            parse_constant=Decimal,
+            object_pairs_hook=listing.JsonObject,
+        )
+    except (ValueError, RecursionError) as error:
+        raise SourceUnreadable(f"the list is not JSON: {str(error)[:200]}") from error
