@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from catalog import files
-from catalog.models import Engine, LlmModel, LlmProvider, Persona, PersonaL10n, Tier, Toolset
-from catalog.vocabulary import EngineId, Lang, ProviderId, TierId
+from catalog.models import Engine, LlmModel, LlmProvider, Tier, Toolset
+from catalog.vocabulary import EngineId, ProviderId, TierId
 
 CONTENTS = files.read()
-PERSONAS = [row for row in CONTENTS.rows[Persona] if isinstance(row, Persona)]
-TEXTS = [row for row in CONTENTS.rows[PersonaL10n] if isinstance(row, PersonaL10n)]
 ENGINES = {row.id: row for row in CONTENTS.rows[Engine] if isinstance(row, Engine)}
 MODELS = [row for row in CONTENTS.rows[LlmModel] if isinstance(row, LlmModel)]
 
@@ -119,46 +116,6 @@ def test_the_safe_set_of_toolsets_runs_no_programs() -> None:
     safe = {row.id for row in rows if row.default_enabled}
     assert safe == {"web", "file", "vision", "memory", "session_search", "todo", "skills", "clarify"}
     assert {row.id: row.plugin for row in rows if row.plugin} == {"spotify": "spotify", "a2a": "a2a-platform"}
-
-
-@pytest.mark.parametrize("persona", PERSONAS, ids=str)
-def test_a_built_in_persona_is_complete(persona: Persona) -> None:
-    assert 200 <= len(persona.soul.split()) <= 600
-    assert persona.demo is not None
-    assert 4 <= len(persona.demo) <= 8
-    assert persona.examples is not None
-    assert list(persona.examples) == persona.does
-    assert persona.skills
-    assert persona.tags
-    assert "web" in persona.channels
-    assert len({name.partition(":")[0] for name in persona.recommended_models}) >= 5
-    assert {text.lang for text in TEXTS if text.persona_id == persona.id} == set(Lang.values)
-
-
-def test_no_two_souls_are_alike() -> None:
-    openings = {persona.soul[:60] for persona in PERSONAS}
-    assert len(openings) == len(PERSONAS) >= 4
-
-
-@pytest.mark.parametrize("text", TEXTS, ids=str)
-def test_a_localization_is_complete_and_not_left_in_english(text: PersonaL10n) -> None:
-    persona = text.persona
-    assert text.examples is not None
-    assert list(text.examples) == text.does
-    english = set(_sentences(persona))
-    assert [sentence for sentence in _sentences(text) if sentence in english] == []
-
-
-def test_russian_texts_are_in_cyrillic() -> None:
-    russian = [sentence for text in TEXTS if text.lang == Lang.RU for sentence in _sentences(text)]
-    assert all(any("а" <= letter <= "я" for letter in sentence.lower()) for sentence in russian)
-
-
-def _sentences(row: Persona | PersonaL10n) -> Iterator[str]:
-    yield from (row.name, row.tagline, row.for_who, *row.does, *(row.examples or {}).values())
-    yield from (line["text"] for line in row.demo or [])
-    if row.disclaimer:
-        yield row.disclaimer
 
 
 @pytest.mark.parametrize(
