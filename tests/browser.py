@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import re
 import shutil
 import tempfile
 from dataclasses import dataclass, field
@@ -46,7 +47,7 @@ class Browser:
     async def __aenter__(self) -> Self:
         program = next(filter(None, map(shutil.which, NAMES)))
         self.process = await asyncio.create_subprocess_exec(
-            program, *FLAGS, f"--user-data-dir={self.home}", "about:blank", stderr=asyncio.subprocess.DEVNULL
+            program, *FLAGS, f"--user-data-dir={self.home}", "about:blank", stderr=asyncio.subprocess.PIPE
         )
         self.http = aiohttp.ClientSession()
         self.socket = await self.http.ws_connect(await self._page(), max_msg_size=0)
@@ -106,14 +107,14 @@ class Browser:
 
     async def _page(self) -> str:
         """The address of the first tab, once the browser listens."""
-        port_file = self.home / "DevToolsActivePort"
+        assert self.process.stderr
         async with asyncio.timeout(START_SECONDS):
-            while not (port_file.exists() and port_file.read_text().strip()):
-                await asyncio.sleep(0.05)
-            port = port_file.read_text().split()[0]
-            while True:
-                async with self.http.get(f"http://127.0.0.1:{port}/json") as answer:
-                    tabs = await answer.json()
-                if pages := [tab for tab in tabs if tab["type"] == "page"]:
-                    return str(pages[0]["webSocketDebuggerUrl"])
-                await asyncio.sleep(0.05)
+            async for line in self.process.stderr:
+                if said := re.search(rb"DevTools listening on ws://([^/]+)", line):
+                    return await self._first_tab(said[1].decode())
+        raise RuntimeError("the browser ended at once")
+
+    async def _first_tab(self, address: str) -> str:
+        async with self.http.get(f"http://{address}/json") as answer:
+            tabs = await answer.json()
+        return next(str(tab["webSocketDebuggerUrl"]) for tab in tabs if tab["type"] == "page")
