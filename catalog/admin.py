@@ -220,7 +220,7 @@ class ArticleAdmin(admin.ModelAdmin[Article]):
 class CatalogVersionAdmin(admin.ModelAdmin[CatalogVersion]):
     """When the catalog last changed; only the catalog's own writes change it."""
 
-    list_display = ("token", "updated_at", "counts_at")
+    list_display = ("token", "updated_at")
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from django.db import transaction
 from django.db.models import F
-from django.utils import timezone
 
 from catalog import snapshot, version
 from catalog.models import Persona
+from catalog.models.personas import count_due
 from config.errors import BadRequest, NotFound
 
 
@@ -60,6 +61,17 @@ def recommended_models(persona_id: str) -> list[str]:
 
 
 def count_deployment(persona_id: str) -> None:
-    """Count one agent's first running. The catalog shows new counts at most once a minute."""
-    if Persona.objects.filter(id=persona_id).update(deployed_count=F("deployed_count") + 1):
-        version.show_counts(now=timezone.now())
+    """Count one agent's first running; `show_deployments` shows it."""
+    Persona.objects.filter(id=persona_id).update(deployments=F("deployments") + 1)
+
+
+@transaction.atomic
+def show_deployments() -> int:
+    """Show what was counted since the last time, which is a minute ago. Returns for how many personas that was.
+
+    Counts change here alone, so that whatever else changes the catalog meanwhile, a count stays for its minute.
+    """
+    counted = Persona.objects.filter(count_due()).update(deployed_count=F("deployments"))
+    if counted:
+        version.bump()
+    return counted

@@ -16,7 +16,6 @@ from typing import TypeVar
 
 from django.db import DatabaseError, InterfaceError
 from django.db.models import Model, Prefetch, QuerySet
-from django.utils import timezone
 
 from catalog import revisions, version
 from catalog.models import Article, CatalogRow, Engine, LlmModel, LlmProvider, Persona, PersonaL10n, Tier, Toolset
@@ -41,7 +40,7 @@ class Snapshot:
     in the snapshot before as long as nothing of them changed.
     """
 
-    version: version.Version
+    version: str
     tiers: dict[str, Tier]
     engines: dict[str, Engine]
     llm_providers: dict[str, LlmProvider]
@@ -103,7 +102,7 @@ class _Holder:
         if snapshot is not None and now - self._checked_at < CHECK_SECONDS:
             return snapshot
         try:
-            if snapshot is None or not snapshot.version.holds(version.current(now=timezone.now())):
+            if snapshot is None or snapshot.version != version.current():
                 self._snapshot = snapshot = _read(snapshot)
         except (DatabaseError, InterfaceError):
             if snapshot is None:
@@ -120,14 +119,14 @@ _holder = _Holder()
 def _read(before: Snapshot | None) -> Snapshot:
     """All rows as of one version: read again when the catalog changed in between."""
     for _ in range(READS - 1):
-        snapshot = _read_rows(version.current(now=timezone.now()), before)
-        if snapshot.version.holds(version.current(now=timezone.now())):
+        snapshot = _read_rows(version.current(), before)
+        if snapshot.version == version.current():
             return snapshot
         before = snapshot
-    return _read_rows(version.current(now=timezone.now()), before)
+    return _read_rows(version.current(), before)
 
 
-def _read_rows(at: version.Version, before: Snapshot | None) -> Snapshot:
+def _read_rows(at: str, before: Snapshot | None) -> Snapshot:
     found = revisions.of_personas()
     return Snapshot(
         version=at,

@@ -25,6 +25,7 @@ BEAT: dict[str, tuple[str, float, str]] = {
     "webhooks.purge": ("webhooks.purge", 3600.0, "default"),
     "accounts.send_codes": ("accounts.send_codes", 10.0, "default"),
     "accounts.send_letters": ("accounts.send_letters", 30.0, "default"),
+    "catalog.show_deployments": ("catalog.show_deployments", 60.0, "default"),
     "accounts.purge": ("accounts.purge", 3600.0, "default"),
 }
 

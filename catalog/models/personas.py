@@ -9,7 +9,7 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxLengthValidator
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 from django.utils import timezone
 
 from catalog import shapes
@@ -22,6 +22,11 @@ from config.ids import new_id
 ID_LENGTH = 80
 SOUL_LENGTH = 12_000
 ARTICLE_LENGTH = 65_536
+
+
+def count_due() -> Q:
+    """Personas that were deployed more often than they show."""
+    return ~Q(deployments=F("deployed_count"))
 
 
 class PersonaText(CatalogRow):
@@ -67,7 +72,8 @@ class Persona(PersonaText):
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="personas"
     )
     author = label(help_text="Display name.")
-    deployed_count = models.PositiveIntegerField(default=0, editable=False)
+    deployments = models.PositiveIntegerField(default=0, editable=False, help_text="First runnings, as they happen.")
+    deployed_count = models.PositiveIntegerField(default=0, editable=False, help_text="As shown, once a minute.")
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     updated_at = models.DateTimeField(default=timezone.now, editable=False)
     published_at = models.DateTimeField(null=True, blank=True, editable=False)
@@ -80,6 +86,7 @@ class Persona(PersonaText):
         indexes: ClassVar = [
             # The moderators' queue, oldest first.
             models.Index(fields=["published_at"], name="persona_queue", condition=in_queue()),
+            models.Index(fields=["id"], name="persona_count_due", condition=count_due()),
             # An author's own personas.
             models.Index(fields=["owner", "-created_at"], name="persona_author", condition=Q(owner__isnull=False)),
         ]

@@ -14,6 +14,7 @@ from django.utils.dateparse import parse_datetime
 from accounts import code_mail, letters
 from accounts import purge as accounts_purge
 from agents import reconciler, sampling, suspension, sweeper
+from catalog import personas
 from webhooks import draining, purging
 
 
@@ -33,6 +34,7 @@ class Command(BaseCommand):
             "agents of suspended accounts": suspension.enforce,
             "agents due": lambda: reconciler.reconcile_due(at),
             "deliveries": lambda: draining.drain(clock=lambda: at),
+            "deployments shown": personas.show_deployments,
             "old events": lambda: purging.purge(now=at),
             "old codes, sessions and replies": lambda: accounts_purge.run(now=at),
         }
