@@ -91,7 +91,7 @@ def find(query: PersonaQuery) -> Page:
         raise ForeignCursor
     if query.q is None:
         return _page(list(islice(_listed(query, after), query.limit + 1)), query, last=None)
-    words = search_words.read(query.q)
+    words = search_words.read(query.q, lang=query.lang)
     return _searched(query, words, after) if words else Page([], None)
 
 

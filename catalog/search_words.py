@@ -6,6 +6,8 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
+from catalog.vocabulary import ArticleLang
+
 SHORTEST_BEGINNING = 2
 OR = "or"
 
@@ -31,9 +33,10 @@ class Words:
         return bool(self.wanted or self.unwanted)
 
 
-def read(typed: str) -> Words:
+def read(typed: str, *, lang: str) -> Words:
     """Quotes keep words together, a hyphen before a word excludes it, everything else that is no letter is a blank."""
-    text = unicodedata.normalize("NFKC", typed).replace("İ", "i").lower()
+    text = unicodedata.normalize("NFKC", typed).replace("İ", "i")
+    text = (text.replace("I", "ı") if lang == ArticleLang.TR else text).lower()
     text = _JOINING_HYPHEN.sub(" ", _BLANK.sub(" ", text))
     parts = [part for part in _PART.findall(text) if part.strip(' "-')]
     wanted = [part for part in parts if not part.startswith("-")]

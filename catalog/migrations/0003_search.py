@@ -17,12 +17,15 @@ LANGUAGES = [
 # Where a database sorts by the C locale, as the embedded one does, PostgreSQL's parser takes «quotes», dashes and emoji
 # for letters: they become blanks before it. A text so long that its document would be refused is cut.
 WORDS = r"""
-CREATE FUNCTION catalog_words(written text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN lower(translate(regexp_replace(
-    normalize(left(written, 6000), NFKC),
-    '[\u0001-\u002f\u003a-\u0040\u005b-\u0060\u007b-\u00bf\u00d7\u00f7\u2000-\u2bff\u3000-\u303f\ufe00-\ufe0f\U0001f000-\U0001faff]+',
-    ' ', 'g'
-), 'İ', 'i'));
+CREATE FUNCTION catalog_words(lang text, written text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN lower(translate(
+    regexp_replace(
+        normalize(left(written, 6000), NFKC),
+        '[\u0001-\u002f\u003a-\u0040\u005b-\u0060\u007b-\u00bf\u00d7\u00f7\u2000-\u2bff\u3000-\u303f\ufe00-\ufe0f\U0001f000-\U0001faff]+',
+        ' ', 'g'
+    ),
+    CASE lang WHEN 'tr' THEN 'İI' ELSE 'İ' END, 'iı'
+));
 
 CREATE FUNCTION catalog_unaccented(words text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN translate(
@@ -30,21 +33,6 @@ RETURN translate(
     'àáâãäåçèéêëğìíîïıñòóôõöøşùúûüýÿё',
     'aaaaaaceeeegiiiiinoooooosuuuuyyе'
 );
-"""
-
-# After the words come those with accents once more, without them: many people type none.
-DOCUMENT = """
-CREATE FUNCTION catalog_lexemes(config regconfig, written text, weight "char") RETURNS tsvector
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN setweight(to_tsvector(config, concat_ws(
-    ' ',
-    catalog_words(written),
-    (
-        SELECT string_agg(catalog_unaccented(word), ' ')
-        FROM regexp_split_to_table(catalog_words(written), ' ') AS word
-        WHERE word <> catalog_unaccented(word)
-    )
-)), weight);
 
 CREATE FUNCTION catalog_config(lang text) RETURNS regconfig LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE lang
@@ -55,18 +43,37 @@ RETURN CASE lang
     WHEN 'ind' THEN 'indonesian'::regconfig
     ELSE 'english'::regconfig
 END;
+"""
+
+# After the words come those with accents once more, without them: many people type none.
+DOCUMENT = """
+CREATE FUNCTION catalog_lexemes(lang text, written text, weight "char") RETURNS tsvector
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+DECLARE
+    words text := catalog_words(lang, written);
+BEGIN
+    IF octet_length(words) <> length(words) THEN
+        words := concat_ws(' ', words, (
+            SELECT string_agg(plain, ' ')
+            FROM unnest(string_to_array(words, ' '), string_to_array(catalog_unaccented(words), ' ')) AS pair (word, plain)
+            WHERE word <> plain
+        ));
+    END IF;
+    RETURN setweight(to_tsvector(catalog_config(lang), words), weight);
+END $$;
 
 CREATE FUNCTION catalog_document(
     lang text, name text, tagline text, tags text[], does text[], examples jsonb, for_who text
-) RETURNS tsvector LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN catalog_lexemes(catalog_config(lang), name, 'A')
-    || catalog_lexemes(catalog_config(lang), concat_ws(' ', tagline, array_to_string(tags, ' ')), 'B')
-    || catalog_lexemes(catalog_config(lang), concat_ws(
-        ' ',
-        array_to_string(does, ' '),
-        (SELECT string_agg(example #>> '{}', ' ') FROM jsonb_path_query(examples, 'lax $.*') AS example)
-    ), 'C')
-    || catalog_lexemes(catalog_config(lang), for_who, 'D');
+) RETURNS tsvector LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT catalog_lexemes(lang, name, 'A')
+        || catalog_lexemes(lang, concat_ws(' ', tagline, array_to_string(tags, ' ')), 'B')
+        || catalog_lexemes(lang, concat_ws(
+            ' ',
+            array_to_string(does, ' '),
+            (SELECT string_agg(example #>> '{}', ' ') FROM jsonb_path_query(examples, 'lax $.*') AS example)
+        ), 'C')
+        || catalog_lexemes(lang, for_who, 'D')
+$$;
 """
 
 # All languages of a persona, or the one that is named.
@@ -93,14 +100,15 @@ CREATE FUNCTION catalog_write_documents(wanted text, wanted_lang text) RETURNS v
 $$;
 """
 
+# The path is fixed because a restore of data alone has none.
 PERSONA = """
-CREATE FUNCTION catalog_persona_written() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION catalog_persona_written() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
     PERFORM catalog_write_documents(NEW.id, NULL);
     RETURN NULL;
 END $$;
 
-CREATE FUNCTION catalog_persona_deleted() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION catalog_persona_deleted() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
     DELETE FROM catalog_personadocument WHERE persona_id = OLD.id;
     RETURN NULL;
@@ -124,7 +132,7 @@ FOR EACH ROW EXECUTE FUNCTION catalog_persona_deleted();
 # The persona's row is locked: whoever publishes it at the same time waits, or is waited for, so that no document is
 # written with what the persona was before.
 LOCALIZATION = """
-CREATE FUNCTION catalog_localization_written() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION catalog_localization_written() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
     PERFORM 1 FROM catalog_persona WHERE id = NEW.persona_id FOR NO KEY UPDATE;
     IF NEW.hidden OR NEW.gone THEN
@@ -135,7 +143,7 @@ BEGIN
     RETURN NULL;
 END $$;
 
-CREATE FUNCTION catalog_localization_gone() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION catalog_localization_gone() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
     DELETE FROM catalog_personadocument WHERE persona_id = OLD.persona_id AND lang = OLD.lang;
     RETURN NULL;
