@@ -26,6 +26,7 @@ from catalog.models import (
     Toolset,
 )
 from catalog.moderation_steps import Ban, TakeDown, TakeDownArticle, may_moderate
+from catalog.refreshing import made_here
 from catalog.vocabulary import PersonaStatus
 
 Row = TypeVar("Row", bound=CatalogRow)
@@ -117,9 +118,14 @@ class LlmProviderAdmin(CatalogAdmin[LlmProvider]):
 @admin.register(LlmModel)
 class LlmModelAdmin(CatalogAdmin[LlmModel]):
     list_display = ("id", "label", "cost_tier", "input_usd", "output_usd", "checked_at", "is_offered", "since_load")
-    list_filter = ("provider", "checked_at", *CatalogAdmin.list_filter)
+    list_filter = ("provider", "checked_at", "pinned", "outdated", *CatalogAdmin.list_filter)
     search_fields = ("id", "label", "source")
-    readonly_fields = ("cost_tier",)
+    readonly_fields = ("cost_tier", "refreshed_at")
+
+    @admin.display(description="since the last load")
+    def since_load(self, row: LlmModel) -> str:
+        came = super().since_load(row) if row.loaded or made_here(row) else "made by a refresh"
+        return f"{came}; taken off by a refresh" if row.outdated else came
 
 
 @admin.register(Toolset)

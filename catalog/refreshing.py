@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import UTC, date, datetime, time
 
 from django.db import connection, transaction
+from django.db.models import Max
 
 from catalog import digests, models_in_use, version
 from catalog.cost import cost_tier
@@ -76,6 +77,15 @@ def refresh(listing: Listing, *, source: str, now: datetime, newest: int = NEWES
     if write:
         run.write()
     return run.diff
+
+
+def prices_checked_at() -> datetime | None:
+    """When the prices were last looked up, by a refresh or else by who wrote the data files."""
+    last = LlmModel.objects.aggregate(refreshed=Max("refreshed_at"), checked=Max("checked_at"))
+    refreshed: datetime | None = last["refreshed"]
+    if refreshed or not last["checked"]:
+        return refreshed
+    return datetime.combine(last["checked"], time(), UTC)
 
 
 class _Refresh:

@@ -4,14 +4,13 @@ from django import forms
 from django.contrib import admin
 from django.http import HttpRequest
 
-from status.components import DEPENDENCIES
-from status.loops import PERIODS
+from status.components import IDS
 from status.models import Incident, Loop
 
 
 class IncidentForm(forms.ModelForm[Incident]):
     components = forms.MultipleChoiceField(
-        choices=[(name, name) for name in (*DEPENDENCIES, *PERIODS)],
+        choices=[(name, name) for name in IDS],
         required=False,
         widget=forms.CheckboxSelectMultiple,
         help_text="While the incident is open, these are shown at best degraded.",

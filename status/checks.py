@@ -8,6 +8,7 @@ from datetime import datetime
 from django.db import connection
 
 from agents.runtimes import current_runtime
+from catalog.refreshing import prices_checked_at
 from catalog.version import updated_at
 from config import redis
 from config.celery import BEAT
@@ -26,6 +27,7 @@ class Records:
     loops: dict[str, datetime]
     incidents: list[Incident]
     catalog_updated_at: datetime | None
+    prices_checked_at: datetime | None
 
 
 def database() -> Records:
@@ -35,6 +37,7 @@ def database() -> Records:
             loops=dict(Loop.objects.values_list("name", "succeeded_at")),
             incidents=list(Incident.objects.all()[:NEWEST_INCIDENTS]),
             catalog_updated_at=updated_at(),
+            prices_checked_at=prices_checked_at(),
         )
     finally:
         connection.close()  # back to the pool: this thread ends

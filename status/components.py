@@ -50,6 +50,9 @@ DEPENDENCIES: dict[str, tuple[str, Bounded[checks.Records] | Bounded[None]]] = {
     "runtime": ("Pod runtime", RUNTIME),
 }
 
+PRICES = "models"
+IDS = (*DEPENDENCIES, PRICES, *loops.PERIODS)
+
 _expected_since = timezone.now()
 _last_records: checks.Records | None = None
 
@@ -60,6 +63,7 @@ def platform(*, now: datetime) -> Platform:
     records = _records()
     hurt = {name for incident in _open(records) for name in incident.components}
     components = [_dependency(name, outcome, hurt=hurt) for name, outcome in outcomes.items()]
+    components.append(_prices(records, hurt=hurt))
     components += [_loop(name, records, hurt=hurt, now=now) for name in loops.PERIODS]
     return Platform(
         status=_overall(components),
@@ -109,6 +113,17 @@ def _dependency(id: str, outcome: Outcome[checks.Records] | Outcome[None], *, hu
         status=up if outcome.ok else Health.DOWN,
         latency_ms=outcome.latency_ms,
         checked_at=outcome.checked_at,
+    )
+
+
+def _prices(records: checks.Records | None, *, hurt: Collection[str]) -> Component:
+    """How old the models' prices are is told, not judged: nothing fails for it."""
+    return Component(
+        id=PRICES,
+        name="Model prices",
+        status=Health.DEGRADED if PRICES in hurt else Health.OK,
+        latency_ms=None,
+        checked_at=records.prices_checked_at if records else None,
     )
 
 

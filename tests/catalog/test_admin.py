@@ -10,11 +10,13 @@ from django.db import connection
 from django.forms import BaseForm, CheckboxInput
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from accounts.models import User
-from catalog import loading, version
+from catalog import listing, loading, refreshing, version
 from catalog.models import Article, CatalogRow, Engine, LlmModel, LlmProvider, Persona, PersonaL10n, Tier, Toolset
 from catalog.vocabulary import ArticleStatus
+from tests.catalog.listed import document, model, provider
 
 pytestmark = pytest.mark.usefixtures("catalog")
 
@@ -227,3 +229,15 @@ def test_authored_text_is_never_markup(console: Client, community: Persona) -> N
     Persona.objects.filter(id=community.id).update(name=evil, tagline=evil, soul=evil, author=evil)
     for address in (url(Persona), url(community)):
         assert evil not in console.get(address).content.decode()
+
+
+def test_a_model_says_what_a_refresh_did_to_it_and_may_be_offered_again(console: Client) -> None:
+    listed = provider("openrouter", model("lab/nine", 9, 90))
+    refreshing.refresh(listing.parse(document(listed)), source="models.example", now=timezone.now(), write=True)
+    page = console.get(url(LlmModel) + "?provider=openrouter").content.decode()
+    assert page.count("made by a refresh") == 1
+    assert page.count("as loaded; taken off by a refresh") == 1
+    taken_off = "openrouter:openai/gpt-6-astra"
+    console.post(url(LlmModel), {"action": "offer", "_selected_action": [taken_off]})
+    row = LlmModel.objects.get(id=taken_off)
+    assert (row.offered, row.pinned) == (True, True)

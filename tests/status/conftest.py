@@ -24,6 +24,10 @@ Web = Callable[[dict[str, str]], str]
 @pytest.fixture(autouse=True)
 def _fresh_look() -> None:
     """What one test saw of its stores is not what the next one sees."""
+    fresh_look()
+
+
+def fresh_look() -> None:
     for _, check in components.DEPENDENCIES.values():
         check._run = None
     components._last_records = None

@@ -1,17 +1,21 @@
 from __future__ import annotations
 
 import time
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 import requests
+import time_machine
 from django.utils import timezone
 from rest_framework.test import APIClient
 
+from catalog import listing, loading, refreshing
+from catalog.models import LlmModel
 from config.celery import BEAT
 from status import loops
 from status.models import Incident
-from tests.status.conftest import Web
+from tests.catalog.listed import document, model, provider
+from tests.status.conftest import Web, fresh_look
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -28,7 +32,8 @@ def test_the_status_names_every_dependency_and_every_loop(api: APIClient) -> Non
     assert response.status_code == 200
     assert set(body) == {"status", "components", "version", "catalogUpdatedAt"}
     assert (body["status"], body["version"]) == ("ok", "1.0.0")
-    assert [component["id"] for component in body["components"]] == ["database", "cache", "queue", "runtime", *BEAT]
+    ids = [component["id"] for component in body["components"]]
+    assert ids == ["database", "cache", "queue", "runtime", "models", *BEAT]
     for component in body["components"]:
         assert set(component) == {"id", "name", "status", "latencyMs", "checkedAt"}
         assert component["status"] == "ok"
@@ -55,6 +60,29 @@ def test_a_resolved_incident_degrades_nothing(api: APIClient) -> None:
     now = timezone.now()
     Incident.objects.create(title="Over", status="resolved", started_at=now, resolved_at=now, components=["runtime"])
     assert api.get("/status").json()["status"] == "ok"
+
+
+def test_the_age_of_the_catalog_and_of_its_prices_is_shown(api: APIClient) -> None:
+    assert (api.get("/status").json()["catalogUpdatedAt"], prices_of(api)) == (None, None)
+    loading.load()
+    fresh_look()
+    newest = max(LlmModel.objects.values_list("checked_at", flat=True))
+    assert prices_of(api) == f"{newest.isoformat()}T00:00:00Z"
+    refreshed = datetime(2027, 3, 1, 9, 30, tzinfo=UTC)
+    found = listing.parse(document(provider("groq", model("llama-9", 1, 2))))
+    with time_machine.travel(refreshed, tick=False):
+        refreshing.refresh(found, source="models.example", now=refreshed, write=True)
+        fresh_look()
+        body = api.get("/status").json()
+    assert body["catalogUpdatedAt"] == "2027-03-01T09:30:00Z"
+    assert prices_of(api) == "2027-03-01T09:30:00Z"
+
+
+def prices_of(api: APIClient) -> str | None:
+    (found,) = [one for one in api.get("/status").json()["components"] if one["id"] == "models"]
+    assert found["status"] == "ok"
+    checked: str | None = found["checkedAt"]
+    return checked
 
 
 def test_the_status_answers_200_while_the_database_is_down(web: Web, closed_port: int) -> None:
