@@ -20,6 +20,8 @@ TERMS = range(4, 7)
 # Measured over four words in a row: the alikest two of ours share less than one in a hundred.
 ALIKE = 0.03
 PROVIDERS = 5
+# On WhatsApp an agent can speak, but nobody can speak to it (agents/engines/hermes_channels.py).
+DEAF = {"whatsapp"}
 TERM = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 CYRILLIC = re.compile(r"[а-яё]", re.IGNORECASE)
 LATIN = re.compile(r"[a-z]", re.IGNORECASE)
@@ -193,10 +195,6 @@ def _engines(contents: Contents, persona: Persona, *, plan: str | None = None) -
         and plans.index(engine.min_tier) <= room
         and set(persona.channels) <= set(engine.channels) - DEAF
     ]
-
-
-# On WhatsApp an agent can speak, but it hears nobody (docs: engines), so no persona is sold with it.
-DEAF = {"whatsapp"}
 
 
 def marks(contents: Contents) -> Iterator[str]:
