@@ -53,6 +53,7 @@ def one(persona: Persona, slug: str) -> Article:
 def write(persona: Persona, *, texts: Mapping[str, Any], now: datetime) -> Article:
     """A new article. Raises Banned, TooManyArticles, SlugTaken."""
     authors.writing(str(persona.owner_id))
+    persona = authoring.locked(persona)
     present = Article.objects.filter(persona=persona)
     if present.count() >= ARTICLES_PER_PERSONA:
         raise TooManyArticles
@@ -82,7 +83,9 @@ def change(article: Article, *, texts: Mapping[str, Any], now: datetime) -> Arti
 
 @transaction.atomic
 def delete(article: Article, *, now: datetime) -> None:
+    """For good. Visitors no longer see it."""
     authors.held(str(article.persona.owner_id))
+    article = _locked(article)
     Article.objects.filter(pk=article.pk).delete()
     _show(article, now=now)
 

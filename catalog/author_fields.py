@@ -85,10 +85,13 @@ class Labelled(serializers.DictField):
         self.max_length = max_length
         super().__init__(**kwargs)
 
+    def run_validation(self, data: Any = empty) -> Any:
+        return super().run_validation(data) or None
+
     def to_internal_value(self, data: Any) -> Any:
         if not isinstance(data, dict):
             raise serializers.ValidationError(f"must be an object, not {json_type(data)}")
         if len(data) > self.max_length:
             raise serializers.ValidationError(f"has {len(data)} labels; at most {self.max_length}")
         labelled = {self.label_field.run_validation(label): text for label, text in data.items()}
-        return super().to_internal_value(labelled) or None
+        return super().to_internal_value(labelled)

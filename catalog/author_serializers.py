@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rest_framework import serializers
+from rest_framework.fields import empty
 
 from catalog.author_fields import Distinct, Labelled, Line, OptionalParagraphs, Paragraphs, Several
 from catalog.models.authors import NAME_LENGTH
@@ -18,7 +19,9 @@ NAME = 80  # an agent's name is its persona's unless it is given one
 LABEL = 200
 SENTENCES = 1_000
 DOES = 12
-DEMO_LINES = 24
+QUESTION = 300
+SPOKEN = 600
+DEMO_LINES = 16
 
 
 def _given(**kwargs: Any) -> dict[str, Any]:
@@ -31,7 +34,7 @@ def _labels(most: int, length: int, **kwargs: Any) -> Distinct:
 
 def _examples() -> Labelled:
     return Labelled(
-        child=Line(max_length=500),
+        child=Line(max_length=QUESTION),
         label=Line(max_length=LABEL),
         max_length=DOES,
         required=False,
@@ -52,7 +55,7 @@ def _disclaimer() -> OptionalParagraphs:
 
 class WrittenDemoLineSerializer(Serializer):
     role = Choice(choices=["user", "agent"])
-    text = Paragraphs(max_length=SENTENCES)
+    text = Paragraphs(max_length=SPOKEN)
 
 
 class Demo(Several):
@@ -70,8 +73,11 @@ class Demo(Several):
             }
         )
 
-    def to_internal_value(self, data: Any) -> Any:
-        return [dict(line) for line in super().to_internal_value(data)] or None
+    def run_validation(self, data: Any = empty) -> Any:
+        return super().run_validation(data) or None
+
+    def to_internal_value(self, data: Any) -> list[Any]:
+        return [dict(line) for line in super().to_internal_value(data)]
 
 
 class WrittenL10nSerializer(Serializer):

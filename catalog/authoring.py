@@ -14,9 +14,8 @@ from django.db import transaction
 
 from catalog import authors, completeness, llm_models, slugs, tiers, usage
 from catalog.models import Persona, PersonaL10n
-from catalog.personas import NoSuchPersona
 from catalog.vocabulary import Lang, PersonaStatus
-from config.errors import BadRequest, Conflict, Forbidden
+from config.errors import BadRequest, Conflict, Forbidden, NotFound
 
 PERSONAS_PER_AUTHOR = 64
 DEFAULT_ICON = "🤖"
@@ -24,9 +23,9 @@ DEFAULT_CHANNELS = ["web"]
 LOCALIZED = ("name", "tagline", "for_who", "does", "does_examples", "disclaimer", "demo")
 
 
-class NotYours(NoSuchPersona):
+class NotYours(NotFound):
     def __init__(self) -> None:
-        super(NoSuchPersona, self).__init__("no such persona of yours: GET /me/personas lists them")
+        super().__init__("no such persona of yours: GET /me/personas lists them")
 
 
 class BuiltIn(Forbidden):
@@ -107,7 +106,7 @@ def change(persona: Persona, *, texts: Mapping[str, Any], now: datetime) -> Pers
     """
     columns, localizations = _checked(texts)
     authors.writing(str(persona.owner_id))
-    persona = _locked(persona)
+    persona = locked(persona)
     changed = _put(persona, columns), _localize(persona, localizations)
     return touch(persona, now=now) if any(changed) else persona
 
@@ -118,7 +117,7 @@ def touch(persona: Persona, *, now: datetime) -> Persona:
 
     Raises Unfinished when what is published is no longer complete.
     """
-    persona = _locked(persona)
+    persona = locked(persona)
     persona.updated_at = now
     if persona.status == PersonaStatus.PUBLISHED:
         completeness.check(persona)
@@ -133,7 +132,7 @@ def touch(persona: Persona, *, now: datetime) -> Persona:
 def publish(persona: Persona, *, now: datetime) -> Persona:
     """Show it to everybody, and to the moderators. Raises Banned, Unfinished; what is published stays as it is."""
     authors.writing(str(persona.owner_id))
-    persona = _locked(persona)
+    persona = locked(persona)
     if persona.status == PersonaStatus.PUBLISHED:
         return persona
     completeness.check(persona)
@@ -149,7 +148,7 @@ def unpublish(persona: Persona, *, now: datetime) -> Persona:
     """The author takes it off the catalog; agents that have it run on. A draft stays one."""
     authors.held(str(persona.owner_id))
     withdraw(persona, now=now)
-    return _locked(persona)
+    return locked(persona)
 
 
 @transaction.atomic
@@ -158,7 +157,7 @@ def withdraw(persona: Persona, *, now: datetime) -> None:
 
     Whoever withdraws several, or writes to the author's row too, holds that row first (`authors.held`).
     """
-    persona = _locked(persona)
+    persona = locked(persona)
     if persona.status != PersonaStatus.PUBLISHED:
         return
     persona.status = PersonaStatus.DRAFT
@@ -191,7 +190,7 @@ def _checked(texts: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     return columns, localizations
 
 
-def _locked(persona: Persona) -> Persona:
+def locked(persona: Persona) -> Persona:
     """The row as it is now, held until the end. Raises NotYours when it is gone meanwhile."""
     rows = Persona.objects.select_for_update(of=("self",)).filter(pk=persona.pk, owner_id=persona.owner_id)
     found: Persona | None = rows.prefetch_related("localizations").first()

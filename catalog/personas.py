@@ -38,8 +38,8 @@ def shown(persona_id: str) -> Persona:
 
 
 def public_persona(persona_id: str, field: str = "personaId") -> Persona:
-    """The persona of this id, if anybody may use it."""
-    persona = snapshot.current().personas.get(persona_id)
+    """The persona of this id, if anybody may use it; also one that was published a moment ago."""
+    persona = snapshot.current().personas.get(persona_id) or snapshot.look().personas.get(persona_id)
     if persona is None or not persona.public:
         raise UnknownPersona(persona_id, field)
     return persona

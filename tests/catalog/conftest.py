@@ -15,6 +15,8 @@ from catalog.models import Persona
 from catalog.vocabulary import Category, PersonaStatus, TierId
 from tests.catalog.writing import Writer
 
+LISTS = set(files.LISTS.values())
+
 
 @pytest.fixture(autouse=True)
 def fresh_memory() -> Iterator[None]:
@@ -68,12 +70,20 @@ def community(catalog: loading.Report, author: User) -> Persona:
 
 
 @pytest.fixture
-def writer(catalog: loading.Report, author: User) -> Writer:
+def shelf(db: None, contents: files.Contents) -> None:
+    """The catalog with one built-in persona, exam-coach: sooner loaded, and enough for those who write others."""
+    few = files.Contents(rows={model: copy.deepcopy(rows) for model, rows in contents.rows.items() if model in LISTS})
+    few.rows[Persona] = [copy.copy(row) for row in contents.rows[Persona] if row.pk == "exam-coach"]
+    loading.write(few)
+
+
+@pytest.fixture
+def writer(shelf: None, author: User) -> Writer:
     """The author's client."""
     return Writer(author)
 
 
 @pytest.fixture
-def stranger(catalog: loading.Report) -> Writer:
+def stranger(shelf: None) -> Writer:
     """Another author's client."""
     return Writer(User.objects.create_user("stranger@example.com"))

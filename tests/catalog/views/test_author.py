@@ -1,0 +1,54 @@
+"""GET /me/author, PUT /me/author"""
+
+from __future__ import annotations
+
+import pytest
+from django.utils import timezone
+from rest_framework.test import APIClient
+
+from catalog import snapshot
+from catalog.models import Author, CatalogVersion, Persona
+from tests.catalog.writing import Writer
+
+pytestmark = pytest.mark.usefixtures("shelf")
+
+
+def test_until_it_is_set_the_name_says_nothing_of_the_person(writer: Writer) -> None:
+    author = writer.get("/me/author")
+    assert author == {"author": {"id": writer.user.pk, "name": f"Author {writer.user.pk[-6:]}"}}
+    assert not Author.objects.exists()
+    persona = writer.draft()
+    assert (persona["authorId"], persona["author"]) == (writer.user.pk, author["author"]["name"])
+    assert "author@example.com" not in str(writer.get("/me/personas"))
+
+
+def test_the_name_is_shown_with_all_personas_at_once(writer: Writer, stranger: Writer, api: APIClient) -> None:
+    public, draft = writer.published(), writer.draft()
+    other = stranger.published()
+    Persona.objects.update(reviewed_at=timezone.now())
+    assert writer.call("PUT", "/me/author", {"name": "  Olga  "})["author"]["name"] == "Olga"
+    snapshot.forget()
+    assert api.get(f"/personas/{public['id']}").json()["persona"]["author"] == "Olga"
+    assert writer.get(f"/me/personas/{draft['id']}")["persona"]["author"] == "Olga"
+    assert api.get(f"/personas/{other['id']}").json()["persona"]["author"] == other["author"]
+    waiting = Persona.objects.filter(reviewed_at=None).values_list("id", flat=True)
+    assert (public["id"] in waiting, other["id"] in waiting) == (True, False)
+    assert writer.draft()["author"] == "Olga"
+
+
+def test_a_name_of_drafts_alone_is_no_news(writer: Writer) -> None:
+    writer.draft()
+    before = CatalogVersion.objects.get().token
+    writer.call("PUT", "/me/author", {"name": "Olga"})
+    assert CatalogVersion.objects.get().token == before
+
+
+def test_a_name_is_one_line_that_says_something_and_not_ours(writer: Writer) -> None:
+    assert writer.refusal("PUT", "/me/author", {}).startswith("name: ")
+    ours = ("Agentpods", "agent pods", "ＡＧＥＮＴＰＯＤＳ team")
+    for name in ("", " ", None, 5, "a" * 61, "a\nb", "a\u202eb", "\u200b", *ours):
+        assert writer.refusal("PUT", "/me/author", {"name": name}).startswith("name: ")
+
+
+def test_without_a_credential_nobody_has_a_name(api: APIClient) -> None:
+    assert [api.get("/me/author").status_code, api.put("/me/author").status_code] == [401, 401]
