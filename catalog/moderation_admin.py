@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from django.contrib import admin, messages
-from django.contrib.admin.utils import unquote
+from django.contrib.admin.utils import quote, unquote
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import Count, Model, Q, QuerySet
@@ -179,8 +179,9 @@ class AuthorAdmin(ForModerators):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        step: type[Ban | Lift] = Lift if Author.objects.filter(pk=object_id, banned_at__isnull=False).exists() else Ban
-        tool = {"label": step.button.partition(" ")[0], "address": step.address([object_id])}
+        user_id = unquote(object_id)
+        step: type[Ban | Lift] = Lift if Author.objects.filter(pk=user_id, banned_at__isnull=False).exists() else Ban
+        tool = {"label": step.button.partition(" ")[0], "address": step.address([user_id])}
         context = {"moderation_tools": [tool] if may_moderate(request) else []}
         return super().change_view(request, object_id, form_url, {**(extra_context or {}), **context})
 
@@ -203,7 +204,7 @@ def tools(request: HttpRequest, persona: Persona | None) -> list[dict[str, str]]
     author = Author.objects.filter(pk=persona.owner_id).first()
     step: type[Ban | Lift] = Lift if author is not None and author.banned else Ban
     name = "Lift the author’s ban" if step is Lift else "Ban the author"
-    links = {"Review": reverse("admin:catalog_review_change", args=[persona.pk])}
+    links = {"Review": reverse("admin:catalog_review_change", args=[quote(persona.pk)])}
     if persona.status == PersonaStatus.PUBLISHED:
         links["Take down"] = TakeDown.address([persona.pk])
     links[name] = step.address([persona.owner_id])

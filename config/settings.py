@@ -145,7 +145,14 @@ AUTH_USER_MODEL = "accounts.User"
 AUTH_PASSWORD_VALIDATORS = [{"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"}]
 
 LANGUAGE_CODE = "en"
-LANGUAGES = [("en", "English"), ("ru", "Русский")]
+LANGUAGES = [
+    ("en", "English"),
+    ("ru", "Русский"),
+    ("es", "Español"),
+    ("pt", "Português"),
+    ("tr", "Türkçe"),
+    ("id", "Bahasa Indonesia"),
+]
 LOCALE_PATHS = [BASE_DIR / "templates" / "locale"]
 USE_I18N = True
 TIME_ZONE = "UTC"

@@ -41,7 +41,7 @@ def _take_down(persona: Persona, reason: str = "It promises cures.") -> Takedown
 def test_what_was_passed_leaves_the_queue_and_stays_public(community: Persona) -> None:
     moderation.let_pass(community, seen=community.updated_at)
     assert not Persona.objects.filter(in_queue()).exists()
-    assert personas.shown(community.pk)
+    assert personas.shown(community.pk).public
     assert not Letter.objects.exists()
 
 
@@ -144,7 +144,7 @@ def test_a_takedown_that_fails_tells_nobody(community: Persona) -> None:
 
     with pytest.raises(RuntimeError), transaction.atomic():
         failing()
-    assert personas.shown(community.pk)
+    assert personas.shown(community.pk).public
     assert not Letter.objects.exists()
 
 
@@ -165,7 +165,7 @@ def test_an_article_is_taken_down_alone(article: Article, community: Persona) ->
     moderation.take_down_article(article, reason="An advertisement.", actor="operator:usr_1")
     article.refresh_from_db()
     assert article.status == ArticleStatus.DRAFT
-    assert personas.shown(community.pk)
+    assert personas.shown(community.pk).public
     assert not Persona.objects.filter(in_queue()).exists()
     assert _letter().subject == "Your article “Of nights” was taken down"
     assert "An advertisement." in _letter().text
