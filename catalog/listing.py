@@ -7,6 +7,7 @@ know are passed over, and nothing in it can stop the rest from being read.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
@@ -34,7 +35,7 @@ NAMES_THERE: dict[str, str | None] = {
 DEAREST_USD = Decimal(10_000)  # per 1M tokens; above it somebody mistook the unit
 LONGEST_NUMBER = 40
 _MODEL_NAME = re.compile(r"[\x21-\x7e]+")
-_RELEASED = re.compile(r"(\d{4})-(\d{2})(?:-(\d{2}))?")
+_RELEASED = re.compile(r"(\d{4})-(\d{2})(?:-(\d{2}))?", re.ASCII)
 
 
 class Skipped(StrEnum):
@@ -78,10 +79,8 @@ class JsonObject(dict[str, Any]):
 
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
         super().__init__(pairs)
-        self.repeated: set[str] = set()
-        if len(self) < len(pairs):
-            keys = [key for key, _ in pairs]
-            self.repeated = {key for key in keys if keys.count(key) > 1}
+        counts = Counter(key for key, _ in pairs) if len(self) < len(pairs) else Counter[str]()
+        self.repeated = {key for key, count in counts.items() if count > 1}
 
 
 def parse(document: Any) -> Listing:

@@ -86,7 +86,7 @@ class _Table:
         wanted.loaded = digests.of(wanted)
         current, edited = digests.of(existing), digests.edited(existing)
         if current != wanted.loaded and (edited or not existing.loaded) and not self.overwrite:
-            self.report.kept.append(f"{_name(existing)} ({', '.join(edited) or 'made by hand'})")
+            self.report.kept.append(f"{_name(existing)} ({', '.join(edited) or _maker(existing)})")
             self._restore(existing)
         elif current != wanted.loaded or existing.gone:
             (self.report.restored if existing.gone else self.report.updated).append(_name(existing))
@@ -119,6 +119,10 @@ def _refuse_taken(contents: files.Contents) -> None:
     taken = Persona.objects.filter(id__in=contents.ids(Persona), owner__isnull=False).values_list("id", flat=True)
     if problems := [f"personas/{slug}.yaml: id: belongs to a community persona" for slug in taken]:
         raise files.CatalogInvalid(problems)
+
+
+def _maker(row: CatalogRow) -> str:
+    return "made by a refresh" if isinstance(row, LlmModel) and row.refreshed_at else "made by hand"
 
 
 def _keep_newer_prices(existing: CatalogRow, wanted: CatalogRow) -> None:

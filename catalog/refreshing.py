@@ -70,7 +70,8 @@ def refresh(listing: Listing, *, source: str, now: datetime, newest: int = NEWES
     ]
     if not providers:
         raise NothingToRefresh
-    run = _Refresh(listing, source=source, now=now, newest=newest)
+    rows = LlmModel.objects.order_by("id")
+    run = _Refresh(listing, rows.select_for_update() if write else rows, source=source, now=now, newest=newest)
     for provider in sorted(providers, key=ProviderId.values.index):
         run.provider(provider)
     run.note_untouched()
@@ -91,13 +92,13 @@ def prices_checked_at() -> datetime | None:
 class _Refresh:
     """One refresh: the rows as they are to be, and how that differs from what they were."""
 
-    def __init__(self, listing: Listing, *, source: str, now: datetime, newest: int) -> None:
+    def __init__(self, listing: Listing, rows: Iterable[LlmModel], *, source: str, now: datetime, newest: int) -> None:
         self.listing = listing
         self.source = source
         self.now = now
         self.newest = newest
         self.users = models_in_use.in_use()
-        self.rows = list(LlmModel.objects.order_by("id"))
+        self.rows = list(rows)
         self.present: list[LlmModel] = []
         self.new: list[LlmModel] = []
         self.diff = Diff(malformed=list(listing.problems))

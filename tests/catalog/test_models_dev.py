@@ -6,8 +6,11 @@ import json
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from catalog import models_dev
 from catalog.models_dev import SourceUnreadable
@@ -105,6 +108,33 @@ def test_a_file_that_is_no_list_is_said(tmp_path: Path, content: bytes, complain
 def test_a_file_that_cannot_be_read_is_said(path: str) -> None:
     with pytest.raises(SourceUnreadable, match="cannot read the file"):
         models_dev.read(path)
+
+
+@given(st.binary(max_size=60) | st.text(alphabet='{}[]":,0123456789eE.-openaimodels ', max_size=80).map(str.encode))
+def test_no_file_can_crash_the_reading(content: bytes) -> None:
+    with NamedTemporaryFile() as file:
+        for body in (content, b'{"openai": {"models": {"gpt-9": ' + content + b"}}}"):
+            Path(file.name).write_bytes(body)
+            with pytest.raises(SourceUnreadable):
+                models_dev.read(file.name)
+
+
+@pytest.mark.parametrize("number", ["1e999999999", "-1e999999999", "9" * 100_000, "NaN", "Infinity"])
+def test_a_number_beyond_all_bounds_is_refused_in_no_time(tmp_path: Path, number: str) -> None:
+    path = tmp_path / "api.json"
+    listed = provider("openai", model("gpt-8", 1, 2), model("gpt-9", "PRICE", 2))
+    path.write_text(json.dumps(document(listed)).replace('"PRICE"', number), encoding="utf-8")
+    found = models_dev.read(str(path))
+    assert set(found.models["openai"]) == {"gpt-8"}
+    assert len(found.problems) == 1
+
+
+@pytest.mark.parametrize("number", ["0e999999999", "1e-999999999", "0.00001"])
+def test_a_number_too_small_to_hold_is_nothing(tmp_path: Path, number: str) -> None:
+    path = tmp_path / "api.json"
+    listed = provider("openai", model("gpt-9", "PRICE", 2))
+    path.write_text(json.dumps(document(listed)).replace('"PRICE"', number), encoding="utf-8")
+    assert models_dev.read(str(path)).models["openai"]["gpt-9"].input_usd == 0
 
 
 def test_a_source_is_remembered_without_its_password() -> None:

@@ -355,7 +355,7 @@ def test_rows_that_a_refresh_made_are_none_of_a_loads() -> None:
 def test_a_model_that_a_later_releases_files_bring_too_stays_as_the_refresh_made_it() -> None:
     LlmModel.objects.filter(id=UNUSED).delete()
     refresh(provider("openrouter", model("openai/gpt-6-astra", 12, 50)))
-    assert loading.load().kept == [f"LLM model {UNUSED} (made by hand)"]
+    assert loading.load().kept == [f"LLM model {UNUSED} (made by a refresh)"]
     assert row(UNUSED).input_usd == Decimal(12)
 
 
