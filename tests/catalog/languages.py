@@ -77,9 +77,9 @@ class Languages:
         return best if found[best] - found[lang] > SURE else None
 
     def _likelihood(self, grams: list[str], lang: str, own: Counter[str]) -> float:
-        counts, size = self._all[lang], self._sizes[lang] - own.total()
-        space = math.log(size + SMOOTHING * POSSIBLE)
-        return sum(math.log(counts[gram] - own[gram] + SMOOTHING) - space for gram in grams)
+        counts, left_out = self._all[lang].get, own.get
+        space = math.log(self._sizes[lang] - own.total() + SMOOTHING * POSSIBLE)
+        return sum(math.log(counts(gram, 0) - left_out(gram, 0) + SMOOTHING) for gram in grams) - space * len(grams)
 
 
 def _count(texts: Iterable[str]) -> Counter[str]:

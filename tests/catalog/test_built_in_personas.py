@@ -13,13 +13,23 @@ import yaml
 from catalog import files
 from catalog.vocabulary import Lang
 from tests.catalog import reviewing
-from tests.catalog.languages import TELLING, Languages, sentences, telling
+from tests.catalog.languages import TELLING, Languages, Shelf, sentences, telling
 
 Data = dict[str, Any]
 Change = Callable[[Data], None]
 Check = Callable[[files.Contents], Iterator[str]]
 
 LANGUAGES = Lang.values
+
+
+@pytest.fixture(scope="module")
+def shelf(contents: files.Contents) -> Shelf:
+    return reviewing.shelf(contents)
+
+
+@pytest.fixture(scope="module")
+def known(shelf: Shelf) -> Languages:
+    return Languages(shelf)
 
 
 def test_our_personas_have_nothing_wrong(contents: files.Contents) -> None:
@@ -202,20 +212,18 @@ def test_example_questions_below_other_labels_are_seen(contents: files.Contents)
 
 @pytest.mark.parametrize(("given", "taken_for"), [("en", lang) for lang in LANGUAGES] + [("ind", "en"), ("tr", "ind")])
 def test_nearly_every_sentence_is_known_in_the_place_of_another_language(
-    contents: files.Contents, given: str, taken_for: str
+    shelf: Shelf, known: Languages, given: str, taken_for: str
 ) -> None:
-    assert share_seen(contents, given, taken_for) > 0.99
+    assert share_seen(shelf, known, given, taken_for) > 0.99
 
 
 @pytest.mark.parametrize(("given", "taken_for"), [("pt", "es"), ("es", "pt")])
-def test_spanish_and_portuguese_are_told_apart(contents: files.Contents, given: str, taken_for: str) -> None:
-    assert share_seen(contents, given, taken_for) > 0.95
+def test_spanish_and_portuguese_are_told_apart(shelf: Shelf, known: Languages, given: str, taken_for: str) -> None:
+    assert share_seen(shelf, known, given, taken_for) > 0.95
 
 
-def share_seen(contents: files.Contents, given: str, taken_for: str) -> float:
+def share_seen(shelf: Shelf, known: Languages, given: str, taken_for: str) -> float:
     """How many of one language's sentences would be seen if they stood in another's texts."""
-    shelf = reviewing.shelf(contents)
-    known = Languages(shelf)
     asked = [
         known.foreign(sentence, persona=persona, lang=taken_for) is not None
         for persona, by in shelf.items()
