@@ -6,16 +6,18 @@ What is shown comes from the snapshot in memory; PostgreSQL only says which pers
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
 from django.db import connection
 
-from catalog import personas, search_words, snapshot
+from catalog import search_words, snapshot
 from catalog.models import Persona
 from catalog.search_places import ForeignCursor, Place, cursor_of, place_of
 from catalog.search_words import Words
+from catalog.snapshot import Snapshot
 from catalog.vocabulary import ArticleLang
 
 PAGE = 50
@@ -84,21 +86,51 @@ class Page:
     cursor: str | None  # of the next page
 
 
+def warm() -> None:
+    """Look at every persona once, before anybody searches; those that did not change are not looked at again."""
+    for persona in listed().personas:
+        _ = persona.languages
+
+
 def find(query: PersonaQuery) -> Page:
     """One page: by rank when there are words, else in the list's order. Raises ForeignCursor."""
     after = place_of(query.cursor, search=query.digest) if query.cursor else None
     if after is not None and (after.rank is None) != (query.q is None):
         raise ForeignCursor
     if query.q is None:
-        return _page(list(islice(_listed(query, after), query.limit + 1)), query, last=None)
+        return _page(list(islice(_filtered(query, after), query.limit + 1)), query, last=None)
     words = search_words.read(query.q, lang=query.lang)
     return _searched(query, words, after) if words else Page([], None)
 
 
-def _listed(query: PersonaQuery, after: Place | None) -> Iterator[tuple[Persona, Place]]:
-    begin = (-1, "") if after is None else (after.position, after.persona_id)
-    for persona in personas.public():
-        if (persona.position, persona.id) > begin and _fits(persona, query):
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """The public personas of one snapshot in the list's order, and where each stands."""
+
+    snapshot: Snapshot
+    personas: list[Persona]
+    places: list[tuple[int, str]]
+
+
+_listed: _Listed | None = None
+
+
+def listed() -> _Listed:
+    """Made once per version of the catalog: to look at ten thousand personas costs more than to filter them."""
+    global _listed  # noqa: PLW0603 # replaced whole, like the snapshot that it belongs to
+    now, known = snapshot.current(), _listed
+    if known is None or known.snapshot is not now:
+        public = [persona for persona in now.personas.values() if persona.public]
+        places = [(persona.position, persona.id) for persona in public]
+        known = _listed = _Listed(now, public, places)
+    return known
+
+
+def _filtered(query: PersonaQuery, after: Place | None) -> Iterator[tuple[Persona, Place]]:
+    everybody = listed()
+    begin = bisect_right(everybody.places, (after.position, after.persona_id)) if after else 0
+    for persona in islice(everybody.personas, begin, None):
+        if _fits(persona, query):
             yield persona, Place(None, persona.position, persona.id)
 
 

@@ -11,7 +11,7 @@ import time
 
 from django.db import connection
 
-from catalog import personas, snapshot
+from catalog import personas, search, snapshot
 from catalog.views import publication
 
 log = logging.getLogger(__name__)
@@ -27,10 +27,11 @@ def start() -> threading.Thread:
 
 
 def once() -> None:
-    """Read what changed, and have the large answer ready before anybody asks for it."""
+    """Read what changed, and have the large answer and the filters ready before anybody asks for them."""
     try:
         snapshot.look()
         publication.all_personas(personas.public)
+        search.warm()
     finally:
         connection.close()  # back to the pool
 
