@@ -69,7 +69,7 @@ def _install() -> None:
         shutil.copy(RECIPE / name, CACHE / name)
     flags = ("ci", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier")
     path = {**os.environ, "PATH": f"{_NODE.parent}:{os.environ.get('PATH', '')}"}
-    command = [_NODE, _NPM, *flags, "--cache", CACHE / ".npm"]
+    command = [str(_NODE), str(_NPM), *flags, "--cache", str(CACHE / ".npm")]
     subprocess.run(command, cwd=CACHE, env=path, check=True, capture_output=True, timeout=INSTALL_SECONDS)
     packed = CACHE / "node_modules" / "@sparticuz" / "chromium" / "bin"
     _unpack(packed / "chromium.br", CACHE / "chromium")
