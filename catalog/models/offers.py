@@ -140,9 +140,7 @@ class LlmModel(CatalogRow):
     outdated = models.BooleanField(
         default=False, db_default=False, editable=False, help_text="The last refresh no longer wanted it."
     )
-    refreshed_at = models.DateTimeField(
-        null=True, editable=False, help_text="When a refresh last confirmed its prices."
-    )
+    refreshed_at = models.DateTimeField(null=True, editable=False, help_text="When a refresh last found its prices.")
 
     class Meta:
         ordering: ClassVar = ["position", "id"]
