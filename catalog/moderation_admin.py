@@ -26,6 +26,8 @@ from catalog.moderation_steps import STEPS, Ban, Lift, TakeDown, may_moderate, p
 from catalog.vocabulary import ArticleStatus, PersonaStatus
 from config.errors import ServiceError
 
+MINUTE = "%Y-%m-%d %H:%M"
+TAKEDOWNS_SHOWN = 20
 MARKDOWN_SHOWN = 65_536  # characters on one page; rendering takes its time
 
 
@@ -55,7 +57,7 @@ class ForModerators(admin.ModelAdmin[Any]):
 class ReviewAdmin(ForModerators):
     """Published personas that nobody has passed as they are now, the oldest first."""
 
-    list_display = ("name", "id", "author", "owner", "category", "risk", "published_at", "changed")
+    list_display = ("name", "author", "owner", "category", "risk", "published_at", "changed")
     list_filter = ("category", "risk", "tier")
     list_select_related = ("owner",)
     search_fields = ("id", "name", "author", "owner__email", "owner__id")
@@ -108,7 +110,7 @@ class ReviewAdmin(ForModerators):
         if not self.has_view_permission(request):
             raise PermissionDenied
         rows = Persona.objects.filter(owner__isnull=False).select_related("owner__author")
-        persona = rows.prefetch_related("localizations", "takedowns").filter(pk=unquote(object_id)).first()
+        persona = rows.prefetch_related("localizations").filter(pk=unquote(object_id)).first()
         if persona is None:
             raise Http404
         if request.method == "POST":
@@ -140,13 +142,15 @@ class ReviewAdmin(ForModerators):
         return {
             **self.admin_site.each_context(request),
             "opts": self.opts,
-            "title": f"Review {persona}",
+            "title": "Review",
             "persona": persona,
-            "waits": persona.status == PersonaStatus.PUBLISHED and persona.reviewed_at is None,
+            "state": _state(persona),
+            "waits": _waits(persona),
             "seen": (_seen(persona), persona.updated_at.isoformat()),
             "articles": list(_articles(persona)),
             "may_moderate": may_moderate(request),
-            "tools": tools(request, persona),
+            "takedowns": persona.takedowns.all()[:TAKEDOWNS_SHOWN],
+            "tools": tools(request, persona)[1:],
         }
 
 
@@ -198,7 +202,7 @@ class TakedownAdmin(ForModerators):
 
 
 def tools(request: HttpRequest, persona: Persona | None) -> list[dict[str, str]]:
-    """The steps that make sense for this persona, as links."""
+    """The page that shows all of it, then the steps that make sense for it, as links."""
     if persona is None or persona.owner_id is None or not may_moderate(request):
         return []
     author = Author.objects.filter(pk=persona.owner_id).first()
@@ -209,6 +213,18 @@ def tools(request: HttpRequest, persona: Persona | None) -> list[dict[str, str]]
         links["Take down"] = TakeDown.address([persona.pk])
     links[name] = step.address([persona.owner_id])
     return [{"label": label, "address": address} for label, address in links.items()]
+
+
+def _waits(persona: Persona) -> bool:
+    return persona.status == PersonaStatus.PUBLISHED and persona.reviewed_at is None
+
+
+def _state(persona: Persona) -> str:
+    if persona.published_at is None:
+        return "Not published."
+    state = "Waits to be passed" if persona.reviewed_at is None else f"Passed {persona.reviewed_at:{MINUTE}}"
+    changed = f", changed {persona.updated_at:{MINUTE}}" if persona.updated_at > persona.published_at else ""
+    return f"{state}; published {persona.published_at:{MINUTE}}{changed}."
 
 
 def _articles(persona: Persona) -> Iterable[dict[str, Any]]:
