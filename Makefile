@@ -12,7 +12,7 @@ PRODUCTION := AGENTPODS_ENV=production AGENT_RUNTIME=kubernetes BASE_URL=https:/
 
 .DEFAULT_GOAL := help
 .PHONY: help run demo test setup lint format types imports migrations openapi deploy-check templates unit coverage \
-	test-engines test-slow test-crash fuzz bench translations lock lock-engines
+	test-engines test-browser test-slow test-crash fuzz bench translations lock lock-engines
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -72,6 +72,9 @@ coverage: setup ## The suite with branch coverage
 
 test-engines: setup ## Heavy: real engines, installed and run
 	$(BIN)/pytest -m engines $(ARGS)
+
+test-browser: setup ## Heavy: the public pages in a real Chromium, installed from npm (or CHROMIUM, the path of your own)
+	$(BIN)/pytest -m browser $(ARGS)
 
 test-slow: setup ## Heavy: minutes of real time
 	$(BIN)/pytest -m slow $(ARGS)

@@ -7,7 +7,7 @@ from typing import Any
 from django.http import HttpResponseBase, HttpResponseRedirect
 from rest_framework.request import Request
 
-from catalog import markdown, personas
+from catalog import articles, markdown, personas
 from catalog.models import Article, Persona
 from catalog.pages import structured
 from catalog.pages.base import PageViewSet, answer, framed
@@ -15,13 +15,6 @@ from catalog.pages.languages import WIRE, Language
 from catalog.pages.plain import description, line
 from catalog.pages.printing import press
 from catalog.pages.reading import article_address, card
-from catalog.vocabulary import ArticleStatus
-from config.errors import NotFound
-
-
-class NoSuchArticle(NotFound):
-    def __init__(self) -> None:
-        super().__init__("this persona has no such published article")
 
 
 class ArticleViewSet(PageViewSet):
@@ -29,7 +22,7 @@ class ArticleViewSet(PageViewSet):
         persona = personas.shown(slug)
         found = next((one for one in persona.articles.all() if one.slug == article), None)
         if found is None:
-            raise NoSuchArticle
+            raise articles.NoSuchArticle
         if lang or "lang" in request.query_params:
             return HttpResponseRedirect(article_address(found))
         language, path = WIRE[found.lang], f"p/{slug}/{article}"
@@ -38,9 +31,7 @@ class ArticleViewSet(PageViewSet):
 
 
 def _content(persona: Persona, article: Article) -> dict[str, Any]:
-    body = Article.objects.filter(id=article.id, status=ArticleStatus.PUBLISHED).values_list("body", flat=True).first()
-    if body is None:  # unpublished since the catalog was read
-        raise NoSuchArticle
+    body = articles.published(persona.id, article.slug).body
     language = WIRE[article.lang]
     return {
         "persona": card(persona, language),

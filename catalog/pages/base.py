@@ -67,6 +67,7 @@ def framed(template: str, context: Callable[[Language], Context], path: str, lan
     frame = {
         "language": language,
         "home": address("", language),
+        "search": address("search", language),
         "canonical": address(path, language),
         "alternates": alternates(path),
         "anybody": address(path),

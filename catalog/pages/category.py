@@ -27,7 +27,7 @@ class CategoryViewSet(PageViewSet):
     def retrieve(
         self, request: Request, category: str, number: int = 1, lang: Language | None = None
     ) -> HttpResponseBase:
-        if category not in Category.values or number > pages(category):
+        if category not in Category.values or not 1 <= number <= pages(category):
             raise NoSuchShelf
         path = path_of(category, number)
         return self.page(request, lang, "category.html", lambda language: _content(category, number, language), path)

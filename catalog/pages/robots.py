@@ -9,7 +9,7 @@ from catalog.pages.base import PageViewSet, answer
 from catalog.pages.languages import address
 from catalog.pages.printing import printed
 
-CLOSED = ("/admin/", "/agents", "/auth/", "/keys", "/me", "/status/incidents", "/*?q=", "/*&q=")
+CLOSED = ("/admin/", "/agents", "/auth/", "/keys", "/me", "/status/incidents", "/search", "/*/search")
 
 
 class RobotsViewSet(PageViewSet):

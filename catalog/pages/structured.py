@@ -25,6 +25,11 @@ def landing(language: Language, questions: list[Question]) -> SafeString:
         "url": address("", language),
         "inLanguage": language.code,
         "publisher": {**SERVICE, "url": address("")},
+        "potentialAction": {
+            "@type": "SearchAction",
+            "target": f"{address('search', language)}?q={{search_term_string}}",
+            "query-input": "required name=search_term_string",
+        },
     }
     return json_ld({"@graph": [site, _faq(questions, language)]})
 

@@ -13,6 +13,7 @@ from catalog.pages.landing import LandingViewSet
 from catalog.pages.languages import LanguageConverter
 from catalog.pages.persona import PersonaViewSet
 from catalog.pages.robots import RobotsViewSet
+from catalog.pages.search import SearchViewSet
 from catalog.pages.sitemap import SitemapViewSet
 
 register_converter(LanguageConverter, "lang")
@@ -33,6 +34,7 @@ urlpatterns = [
     *_both("p/<slug:slug>/<slug:article>", _article),
     *_both("c/<slug:category>", _category),
     *_both("c/<slug:category>/<int:number>", _category),
+    *_both("search", SearchViewSet.as_view({"get": "list"})),
     path("robots.txt", RobotsViewSet.as_view({"get": "retrieve"})),
     path("sitemap.xml", SitemapViewSet.as_view({"get": "list"})),
     path("sitemaps/<int:number>.xml", SitemapViewSet.as_view({"get": "retrieve"})),

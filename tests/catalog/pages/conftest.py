@@ -1,0 +1,33 @@
+"""Pages as a visitor opens them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.conf import settings
+from rest_framework.test import APIClient
+
+from catalog.models import Persona, PersonaL10n
+from tests.catalog.pages.page import Open, Page
+
+
+@pytest.fixture
+def open_page(api: APIClient) -> Open:
+    """The page at this path or address of ours, which is there."""
+
+    def opened(path: str, data: dict[str, str] | None = None, **headers: Any) -> Page:
+        answer = api.get(path.removeprefix(settings.BASE_URL), data, **headers)
+        assert answer.status_code == 200, (path, answer.status_code)
+        return Page(answer.content.decode())
+
+    return opened
+
+
+@pytest.fixture
+def localized(community: Persona) -> Persona:
+    """The community's persona with the least that a localization has."""
+    PersonaL10n.objects.create(
+        persona=community, lang="ind", name="Burung Hantu", tagline="Teman", for_who="Pekerja malam", does=["Menemani"]
+    )
+    return community
