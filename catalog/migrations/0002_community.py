@@ -3,6 +3,7 @@
 import catalog.fields
 import config.ids
 import django.db.models.deletion
+import django.db.models.functions.datetime
 import django.utils.timezone
 import functools
 from django.conf import settings
@@ -53,13 +54,32 @@ class Migration(migrations.Migration):
                         serialize=False,
                     ),
                 ),
+                (
+                    "persona",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="takedowns",
+                        to="catalog.persona",
+                    ),
+                ),
                 ("slug", models.CharField(help_text="The persona's id.", max_length=80)),
+                (
+                    "author",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="takedowns",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
                 ("reason", catalog.fields.Paragraphs(help_text="As mailed to the author.", max_length=2000)),
                 ("taken_down_at", models.DateTimeField(default=django.utils.timezone.now)),
                 ("taken_down_by", models.CharField(max_length=80)),
             ],
             options={
                 "ordering": ["-taken_down_at", "-id"],
+                "indexes": [models.Index(fields=["persona", "-taken_down_at"], name="takedown_log")],
             },
         ),
         migrations.AddField(
@@ -72,36 +92,10 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="persona",
             name="updated_at",
-            field=models.DateTimeField(default=django.utils.timezone.now, editable=False),
-        ),
-        migrations.AddIndex(
-            model_name="persona",
-            index=models.Index(
-                condition=models.Q(("reviewed_at__isnull", True), ("status", "published")),
-                fields=["published_at"],
-                name="persona_queue",
+            field=models.DateTimeField(
+                db_default=django.db.models.functions.datetime.Now(),
+                default=django.utils.timezone.now,
+                editable=False,
             ),
-        ),
-        migrations.AddField(
-            model_name="takedown",
-            name="author",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.PROTECT, related_name="takedowns", to=settings.AUTH_USER_MODEL
-            ),
-        ),
-        migrations.AddField(
-            model_name="takedown",
-            name="persona",
-            field=models.ForeignKey(
-                blank=True,
-                null=True,
-                on_delete=django.db.models.deletion.SET_NULL,
-                related_name="takedowns",
-                to="catalog.persona",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="takedown",
-            index=models.Index(fields=["persona", "-taken_down_at"], name="takedown_log"),
         ),
     ]

@@ -223,6 +223,7 @@ STATE = migrations.CreateModel(
         ("document", django.contrib.postgres.search.SearchVectorField()),
     ],
     options={
+        "default_permissions": (),
         "indexes": [
             django.contrib.postgres.indexes.GinIndex(
                 condition=models.Q(("public", True)), fastupdate=False, fields=["document"], name="persona_document"

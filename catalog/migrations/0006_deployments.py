@@ -11,14 +11,22 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        migrations.RemoveField(
-            model_name="catalogversion",
-            name="counts_at",
+        # Processes of the version before still read the column: a later release drops it.
+        migrations.SeparateDatabaseAndState(
+            state_operations=[migrations.RemoveField(model_name="catalogversion", name="counts_at")],
+            database_operations=[
+                migrations.RunSQL(
+                    "ALTER TABLE catalog_catalogversion ALTER COLUMN counts_at SET DEFAULT CURRENT_TIMESTAMP",
+                    "ALTER TABLE catalog_catalogversion ALTER COLUMN counts_at DROP DEFAULT",
+                )
+            ],
         ),
         migrations.AddField(
             model_name="persona",
             name="deployments",
-            field=models.PositiveIntegerField(default=0, editable=False, help_text="First runnings, as they happen."),
+            field=models.PositiveIntegerField(
+                default=0, db_default=0, editable=False, help_text="First runnings, as they happen."
+            ),
         ),
         migrations.AlterField(
             model_name="persona",
@@ -26,12 +34,4 @@ class Migration(migrations.Migration):
             field=models.PositiveIntegerField(default=0, editable=False, help_text="As shown, once a minute."),
         ),
         migrations.RunPython(count_what_is_shown, migrations.RunPython.noop, elidable=True),
-        migrations.AddIndex(
-            model_name="persona",
-            index=models.Index(
-                condition=models.Q(("deployments", models.F("deployed_count")), _negated=True),
-                fields=["id"],
-                name="persona_count_due",
-            ),
-        ),
     ]

@@ -10,6 +10,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import MaxLengthValidator
 from django.db import models
 from django.db.models import F, Q
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from catalog import shapes
@@ -72,10 +73,12 @@ class Persona(PersonaText):
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="personas"
     )
     author = label(help_text="Display name.")
-    deployments = models.PositiveIntegerField(default=0, editable=False, help_text="First runnings, as they happen.")
+    deployments = models.PositiveIntegerField(
+        default=0, db_default=0, editable=False, help_text="First runnings, as they happen."
+    )
     deployed_count = models.PositiveIntegerField(default=0, editable=False, help_text="As shown, once a minute.")
     created_at = models.DateTimeField(default=timezone.now, editable=False)
-    updated_at = models.DateTimeField(default=timezone.now, editable=False)
+    updated_at = models.DateTimeField(default=timezone.now, db_default=Now(), editable=False)
     published_at = models.DateTimeField(null=True, blank=True, editable=False)
     reviewed_at = models.DateTimeField(
         null=True, blank=True, editable=False, help_text="When an operator passed what is published now."
