@@ -30,6 +30,7 @@ class PersonaDocument(models.Model):
     document = SearchVectorField()
 
     class Meta:
+        default_permissions = ()
         indexes: ClassVar = [
             GinIndex(fields=["document"], name="persona_document", fastupdate=False, condition=Q(public=True))
         ]
