@@ -228,7 +228,7 @@ STATE = migrations.CreateModel(
             django.contrib.postgres.indexes.GinIndex(
                 condition=models.Q(("public", True)), fastupdate=False, fields=["document"], name="persona_document"
             )
-        ]
+        ],
     },
 )
 
