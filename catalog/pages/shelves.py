@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from heapq import nlargest
+from itertools import chain
+from operator import attrgetter
 
 from catalog import personas, snapshot
 from catalog.models import Persona
 from catalog.vocabulary import Category, PersonaStatus
 
-ON_A_SHELF = 8  # of the community's newest, and of its most deployed
+ON_A_SHELF = 8  # of the community's newest, and of its most used
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +21,7 @@ class Shelves:
 
     of: snapshot.Snapshot
     personas: list[Persona]
-    by_category: dict[str, list[Persona]]  # ours first, then the community's most deployed
+    by_category: dict[str, list[Persona]]  # ours first, then the community's most used
     newest: list[Persona]
     popular: list[Persona]
     updated_at: datetime | None
@@ -40,31 +42,24 @@ def current() -> Shelves:
 
 
 def _sort(now: snapshot.Snapshot) -> Shelves:
+    """Also where thousands are public this takes milliseconds: each change of the catalog costs it once."""
     shown = personas.public()
-    community = [one for one in shown if one.status != PersonaStatus.BUILTIN]
+    builtin = PersonaStatus.BUILTIN.value
+    ours = [one for one in shown if one.status == builtin]
+    community = [one for one in shown if one.status != builtin]
+    most_used = sorted(community, key=attrgetter("deployed_count"), reverse=True)
+    by_category: dict[str, list[Persona]] = {category: [] for category in Category.values}
+    for persona in chain(ours, most_used):
+        by_category[persona.category].append(persona)
     return Shelves(
         of=now,
         personas=shown,
-        by_category=_by_category(shown),
-        newest=nlargest(ON_A_SHELF, community, key=lambda one: (one.published_at or one.created_at, one.id)),
-        popular=nlargest(ON_A_SHELF, [one for one in community if one.deployed_count], key=_deployed),
+        by_category=by_category,
+        newest=nlargest(ON_A_SHELF, community, key=_since),
+        popular=[one for one in most_used[:ON_A_SHELF] if one.deployed_count],
         updated_at=max((one.updated_at for one in shown), default=None),
     )
 
 
-def _by_category(shown: list[Persona]) -> dict[str, list[Persona]]:
-    found: dict[str, list[Persona]] = {category: [] for category in Category.values}
-    for persona in shown:
-        found[persona.category].append(persona)
-    for members in found.values():
-        members.sort(key=_rank)
-    return found
-
-
-def _rank(persona: Persona) -> tuple[bool, int, int, str]:
-    ours = persona.status == PersonaStatus.BUILTIN
-    return (not ours, persona.position if ours else 0, 0 if ours else -persona.deployed_count, persona.id)
-
-
-def _deployed(persona: Persona) -> tuple[int, str]:
-    return persona.deployed_count, persona.id
+def _since(persona: Persona) -> datetime:
+    return persona.published_at or persona.created_at

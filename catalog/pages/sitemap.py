@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import chain, islice
+from itertools import chain
 from xml.sax.saxutils import escape, quoteattr
 
 from django.http import HttpResponse
@@ -37,6 +37,15 @@ class Place:
     translated: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """All pages of one version of the catalog; those of a persona that did not change are taken from the one before."""
+
+    of: shelves.Shelves
+    places: list[Place]
+    by_persona: dict[str, tuple[Persona, list[Place]]]
+
+
 class NoSuchSitemap(NotFound):
     def __init__(self) -> None:
         super().__init__("no such sitemap: /sitemap.xml lists them")
@@ -53,12 +62,34 @@ class SitemapViewSet(PageViewSet):
         return answer(request, press.get(f"sitemap {number}", lambda: _pages(found)), {}, kind=XML)
 
 
+_listing: Listing | None = None
+
+
+def listed() -> Listing:
+    global _listing  # noqa: PLW0603 # replaced whole, like the shelves that it lists
+    now, listing = shelves.current(), _listing
+    if listing is None or listing.of is not now:
+        listing = _listing = _list(now, listing)
+    return listing
+
+
+def _list(now: shelves.Shelves, before: Listing | None) -> Listing:
+    known = before.by_persona if before else {}
+    by_persona = {}
+    for persona in now.personas:
+        last = known.get(persona.id)
+        by_persona[persona.id] = last if last and last[0] is persona else (persona, _of(persona))
+    places = [Place("", now.updated_at), *(Place(f"c/{category}", now.updated_at) for category in Category.values)]
+    places.extend(chain.from_iterable(pages for _, pages in by_persona.values()))
+    return Listing(now, places, by_persona)
+
+
 def _index() -> str:
-    now = shelves.current()
-    files = -(-sum(1 for _ in _places(now)) // IN_A_FILE)
+    now = listed()
+    files = -(-len(now.places) // IN_A_FILE)
     if files == 1:
         return _pages(_file(1))
-    changed = _lastmod(now.updated_at)
+    changed = _lastmod(now.of.updated_at)
     entries = (
         f"<sitemap><loc>{escape(address(f'sitemaps/{number}.xml'))}</loc>{changed}</sitemap>"
         for number in range(1, files + 1)
@@ -67,20 +98,15 @@ def _index() -> str:
 
 
 def _file(number: int) -> list[Place]:
-    return list(islice(_places(shelves.current()), (number - 1) * IN_A_FILE, number * IN_A_FILE)) if number else []
+    return listed().places[(number - 1) * IN_A_FILE : number * IN_A_FILE] if number else []
 
 
-def _places(now: shelves.Shelves) -> Iterator[Place]:
-    yield Place("", now.updated_at)
-    for category in Category.values:
-        yield Place(f"c/{category}", now.updated_at)
-    yield from chain.from_iterable(_of(persona) for persona in now.personas)
-
-
-def _of(persona: Persona) -> Iterator[Place]:
-    yield Place(f"p/{persona.id}", persona.updated_at)
-    for article in persona.articles.all():
-        yield Place(f"p/{persona.id}/{article.slug}", article.updated_at, translated=False)
+def _of(persona: Persona) -> list[Place]:
+    articles = (
+        Place(f"p/{persona.id}/{article.slug}", article.updated_at, translated=False)
+        for article in persona.articles.all()
+    )
+    return [Place(f"p/{persona.id}", persona.updated_at), *articles]
 
 
 def _pages(places: Iterable[Place]) -> str:

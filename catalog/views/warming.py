@@ -12,6 +12,7 @@ import time
 from django.db import connection
 
 from catalog import personas, search, snapshot
+from catalog.pages import warming as pages
 from catalog.views import publication
 
 log = logging.getLogger(__name__)
@@ -32,6 +33,7 @@ def once() -> None:
         snapshot.look()
         publication.all_personas(personas.public)
         search.warm()
+        pages.once()
     finally:
         connection.close()  # back to the pool
 
