@@ -88,7 +88,7 @@ def ban(author: Author, *, reason: str, actor: str) -> list[Takedown]:
         raise AlreadyBanned(author)
     author.banned_at, author.banned_by, author.ban_reason = now, actor, reason
     author.save(update_fields=["banned_at", "banned_by", "ban_reason"])
-    personas = list(published_by(author))
+    personas = list(published_by(author).select_for_update())  # all, before the first changes the catalog's version
     mail = ban_mail(author, personas, reason=reason)
     takedowns = _withdraw(personas, reason=reason, actor=actor, now=now)
     post.write(author.user_id, mail)

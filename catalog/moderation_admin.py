@@ -109,8 +109,9 @@ class ReviewAdmin(ForModerators):
         """Everything that the author wrote, on one page, also when somebody else has passed it meanwhile."""
         if not self.has_view_permission(request):
             raise PermissionDenied
-        rows = Persona.objects.filter(owner__isnull=False).select_related("owner__author")
-        persona = rows.prefetch_related("localizations").filter(pk=unquote(object_id)).first()
+        rows = Persona.objects.filter(owner__isnull=False).select_related("owner").prefetch_related("localizations")
+        persona_id = unquote(object_id)
+        persona = rows.filter(pk=persona_id).first() if persona_id.isprintable() else None
         if persona is None:
             raise Http404
         if request.method == "POST":

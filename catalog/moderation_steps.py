@@ -180,7 +180,8 @@ def page(console: ModelAdmin[Any], request: HttpRequest, *, step: Step[Any]) -> 
     """Ask, or do it for each row by itself: one that cannot be done any more holds up none of the others."""
     if not may_moderate(request):
         raise PermissionDenied
-    rows = step.rows(request.GET.getlist(step.parameter)[:MOST])
+    ids = [one for one in request.GET.getlist(step.parameter) if one.isprintable()]
+    rows = step.rows(ids[:MOST])
     if not rows:
         messages.error(request, "There is nothing of these left to do.")
         return redirect(step.after)

@@ -5,12 +5,9 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from django.contrib.admin.models import LogEntry
 from django.contrib.admin.utils import quote
-from django.contrib.auth.models import Permission
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -18,16 +15,11 @@ from django.utils.html import escape
 
 from accounts import letters
 from accounts.models import Letter, User
-from catalog import authoring, authors
+from catalog import authoring
 from catalog.models import Article, Author, Persona, PersonaL10n, Takedown, in_queue
 from catalog.vocabulary import ArticleStatus, PersonaStatus
+from tests.catalog.moderating import ARTICLES, AUTHORS, NOON, PERSONAS, QUEUE, act, history, review, seen, staff, status
 from tests.doubles.smtp_server import SmtpServer
-
-QUEUE = "/admin/catalog/review/"
-PERSONAS = "/admin/catalog/persona/"
-AUTHORS = "/admin/catalog/author/"
-ARTICLES = "/admin/catalog/article/"
-NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 pytestmark = pytest.mark.usefixtures("catalog")
 
@@ -43,41 +35,6 @@ def article(community: Persona) -> Article:
     return Article.objects.create(
         persona=community, slug="nights", title="Of nights", body="# Dark", status=ArticleStatus.PUBLISHED
     )
-
-
-def staff(*permissions: str) -> Client:
-    """Somebody who may open the console, with these permissions alone."""
-    user = User.objects.create_user(f"staff{User.objects.count()}@example.com", is_staff=True)
-    user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
-    client = Client()
-    client.force_login(user)
-    return client
-
-
-def review(persona: Persona) -> str:
-    return f"{QUEUE}{persona.pk}/change/"
-
-
-def seen(page: str) -> dict[str, str]:
-    """What the page remembers of the personas that it shows."""
-    return dict(re.findall(r'name="(seen [^"]+)" value="([^"]+)"', page))
-
-
-def act(console: Client, address: str, action: str, *chosen: Any, **more: str) -> Any:
-    """Choose an action on a list as a browser would, and land where it leads."""
-    page = console.get(address).content.decode()
-    return console.post(
-        address, {"action": action, "_selected_action": [one.pk for one in chosen], **seen(page), **more}, follow=True
-    )
-
-
-def history() -> list[tuple[str, str]]:
-    rows = LogEntry.objects.order_by("id").select_related("content_type")
-    return [(row.content_type.model if row.content_type else "", row.change_message) for row in rows]
-
-
-def status(persona: Persona) -> str:
-    return str(Persona.objects.values_list("status", flat=True).get(pk=persona.pk))
 
 
 # The queue.
@@ -141,6 +98,11 @@ def test_all_that_an_author_wrote_is_on_one_page(console: Client, community: Per
     assert "Secret plans" not in page
 
 
+@pytest.mark.parametrize("persona_id", ["exam-coach", "no-such", "%00", "_00"])
+def test_there_is_no_review_of_what_no_author_wrote(console: Client, persona_id: str) -> None:
+    assert console.get(f"{QUEUE}{persona_id}/change/").status_code == 404
+
+
 def test_long_articles_do_not_hold_up_the_page(console: Client, community: Persona) -> None:
     for number in range(3):
         Article.objects.create(
@@ -182,132 +144,6 @@ def test_several_are_passed_at_once_as_the_list_showed_them(console: Client, com
     assert "Night Owl was changed after you looked at it" in answer
     assert Persona.objects.get(in_queue()) == community
     assert "was not on your page" in console.post(QUEUE, chosen, follow=True).content.decode()
-
-
-# Taking down.
-
-
-@pytest.mark.parametrize("address", [QUEUE, PERSONAS])
-def test_a_persona_is_taken_down_with_a_reason_that_is_mailed(
-    console: Client, community: Persona, address: str
-) -> None:
-    asking = act(console, address, "take_down", community)
-    form = asking.request["PATH_INFO"] + "?" + asking.request["QUERY_STRING"]
-    assert "(your reason)" in asking.content.decode()
-    preview = console.post(form, {"reason": "It promises\r\ncures.", "preview": "1"}).content.decode()
-    assert "It promises\ncures." in preview
-    assert "Your persona “Night Owl” was taken down" in preview
-    assert status(community) == "published"
-    done = console.post(form, {"reason": " It promises\r\ncures. ", "confirm": "1"}, follow=True)
-    assert "Night Owl: done, and told by mail." in done.content.decode()
-    assert status(community) == "draft"
-    assert Takedown.objects.get().reason == "It promises\ncures."
-    assert "It promises\ncures." in Letter.objects.get().text
-    assert history() == [("persona", "Taken down: It promises\ncures.")]
-    operator = User.objects.get(email="operator@example.com")
-    assert Takedown.objects.get().taken_down_by == f"operator:{operator.pk}"
-
-
-@pytest.mark.parametrize("reason", ["", "  \r\n ", "x" * 2_001, "nul \0"])
-def test_a_reason_is_required_and_bounded(console: Client, community: Persona, reason: str) -> None:
-    answer = console.post(f"{QUEUE}take-down/?persona={community.pk}", {"reason": reason, "confirm": "1"})
-    assert answer.status_code == 200
-    assert answer.context["form"].errors["reason"]
-    assert status(community) == "published"
-    assert not Letter.objects.exists()
-
-
-def test_line_ends_of_browsers_do_not_count(console: Client, community: Persona) -> None:
-    reason = "line\r\n" * 400  # 2,000 characters with one for each end
-    console.post(f"{QUEUE}take-down/?persona={community.pk}", {"reason": reason, "confirm": "1"})
-    assert status(community) == "draft"
-
-
-def test_what_is_no_longer_there_to_take_down_is_said(console: Client, community: Persona) -> None:
-    authoring.unpublish(community, now=NOON)
-    for ids in (f"persona={community.pk}", "persona=exam-coach&persona=%00", "", "persona=no-such"):
-        answer = console.get(f"{QUEUE}take-down/?{ids}".replace("%00", "x"), follow=True)
-        if "exam-coach" not in ids:
-            assert "nothing of these left to do" in answer.content.decode()
-    console.post(f"{QUEUE}take-down/?persona=exam-coach", {"reason": "No.", "confirm": "1"})
-    assert Persona.objects.get(pk="exam-coach").public
-    assert not Letter.objects.exists()
-
-
-def test_more_than_fifty_are_taken_in_parts(console: Client, community: Persona) -> None:
-    many = [
-        Persona.objects.create(id=f"o{n}", name="Owl", status="published", owner=community.owner) for n in range(60)
-    ]
-    asking = act(console, QUEUE, "take_down", *many)
-    assert "The first 50 of 60" in asking.content.decode()
-    assert len(asking.context["meanings"]) == 50
-    assert (len(asking.context["mails"]), asking.context["unseen_mails"]) == (3, 47)
-
-
-def test_an_article_is_taken_down_with_a_reason(console: Client, article: Article) -> None:
-    asking = act(console, ARTICLES, "take_down", article)
-    form = asking.request["PATH_INFO"] + "?" + asking.request["QUERY_STRING"]
-    console.post(form, {"reason": "An advertisement.", "confirm": "1"})
-    article.refresh_from_db()
-    assert article.status == ArticleStatus.DRAFT
-    assert "An advertisement." in Letter.objects.get().text
-    assert history() == [("article", "Taken down: An advertisement.")]
-    assert status(article.persona) == "published"
-
-
-def test_only_rules_change_the_status_of_what_authors_own(console: Client, community: Persona) -> None:
-    form = console.get(f"{PERSONAS}{community.pk}/change/").context["adminform"].form
-    assert "status" not in form.fields
-    house = console.get(f"{PERSONAS}exam-coach/change/").context["adminform"].form
-    assert "status" in house.fields
-
-
-# Banning.
-
-
-def test_an_author_is_banned_from_the_queue_and_let_back_in(console: Client, community: Persona) -> None:
-    asking = act(console, QUEUE, "ban", community)
-    assert "1 published ones become drafts" in asking.content.decode()
-    form = asking.request["PATH_INFO"] + "?" + asking.request["QUERY_STRING"]
-    assert parse_qs(urlsplit(form).query) == {"author": [community.owner_id]}
-    console.post(form, {"reason": "Spam.", "confirm": "1"})
-    author = Author.objects.get()
-    assert (author.banned, status(community)) == (True, "draft")
-    assert history() == [("author", "Banned: Spam."), ("persona", "Taken down with the ban of its author: Spam.")]
-    lifting = act(console, f"{AUTHORS}?banned_at__isempty=0", "lift", author)
-    assert "The ban was for: Spam." in lifting.content.decode()
-    console.post(lifting.request["PATH_INFO"] + "?" + lifting.request["QUERY_STRING"], {"confirm": "1"})
-    author.refresh_from_db()
-    assert not author.banned
-    assert history()[-1] == ("author", "Ban lifted. It was for: Spam.")
-    assert Letter.objects.count() == 2
-
-
-def test_every_step_is_reached_from_the_pages_of_a_persona_and_of_its_author(console: Client, catalog: object) -> None:
-    owner = User.objects.create_user("hex@example.com", id=f"usr_24{'0' * 22}")  # _24 is a $ in the console's addresses
-    community = Persona.objects.create(id="owl", name="Owl", status="published", owner=owner)
-    authors.held(str(community.owner_id))
-    take_down, ban = f"take-down/?persona={community.pk}", f"ban/?author={community.owner_id}"
-    for page in (review(community), f"{PERSONAS}{community.pk}/change/"):
-        assert {link for link in (take_down, ban) if f'href="{QUEUE}{link}"' in console.get(page).content.decode()} == {
-            take_down,
-            ban,
-        }
-    page = console.get(f"{AUTHORS}{quote(owner.pk)}/change/").content.decode()
-    assert f'href="{QUEUE}{ban}"' in page
-    console.post(f"{QUEUE}{ban}", {"reason": "Spam.", "confirm": "1"})
-    assert f"{QUEUE}lift/?author=" in console.get(f"{AUTHORS}{quote(owner.pk)}/change/").content.decode()
-    assert "take-down" not in console.get(f"{PERSONAS}exam-coach/change/").content.decode()
-
-
-def test_authors_are_listed_with_as_many_queries_for_any_number(console: Client, community: Persona) -> None:
-    counts = []
-    for number in range(3):
-        authors.held(User.objects.create_user(f"author{number}@example.com").pk)
-        with CaptureQueriesContext(connection) as captured:
-            assert console.get(AUTHORS, {"q": "author"}).status_code == 200
-        counts.append(len(captured))
-    assert counts[0] == counts[-1]
 
 
 # Who may.

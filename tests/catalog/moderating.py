@@ -1,0 +1,55 @@
+"""A moderator at the console, for tests."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Permission
+from django.test import Client
+
+from accounts.models import User
+from catalog.models import Persona
+
+QUEUE = "/admin/catalog/review/"
+PERSONAS = "/admin/catalog/persona/"
+AUTHORS = "/admin/catalog/author/"
+ARTICLES = "/admin/catalog/article/"
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+def staff(*permissions: str) -> Client:
+    """Somebody who may open the console, with these permissions alone."""
+    user = User.objects.create_user(f"staff{User.objects.count()}@example.com", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def review(persona: Persona) -> str:
+    return f"{QUEUE}{persona.pk}/change/"
+
+
+def seen(page: str) -> dict[str, str]:
+    """What the page remembers of the personas that it shows."""
+    return dict(re.findall(r'name="(seen [^"]+)" value="([^"]+)"', page))
+
+
+def act(console: Client, address: str, action: str, *chosen: Any, **more: str) -> Any:
+    """Choose an action on a list as a browser would, and land where it leads."""
+    page = console.get(address).content.decode()
+    return console.post(
+        address, {"action": action, "_selected_action": [one.pk for one in chosen], **seen(page), **more}, follow=True
+    )
+
+
+def history() -> list[tuple[str, str]]:
+    rows = LogEntry.objects.order_by("id").select_related("content_type")
+    return [(row.content_type.model if row.content_type else "", row.change_message) for row in rows]
+
+
+def status(persona: Persona) -> str:
+    return str(Persona.objects.values_list("status", flat=True).get(pk=persona.pk))
