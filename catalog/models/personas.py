@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from functools import cached_property, partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxLengthValidator
-from django.db import models
+from django.db import models, transaction
 from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.utils import timezone
@@ -149,6 +149,12 @@ class PersonaL10n(PersonaText):
 
     def __str__(self) -> str:
         return f"{self.persona_id} ({self.lang})"
+
+    @transaction.atomic
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """The persona is locked first, as by all who write both: the documents of the search lock it second."""
+        Persona.objects.select_for_update(no_key=True).filter(pk=self.persona_id).values("pk").first()
+        super().save(*args, **kwargs)
 
 
 class Article(Versioned):
