@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from catalog import search
@@ -17,22 +18,47 @@ def _printable(text: str) -> None:
         raise serializers.ValidationError("may not contain control characters")
 
 
+@extend_schema_field(
+    {
+        "oneOf": [
+            {"type": "integer", "minimum": 1, "maximum": search.LARGEST_PAGE},
+            {"type": "string", "maxLength": 0},
+        ]
+    }
+)
+class PageSize(serializers.IntegerField):
+    """A number, or nothing."""
+
+
+# A parameter without a value counts as not given (`PersonasViewSet.asked`), so all may be blank.
 class FindPersonasSerializer(Serializer):
     q = Text(
         required=False,
+        allow_blank=True,
         max_length=search.LONGEST_QUERY,
         validators=[_printable],
         help_text="Words in the language `lang`, in any inflection; best matches first. Quotes keep words together, a "
         "hyphen before a word excludes it, `or` stands between alternatives. The last word may be unfinished.",
     )
-    category = Choice(Category.choices, required=False)
+    category = Choice(Category.choices, required=False, allow_blank=True)
     lang = Choice(
         ArticleLang.choices,
         required=False,
+        allow_blank=True,
         help_text="Only personas that can be read in this language, and the language of `q`; English unless given.",
     )
-    tier = Choice(TierId.choices, required=False, help_text="Only personas whose recommended plan is this one.")
-    limit = serializers.IntegerField(
+    tier = Choice(
+        TierId.choices,
+        required=False,
+        allow_blank=True,
+        help_text="Only personas whose recommended plan is this one.",
+    )
+    limit = PageSize(
         required=False, min_value=1, max_value=search.LARGEST_PAGE, help_text=f"{search.PAGE} unless given."
     )
-    cursor = Text(required=False, max_length=LONGEST_CURSOR, help_text="From the `Link` header of the page before.")
+    cursor = Text(
+        required=False,
+        allow_blank=True,
+        max_length=LONGEST_CURSOR,
+        help_text="From the `Link` header of the page before.",
+    )
