@@ -13,6 +13,7 @@ from accounts.models import User
 from catalog import files, loading, snapshot
 from catalog.models import Persona
 from catalog.vocabulary import Category, PersonaStatus, TierId
+from tests.catalog.webs import Web
 from tests.catalog.writing import Writer
 
 LISTS = set(files.LISTS.values())
@@ -67,6 +68,20 @@ def community(catalog: loading.Report, author: User) -> Persona:
         owner=author,
         author="Olga",
     )
+
+
+@pytest.fixture
+def webs(transactional_db: None, tmp_path: Path) -> Iterator[list[Web]]:
+    """Two web processes, each with the catalog in its memory."""
+    loading.load()
+    webs = [Web(tmp_path / f"web-{number}.log") for number in range(2)]
+    try:
+        for web in webs:
+            web.wait()
+        yield webs
+    finally:
+        for web in webs:
+            web.stop()
 
 
 @pytest.fixture

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
 from decimal import Decimal
-from pathlib import Path
 from typing import NoReturn
 
 import pytest
@@ -119,19 +117,6 @@ def test_threads_that_come_together_read_the_catalog_once() -> None:
         thread.join()
     assert len(found) == 8
     assert len({id(one) for one in found}) == 1
-
-
-@pytest.fixture
-def webs(transactional_db: None, tmp_path: Path) -> Iterator[list[Web]]:
-    loading.load()
-    webs = [Web(tmp_path / f"web-{number}.log") for number in range(2)]
-    try:
-        for web in webs:
-            web.wait()
-        yield webs
-    finally:
-        for web in webs:
-            web.stop()
 
 
 def test_two_web_processes_see_a_change_within_a_second(webs: list[Web]) -> None:

@@ -51,6 +51,10 @@ class Web:
     def get(self, path: str, **headers: str) -> requests.Response:
         return requests.get(f"{self.url}{path}", headers=headers, timeout=10)
 
+    def send(self, method: str, path: str, body: object = None, *, token: str) -> requests.Response:
+        headers = {"Authorization": f"Bearer {token}"}
+        return requests.request(method, f"{self.url}{path}", json=body, headers=headers, timeout=10)
+
     def head(self, path: str) -> requests.Response:
         return requests.head(f"{self.url}{path}", timeout=10)
 

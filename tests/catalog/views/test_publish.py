@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 import time_machine
+from django.utils import timezone
 from rest_framework.test import APIClient
 
+from accounts import sessions
+from accounts.models import User
 from catalog import snapshot
 from catalog.models import CatalogVersion, Persona
+from tests.catalog.webs import Web
 from tests.catalog.writing import FULL, SMALL, Writer
-
-pytestmark = pytest.mark.usefixtures("shelf")
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -84,6 +87,24 @@ def test_what_is_published_waits_for_the_moderators(writer: Writer) -> None:
         persona = writer.published()
     row = Persona.objects.get(pk=persona["id"])
     assert (row.published_at, row.reviewed_at) == (NOON, None)
+
+
+def test_two_web_processes_show_what_is_published_within_a_second(webs: list[Web]) -> None:
+    token = sessions.start(User.objects.create_user("a@example.com"), attribution=None, now=timezone.now())[1]
+    writing, reading = webs
+    path = f"/personas/{writing.send('POST', '/personas', FULL, token=token).json()['persona']['id']}"
+    assert [web.get(path).status_code for web in webs] == [404, 404]  # both have just looked
+    steps: list[tuple[str, str, Any, str | None]] = [
+        ("POST", f"{path}/publish", None, FULL["soul"]),
+        ("PATCH", path, {"soul": "You are another."}, "You are another."),
+        ("POST", f"{path}/unpublish", None, None),
+    ]
+    for method, where, body, soul in steps:
+        assert writing.send(method, where, body, token=token).ok
+        time.sleep(1.0)
+        answers = [web.get(path) for web in (writing, reading)]
+        assert len({answer.content for answer in answers}) == 1
+        assert answers[0].json().get("persona", {}).get("soul") == soul
 
 
 @pytest.mark.parametrize("verb", ["publish", "unpublish"])
