@@ -60,6 +60,28 @@ FIELDS: dict[str, Any] = {
     "webhookUrl": "https://receiver.example.com/events",
 }
 
+PERSONA: dict[str, Any] = {
+    "icon": "🦉",
+    "name": "Night Owl",
+    "tagline": "Company after midnight",
+    "forWho": "People who work at night",
+    "does": ["Keeps you awake", "Plans the night"],
+    "doesExamples": {"Keeps you awake": "Ask me something hard.", "Plans the night": "What do I do first?"},
+    "channels": ["web"],
+    "category": "social",
+    "tags": ["night", "work"],
+    "tier": "small",
+    "risk": "low",
+    "demo": [{"role": "user", "text": "Still three hours."}, {"role": "agent", "text": "Then let us plan them."}],
+    "ru": {
+        "name": "Ночная сова",
+        "tagline": "Компания после полуночи",
+        "forWho": "Тем, кто работает ночью",
+        "does": ["Не даёт уснуть", "Планирует ночь"],
+    },
+    "soul": "You are Night Owl. You keep people company who work at night.",
+    "recommendedModels": ["openai:gpt-6-luna"],
+}
 BODIES: dict[str, Any] = {
     "CreateAgentRequest": {
         "personaId": "exam-coach",
@@ -70,6 +92,17 @@ BODIES: dict[str, Any] = {
         "webhookUrl": "https://receiver.example.com/events",
     },
     "PatchAgentRequest": {"name": "Coach", "extraSoul": "Answer in short paragraphs."},
+    "DraftPersonaRequest": PERSONA,
+    "PatchPersonaRequest": {"tagline": "Company after midnight", "ru": None},
+    "WriteArticleRequest": {
+        "title": "How to stay awake",
+        "summary": "Light, water, and a plan.",
+        "lang": "en",
+        "status": "published",
+        "body": "# Light first\n\nThen **water**.",
+    },
+    "PatchArticleRequest": {"status": "published"},
+    "RenameAuthorRequest": {"name": "Olga"},
     "LlmKeyRequest": {"provider": "openai", "key": "sk-proj-…", "model": "openai:gpt-6-luna"},
     "AgentToolsRequest": {
         "enabled": ["web", "memory"],

@@ -33,7 +33,7 @@ class AuthoredViewSet(ApiViewSet):
         return [AllowAny() if self._is_open() else IsAuthenticated()]
 
     def _is_open(self) -> bool:
-        return not self.action or self.action in self.open_actions
+        return self.action not in self.action_map.values() or self.action in self.open_actions
 
     def caller_id(self) -> str:
         return str(self.request.user.pk)

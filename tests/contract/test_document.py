@@ -45,6 +45,7 @@ def test_only_the_public_paths_take_no_credential(document: Document) -> None:
         "/auth/verify",
         "/personas",
         "/personas/{id}",
+        "/personas/{id}/articles/{slug}",
         "/tiers",
         "/engines",
         "/models",

@@ -16,7 +16,11 @@ from tests.contract.test_document import operations
 Document = dict[str, Any]
 
 METHODS = {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "QUERY"}
-UNKNOWN = {"id": "agt_0123456789abcdef01234567", "delivery": "evt_0123456789abcdef0123456789abcdef"}
+UNKNOWN = {
+    "id": "agt_0123456789abcdef01234567",
+    "delivery": "evt_0123456789abcdef0123456789abcdef",
+    "slug": "nothing",
+}
 
 
 def is_an_error(answer: Any, status: int, code: str) -> str:

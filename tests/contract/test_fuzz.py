@@ -30,6 +30,7 @@ from schemathesis.specs.openapi.checks import (
 from accounts import keys, sessions
 from accounts.models import User
 from agents.models import Agent
+from catalog import articles, authoring
 from config.wsgi import application
 from tests.agents.conftest import GatewayOf
 from tests.fuzz.run import Plan, new_caller, run
@@ -37,7 +38,17 @@ from webhooks import events, hooks
 
 pytestmark = pytest.mark.django_db(transaction=True)  # requests end as in real life, and give back their connections
 
-TAGS = ["Account", "Catalog", "Agents", "Agent configuration", "Talking", "Observation", "Webhooks", "Platform health"]
+TAGS = [
+    "Account",
+    "Personas",
+    "Catalog",
+    "Agents",
+    "Agent configuration",
+    "Talking",
+    "Observation",
+    "Webhooks",
+    "Platform health",
+]
 ALWAYS = [
     not_a_server_error,
     status_code_conformance,
@@ -82,6 +93,8 @@ def test_generated_requests_get_documented_answers(
     event = events.emit(running, events.EventType.TEST, {"note": "hello"}, now=timezone.now())
     own = {"id": running.pk, "delivery": event.pk}
     for operation in operations(document, tag):
+        if tag == "Personas":
+            own = _written(running.user_id)
         if mode is GenerationMode.POSITIVE or operation.body or operation.query:  # else nothing can be sent wrong
             drive(operation, mode, own=own, bearer=bearers[mode])
 
@@ -104,6 +117,14 @@ def test_no_operation_is_left_out(document: dict[str, Any]) -> None:
     assert set(found) == set(TAGS)
 
 
+def _written(user_id: str) -> dict[str, str]:
+    """A persona of the caller's, and an article."""
+    now = timezone.now()
+    persona = authoring.draft(user_id, texts={"name": "Owl"}, now=now)
+    article = articles.write(persona, texts={"title": "Night", "lang": "en", "body": "# Night"}, now=now)
+    return {"id": persona.pk, "slug": article.slug}
+
+
 def operations(document: dict[str, Any], tag: str) -> Iterator[Any]:
     schema = schemathesis.openapi.from_dict(document).include(tag=tag)
     schema.app = application
@@ -120,7 +141,7 @@ def drive(operation: Any, mode: GenerationMode, *, own: dict[str, str], bearer: 
     @BOUNDS
     @given(case=operation.as_strategy(generation_mode=mode))
     def check(case: schemathesis.Case[Any]) -> None:
-        if case.path.startswith("/agents/"):
+        if case.path.startswith(("/agents/", "/me/")) or case.operation.tags == ["Personas"]:
             case.path_parameters.update({name: own[name] for name in case.path_parameters})
         checks = ALWAYS if set(case.query) - known else MODES[mode]
         case.call_and_validate(headers={"Authorization": bearer, "Accept-Encoding": "identity"}, checks=checks)

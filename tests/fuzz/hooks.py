@@ -24,6 +24,19 @@ AGENTS = 2  # at least so many exist
 LOOK_EVERY_SECONDS = 5.0
 TIMEOUT_SECONDS = 30
 NEW = {"personaId": "exam-coach", "tier": "tiny"}
+PERSONA = {
+    "name": "Owl",
+    "tagline": "Company",
+    "forWho": "People",
+    "does": ["Talks"],
+    "doesExamples": None,
+    "category": "social",
+    "tier": "tiny",
+    "risk": "low",
+    "soul": "You are Owl.",
+    **dict.fromkeys(("ru", "es", "pt", "tr", "ind")),
+}
+ARTICLE = {"title": "Night", "lang": "en", "status": "published", "body": "# Night"}
 
 chance = random.Random(os.environ.get("FUZZ_SEED", "1"))  # the same seed sends the same requests
 _agents: list[str] = []
@@ -80,8 +93,29 @@ def _fill(case: Any) -> None:
             given["delivery"] = _delivery(agent) or given["delivery"]
     if path == "/keys/{id}":
         given["id"] = _ask("POST", "/keys", {"name": "to be revoked"})["key"]["id"]
-    if path == "/personas/{id}":
+    if path == "/personas/{id}" and case.operation.method.upper() == "GET":
         given["id"] = chance.choice(_ask("GET", "/personas")["personas"])["id"]
+    elif "/personas/{id}" in path:
+        given["id"] = _persona()
+        if "slug" in given:
+            given["slug"] = _article(given["id"])
+
+
+def _persona() -> str:
+    """One that the caller wrote, public half of the time; made where none is left."""
+    own = _ask("GET", "/me/personas")["personas"] or [_ask("POST", "/personas", PERSONA)["persona"]]
+    persona = str(chance.choice(own)["id"])
+    if chance.random() < 0.5:
+        _ask("PATCH", f"/personas/{persona}", PERSONA)
+        _ask("POST", f"/personas/{persona}/publish")
+    return persona
+
+
+def _article(persona: str) -> str:
+    found = _ask("GET", f"/me/personas/{persona}")["articles"]
+    return str(
+        (chance.choice(found) if found else _ask("POST", f"/personas/{persona}/articles", ARTICLE)["article"])["slug"]
+    )
 
 
 def _is_wrong(case: Any, location: ParameterLocation) -> bool:
