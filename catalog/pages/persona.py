@@ -47,10 +47,14 @@ def _content(persona: Persona, language: Language) -> dict[str, Any]:
 
 
 def _engines(persona: Persona) -> list[str]:
-    """Those that run on its plan."""
-    rank = tiers.tier_of(persona.tier).rank
+    """Those that run on its plan and have its channels."""
+    rank, channels = tiers.tier_of(persona.tier).rank, set(persona.channels)
     running = (engine for engine in engines.offered() if engine.status == EngineStatus.STABLE)
-    return [engine.label for engine in running if tiers.tier_of(engine.min_tier).rank <= rank]
+    return [
+        engine.label
+        for engine in running
+        if tiers.tier_of(engine.min_tier).rank <= rank and channels <= set(engine.channels)
+    ]
 
 
 def _models(persona: Persona) -> list[str]:

@@ -7,7 +7,7 @@ from django.conf import settings
 from pytest_django import DjangoAssertNumQueries
 from rest_framework.test import APIClient
 
-from catalog import snapshot
+from catalog import snapshot, version
 from catalog.models import Article, Persona
 from tests.catalog.pages.page import Open
 
@@ -114,6 +114,17 @@ def test_the_calls_name_this_persona_and_its_plan(open_page: Open) -> None:
     calls = open_page("/en/p/code-reviewer").one("section", id="create").text
     assert '"personaId": "code-reviewer", "tier": "medium"' in calls
     assert f"{settings.BASE_URL}/auth/request" in calls
+
+
+def test_engines_are_those_of_its_plan_that_have_its_channels(open_page: Open, community: Persona) -> None:
+    told = open_page("/en/p/night-owl").one("aside", class_="more").text
+    assert all(engine in told for engine in ("Pi", "Hermes", "OpenCode"))
+    Persona.objects.filter(id="night-owl").update(channels=["web", "telegram"])
+    version.bump()
+    snapshot.forget()
+    told = open_page("/en/p/night-owl").one("aside", class_="more").text
+    assert "Hermes" in told
+    assert "OpenCode" not in told
 
 
 def test_structured_data_has_the_offer_and_the_way_here(open_page: Open) -> None:
