@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.http import HttpResponseBase
+from django.http import HttpResponseBase, HttpResponseRedirect
 from django.utils.translation import gettext
 from rest_framework.request import Request
 
@@ -23,6 +23,8 @@ FEATURED_LINES = 4
 
 class LandingViewSet(PageViewSet):
     def list(self, request: Request, lang: Language | None = None) -> HttpResponseBase:
+        if typed := request.query_params.get("q"):  # as people write it by hand
+            return HttpResponseRedirect(address("search", lang, q=typed))
         return self.page(request, lang, "landing.html", _content, "")
 
 

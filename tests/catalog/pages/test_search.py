@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote_plus
+
 import pytest
 from django.conf import settings
 from rest_framework.test import APIClient
@@ -41,6 +43,11 @@ def test_nothing_typed_and_nothing_found_are_pages(open_page: Open) -> None:
 )
 def test_whatever_is_asked_there_is_a_page(api: APIClient, query: str) -> None:
     assert api.get(f"/search?{query}").status_code == 200
+
+
+def test_words_asked_of_the_landing_page_are_searched_for(api: APIClient) -> None:
+    answer = api.get("/ru/?q=план+б")
+    assert (answer.status_code, answer["Location"]) == (302, f"{settings.BASE_URL}/ru/search?q={quote_plus('план б')}")
 
 
 def test_the_box_leads_here_and_languages_keep_the_words(open_page: Open) -> None:
