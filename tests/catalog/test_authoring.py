@@ -187,7 +187,6 @@ def test_a_new_name_keeps_the_id(writer: Writer) -> None:
     assert writer.patch(f"/personas/{draft['id']}", {"name": "Other"})["persona"]["id"] == draft["id"]
 
 
-@pytest.mark.usefixtures("writer")
 def test_a_deleted_persona_is_gone_with_all_that_belongs_to_it(writer: Writer, api: APIClient) -> None:
     path = f"/personas/{writer.published()['id']}"
     writer.post(f"{path}/articles", {"title": "A", "lang": "en", "body": "x", "status": "published"})

@@ -34,6 +34,9 @@ def test_the_name_is_shown_with_all_personas_at_once(writer: Writer, stranger: W
     waiting = Persona.objects.filter(reviewed_at=None).values_list("id", flat=True)
     assert (public["id"] in waiting, other["id"] in waiting) == (True, False)
     assert writer.draft()["author"] == "Olga"
+    Persona.objects.update(reviewed_at=timezone.now())
+    writer.call("PUT", "/me/author", {"name": "Olga"})
+    assert not Persona.objects.filter(reviewed_at=None).exists()
 
 
 def test_a_name_of_drafts_alone_is_no_news(writer: Writer) -> None:
