@@ -1,7 +1,9 @@
+from typing import Any
+
 from django.db import migrations, models
 
 
-def count_what_is_shown(apps, schema_editor):
+def count_what_is_shown(apps: Any, schema_editor: Any) -> None:
     apps.get_model("catalog", "Persona").objects.update(deployments=models.F("deployed_count"))
 
 

@@ -58,8 +58,9 @@ def _engines(persona: Persona) -> list[str]:
 
 
 def _models(persona: Persona) -> list[str]:
+    """By label, each once: several providers may have the same model."""
     offered = snapshot.offered(snapshot.current().llm_models)
-    return [offered[model].label for model in persona.recommended_models if model in offered]
+    return list(dict.fromkeys(offered[model].label for model in persona.recommended_models if model in offered))
 
 
 def _neighbours(persona: Persona) -> list[Persona]:

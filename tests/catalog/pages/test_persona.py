@@ -127,6 +127,14 @@ def test_engines_are_those_of_its_plan_that_have_its_channels(open_page: Open, c
     assert "OpenCode" not in told
 
 
+def test_a_model_of_two_providers_is_named_once(open_page: Open) -> None:
+    told = open_page("/en/p/interview-trainer").one("aside", class_="more").text
+    assert {"anthropic:claude-sonnet-5-5", "openrouter:anthropic/claude-sonnet-5.5"} <= set(
+        Persona.objects.get(id="interview-trainer").recommended_models
+    )
+    assert told.count("Claude Sonnet 5.5") == 1
+
+
 def test_structured_data_has_the_offer_and_the_way_here(open_page: Open) -> None:
     graph = open_page("/es/p/budget-coach").graph
     application = graph["SoftwareApplication"]
