@@ -8,6 +8,7 @@ personas only those that changed are read anew. While the database is away the l
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Iterable
@@ -81,6 +82,7 @@ class _Holder:
         if snapshot is not None and time.monotonic() - self._checked_at < CHECK_SECONDS:
             return snapshot
         if not self._lock.acquire(timeout=WAIT_SECONDS if snapshot else -1):
+            self._checked_at = max(self._checked_at, time.monotonic())  # an answer asks often: it waits once a second
             return snapshot or self.current()
         try:
             return self._checked()
@@ -90,7 +92,7 @@ class _Holder:
     def look(self) -> Snapshot:
         with self._lock:
             if self._checked_at <= time.monotonic():  # else the database is away, and not to be asked for some seconds
-                self._checked_at = 0.0
+                self._checked_at = -math.inf
             return self._checked()
 
     def forget(self) -> None:

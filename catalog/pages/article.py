@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django.http import HttpResponseBase, HttpResponseRedirect
@@ -19,20 +20,30 @@ from catalog.pages.reading import article_address, card
 
 class ArticleViewSet(PageViewSet):
     def retrieve(self, request: Request, slug: str, article: str, lang: Language | None = None) -> HttpResponseBase:
-        persona = personas.shown(slug)
-        found = next((one for one in persona.articles.all() if one.slug == article), None)
-        if found is None:
-            raise articles.NoSuchArticle
+        found = _found(slug, article)
         if lang or "lang" in request.query_params:
             return HttpResponseRedirect(article_address(found))
-        language, path = WIRE[found.lang], f"p/{slug}/{article}"
-        made = press.get(path, lambda: framed("article.html", lambda _: _content(persona, found), path, language))
-        return answer(request, made, {"Content-Language": language.code})
+        made = press.get(f"p/{slug}/{article}", lambda: _framed(slug, article))
+        return answer(request, made, {"Content-Language": WIRE[found.lang].code})
 
 
-def _content(persona: Persona, article: Article) -> dict[str, Any]:
+def _found(slug: str, article: str) -> Article:
+    for one in personas.shown(slug).articles.all():
+        if one.slug == article:
+            return one
+    raise articles.NoSuchArticle
+
+
+def _framed(slug: str, article: str) -> str:
+    """Looked up here, for one found before may be of an older version of the catalog than the page that is kept."""
+    found = _found(slug, article)
+    return framed(
+        "article.html", partial(_content, personas.shown(slug), found), f"p/{slug}/{article}", WIRE[found.lang]
+    )
+
+
+def _content(persona: Persona, article: Article, language: Language) -> dict[str, Any]:
     body = articles.published(persona.id, article.slug).body
-    language = WIRE[article.lang]
     return {
         "persona": card(persona, language),
         "article": article,

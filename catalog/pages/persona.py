@@ -24,11 +24,13 @@ ARTICLES = 50
 
 class PersonaViewSet(PageViewSet):
     def retrieve(self, request: Request, slug: str, lang: Language | None = None) -> HttpResponseBase:
-        persona = personas.shown(slug)
-        return self.page(request, lang, "persona.html", lambda language: _content(persona, language), f"p/{slug}")
+        personas.shown(slug)
+        return self.page(request, lang, "persona.html", lambda language: _content(slug, language), f"p/{slug}")
 
 
-def _content(persona: Persona, language: Language) -> dict[str, Any]:
+def _content(slug: str, language: Language) -> dict[str, Any]:
+    """Looked up here, for one found before may be of an older version of the catalog than the page that is kept."""
+    persona = personas.shown(slug)
     reading = read(persona, language)
     return {
         "persona": reading,

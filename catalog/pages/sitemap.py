@@ -56,10 +56,9 @@ class SitemapViewSet(PageViewSet):
         return answer(request, press.get("sitemap", _index), {}, kind=XML)
 
     def retrieve(self, request: Request, number: int) -> HttpResponse:
-        found = _file(number)
-        if not found:
+        if not _file(number):
             raise NoSuchSitemap
-        return answer(request, press.get(f"sitemap {number}", lambda: _pages(found)), {}, kind=XML)
+        return answer(request, press.get(f"sitemap {number}", lambda: _pages(_file(number))), {}, kind=XML)
 
 
 _listing: Listing | None = None

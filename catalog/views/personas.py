@@ -67,7 +67,7 @@ class PersonasViewSet(AuthoredViewSet, CatalogViewSet):
 
         With the list of its published articles, without their bodies. Its `id` is the `personaId` of `POST /agents`.
         """
-        return self.preferred(request, publication.page(personas.shown(id)))
+        return self.preferred(request, publication.page(id))
 
     @extend_schema(responses=PersonaEnvelope)
     def create(self, request: Request) -> Response:

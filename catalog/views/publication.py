@@ -14,6 +14,7 @@ from typing import Any
 
 from rest_framework.renderers import JSONRenderer
 
+from catalog import personas as rules
 from catalog import snapshot
 from catalog.models import Persona
 from catalog.serializers import ArticleInfoSerializer, PersonaSerializer
@@ -71,13 +72,14 @@ class _Answers:
 
     def __init__(self, of: snapshot.Snapshot) -> None:
         self.snapshot = of
-        self.lock = threading.RLock()
         self.made: dict[str, Published] = {}
+        self.locks: dict[str, threading.Lock] = {}
 
     def get(self, name: str, make: Callable[[], Published]) -> Published:
+        """Who asks for the same waits for who makes it; nobody waits for another answer, as the list takes long."""
         published = self.made.get(name)
         if published is None:
-            with self.lock:
+            with self.locks.setdefault(name, threading.Lock()):
                 published = self.made.get(name) or make()
                 self.made[name] = published
         return published
@@ -107,9 +109,13 @@ def joined(personas: Iterable[Persona]) -> Published:
     return _together([*parts, _LIST_END])
 
 
-def page(persona: Persona) -> Published:
-    """`{persona, articles}` of one, the bodies of articles left out."""
-    return _current().get(f"persona {persona.id}", lambda: _page(persona))
+def page(persona_id: str) -> Published:
+    """`{persona, articles}` of one, the bodies of articles left out. Raises NoSuchPersona.
+
+    Looked up again, for one found before may be of an older version than the answers that keep it.
+    """
+    rules.shown(persona_id)
+    return _current().get(f"persona {persona_id}", lambda: _page(rules.shown(persona_id)))
 
 
 def _current() -> _Answers:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import threading
 import time
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import NoReturn
 
 import pytest
 from django.db import OperationalError, connection, transaction
+from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
+from rest_framework.test import APIClient
 
 from catalog import loading, snapshot, version
-from catalog.models import Persona, Tier
+from catalog.models import Article, Persona, Tier
 from tests.catalog.webs import Web
 
 
@@ -151,6 +154,60 @@ def test_over_the_wire_head_has_no_body_and_a_304_neither(webs: list[Web]) -> No
     assert head.headers["ETag"] == full.headers["ETag"]
     fresh = web.get("/personas", **{"If-None-Match": full.headers["ETag"]})
     assert (fresh.status_code, fresh.content) == (304, b"")
+
+
+@pytest.mark.parametrize(
+    "path", ["/personas/night-owl", "/en/p/night-owl", "/p/night-owl/first", "/sitemap.xml", "/sitemaps/1.xml"]
+)
+def test_a_change_between_two_looks_of_a_request_is_seen_by_the_next(
+    api: APIClient, community: Persona, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    article = Article.objects.create(persona=community, slug="first", title="First", body="x", status="published")
+    before = api.get(path).content
+    current = snapshot.current
+
+    def then_changed() -> snapshot.Snapshot:
+        now = current()
+        monkeypatch.setattr(snapshot, "current", current)
+        article.title, article.updated_at = "Second", timezone.now()
+        article.save()
+        Persona.objects.filter(id=community.id).update(name="Barn Owl", updated_at=datetime(2027, 1, 1, tzinfo=UTC))
+        snapshot.look()
+        return now
+
+    monkeypatch.setattr(snapshot, "current", then_changed)
+    api.get(path)
+    kept = api.get(path).content
+    snapshot.forget()
+    assert kept == api.get(path).content != before
+
+
+class Counted:
+    """A lock that knows how often it was asked for."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.asked = 0
+
+    def acquire(self, timeout: float = -1) -> bool:
+        self.asked += 1
+        return self.lock.acquire(timeout=timeout)
+
+    def release(self) -> None:
+        self.lock.release()
+
+
+@pytest.mark.usefixtures("catalog")
+def test_while_a_look_hangs_an_answer_waits_for_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = snapshot.current()
+    lock = Counted()
+    monkeypatch.setattr(snapshot, "WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(snapshot, "CHECK_SECONDS", 600)
+    monkeypatch.setattr(snapshot._holder, "_checked_at", time.monotonic() - 601)
+    monkeypatch.setattr(snapshot._holder, "_lock", lock)
+    lock.lock.acquire()  # as a thread does whose look the database does not answer
+    assert [snapshot.current() for _ in range(100)] == [before] * 100
+    assert lock.asked == 1
 
 
 def _refuse(*_: object) -> NoReturn:

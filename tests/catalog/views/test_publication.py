@@ -55,3 +55,27 @@ def test_the_same_content_has_the_same_tags_in_every_process() -> None:
     assert again is not first
     assert (again.plain.etag, again.compressed.etag) == (first.plain.etag, first.compressed.etag)
     assert first.plain.body == '{"text":"Ü"}'.encode()
+
+
+def test_nobody_waits_for_another_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(snapshot, "CHECK_SECONDS", 600)  # other threads cannot see this test's database
+    snapshot.current()
+    begun, goes_on = threading.Event(), threading.Event()
+
+    def long() -> dict[str, int]:
+        begun.set()
+        goes_on.wait()
+        return {}
+
+    thread = threading.Thread(target=publication.published, args=("long", long))
+    thread.start()
+    begun.wait()
+    other: list[publication.Published] = []
+    asks = threading.Thread(target=lambda: other.append(publication.published("short", dict)))
+    asks.start()
+    asks.join(10)  # without end, were it to wait
+    meanwhile = [*other]
+    goes_on.set()
+    thread.join()
+    asks.join()
+    assert [answer.plain.body for answer in meanwhile] == [b"{}"]
