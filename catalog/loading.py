@@ -11,10 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from django.db import connection, transaction
+from django.db.models import QuerySet
 
 from catalog import digests, files, version
 from catalog.models import CatalogRow, LlmModel, Persona, PersonaL10n
 
+# Rows of a persona that somebody owns are none of the files'.
+OWNERS: dict[type[CatalogRow], str] = {Persona: "owner", PersonaL10n: "persona__owner"}
 ADVISORY_LOCK = 0x0CA7A106  # one load at a time over all machines
 
 
@@ -67,7 +70,7 @@ class _Table:
         self.overwrite = overwrite
 
     def load(self, wanted: list[CatalogRow]) -> None:
-        present = {_key(row): row for row in self.model.objects.select_for_update()}
+        present = {_key(row): row for row in self._rows().select_for_update(of=("self",))}
         missing: list[CatalogRow] = []
         for row in wanted:
             existing = present.pop(_key(row), None)
@@ -80,6 +83,11 @@ class _Table:
         self.report.created += [_name(row) for row in missing]
         for row in present.values():
             self._hide(row)
+
+    def _rows(self) -> QuerySet[Any]:
+        """Not what authors own: it may be a lot, and they go on writing it."""
+        owner = OWNERS.get(self.model)
+        return self.model.objects.filter(**{owner: None}) if owner else self.model.objects.all()
 
     def _merge(self, existing: CatalogRow, wanted: CatalogRow) -> None:
         _keep_newer_prices(existing, wanted)

@@ -7,7 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 
 from accounts.models import User
 from catalog import files, loading, version
@@ -234,3 +234,21 @@ def test_loads_at_the_same_time_on_an_empty_database_create_each_row_once() -> N
         thread.join()
     assert sorted(bool(report.created) for report in reports) == [False, False, False, True]
     assert Tier.objects.count() == 4
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_authors_write_at_the_same_time_is_not_waited_for(catalog: loading.Report, community: Persona) -> None:
+    reports: list[loading.Report] = []
+
+    def run() -> None:
+        try:
+            reports.append(loading.load())
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=run)
+    with transaction.atomic():
+        Persona.objects.select_for_update().get(id=community.id)
+        thread.start()
+        thread.join()
+    assert [report.changed for report in reports] == [False]
