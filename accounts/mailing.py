@@ -64,6 +64,13 @@ def hand_over(message: EmailMessage, connection: BaseEmailBackend, *, row: Maile
         log.warning("the mail server refused an address", extra={"mail": row.pk, "for_good": refused_for_good})
         return Outcome.REFUSED if refused_for_good else Outcome.LATER
     except OSError as error:  # an SMTPException is one too
-        log.warning("the mail server failed, the scan will try again", extra={"mail": row.pk, "error": str(error)})
+        log.warning("the mail server failed, the scan will try again", extra={"mail": row.pk, "error": _told(error)})
         return Outcome.FAILED
     return Outcome.TAKEN
+
+
+def _told(error: OSError) -> str:
+    """For logs. A mail server's own words may quote the address: its code must do."""
+    if isinstance(error, smtplib.SMTPResponseException):
+        return f"{type(error).__name__} {error.smtp_code}"
+    return str(error)

@@ -231,3 +231,14 @@ def test_the_scan_is_a_task(smtp: SmtpServer, user: User) -> None:
         _write(user)
         tasks.send_letters()
     assert len(smtp.mails) == 1
+
+
+def test_what_a_mail_server_says_of_an_address_is_not_logged(
+    smtp: SmtpServer, user: User, caplog: pytest.LogCaptureFixture
+) -> None:
+    smtp.replies["DATA"] = f"554 5.7.1 mail to <{ANN}> was rejected"
+    _write(user)
+    letters.send_due(now=NOON)
+    (record,) = (record for record in caplog.records if record.name == "accounts.mailing")
+    assert record.__dict__["error"] == "SMTPDataError 554"
+    assert not any(ANN in str(value) for value in record.__dict__.values())
