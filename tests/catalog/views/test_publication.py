@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 
 import pytest
+from rest_framework.test import APIClient
 
-from catalog import snapshot
+from catalog import personas, snapshot
 from catalog.views import publication
 
 pytestmark = pytest.mark.usefixtures("catalog")
@@ -79,3 +80,10 @@ def test_nobody_waits_for_another_answer(monkeypatch: pytest.MonkeyPatch) -> Non
     thread.join()
     asks.join()
     assert [answer.plain.body for answer in meanwhile] == [b"{}"]
+
+
+def test_pages_of_personas_leave_nothing_in_memory(api: APIClient) -> None:
+    api.get("/personas")
+    kept = len(publication._current().made)
+    assert {api.get(f"/personas/{persona.id}").status_code for persona in personas.public()} == {200}
+    assert len(publication._current().made) == kept
