@@ -13,6 +13,7 @@ from accounts.models import User
 from catalog import files, loading, snapshot
 from catalog.models import Persona
 from catalog.vocabulary import Category, PersonaStatus, TierId
+from tests.catalog import loaded
 from tests.catalog.webs import Web
 from tests.catalog.writing import Writer
 
@@ -36,7 +37,7 @@ def contents() -> files.Contents:
 @pytest.fixture
 def catalog(db: None, contents: files.Contents) -> loading.Report:
     """The built-in catalog, loaded."""
-    return loading.write(copy.deepcopy(contents))
+    return loaded.load(contents)
 
 
 @pytest.fixture
