@@ -20,7 +20,7 @@ from agents.models import Agent
 from catalog.engines import check_tier, known_engine
 from catalog.llm_models import known_model
 from catalog.models import Engine
-from catalog.personas import public_persona
+from catalog.personas import current_soul, public_persona
 from catalog.tiers import known_tier
 from config.errors import BadRequest
 from config.ids import new_id
@@ -173,7 +173,7 @@ def _row(user: User, wanted: NewAgent, *, now: datetime) -> Agent:
         channel_secrets=wanted.channel_secrets,
         lang=wanted.lang,
         timezone=wanted.timezone,
-        soul=persona.soul,
+        soul=current_soul(persona.id) or persona.soul,
         extra_soul=wanted.extra_soul,
         domain=wanted.domain,
         model=wanted.model,

@@ -212,9 +212,10 @@ def _localize(persona: Persona, localizations: Mapping[str, Any]) -> bool:
     wanted = {lang: values and {**dict.fromkeys(LOCALIZED), **values} for lang, values in localizations.items()}
     before = {lang: _values(text) for lang, text in persona.texts.items()}
     changed = {lang: values for lang, values in wanted.items() if values != before.get(lang)}
+    hidden = {lang for lang, text in persona.texts.items() if text.hidden}
     PersonaL10n.objects.filter(persona=persona, lang__in=changed).delete()
     PersonaL10n.objects.bulk_create(
-        PersonaL10n(persona=persona, lang=lang, position=Lang.values.index(lang), **values)
+        PersonaL10n(persona=persona, lang=lang, position=Lang.values.index(lang), hidden=lang in hidden, **values)
         for lang, values in changed.items()
         if values is not None
     )

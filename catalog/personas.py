@@ -8,6 +8,7 @@ from django.db.models import F
 from catalog import snapshot, version
 from catalog.models import Persona
 from catalog.models.personas import count_due
+from catalog.vocabulary import PersonaStatus
 from config.errors import BadRequest, NotFound
 
 SHOWN_AT_ONCE = 1_000  # counts; without a bound PostgreSQL, which expects most to be due, reads all personas
@@ -48,9 +49,12 @@ def public_persona(persona_id: str, field: str = "personaId") -> Persona:
 
 
 def current_soul(persona_id: str) -> str | None:
-    """The soul for a rebuild, or None when the persona is no longer public: the agent then keeps its own."""
-    persona = snapshot.current().personas.get(persona_id)
-    return persona.soul if persona and persona.public else None
+    """The soul as its author last left it, or None when the persona is not public: an agent then keeps its own.
+
+    Asked of the database: who changes a soul and rebuilds an agent in the same second means the new one.
+    """
+    public = Persona.objects.offered().exclude(status=PersonaStatus.DRAFT)
+    return public.filter(pk=persona_id).values_list("soul", flat=True).first()
 
 
 def recommended_models(persona_id: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -27,7 +28,12 @@ def _printable(text: str) -> None:
     }
 )
 class PageSize(serializers.IntegerField):
-    """A number, or nothing."""
+    """A number in plain digits, or nothing."""
+
+    def to_internal_value(self, data: Any) -> int:
+        if not (isinstance(data, str) and data.isascii() and data.isdigit()):
+            raise serializers.ValidationError(f"must be a whole number of 1 to {search.LARGEST_PAGE}")
+        return int(super().to_internal_value(data))
 
 
 # A parameter without a value counts as not given (`PersonasViewSet.asked`), so all may be blank.

@@ -56,6 +56,9 @@ class Whole(serializers.IntegerField):
         return int(super().to_internal_value(data))
 
 
+SHOWN_CHARACTERS = 100  # of what came, in a message
+
+
 class Choice(serializers.ChoiceField):
     """An enum; the message says what came and what is allowed."""
 
@@ -63,7 +66,8 @@ class Choice(serializers.ChoiceField):
         if not isinstance(data, str):
             raise serializers.ValidationError(f"must be a string, not {json_type(data)}")
         if data not in self.choices:
-            raise serializers.ValidationError(f"{data!r} is not one of {', '.join(map(str, self.choices))}")
+            came = data if len(data) <= SHOWN_CHARACTERS else f"{data[:SHOWN_CHARACTERS]}…"
+            raise serializers.ValidationError(f"{came!r} is not one of {', '.join(map(str, self.choices))}")
         return super().to_internal_value(data)
 
 

@@ -48,9 +48,9 @@ class LanguageConverter(StringConverter):
 
 
 def preferred(accept_language: str) -> Language:
-    """The first language of the header that we have, by its weight; else English."""
-    for tag, _ in parse_accept_lang_header(accept_language.lower()):
-        if language := LANGUAGES.get(tag.partition("-")[0]):
+    """The first language of the header that we have, by its weight; else English. A weight of 0 refuses one."""
+    for tag, weight in parse_accept_lang_header(accept_language.lower()):
+        if weight and (language := LANGUAGES.get(tag.partition("-")[0])):
             return language
     return ENGLISH
 

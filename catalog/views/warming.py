@@ -40,8 +40,10 @@ def once() -> None:
 
 def _go_on() -> None:
     while True:
+        pause = LOOK_SECONDS
         try:
             once()
         except Exception:  # requests then look themselves, and say what is wrong
             log.exception("the catalog could not be read ahead of requests")
-        time.sleep(LOOK_SECONDS)
+            pause = snapshot.AWAY_SECONDS
+        time.sleep(pause)

@@ -44,13 +44,22 @@ def test_a_draft_makes_no_agents_not_even_its_authors(author: Writer, client: AP
 def test_an_agent_keeps_its_soul_until_it_is_rebuilt(author: Writer, client: APIClient) -> None:
     path = f"/personas/{author.published()['id']}"
     agent = settle(Agent.objects.get(pk=_create(client, path.rpartition("/")[2])["agent"]["id"]))
-    author.patch(path, {"soul": "You are another."})
-    snapshot.forget()
-    agent.refresh_from_db()
-    assert agent.soul == FULL["soul"]
-    client.post(f"/agents/{agent.id}/rebuild")
-    agent.refresh_from_db()
-    assert agent.soul == "You are another."
+    for soul in ("You are another.", "You are a third."):
+        before = agent.soul
+        snapshot.current()
+        author.patch(path, {"soul": soul})
+        agent.refresh_from_db()
+        assert agent.soul == before
+        client.post(f"/agents/{agent.id}/rebuild")  # in the same second
+        agent = settle(Agent.objects.get(pk=agent.pk))
+        assert agent.soul == soul
+
+
+def test_an_agent_made_in_the_second_of_a_change_has_what_the_author_wrote(author: Writer, client: APIClient) -> None:
+    persona = author.published()
+    snapshot.look()
+    author.patch(f"/personas/{persona['id']}", {"soul": "You are another."})
+    assert Agent.objects.get(pk=_create(client, persona["id"])["agent"]["id"]).soul == "You are another."
 
 
 def test_an_agent_of_what_is_unpublished_or_deleted_runs_on_and_is_rebuilt(

@@ -18,7 +18,7 @@ from rest_framework.test import APIClient
 
 from accounts.models import User
 from catalog import authoring, authors, loading, snapshot, usage
-from catalog.models import Author, CatalogVersion, Persona
+from catalog.models import Author, CatalogVersion, Persona, PersonaL10n
 from tests.catalog.writing import FULL, LARGEST, SMALL, WRONG, Writer
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -97,6 +97,14 @@ def test_what_is_absent_stays_and_null_removes(writer: Writer) -> None:
         "tagline": "Other",
         "disclaimer": None,
     }
+
+
+def test_what_an_operator_hid_stays_hidden_when_its_author_changes_it(writer: Writer) -> None:
+    text = {"name": "Сова", "tagline": "Рядом", "forWho": "Вам", "does": ["Раз", "Два"], "disclaimer": "Не врач."}
+    draft = writer.draft(ru=text)
+    PersonaL10n.objects.filter(persona_id=draft["id"], lang="ru").update(hidden=True)
+    writer.patch(f"/personas/{draft['id']}", {"ru": {**text, "name": "Филин"}})
+    assert PersonaL10n.objects.filter(persona_id=draft["id"], lang="ru", name="Филин", hidden=True).exists()
 
 
 def test_a_localization_is_replaced_whole(writer: Writer) -> None:

@@ -53,6 +53,7 @@ def test_names_are_camel_case_outside_and_snake_case_inside() -> None:
         ({"petName": "Tom", "legCount": True}, "legCount: must be a whole number, not a boolean"),
         ({"petName": "Tom", "legCount": 4.5}, "legCount: must be a whole number, not a number"),
         ({"petName": "Tom", "kindOfPet": "cow"}, "kindOfPet: 'cow' is not one of cat, dog"),
+        ({"petName": "Tom", "kindOfPet": "c" * 900_000}, f"kindOfPet: '{'c' * 100}…' is not one of cat, dog"),
         ({"petName": "Tom", "kindOfPet": ["cat"]}, "kindOfPet: must be a string, not an array"),
         ({"petName": "Tom", "ownWords": {"a": 1}}, "ownWords.a: must be a string, not a number"),
         ([], "body: must be an object"),

@@ -52,6 +52,7 @@ def test_a_page_says_its_language_and_its_address(api: APIClient, path: str, lan
         ("pt-BR,pt;q=0.9,en;q=0.8", "pt"),
         ("fr-CH, fr;q=0.9, id;q=0.4, en;q=0.3", "id"),
         ("en-GB,tr;q=0.1", "en"),
+        ("ru;q=0", "en"),
         ("zh, *;q=0.5", "en"),
         ("x" * 5000, "en"),
     ],
