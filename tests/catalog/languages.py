@@ -65,21 +65,31 @@ class Languages:
             for lang, counts in by.items():
                 self._all.setdefault(lang, Counter()).update(counts)
         self._sizes = {lang: counts.total() for lang, counts in self._all.items()}
+        most = max((count for counts in self._all.values() for count in counts.values()), default=0)
+        self._logarithms = [math.log(count + SMOOTHING) for count in range(most + 1)]
+        self._found: dict[tuple[str, str], dict[str, float]] = {}
 
     def foreign(self, sentence: str, *, persona: str, lang: str) -> str | None:
         """Which other language a sentence of a persona's text in `lang` is surely in; None also when too short."""
         words = telling(sentence)
         if sum(map(len, words)) < TELLING:
             return None
-        grams = list(_grams(words))
-        found = {name: self._likelihood(grams, name, self._own[persona].get(name, Counter())) for name in self._all}
+        found = self._likelihoods(sentence, words, persona)
         best = max(found, key=lambda name: found[name])
         return best if found[best] - found[lang] > SURE else None
 
+    def _likelihoods(self, sentence: str, words: list[str], persona: str) -> dict[str, float]:
+        """Of all languages, worked out once: the same sentence is asked for in the place of several."""
+        if (persona, sentence) not in self._found:
+            grams, own = list(_grams(words)), self._own[persona]
+            found = {lang: self._likelihood(grams, lang, own.get(lang, Counter())) for lang in self._all}
+            self._found[persona, sentence] = found
+        return self._found[persona, sentence]
+
     def _likelihood(self, grams: list[str], lang: str, own: Counter[str]) -> float:
-        counts, left_out = self._all[lang].get, own.get
+        counts, left_out, logarithms = self._all[lang].get, own.get, self._logarithms
         space = math.log(self._sizes[lang] - own.total() + SMOOTHING * POSSIBLE)
-        return sum(math.log(counts(gram, 0) - left_out(gram, 0) + SMOOTHING) for gram in grams) - space * len(grams)
+        return sum(logarithms[counts(gram, 0) - left_out(gram, 0)] for gram in grams) - space * len(grams)
 
 
 def _count(texts: Iterable[str]) -> Counter[str]:

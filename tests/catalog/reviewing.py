@@ -223,22 +223,25 @@ def scripts(contents: Contents) -> Iterator[str]:
                 yield f"{persona}: {lang}: {field}: in Cyrillic: {said}"
 
 
-def languages(contents: Contents, *, only: str = "") -> Iterator[str]:
-    """No text and no sentence is in another of the six languages; of one persona, when one is named."""
+def languages(contents: Contents, known: Languages, *, only: str = "") -> Iterator[str]:
+    """No text and no sentence is in another of the six languages; of one persona, when one is named.
+
+    `known` leaves out what is judged, so it may have been made of the texts before that one persona was changed.
+    """
     everything = shelf(contents)
-    known = Languages(everything)
     for persona in [only] if only else everything:
         for lang, said in everything[persona].items():
             if (found := anchored(said)) != lang:
                 yield f"{persona}: {lang}: all: in {found}"
-    for persona, lang, field, sentence in _sentences(contents):
-        if only in {persona, ""} and (other := known.foreign(sentence, persona=persona, lang=lang)):
+    for persona, lang, field, sentence in _sentences(contents, only=only):
+        if other := known.foreign(sentence, persona=persona, lang=lang):
             yield f"{persona}: {lang}: {field}: in {other}: {sentence}"
 
 
-def _sentences(contents: Contents) -> Iterator[tuple[str, str, str, str]]:
+def _sentences(contents: Contents, *, only: str) -> Iterator[tuple[str, str, str, str]]:
     """Every sentence with where it stands, without the conversations that teach a language."""
-    for persona, lang, text in texts(contents):
+    judged = [found for found in texts(contents) if only in {found[0], ""}]
+    for persona, lang, text in judged:
         for field, said in read_by_visitors(text):
             if persona not in LESSONS or field != "demo":
                 yield from ((persona, lang, field, sentence) for sentence in sentences(said))
@@ -266,10 +269,9 @@ CHECKS = (
     tiers,
     marks,
     scripts,
-    languages,
 )
 
 
-def review(contents: Contents) -> list[str]:
+def review(contents: Contents, known: Languages) -> list[str]:
     """Everything that is wrong; empty is a catalog to offer."""
-    return [problem for check in CHECKS for problem in check(contents)]
+    return [*(problem for check in CHECKS for problem in check(contents)), *languages(contents, known)]
