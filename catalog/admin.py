@@ -219,7 +219,7 @@ class ArticleAdmin(admin.ModelAdmin[Article]):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Article]:
         rows = super().get_queryset(request)
         opens_one = request.resolver_match and request.resolver_match.url_name == "catalog_article_change"
-        return rows if opens_one else rows.defer("body")
+        return rows if opens_one else rows.defer("body", "html")
 
 
 @admin.register(CatalogVersion)

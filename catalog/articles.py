@@ -7,8 +7,9 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
+from django.utils.safestring import SafeString
 
-from catalog import authoring, authors, personas, slugs
+from catalog import authoring, authors, markdown, personas, slugs
 from catalog.models import Article, Persona
 from catalog.vocabulary import ArticleStatus
 from config.errors import BadRequest, Conflict, NotFound
@@ -34,14 +35,24 @@ class SlugTaken(Conflict):
         super().__init__(f"slug: this persona has an article {slug!r}; leave it out to have one made from the title")
 
 
+class UnshowableBody(BadRequest):
+    def __init__(self, problem: str) -> None:
+        super().__init__(f"body: {problem}; shorten it or make two articles of it")
+
+
 def published(persona_id: str, slug: str) -> Article:
     """What visitors read. Raises NoSuchPersona, NoSuchArticle."""
     return _found(personas.shown(persona_id), slug, status=ArticleStatus.PUBLISHED)
 
 
+def shown(persona_id: str, slug: str) -> SafeString:
+    """The body of a published one as its page has it. Raises NoSuchPersona, NoSuchArticle."""
+    return _found(personas.shown(persona_id), slug, leaving="body", status=ArticleStatus.PUBLISHED).shown
+
+
 def of(persona: Persona) -> list[Article]:
     """All of a persona's, newest first, without their bodies."""
-    return list(Article.objects.filter(persona=persona).defer("body")[:ARTICLES_PER_PERSONA])
+    return list(Article.objects.filter(persona=persona).defer("body", "html")[:ARTICLES_PER_PERSONA])
 
 
 def one(persona: Persona, slug: str) -> Article:
@@ -49,9 +60,13 @@ def one(persona: Persona, slug: str) -> Article:
     return _found(persona, slug)
 
 
-@transaction.atomic
 def write(persona: Persona, *, texts: Mapping[str, Any], now: datetime) -> Article:
-    """A new article. Raises Banned, TooManyArticles, SlugTaken."""
+    """A new article. Raises Banned, UnshowableBody, TooManyArticles, SlugTaken."""
+    return _write(persona, texts={**texts, **_html(persona, texts)}, now=now)
+
+
+@transaction.atomic
+def _write(persona: Persona, *, texts: Mapping[str, Any], now: datetime) -> Article:
     authors.writing(str(persona.owner_id))
     persona = authoring.locked(persona)
     present = Article.objects.filter(persona=persona)
@@ -66,14 +81,20 @@ def write(persona: Persona, *, texts: Mapping[str, Any], now: datetime) -> Artic
     return article
 
 
-@transaction.atomic
 def change(article: Article, *, texts: Mapping[str, Any], now: datetime) -> Article:
-    """Put these fields in place of the ones that were. Raises Banned."""
+    """Put these fields in place of the ones that were. Raises Banned, UnshowableBody."""
+    return _change(article, texts=texts, html=_html(article.persona, texts), now=now)
+
+
+@transaction.atomic
+def _change(article: Article, *, texts: Mapping[str, Any], html: Mapping[str, str], now: datetime) -> Article:
     authors.writing(str(article.persona.owner_id))
     article = _locked(article)
     changed = {name: value for name, value in texts.items() if getattr(article, name) != value}
     if not changed:
         return article
+    if "body" in changed:
+        changed |= html
     was = article.status
     Article.objects.filter(pk=article.pk).update(**changed, updated_at=now)
     article = _locked(article)
@@ -90,21 +111,33 @@ def delete(article: Article, *, now: datetime) -> None:
     _show(article, now=now)
 
 
+def _html(persona: Persona, texts: Mapping[str, Any]) -> dict[str, str]:
+    """The HTML of a body, if there is one. It may take a second, in which nothing is locked."""
+    if "body" not in texts:
+        return {}
+    authors.allowed(str(persona.owner_id))
+    made = markdown.rendering(texts["body"])
+    if made.problem:
+        raise UnshowableBody(made.problem)
+    return {"html": made.html}
+
+
 def _show(article: Article, *was: str, now: datetime) -> None:
     """Visitors of the persona see it when the article is, or was, published. Drafts are nobody's news."""
     if ArticleStatus.PUBLISHED in {article.status, *was}:
         authoring.touch(article.persona, now=now)
 
 
-def _found(persona: Persona, slug: str, **columns: str) -> Article:
-    rows = Article.objects.filter(persona=persona, slug=slug, **columns).select_related("persona")
+def _found(persona: Persona, slug: str, *, leaving: str = "html", **columns: str) -> Article:
+    rows = Article.objects.filter(persona=persona, slug=slug, **columns).select_related("persona").defer(leaving)
     if slugs.is_slug(slug) and (found := rows.first()):
         return found
     raise NoSuchArticle
 
 
 def _locked(article: Article) -> Article:
-    rows = Article.objects.select_for_update(of=("self",)).select_related("persona").filter(pk=article.pk)
+    rows = Article.objects.select_for_update(of=("self",)).select_related("persona").defer("html")
+    rows = rows.filter(pk=article.pk)
     if found := rows.first():
         return found
     raise NoSuchArticle

@@ -8,6 +8,7 @@ from rest_framework import serializers
 from rest_framework.fields import empty
 
 from catalog.author_fields import Distinct, Labelled, Line, OptionalParagraphs, Paragraphs, Several
+from catalog.markdown import HTML_SIZE, PARTS
 from catalog.models.authors import NAME_LENGTH
 from catalog.models.personas import ARTICLE_LENGTH, ID_LENGTH, SOUL_LENGTH
 from catalog.serializers import ArticleInfoSerializer, PersonaSerializer
@@ -152,7 +153,8 @@ def _body(**kwargs: Any) -> Paragraphs:
     return Paragraphs(
         max_length=ARTICLE_LENGTH,
         validators=[_fits_bytes],
-        help_text=f"Markdown, at most {ARTICLE_LENGTH} bytes of UTF-8.",
+        help_text=f"Markdown, at most {ARTICLE_LENGTH} bytes of UTF-8, {HTML_SIZE} bytes of the HTML made of it and"
+        f" {PARTS} parts of Markdown: paragraphs, list items and table cells, most of which count as three.",
         **kwargs,
     )
 

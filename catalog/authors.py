@@ -46,6 +46,12 @@ def held(user_id: str) -> Author:
     return Author.objects.select_for_update().get(pk=user_id)
 
 
+def allowed(user_id: str) -> None:
+    """Tell a banned author early, before work that `writing` would make vain. Raises Banned."""
+    if of(user_id).banned:
+        raise Banned
+
+
 def writing(user_id: str) -> Author:
     """The same for what a banned author may not do. Raises Banned."""
     author = held(user_id)

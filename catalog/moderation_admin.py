@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 from functools import partial
+from itertools import accumulate
 from typing import Any
 
 from django.contrib import admin, messages
@@ -12,6 +13,7 @@ from django.contrib.admin.utils import quote, unquote
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import Count, Model, Q, QuerySet
+from django.db.models.functions import Length
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
@@ -20,7 +22,6 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from catalog import moderation
-from catalog.markdown import to_html
 from catalog.models import Article, Author, Persona, Review, Takedown, in_queue
 from catalog.moderation_steps import STEPS, Ban, Lift, TakeDown, may_moderate, page
 from catalog.vocabulary import ArticleStatus, PersonaStatus
@@ -28,7 +29,7 @@ from config.errors import ServiceError
 
 MINUTE = "%Y-%m-%d %H:%M"
 TAKEDOWNS_SHOWN = 20
-MARKDOWN_SHOWN = 65_536  # characters on one page; rendering takes its time
+MARKDOWN_SHOWN = 65_536  # characters on one page
 
 
 class ForModerators(admin.ModelAdmin[Any]):
@@ -230,10 +231,13 @@ def _state(persona: Persona) -> str:
 
 def _articles(persona: Persona) -> Iterable[dict[str, Any]]:
     """The published ones, newest first, with their bodies as visitors see them, while there is room on the page."""
-    room = MARKDOWN_SHOWN
-    for article in Article.objects.filter(persona=persona, status=ArticleStatus.PUBLISHED):
-        room -= len(article.body)
-        yield {"article": article, "body": to_html(article.body) if room >= 0 else None}
+    rows = Article.objects.filter(persona=persona, status=ArticleStatus.PUBLISHED).annotate(length=Length("body"))
+    listed = list(rows.defer("body", "html"))
+    ends = accumulate(article.length for article in listed)
+    fitting = [article.pk for article, end in zip(listed, ends, strict=True) if end <= MARKDOWN_SHOWN]
+    read = Article.objects.defer("body").in_bulk(fitting)
+    for article in listed:
+        yield {"article": article, "body": read[article.pk].shown if article.pk in read else None}
 
 
 def _seen(persona: Persona) -> str:

@@ -104,7 +104,7 @@ class TakeDownArticle(Step[Article]):
 
     def rows(self, ids: list[str]) -> list[Article]:
         published = Article.objects.filter(pk__in=ids, status=ArticleStatus.PUBLISHED, persona__owner__isnull=False)
-        return list(published.select_related("persona__owner").defer("body").order_by("id"))
+        return list(published.select_related("persona__owner").defer("body", "html").order_by("id"))
 
     def means(self, rows: list[Article]) -> list[str]:
         return [f"{row} ({row.slug}), about {row.persona}, becomes a draft again; the persona stays." for row in rows]

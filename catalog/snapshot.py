@@ -155,7 +155,7 @@ def _personas(found: dict[str, str], before: Snapshot | None) -> dict[str, Perso
 
 def _whole(personas: QuerySet[Persona]) -> QuerySet[Persona]:
     texts = Prefetch("localizations", PersonaL10n.objects.offered().defer(*_computed(PersonaL10n)))
-    articles = Prefetch("articles", Article.objects.filter(status=ArticleStatus.PUBLISHED).defer("body"))
+    articles = Prefetch("articles", Article.objects.filter(status=ArticleStatus.PUBLISHED).defer("body", "html"))
     return personas.defer(*_computed(Persona)).prefetch_related(texts, articles)
 
 

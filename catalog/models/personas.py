@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property, partial
 from typing import Any, ClassVar
 
@@ -12,8 +13,9 @@ from django.db import models, transaction
 from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.utils import timezone
+from django.utils.safestring import SafeString
 
-from catalog import shapes
+from catalog import markdown, shapes
 from catalog.fields import Paragraphs
 from catalog.models.authors import in_queue
 from catalog.models.rows import CatalogRow, Versioned, label, lines, slug_id
@@ -168,6 +170,7 @@ class Article(Versioned):
     lang = models.CharField(max_length=3, choices=ArticleLang.choices, default=ArticleLang.EN)
     status = models.CharField(max_length=10, choices=ArticleStatus.choices, default=ArticleStatus.DRAFT)
     body = Paragraphs(validators=[MaxLengthValidator(ARTICLE_LENGTH)])
+    html = models.TextField(default="", db_default="", editable=False, help_text="Of the body; empty: not made yet.")
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     updated_at = models.DateTimeField(auto_now=True)
 
@@ -177,3 +180,19 @@ class Article(Versioned):
 
     def __str__(self) -> str:
         return self.title
+
+    def clean(self) -> None:
+        if len(self.body) <= ARTICLE_LENGTH and (problem := markdown.rendering(self.body).problem):
+            raise ValidationError({"body": problem})
+
+    def save(self, *args: Any, update_fields: Iterable[str] | None = None, **kwargs: Any) -> None:
+        """With the HTML of the body, wherever the body is saved."""
+        if update_fields is None or "body" in update_fields:
+            self.html = markdown.to_html(self.body)
+            update_fields = update_fields and {*update_fields, "html"}
+        super().save(*args, update_fields=update_fields, **kwargs)
+
+    @property
+    def shown(self) -> SafeString:
+        """The body as visitors see it. Made now only for what was written before it was kept."""
+        return SafeString(self.html) if self.html else markdown.to_html(self.body)

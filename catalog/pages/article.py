@@ -8,7 +8,7 @@ from typing import Any
 from django.http import HttpResponseBase, HttpResponseRedirect
 from rest_framework.request import Request
 
-from catalog import articles, markdown, personas
+from catalog import articles, personas
 from catalog.models import Article, Persona
 from catalog.pages import structured
 from catalog.pages.base import PageViewSet, answer, framed
@@ -43,13 +43,12 @@ def _framed(slug: str, article: str) -> str:
 
 
 def _content(persona: Persona, article: Article, language: Language) -> dict[str, Any]:
-    body = articles.published(persona.id, article.slug).body
     return {
         "persona": card(persona, language),
         "article": article,
         "title": line(article.title),
         "description": description(article.summary or article.title),
-        "body": markdown.to_html(body),
+        "body": articles.shown(persona.id, article.slug),
         "canonical": article_address(article),
         "alternates": [],
         "structured": structured.article(article, persona, language),

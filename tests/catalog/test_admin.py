@@ -217,6 +217,16 @@ def test_articles_are_written_found_and_deleted_for_all_processes(console: Clien
     assert len({before, written, token()}) == 3
 
 
+def test_an_edited_article_is_shown_as_it_is_now(console: Client, community: Persona) -> None:
+    article = Article.objects.create(persona=community, slug="first", title="First", body="# Hello")
+    sent = opened(console, url(article))
+    assert console.post(url(article), {**sent, "body": "*Bye*"}).status_code == 302
+    assert Article.objects.get().html == "<p><em>Bye</em></p>\n"
+    refused = console.post(url(article), {**sent, "body": "&" * 65_536})
+    assert refused.context["adminform"].form.errors == {"body": ["would be 327688 bytes of HTML; at most 262144"]}
+    assert Article.objects.get().body == "*Bye*"
+
+
 def test_the_version_is_shown_and_never_edited(console: Client) -> None:
     assert token() in console.get("/admin/catalog/catalogversion/").content.decode()
     assert console.get("/admin/catalog/catalogversion/add/").status_code == 403

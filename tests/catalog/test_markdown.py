@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from html.parser import HTMLParser
 
 import pytest
 
-from catalog.markdown import to_html
+from catalog.markdown import HTML_SIZE, rendering, to_html
 
 SHOWN = {
     *("p", "br", "hr", "h2", "h3", "h4", "h5", "h6", "blockquote", "ul", "ol", "li", "pre", "code", "em", "strong"),
@@ -107,3 +109,24 @@ def test_what_looks_like_html_is_shown_as_it_was_written() -> None:
 def test_the_longest_article_of_one_piece_is_rendered(piece: str) -> None:
     text = (piece * 65_536)[:65_536]
     assert len(to_html(text)) > 0
+
+
+@pytest.mark.parametrize(
+    "text", ["- a\n" * 16_000, "|a\n|-\n" + "a\n" * 30_000, "[a]" * 9_000 + "\n\n[a]: http://a.example/a"]
+)
+def test_what_would_fill_a_page_is_shown_as_it_was_written(text: str) -> None:
+    made = rendering(text)
+    assert made.problem
+    assert made.html == f"<pre>{text}</pre>"
+    assert len(made.html) < HTML_SIZE
+
+
+def test_who_asks_for_the_same_text_at_once_gets_what_was_made_once() -> None:
+    together = threading.Barrier(8)
+
+    def ask(_: int) -> str:
+        together.wait()
+        return to_html("- *a*\n" * 1_000)
+
+    with ThreadPoolExecutor(8) as readers:
+        assert len(set(map(id, list(readers.map(ask, range(8)))))) == 1

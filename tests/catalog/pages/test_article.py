@@ -7,7 +7,7 @@ from django.conf import settings
 from pytest_django import DjangoAssertNumQueries
 from rest_framework.test import APIClient
 
-from catalog import snapshot
+from catalog import markdown, snapshot
 from catalog.models import Article, Persona
 from tests.catalog.pages.page import Open
 
@@ -36,6 +36,26 @@ def test_its_body_is_markdown_and_nothing_else(open_page: Open, article: Article
     body = next(one for one in page.all("div") if one.has("prose"))
     assert [one.tag for one in page.elements if body in one.within] == ["h2", "p", "strong", "p"]
     assert "<script>alert(1)</script>" in body.text
+
+
+def test_a_visitor_waits_for_no_markdown(open_page: Open, article: Article) -> None:
+    made = markdown.rendering.cache_info()
+    page = open_page("/p/night-owl/noche")
+    assert markdown.rendering.cache_info() == made
+    assert page.one("strong").text == "té"
+
+
+def test_a_body_that_shows_nothing_is_not_made_again(open_page: Open, article: Article) -> None:
+    article.body = "[a]: https://a.example\n\n" * 20
+    article.save()
+    made = markdown.rendering.cache_info()
+    open_page("/p/night-owl/noche")
+    assert markdown.rendering.cache_info() == made
+
+
+def test_what_was_written_before_html_was_kept_is_shown_too(open_page: Open, article: Article) -> None:
+    Article.objects.update(html="")
+    assert open_page("/p/night-owl/noche").one("strong").text == "té"
 
 
 def test_structured_data_names_author_and_dates(open_page: Open, article: Article) -> None:

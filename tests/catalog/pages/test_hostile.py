@@ -45,7 +45,9 @@ def wear(text: str) -> None:
     own = {"icon": text[:16], "skills": [text], "tags": [text[:40]], "soul": text, "author": text, "risk": "high"}
     Persona.objects.filter(id="night-owl").update(**texts, **own)
     PersonaL10n.objects.filter(persona="night-owl").update(**texts)
-    Article.objects.filter(persona="night-owl").update(title=text, summary=text, body=text)
+    for article in Article.objects.filter(persona="night-owl"):
+        article.title = article.summary = article.body = text
+        article.save()
     version.bump()
     snapshot.forget()
 

@@ -135,6 +135,48 @@ def test_a_body_may_have_64_kib(writer: Writer, persona: str, api: APIClient) ->
     assert len(api.get(path).json()["article"]["body"]) == 32_768
 
 
+def test_the_html_of_a_body_is_kept_when_it_is_written(writer: Writer, persona: str) -> None:
+    path = _article(writer, persona)
+    kept = Article.objects.get().html
+    assert kept == "<h2>Coffee</h2>\n<p>Is <strong>not</strong> all.</p>\n"
+    writer.patch(path, {"title": "Other", "body": TEXT["body"]})
+    assert Article.objects.get().html == kept
+    writer.patch(path, {"body": "*Tea*"})
+    assert Article.objects.get().html == "<p><em>Tea</em></p>\n"
+
+
+TOO_LARGE = {
+    "&" * 65_536: "body: would be 327688 bytes of HTML; at most 262144;",
+    "[a]: https://a.example/" + "x" * 2_000 + "\n\n" + "[a]" * 20_000: "bytes of HTML; at most 262144;",
+    "|a|\n|-|\n" + "a\n" * 32_000: "body: has too many paragraphs, list items and table cells: over 50000 parts",
+    "|a" * 120 + "\n" + "|-" * 120 + "\n" + "|\n" * 30_000: "over 50000 parts of Markdown",
+}
+
+
+@pytest.mark.parametrize("body", TOO_LARGE, ids=range(len(TOO_LARGE)))
+def test_a_body_that_would_fill_a_page_is_refused(writer: Writer, persona: str, body: str) -> None:
+    path = _article(writer, persona)
+    before = Article.objects.values().get()
+    for method, where in (("POST", f"{persona}/articles"), ("PATCH", path)):
+        assert TOO_LARGE[body] in writer.refusal(method, where, TEXT | {"body": body})
+    assert Article.objects.values().get() == before
+
+
+ORDINARY = {
+    "prose": "## Кофе\n\nНе **всё**, но [помогает](https://a.example/x).\n\n- 咖啡并不是全部\n- café & té\n\n",
+    "list": "- Buy milk\n- Go home\n",
+    "code": '```html\n<p class="a">Tom & Jerry</p>\n```\n\n',
+    "table": "|night|ночь|gece|\n|-|-|-|\n" + "|owl|сова|baykuş|\n" * 50 + "\n",
+}
+
+
+@pytest.mark.parametrize("piece", ORDINARY.values(), ids=ORDINARY)
+def test_an_ordinary_body_of_64_kib_is_shown(writer: Writer, persona: str, piece: str) -> None:
+    body = piece * (65_536 // len(piece.encode()))
+    _article(writer, persona, body=body)
+    assert len(Article.objects.get().html.encode()) < 240 * 1024
+
+
 def test_a_persona_has_so_many_articles(writer: Writer, persona: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(articles, "ARTICLES_PER_PERSONA", 3)
     path, *_ = [_article(writer, persona) for _ in range(3)]
