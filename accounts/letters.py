@@ -9,14 +9,13 @@ from functools import partial
 
 from django.conf import settings
 from django.core import mail
-from django.core.mail import EmailMultiAlternatives
 from django.core.mail.backends.base import BaseEmailBackend
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
 from accounts import mailing
-from accounts.mailing import Outcome
+from accounts.mailing import Outcome, SubjectInLine
 from accounts.models import SUBJECT_LENGTH, Letter, User
 from config import wake
 from config.post import Mail, one_line
@@ -75,7 +74,7 @@ def _send_next(letters: QuerySet[Letter], connection: BaseEmailBackend, *, now: 
     return outcome is not Outcome.FAILED
 
 
-def _message(letter: Letter) -> EmailMultiAlternatives:
+def _message(letter: Letter) -> SubjectInLine:
     """Its Message-ID is the letter's, so that mail programs know a second copy, after a lost answer, as the same."""
     domain = parseaddr(settings.DEFAULT_FROM_EMAIL)[1].rpartition("@")[2]
     headers = {
@@ -83,7 +82,7 @@ def _message(letter: Letter) -> EmailMultiAlternatives:
         "Content-Language": letter.lang,
         "Message-ID": f"<{letter.id}@{domain}>",
     }
-    message = EmailMultiAlternatives(subject=letter.subject, body=letter.text, to=[letter.email], headers=headers)
+    message = SubjectInLine(subject=letter.subject, body=letter.text, to=[letter.email], headers=headers)
     if letter.html is not None:
         message.attach_alternative(letter.html, "text/html")
     return message

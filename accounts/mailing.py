@@ -6,11 +6,12 @@ import logging
 import smtplib
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from email.header import Header
 from enum import Enum, auto
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from django.core import mail
-from django.core.mail import EmailMessage
+from django.core.mail import EmailMessage, EmailMultiAlternatives
 from django.core.mail.backends.base import BaseEmailBackend
 from django.db import transaction
 from django.db.models import QuerySet
@@ -31,6 +32,19 @@ class Outcome(Enum):
     REFUSED = auto()  # this address, for good
     LATER = auto()  # this address, for now
     FAILED = auto()  # the server itself, so the next mail would fare no better
+
+
+class SubjectInLine(EmailMultiAlternatives):
+    """A mail whose subject begins behind `Subject:`.
+
+    Django folds it as if that word were not there, so the first part would not fit and go to the next line.
+    """
+
+    def message(self, **kwargs: Any) -> Any:
+        built = super().message(**kwargs)
+        if not str(self.subject).isascii():
+            built.replace_header("Subject", Header(str(self.subject), "utf-8", header_name="Subject"))
+        return built
 
 
 def scan(send_next: Callable[[BaseEmailBackend], bool]) -> int:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, ClassVar, TypeVar
 
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
-from django.db.models import JSONField, Model, QuerySet
+from django.db.models import ForeignKey, JSONField, Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 
 from catalog import digests, moderation_admin, references, visibility
 from catalog.files import HOUSE_AUTHOR
+from catalog.form_fields import JsonFormField, RowFormField
 from catalog.models import (
     Article,
     CatalogRow,
@@ -32,11 +32,6 @@ from catalog.vocabulary import PersonaStatus
 Row = TypeVar("Row", bound=CatalogRow)
 
 
-class IndentedJson(json.JSONEncoder):
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**{**kwargs, "indent": 2})
-
-
 class CatalogForm(forms.ModelForm[Any]):
     """Refuses ids that the catalog does not have."""
 
@@ -49,9 +44,13 @@ class CatalogForm(forms.ModelForm[Any]):
 
 class CatalogAdmin(admin.ModelAdmin[Row]):
     form = CatalogForm
-    formfield_overrides: ClassVar[Any] = {JSONField: {"encoder": IndentedJson}}
+    formfield_overrides: ClassVar[Any] = {
+        JSONField: {"form_class": JsonFormField},
+        ForeignKey: {"form_class": RowFormField},
+    }
     actions: Any = ("hide", "offer")
     list_filter: ClassVar[Any] = ("hidden", "gone")
+    derived: ClassVar[tuple[str, ...]] = ()  # properties, which a row that is being added has not got
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Agents may have what a row offers: hide it."""
@@ -59,7 +58,7 @@ class CatalogAdmin(admin.ModelAdmin[Row]):
 
     def get_readonly_fields(self, request: HttpRequest, obj: Row | None = None) -> Any:
         own = (*super().get_readonly_fields(request, obj), "since_load")
-        return own if obj is None else ("id", *own)
+        return own if obj is None else ("id", *own, *self.derived)
 
     def save_model(self, request: HttpRequest, obj: Row, form: forms.ModelForm[Any], change: bool) -> None:
         """Only the columns that were edited: a load or a count at the same time keeps its own."""
@@ -99,7 +98,7 @@ class CatalogAdmin(admin.ModelAdmin[Row]):
 class TierAdmin(CatalogAdmin[Tier]):
     list_display = ("id", "name", "spec", "monthly_usd", "annual_usd", "is_offered", "since_load")
     search_fields = ("id", "name")
-    readonly_fields = ("spec", "annual_usd")
+    derived = ("spec", "annual_usd")
 
 
 @admin.register(Engine)
@@ -120,7 +119,8 @@ class LlmModelAdmin(CatalogAdmin[LlmModel]):
     list_display = ("id", "label", "cost_tier", "input_usd", "output_usd", "checked_at", "is_offered", "since_load")
     list_filter = ("provider", "checked_at", "pinned", "outdated", *CatalogAdmin.list_filter)
     search_fields = ("id", "label", "source")
-    readonly_fields = ("cost_tier", "refreshed_at")
+    readonly_fields = ("refreshed_at",)
+    derived = ("cost_tier",)
 
     @admin.display(description="since the last load")
     def since_load(self, row: LlmModel) -> str:
@@ -196,6 +196,7 @@ class PersonaL10nAdmin(CatalogAdmin[PersonaL10n]):
 
 @admin.register(Article)
 class ArticleAdmin(admin.ModelAdmin[Article]):
+    formfield_overrides = CatalogAdmin.formfield_overrides
     list_display = ("title", "persona", "slug", "lang", "status", "updated_at")
     list_filter = ("status", "lang", "updated_at")
     list_select_related = ("persona",)

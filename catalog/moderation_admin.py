@@ -86,15 +86,21 @@ class ReviewAdmin(ForModerators):
         return format_html(
             '{}<input type="hidden" name="{}" value="{}">',
             f"{persona.updated_at:%Y-%m-%d %H:%M}",
-            _seen(persona),
+            _seen(persona.pk),
             stamp,
         )
 
     @admin.action(description="Pass", permissions=["moderate"])
     def let_pass(self, request: HttpRequest, queryset: QuerySet[Persona]) -> None:
-        passed = sum(self._pass(request, persona) for persona in Persona.objects.filter(pk__in=queryset.values("pk")))
+        """Those that the page showed, also when all of the queue was chosen."""
+        ids = list(queryset.values_list("pk", flat=True))
+        shown = [persona_id for persona_id in ids if _seen(persona_id) in request.POST]
+        passed = sum(self._pass(request, persona) for persona in Persona.objects.filter(pk__in=shown))
         if passed:
             self.message_user(request, f"{passed} passed.", messages.SUCCESS)
+        if unseen := len(ids) - len(shown):
+            were = "1 was" if unseen == 1 else f"{unseen} were"
+            self.message_user(request, f"{were} not on your page: only what you see is passed.", messages.ERROR)
 
     @admin.action(description="Take down…", permissions=["moderate"])
     def take_down(self, request: HttpRequest, queryset: QuerySet[Persona]) -> HttpResponse:
@@ -111,8 +117,7 @@ class ReviewAdmin(ForModerators):
         if not self.has_view_permission(request):
             raise PermissionDenied
         rows = Persona.objects.filter(owner__isnull=False).select_related("owner").prefetch_related("localizations")
-        persona_id = unquote(object_id)
-        persona = rows.filter(pk=persona_id).first() if persona_id.isprintable() else None
+        persona = rows.filter(pk=unquote(object_id)).first()
         if persona is None:
             raise Http404
         if request.method == "POST":
@@ -130,7 +135,7 @@ class ReviewAdmin(ForModerators):
     def _pass(self, request: HttpRequest, persona: Persona) -> bool:
         try:
             with transaction.atomic():
-                moderation.let_pass(persona, seen=datetime.fromisoformat(request.POST.get(_seen(persona), "")))
+                moderation.let_pass(persona, seen=datetime.fromisoformat(request.POST.get(_seen(persona.pk), "")))
                 self.log_change(request, persona, "Passed.")
         except ValueError:
             self.message_user(request, f"{persona} was not on your page: look at it first.", messages.ERROR)
@@ -148,7 +153,7 @@ class ReviewAdmin(ForModerators):
             "persona": persona,
             "state": _state(persona),
             "waits": _waits(persona),
-            "seen": (_seen(persona), persona.updated_at.isoformat()),
+            "seen": (_seen(persona.pk), persona.updated_at.isoformat()),
             "articles": list(_articles(persona)),
             "may_moderate": may_moderate(request),
             "takedowns": persona.takedowns.all()[:TAKEDOWNS_SHOWN],
@@ -240,8 +245,8 @@ def _articles(persona: Persona) -> Iterable[dict[str, Any]]:
         yield {"article": article, "body": read[article.pk].shown if article.pk in read else None}
 
 
-def _seen(persona: Persona) -> str:
-    return f"seen {persona.pk}"
+def _seen(persona_id: str) -> str:
+    return f"seen {persona_id}"
 
 
 def once(ids: Iterable[str | None]) -> list[str]:

@@ -17,6 +17,15 @@ class BodyTooLarge(APIException):
     default_detail = f"body: larger than {MAX_BODY_BYTES} bytes"
 
 
+class Refused(ValueError):
+    """Text that is not JSON or cannot be stored; `place` is the path of the value at fault, if one is."""
+
+    def __init__(self, problem: str, *, place: str = "") -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.place = place
+
+
 class StrictJSONParser(BaseParser):
     media_type = "application/json"
 
@@ -27,14 +36,26 @@ class StrictJSONParser(BaseParser):
         if len(raw) > MAX_BODY_BYTES:
             raise BodyTooLarge
         try:
-            parsed = json.loads(raw.decode("utf-8"), parse_constant=_refuse_constant)
-            for path, problem in _unstorable(parsed):
-                raise ParseError(f"{path.removeprefix('.') or 'body'}: {problem}")
-        except (UnicodeDecodeError, ValueError) as error:
+            return strict_json(raw.decode("utf-8"))
+        except UnicodeDecodeError as error:
             raise ParseError(f"body: not valid JSON ({error})") from error
-        except RecursionError as error:
-            raise ParseError("body: nested too deeply") from error
-        return parsed
+        except Refused as refusal:
+            raise ParseError(f"{refusal.place or 'body'}: {refusal.problem}") from refusal
+
+
+def strict_json(text: str) -> Any:
+    """The value of a JSON document that can be stored. Raises Refused."""
+    try:
+        parsed = json.loads(text, parse_constant=_refuse_constant)
+        found = next(_unstorable(parsed), None)
+    except ValueError as error:
+        raise Refused(f"not valid JSON ({error})") from error
+    except RecursionError as error:
+        raise Refused("nested too deeply") from error
+    if found:
+        path, problem = found
+        raise Refused(problem, place=path.removeprefix("."))
+    return parsed
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -88,6 +88,28 @@ def test_a_subject_is_one_line(smtp: SmtpServer, user: User, subject: str, line:
     assert smtp.recipients == [f"rcpt TO:<{ANN}>"]
 
 
+@pytest.mark.parametrize(
+    "subject",
+    [
+        "Ваше письмо",
+        "Ваша персона «Сова» снята",
+        f"Ваша персона «{'Полуночная сова ' * 9}» снята с публикации",
+        "夜" * 200,
+        "🦉" * 200,
+        f"“{'x' * 190}”",
+        "Night owl " * 19,
+    ],
+)
+def test_a_subject_begins_on_its_own_line_and_no_line_is_long(smtp: SmtpServer, user: User, subject: str) -> None:
+    _write(user, subject, "Hello.", "<p>Hello.</p>")
+    letters.send_due(now=NOON)
+    head, _, _ = smtp.raw[0].partition(b"\r\n\r\n")
+    lines = head.decode("ascii").split("\r\n")
+    assert next(line for line in lines if line.startswith("Subject:")).removeprefix("Subject:").strip()
+    assert max(map(len, lines)) <= 78
+    assert smtp.mails[0]["Subject"].strip() == subject.strip()
+
+
 def test_a_mail_server_that_fails_keeps_the_letter_due_until_it_works(smtp: SmtpServer, user: User) -> None:
     _write(user)
     smtp.replies["DATA"] = "451 try later"

@@ -137,6 +137,47 @@ def test_a_wrong_value_is_refused_beside_its_field(
     assert token() == before
 
 
+BAD_JSON = {
+    '"\\ud800"': "NUL or unpaired surrogates",
+    '{"A": "\\ud800"}': "A: text may not contain NUL or unpaired surrogates",
+    '[{"role": "user", "text": "\\u0000"}]': "[0].text: text may not contain NUL or unpaired surrogates",
+    "[" * 2_000: "nested too deeply",
+    "[" * 2_000 + "]" * 2_000: "nested too deeply",
+    "[" * 300 + "]" * 300: "nested too deeply",
+    "[" * 21 + "1" + "]" * 21: "nested too deeply",
+    "[NaN]": "NaN is not JSON",
+    "9" * 5_000: "not valid JSON",
+}
+
+
+@pytest.mark.parametrize("typed", BAD_JSON, ids=range(len(BAD_JSON)))
+@pytest.mark.parametrize("field", ["does_examples", "demo"])
+def test_json_that_cannot_be_stored_is_refused_beside_its_field(console: Client, field: str, typed: str) -> None:
+    before, persona = token(), Persona.objects.get(id="exam-coach")
+    sent = opened(console, url(persona))
+    inlined = f"localizations-0-{field}"
+    assert inlined in sent
+    answer = console.post(url(persona), {**sent, field: typed, inlined: typed})
+    assert answer.status_code == 200
+    localizations = answer.context["inline_admin_formsets"][0].formset
+    for form in (answer.context["adminform"].form, localizations.forms[0]):
+        assert BAD_JSON[typed] in str(form.errors.as_data()[field])
+        assert form[field].value() == typed
+    localization = PersonaL10n.objects.filter(persona=persona)[0]
+    answer = console.post(url(localization), {**opened(console, url(localization)), field: typed})
+    assert list(answer.context["adminform"].form.errors) == [field]
+    assert token() == before
+
+
+@pytest.mark.parametrize("model", [Article, PersonaL10n])
+def test_an_id_that_no_persona_can_have_is_refused_beside_its_field(console: Client, model: type[CatalogRow]) -> None:
+    address = url(model, "add/")
+    answer = console.post(address, {**opened(console, address), "persona": "exam\0coach"})
+    assert answer.status_code == 200
+    errors = answer.context["adminform"].form.errors
+    assert errors["persona"] == ["Null characters are not allowed."]
+
+
 def test_optional_texts_are_emptied_to_nothing(console: Client) -> None:
     persona = Persona.objects.get(id="exam-coach")
     sent = opened(console, url(persona))

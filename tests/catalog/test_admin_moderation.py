@@ -146,6 +146,21 @@ def test_several_are_passed_at_once_as_the_list_showed_them(console: Client, com
     assert "was not on your page" in console.post(QUEUE, chosen, follow=True).content.decode()
 
 
+def test_what_is_chosen_beyond_the_page_is_counted_and_not_passed(console: Client, community: Persona) -> None:
+    Persona.objects.bulk_create(
+        Persona(
+            id=f"owl-{number}", name="Owl", status=PersonaStatus.PUBLISHED, published_at=NOON, owner=community.owner
+        )
+        for number in range(120)
+    )
+    page = seen(console.get(QUEUE).content.decode())
+    chosen = {"action": "let_pass", "_selected_action": [community.pk], "select_across": "1"}
+    answer = console.post(QUEUE, {**chosen, **page}, follow=True)
+    told = [str(message) for message in answer.context["messages"]]
+    assert told == ["100 passed.", "21 were not on your page: only what you see is passed."]
+    assert Persona.objects.filter(in_queue()).count() == 21
+
+
 # Who may.
 
 

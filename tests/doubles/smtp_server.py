@@ -16,6 +16,7 @@ class SmtpServer(socketserver.ThreadingTCPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Conversation)
         self.mails: list[EmailMessage] = []
+        self.raw: list[bytes] = []  # the same, as they came
         self.recipients: list[str] = []
         self.replies: dict[str, str] = {}
         self.before_taking = threading.Event()
@@ -61,6 +62,7 @@ class _Conversation(socketserver.StreamRequestHandler):
         self.server.before_taking.wait(30)
         reply = self.server.replies.get("DATA", "250 taken")
         if reply.startswith("250"):
+            self.server.raw.append(b"".join(lines))
             self.server.mails.append(message_from_bytes(b"".join(lines), policy=policy.default))
         self._say(reply)
 

@@ -1,0 +1,60 @@
+"""What the console's forms ask for that Django's own fields would fail at: JSON, and rows by their ids."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.core.validators import ProhibitNullCharactersValidator
+from django.forms.fields import InvalidJSONInput
+
+from config.parsing import Refused, strict_json
+
+MAX_DEPTH = 20  # writing it indented recurses deeper than reading it
+
+
+class IndentedJson(json.JSONEncoder):
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**{**kwargs, "indent": 2})
+
+
+class JsonFormField(forms.JSONField):
+    """JSON that can be stored; a refused form shows again what was typed, whatever it was."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**{**kwargs, "encoder": IndentedJson})
+
+    def to_python(self, value: Any) -> Any:
+        if isinstance(value, str) and value not in self.empty_values:
+            _check_json(value)
+        return super().to_python(value)
+
+    def bound_data(self, data: Any, initial: Any) -> Any:
+        return initial if self.disabled or data is None else InvalidJSONInput(data)
+
+
+class RowFormField(forms.ModelChoiceField[Any]):
+    """The id of a row; one that no row can have is neither looked for nor shown again."""
+
+    def to_python(self, value: Any) -> Any:
+        ProhibitNullCharactersValidator()(value)
+        return super().to_python(value)
+
+    def bound_data(self, data: Any, initial: Any) -> Any:
+        return None if "\0" in str(data) else super().bound_data(data, initial)
+
+
+def _check_json(text: str) -> None:
+    try:
+        if _deeper(strict_json(text), MAX_DEPTH):
+            raise Refused("nested too deeply")  # noqa: TRY301 # told as all else that is refused
+    except Refused as refusal:
+        place = f"{refusal.place}: " if refusal.place else ""
+        raise ValidationError(f"Enter a valid JSON: {place}{refusal.problem}") from refusal
+
+
+def _deeper(value: Any, levels: int) -> bool:
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return any(levels == 0 or _deeper(part, levels - 1) for part in parts)
