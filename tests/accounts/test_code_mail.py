@@ -32,7 +32,8 @@ def test_the_code_goes_out_by_smtp(smtp: SmtpServer) -> None:
     assert code_mail.send_due(now=NOON) == 1
     (message,) = smtp.mails
     assert smtp.recipients == [f"rcpt TO:<{ANN}>"]
-    assert message["Subject"].strip() == "Ваш код для входа в Agentpods"
+    assert message["Subject"] == "Ваш код для входа в Agentpods"
+    assert b"\r\nSubject: =?utf-8?" in smtp.raw[0]
     assert message["Auto-Submitted"] == "auto-generated"
     plain, html = (message.get_body((kind,)) for kind in ("plain", "html"))
     assert plain is not None

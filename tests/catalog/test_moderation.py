@@ -116,6 +116,17 @@ def test_a_language_that_no_mail_is_in_gets_english(community: Persona, author: 
     assert moderation.takedown_mail(community, reason="Why.").lang == "en"
 
 
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_a_long_name_leaves_the_subject_on_its_line(community: Persona, smtp: SmtpServer, lang: str) -> None:
+    User.objects.filter(pk=community.owner_id).update(lang=lang)
+    Persona.objects.filter(pk=community.pk).update(name="Полуночная сова " * 6)
+    _take_down(community)
+    letters.send_due(now=datetime.now(UTC) + timedelta(seconds=1))
+    (line,) = (line for line in smtp.raw[0].splitlines() if line.startswith(b"Subject:"))
+    assert line.startswith(b"Subject: =?utf-8?")
+    assert "Полуночная сова" in smtp.mails[0]["Subject"]
+
+
 def test_a_name_cannot_break_out_of_the_subject(community: Persona, smtp: SmtpServer) -> None:
     Persona.objects.filter(pk=community.pk).update(name="Owl\r\nBcc: eve@example.com\r\n\r\nPay me")
     _take_down(community)
