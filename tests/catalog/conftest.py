@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -71,11 +72,11 @@ def community(catalog: loading.Report, author: User) -> Persona:
     )
 
 
-@pytest.fixture
-def webs(transactional_db: None, tmp_path: Path) -> Iterator[list[Web]]:
-    """Two web processes, each with the catalog in its memory."""
-    loading.load()
-    webs = [Web(tmp_path / f"web-{number}.log") for number in range(2)]
+@pytest.fixture(scope="session")
+def started(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Web]]:
+    """Two web processes, kept for the next test as an operator keeps them: they look at the database when asked."""
+    logs = tmp_path_factory.mktemp("webs")
+    webs = [Web(logs / f"{number}.log") for number in range(2)]
     try:
         for web in webs:
             web.wait()
@@ -83,6 +84,15 @@ def webs(transactional_db: None, tmp_path: Path) -> Iterator[list[Web]]:
     finally:
         for web in webs:
             web.stop()
+
+
+@pytest.fixture
+def webs(transactional_db: None, started: list[Web]) -> list[Web]:
+    """Two web processes, each with the catalog in its memory."""
+    loading.load()
+    time.sleep(snapshot.CHECK_SECONDS)  # what they saw of another test's database is forgotten by then
+    assert all(web.get("/tiers").ok for web in started)
+    return started
 
 
 @pytest.fixture
