@@ -5,6 +5,8 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed-$(shell cksum requirements.lock | cut -d ' ' -f 1)
+# Test processes; more than two cores, for many tests wait for real programs.
+WORKERS ?= 3
 # A production that would start: what `check --deploy` judges.
 PRODUCTION := AGENTPODS_ENV=production AGENT_RUNTIME=kubernetes BASE_URL=https://console.example.com \
 	PLATFORM_DOMAIN=pods.example.net DATABASE_URL=postgresql://db.example.com/agentpods REDIS_URL=redis://redis.example.com/0 \
@@ -65,10 +67,10 @@ deploy-check: setup ## Django's and our own checks on production settings
 	$(PRODUCTION) $(BIN)/python manage.py check --deploy --fail-level WARNING
 
 unit: setup ## The suite alone; e.g. make unit ARGS="tests/accounts -x"
-	$(BIN)/pytest -n 2 $(ARGS)
+	$(BIN)/pytest -n $(WORKERS) $(ARGS)
 
 coverage: setup ## The suite with branch coverage
-	$(BIN)/pytest -n 2 --cov --cov-report=term $(ARGS)
+	$(BIN)/pytest -n $(WORKERS) --cov --cov-report=term $(ARGS)
 
 test-engines: setup ## Heavy: real engines, installed and run
 	$(BIN)/pytest -m engines $(ARGS)
