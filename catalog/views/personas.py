@@ -53,6 +53,8 @@ class PersonasViewSet(AuthoredViewSet, CatalogViewSet):
 
     def asked(self, request: Request) -> dict[str, Any]:
         """The parameters that have a value."""
+        if not request.META.get("QUERY_STRING"):
+            return {}
         given = {name: self.filter_of(request, name) for name in FindPersonasSerializer().get_fields()}
         query = FindPersonasSerializer(
             data={name: value for name, value in given.items() if value and not value.isspace()}
