@@ -46,10 +46,6 @@ class Diff:
     malformed: list[str] = field(default_factory=list)
     unchanged: int = 0
 
-    @property
-    def is_empty(self) -> bool:
-        return not (self.added or self.repriced or self.returned or self.hidden)
-
     def summary(self) -> str:
         """One line of counts."""
         names = ("added", "repriced", "returned", "hidden", "kept")
