@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString
 
 from catalog import authoring, authors, markdown, personas, slugs
 from catalog.models import Article, Persona
+from catalog.moment import one_moment
 from catalog.vocabulary import ArticleStatus
 from config.errors import BadRequest, Conflict, NotFound
 
@@ -53,6 +54,13 @@ def shown(persona_id: str, slug: str) -> SafeString:
 def of(persona: Persona) -> list[Article]:
     """All of a persona's, newest first, without their bodies."""
     return list(Article.objects.filter(persona=persona).defer("body", "html")[:ARTICLES_PER_PERSONA])
+
+
+def own_page(user_id: str, persona_id: str) -> tuple[Persona, list[Article]]:
+    """The user's persona and all its articles, as they were together. Raises NotYours."""
+    with one_moment():
+        persona = authoring.own_one(user_id, persona_id)
+        return persona, of(persona)
 
 
 def one(persona: Persona, slug: str) -> Article:

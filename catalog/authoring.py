@@ -14,6 +14,7 @@ from django.db import transaction
 
 from catalog import authors, completeness, llm_models, slugs, tiers, usage
 from catalog.models import Persona, PersonaL10n
+from catalog.moment import one_moment
 from catalog.vocabulary import Lang, PersonaStatus
 from config.errors import BadRequest, Conflict, Forbidden, NotFound
 
@@ -54,7 +55,8 @@ class InUse(Conflict):
 def own(user_id: str) -> list[Persona]:
     """All personas of this user, newest first."""
     rows = Persona.objects.filter(owner_id=user_id).order_by("-created_at", "-id")
-    return list(rows.prefetch_related("localizations")[:PERSONAS_PER_AUTHOR])
+    with one_moment():
+        return list(rows.prefetch_related("localizations")[:PERSONAS_PER_AUTHOR])
 
 
 def own_one(user_id: str, persona_id: str) -> Persona:
@@ -62,7 +64,8 @@ def own_one(user_id: str, persona_id: str) -> Persona:
     if not slugs.is_slug(persona_id):
         raise NotYours
     rows = Persona.objects.filter(pk=persona_id, owner_id=user_id).prefetch_related("localizations")
-    found: Persona | None = rows.first()
+    with one_moment():
+        found: Persona | None = rows.first()
     if found is None:
         raise NotYours
     return found

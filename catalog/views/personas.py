@@ -121,5 +121,5 @@ class OwnPersonasViewSet(AuthoredViewSet):
 
         With the list of its articles, drafts too, without their bodies.
         """
-        persona = authoring.own_one(self.caller_id(), id)
-        return Response(OwnPersonaPageSerializer({"persona": persona, "articles": articles.of(persona)}).data)
+        persona, listed = articles.own_page(self.caller_id(), id)
+        return Response(OwnPersonaPageSerializer({"persona": persona, "articles": listed}).data)

@@ -332,3 +332,23 @@ def _said(writer: Writer, method: str, path: str, body: Any) -> None:
 def test_the_first_two_drafts_of_an_account_make_one_author(crowd: Writer) -> None:
     _at_once([lambda: crowd.draft(name="Owl")] * 4)
     assert Author.objects.get().name == authors.of(crowd.user.pk).name
+
+
+def test_what_is_read_while_it_is_changed_is_of_one_moment(crowd: Writer) -> None:
+    """Another connection writes as soon as the persona is read, before what belongs to it is."""
+    path = f"/personas/{crowd.draft()['id']}"
+    article = {"title": "A", "lang": "en", "body": "x"}
+    for where in ("/me/personas", f"/me{path}"):
+        before = crowd.get(where)
+        texts = {"tagline": where, "ru": FULL["ru"] | {"tagline": where}}
+        writes = [partial(crowd.patch, path, texts), partial(crowd.post, f"{path}/articles", article)]
+
+        def write_between(execute: Any, sql: str, *rest: Any, writes: list[Any] = writes) -> Any:
+            found = execute(sql, *rest)
+            while 'FROM "catalog_persona"' in sql and writes:
+                assert len(_at_once([writes.pop()])) == 1
+            return found
+
+        with connection.execute_wrapper(write_between):
+            assert crowd.get(where) == before
+        assert crowd.get(where) != before
