@@ -71,6 +71,7 @@ def rename(user_id: str, *, name: str, now: datetime) -> Author:
     author.name = name
     author.save(update_fields=["name"])
     own = Persona.objects.filter(owner_id=user_id)
+    own.hold()
     own.update(author=name, updated_at=now)
     if own.filter(status=PersonaStatus.PUBLISHED).update(reviewed_at=None):
         version.bump()

@@ -70,7 +70,7 @@ class _Table:
         self.overwrite = overwrite
 
     def load(self, wanted: list[CatalogRow]) -> None:
-        present = {_key(row): row for row in self._rows().select_for_update(of=("self",))}
+        present = {_key(row): row for row in self._rows().order_by("pk").select_for_update(of=("self",))}
         missing: list[CatalogRow] = []
         for row in wanted:
             existing = present.pop(_key(row), None)

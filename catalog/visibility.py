@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from catalog import version
-from catalog.models import CatalogRow, LlmModel
+from catalog.models import CatalogRow, LlmModel, Persona, PersonaL10n
 
 
 @transaction.atomic
 def hide(model: type[CatalogRow], ids: Iterable[object]) -> int:
     """No longer offer these rows; agents that have them keep them. Returns how many were offered."""
-    hidden = model.objects.filter(pk__in=list(ids), hidden=False).update(hidden=True)
+    hidden = _held(model, ids).filter(hidden=False).update(hidden=True)
     version.bump()
     return hidden
 
@@ -25,7 +26,7 @@ def offer(model: type[CatalogRow], ids: Iterable[object]) -> int:
 
     A model that a refresh took off is pinned: later refreshes leave it alone too.
     """
-    rows = model.objects.filter(pk__in=list(ids))
+    rows = _held(model, ids)
     taken_off = Q(hidden=True) | Q(gone=True)
     if model is LlmModel:
         taken_off |= Q(outdated=True)
@@ -36,3 +37,12 @@ def offer(model: type[CatalogRow], ids: Iterable[object]) -> int:
     rows.filter(hidden=True).update(hidden=False)
     version.bump()
     return count
+
+
+def _held(model: type[CatalogRow], ids: Iterable[object]) -> QuerySet[Any]:
+    """These rows, locked until the end; the personas of localizations before them, as by all who write both."""
+    rows = model.objects.filter(pk__in=list(ids))
+    if model is PersonaL10n:
+        Persona.objects.filter(pk__in=rows.values("persona")).hold()
+    rows.hold()
+    return rows

@@ -11,7 +11,8 @@ from django.db import connection, transaction
 
 from accounts.models import User
 from catalog import files, loading, version
-from catalog.models import CatalogRow, Persona, PersonaL10n, Tier, Toolset
+from catalog.models import CatalogRow, Engine, Persona, PersonaL10n, Tier, Toolset
+from tests.catalog.waiting import act_while_held
 
 pytestmark = pytest.mark.django_db
 
@@ -252,3 +253,11 @@ def test_what_authors_write_at_the_same_time_is_not_waited_for(catalog: loading.
         thread.start()
         thread.join()
     assert [report.changed for report in reports] == [False]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_several_rows_are_locked_in_the_order_of_their_ids(catalog: loading.Report) -> None:
+    ids = sorted(Engine.objects.values_list("id", flat=True))
+    assert ids != list(Engine.objects.values_list("id", flat=True))
+    report = act_while_held(loading.load, [Engine.objects.filter(pk=pk) for pk in ids])
+    assert not report.changed

@@ -8,6 +8,7 @@ from rest_framework.test import APIClient
 
 from catalog import snapshot
 from catalog.models import Author, CatalogVersion, Persona
+from tests.catalog.waiting import act_while_held
 from tests.catalog.writing import Writer
 
 pytestmark = pytest.mark.usefixtures("shelf")
@@ -51,6 +52,15 @@ def test_a_name_is_one_line_that_says_something_and_not_ours(writer: Writer) -> 
     ours = ("Agentpods", "agent pods", "ＡＧＥＮＴＰＯＤＳ team")
     for name in ("", " ", None, 5, "a" * 61, "a\nb", "a\u202eb", "\u200b", *ours):
         assert writer.refusal("PUT", "/me/author", {"name": name}).startswith("name: ")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_name_locks_the_personas_in_the_order_of_their_ids(writer: Writer) -> None:
+    ids = sorted(writer.draft(name=name)["id"] for name in ("Bee", "Ant", "Cat"))
+    rows = [Persona.objects.filter(pk=persona_id) for persona_id in ids]
+    named = act_while_held(lambda: writer.call("PUT", "/me/author", {"name": "Olga"}), rows)
+    assert named["author"]["name"] == "Olga"
+    assert {persona["author"] for persona in writer.get("/me/personas")["personas"]} == {"Olga"}
 
 
 def test_without_a_credential_nobody_has_a_name(api: APIClient) -> None:
