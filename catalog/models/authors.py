@@ -56,7 +56,6 @@ class Takedown(models.Model):
 
     class Meta:
         ordering: ClassVar = ["-taken_down_at", "-id"]
-        indexes: ClassVar = [models.Index(fields=["persona", "-taken_down_at"], name="takedown_log")]
 
     def __str__(self) -> str:
         return f"{self.slug} on {self.taken_down_at:%Y-%m-%d}"

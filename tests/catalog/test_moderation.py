@@ -247,3 +247,16 @@ def test_the_queue_is_read_by_its_index(community: Persona) -> None:
     with time_machine.travel(NOON, tick=False), connection.cursor() as cursor:
         cursor.execute("set local enable_seqscan = off")
         assert "persona_queue" in Persona.objects.filter(in_queue()).order_by("published_at", "-pk")[:100].explain()
+
+
+def test_what_was_taken_down_of_a_persona_is_found_by_its_key(community: Persona) -> None:
+    others = Persona.objects.exclude(pk=community.pk)
+    Takedown.objects.bulk_create(
+        Takedown(persona=other, slug=other.pk, author_id=str(community.owner_id), reason="Spam.", taken_down_at=NOON)
+        for other in others
+        for _ in range(50)
+    )
+    _take_down(community)
+    with connection.cursor() as cursor:
+        cursor.execute("analyze catalog_takedown")
+    assert "catalog_takedown_persona_id" in community.takedowns.all().explain()
