@@ -32,7 +32,7 @@ from webhooks import outbox, purging
 
 FEW, MANY, PODS, DUE = 10_000, 1_000_000, 1_000, 1_000
 CALLS_A_ROUND = 300
-ROUNDS = 7
+ROUNDS = 31
 WALL_LIMIT, BUFFERS_LIMIT, GROWTH_LIMIT, RSS_LIMIT_MB = 5.0, 10, 1.5, 20
 
 _EVENTS = """
@@ -67,6 +67,10 @@ def measure() -> list[Figure]:
     settings.AGENT_RUNTIME = "benchmarks.recording.RecordingRuntime"
     os.environ[CALLS] = os.devnull
     fleet.fill(range(1, FEW + 1), **_columns())
+    # The row that the fleet was copied from is an agent just made, hence due.
+    just_made = Agent.objects.filter(reconcile_at__lte=timezone.now())
+    just_made.update(status="stopped", desired="stopped", reconcile_at=None)
+    fleet.analyse()
     few = {name: _against_select_1(scan) for name, scan in QUICK.items()}
     _grow()
     many = {name: _against_select_1(scan) for name, scan in QUICK.items()}
