@@ -24,6 +24,7 @@ ACTOR = "quota"
 # A measurement as a letter, by p = max(memoryPct, diskPct).
 LOW, MIDDLE, HIGH, FULL = "l", "m", "h", "f"
 BANDS = ((0.95, FULL), (0.85, HIGH), (0.80, MIDDLE))
+_LETTERS = LOW + MIDDLE + HIGH + FULL
 WINDOW = 5
 
 # from: (to, letters, how many in a row), the first that holds. Beside these only time leads on: grace to paused.
@@ -33,6 +34,12 @@ RULES: dict[QuotaStatus, tuple[tuple[QuotaStatus, str, int], ...]] = {
     QuotaStatus.GRACE: ((QuotaStatus.WARN, LOW + MIDDLE + HIGH, 5),),
     QuotaStatus.PAUSED: (),
 }
+# Status and newest letter of those who may move now: the letter is one of a rule's, or time leads on. All others stay.
+MAY_MOVE = frozenset(
+    status + letter
+    for status, rules in RULES.items()
+    for letter in (_LETTERS if status == QuotaStatus.GRACE else "".join(letters for _, letters, _ in rules))
+)
 
 
 class Standing(NamedTuple):
@@ -62,6 +69,12 @@ def step(was: Standing, *, pct: float, now: datetime) -> Standing:
 
 def band_of(pct: float) -> str:
     return next((band for least, band in BANDS if pct >= least), LOW)
+
+
+def band_sql(pct: str) -> str:
+    """`band_of` as SQL, for an expression that is a float8; null of null."""
+    borders, letters = zip(*reversed(BANDS), strict=True)
+    return f"substr('{LOW}{''.join(letters)}', 1 + width_bucket({pct}, ARRAY{list(borders)}::float8[]), 1)"
 
 
 @functools.cache

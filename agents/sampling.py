@@ -1,29 +1,27 @@
 """The minute's measurement of all pods: one call of the runtime, one UPDATE of all snapshots, then what changed.
 
-Ten statements at most, however many agents there are; only a stop for quota is made one by one, since it goes through
-the life cycle with its timeline and its event.
+The database joins samples with agents, writes limits and windows, and tells only of agents whose status may change: of
+ten thousand calm ones no row comes into Python. Ten statements at most, however many agents there are; only a stop for
+quota is made one by one, since it goes through the life cycle with its timeline and its event.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from django.db import connection, transaction
-from django.db.models import BooleanField, Case, F, Q, QuerySet, When
-from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
 from agents import lifecycle, quota
-from agents.models import Agent, Desired, QuotaStatus, Reason, Status
+from agents.models import Agent, QuotaStatus, Reason
 from agents.quota import Move, Standing
-from agents.reconciler import suffix_of
 from agents.runtimes import current_runtime
 from agents.runtimes.base import Usage
 from catalog import snapshot
-from catalog.models import Tier
 
 log = logging.getLogger(__name__)
 
@@ -31,46 +29,59 @@ ADVISORY_LOCK = 0x51_0717_A5
 # A task that runs twice must not count one minute as two.
 LEAST_GAP = timedelta(seconds=30)
 
-_STATUSES = {status.value: status for status in QuotaStatus}
-_ROW = (
-    *("id", "suffix", "generation", "tier", "desired"),
-    *("quota_snapshot__status", "quota_snapshot__recent", "quota_since"),
-)
-_UPDATE = """
-    UPDATE agents_agentquota q
-    SET memory_used_bytes = m.memory_used, memory_limit_bytes = m.memory_limit,
-        disk_used_bytes = m.disk_used, disk_total_bytes = m.disk_total,
-        recent = right(q.recent || coalesce(m.band, ''), %s), updated_at = %s
-    FROM unnest(%s::text[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::text[])
-        AS m(agent_id, memory_used, memory_limit, disk_used, disk_total, band)
-    WHERE q.agent_id = m.agent_id"""
-_INSERT = """
-    INSERT INTO agents_agentquota (status, since, updated_at, agent_id, memory_used_bytes, memory_limit_bytes,
-        disk_used_bytes, disk_total_bytes, recent)
-    SELECT 'ok', %s, %s, agent_id, memory_used, memory_limit, disk_used, disk_total, coalesce(band, '')
-    FROM unnest(%s::text[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::text[])
-        AS m(agent_id, memory_used, memory_limit, disk_used, disk_total, band)
-    ON CONFLICT DO NOTHING"""
+# No other namespace is of an agent; what matches needs no quoting in an array and is an integer of PostgreSQL's.
+_OURS = re.compile(r"pod-([0-9a-z-]+)-([1-9][0-9]{0,8})")
+
+# The plan follows how many pods there are, which PostgreSQL sees in the arrays alone; a plan for any arrays would ask
+# for each agent by itself.
+_BEGIN = "SELECT pg_try_advisory_xact_lock(%s), set_config('plan_cache_mode', 'force_custom_plan', true)"
+
+# Without a band a sample does not count: half of it is unknown, or its pod is to be stopped.
+_SAMPLE = f"""
+    WITH tier (id, memory, disk) AS (
+        SELECT * FROM unnest(%(tiers)s::text[], %(tier_memory)s::bigint[], %(tier_disk)s::bigint[])
+    ), sample AS (
+        SELECT a.id, m.memory, tier.memory AS memory_limit, m.disk, tier.disk AS disk_limit,
+            CASE WHEN a.desired = 'running' AND m.memory IS NOT NULL AND m.disk IS NOT NULL
+                THEN greatest(m.memory::float8 / tier.memory, m.disk::float8 / tier.disk) END AS pct
+        FROM unnest(%(suffixes)s::text[], %(generations)s::int[], %(memory)s::bigint[], %(disk)s::bigint[])
+            AS m(suffix, generation, memory, disk)
+        JOIN agents_agent a ON a.suffix = m.suffix AND a.generation = m.generation AND a.status <> 'deleted'
+        JOIN tier ON tier.id = a.tier
+    ), banded AS (
+        SELECT sample.*, {quota.band_sql("pct")} AS band FROM sample
+    )"""  # noqa: S608 # our own letters and borders
+_UPDATE = f"""{_SAMPLE}, written AS (
+        UPDATE agents_agentquota q
+        SET memory_used_bytes = s.memory, memory_limit_bytes = s.memory_limit,
+            disk_used_bytes = s.disk, disk_total_bytes = s.disk_limit, updated_at = %(now)s,
+            recent = CASE WHEN s.band IS NULL OR q.status = 'paused' THEN q.recent
+                ELSE right(q.recent || s.band, {quota.WINDOW}) END
+        FROM banded s
+        WHERE q.agent_id = s.id AND q.updated_at NOT BETWEEN %(lately)s AND %(now)s
+        RETURNING q.status || s.band = ANY(%(may_move)s) AS may_move,
+            s.id, q.status, q.recent, q.since, s.memory, s.memory_limit, s.disk, s.disk_limit
+    )
+    SELECT written.*, total FROM (SELECT count(*) FROM written) AS counted (total) LEFT JOIN written ON may_move"""  # noqa: S608
+_INSERT = f"""{_SAMPLE}
+    INSERT INTO agents_agentquota (agent_id, memory_used_bytes, memory_limit_bytes, disk_used_bytes, disk_total_bytes,
+        status, recent, since, updated_at)
+    SELECT id, memory, memory_limit, disk, disk_limit, 'ok', coalesce(band, ''), %(now)s, %(now)s FROM banded s
+    WHERE NOT EXISTS (SELECT FROM agents_agentquota q WHERE q.agent_id = s.id)
+    ON CONFLICT DO NOTHING"""  # noqa: S608
 
 
-class Reading(NamedTuple):  # ten thousand a minute: a frozen dataclass takes four times as long to make
-    """One agent's measurement. `was` is None before its first; without a `pct` it does not count."""
+class Reading(NamedTuple):
+    """One agent's measurement that counts, and how the agent stood before it."""
 
     agent_id: str
-    memory: int | None
-    disk: int | None
-    tier: Tier
-    was: Standing | None
-    pct: float | None
-
-    @property
-    def band(self) -> str | None:
-        return None if self.pct is None else quota.band_of(self.pct)
+    was: Standing
+    memory: float
+    disk: float
 
     @property
     def words(self) -> str:
-        memory, disk = (self.memory or 0) / self.tier.memory_bytes, (self.disk or 0) / self.tier.disk_bytes
-        return f"memory {memory:.0%}, disk {disk:.0%}"
+        return f"memory {self.memory:.0%}, disk {self.disk:.0%}"
 
 
 def sample(now: datetime | None = None) -> int:
@@ -84,14 +95,14 @@ def record(samples: Mapping[str, Usage], *, now: datetime) -> int:
 
     Unknown, foreign and earlier generations' namespaces are ignored, and what was measured less than half a minute ago.
     """
-    readings = _write(samples, now)
+    written, readings = _write(samples, now)
     moves = [change for reading in readings if (change := _move_of(reading, now))]
     if lasting := [change for change in moves if change.to != QuotaStatus.PAUSED]:
         quota.move(lasting, now=now)
     for change in moves:
         if change.to == QuotaStatus.PAUSED:
             stop(change, now=now)
-    return len(readings)
+    return written
 
 
 @transaction.atomic
@@ -104,58 +115,52 @@ def stop(change: Move, *, now: datetime) -> None:
 
 
 @transaction.atomic
-def _write(samples: Mapping[str, Usage], now: datetime) -> list[Reading]:
-    """The new snapshots, with their windows. One sampler at a time; another one's minute is not lost, it is written."""
+def _write(samples: Mapping[str, Usage], now: datetime) -> tuple[int, list[Reading]]:
+    """The new snapshots, with their windows: how many, and of whose agents the status may change.
+
+    One sampler at a time; another one's minute is not lost, it is written.
+    """
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [ADVISORY_LOCK])
+        cursor.execute(_BEGIN, [ADVISORY_LOCK])
         if not cursor.fetchone()[0]:
-            return []
-        readings = list(_readings(samples, now))
-        if known := [reading for reading in readings if reading.was]:
-            cursor.execute(_UPDATE, [quota.WINDOW, now, *_arrays(known)])
-        if fresh := [reading for reading in readings if not reading.was]:
-            cursor.execute(_INSERT, [now, now, *_arrays(fresh)])
-    return readings
+            return 0, []
+        usages = _usages(samples)
+        values: dict[str, str | datetime] = {**_columns(usages), **_tiers(), "now": now, "lately": now - LEAST_GAP}
+        cursor.execute(_UPDATE, {**values, "may_move": sorted(quota.MAY_MOVE)})
+        rows = cursor.fetchall()
+        written: int = rows[0][-1]
+        if written < len(usages):
+            cursor.execute(_INSERT, values)
+            written += cursor.rowcount
+    return written, [_reading(row) for row in rows if row[0]]
 
 
-def _readings(samples: Mapping[str, Usage], now: datetime) -> Iterator[Reading]:
-    plans = snapshot.current().tiers
-    for agent_id, suffix, generation, tier_id, desired, status, recent, since in _rows(samples, now):
-        usage = samples.get(f"pod-{suffix}-{generation}")
-        if usage is None or (usage.memory_bytes is None and usage.disk_bytes is None):
-            continue
-        tier = plans[tier_id]
-        counts = desired == Desired.RUNNING and status != QuotaStatus.PAUSED
-        was = Standing(_STATUSES[status], recent, since or now) if status else None
-        yield Reading(agent_id, usage.memory_bytes, usage.disk_bytes, tier, was, _peak(usage, tier) if counts else None)
-
-
-def _rows(samples: Mapping[str, Usage], now: datetime) -> QuerySet[Agent, tuple[Any, ...]]:
-    """The agents of these pods with their quotas. Most are `ok`, where `since` is not asked for: reading it costs."""
-    suffixes = [suffix_of(namespace) for namespace in samples]
-    of_these = RawSQL("suffix = ANY(%s)", [suffixes], output_field=BooleanField())
-    just_now = Q(quota_snapshot__updated_at__range=(now - LEAST_GAP, now))
-    since = Case(When(quota_snapshot__status=QuotaStatus.OK, then=None), default=F("quota_snapshot__since"))
-    rows = Agent.objects.filter(of_these).exclude(Q(status=Status.DELETED) | just_now)
-    return rows.annotate(quota_since=since).values_list(*_ROW)
-
-
-def _peak(usage: Usage, tier: Tier) -> float | None:
-    """The larger share of the two; unknown when either is."""
-    if usage.memory_bytes is None or usage.disk_bytes is None:
-        return None
-    return max(usage.memory_bytes / tier.memory_bytes, usage.disk_bytes / tier.disk_bytes)
-
-
-def _arrays(readings: list[Reading]) -> list[str]:
+def _usages(samples: Mapping[str, Usage]) -> list[tuple[str, str, int | None, int | None]]:
+    """Suffix, generation, memory and disk of those of which anything is known."""
     return [
-        _array(reading.agent_id for reading in readings),
-        _array(reading.memory for reading in readings),
-        _array(reading.tier.memory_bytes for reading in readings),
-        _array(reading.disk for reading in readings),
-        _array(reading.tier.disk_bytes for reading in readings),
-        _array(reading.band for reading in readings),
+        (match[1], match[2], usage.memory_bytes, usage.disk_bytes)
+        for namespace, usage in samples.items()
+        if (match := _OURS.fullmatch(namespace)) and (usage.memory_bytes is not None or usage.disk_bytes is not None)
     ]
+
+
+def _columns(usages: list[tuple[str, str, int | None, int | None]]) -> dict[str, str]:
+    suffixes, generations, memory, disk = zip(*usages, strict=True) if usages else ((), (), (), ())
+    return {
+        "suffixes": _array(suffixes),
+        "generations": _array(generations),
+        "memory": _array(memory),
+        "disk": _array(disk),
+    }
+
+
+def _tiers() -> dict[str, str]:
+    tiers = snapshot.current().tiers.values()
+    return {
+        "tiers": _array(tier.pk for tier in tiers),
+        "tier_memory": _array(tier.memory_bytes for tier in tiers),
+        "tier_disk": _array(tier.disk_bytes for tier in tiers),
+    }
 
 
 def _array(values: Iterable[str | int | None]) -> str:
@@ -163,10 +168,14 @@ def _array(values: Iterable[str | int | None]) -> str:
     return f"{{{','.join(['NULL' if value is None else str(value) for value in values])}}}"
 
 
+def _reading(row: tuple[Any, ...]) -> Reading:
+    _, agent_id, status, recent, since, memory, memory_limit, disk, disk_limit, _ = row
+    was = Standing(QuotaStatus(status), recent[:-1], since)  # the last letter is this measurement's
+    return Reading(agent_id, was, memory / memory_limit, disk / disk_limit)
+
+
 def _move_of(reading: Reading, now: datetime) -> Move | None:
-    if reading.was is None or reading.pct is None:
-        return None
-    after = quota.step(reading.was, pct=reading.pct, now=now)
+    after = quota.step(reading.was, pct=max(reading.memory, reading.disk), now=now)
     if after.status == reading.was.status:
         return None
     return Move(agent_id=reading.agent_id, was=reading.was, to=after.status, why=reading.words)
