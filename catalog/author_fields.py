@@ -14,6 +14,13 @@ from config.api import Text, json_type
 # Controls but line ends and tabs, line separators, and what turns the direction of the text around.
 _UNWELCOME = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 _LINE_ENDS = re.compile("[\t\n]")
+# What Unicode calls ignorable, and blank letters: a name with them could show as another. Joiners belong to scripts
+# after the European ones, and to emoji, between two characters; variation selectors to emoji.
+_INVISIBLE = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2060-\u206f\u2800\u3164"
+    "\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+    "|^[\u200c\u200d\ufe0e\ufe0f]|(?<=[\u0020-\u058f\u200c\u200d])[\u200c\u200d]|[\u200c\u200d](?=[\u0020-\u058f]|$)"
+)
 
 
 def _is_seen(character: str) -> bool:
@@ -42,10 +49,16 @@ class Paragraphs(Text):
 class Line(Paragraphs):
     """Text of one line, without blank space around it."""
 
-    unwelcome = (_UNWELCOME, _LINE_ENDS)
+    unwelcome: tuple[re.Pattern[str], ...] = (_UNWELCOME, _LINE_ENDS)
 
     def run_validation(self, data: Any = empty) -> Any:
         return super().run_validation(data.strip() if isinstance(data, str) else data)
+
+
+class Name(Line):
+    """A line of which every character is seen."""
+
+    unwelcome = (*Line.unwelcome, _INVISIBLE)
 
 
 class OptionalParagraphs(Paragraphs):

@@ -7,7 +7,7 @@ from typing import Any
 from rest_framework import serializers
 from rest_framework.fields import empty
 
-from catalog.author_fields import Distinct, Labelled, Line, OptionalParagraphs, Paragraphs, Several
+from catalog.author_fields import Distinct, Labelled, Line, Name, OptionalParagraphs, Paragraphs, Several
 from catalog.markdown import HTML_SIZE, PARTS
 from catalog.models.authors import NAME_LENGTH
 from catalog.models.personas import ARTICLE_LENGTH, ID_LENGTH, SOUL_LENGTH
@@ -183,7 +183,7 @@ class WriteArticleSerializer(PatchArticleSerializer):
 
 
 class RenameAuthorSerializer(Serializer):
-    name = Line(max_length=NAME_LENGTH)
+    name = Name(max_length=NAME_LENGTH)
 
 
 # Envelopes.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from datetime import datetime
 
@@ -14,6 +15,11 @@ from catalog.vocabulary import PersonaStatus
 from config.errors import BadRequest, Forbidden
 
 SHOWN_CHARACTERS = 6
+# Of Unicode's characters: categories, the scripts that are written among others, and names such as "NEGATIVE CIRCLED
+# LATIN CAPITAL LETTER A", "LATIN LETTER SMALL CAPITAL A", "LATIN SMALL LETTER A WITH STROKE".
+LETTERS = {"Lu", "Ll", "Lt", "Lo"}
+EASTERN = {"BOPOMOFO", "CJK", "HANGUL", "HIRAGANA", "IDEOGRAPHIC", "KATAKANA"}
+LETTER = re.compile(r" LETTER (?:SMALL CAPITAL |SCRIPT )?([A-Z])(?: WITH .*)?$")
 
 
 class Banned(Forbidden):
@@ -26,7 +32,12 @@ class Banned(Forbidden):
 
 class ReservedName(BadRequest):
     def __init__(self) -> None:
-        super().__init__(f"name: {HOUSE_AUTHOR} is the author of the built-in personas; choose another")
+        super().__init__(f"name: {HOUSE_AUTHOR} is the author of the built-in personas; choose a name without it")
+
+
+class MixedScripts(BadRequest):
+    def __init__(self, word: str) -> None:
+        super().__init__(f"name: {word!r} has letters of several scripts and could show as another; use those of one")
 
 
 def of(user_id: str) -> Author:
@@ -62,9 +73,11 @@ def writing(user_id: str) -> Author:
 
 @transaction.atomic
 def rename(user_id: str, *, name: str, now: datetime) -> Author:
-    """Show this name with all their personas; published ones go back to the moderators. Raises Banned, ReservedName."""
-    if _folded(name).startswith(_folded(HOUSE_AUTHOR)):
-        raise ReservedName
+    """Show this name with all their personas; published ones go back to the moderators.
+
+    Raises Banned, MixedScripts, ReservedName.
+    """
+    _check(name)
     author = writing(user_id)
     if author.name == name:
         return author
@@ -78,6 +91,22 @@ def rename(user_id: str, *, name: str, now: datetime) -> Author:
     return author
 
 
-def _folded(name: str) -> str:
-    """Letters and digits alone, however they are written."""
-    return "".join(character for character in unicodedata.normalize("NFKC", name).casefold() if character.isalnum())
+def _check(name: str) -> None:
+    """No name shows as ours or, by letters that look alike, as another."""
+    plain = "".join(each for each in unicodedata.normalize("NFKD", name) if not unicodedata.combining(each))
+    if HOUSE_AUTHOR.casefold() in "".join(filter(str.isalnum, map(_spelled, plain))).casefold():
+        raise ReservedName
+    for word in re.findall(r"[^\W_]+", plain):
+        if len(_scripts(word) - EASTERN) > 1:
+            raise MixedScripts(word)
+
+
+def _spelled(character: str) -> str:
+    """The letter that it is a picture or a variant of."""
+    found = LETTER.search(unicodedata.name(character, ""))
+    return found[1] if found else character
+
+
+def _scripts(word: str) -> set[str]:
+    """With which the names of its letters begin."""
+    return {unicodedata.name(each, "").partition(" ")[0] for each in word if unicodedata.category(each) in LETTERS}

@@ -49,9 +49,32 @@ def test_a_name_of_drafts_alone_is_no_news(writer: Writer) -> None:
 
 def test_a_name_is_one_line_that_says_something_and_not_ours(writer: Writer) -> None:
     assert writer.refusal("PUT", "/me/author", {}).startswith("name: ")
-    ours = ("Agentpods", "agent pods", "ＡＧＥＮＴＰＯＤＳ team")
-    for name in ("", " ", None, 5, "a" * 61, "a\nb", "a\u202eb", "\u200b", *ours):
+    for name in ("", " ", None, 5, "a" * 61, "a\nb", "a\u202eb", "\u200b"):
         assert writer.refusal("PUT", "/me/author", {"name": name}).startswith("name: ")
+
+
+def test_our_name_is_nobody_elses_however_it_is_written(writer: Writer) -> None:
+    plain = ("Agentpods", "The agent pods", "A.g.e.n.t_pods", "Ágéntpóds", "ＡＧＥＮＴＰＯＤＳ team")
+    for name in (*plain, "ᴀɢᴇɴᴛᴘᴏᴅs", "🅐🅖🅔🅝🅣 🅟🅞🅓🅢", "Ⱥɡentpođs", "Аgentpоds"):
+        assert "is the author of the built-in" in writer.refusal("PUT", "/me/author", {"name": name})
+
+
+def test_a_word_has_letters_of_one_script(writer: Writer) -> None:
+    for name in ("Agеntpods", "Оlga", "Olga Pеtrova", "Pαul", "Ꭺnna", "ꓳlga", "а\u0300nna"):
+        assert "letters of several scripts" in writer.refusal("PUT", "/me/author", {"name": name})
+
+
+def test_a_name_has_no_character_that_is_not_seen(writer: Writer) -> None:
+    joined = ("Ol\u200dga", "Olga\u200c", "\u200dOlga", "علی\u200c\u200cرضا")
+    for name in (*joined, "Ol\u200bga", "Olga\ufe01", "Ol\u00adga", "\u3164", "a\u2800", "a\U000e0041"):
+        assert "may not have the character U+" in writer.refusal("PUT", "/me/author", {"name": name})
+
+
+def test_a_name_may_be_of_any_language(writer: Writer) -> None:
+    european = ("Łukasz O’Neill-Đorđević", "Ольга & Olga", "Дмитрий 2", "Ελένη", "İpek Şahin", "Agent Smith", "x²")
+    others = ("Nguyễn Văn Ổn", "ʻIolani", "東京タワーTokyo", "한국어Kim", "नमस्ते दुनिया", "علی\u200cرضا", "שלום")
+    for name in (*european, *others, "👩\u200d🏫 Teacher", "❤\ufe0f\u200d🔥 Ann", "🏳\ufe0f\u200d🌈"):
+        assert writer.call("PUT", "/me/author", {"name": name})["author"]["name"] == name
 
 
 @pytest.mark.django_db(transaction=True)
