@@ -8,6 +8,7 @@ from django.db.models import F
 from catalog import snapshot, version
 from catalog.models import Persona
 from catalog.models.personas import count_due
+from catalog.snapshot import Snapshot
 from catalog.vocabulary import PersonaStatus
 from config.errors import BadRequest, NotFound
 
@@ -27,14 +28,14 @@ class NoSuchPersona(NotFound):
         super().__init__("no such persona: GET /personas lists the ids")
 
 
-def public() -> list[Persona]:
-    """Built-in and published community personas."""
-    return [persona for persona in snapshot.current().personas.values() if persona.public]
+def public(catalog: Snapshot | None = None) -> list[Persona]:
+    """Built-in and published community personas, of this catalog or the current one."""
+    return [persona for persona in (catalog or snapshot.current()).personas.values() if persona.public]
 
 
-def shown(persona_id: str) -> Persona:
+def shown(persona_id: str, catalog: Snapshot | None = None) -> Persona:
     """The public persona of this id in a path."""
-    persona = snapshot.current().personas.get(persona_id)
+    persona = (catalog or snapshot.current()).personas.get(persona_id)
     if persona is None or not persona.public:
         raise NoSuchPersona
     return persona

@@ -47,10 +47,14 @@ class CatalogViewSet(ApiViewSet):
 
 
 def _ok(representation: Representation) -> HttpResponse:
-    headers = {**_headers(representation.etag), "Content-Length": str(len(representation.body))}
+    headers = {**_headers(representation.etag), "Content-Length": str(representation.size)}
     if representation.encoding:
         headers["Content-Encoding"] = representation.encoding
-    return HttpResponse(representation.body, content_type="application/json", headers=headers)
+    first, *others = representation.chunks
+    response = HttpResponse(first, content_type="application/json", headers=headers)
+    for chunk in others:  # as many writes of the server
+        response.write(chunk)
+    return response
 
 
 def _headers(etag: str) -> dict[str, str]:

@@ -22,7 +22,10 @@ def part(plain: bytes) -> bytes:
     return deflate.compress(plain) + deflate.flush(zlib.Z_FULL_FLUSH)
 
 
-def joined(whole: bytes, parts: Iterable[bytes]) -> bytes:
-    """The gzip form of `whole`, whose consecutive parts these are."""
-    trailer = struct.pack("<II", zlib.crc32(whole), len(whole) & 0xFFFFFFFF)
-    return b"".join([_HEADER, *parts, _LAST, trailer])
+def joined(plain: Iterable[bytes], compressed: Iterable[bytes]) -> list[bytes]:
+    """The gzip form of these parts, in pieces; they come plain and, in the same order, as `part` compressed them."""
+    checksum = size = 0
+    for piece in plain:
+        checksum = zlib.crc32(piece, checksum)
+        size += len(piece)
+    return [_HEADER, *compressed, _LAST, struct.pack("<II", checksum, size & 0xFFFFFFFF)]

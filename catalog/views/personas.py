@@ -43,7 +43,7 @@ class PersonasViewSet(AuthoredViewSet, CatalogViewSet):
         """
         asked = self.asked(request)
         if not asked:
-            return self.preferred(request, publication.all_personas(personas.public))
+            return self.preferred(request, publication.all_personas())
         page = search.find(search.PersonaQuery(**asked))
         response = self.preferred(request, publication.joined(page.personas))
         if page.cursor:

@@ -1,14 +1,16 @@
 """The catalog's answers as bytes: each encoded and compressed once per version of the catalog, when first asked for.
 
 Answers full of personas are put together of pieces, one per persona, that outlive the versions in which nothing of it
-changed: with ten thousand personas, publishing one more encodes one.
+changed: with ten thousand personas, publishing one more encodes one. The list of them all is still large to put
+together; `renew` does that beside the requests, which meanwhile are given the answers of the version before.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,15 +24,22 @@ from catalog.tiers import tier_of
 from catalog.views import gzipped
 
 ETAG_DIGITS = 32
+# A server copies what it is given before it sends it: by this much at a time it costs half of what one large body does.
+CHUNK_BYTES = 2**20
 
 
 @dataclass(frozen=True, slots=True)
 class Representation:
     """One body with its own strong tag; a compressed body is another representation, so its tag differs."""
 
-    body: bytes
+    chunks: tuple[bytes, ...]
     etag: str
     encoding: str | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return sum(map(len, self.chunks))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +94,26 @@ class _Answers:
                 self.made[name] = published
         return published
 
+    def personas(self) -> Published:
+        """`{personas}` of everything public."""
+        return self.get("personas", lambda: joined(rules.public(self.snapshot)))
+
 
 _answers: _Answers | None = None
+_renewing = threading.Lock()
 _pieces: dict[str, _Piece] = {}
+
+
+def renew() -> None:
+    """See what changed and put the list together, before anybody is given an answer of the new version."""
+    with _renewing:
+        now = snapshot.look()
+        answers = _answers if _answers and _answers.snapshot is now else _Answers(now)
+        if _answers is None:
+            _use(answers)
+        answers.personas()
+        if _answers is not answers:
+            _use(answers)
 
 
 def published(name: str, content: Callable[[], Mapping[str, Any]]) -> Published:
@@ -95,9 +121,9 @@ def published(name: str, content: Callable[[], Mapping[str, Any]]) -> Published:
     return _current().get(name, lambda: _together([Part.of(_encoded(content()))]))
 
 
-def all_personas(personas: Callable[[], Iterable[Persona]]) -> Published:
+def all_personas() -> Published:
     """`{personas}` of everything public, once per version of the catalog."""
-    return _current().get("personas", lambda: joined(personas()))
+    return _current().personas()
 
 
 def joined(personas: Iterable[Persona]) -> Published:
@@ -115,23 +141,25 @@ def page(persona_id: str) -> Published:
 
     Put together anew each time, which costs next to nothing: kept, those of ten thousand would fill the memory.
     """
-    persona = rules.shown(persona_id)
+    persona = rules.shown(persona_id, _current().snapshot)
     return _together([_PAGE, _part(persona), _ARTICLES, _articles(persona), _PAGE_END])
 
 
 def _current() -> _Answers:
-    global _answers  # noqa: PLW0603 # replaced whole, like the snapshot that it belongs to
+    """The answers of the catalog as it is or, while `renew` is at work, as it was before."""
     now, answers = snapshot.current(), _answers
-    if answers is None or answers.snapshot is not now:
-        answers = _answers = _Answers(now)
-        _forget_others(now)
+    if answers is None or (answers.snapshot is not now and not _renewing.locked()):
+        answers = _use(_Answers(now))
     return answers
 
 
-def _forget_others(now: snapshot.Snapshot) -> None:
+def _use(answers: _Answers) -> _Answers:
+    global _answers  # noqa: PLW0603 # replaced whole, like the snapshot that it belongs to
+    _answers = answers
     for persona_id in [*_pieces]:
-        if persona_id not in now.personas:
+        if persona_id not in answers.snapshot.personas:
             _pieces.pop(persona_id, None)
+    return answers
 
 
 def _part(persona: Persona) -> Part:
@@ -139,9 +167,15 @@ def _part(persona: Persona) -> Part:
     terms = (tier.spec, tier.price)
     piece = _pieces.get(persona.id)
     if piece is None or piece.persona is not persona or piece.terms != terms:
-        piece = _Piece(persona, terms, Part.of(_encoded(PersonaSerializer(persona).data)))
+        piece = _Piece(persona, terms, Part.of(_encoded(_fields().to_representation(persona))))
         _pieces[persona.id] = piece
     return piece.part
+
+
+@functools.cache
+def _fields() -> PersonaSerializer:
+    """One for all: making its fields takes ten times as long as reading a persona through them."""
+    return PersonaSerializer()
 
 
 def _articles(persona: Persona) -> Part:
@@ -150,13 +184,27 @@ def _articles(persona: Persona) -> Part:
 
 
 def _together(parts: list[Part]) -> Published:
-    body = b"".join([part.plain for part in parts])
+    plain = [part.plain for part in parts]
     tag = hashlib.sha256(b"".join([part.digest for part in parts])).hexdigest()[:ETAG_DIGITS]
-    compressed = gzipped.joined(body, [part.compressed for part in parts])
+    compressed = gzipped.joined(plain, [part.compressed for part in parts])
     return Published(
-        plain=Representation(body, f'"{tag}"'),
-        compressed=Representation(compressed, f'"{tag}-gzip"', "gzip"),
+        plain=Representation(tuple(_chunks(plain)), f'"{tag}"'),
+        compressed=Representation(tuple(_chunks(compressed)), f'"{tag}-gzip"', "gzip"),
     )
+
+
+def _chunks(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """The same bytes in fewer pieces, each but the last of CHUNK_BYTES or little more."""
+    gathered: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        gathered.append(piece)
+        size += len(piece)
+        if size >= CHUNK_BYTES:
+            yield b"".join(gathered)
+            gathered, size = [], 0
+    if gathered:
+        yield b"".join(gathered)
 
 
 def _encoded(content: Any) -> bytes:

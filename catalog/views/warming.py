@@ -11,7 +11,7 @@ import time
 
 from django.db import connection
 
-from catalog import personas, search, snapshot
+from catalog import search, snapshot
 from catalog.pages import warming as pages
 from catalog.views import publication
 
@@ -30,8 +30,7 @@ def start() -> threading.Thread:
 def once() -> None:
     """Read what changed, and have the large answer and the filters ready before anybody asks for them."""
     try:
-        snapshot.look()
-        publication.all_personas(personas.public)
+        publication.renew()
         search.warm()
         pages.once()
     finally:

@@ -9,7 +9,7 @@ from django.db import OperationalError, connection
 from pytest_django import DjangoAssertNumQueries
 from rest_framework.test import APIClient
 
-from catalog import loading, personas, snapshot
+from catalog import loading, snapshot
 from catalog.models import Persona, Tier
 from catalog.serializers import PersonaSerializer
 from catalog.views import publication, warming
@@ -24,9 +24,9 @@ def test_what_was_warmed_costs_a_request_nothing(
 ) -> None:
     monkeypatch.setattr(snapshot, "CHECK_SECONDS", 600)  # the look at the version is the thread's
     snapshot.look()
-    ready = publication.all_personas(personas.public)
+    ready = publication.all_personas()
     with django_assert_num_queries(0):
-        assert api.get("/personas").content == ready.plain.body
+        assert api.get("/personas").content == b"".join(ready.plain.chunks)
         assert api.get(f"/personas/{community.id}").status_code == 200
 
 
@@ -77,11 +77,11 @@ def test_publishing_one_persona_encodes_one(community: Persona, monkeypatch: pyt
 
     monkeypatch.setattr(PersonaSerializer, "to_representation", noted)
     snapshot.look()
-    publication.all_personas(personas.public)
+    publication.all_personas()
     encoded.clear()
     community.save()
     snapshot.look()
-    body = publication.all_personas(personas.public).plain.body
+    body = b"".join(publication.all_personas().plain.chunks)
     assert encoded == [community.id]
     assert b'"night-owl"' in body
 
