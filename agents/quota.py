@@ -24,7 +24,6 @@ ACTOR = "quota"
 # A measurement as a letter, by p = max(memoryPct, diskPct).
 LOW, MIDDLE, HIGH, FULL = "l", "m", "h", "f"
 BANDS = ((0.95, FULL), (0.85, HIGH), (0.80, MIDDLE))
-_LETTERS = LOW + MIDDLE + HIGH + FULL
 WINDOW = 5
 
 # from: (to, letters, how many in a row), the first that holds. Beside these only time leads on: grace to paused.
@@ -34,11 +33,10 @@ RULES: dict[QuotaStatus, tuple[tuple[QuotaStatus, str, int], ...]] = {
     QuotaStatus.GRACE: ((QuotaStatus.WARN, LOW + MIDDLE + HIGH, 5),),
     QuotaStatus.PAUSED: (),
 }
-# Status and newest letter of those who may move now: the letter is one of a rule's, or time leads on. All others stay.
+# Status and newest letter of those who may move now, by a rule or by time; all others need not be looked at.
 MAY_MOVE = frozenset(
-    status + letter
-    for status, rules in RULES.items()
-    for letter in (_LETTERS if status == QuotaStatus.GRACE else "".join(letters for _, letters, _ in rules))
+    {status + letter for status, rules in RULES.items() for _, letters, _ in rules for letter in letters}
+    | {QuotaStatus.GRACE + letter for letter in LOW + MIDDLE + HIGH + FULL}
 )
 
 

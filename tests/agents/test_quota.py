@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
+from itertools import pairwise, product
+from math import ceil
 
 import pytest
-from hypothesis import given
+from django.db import connection
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agents import quota
@@ -24,6 +26,16 @@ ALLOWED = {(OK, WARN), (OK, GRACE), (WARN, OK), (WARN, GRACE), (GRACE, WARN), (G
 readings = st.lists(
     st.one_of(st.floats(0, 3), st.sampled_from([0.7999, 0.80, 0.8499, 0.85, 0.9499, 0.95])), max_size=90
 )
+
+# Sizes and uses of them: any, and those that a byte divides from the next band.
+borders = st.builds(
+    lambda of, border, beside: (max(0, ceil(of * border) + beside), of),
+    st.integers(1, 2**50),
+    st.sampled_from([0.80, 0.85, 0.95, 1.0]),
+    st.integers(-2, 2),
+)
+uses = st.lists(st.one_of(st.tuples(st.integers(0, 2**50), st.integers(1, 2**50)), borders), min_size=1, max_size=200)
+A_LETTER_EACH = {0.5: "l", 0.8: "m", 0.9: "h", 1.0: "f"}
 
 
 def course(pcts: list[float], *, of: QuotaStatus = OK) -> list[Standing]:
@@ -114,6 +126,35 @@ def test_ten_quiet_minutes_end_every_warning_and_every_grace_that_is_not_over(
 @given(readings, st.floats(0.95, 3))
 def test_a_full_hour_and_five_minutes_over_the_limit_always_end_in_a_stop(pcts: list[float], pct: float) -> None:
     assert statuses(pcts + [pct] * 65)[-1] == "paused"
+
+
+@pytest.mark.parametrize("of", QuotaStatus)
+@pytest.mark.parametrize("waited", [timedelta(0), quota.GRACE_PERIOD])
+def test_nobody_moves_by_a_measurement_that_the_sweep_leaves_in_the_database(
+    of: QuotaStatus, waited: timedelta
+) -> None:
+    windows = [window for length in range(quota.WINDOW + 1) for window in product("lmhf", repeat=length)]
+    for window, (pct, letter) in product(windows, A_LETTER_EACH.items()):
+        after = quota.step(Standing(of, "".join(window), START), pct=pct, now=START + waited)
+        assert after.status == of or of + letter in quota.MAY_MOVE
+
+
+def test_most_agents_stay_in_the_database() -> None:
+    assert not {"okl", "okm", "warnm", "warnh", "pausedl", "pausedf"} & quota.MAY_MOVE
+
+
+@pytest.mark.django_db
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(uses)
+def test_the_database_sees_the_bands_that_the_state_machine_sees(uses: list[tuple[int, int]]) -> None:
+    band = quota.band_sql("used::float8 / size")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT {band} FROM unnest(%s::bigint[], %s::bigint[]) WITH ORDINALITY AS u(used, size, n) ORDER BY n",
+            [[used for used, _ in uses], [of for _, of in uses]],
+        )
+        seen = [letter for (letter,) in cursor.fetchall()]
+    assert seen == [quota.band_of(used / of) for used, of in uses]
 
 
 @pytest.mark.parametrize(

@@ -184,3 +184,18 @@ def test_the_scan_of_a_healthy_fleet_costs_the_same_for_any_number(
         settle(make_agent())
     with django_assert_num_queries(2):  # type: ignore[operator]  # pytest-django's context manager
         assert reconciler.reconcile_due() == 0
+
+
+def test_an_agent_is_due_at_its_moment_and_not_a_microsecond_before(make_agent: MakeAgent) -> None:
+    moment = timezone.now().replace(microsecond=123_457)
+    later, first, second = (make_agent().id for _ in range(3))
+    for agent_id, seconds in ((second, 0), (first, -1), (later, 1)):
+        Agent.objects.filter(pk=agent_id).update(reconcile_at=moment + timedelta(seconds=seconds))
+    assert leases.due(moment, limit=9) == [first, second]
+    assert leases.due(moment, limit=1) == [first]
+    Agent.objects.filter(pk=first).update(reconcile_at=None)
+    assert leases.due(moment - timedelta(microseconds=1), limit=9) == []
+
+
+def test_nobody_is_due_where_there_is_no_agent(db: None) -> None:
+    assert leases.due(timezone.now(), limit=9) == []

@@ -12,10 +12,12 @@ import pytest
 import time_machine
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from rest_framework.test import APIClient
 
-from agents import lifecycle, sampling, tasks
-from agents.models import Agent, AgentQuota, QuotaStatus, Reason, Status, Transition
+from agents import lifecycle, quota, sampling, tasks
+from agents.models import Agent, AgentQuota, Desired, QuotaStatus, Reason, Status, Transition
 from agents.quota import Move, Standing
 from agents.runtimes.base import Phase, Usage
 from tests.agents.conftest import MakeAgent, event_types, settle
@@ -28,6 +30,13 @@ TINY_MEMORY, TINY_DISK = 512 * MiB, 2048 * MiB
 LITTLE = Usage(memory_bytes=51 * MiB, disk_bytes=5 * MiB)
 FULL = Usage(memory_bytes=TINY_MEMORY, disk_bytes=5 * MiB)
 START = datetime(2026, 11, 21, 12, tzinfo=UTC)
+# Minutes in a row with the same use, which rests at the borders, is half unknown, or comes after an hour without any.
+used_bytes = st.sampled_from([0, *(int(TINY_MEMORY * share) + more for share in (0.8, 0.85, 0.95) for more in (0, 1))])
+stretches = st.lists(
+    st.tuples(st.one_of(st.none(), used_bytes, st.just(TINY_MEMORY)), st.integers(1, 6), st.sampled_from([1, 61])),
+    min_size=1,
+    max_size=7,
+)
 
 
 class Clock:
@@ -253,9 +262,45 @@ def test_an_agent_that_is_deleted_while_paused_for_quota_goes(client: APIClient,
 
 
 def test_pods_of_strangers_earlier_generations_and_deleted_agents_are_not_written(clock: Clock, agent: Agent) -> None:
-    names = ["pod-stranger-1", f"pod-{agent.suffix}-7", "no pod at all"]
+    names = [
+        "pod-stranger-1",
+        f"pod-{agent.suffix}-7",
+        f"pod-{agent.suffix}-{10**20}",
+        "no pod at all",
+        'pod-{",}\\-1',
+        "",
+    ]
     assert sampling.record(dict.fromkeys(names, LITTLE), now=START) == 0
     assert not AgentQuota.objects.exists()
+    assert sampling.record(dict.fromkeys([*names, agent.namespace], LITTLE), now=START) == 1
+
+
+def test_an_agents_first_measurement_is_written_beside_those_that_replace_earlier_ones(
+    clock: Clock, agent: Agent, make_agent: MakeAgent
+) -> None:
+    clock.minutes(1, FULL)
+    later = settle(make_agent())
+    at = START + timedelta(minutes=2)
+    assert sampling.record({agent.namespace: FULL, later.namespace: LITTLE, "pod-stranger-1": FULL}, now=at) == 2
+    assert dict(AgentQuota.objects.values_list("agent", "recent")) == {agent.id: "ff", later.id: "l"}
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(stretches)
+def test_what_the_sweep_writes_is_what_the_state_machine_says(
+    agent: Agent, stretches: list[tuple[int | None, int, int]]
+) -> None:
+    AgentQuota.objects.all().delete()
+    Agent.objects.filter(pk=agent.pk).update(desired=Desired.RUNNING)
+    now, expected = START, Standing(QuotaStatus.OK, "", START + timedelta(minutes=stretches[0][2]))
+    for memory, minutes, gap in stretches:
+        for minute in range(minutes):
+            now += timedelta(minutes=1 if minute else gap)
+            assert sampling.record({agent.namespace: Usage(memory_bytes=memory, disk_bytes=0)}, now=now) == 1
+            if memory is not None:
+                expected = quota.step(expected, pct=memory / TINY_MEMORY, now=now)
+            row = AgentQuota.objects.get()
+            assert Standing(QuotaStatus(row.status), row.recent, row.since) == expected
 
 
 def test_a_second_sampler_at_the_same_time_writes_nothing(clock: Clock, agent: Agent) -> None:
