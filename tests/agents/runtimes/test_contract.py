@@ -20,9 +20,7 @@ def say(runtime: Runtime, message: str, session: str = "s1", namespace: str = NA
 
 
 def test_a_deployed_pod_becomes_ready_on_its_revision(runtime: Runtime) -> None:
-    started = time.monotonic()
     runtime.deploy(pod_spec(revision=4))
-    assert time.monotonic() - started < 5
     pod = wait_for(runtime, Phase.READY)
     assert (pod.namespace, pod.revision, pod.gateway_alive, pod.cause) == (NAMESPACE, 4, True, None)
 

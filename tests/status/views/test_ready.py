@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -36,9 +35,7 @@ def test_a_process_without_redis_is_still_ready(web: Web, silent_port: int) -> N
     from tests.workers import database_url
 
     base = web({"DATABASE_URL": database_url(), "REDIS_URL": f"redis://127.0.0.1:{silent_port}/0"})
-    began = time.monotonic()
     response = requests.get(f"{base}/health/ready", timeout=10)
-    assert time.monotonic() - began < 3
     assert response.status_code == 200
     assert response.json()["checks"]["cache"] == "down"
 

@@ -121,16 +121,15 @@ def test_a_changed_model_is_a_restart_that_lets_running_turns_end(bridge: Bridge
     pid = bridge.engine_pid()
     hanging = bridge.events("hang", "a")
     next(hanging)
-    started = time.monotonic()
     changing = threading.Thread(target=bridge.configure, args=[pod_config(revision=2, model="another")])
     changing.start()
     time.sleep(1)
     assert bridge.engine_pid() == pid
     hanging.close()
-    changing.join(20)
+    changing.join(30)
+    assert not changing.is_alive()
     assert told(bridge)["model"] == {"providerID": "openai", "modelID": "another"}
     assert bridge.engine_pid() != pid
-    assert time.monotonic() - started < 30
 
 
 def test_a_turn_that_does_not_end_fails_for_the_new_configuration(bridge: BridgeProcess) -> None:
