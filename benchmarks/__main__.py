@@ -28,7 +28,8 @@ PARTS = {
     "G8": "due_scan",
     "G9": "celery_hop",
     "BURST": "burst",
-    "SEARCH": "search",
+    "COMMUNITY": "community",
+    "SEARCH": "community",
     "WEBHOOKS": "webhooks",
 }
 

@@ -84,6 +84,6 @@ def _queries(product: Program) -> Figure:
     ok = looks <= WARM_SECONDS / warming.LOOK_SECONDS + 1 and checks <= looks
     note = (
         f"no baseline: {answered:,} requests in {WARM_SECONDS} s; the {looks} looks at the catalog's version, "
-        f"each after the pool's check of its connection ({checks}), come twice a second whatever the load"
+        f"each after the pool's check of its connection ({checks}), come four times a second whatever the load"
     )
     return Figure("G4 statements per warm GET /personas", len(seen.texts) / answered, "", "none per request", ok, note)

@@ -1,8 +1,7 @@
-"""SEARCH: pages of `GET /personas` among 10,000 community personas in six languages, one request at a time."""
+"""SEARCH: pages of `GET /personas` among the personas of benchmarks/community.py, one request at a time."""
 
 from __future__ import annotations
 
-import json
 import re
 import statistics
 import urllib.request
@@ -10,65 +9,23 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from django.db import connection, transaction
-
-from accounts.models import User
-from benchmarks import load, processes
+from benchmarks import load
+from benchmarks.catalog_of_ten_thousand import COMMON, PERSONAS
 from benchmarks.figures import Figure
 from benchmarks.measuring import in_turns
 from benchmarks.processes import Program
-from catalog.models import Persona, PersonaL10n
-from catalog.version import bump
-from catalog.vocabulary import ArticleLang, PersonaStatus
+from catalog.vocabulary import ArticleLang
 
-PERSONAS = 10_000
 REQUESTS = 10
 LIMIT_MS = 50
 WAIT_SECONDS = 600
-COMMON = "zebrafish"  # in every name, in every language
 
 _NEXT = re.compile(r"<([^>]+)>; rel=\"next\"")
 
 
-def measure() -> list[Figure]:
-    fill()
-    with processes.web() as product:
-        _warm(product)
-        return [_figure(product, name, query) for name, query in _queries(product)]
-
-
-def fill() -> None:
-    """Copies of the built-in personas with all their languages, their souls cut and without demos."""
-    owner = User.objects.create_user("author@example.com")
-    own = list(Persona.objects.prefetch_related("localizations"))
-    with transaction.atomic():
-        for number in range(PERSONAS):
-            _copy(own[number % len(own)], number, owner)
-        bump()
-    with connection.cursor() as cursor:
-        cursor.execute("VACUUM ANALYZE")  # as autovacuum does within a minute
-
-
-def _copy(persona: Persona, number: int, owner: User) -> None:
-    ours = {"id": f"persona-{number:05}", "owner_id": owner.pk, "status": PersonaStatus.PUBLISHED, "position": 10_000}
-    name = f"{persona.name} {COMMON} rare{number}"
-    copy = Persona(**_columns(persona) | ours | {"name": name, "soul": persona.soul[:2_000]})
-    Persona.objects.bulk_create([copy])
-    PersonaL10n.objects.bulk_create(
-        PersonaL10n(**_columns(text) | {"id": None, "persona_id": copy.pk, "name": f"{text.name} {COMMON}"})
-        for text in persona.localizations.all()
-    )
-
-
-def _columns(row: Persona | PersonaL10n) -> dict[str, object]:
-    plain = [field.attname for field in row._meta.concrete_fields]  # noqa: SLF001 # Django's public API
-    return {name: getattr(row, name) for name in plain} | {"loaded": {}, "demo": None}
-
-
-def _warm(product: Program) -> None:
-    """Until everything is read and encoded, as a running process has it."""
-    if len(json.loads(_answer(product, {})[0])["personas"]) <= PERSONAS:
-        raise RuntimeError("the catalog is not as it was filled")
+def figures(product: Program) -> list[Figure]:
+    """Of a program that has read the catalog of benchmarks/community.py."""
+    return [_figure(product, name, query) for name, query in _queries(product)]
 
 
 def _queries(product: Program) -> Iterator[tuple[str, dict[str, str]]]:

@@ -8,7 +8,6 @@ personas only those that changed are read anew. While the database is away the l
 from __future__ import annotations
 
 import logging
-import math
 import threading
 import time
 from collections.abc import Iterable
@@ -25,7 +24,7 @@ from catalog.vocabulary import ArticleStatus
 log = logging.getLogger(__name__)
 
 CHECK_SECONDS = 1.0
-WAIT_SECONDS = 0.5  # for another thread's check, before the old snapshot is used once more
+WAIT_SECONDS = 0.02  # for another thread's check, which may read much, before the old snapshot is used once more
 AWAY_SECONDS = 5.0  # between two looks at a database that is away, for each may wait long
 READS = 3
 READ_AT_ONCE = 1_000  # personas
@@ -91,17 +90,16 @@ class _Holder:
 
     def look(self) -> Snapshot:
         with self._lock:
-            if self._checked_at <= time.monotonic():  # else the database is away, and not to be asked for some seconds
-                self._checked_at = -math.inf
-            return self._checked()
+            away = self._checked_at > time.monotonic()  # not to be asked for some seconds
+            return self._checked(at_once=not away)
 
     def forget(self) -> None:
         self._snapshot = None
 
-    def _checked(self) -> Snapshot:
-        """Under the lock: look at the version unless another thread just did, and read anew if it moved."""
+    def _checked(self, *, at_once: bool = False) -> Snapshot:
+        """Under the lock: look at the version, if not `at_once` a second after the last time; read anew if it moved."""
         snapshot, now = self._snapshot, time.monotonic()
-        if snapshot is not None and now - self._checked_at < CHECK_SECONDS:
+        if snapshot is not None and not at_once and now - self._checked_at < CHECK_SECONDS:
             return snapshot
         try:
             if snapshot is None or snapshot.version != version.current():

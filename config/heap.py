@@ -6,6 +6,6 @@ import gc
 
 
 def settle() -> None:
-    """Called once, at the end of a program's start: a full collection holds up every thread, and is now short."""
+    """Called when a program's start has ended: a full collection holds up every thread, and is now short."""
     gc.collect()
     gc.freeze()
