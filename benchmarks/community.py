@@ -1,26 +1,32 @@
 """COMMUNITY: the catalog's endpoints with 10,000 community personas in six languages.
 
-An answer's time is taken twice: as the wait for its first byte, one request at a time, and as CPU of the server and of
-PostgreSQL. Then a persona changes while list and page are asked for.
+An answer's time is the wait for its first byte, one request at a time; its CPU is told beside it. That of the whole
+list is mostly the kernel's, which copies 113 MB: it is compared with a view that has these bytes ready. Then a persona
+changes while list and page are asked for.
 """
 
 from __future__ import annotations
 
+import os
 import statistics
 import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from http.client import HTTPConnection
+from pathlib import Path
 
-from benchmarks import catalog_of_ten_thousand, processes, search
+from benchmarks import catalog_of_ten_thousand, load, processes, search
 from benchmarks.catalog_of_ten_thousand import PERSONAS
-from benchmarks.figures import Figure
+from benchmarks.figures import Figure, ratio
+from benchmarks.measuring import Target, compared, described
 from benchmarks.processes import Program
 from catalog.models import Persona
 
 REQUESTS = 40
+LISTS = 16
 LIMIT_MS = 50
+LIMIT = 1.25
 VISIBLE_LIMIT_SECONDS = 1
 WATCHED_SECONDS = 3
 WAIT_SECONDS = 600
@@ -47,9 +53,9 @@ def measure() -> list[Figure]:
         if read.body.count(b'"deployedCount"') <= PERSONAS:
             raise RuntimeError("the catalog is not as it was filled")
         _let_settle(product)
-        own = [_timed(product, link, *asked) for asked in _asked(read.etag)]
+        own = [_timed(product, link, *asked) for asked in _asked(read.etag)] + [_sent(product, read.body)]
         cold = Figure("COMMUNITY first list of a process", read.first_byte / 1_000, "s", "none", None, "no baseline")
-        return [*own, cold, *_changing(link), *search.figures(product)]
+        return [*own, cold, *_changing(product), *search.figures(product)]
 
 
 def _let_settle(product: Program) -> None:
@@ -83,19 +89,30 @@ def _asked(etag: str) -> Iterator[tuple[str, str, dict[str, str]]]:
 
 
 def _timed(product: Program, link: HTTPConnection, name: str, path: str, headers: dict[str, str]) -> Figure:
-    """The larger of CPU and wait; both are told."""
     postgres = processes.postgres()
     before = product.cpu_seconds() + postgres.cpu_seconds()
     answers = [_ask(link, path, **headers) for _ in range(REQUESTS)]
     cpu = (product.cpu_seconds() + postgres.cpu_seconds() - before) / REQUESTS * 1_000
     wait, whole = (statistics.median(getattr(one, part) for one in answers) for part in ("first_byte", "whole"))
-    value = max(cpu, wait)
-    note = f"CPU {cpu:.1f} ms, first byte {wait:.1f} ms; {len(answers[0].body):,} B in {whole:.0f} ms, one at a time"
-    return Figure(f"COMMUNITY {name}", value, "ms", f"<= {LIMIT_MS} ms", value <= LIMIT_MS, note)
+    note = f"no baseline; CPU {cpu:.1f} ms; {len(answers[0].body):,} B, the last after {whole:.1f} ms"
+    return Figure(f"COMMUNITY {name}", wait, "ms", f"<= {LIMIT_MS} ms", wait <= LIMIT_MS, note)
 
 
-def _changing(link: HTTPConnection) -> list[Figure]:
+def _sent(product: Program, body: bytes) -> Figure:
+    """What the list costs in all, beside a view that sends the same bytes."""
+    content = Path(os.environ["AGENTPODS_HOME"], "personas.json")
+    content.write_bytes(body)
+    with processes.web("benchmarks.baseline.settings", BENCHMARK_STATIC=str(content)) as baseline:
+        plain, ready = Target(product, load.get("/personas")), Target(baseline, load.get("/static"))
+        ours, theirs = compared(plain, ready, times=LISTS)
+    value = ratio([cost.total for cost in ours], [cost.total for cost in theirs])
+    against = f"bare Django view: the same bytes, 200; CPU {described(ours)} against {described(theirs)}"
+    return Figure("COMMUNITY the whole list, CPU", value, "x", f"<= {LIMIT} x", value <= LIMIT, against)
+
+
+def _changing(product: Program) -> list[Figure]:
     """A persona changes: until the list shows it, and the longest that anybody waits for a first byte meanwhile."""
+    link = _connected(product)
     etag = _ask(link, "/personas").etag
     persona = Persona.objects.get(pk=CHANGED)
     persona.tagline = "Changed a moment ago"

@@ -42,7 +42,7 @@ def table(figures: Iterable[Figure]) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:,.2f}"
+    return f"{value:,.0f}" if value >= 100 or float(value).is_integer() else f"{value:,.2f}"
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:

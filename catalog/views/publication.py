@@ -25,7 +25,7 @@ from catalog.views import gzipped
 
 ETAG_DIGITS = 32
 # A server copies what it is given before it sends it: by this much at a time it costs half of what one large body does.
-CHUNK_BYTES = 2**20
+CHUNK_BYTES = 2**18
 
 
 @dataclass(frozen=True, slots=True)
