@@ -21,7 +21,7 @@ SOURCE = Path(__file__).resolve().parents[3]
 LOG_BYTES = 2 * 1024 * 1024
 _PIPE_BYTES = 1024 * 1024
 # What a program may see of the environment of the worker that starts it: never a database, a key or a secret.
-_INHERITED = {
+INHERITED = {
     "PATH", "HOME", "USER", "LANG", "LC_ALL", "TMPDIR", "TZDIR", "LD_LIBRARY_PATH",
     "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE",
     "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "AGENTPODS_SUPERVISOR",
@@ -108,7 +108,7 @@ def _environment(program: Program, namespace: str, home: Path, *, keep: bool) ->
     inherited = {
         name: value
         for name, value in os.environ.items()
-        if name.upper() in _INHERITED or name.upper().startswith(("NPM_CONFIG_", "PIP_"))
+        if name.upper() in INHERITED or name.upper().startswith(("NPM_CONFIG_", "PIP_"))
     }
     kept = {"KEEP_PODS": "1"} if keep else {}
     return {**inherited, **kept, "PYTHONUNBUFFERED": "1", **processes.marks(namespace, home, program)}
