@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import call_command
 from django.utils import timezone
 from rest_framework.test import APIClient
 
@@ -21,6 +19,7 @@ from catalog import snapshot
 from catalog.models import Persona
 from catalog.vocabulary import PersonaStatus
 from tests.agents.pod.gateway.process import Gateway
+from tests.catalog import loaded
 from tests.doubles.bridge import BridgeDouble
 from tests.doubles.runtime import ScriptedRuntime
 from webhooks.models import Event
@@ -34,7 +33,7 @@ GatewayOf = Callable[..., Gateway]
 @pytest.fixture
 def catalog(db: None) -> None:
     """The built-in catalog, as a fresh installation has it, and a persona that these tests may rely on."""
-    call_command("load_catalog", verbosity=0, stdout=io.StringIO())
+    loaded.load(loaded.contents())
     Persona.objects.create(
         id=PERSONA,
         name="Study Buddy",

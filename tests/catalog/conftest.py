@@ -32,7 +32,7 @@ def fresh_memory() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def contents() -> files.Contents:
     """The data files, read once."""
-    return files.read()
+    return loaded.contents()
 
 
 @pytest.fixture

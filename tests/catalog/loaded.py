@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 from dataclasses import dataclass
 
 from django.db import connection, models, transaction
@@ -23,6 +24,12 @@ class Loaded:
 
 
 _loaded: Loaded | None = None
+
+
+@functools.cache
+def contents() -> files.Contents:
+    """The data files, read once in a process."""
+    return files.read()
 
 
 def load(contents: files.Contents) -> loading.Report:
