@@ -12,21 +12,17 @@ import pytest
 from agents.runtimes.local import programs
 
 ROOT = Path(__file__).resolve().parents[2]
-FROM_OUTSIDE = ("PATH", "HOME", "ENGINE_CACHE", "LANG")
 
 
 def demo(*arguments: str, seconds: float) -> subprocess.CompletedProcess[str]:
     """Run as a stranger would: of the test's own environment only how this machine reaches the registries."""
-    environment = {name: value for name, value in os.environ.items() if name in FROM_OUTSIDE or _is_way_out(name)}
+    environment = {
+        name: value for name, value in os.environ.items() if name == "ENGINE_CACHE" or programs.is_inherited(name)
+    }
     command = [sys.executable, "examples/demo.py", "--model-port", "0", *arguments]
     return subprocess.run(
         command, cwd=ROOT, env=environment, timeout=seconds, capture_output=True, text=True, check=False
     )
-
-
-def _is_way_out(name: str) -> bool:
-    """As an engine's installation inherits it; a cache that is cold needs it."""
-    return name.upper() in programs.INHERITED or name.upper().startswith(("NPM_CONFIG_", "PIP_"))
 
 
 @pytest.mark.engines

@@ -20,8 +20,7 @@ from agents.pod import processes
 SOURCE = Path(__file__).resolve().parents[3]
 LOG_BYTES = 2 * 1024 * 1024
 _PIPE_BYTES = 1024 * 1024
-# What a program may see of the environment of the worker that starts it: never a database, a key or a secret.
-INHERITED = {
+_INHERITED = {
     "PATH", "HOME", "USER", "LANG", "LC_ALL", "TMPDIR", "TZDIR", "LD_LIBRARY_PATH",
     "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE",
     "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "AGENTPODS_SUPERVISOR",
@@ -104,12 +103,13 @@ def _arguments(pid: int) -> list[str]:
         return []
 
 
+def is_inherited(name: str) -> bool:
+    """What a program may see of its starter's environment: the way to the registries, never a database or a secret."""
+    return name.upper() in _INHERITED or name.upper().startswith(("NPM_CONFIG_", "PIP_"))
+
+
 def _environment(program: Program, namespace: str, home: Path, *, keep: bool) -> dict[str, str]:
-    inherited = {
-        name: value
-        for name, value in os.environ.items()
-        if name.upper() in INHERITED or name.upper().startswith(("NPM_CONFIG_", "PIP_"))
-    }
+    inherited = {name: value for name, value in os.environ.items() if is_inherited(name)}
     kept = {"KEEP_PODS": "1"} if keep else {}
     return {**inherited, **kept, "PYTHONUNBUFFERED": "1", **processes.marks(namespace, home, program)}
 
