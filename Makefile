@@ -14,7 +14,7 @@ PRODUCTION := AGENTPODS_ENV=production AGENT_RUNTIME=kubernetes BASE_URL=https:/
 
 .DEFAULT_GOAL := help
 .PHONY: help run demo test setup lint format types imports migrations openapi deploy-check templates unit coverage \
-	test-engines test-browser test-slow test-crash fuzz bench translations lock lock-engines
+	test-engines test-browser test-slow test-year test-crash fuzz bench translations lock lock-engines
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -80,6 +80,9 @@ test-browser: setup ## Heavy: the public pages in a real Chromium, installed fro
 
 test-slow: setup ## Heavy: minutes of real time
 	$(BIN)/pytest -m slow $(ARGS)
+
+test-year: setup ## Heavy: a year of random payments, lapses and outages beside a model; SEED replays one, also AGENTS, DAYS
+	$(BIN)/pytest -m year $(ARGS)
 
 test-crash: setup ## Heavy: ten minutes of kills under load, then an audit; SEED replays one, also SECONDS, AGENTS, ACCOUNTS
 	@exec $(BIN)/python -m tests.crash

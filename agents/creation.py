@@ -182,6 +182,7 @@ def _row(user: User, wanted: NewAgent, *, now: datetime) -> Agent:
         deadline_at=now + lifecycle.PROVISIONING_DEADLINE,
         reconcile_at=now,
         entitled_until=entitlement.trial_end(now),
+        term_due_at=entitlement.first_notice(now),
         slug=slugs.mint(name),
         suffix=agent_id.removeprefix("agt_"),
         management_token=secrets.token_urlsafe(TOKEN_BYTES),

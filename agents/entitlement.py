@@ -26,6 +26,11 @@ def trial_end(created_at: datetime) -> datetime:
     return created_at + timedelta(days=settings.TRIAL_DAYS)
 
 
+def first_notice(created_at: datetime) -> datetime:
+    """When the owner is first told that the free time ends."""
+    return trial_end(created_at) - timedelta(days=max(settings.NOTICE_DAYS))
+
+
 def hold_free_place(user: User) -> None:
     """Take the account's lock, so that two creates cannot both have the last place. Needs a transaction.
 
@@ -69,9 +74,12 @@ def refuse_above_trial(tier: Tier) -> None:
 
 
 def give_back(user: User, *, since: datetime, now: datetime) -> None:
-    """The time that ran while the account was suspended: what could run then ends as much later."""
+    """The time that ran while the account was suspended: what could run then ends as much later.
+
+    Billing looks at these agents at once: it counts by the same suspensions, and by more.
+    """
     running_out = Agent.objects.owned_by(user.pk).live().filter(entitled_until__gt=since)
-    running_out.update(entitled_until=F("entitled_until") + (now - since))
+    running_out.update(entitled_until=F("entitled_until") + (now - since), term_due_at=now)
 
 
 @transaction.atomic

@@ -31,6 +31,9 @@ TRANSITIONS: dict[Status, set[Status]] = {
     Status.DELETED: set(),
 }
 
+# Stops for want of payment: one of a failed pod stops nothing (design: Agent life cycle).
+UNPAID = {Reason.TRIAL, Reason.PAYMENT}
+
 EVENTS = {
     Status.RUNNING: events.EventType.AGENT_RUNNING,
     Status.STOPPED: events.EventType.AGENT_STOPPED,
@@ -240,7 +243,8 @@ def _move(
     agent.settled_status = to if to in SETTLED else settled
     agent.save(update_fields=["status", "status_since", "settled_status", *also])
     _note(agent, reason=reason, actor=actor, now=now, note=note, came_from=before)
-    if event_type := EVENTS.get(to):
+    event_type = EVENTS.get(to)
+    if event_type and not (before == Status.FAILED and to == Status.STOPPED and reason in UNPAID):
         data = {"from": settled, "to": to.value} | ({"reason": reason.value} if to == Status.STOPPED else {})
         events.emit(agent, event_type, data, now=now)
     return agent

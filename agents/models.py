@@ -78,6 +78,10 @@ class AgentQuerySet(models.QuerySet["Agent"]):
         """Agents whose next reconcile step is due; uses the partial index `agent_due`."""
         return self.filter(reconcile_at__lte=now).order_by("reconcile_at")
 
+    def term_due(self, now: datetime) -> AgentQuerySet:
+        """Agents whose term has a step due; uses the partial index `agent_term_due`."""
+        return self.filter(term_due_at__lte=now).order_by("term_due_at")
+
 
 class Agent(models.Model):
     """One pod (spec: Agent)."""
@@ -134,6 +138,9 @@ class Agent(models.Model):
     paid = models.BooleanField(default=False)
     entitled_until = models.DateTimeField(null=True, blank=True)
     trial_notice_day = models.SmallIntegerField(null=True, blank=True)
+    term_due_at = models.DateTimeField(
+        null=True, blank=True, help_text="When billing/lapses.py looks at the agent again; it alone moves this."
+    )
 
     # Model key.
     llm_provider = models.CharField(max_length=20, null=True, blank=True)
@@ -160,6 +167,8 @@ class Agent(models.Model):
             models.Index(fields=["user", "-created_at", "-id"], name="agent_owner"),
             # The due scan of agents/reconciler.py.
             models.Index(fields=["reconcile_at"], name="agent_due", condition=Q(reconcile_at__isnull=False)),
+            # The due scan of billing/lapses.py.
+            models.Index(fields=["term_due_at"], name="agent_term_due", condition=Q(term_due_at__isnull=False)),
             # The minute's look for agents between two states that nothing would wake (agents/sweeper.py).
             models.Index(fields=["id"], name="agent_forgotten", condition=UNSETTLED & Q(reconcile_at__isnull=True)),
             # Observation matches pods to agents that should have one.

@@ -70,6 +70,17 @@ def change(agent: Agent, **changes: Any) -> Agent:
     return configuration.save(agent, fields=fields) if fields else agent
 
 
+@transaction.atomic
+def follow_payment(agent: Agent, tier_id: str) -> Agent:
+    """Give the agent the tier that was paid for, whatever it had before. The caller holds its lock."""
+    if agent.tier == tier_id:
+        return agent
+    if quota.is_larger(tier_of(tier_id), than=tier_of(agent.tier)):
+        quota.start_afresh(agent, actor=quota.ACTOR, now=timezone.now())
+    agent.tier = tier_id
+    return configuration.save(agent, fields=["tier"])
+
+
 def _prepare_tier(agent: Agent, tier_id: str) -> None:
     tier = known_tier(tier_id)
     check_tier(engine_of(agent.engine), tier)

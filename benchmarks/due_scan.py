@@ -30,6 +30,7 @@ from benchmarks import fleet
 from benchmarks.figures import Figure, ratio
 from benchmarks.measuring import in_turns
 from benchmarks.recording import CALLS, RecordingRuntime
+from billing import lapses
 from webhooks import outbox, purging
 
 FEW, MANY, PODS, DUE = 10_000, 1_000_000, 1_000, 1_000
@@ -50,10 +51,11 @@ SELECT id, agent_id, 'delivered', false, 1, 1, created_at, '', '', created_at, c
 
 Scan = Callable[[], object]
 
-# What beat runs again and again. The first two run each second or two: their time counts too.
+# What beat runs again and again. The first three run every few seconds: their time counts too.
 QUICK: dict[str, Scan] = {
     "agents.reconcile_due": lambda: leases.due(timezone.now(), limit=reconciler.BATCH),
     "webhooks.drain": outbox.soonest,
+    "billing.step_due": lambda: lapses.due(timezone.now(), limit=lapses.BATCH),
 }
 SCANS: dict[str, Scan] = {
     **QUICK,
@@ -85,7 +87,7 @@ def _columns() -> dict[str, str]:
     running, due = f"i <= {PODS}", "i %% 10 = 0"
     state = f"CASE WHEN {running} THEN 'running' WHEN {due} OR i %% 3 > 0 THEN 'stopped' ELSE 'deleted' END"
     tomorrow = f"CASE WHEN NOT {running} AND {due} THEN now() + interval '1 day' END"
-    return {"status": state, "desired": state, "reconcile_at": tomorrow}
+    return {"status": state, "desired": state, "reconcile_at": tomorrow, "term_due_at": "now() + interval '1 day'"}
 
 
 def _grow() -> None:

@@ -27,6 +27,15 @@ BEAT: dict[str, tuple[str, float, str]] = {
     "accounts.send_letters": ("accounts.send_letters", 30.0, "default"),
     "catalog.show_deployments": ("catalog.show_deployments", 60.0, "default"),
     "accounts.purge": ("accounts.purge", 3600.0, "default"),
+    "billing.step_due": ("billing.step_due", 10.0, "billing"),
+    "billing.scan_chain": ("billing.scan_chain", 15.0, "billing"),
+    "billing.watch_chain": ("billing.watch_chain", 600.0, "billing"),
+    "billing.reread_chain": ("billing.reread_chain", 3600.0, "billing"),
+    "billing.verify_due": ("billing.verify_due", 60.0, "billing"),
+    "billing.expire_stars_orders": ("billing.expire_stars_orders", 30.0, "billing"),
+    "billing.send_back_stars": ("billing.send_back_stars", 30.0, "billing"),
+    "billing.reconcile_stars": ("billing.reconcile_stars", 300.0, "billing"),
+    "billing.check_invariants": ("billing.check_invariants", 86400.0, "billing"),
 }
 
 app.conf.beat_schedule = {

@@ -11,6 +11,8 @@ from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
+TIERS, PERIODS = ("tiny", "small", "medium", "large"), ("monthly", "annual")
+
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
@@ -92,6 +94,16 @@ def pairs(name: str) -> dict[str, str]:
         if not separator or not key.strip() or not value.strip():
             raise ImproperlyConfigured(f"{name}: {part!r} must look like name=value")
         found[key.strip()] = value.strip()
+    return found
+
+
+def plans(name: str) -> dict[str, str]:
+    """`tiny=x,small:annual=y`: what is sold for a tier, or for one period of it."""
+    found = pairs(name)
+    for plan in found:
+        tier, separator, period = plan.partition(":")
+        if tier not in TIERS or (separator and period not in PERIODS):
+            raise ImproperlyConfigured(f"{name}: {plan!r} must be a tier ({', '.join(TIERS)}), or like tiny:monthly")
     return found
 
 

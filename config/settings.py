@@ -72,6 +72,26 @@ KEEP_PODS = env.flag("KEEP_PODS")
 WEBHOOK_ALLOWED_CIDRS = env.networks("WEBHOOK_ALLOWED_CIDRS")
 WEBHOOK_NAMESERVERS = env.sockets("WEBHOOK_NAMESERVERS", port=53)
 
+# Stablecoins. The xpub is of an account; a private key has no place on a server.
+CRYPTO_RPC_URLS = [url.strip() for url in env.secret("CRYPTO_RPC_URLS").split(",") if url.strip()]
+CRYPTO_CHAIN_ID = env.number("CRYPTO_CHAIN_ID", 8453, at_least=1)
+CRYPTO_XPUB = env.secret("CRYPTO_XPUB")
+if CRYPTO_XPUB[1:4] == "prv":
+    raise ImproperlyConfigured("CRYPTO_XPUB holds a private key (xprv): give the account's xpub, and move its money")
+CRYPTO_FIRST_ADDRESS = env.text("CRYPTO_FIRST_ADDRESS")
+CRYPTO_TOKENS = env.pairs("CRYPTO_TOKENS")
+CRYPTO_CONFIRMATION = env.text("CRYPTO_CONFIRMATION", "finalized")
+CRYPTO_RPC_BATCH = env.number("CRYPTO_RPC_BATCH", 300, at_least=1, at_most=1000)
+CRYPTO_LOG_RANGE = env.number("CRYPTO_LOG_RANGE", 2000, at_least=1)
+
+# Telegram Stars: the bot that sells. It is configured once all three are there.
+STARS_BOT_TOKEN = env.secret("STARS_BOT_TOKEN")
+STARS_BOT_USERNAME = env.text("STARS_BOT_USERNAME").removeprefix("@")
+STARS_WEBHOOK_SECRET = env.secret("STARS_WEBHOOK_SECRET")
+STAR_USD = env.decimal("STAR_USD", "0.013")
+if not STAR_USD.is_finite() or STAR_USD <= 0:
+    raise ImproperlyConfigured(f"STAR_USD={STAR_USD} must be more than 0")
+
 # Mail.
 EMAIL_BACKEND = env.text(
     "EMAIL_BACKEND", f"django.core.mail.backends.{'console' if DEVELOPMENT else 'smtp'}.EmailBackend"
@@ -83,7 +103,27 @@ EMAIL_HOST_PASSWORD = env.secret("EMAIL_HOST_PASSWORD")
 EMAIL_USE_TLS = env.flag("EMAIL_USE_TLS")
 EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = env.text("DEFAULT_FROM_EMAIL", "Agentpods <no-reply@localhost>")
+SERVER_EMAIL = DEFAULT_FROM_EMAIL
+ADMINS = [(address, address) for address in env.words("ADMINS")]
 SHOW_DEV_CODES = env.flag("SHOW_DEV_CODES", default=DEVELOPMENT)
+
+# Licences of Gumroad. Without products it is coming soon.
+GUMROAD_URL = env.text("GUMROAD_URL", "https://api.gumroad.com").rstrip("/")
+GUMROAD_PRODUCTS = env.plans("GUMROAD_PRODUCTS")  # tier, or tier:period, to product id
+GUMROAD_VARIANTS = env.pairs("GUMROAD_VARIANTS")  # tier to the variant's exact text, where one product has several
+GUMROAD_BUY_URL = env.text("GUMROAD_BUY_URL")
+GUMROAD_BUY_URLS = env.pairs("GUMROAD_BUY_URLS")
+GUMROAD_TEST_PURCHASES = env.flag("GUMROAD_TEST_PURCHASES")
+GUMROAD_REQUESTS_PER_MINUTE = env.number("GUMROAD_REQUESTS_PER_MINUTE", 60, at_least=1)
+
+# Licences of Lemon Squeezy. Without a store, products and variants it is coming soon.
+LEMONSQUEEZY_URL = env.text("LEMONSQUEEZY_URL", "https://api.lemonsqueezy.com").rstrip("/")
+LEMONSQUEEZY_STORE = env.text("LEMONSQUEEZY_STORE")
+LEMONSQUEEZY_PRODUCTS = env.words("LEMONSQUEEZY_PRODUCTS")
+LEMONSQUEEZY_VARIANTS = env.plans("LEMONSQUEEZY_VARIANTS")  # tier:period to variant id
+LEMONSQUEEZY_BUY_URL = env.text("LEMONSQUEEZY_BUY_URL")
+LEMONSQUEEZY_BUY_URLS = env.pairs("LEMONSQUEEZY_BUY_URLS")
+LEMONSQUEEZY_REQUESTS_PER_MINUTE = env.number("LEMONSQUEEZY_REQUESTS_PER_MINUTE", 60, at_least=1)
 
 # Stores.
 DATABASE_URL = env.secret("DATABASE_URL", embedded.postgres_url(AGENTPODS_HOME))
@@ -234,4 +274,5 @@ LOGGING: dict[str, Any] = {
     },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain" if DEVELOPMENT else "json"}},
     "root": {"handlers": ["stderr"], "level": env.text("LOG_LEVEL", "INFO")},
+    "loggers": {"urllib3": {"level": "INFO"}},  # its debug lines have addresses, and Telegram's hold the bot's token
 }

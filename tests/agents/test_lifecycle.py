@@ -225,7 +225,7 @@ def test_a_move_that_the_table_lacks_is_a_defect(running: Agent, owner: User) ->
 
 
 def test_nothing_else_assigns_a_status() -> None:
-    """Only the machines may write `.status = …` on a model (design: Invariants 1)."""
+    """Only the machines write `.status = …` on a model (design: Invariants 1): of agents, subscriptions, orders."""
     import ast
     from pathlib import Path
 
@@ -236,4 +236,4 @@ def test_nothing_else_assigns_a_status() -> None:
             targets = node.targets if isinstance(node, ast.Assign) else []
             names = [leaf for target in targets for leaf in ast.walk(target) if isinstance(leaf, ast.Attribute)]
             found += [path.name for leaf in names if leaf.attr == "status" and isinstance(leaf.ctx, ast.Store)]
-    assert set(found) == {"lifecycle.py"}
+    assert set(found) == {"lifecycle.py", "subscriptions.py", "orders.py"}

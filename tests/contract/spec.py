@@ -13,6 +13,7 @@ AGENT = names(
     a2aPeers a2aSlug trialNoticeDay telegramTokenEnc a2aListed"""
 )
 AGENT_WEBHOOK = names("webhookUrl webhookLastStatus webhookLastAt webhookLastEvent")
+AGENT_TERM = names("mode stopsAt deletesAt paidTill paidProvider renewUrl")
 AGENT_QUOTA = names("memoryUsedBytes memoryLimitBytes memoryPct diskUsedBytes diskTotalBytes diskPct status updatedAt")
 ENGINE = names("id label description requiresDomain minTier status capabilities")
 CAPABILITIES = names("skills mcp skillRegistry skillUninstall llmKey model sso dashCredentials")
@@ -52,6 +53,7 @@ CODES = names("BAD_REQUEST UNAUTHORIZED INVALID_CODE FORBIDDEN NOT_FOUND CONFLIC
 COMPONENTS: dict[str, tuple[set[str], set[str]]] = {
     "Agent": (AGENT, AGENT_WEBHOOK),
     "AgentQuota": (AGENT_QUOTA, set()),
+    "AgentTerm": (AGENT_TERM, set()),
     "AgentTools": (names("enabled mcpServers"), set()),
     "McpServer": ({"name"}, names("command args env url headers")),
     "A2aPeerPublic": (names("name url"), set()),

@@ -132,7 +132,7 @@ def agent(make_agent: MakeAgent) -> Agent:
     return make_agent()
 
 
-@pytest.mark.parametrize("word", ["liveness", "explain", "quota"])
+@pytest.mark.parametrize("word", ["liveness", "explain", "quota", "term"])
 def test_observations(client: APIClient, document: Document, agent: Agent, word: str) -> None:
     is_as_promised(document, "GET", f"/agents/{{id}}/{word}", client.get(f"/agents/{agent.pk}/{word}"))
 

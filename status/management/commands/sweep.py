@@ -14,6 +14,8 @@ from django.utils.dateparse import parse_datetime
 from accounts import code_mail, letters
 from accounts import purge as accounts_purge
 from agents import reconciler, sampling, suspension, sweeper
+from billing import lapses
+from billing.stars import feed, orders, refunds
 from catalog import personas
 from webhooks import draining, purging
 
@@ -32,6 +34,10 @@ class Command(BaseCommand):
             "agents forgotten": lambda: sweeper.sweep(at),
             "pods measured": lambda: sampling.sample(at),
             "agents of suspended accounts": suspension.enforce,
+            "stars that were paid": lambda: feed.reconcile(now=at),
+            "stars to send back": lambda: refunds.send_due(now=at),
+            "stars orders given up": lambda: orders.expire_due(now=at),
+            "terms due": lambda: lapses.step_due(now=at),
             "agents due": lambda: reconciler.reconcile_due(at),
             "deliveries": lambda: draining.drain(clock=lambda: at),
             "deployments shown": personas.show_deployments,

@@ -1,0 +1,28 @@
+"""An owner's word that a subscription is not to be renewed."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.db import transaction
+
+from accounts.models import User
+from billing import lapses, payments, subscriptions
+from billing.errors import NoSuchSubscription
+from billing.models import Subscription
+from config.ids import is_id
+
+
+@transaction.atomic
+def cancel(user: User, subscription_id: str, *, actor: str, now: datetime) -> Subscription:
+    """Raises NoSuchSubscription for another's too, AlreadyExpired, NeverEnds."""
+    known = (
+        Subscription.objects.filter(pk=subscription_id, user=user).first() if is_id("sub", subscription_id) else None
+    )
+    if known is None:
+        raise NoSuchSubscription
+    agent = payments.locked(known.agent_id)
+    row = Subscription.objects.select_for_update(of=("self",)).get(pk=known.pk)
+    row = subscriptions.cancel(agent, row, actor=actor, now=now)
+    lapses.settle(agent, now=now)
+    return row

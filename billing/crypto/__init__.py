@@ -1,0 +1,1 @@
+"""Stablecoins: one deposit address an agent, and a chain that is read and never written."""

@@ -1,0 +1,83 @@
+"""One deposit address an agent, derived from the account's xpub: `0/<index>`. No private key is ever near.
+
+An index comes from a sequence of the database and is never used twice; after a restore of an old backup the sequence is
+set forward (docs/settings.md).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from bip_utils import Base58ChecksumError, Bip32KeyError, Bip32Slip10Secp256k1, EthAddrEncoder
+from django.db import connection, transaction
+
+from agents.models import Agent
+from billing.crypto.errors import Misconfigured
+from billing.models import DepositAddress
+
+ACCOUNT_DEPTH = 3  # m/44'/60'/account'
+SEQUENCE = "billing_deposit_index"
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    fingerprint: str
+    _branch: Bip32Slip10Secp256k1 = field(repr=False, compare=False)
+
+    def address(self, index: int) -> str:
+        """With its checksum in the case of its letters (EIP-55)."""
+        key = self._branch.ChildKey(index).PublicKey().KeyObject()
+        return str(EthAddrEncoder.EncodeKey(key))
+
+
+def account(xpub: str, first_address: str) -> Account:
+    """The account of this xpub; its first address must be the one that the operator expects.
+
+    Raises Misconfigured: money that is sent to a wrong account is gone.
+    """
+    try:
+        node = Bip32Slip10Secp256k1.FromExtendedKey(xpub)
+    except (Base58ChecksumError, Bip32KeyError, ValueError) as error:
+        raise Misconfigured("CRYPTO_XPUB: is no extended public key") from error
+    if not node.IsPublicOnly():
+        raise Misconfigured("CRYPTO_XPUB: is a private key; give the account's xpub, and move its money")
+    if node.Depth().ToInt() != ACCOUNT_DEPTH:
+        raise Misconfigured("CRYPTO_XPUB: must be of an account, as m/44'/60'/0'")
+    found = Account(hashlib.sha256(xpub.encode()).hexdigest()[:16], node.ChildKey(0))
+    if found.address(0).lower() != first_address.lower():
+        raise Misconfigured(
+            f"CRYPTO_FIRST_ADDRESS: is {first_address or 'not given'}, while 0/0 of CRYPTO_XPUB is {found.address(0)};"
+            " compare with the wallet that holds its keys"
+        )
+    return found
+
+
+def address_of(agent: Agent, account: Account, *, now: datetime) -> DepositAddress:
+    """The agent's own, given at its first order. Two at once: one index stays unused."""
+    known = DepositAddress.objects.filter(agent=agent, account=account.fingerprint).first()
+    if known is not None:
+        return known
+    index = next_index()
+    with transaction.atomic():
+        DepositAddress.objects.bulk_create(
+            [
+                DepositAddress(
+                    agent=agent,
+                    account=account.fingerprint,
+                    hd_index=index,
+                    address=account.address(index),
+                    created_at=now,
+                )
+            ],
+            ignore_conflicts=True,
+        )
+    return DepositAddress.objects.get(agent=agent, account=account.fingerprint)
+
+
+def next_index() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT nextval(%s)", [SEQUENCE])
+        row = cursor.fetchone()
+    return int(row[0])

@@ -1,0 +1,68 @@
+"""What was at an address before its order: never less than we have seen there, and read again once it cannot change.
+
+At the newest block, since money that is on its way when the order is made is not for it (facts: billing 3.6). A node
+may lag, so what we saw ourselves counts too, and the block is the newest that anybody told of.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from django.db import connection
+
+from billing.crypto import chain, tokens
+from billing.crypto.configuration import Configuration, Token
+from billing.crypto.rpc import Block, Node
+from billing.models import DepositAddress, HighWater
+
+_NOTE = """
+INSERT INTO billing_highwater AS known (deposit_address_id, chain_id, asset, balance, block)
+VALUES (%(address)s, %(chain_id)s, %(asset)s, %(balance)s, %(block)s)
+ON CONFLICT (deposit_address_id, chain_id, asset) DO UPDATE SET
+    block = greatest(known.block, excluded.block),
+    balance = CASE WHEN %(final)s AND excluded.block >= known.block THEN excluded.balance
+        ELSE greatest(known.balance, excluded.balance) END
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline:
+    balance: int
+    block: int
+    hash: str
+
+
+def at_latest(configuration: Configuration, token: Token, address: DepositAddress, *, now: datetime) -> Baseline:
+    """Read for a new order. Raises Unknown, and Misconfigured when the token is not what the settings say."""
+
+    def work(node: Node) -> tuple[Block, int, tuple[int, str]]:
+        block = node.latest.number
+        calls = [tokens.balance(token.address, address.address, block=block), *tokens.facts(token, block=block)]
+        answers = node.batch(calls)
+        return node.latest, tokens.balance_in(answers[0]), tokens.told(answers[1:])
+
+    at, balance, facts = chain.read(configuration, work, now=now)
+    tokens.check(token, facts)
+    found = Baseline(balance=balance, block=at.number, hash=at.hash)
+    note(address.pk, configuration.chain_id, token.asset, balance=found.balance, block=found.block)
+    known = HighWater.objects.get(deposit_address=address, chain_id=configuration.chain_id, asset=token.asset)
+    newest = max(found.block, known.block, chain.head(configuration.chain_id, now=now))
+    return Baseline(balance=int(known.balance), block=newest, hash=found.hash if newest == found.block else "")
+
+
+def note(address_id: int, chain_id: int, asset: str, *, balance: int, block: int, final: bool = False) -> None:
+    """What an address was seen to hold. At a final block it is exact; before that, the most counts."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _NOTE,
+            {
+                "address": address_id,
+                "chain_id": chain_id,
+                "asset": asset,
+                "balance": Decimal(balance),
+                "block": block,
+                "final": final,
+            },
+        )

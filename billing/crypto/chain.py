@@ -1,0 +1,86 @@
+"""The chain as we know it: read by one node at a time, never from further behind than it was read before."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from django.db import connection
+from django.db.models import Q
+
+from billing.crypto import rpc
+from billing.crypto.configuration import Configuration
+from billing.crypto.rpc import Node
+from billing.models import ChainState
+
+log = logging.getLogger(__name__)
+
+# A node that told of a block which nobody else has seen since is not believed for longer than this.
+HEAD_TRUSTED = timedelta(minutes=10)
+_LOCKS = 5_270_001
+
+T = TypeVar("T")
+
+
+def read(configuration: Configuration, work: Callable[[Node], T], *, now: datetime) -> T:
+    """Have one node do all of the work. Outside of any transaction. Raises Unknown."""
+
+    def noted(node: Node) -> T:
+        done = work(node)
+        _note(configuration.chain_id, node, now=now)
+        return done
+
+    return rpc.ask(
+        configuration.urls,
+        noted,
+        chain_id=configuration.chain_id,
+        confirmation=configuration.confirmation,
+        depth=configuration.depth,
+        at_least=head(configuration.chain_id, now=now),
+        batch=configuration.batch,
+    )
+
+
+def _note(chain_id: int, node: Node, *, now: datetime) -> None:
+    first = {
+        "head": node.latest.number,
+        "head_at": now,
+        "pending_to": node.final,
+        "all_to": node.final,
+        "read_at": now,
+    }
+    ChainState.objects.get_or_create(chain_id=chain_id, defaults=first)
+    newer = Q(head__lt=node.latest.number) | Q(head_at__lte=now - HEAD_TRUSTED)
+    ChainState.objects.filter(newer, pk=chain_id).update(head=node.latest.number, head_at=now)
+
+
+def head(chain_id: int, *, now: datetime) -> int:
+    """The newest block that a node told of, as long as that is believed; else 0."""
+    known = ChainState.objects.filter(pk=chain_id, head_at__gt=now - HEAD_TRUSTED)
+    return known.values_list("head", flat=True).first() or 0
+
+
+def fault(chain_id: int) -> str:
+    """Why nothing may be ordered on this chain; empty when something may."""
+    return ChainState.objects.filter(pk=chain_id).values_list("fault", flat=True).first() or ""
+
+
+def set_fault(chain_id: int, reason: str) -> None:
+    if ChainState.objects.filter(pk=chain_id).exclude(fault=reason[:300]).update(fault=reason[:300]) and reason:
+        log.critical("stablecoins are off: %s", reason)
+
+
+@contextmanager
+def one_at_a_time(job: int) -> Iterator[bool]:
+    """Whether this process may do the job now: nobody else does it as long as this lasts."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", [_LOCKS, job])
+        (mine,) = cursor.fetchone()
+        try:
+            yield mine
+        finally:
+            if mine:
+                cursor.execute("SELECT pg_advisory_unlock(%s, %s)", [_LOCKS, job])

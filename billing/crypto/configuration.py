@@ -1,0 +1,128 @@
+"""What the operator configured of the chain, checked. Half of it is as good as nothing: it is not configured."""
+
+from __future__ import annotations
+
+import logging
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from django.conf import settings
+from eth_utils.address import is_hex_address, to_checksum_address
+
+from billing.crypto import addresses
+from billing.crypto.addresses import Account
+from billing.crypto.errors import Misconfigured
+from billing.vocabulary import Asset
+
+log = logging.getLogger(__name__)
+
+_CONFIRMATION = re.compile(r"finalized|safe|depth:([1-9]\d{0,5})")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Token:
+    asset: Asset
+    address: str
+    decimals: int
+    symbol: str
+
+
+# Those that their issuers, or the chains' own bridges, publish. Bridged look-alikes are other tokens.
+KNOWN: dict[int, dict[str, str]] = {
+    1: {
+        "usdc": "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48:6:USDC",
+        "usdt": "0xdAC17F958D2ee523a2206206994597C13D831ec7:6:USDT",
+    },
+    8453: {"usdc": "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913:6:USDC"},
+    42161: {"usdc": "0xaf88d065e77c8cC2239327C5EDb3A432268e5831:6:USDC"},
+    137: {"usdc": "0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359:6:USDC"},
+    56: {
+        "usdc": "0x8AC76a51cc950d9822D68b83fE1Ad97B32Cd580d:18:USDC",
+        "usdt": "0x55d398326f99059fF775485246999027B3197955:18:USDT",
+    },
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configuration:
+    urls: tuple[str, ...]
+    chain_id: int
+    account: Account
+    tokens: dict[Asset, Token]
+    confirmation: str
+    batch: int
+    log_range: int
+
+    @property
+    def depth(self) -> int | None:
+        """How many blocks must lie on top, or None where the chain itself says what is final."""
+        return int(self.confirmation.removeprefix("depth:")) if self.confirmation.startswith("depth:") else None
+
+
+def current() -> Configuration | None:
+    """None when there is nothing to pay with: not configured, or not so that money would be safe (which is logged)."""
+    if not settings.CRYPTO_RPC_URLS and not settings.CRYPTO_XPUB:
+        return None
+    given = (
+        tuple(settings.CRYPTO_RPC_URLS),
+        settings.CRYPTO_CHAIN_ID,
+        settings.CRYPTO_XPUB,
+        settings.CRYPTO_FIRST_ADDRESS,
+        tuple(sorted(settings.CRYPTO_TOKENS.items())),
+        settings.CRYPTO_CONFIRMATION,
+        settings.CRYPTO_RPC_BATCH,
+        settings.CRYPTO_LOG_RANGE,
+    )
+    return _checked(*given)
+
+
+@lru_cache(maxsize=8)
+def _checked(
+    urls: tuple[str, ...],
+    chain_id: int,
+    xpub: str,
+    first_address: str,
+    tokens: tuple[tuple[str, str], ...],
+    confirmation: str,
+    batch: int,
+    log_range: int,
+) -> Configuration | None:
+    try:
+        _check_words(urls, confirmation)
+        configuration = Configuration(
+            urls=urls,
+            chain_id=chain_id,
+            account=addresses.account(xpub, first_address),
+            tokens=_tokens(dict(tokens) or KNOWN.get(chain_id, {})),
+            confirmation=confirmation,
+            batch=batch,
+            log_range=log_range,
+        )
+    except Misconfigured as error:
+        log.critical("stablecoins are off: %s", error)
+        return None
+    log.info("stablecoins on chain %s; the first deposit address is %s", chain_id, configuration.account.address(0))
+    return configuration
+
+
+def _check_words(urls: tuple[str, ...], confirmation: str) -> None:
+    if not urls:
+        raise Misconfigured("CRYPTO_RPC_URLS: give at least one")
+    if not _CONFIRMATION.fullmatch(confirmation):
+        raise Misconfigured("CRYPTO_CONFIRMATION: must be finalized, safe or depth:N")
+
+
+def _tokens(given: dict[str, str]) -> dict[Asset, Token]:
+    if not given:
+        raise Misconfigured("CRYPTO_TOKENS: name the tokens of this chain, as usdc=<address>:<decimals>:<symbol>")
+    return {token.asset: token for token in (_token(name, text) for name, text in given.items())}
+
+
+def _token(name: str, text: str) -> Token:
+    parts = text.split(":")
+    if name not in Asset or len(parts) != 3 or not is_hex_address(parts[0]) or not parts[1].isdecimal():
+        raise Misconfigured(f"CRYPTO_TOKENS: {name}={text} must look like usdc=<address>:<decimals>:<symbol>")
+    return Token(
+        asset=Asset(name), address=to_checksum_address(parts[0]), decimals=int(parts[1]), symbol=parts[2].strip()
+    )

@@ -1,0 +1,172 @@
+"""Orders in stablecoins: how much, where to, and from which block on it counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import ROUND_CEILING, Decimal
+from functools import partial
+
+from django.conf import settings
+
+from accounts.models import User
+from agents.models import Agent
+from billing import orders, prices
+from billing.crypto import addresses, baselines, chain, configuration, tokens
+from billing.crypto.baselines import Baseline
+from billing.crypto.configuration import Configuration, Token
+from billing.crypto.errors import ChainUnreadable, Misconfigured, NoSuchOrder, Unknown
+from billing.crypto.rpc import Node
+from billing.errors import NotConfigured
+from billing.models import CryptoOrder, DepositAddress, Order
+from billing.orders import Terms
+from billing.providers import registry
+from billing.vocabulary import Asset, Period, Provider
+from catalog.engines import check_tier, engine_of
+from catalog.tiers import known_tier
+from config.ids import is_id, new_id
+
+TTL = timedelta(hours=24)
+MAX_LISTED = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Info:
+    """What everybody may know (spec: CryptoInfo)."""
+
+    enabled: bool
+    chain_id: int
+    assets: list[Token]
+
+
+def info() -> Info:
+    known = configuration.current()
+    if known is None or chain.fault(known.chain_id):
+        return Info(enabled=False, chain_id=settings.CRYPTO_CHAIN_ID, assets=[])
+    return Info(enabled=True, chain_id=known.chain_id, assets=list(known.tokens.values()))
+
+
+def in_units(usd: Decimal, decimals: int) -> int:
+    """A price in the token's smallest unit, never less than it is worth."""
+    return int((usd * Decimal(10) ** decimals).to_integral_value(ROUND_CEILING))
+
+
+def place(agent: Agent, *, asset: Asset, tier: str | None, period: Period, now: datetime) -> CryptoOrder:
+    """The agent's pending order on these terms, with what was at its address before.
+
+    The chain is read before there is a row: when it cannot be, nothing is stored. Raises EngineBelowMinTier,
+    NotConfigured, ChainUnreadable, and what orders.place raises.
+    """
+    terms = Terms(Provider(asset), tier or agent.tier, period)
+    check_tier(engine_of(agent.engine), known_tier(terms.tier))
+    known, token = offered(asset)
+    pending = orders.pending_of(agent)
+    if pending is not None and terms.are_of(pending):
+        return CryptoOrder.objects.select_related("deposit_address").get(pk=pending.pk)
+    address = addresses.address_of(agent, known.account, now=now)
+    baseline = _baseline(known, token, address, now=now)
+    make = partial(
+        _make, terms=terms, address=address, baseline=baseline, token=token, chain_id=known.chain_id, now=now
+    )
+    placed = orders.place(agent, terms, make=make, money_seen=_money_seen, now=now)
+    return CryptoOrder.objects.select_related("deposit_address").get(pk=placed.pk)
+
+
+def offered(asset: Asset) -> tuple[Configuration, Token]:
+    """Raises NotConfigured for what cannot be paid with."""
+    known = configuration.current()
+    if known is None or asset not in known.tokens or chain.fault(known.chain_id):
+        raise NotConfigured("asset", asset)
+    return known, known.tokens[asset]
+
+
+def _baseline(known: Configuration, token: Token, address: DepositAddress, *, now: datetime) -> Baseline:
+    try:
+        return baselines.at_latest(known, token, address, now=now)
+    except Unknown as error:
+        raise ChainUnreadable from error
+    except Misconfigured as error:
+        chain.set_fault(known.chain_id, str(error))
+        raise NotConfigured("asset", token.asset) from error
+
+
+def _make(
+    agent: Agent,
+    *,
+    terms: Terms,
+    address: DepositAddress,
+    baseline: Baseline,
+    token: Token,
+    chain_id: int,
+    now: datetime,
+) -> CryptoOrder:
+    price = prices.price_of(known_tier(terms.tier), terms.period)
+    return CryptoOrder.objects.create(
+        id=new_id("cry"),
+        user_id=agent.user_id,
+        agent=agent,
+        provider=terms.provider,
+        tier=terms.tier,
+        period=terms.period,
+        price_usd=price,
+        tier_snapshot=prices.snapshot_of(terms.tier, terms.period),
+        created_at=now,
+        expires_at=now + TTL,
+        asset=token.asset,
+        chain_id=chain_id,
+        token=token.address,
+        decimals=token.decimals,
+        deposit_address=address,
+        amount=Decimal(in_units(price, token.decimals)),
+        baseline=Decimal(baseline.balance),
+        baseline_block=baseline.block,
+        baseline_hash=baseline.hash,
+    )
+
+
+def _money_seen(other: Order) -> bool:
+    """As its provider's driver knows; what has none any more may be paid."""
+    driver = registry.driver_of(Provider(other.provider))
+    return driver.money_seen(other) if driver else True
+
+
+def money_seen(order: Order, *, now: datetime) -> bool:
+    """Whether some of it lies at the address, final or not. Raises ChainUnreadable: nobody can tell.
+
+    On a chain that is not read any more it may have come as long as the order had time.
+    """
+    row = CryptoOrder.objects.select_related("deposit_address").get(pk=order.pk)
+    known = configuration.current()
+    if row.seen > 0:
+        return True
+    if known is None or known.chain_id != row.chain_id:
+        return row.expires_at > now
+
+    def work(node: Node) -> int:
+        answers = node.batch([tokens.balance(row.token, row.deposit_address.address, block=node.latest.number)])
+        return tokens.balance_in(answers[0])
+
+    try:
+        return chain.read(known, work, now=now) > row.baseline
+    except Unknown as error:
+        raise ChainUnreadable from error
+
+
+def own(user: User, order_id: str) -> CryptoOrder:
+    """The caller's order of this id. Raises NoSuchOrder for another's and junk."""
+    rows = CryptoOrder.objects.select_related("deposit_address").filter(user=user)
+    found = rows.filter(pk=order_id).first() if is_id("cry", order_id) else None
+    if found is None:
+        raise NoSuchOrder
+    return found
+
+
+def listed(user: User, *, agent: Agent | None, status: str | None) -> Sequence[CryptoOrder]:
+    """The caller's, newest first."""
+    rows = CryptoOrder.objects.select_related("deposit_address").filter(user=user)
+    if agent is not None:
+        rows = rows.filter(agent=agent)
+    if status is not None:
+        rows = rows.filter(status=status)
+    return list(rows[:MAX_LISTED])

@@ -1,0 +1,160 @@
+"""JSON-RPC of EVM nodes: batches, several endpoints, and distrust.
+
+One piece of work is done by one node from beginning to end, so that no two of its answers are of different views of
+the chain. A node that fails in the middle loses all of it, and the next one begins anew. Every read names its block.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import requests
+
+from billing.crypto.errors import EndpointFailed, Unknown
+
+log = logging.getLogger(__name__)
+
+CONNECT_SECONDS, READ_SECONDS = 3, 10
+MAX_BLOCK = 2**53
+LAG_BLOCKS = 3  # a node may be this far behind the newest block that any told of
+
+T = TypeVar("T")
+Call = tuple[str, list[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A node's error for one item of a batch."""
+
+    code: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    number: int
+    hash: str
+    timestamp: int
+
+
+class Node:
+    """One endpoint for one piece of work; `latest` and `final` are its view, and stay what they are."""
+
+    def __init__(self, url: str, session: requests.Session, *, batch: int) -> None:
+        self._url, self._session, self._batch = url, session, batch
+        self.name = urlsplit(url).hostname or url  # an address may hold a secret
+
+    def open(self, *, chain_id: int, confirmation: str, depth: int | None, at_least: int) -> None:
+        """Ask which chain this is and where it stands. Raises EndpointFailed unless it can be believed."""
+        tag = "latest" if depth is not None else confirmation
+        calls: list[Call] = [
+            ("eth_chainId", []),
+            ("eth_getBlockByNumber", ["latest", False]),
+            ("eth_getBlockByNumber", [tag, False]),
+        ]
+        chain, latest, final = (self.must(answer) for answer in self.batch(calls))
+        if number(chain) != chain_id:
+            log.error("an RPC endpoint is of another chain", extra={"endpoint": self.name, "chain": number(chain)})
+            raise EndpointFailed(f"chain id {number(chain)} instead of {chain_id}")
+        self.latest, marked = _block(latest), _block(final)
+        if self.latest.number < at_least - LAG_BLOCKS:
+            raise EndpointFailed(f"at block {self.latest.number}, while {at_least} is known")
+        self.final = marked.number if depth is None else max(0, self.latest.number - depth)
+        if self.final > self.latest.number:
+            raise EndpointFailed("more is final than there is")
+
+    def batch(self, calls: Sequence[Call]) -> list[Any]:
+        """An answer or Refused for each, in order, by as many requests as it takes."""
+        answers: list[Any] = []
+        for begin in range(0, len(calls), self._batch):
+            answers += self._post(calls[begin : begin + self._batch])
+        return answers
+
+    def must(self, answer: Any) -> Any:
+        if isinstance(answer, Refused):
+            raise EndpointFailed(f"error {answer.code}: {answer.message[:200]}")
+        return answer
+
+    def _post(self, calls: Sequence[Call]) -> list[Any]:
+        body = [
+            {"jsonrpc": "2.0", "id": index, "method": method, "params": params}
+            for index, (method, params) in enumerate(calls)
+        ]
+        try:
+            answer = self._session.post(
+                self._url, json=body, timeout=(CONNECT_SECONDS, READ_SECONDS), allow_redirects=False
+            )
+            given = answer.json() if answer.status_code == 200 else None
+        except (requests.RequestException, ValueError) as error:
+            raise EndpointFailed(type(error).__name__) from error
+        if given is None:
+            raise EndpointFailed(f"status {answer.status_code}")
+        return _in_order(given, len(calls))
+
+
+def _in_order(given: Any, count: int) -> list[Any]:
+    """Answers come in any order; each must be there, once."""
+    if not isinstance(given, list):
+        raise EndpointFailed("not a batch's answer")
+    known: dict[int, Any] = {}
+    for item in given:
+        if not isinstance(item, dict) or type(item.get("id")) is not int:
+            raise EndpointFailed("not a batch's answer")
+        known[item["id"]] = _answer(item)
+    if known.keys() != set(range(count)):
+        raise EndpointFailed("answers are missing")
+    return [known[index] for index in range(count)]
+
+
+def _answer(item: dict[str, Any]) -> Any:
+    error = item.get("error")
+    if error is None:
+        return item.get("result")
+    if not isinstance(error, dict):
+        raise EndpointFailed("an error that is none")
+    code = error.get("code")
+    return Refused(code if isinstance(code, int) else 0, str(error.get("message", "")))
+
+
+def number(value: Any) -> int:
+    """A quantity or a word of the chain."""
+    try:
+        return int(value, 16)
+    except (TypeError, ValueError) as error:
+        raise EndpointFailed(f"{str(value)[:80]!r} is no number") from error
+
+
+def _block(value: Any) -> Block:
+    if not isinstance(value, dict) or not isinstance(value.get("hash"), str):
+        raise EndpointFailed("no such block")
+    found = Block(number=number(value.get("number")), hash=value["hash"], timestamp=number(value.get("timestamp")))
+    if found.number >= MAX_BLOCK:
+        raise EndpointFailed(f"block {found.number} cannot be")
+    return found
+
+
+def ask(
+    urls: Sequence[str],
+    work: Callable[[Node], T],
+    *,
+    chain_id: int,
+    confirmation: str,
+    depth: int | None,
+    at_least: int,
+    batch: int,
+) -> T:
+    """Have the first node that can be believed do the work. Raises Unknown when none can."""
+    for url in urls:
+        with requests.Session() as session:
+            session.trust_env = False
+            node = Node(url, session, batch=batch)
+            try:
+                node.open(chain_id=chain_id, confirmation=confirmation, depth=depth, at_least=at_least)
+                return work(node)
+            except EndpointFailed as failure:
+                log.warning("an RPC endpoint failed: %s", failure, extra={"endpoint": node.name})
+    raise Unknown(f"none of {len(urls)} endpoints can be believed")

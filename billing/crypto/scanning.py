@@ -1,0 +1,129 @@
+"""The scan: all orders that wait, at one final block.
+
+It reads first and writes afterwards, and each order by itself: what fails for one is tried again with the next scan,
+and stops no other. While the chain cannot be read nothing is concluded from it; orders wait as much longer.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from django.db.models import DateTimeField, ExpressionWrapper, F, Value
+from django.db.models.functions import Greatest
+
+from agents.models import Desired
+from billing.crypto import baselines, chain, configuration, settling
+from billing.crypto.configuration import Configuration
+from billing.crypto.errors import Unknown
+from billing.crypto.reading import Moved, Reading, Seen, look, moved
+from billing.crypto.rpc import Node
+from billing.models import ChainState, CryptoOrder, Order
+from billing.vocabulary import OrderStatus, Provider
+
+log = logging.getLogger(__name__)
+
+# Longer than this without a scan is an outage, which is given back to those who wait.
+OUTAGE = timedelta(minutes=2)
+_JOB = 1
+
+
+def scan(*, now: datetime) -> None:
+    """Look at all pending orders, at one final block."""
+    settings = configuration.current()
+    with chain.one_at_a_time(_JOB) as mine:
+        if settings is not None and mine:
+            _scan(settings, now=now)
+
+
+def _scan(settings: Configuration, *, now: datetime) -> None:
+    state = ChainState.objects.filter(pk=settings.chain_id).first()
+    if state is None:
+        return  # nothing was ever ordered
+    orders = waiting(settings)
+    receivers = [order.deposit_address.address for order in orders]
+
+    def work(node: Node) -> tuple[Reading, Moved]:
+        return look(node, orders), moved(node, settings, receivers, first=state.pending_to + 1)
+
+    try:
+        reading, found = chain.read(settings, work, now=now)
+    except Unknown as error:
+        log.error("the chain could not be read: %s", error)  # which node failed how is logged already
+        return
+    if found.transfers is not None:
+        settling.record(found.transfers, settings, now=now)
+        ChainState.objects.filter(pk=state.pk, pending_to__lt=found.to).update(pending_to=found.to)
+    _give_back(state, now=now)
+    ChainState.objects.filter(pk=state.pk).update(read_at=now)
+    for order in waiting(settings, among=reading.seen):
+        each(order, lambda row: _settle(row, reading, now=now))
+
+
+def waiting(settings: Configuration, among: dict[str, Seen] | None = None) -> list[CryptoOrder]:
+    rows = CryptoOrder.objects.filter(chain_id=settings.chain_id, status=OrderStatus.PENDING)
+    if among is not None:
+        rows = rows.filter(pk__in=among)
+    return list(rows.select_related("deposit_address", "agent").order_by("created_at", "id"))
+
+
+def each(order: CryptoOrder, work: Callable[[CryptoOrder], None]) -> None:
+    try:
+        work(order)
+    except Exception:
+        log.exception("an order could not be settled: the next scan tries again", extra={"order": order.pk})
+
+
+def _give_back(state: ChainState, *, now: datetime) -> None:
+    """Orders that waited while nobody looked have that much longer."""
+    if now - state.read_at < OUTAGE:
+        return
+    asked = Greatest(Value(state.read_at), F("created_at"))
+    later = ExpressionWrapper(F("expires_at") + (Value(now) - asked), output_field=DateTimeField())
+    waiting = Order.objects.filter(status=OrderStatus.PENDING, provider__in=[Provider.USDT, Provider.USDC])
+    waiting.filter(created_at__lt=now).update(expires_at=later)
+
+
+def _settle(order: CryptoOrder, reading: Reading, *, now: datetime) -> None:
+    seen = reading.seen[order.pk]
+    if seen.baseline is not None:
+        fix_baseline(order, seen.baseline)
+    received = max(seen.latest - int(order.baseline), 0)
+    if order.seen != received:
+        order.seen = Decimal(received)
+        CryptoOrder.objects.filter(pk=order.pk).update(seen=order.seen)
+    baselines.note(order.deposit_address_id, order.chain_id, order.asset, balance=seen.latest, block=reading.latest)
+    final = 0 if seen.final is None else max(seen.final - int(order.baseline), 0)
+    if is_paid(order, final, block=reading.final):
+        settling.pay(order.pk, received=final, block=reading.final, now=now)
+    elif order.agent.desired == Desired.DELETED or _is_given_up(order, reading, unsettled=received - final, now=now):
+        settling.expire(order.pk)
+
+
+def is_paid(order: CryptoOrder, received: int, *, block: int) -> bool:
+    """By the balance; with a baseline that could not be read again, only if the transfers say so too."""
+    if received < order.amount:
+        return False
+    if order.baseline_final:
+        return True
+    return sum(deposit.amount for deposit in settling.own_deposits(order, until=block)) >= order.amount
+
+
+def _is_given_up(order: CryptoOrder, reading: Reading, *, unsettled: int, now: datetime) -> bool:
+    """In time nothing came, and nothing is on its way, as told by a node that knows of that time."""
+    return order.expires_at <= now and order.expires_at.timestamp() <= reading.time and unsettled <= 0
+
+
+def fix_baseline(order: CryptoOrder, balance: int) -> None:
+    """What was there before, now that it cannot change any more."""
+    if order.baseline != balance:
+        log.warning("a baseline was corrected", extra={"order": order.pk, "was": str(order.baseline), "is": balance})
+    order.baseline, order.baseline_final = Decimal(balance), True
+    CryptoOrder.objects.filter(pk=order.pk).update(baseline=order.baseline, baseline_final=True)
+    _note(order, balance, block=order.baseline_block, final=True)
+
+
+def _note(order: CryptoOrder, balance: int, *, block: int, final: bool = False) -> None:
+    baselines.note(order.deposit_address_id, order.chain_id, order.asset, balance=balance, block=block, final=final)

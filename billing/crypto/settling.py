@@ -1,0 +1,198 @@
+"""What a reading of the chain does to orders and deposits. Nothing here talks to anybody.
+
+An order is paid by what was at its address at a final block beyond its baseline. Whatever was transferred is a row of
+its own, once; what bought nothing is marked for operators.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from agents.models import Agent, Desired
+from billing import orders, payments
+from billing.crypto.configuration import Configuration
+from billing.crypto.tokens import Transfer
+from billing.models import CryptoOrder, Deposit, DepositAddress
+from billing.payments import Receipt
+from billing.subscriptions import Purchase
+from billing.vocabulary import OrderStatus, Period, Provider
+
+log = logging.getLogger(__name__)
+
+LATE = timedelta(days=14)  # how long money that comes after its order still pays it
+NO_ORDER = "no order was open for it"
+TOO_LATE = "its order had expired more than 14 days before"
+BATCH = 1000
+
+
+def record(transfers: Iterable[Transfer], settings: Configuration, *, now: datetime) -> None:
+    """A row for each transfer, once, however often it is read."""
+    found = list(transfers)
+    assets = {token.address: token.asset for token in settings.tokens.values()}
+    owners = dict(
+        DepositAddress.objects.filter(address__in={one.receiver for one in found}).values_list("address", "pk")
+    )
+    rows = [
+        Deposit(
+            chain_id=settings.chain_id,
+            tx_hash=one.tx_hash,
+            log_index=one.log_index,
+            block=one.block,
+            block_hash=one.block_hash,
+            deposit_address_id=owners[one.receiver],
+            asset=assets[one.token],
+            token=one.token,
+            sender=one.sender,
+            amount=Decimal(one.amount),
+            seen_at=now,
+        )
+        for one in found
+    ]
+    Deposit.objects.bulk_create(rows, ignore_conflicts=True, batch_size=BATCH)
+
+
+def own_deposits(order: CryptoOrder, *, until: int) -> QuerySet[Deposit]:
+    """What came for it after its baseline, up to a block, in the chain's order."""
+    return Deposit.objects.filter(
+        chain_id=order.chain_id,
+        deposit_address_id=order.deposit_address_id,
+        asset=order.asset,
+        token=order.token,
+        block__gt=order.baseline_block,
+        block__lte=until,
+    ).order_by("block", "log_index")
+
+
+def with_deposits(orders: Sequence[CryptoOrder]) -> list[CryptoOrder]:
+    """Those of them whose address has had deposits that paid nothing yet."""
+    addresses = [row.deposit_address_id for row in orders]
+    free = Deposit.objects.filter(order=None, unapplied="", deposit_address__in=addresses)
+    having = set(free.values_list("deposit_address_id", "asset"))
+    return [row for row in orders if (row.deposit_address_id, row.asset) in having]
+
+
+def crossing(deposits: Sequence[Deposit], amount: Decimal) -> str | None:
+    """The transaction with which the sum reached the amount."""
+    total = Decimal(0)
+    for deposit in deposits:
+        total += deposit.amount
+        if total >= amount:
+            return deposit.tx_hash
+    return None
+
+
+@transaction.atomic
+def pay(order_id: str, *, received: int, block: int, now: datetime) -> None:
+    """Its money is there, and final. Twice is harmless. For an agent that is gone, operators decide."""
+    row = _locked(order_id)
+    if row.status == OrderStatus.PAID:
+        return
+    deposits = own_deposits(row, until=block).filter(order=None)
+    over = max(received - int(row.amount), 0)
+    late = row.status == OrderStatus.EXPIRED
+    CryptoOrder.objects.filter(pk=row.pk).update(
+        seen=max(row.seen, Decimal(received)),
+        credited=Decimal(received),
+        late=late,
+        paid_block=block,
+        tx_hash=crossing(list(deposits), row.amount),
+    )
+    payment = payments.apply_payment(_receipt(row, received=received, over=over, late=late), now=now)
+    if payment.unapplied:
+        orders.expire(orders.locked(row.pk))
+        deposits.update(unapplied=payment.unapplied)
+        return
+    deposits.update(order=row, unapplied="")
+    log.info("an order was paid", extra={"order": row.pk, "received": received, "over": over, "late": late})
+
+
+def _receipt(row: CryptoOrder, *, received: int, over: int, late: bool) -> Receipt:
+    purchase = Purchase(
+        provider=Provider(row.provider),
+        tier=row.tier,
+        period=Period(row.period),
+        price_usd=row.price_usd,
+        tier_snapshot=row.tier_snapshot,
+    )
+    return Receipt(
+        provider=Provider(row.provider),
+        external_id=row.pk,
+        agent_id=row.agent_id,
+        purchase=purchase,
+        amount=received,
+        currency=row.asset,
+        over=over,
+        late=late,
+        order_id=row.pk,
+        actor="chain",
+    )
+
+
+@transaction.atomic
+def expire(order_id: str) -> None:
+    row = _locked(order_id)
+    if row.status == OrderStatus.PENDING:
+        orders.expire(orders.locked(order_id))
+
+
+def _locked(order_id: str) -> CryptoOrder:
+    """The agent's row first, then the order's (facts: billing 6, lock order)."""
+    agent_id = CryptoOrder.objects.values_list("agent_id", flat=True).get(pk=order_id)
+    payments.locked(agent_id)
+    return CryptoOrder.objects.select_for_update().get(pk=order_id)
+
+
+def late_orders(*, chain_id: int, now: datetime) -> list[CryptoOrder]:
+    """Expired ones that money may still pay: the newest of its address and asset, of an agent that is there."""
+    rows = (
+        CryptoOrder.objects.filter(chain_id=chain_id, expires_at__gt=now - LATE)
+        .select_related("deposit_address", "agent")
+        .order_by("deposit_address_id", "asset", "-created_at", "-id")
+        .distinct("deposit_address_id", "asset")
+    )
+    return [row for row in rows if row.status == OrderStatus.EXPIRED and row.agent.desired != Desired.DELETED]
+
+
+def sort_out(*, chain_id: int, now: datetime) -> None:
+    """Give each open deposit to the order that it paid, or say why it bought nothing; leave what may still buy."""
+    for deposit in Deposit.objects.filter(chain_id=chain_id, order=None, unapplied="").order_by("pk")[:BATCH]:
+        _sort_out(deposit, now=now)
+
+
+def _sort_out(deposit: Deposit, *, now: datetime) -> None:
+    before = CryptoOrder.objects.filter(
+        chain_id=deposit.chain_id,
+        deposit_address_id=deposit.deposit_address_id,
+        asset=deposit.asset,
+        baseline_block__lt=deposit.block,
+    )
+    paid = before.filter(status=OrderStatus.PAID, paid_block__gte=deposit.block).order_by("created_at").first()
+    if paid is not None:
+        Deposit.objects.filter(pk=deposit.pk, order=None).update(order=paid)
+        return
+    if reason := _unapplied(deposit, before.order_by("-created_at", "-id").first(), now=now):
+        Deposit.objects.filter(pk=deposit.pk, order=None, unapplied="").update(unapplied=reason)
+        log.error("a deposit bought nothing", extra={"deposit": deposit.tx_hash, "why": reason})
+
+
+def _unapplied(deposit: Deposit, newest: CryptoOrder | None, *, now: datetime) -> str:
+    agent = Agent.objects.get(deposit_addresses=deposit.deposit_address_id)
+    if agent.desired == Desired.DELETED:
+        return payments.DELETED
+    if newest is None or newest.status == OrderStatus.PAID:
+        return NO_ORDER
+    if newest.status == OrderStatus.EXPIRED and newest.expires_at <= now - LATE:
+        return TOO_LATE
+    return ""
+
+
+def fill_hash(order: CryptoOrder) -> None:
+    """Once the transfers of what was paid by its balance are known."""
+    found = crossing(list(own_deposits(order, until=order.paid_block or 0)), order.amount)
+    CryptoOrder.objects.filter(pk=order.pk, tx_hash=None).update(tx_hash=found)

@@ -1,0 +1,132 @@
+"""What a token says: balances, and who sent how much to whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from eth_abi.abi import decode, encode
+from eth_abi.exceptions import DecodingError
+from eth_utils.abi import event_signature_to_log_topic, function_signature_to_4byte_selector
+from eth_utils.address import to_checksum_address
+
+from billing.crypto.configuration import Token
+from billing.crypto.errors import EndpointFailed, Misconfigured
+from billing.crypto.rpc import Call, Node, Refused, number
+
+_BALANCE_OF = "0x" + function_signature_to_4byte_selector("balanceOf(address)").hex()
+_DECIMALS = "0x" + function_signature_to_4byte_selector("decimals()").hex()
+_SYMBOL = "0x" + function_signature_to_4byte_selector("symbol()").hex()
+_TRANSFER = "0x" + event_signature_to_log_topic("Transfer(address,address,uint256)").hex()
+WORD_HEX = 2 + 64
+RECEIVERS = 1000  # in one question for transfers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transfer:
+    token: str
+    sender: str
+    receiver: str
+    amount: int
+    block: int
+    block_hash: str
+    tx_hash: str
+    log_index: int
+
+
+def balance(token: str, address: str, *, block: int) -> Call:
+    return _call(token, _BALANCE_OF + encode(["address"], [address]).hex(), block)
+
+
+def balance_in(answer: Any) -> int:
+    """An answer of nothing is no balance of 0: there is no such contract at that block."""
+    if isinstance(answer, Refused):
+        raise EndpointFailed(f"balance: error {answer.code}: {answer.message[:200]}")
+    if not isinstance(answer, str) or len(answer) != WORD_HEX:
+        raise EndpointFailed("balance: the token's contract does not answer")
+    return number(answer)
+
+
+def facts(token: Token, *, block: int) -> list[Call]:
+    return [_call(token.address, _DECIMALS, block), _call(token.address, _SYMBOL, block)]
+
+
+def told(answers: Sequence[object]) -> tuple[int, str]:
+    """What a token says of its decimals and its symbol."""
+    return balance_in(answers[0]), _text(answers[1])
+
+
+def check(token: Token, facts: tuple[int, str]) -> None:
+    """Raises Misconfigured when the chain's token is not the configured one."""
+    decimals, symbol = facts
+    if (decimals, symbol) != (token.decimals, token.symbol):
+        raise Misconfigured(
+            f"CRYPTO_TOKENS: {token.asset} is {token.symbol} with {token.decimals} decimals, while {token.address} is"
+            f" {symbol[:40]} with {decimals}"
+        )
+
+
+def _text(answer: Any) -> str:
+    """A string; a few old tokens answer with 32 bytes."""
+    try:
+        raw = bytes.fromhex(str(answer).removeprefix("0x"))
+        if len(raw) == 32:
+            return raw.rstrip(b"\0").decode()
+        return str(decode(["string"], raw)[0])
+    except (ValueError, DecodingError) as error:
+        raise EndpointFailed("symbol: the token's contract does not answer") from error
+
+
+def _call(token: str, data: str, block: int) -> Call:
+    return "eth_call", [{"to": token, "data": data}, hex(block)]
+
+
+def transfers(
+    node: Node, tokens: Sequence[str], receivers: Sequence[str], *, first: int, last: int, step: int
+) -> Iterator[Transfer]:
+    """Every transfer of these tokens to these addresses in the blocks from `first` to `last`; `last` must be final."""
+    spans = [(begin, min(begin + step - 1, last)) for begin in range(first, last + 1, step)]
+    groups = [receivers[at : at + RECEIVERS] for at in range(0, len(receivers), RECEIVERS)]
+    asked = [(span, group) for span in spans for group in groups]
+    answers = node.batch([_logs(tokens, group, span) for span, group in asked])
+    for (span, group), answer in zip(asked, answers, strict=True):
+        if isinstance(answer, Refused) and span[0] < span[1]:
+            half = (span[1] - span[0] + 1) // 2
+            yield from transfers(node, tokens, group, first=span[0], last=span[1], step=half)
+        else:
+            yield from _transfers_in(node.must(answer), tokens, group)
+
+
+def _logs(tokens: Sequence[str], receivers: Sequence[str], span: tuple[int, int]) -> Call:
+    topics = ["0x" + encode(["address"], [receiver]).hex() for receiver in receivers]
+    where = {"fromBlock": hex(span[0]), "toBlock": hex(span[1]), "address": list(tokens)}
+    return "eth_getLogs", [{**where, "topics": [_TRANSFER, None, topics]}]
+
+
+def _transfers_in(answer: Any, tokens: Sequence[str], receivers: Sequence[str]) -> Iterator[Transfer]:
+    """What was asked for and nothing else, whatever the node sends: fake tokens tell of transfers to anybody."""
+    if not isinstance(answer, list):
+        raise EndpointFailed("logs: not a list")
+    for entry in answer:
+        try:
+            found = _transfer(entry)
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise EndpointFailed("logs: no transfer") from error
+        if found.token in tokens and found.receiver in receivers and found.amount > 0:
+            yield found
+
+
+def _transfer(entry: Any) -> Transfer:
+    if entry.get("removed") or entry["topics"][0] != _TRANSFER:
+        raise ValueError("not what was asked for")
+    return Transfer(
+        token=to_checksum_address(entry["address"]),
+        sender=to_checksum_address("0x" + entry["topics"][1][-40:]),
+        receiver=to_checksum_address("0x" + entry["topics"][2][-40:]),
+        amount=number(entry["data"]),
+        block=number(entry["blockNumber"]),
+        block_hash=str(entry["blockHash"]),
+        tx_hash=str(entry["transactionHash"]),
+        log_index=number(entry["logIndex"]),
+    )

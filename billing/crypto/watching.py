@@ -1,0 +1,127 @@
+"""The slow jobs: money that comes late, transfers to any address of ours, and baselines that have become final."""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime
+
+from billing.crypto import chain, configuration, settling, tokens
+from billing.crypto.configuration import Configuration
+from billing.crypto.errors import Misconfigured, Unknown
+from billing.crypto.reading import Moved, Reading, look, moved, transfers
+from billing.crypto.rpc import Node
+from billing.crypto.scanning import each, fix_baseline, is_paid, waiting
+from billing.crypto.tokens import Transfer
+from billing.models import ChainState, CryptoOrder, DepositAddress
+
+log = logging.getLogger(__name__)
+
+AT_ONCE = 100  # orders that one run reads again, each by itself
+_WATCH, _REREAD = 2, 3
+
+
+def watch(*, now: datetime) -> None:
+    """Late money, whatever came to any address, and the transactions that paid."""
+    settings = configuration.current()
+    with chain.one_at_a_time(_WATCH) as mine:
+        state = ChainState.objects.filter(pk=settings.chain_id).first() if settings is not None else None
+        if settings is None or state is None or not mine:
+            return
+        try:
+            _watch(settings, state, now=now)
+        except Unknown as error:
+            log.error("the chain could not be read: %s", error)  # which node failed how is logged
+
+
+def _watch(settings: Configuration, state: ChainState, *, now: datetime) -> None:
+    late = settling.late_orders(chain_id=state.pk, now=now)
+    receivers = list(DepositAddress.objects.order_by("pk").values_list("address", flat=True))
+
+    def work(node: Node) -> tuple[Reading, Moved]:
+        return look(node, late), moved(node, settings, receivers, first=state.all_to + 1)
+
+    reading, found = chain.read(settings, work, now=now)
+    if found.transfers is not None:
+        settling.record(found.transfers, settings, now=now)
+        ChainState.objects.filter(pk=state.pk, all_to__lt=found.to).update(all_to=found.to)
+    for order in late:
+        each(order, lambda row: _settle(row, reading, now=now))
+    _fill_hashes(settings, now=now)
+    settling.sort_out(chain_id=state.pk, now=now)
+
+
+def _settle(order: CryptoOrder, reading: Reading, *, now: datetime) -> None:
+    seen = reading.seen[order.pk]
+    if seen.baseline is not None:
+        fix_baseline(order, seen.baseline)
+    received = 0 if seen.final is None else max(seen.final - int(order.baseline), 0)
+    if is_paid(order, received, block=reading.final):
+        settling.pay(order.pk, received=received, block=reading.final, now=now)
+
+
+def _fill_hashes(settings: Configuration, *, now: datetime) -> None:
+    """Read again what was paid by its balance while its transfers were not known; and what was swept meanwhile."""
+    paid = CryptoOrder.objects.filter(chain_id=settings.chain_id, tx_hash=None, paid_block__isnull=False)
+    for order in paid.select_related("deposit_address")[:AT_ONCE]:
+        each(order, lambda row: _fill_hash(settings, row, now=now))
+    for order in settling.with_deposits(waiting(settings))[:AT_ONCE]:
+        each(order, lambda row: _prove(settings, row, now=now))
+
+
+def _fill_hash(settings: Configuration, order: CryptoOrder, *, now: datetime) -> None:
+    _record_own(settings, order, now=now)
+    settling.fill_hash(order)
+
+
+def _prove(settings: Configuration, order: CryptoOrder, *, now: datetime) -> None:
+    """What was swept before it was counted is proven by its transfers, read once more from the chain as it is."""
+    last = ChainState.objects.get(pk=order.chain_id).pending_to
+    found = _record_own(settings, order, now=now)
+    received = sum(one.amount for one in found if one.token == order.token and one.block <= last)
+    if received >= order.amount:
+        settling.pay(order.pk, received=received, block=last, now=now)
+
+
+def _record_own(settings: Configuration, order: CryptoOrder, *, now: datetime) -> list[Transfer]:
+    """The transfers to one order's address, from its baseline to where it was paid or the chain is final."""
+
+    def work(node: Node) -> list[Transfer]:
+        first, last = order.baseline_block + 1, min(node.final, order.paid_block or node.final)
+        return transfers(node, settings, [order.deposit_address.address], first=first, last=last) or []
+
+    found = chain.read(settings, work, now=now)
+    settling.record(found, settings, now=now)
+    return found
+
+
+def reread(*, now: datetime) -> None:
+    """Baselines that have become final, and whether the tokens still are what the settings say."""
+    settings = configuration.current()
+    with chain.one_at_a_time(_REREAD) as mine:
+        if settings is None or not mine:
+            return
+        try:
+            _reread(settings, now=now)
+        except Misconfigured as error:
+            chain.set_fault(settings.chain_id, str(error))
+        except Unknown as error:
+            log.error("the chain could not be read: %s", error)  # which node failed how is logged
+
+
+def _reread(settings: Configuration, *, now: datetime) -> None:
+    rows = [*waiting(settings), *settling.late_orders(chain_id=settings.chain_id, now=now)]
+    orders = [row for row in rows if not row.baseline_final]
+
+    def work(node: Node) -> tuple[Reading, list[tuple[int, str]]]:
+        block = node.latest.number
+        facts = [tokens.told(node.batch(tokens.facts(token, block=block))) for token in settings.tokens.values()]
+        return look(node, orders), facts
+
+    reading, told = chain.read(settings, work, now=now)
+    for token, facts in zip(settings.tokens.values(), told, strict=True):
+        tokens.check(token, facts)
+    chain.set_fault(settings.chain_id, "")
+    for order in orders:
+        balance = reading.seen[order.pk].baseline
+        if balance is not None:
+            fix_baseline(order, balance)

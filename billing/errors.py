@@ -1,0 +1,116 @@
+"""What billing refuses, and how it says so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from config.errors import BadRequest, Conflict, Forbidden, NotFound
+
+if TYPE_CHECKING:
+    from billing.models import Order, Subscription
+
+
+class IllegalMove(RuntimeError):
+    """A defect of ours: a move that the table of a state machine does not have."""
+
+
+class LicenceHeld(Conflict):
+    def __init__(self, held: Subscription) -> None:
+        super().__init__(
+            f"licenseKey: this agent has a licence of {held.provider} already ({held.id}); change the plan there, or"
+            " wait until that one has expired"
+        )
+
+
+class AlreadyExpired(Conflict):
+    def __init__(self, row: Subscription) -> None:
+        super().__init__(f"{row.id} has expired: there is nothing to cancel")
+
+
+class NeverEnds(Conflict):
+    def __init__(self, row: Subscription) -> None:
+        super().__init__(f"{row.id} was granted by an operator and does not renew: there is nothing to cancel")
+
+
+class AlreadyPaid(Conflict):
+    def __init__(self, order: Order) -> None:
+        super().__init__(f"{order.pk} is paid already: this money is another payment")
+
+
+class NothingGranted(Conflict):
+    def __init__(self, agent_id: str) -> None:
+        super().__init__(f"{agent_id} has no grant: there is nothing to revoke")
+
+
+class NothingToRefund(Conflict):
+    def __init__(self, agent_id: str) -> None:
+        super().__init__(f"{agent_id} has no paid subscription: there is nothing to refund")
+
+
+class NothingToCredit(BadRequest):
+    def __init__(self, days: int, most: int) -> None:
+        super().__init__(f"days: {days} given, 1 to {most} allowed")
+
+
+class MoneySeen(Conflict):
+    def __init__(self, order: Order) -> None:
+        super().__init__(
+            f"{order.pk} is pending and may be paid already: wait until it is paid or expired, or order the same again"
+            f" ({order.provider}, {order.tier}, {order.period})"
+        )
+
+
+class OtherPlanHeld(Conflict):
+    def __init__(self, held: Subscription) -> None:
+        super().__init__(
+            f"tier: a licence of {held.provider} holds this agent on {held.tier!r}; change the plan there, or order"
+            f" more time of {held.tier!r}"
+        )
+
+
+class NotConfigured(BadRequest):
+    """After fields and ownership were checked (design: Layout, refusals)."""
+
+    def __init__(self, field: str, provider: str) -> None:
+        super().__init__(
+            f"{field}: {provider!r} is coming soon and cannot be paid with yet; GET /payment-providers lists what can"
+        )
+
+
+class LicenceRefused(BadRequest):
+    """The provider, or what the key is of, says no. `why` never holds the key."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"licenseKey: {why}")
+
+
+class LicenceInUse(Conflict):
+    """The same words whoever has it (facts: billing 7.3)."""
+
+    def __init__(self) -> None:
+        super().__init__("licenseKey: this licence is in use on an agent already; a licence pays for one agent")
+
+
+class OtherPlanPaid(BadRequest):
+    def __init__(self, field: str, came: str, paid: str) -> None:
+        super().__init__(f"{field}: {came!r} given, but this licence pays for {paid!r}; leave it out or give that")
+
+
+class GrantedOnly(Forbidden):
+    def __init__(self) -> None:
+        super().__init__("provider: 'internal' is granted by operators alone")
+
+
+class SoldByOrder(BadRequest):
+    def __init__(self, provider: str, where: str) -> None:
+        super().__init__(f"provider: {provider!r} is paid by an order: POST {where}")
+
+
+class NoSuchSubscription(NotFound):
+    def __init__(self) -> None:
+        super().__init__("no such subscription: GET /subscriptions lists yours")
+
+
+class NoCallback(NotFound):
+    def __init__(self) -> None:
+        super().__init__("provider: none of those that call back here")

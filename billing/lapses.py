@@ -1,0 +1,163 @@
+"""What becomes of an agent that nobody pays for: warned, stopped, kept for a while, deleted.
+
+`step` does the next of these that is due, one at a time, however late it comes: a worker that slept for a week sends no
+burst of warnings and deletes nothing early, since the time until deletion counts from the stop that really happened.
+`Agent.term_due_at` says when to look again; `step_due` finds it.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime, timedelta
+
+from django.db import connection, transaction
+from django.utils import timezone
+
+from accounts.models import User
+from agents import lifecycle
+from agents.models import Agent, Desired, Reason, Status
+from billing import mails, standing, subscriptions
+from billing.models import Lapse, Order, Subscription
+from billing.term import Term
+from billing.vocabulary import OrderStatus, TermMode
+from config import wake
+from webhooks import events
+from webhooks.events import EventType
+
+log = logging.getLogger(__name__)
+
+ACTOR = "billing"
+BATCH = 200
+STOPPED = 0  # the notice when the pod has stopped (spec: Agent `trialNoticeDay`)
+DAY = timedelta(days=1)
+# Until the reconciler has stopped the pod; for an account that is suspended; for money that may still come.
+STOPPING, SUSPENDED, HELD = timedelta(seconds=10), timedelta(hours=1), timedelta(minutes=10)
+# Asked every few seconds, nearly always in vain: as agents/leases.py does it, and why.
+_SOONEST = "SELECT extract(epoch FROM min(term_due_at))::float8 FROM agents_agent"
+# The life cycle's own reasons of a stop that billing asked for.
+OURS = {Reason.TRIAL, Reason.PAYMENT}
+
+
+def step_due(*, now: datetime) -> int:
+    """Take the next step of every agent whose step is due, the longest overdue first. Returns how many there were."""
+    found = due(now, limit=BATCH)
+    for agent_id in found:
+        try:
+            step(agent_id, now=now)
+        except Exception:  # a defect of ours: the others are not to wait for it
+            log.exception("a step of billing failed", extra={"agent": agent_id})
+            Agent.objects.filter(pk=agent_id).update(term_due_at=now + HELD)
+    if len(found) == BATCH:
+        wake.on_commit("billing.step_due")
+    return len(found)
+
+
+def due(now: datetime, *, limit: int) -> list[str]:
+    """The agents whose step is due, the longest overdue first."""
+    with connection.cursor() as cursor:
+        cursor.execute(_SOONEST)
+        soonest = cursor.fetchone()[0]
+    if soonest is None or soonest > now.timestamp():
+        return []
+    return list(Agent.objects.term_due(now).values_list("pk", flat=True)[:limit])
+
+
+@transaction.atomic
+def step(agent_id: str, *, now: datetime | None = None) -> None:
+    """The next step of this agent's term, if one is due. Twice is harmless."""
+    agent = Agent.objects.select_for_update().get(pk=agent_id)
+    now = now or timezone.now()
+    agent.term_due_at = _next(agent, now=now)
+    agent.save(update_fields=["term_due_at"])
+
+
+def _next(agent: Agent, *, now: datetime) -> datetime | None:
+    """Take the step; returns when the one after it is due."""
+    if agent.desired == Desired.DELETED:
+        return None
+    if User.objects.filter(pk=agent.user_id, is_active=False).exists():
+        return now + SUSPENDED
+    subscriptions.expire_ended(agent, now=now)
+    agent = standing.copy(agent, now=now)
+    term = standing.term(agent, now=now)
+    if term.mode in {TermMode.PAID, TermMode.INTERNAL}:
+        return _go_on(agent, now=now)
+    if term.stops_at is None:
+        raise ValueError(f"{agent.pk}: unpaid without an end")
+    return _warn(agent, term, now=now) if now < term.stops_at else _lapse(agent, term, now=now)
+
+
+def paid_again(agent: Agent, *, now: datetime) -> Agent:
+    """Money came in: no warning stands, no deletion, and the pod may run. The caller holds the agent's lock."""
+    Lapse.objects.filter(agent=agent, ended_at=None).update(ended_at=now)
+    agent = settle(agent, now=now)
+    agent.trial_notice_day = None
+    agent.save(update_fields=["trial_notice_day"])
+    return agent
+
+
+def settle(agent: Agent, *, now: datetime) -> Agent:
+    """After whatever changed the term: the agent carries what it says now, and its next step is looked for at once."""
+    agent = standing.copy(agent, now=now)
+    agent.term_due_at = now
+    agent.save(update_fields=["term_due_at"])
+    wake.on_commit("billing.step", agent.pk)
+    return agent
+
+
+def _go_on(agent: Agent, *, now: datetime) -> datetime | None:
+    """Paid: what billing stopped starts again."""
+    if agent.desired == Desired.STOPPED and agent.operation in OURS:
+        if agent.status != Status.STOPPED:
+            return now + STOPPING
+        lifecycle.resume(agent, actor=ACTOR)
+    return agent.entitled_until
+
+
+def _warn(agent: Agent, term: Term, *, now: datetime) -> datetime:
+    """3, 2 and 1 days before the stop, each once; of several that are due at once only the last."""
+    days = sorted(standing.rules().notice_days)
+    stops_at = term.stops_at or now
+    reached = next((day for day in days if now >= stops_at - day * DAY), None)
+    if reached is not None and (agent.trial_notice_day is None or reached < agent.trial_notice_day):
+        _tell(agent, term, day=reached, now=now)
+    later = [stops_at - day * DAY for day in days if stops_at - day * DAY > now]
+    return min(later, default=stops_at)
+
+
+def _lapse(agent: Agent, term: Term, *, now: datetime) -> datetime | None:
+    """The time is over: stop the pod, say so once it has stopped, and delete when it was kept long enough."""
+    if agent.desired == Desired.RUNNING:
+        lifecycle.pause(agent, reason=Reason.TRIAL if term.mode == TermMode.TRIAL else Reason.PAYMENT, actor=ACTOR)
+        return now + STOPPING
+    if agent.status != Status.STOPPED:
+        return now + STOPPING
+    if agent.trial_notice_day != STOPPED:
+        Lapse.objects.get_or_create(
+            agent=agent, ended_at=None, defaults={"mode": term.mode, "stopped_at": agent.status_since}
+        )
+        term = standing.term(agent, now=now)
+        _tell(agent, term, day=STOPPED, now=now)
+        return term.deletes_at
+    if term.deletes_at is not None and now < term.deletes_at:
+        return term.deletes_at
+    return _delete(agent, now=now)
+
+
+def _delete(agent: Agent, *, now: datetime) -> datetime | None:
+    """For good, unless money may be on its way, or a licence's provider has not said yet whether it is paid."""
+    if Subscription.objects.unanswered().filter(agent=agent).exists():
+        return now + HELD
+    if Order.objects.filter(agent=agent, status=OrderStatus.PENDING).exists():
+        return now + HELD
+    lifecycle.delete(agent, actor=ACTOR, reason=Reason.EXPIRY)
+    return None
+
+
+def _tell(agent: Agent, term: Term, *, day: int, now: datetime) -> None:
+    """The event and the mail of one notice. `trialNoticeDay` only goes down until somebody pays."""
+    agent.trial_notice_day = day
+    agent.save(update_fields=["trial_notice_day"])
+    kept = standing.rules().kept.days
+    events.emit(agent, EventType.DELETION_WARNING, {"daysLeft": day or None, "keptDays": kept}, now=now)
+    mails.remind(agent, term, day=day)

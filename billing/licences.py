@@ -1,0 +1,247 @@
+"""A licence key for an agent: verified without using anything up, then ours, and only then bound at its provider.
+
+So a race that is lost burns no activation. What the provider sold is bound by its own name of the purchase, which
+outlives a rotated key; the key itself by its fingerprint. Both are unique in the database.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import IntegrityError, transaction
+from django.db.models import Q, QuerySet
+
+from accounts import throttling
+from accounts.throttling import Limit
+from agents.errors import NoSuchAgent
+from agents.models import Agent, Desired
+from billing import bindings, payments, prices, subscriptions
+from billing.errors import LicenceInUse, LicenceRefused, OtherPlanPaid
+from billing.models import Payment, Subscription
+from billing.models.subscriptions import LIVE
+from billing.payments import Receipt
+from billing.providers import registry
+from billing.providers.base import Answer, Verdict
+from billing.subscriptions import Licence, Purchase
+from billing.vocabulary import PaymentKind, Period, Provider, SubscriptionStatus
+from catalog.engines import check_tier, engine_of
+from catalog.tiers import tier_of
+from config import crypto, waiting
+from config.errors import Unavailable
+
+log = logging.getLogger(__name__)
+
+ACTIVATIONS = Limit(name="licence-activation", times=10, seconds=3600)  # of one account (design: Billing)
+CHECKED_EVERY = timedelta(days=1)
+CENTS = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """A key as its buyer gave it."""
+
+    provider: Provider
+    text: str
+
+    @property
+    def fingerprint(self) -> str:
+        """The same however it is spaced or spelled in upper and lower case."""
+        return crypto.keyed_digest(f"licence:{self.provider}:{''.join(self.text.split()).casefold()}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sold:
+    """A key, and what its provider said that it pays for."""
+
+    key: Key
+    verdict: Verdict
+
+    @property
+    def till(self) -> datetime:
+        if self.verdict.till is None:
+            raise ValueError("paid without an end")
+        return self.verdict.till
+
+    @property
+    def name(self) -> str:
+        """The ledger's name of what was paid (facts: billing 6)."""
+        return f"{self.verdict.external_ref}:{self.till:%Y-%m-%d}"
+
+    def purchase(self) -> Purchase:
+        verdict = self.verdict
+        if verdict.period is None:
+            raise ValueError("paid without a period")
+        usd = verdict.price_usd
+        return Purchase(
+            provider=self.key.provider,
+            tier=verdict.tier,
+            period=verdict.period,
+            price_usd=prices.price_of(tier_of(verdict.tier), verdict.period) if usd is None else usd,
+            tier_snapshot=prices.snapshot_of(verdict.tier, verdict.period),
+            licence=Licence(
+                key=self.key.text,
+                fingerprint=self.key.fingerprint,
+                external_ref=verdict.external_ref,
+                till=self.till,
+            ),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    subscription: Subscription
+    new: bool  # whether this call changed anything: of many at once, one does
+
+
+def activate(
+    agent: Agent, key: Key, *, tier: str | None, period: Period | None, actor: str, now: datetime
+) -> Subscription:
+    """Have the key pay for the agent; again for the same agent it changes nothing.
+
+    Raises NotConfigured, LicenceInUse, LicenceHeld, LicenceRefused, OtherPlanPaid, EngineBelowMinTier, RateLimited,
+    and Unavailable when the provider cannot say.
+    """
+    driver = registry.licence_driver(key.provider)
+    _refuse_used(agent, key)
+    throttling.spend(ACTIVATIONS, by=agent.user_id, now=now)
+    with waiting.place():
+        bindings.free(driver, _elsewhere(agent, key).filter(license_fingerprint=key.fingerprint), now=now)
+        waiting.release_connection()
+        verdict = _paid(driver.verify(key.text, now=now))
+        _refuse_other_plan(verdict, tier=tier, period=period)
+        check_tier(engine_of(agent.engine), tier_of(verdict.tier))
+        _refuse_exhausted(agent, key, verdict)
+        bindings.free(driver, _elsewhere(agent, key).filter(external_ref=verdict.external_ref), now=now)
+        received = receive(agent.pk, Sold(key=key, verdict=verdict), actor=actor, now=now)
+        return bindings.bind(driver, received.subscription, now=now) if received.new else received.subscription
+
+
+def receive(agent_id: str, sold: Sold, *, actor: str, now: datetime) -> Received:
+    """What was sold becomes the agent's, or more of what it has. Raises LicenceInUse, LicenceHeld, NoSuchAgent."""
+    try:
+        return _receive(agent_id, sold, actor=actor, now=now)
+    except IntegrityError as error:  # another agent was quicker: the indexes let one licence pay for one agent
+        raise LicenceInUse from error
+
+
+@transaction.atomic
+def _receive(agent_id: str, sold: Sold, *, actor: str, now: datetime) -> Received:
+    agent = payments.locked(agent_id)
+    if agent.desired == Desired.DELETED:
+        raise NoSuchAgent
+    row = Subscription.objects.filter(
+        agent=agent, provider=sold.key.provider, external_ref=sold.verdict.external_ref
+    ).first()
+    receipt = _receipt(agent, row, sold, actor=actor)
+    if receipt is not None:
+        payment = payments.apply_payment(receipt, now=now)
+        if payment.subscription is None or payment.agent_id != agent.pk:
+            raise LicenceInUse
+        row = payment.subscription
+    if row is None:
+        raise ValueError("a licence without its subscription")
+    row = _mirror_cancellation(payments.locked(agent_id), row, sold.verdict, now=now)
+    _note_paid(row, sold, now=now)
+    _forget_elsewhere(row)
+    return Received(row, new=receipt is not None)
+
+
+def _receipt(agent: Agent, row: Subscription | None, sold: Sold, *, actor: str) -> Receipt | None:
+    """What of it is new. None when the provider says what we know."""
+    known = Payment.objects.filter(provider=sold.key.provider, external_id=sold.name).first()
+    kind, reason = PaymentKind.RENEWAL, ""
+    if row is None or not row.is_live:
+        kind = PaymentKind.PAYMENT if row is None else PaymentKind.RENEWAL
+        if known is not None and known.agent_id != agent.pk:
+            kind, reason = PaymentKind.KEY_MOVE, f"the licence moved from {known.agent_id}, where it is over"
+    elif sold.till <= licensed_until(row) and _same_plan(row, sold.verdict):
+        if row.license_fingerprint == sold.key.fingerprint:
+            return None
+        kind, reason = PaymentKind.KEY_MOVE, "the provider gave this licence another key"
+    again = known is not None or kind == PaymentKind.KEY_MOVE
+    purchase = sold.purchase()
+    cents = int(purchase.price_usd * CENTS) if sold.verdict.price_usd and not reason else None
+    return Receipt(
+        provider=sold.key.provider,
+        external_id=f"{sold.name}:{agent.pk}:{agent.payments.count()}" if again else sold.name,
+        kind=kind,
+        agent_id=agent.pk,
+        purchase=purchase,
+        amount=cents,
+        currency="usd" if cents else "",
+        actor=actor,
+        reason=reason,
+    )
+
+
+def licensed_until(row: Subscription) -> datetime:
+    """Until when the provider said that it is paid, without what was bought beside it."""
+    return row.current_period_end - row.extra
+
+
+def _same_plan(row: Subscription, verdict: Verdict) -> bool:
+    return (row.tier, row.period) == (verdict.tier, verdict.period)
+
+
+def _mirror_cancellation(agent: Agent, row: Subscription, verdict: Verdict, *, now: datetime) -> Subscription:
+    """As the provider has it; what its owner cancelled with us alone stays so until the provider renews it."""
+    if verdict.cancels:
+        row.cancels_there = True
+        if row.status == SubscriptionStatus.ACTIVE:
+            return subscriptions.cancel(agent, row, actor=row.provider or "", now=now)
+    elif row.cancels_there:
+        row.cancels_there = False
+        if row.status == SubscriptionStatus.CANCELED:
+            return subscriptions.reinstate(agent, row, actor=row.provider or "", now=now)
+    return row
+
+
+def _note_paid(row: Subscription, sold: Sold, *, now: datetime) -> None:
+    row.paid_seen_at, row.unknown_since = now, None
+    row.check_at = min(sold.till, now + CHECKED_EVERY)
+    row.save(update_fields=["paid_seen_at", "unknown_since", "check_at", "cancels_there"])
+
+
+def _forget_elsewhere(row: Subscription) -> None:
+    """Where the licence was before, it is asked about no more."""
+    before = Subscription.objects.filter(provider=row.provider, external_ref=row.external_ref).exclude(pk=row.pk)
+    before.exclude(check_at=None, unknown_since=None).update(check_at=None, unknown_since=None)
+
+
+# Before the money.
+
+
+def _elsewhere(agent: Agent, key: Key) -> QuerySet[Subscription]:
+    return Subscription.objects.filter(provider=key.provider).exclude(agent=agent).select_related("agent")
+
+
+def _refuse_used(agent: Agent, key: Key) -> None:
+    held = _elsewhere(agent, key).filter(license_fingerprint=key.fingerprint, status__in=LIVE)
+    if held.exclude(agent__desired=Desired.DELETED).exists():
+        raise LicenceInUse
+
+
+def _refuse_exhausted(agent: Agent, key: Key, verdict: Verdict) -> None:
+    """What is used up is fine when we used it: then the key was entered again, or an answer was lost."""
+    ours = Subscription.objects.filter(agent=agent, provider=key.provider, external_ref=verdict.external_ref)
+    if verdict.exhausted and not ours.filter(Q(status__in=LIVE) | ~Q(instance="")).exists():
+        raise LicenceRefused("every activation of this licence is used; deactivate it where it was used before")
+
+
+def _paid(verdict: Verdict) -> Verdict:
+    if verdict.answer == Answer.UNKNOWN:
+        raise Unavailable(
+            f"licenseKey: its provider does not answer ({verdict.reason}): try again soon", retry_after=30
+        )
+    if verdict.answer == Answer.UNPAID:
+        raise LicenceRefused(verdict.reason)
+    return verdict
+
+
+def _refuse_other_plan(verdict: Verdict, *, tier: str | None, period: Period | None) -> None:
+    if tier is not None and tier != verdict.tier:
+        raise OtherPlanPaid("tier", tier, verdict.tier)
+    if period is not None and period != verdict.period:
+        raise OtherPlanPaid("period", period, str(verdict.period))

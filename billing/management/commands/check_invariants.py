@@ -1,0 +1,22 @@
+"""`manage.py check_invariants`: what contradicts the invariants of billing, a line each; 1 if anything does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from billing import invariants
+
+
+class Command(BaseCommand):
+    help = "Check the invariants of billing; ends with 1 and a line for each that is broken."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        findings = invariants.broken(now=timezone.now())
+        for finding in findings:
+            self.stdout.write(finding)
+        if findings:
+            raise CommandError(f"{len(findings)} invariants are broken")
+        self.stdout.write("All invariants of billing hold.")

@@ -1,0 +1,22 @@
+"""`manage.py set_stars_webhook`: once for each installation, and whenever BASE_URL or the secret changes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from billing.providers.telegram import TelegramRefused
+from billing.stars import bot
+from config.errors import ServiceError
+
+
+class Command(BaseCommand):
+    help = "Have Telegram tell this installation of payments in stars."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            url = bot.set_webhook()
+        except (ServiceError, TelegramRefused) as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write(f"Telegram tells {url}")

@@ -1,0 +1,150 @@
+"""Deposit addresses, orders that are paid to them in stablecoins, and every deposit that was seen."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import Q
+
+from agents.models import Agent
+from billing.models.orders import Order
+from billing.models.payments import UNIT_DIGITS
+from billing.vocabulary import Asset
+
+
+class DepositAddress(models.Model):
+    """Where one agent's money goes, on any EVM chain and in either asset. Never given to another agent."""
+
+    agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="deposit_addresses")
+    account = models.CharField(max_length=16, help_text="A fingerprint of the xpub that it was derived from.")
+    hd_index = models.PositiveIntegerField()
+    address = models.CharField(max_length=42, unique=True)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(fields=["account", "hd_index"], name="deposit_address_index"),
+            models.UniqueConstraint(fields=["agent", "account"], name="deposit_address_agent"),
+        ]
+
+    def __str__(self) -> str:
+        return self.address
+
+
+class CryptoOrder(Order):
+    """A sum of one token (spec: CryptoOrder). Amounts are in the token's smallest unit."""
+
+    asset = models.CharField(max_length=4, choices=Asset.choices)
+    chain_id = models.BigIntegerField()
+    token = models.CharField(max_length=42)
+    decimals = models.PositiveSmallIntegerField()
+    deposit_address = models.ForeignKey(DepositAddress, on_delete=models.PROTECT, related_name="orders")
+    amount = models.DecimalField(max_digits=UNIT_DIGITS, decimal_places=0)
+    baseline = models.DecimalField(max_digits=UNIT_DIGITS, decimal_places=0)
+    baseline_block = models.BigIntegerField(help_text="What lies in this block or before it was there already.")
+    baseline_hash = models.CharField(max_length=66, blank=True)
+    baseline_final = models.BooleanField(default=False, help_text="Whether the baseline was read again once final.")
+    seen = models.DecimalField(
+        max_digits=UNIT_DIGITS, decimal_places=0, default=0, help_text="Received so far, final or not."
+    )
+    credited = models.DecimalField(max_digits=UNIT_DIGITS, decimal_places=0, default=0)
+    paid_block = models.BigIntegerField(null=True, blank=True, help_text="The block at which it was found paid.")
+    late = models.BooleanField(default=False)
+    tx_hash = models.CharField(max_length=66, null=True, blank=True)
+
+    class Meta:
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(
+                fields=["paid_block"], name="crypto_order_no_hash", condition=Q(tx_hash=None, paid_block__isnull=False)
+            ),
+        ]
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.CheckConstraint(condition=Q(amount__gt=0), name="crypto_order_amount"),
+            models.CheckConstraint(condition=Q(baseline__gte=0), name="crypto_order_baseline"),
+        ]
+
+
+class Deposit(models.Model):
+    """One transfer to one of our addresses, in a final block. What bought nothing is kept for operators."""
+
+    chain_id = models.BigIntegerField()
+    tx_hash = models.CharField(max_length=66)
+    log_index = models.PositiveIntegerField()
+    block = models.BigIntegerField()
+    block_hash = models.CharField(max_length=66)
+    deposit_address = models.ForeignKey(DepositAddress, on_delete=models.PROTECT, related_name="deposits")
+    asset = models.CharField(max_length=4, choices=Asset.choices)
+    token = models.CharField(max_length=42)
+    sender = models.CharField(max_length=42)
+    amount = models.DecimalField(max_digits=UNIT_DIGITS, decimal_places=0)
+    order = models.ForeignKey(CryptoOrder, on_delete=models.PROTECT, null=True, blank=True, related_name="deposits")
+    unapplied = models.CharField(max_length=200, blank=True, help_text="Why it bought nothing: an operator decides.")
+    seen_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ("-block", "-log_index")
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(fields=["deposit_address", "asset", "block"], name="deposit_of"),
+            models.Index(fields=["seen_at"], name="deposit_open", condition=Q(order=None, unapplied="")),
+            models.Index(fields=["-seen_at"], name="deposit_unapplied", condition=~Q(unapplied="")),
+        ]
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(fields=["chain_id", "tx_hash", "log_index"], name="deposit_once"),
+            models.CheckConstraint(condition=Q(amount__gt=0), name="deposit_amount"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.amount} {self.asset}, {self.tx_hash}"
+
+
+class HighWater(models.Model):
+    """The most that was ever seen at an address, less what was swept: a node that lags cannot say less."""
+
+    deposit_address = models.ForeignKey(DepositAddress, on_delete=models.PROTECT, related_name="high_waters")
+    chain_id = models.BigIntegerField()
+    asset = models.CharField(max_length=4, choices=Asset.choices)
+    balance = models.DecimalField(max_digits=UNIT_DIGITS, decimal_places=0)
+    block = models.BigIntegerField()
+
+    class Meta:
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(fields=["deposit_address", "chain_id", "asset"], name="high_water_of"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.balance} {self.asset} at {self.deposit_address_id}"
+
+
+class Sweep(models.Model):
+    """Money that the operator took away from a deposit address; written when it is known, never changed."""
+
+    deposit_address = models.ForeignKey(DepositAddress, on_delete=models.PROTECT, related_name="sweeps")
+    chain_id = models.BigIntegerField()
+    asset = models.CharField(max_length=4, choices=Asset.choices)
+    amount = models.DecimalField(max_digits=UNIT_DIGITS, decimal_places=0)
+    actor = models.CharField(max_length=80)
+    at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.CheckConstraint(condition=Q(amount__gt=0), name="sweep_amount"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.amount} {self.asset} from {self.deposit_address_id}"
+
+
+class ChainState(models.Model):
+    """How far one chain was read. `fault` says why nothing may be ordered on it."""
+
+    chain_id = models.BigIntegerField(primary_key=True)
+    head = models.BigIntegerField(default=0, help_text="The newest block that any node told of.")
+    head_at = models.DateTimeField()
+    pending_to = models.BigIntegerField(help_text="Up to here the addresses of pending orders were read for deposits.")
+    all_to = models.BigIntegerField(help_text="Up to here all addresses were.")
+    read_at = models.DateTimeField(help_text="When pending orders were last looked at.")
+    fault = models.CharField(max_length=300, blank=True)
+
+    def __str__(self) -> str:
+        return f"chain {self.chain_id}"

@@ -1,0 +1,70 @@
+"""The ledger: a row for each thing that happened to money or was done in its place. Never changed, never removed."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import partial
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from agents.models import Agent
+from billing.models.orders import Order
+from billing.models.subscriptions import Subscription
+from billing.vocabulary import PaymentKind, Period, Provider
+from catalog.vocabulary import TierId
+from config.ids import new_id
+
+UNIT_DIGITS = 78  # a uint256 of the chain
+
+
+class Payment(models.Model):
+    """One row of the ledger. PostgreSQL refuses to change or remove one; only billing/payments.py writes them.
+
+    `amount` is in the smallest unit of `currency` (cents, token units, stars), null where no money moved.
+    """
+
+    id = models.CharField(primary_key=True, max_length=40, default=partial(new_id, "pay"), editable=False)
+    provider = models.CharField(max_length=20, choices=Provider.choices)
+    external_id = models.CharField(max_length=200, help_text="The provider's name of this payment: counted once.")
+    kind = models.CharField(max_length=10, choices=PaymentKind.choices)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="payments")
+    agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="payments")
+    subscription = models.ForeignKey(Subscription, on_delete=models.PROTECT, null=True, related_name="payments")
+    order = models.ForeignKey(Order, on_delete=models.PROTECT, null=True, related_name="payments")
+    tier = models.CharField(max_length=20, choices=TierId.choices, blank=True)
+    period = models.CharField(max_length=8, choices=Period.choices, blank=True)
+    price_usd = models.DecimalField(max_digits=10, decimal_places=2, null=True)
+    amount = models.DecimalField(max_digits=UNIT_DIGITS, decimal_places=0, null=True)
+    currency = models.CharField(max_length=12, blank=True)
+    over = models.DecimalField(max_digits=UNIT_DIGITS, decimal_places=0, default=0, help_text="Paid beyond the amount.")
+    late = models.BooleanField(default=False, help_text="It came after its order had expired.")
+    paid_till = models.DateTimeField(null=True, help_text="What it was paid until afterwards.")
+    converted = models.DurationField(default=timedelta(0), help_text="Time that another plan's remainder became.")
+    unapplied = models.CharField(max_length=200, blank=True, help_text="Why it bought nothing: an operator decides.")
+    actor = models.CharField(max_length=80)
+    reason = models.CharField(max_length=500, blank=True)
+    at = models.DateTimeField()
+
+    class Meta:
+        ordering = ("-at", "-id")
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(fields=["agent", "-at", "-id"], name="payment_agent"),
+            models.Index(fields=["-at"], name="payment_unapplied", condition=~Q(unapplied="")),
+        ]
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(fields=["provider", "external_id"], name="payment_once"),
+            models.CheckConstraint(condition=Q(amount__isnull=True) | Q(amount__gt=0), name="payment_amount"),
+            models.CheckConstraint(condition=Q(over__gte=0), name="payment_over"),
+            models.CheckConstraint(
+                condition=Q(subscription__isnull=False) | ~Q(unapplied=""), name="payment_applied_or_why"
+            ),
+            models.CheckConstraint(
+                condition=Q(kind__in=[PaymentKind.PAYMENT, PaymentKind.RENEWAL]) | ~Q(reason=""), name="payment_reason"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind}, {self.provider}, {self.external_id}"

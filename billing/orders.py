@@ -1,0 +1,95 @@
+"""STATE MACHINE of an order: pending, paid, expired. Late money may still pay what has expired."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import transaction
+
+from agents.errors import NoSuchAgent
+from agents.models import Agent, Desired
+from billing.errors import AlreadyPaid, IllegalMove, MoneySeen, OtherPlanHeld
+from billing.models import Order, Subscription
+from billing.vocabulary import LICENSED, OrderStatus, Period, Provider
+
+PENDING, PAID, EXPIRED = OrderStatus.PENDING, OrderStatus.PAID, OrderStatus.EXPIRED
+
+MOVES: dict[OrderStatus, set[OrderStatus]] = {PENDING: {PAID, EXPIRED}, EXPIRED: {PAID}, PAID: set()}
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What an order is for."""
+
+    provider: Provider
+    tier: str
+    period: Period
+
+    def are_of(self, order: Order) -> bool:
+        return (order.provider, order.tier, order.period) == (self.provider, self.tier, self.period)
+
+
+def place(
+    agent: Agent, terms: Terms, *, make: Callable[[Agent], Order], money_seen: Callable[[Order], bool], now: datetime
+) -> Order:
+    """The agent's pending order on these terms: the one there is, or a new one in place of another (design: Billing).
+
+    `make` builds the new row, in the transaction, with the agent locked; `money_seen` asks the outside, before it.
+    Raises MoneySeen when the other order's money is on its way, OtherPlanHeld when a licence holds another plan,
+    NoSuchAgent.
+    """
+    other = pending_of(agent)
+    if other is not None and not terms.are_of(other) and money_seen(other):
+        raise MoneySeen(other)
+    with transaction.atomic():
+        agent = Agent.objects.select_for_update().get(pk=agent.pk)
+        if agent.desired == Desired.DELETED:
+            raise NoSuchAgent
+        _refuse_other_plan(agent, terms)
+        current = Order.objects.select_for_update().filter(agent=agent, status=PENDING).first()
+        if current is not None and terms.are_of(current):
+            return current
+        if current is not None and (other is None or current.pk != other.pk):
+            raise MoneySeen(current)  # somebody else has just ordered: nobody asked yet whether it is paid
+        if current is not None:
+            expire(current)
+        return make(agent)
+
+
+def pending_of(agent: Agent) -> Order | None:
+    return Order.objects.filter(agent=agent, status=PENDING).first()
+
+
+def _refuse_other_plan(agent: Agent, terms: Terms) -> None:
+    held = Subscription.objects.live().filter(agent=agent, provider__in=LICENSED).exclude(tier=terms.tier).first()
+    if held is not None:
+        raise OtherPlanHeld(held)
+
+
+def locked(order_id: str) -> Order:
+    """The order's row, after the agent's (facts: billing 6, lock order)."""
+    return Order.objects.select_for_update().get(pk=order_id)
+
+
+def pay(order: Order, *, now: datetime) -> Order:
+    """Raises AlreadyPaid: each payment pays one order, each order is paid once."""
+    if order.status == PAID:
+        raise AlreadyPaid(order)
+    order.paid_at = now
+    return _move(order, PAID)
+
+
+def expire(order: Order) -> Order:
+    """Given up: nobody paid in time, or another order takes its place. What has ended stays as it is."""
+    return _move(order, EXPIRED) if order.status == PENDING else order
+
+
+def _move(order: Order, to: OrderStatus) -> Order:
+    """The only place that assigns a status; the caller holds the row's lock."""
+    if to not in MOVES[OrderStatus(order.status)]:
+        raise IllegalMove(f"{order.pk}: {order.status} to {to}")
+    order.status = to
+    order.save(update_fields=["status", "paid_at"])
+    return order

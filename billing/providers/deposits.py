@@ -1,0 +1,33 @@
+"""The driver of stablecoins: deposits to an address of the agent's own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.utils import timezone
+
+from billing.crypto import chain, configuration, orders
+from billing.models import Order
+from billing.providers.base import Offer
+from billing.vocabulary import Asset, Provider
+
+
+@dataclass(frozen=True, slots=True)
+class Deposits:
+    offer: Offer
+
+    def money_seen(self, order: Order) -> bool:
+        return orders.money_seen(order, now=timezone.now())
+
+
+def driver(provider: Provider) -> Deposits:
+    settings = configuration.current()
+    active = settings is not None and Asset(provider) in settings.tokens and not chain.fault(settings.chain_id)
+    return Deposits(
+        Offer(
+            id=provider,
+            label=provider.label.upper(),
+            active=active,
+            note="A stablecoin deposit: POST /crypto/orders gives the address.",
+        )
+    )

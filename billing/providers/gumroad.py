@@ -1,0 +1,220 @@
+"""Gumroad: licence keys of memberships, or of one-off sales (facts: billing 1.1).
+
+It says neither until when a membership is paid, nor which product a key is of. `success` alone never means paid.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from dateutil.relativedelta import relativedelta
+from django.conf import settings
+
+from billing.periods import MONTHS
+from billing.providers.base import Answer, Offer, Verdict
+from billing.providers.licence_http import AskedTooOften, NoAnswer, Reply, ask, moment
+from billing.providers.plans import Plan, plan_named
+from billing.vocabulary import Period, Provider
+
+log = logging.getLogger(__name__)
+
+RECURRENCES = {"monthly": Period.MONTHLY, "yearly": Period.ANNUAL}
+FLAGS = ("test", "refunded", "disputed", "dispute_won", "chargebacked")
+NOT_FOUND = 404
+UNKNOWN_KEY = (
+    "gumroad does not know this key as one of our products' licences; if it was bought within the last minutes, try"
+    " again soon"
+)
+# Of three messages with one status, these two are about a key that exists (facts: billing 1.1).
+TAKEN_AWAY = ("disabled", "access")
+
+
+def driver(provider: Provider) -> Gumroad:
+    return Gumroad()
+
+
+class Gumroad:
+    counts_activations = False
+
+    @property
+    def offer(self) -> Offer:
+        return Offer(
+            id=Provider.GUMROAD,
+            label="Card (Gumroad)",
+            active=bool(settings.GUMROAD_PRODUCTS),
+            buy_url=settings.GUMROAD_BUY_URL or None,
+            buy_urls=dict(settings.GUMROAD_BUY_URLS),
+            note="Buy a licence key, then activate it with POST /subscriptions.",
+        )
+
+    def money_seen(self, order: object) -> bool:
+        """Licences have no orders."""
+        return False
+
+    def verify(self, key: str, *, now: datetime) -> Verdict:
+        return self._asked(key, now=now, consume=False)
+
+    def activate(self, key: str, *, agent_id: str) -> str:
+        """Gumroad enforces nothing by its counter; it shows sellers how often a key was put to use."""
+        for product in _products():
+            try:
+                if _ask(key, product, consume=True).status != NOT_FOUND:
+                    break
+            except NoAnswer as error:
+                log.info("a use was not counted", extra={"agent": agent_id, "problem": str(error)})
+        return ""
+
+    def release(self, key: str, *, instance: str) -> None:
+        """There is nothing to give back: no key is bound there."""
+
+    def _asked(self, key: str, *, now: datetime, consume: bool) -> Verdict:
+        """The first product that knows the key answers; one that cannot be asked may be the one that does."""
+        verdict = Verdict(answer=Answer.UNPAID, reason=UNKNOWN_KEY)
+        for product in _products():
+            try:
+                reply = _ask(key, product, consume=consume)
+                if reply.status != NOT_FOUND:
+                    return _judged(reply, now=now)
+            except NoAnswer as error:
+                verdict = Verdict(answer=Answer.UNKNOWN, reason=str(error))
+                continue
+            except AskedTooOften:
+                if verdict.answer == Answer.UNKNOWN:  # it has just told us to wait
+                    break
+                raise
+            if taken := _taken_away(reply):
+                return taken
+        return verdict
+
+
+def _products() -> list[str]:
+    return list(dict.fromkeys(settings.GUMROAD_PRODUCTS.values()))
+
+
+def _ask(key: str, product: str, *, consume: bool) -> Reply:
+    fields = {"product_id": product, "license_key": key, "increment_uses_count": "true" if consume else "false"}
+    url = f"{settings.GUMROAD_URL}/v2/licenses/verify"
+    return ask(Provider.GUMROAD, url, fields, per_minute=settings.GUMROAD_REQUESTS_PER_MINUTE)
+
+
+def _taken_away(reply: Reply) -> Verdict | None:
+    message = str(reply.body.get("message", "")).lower()
+    if reply.body.get("success") is not False:
+        raise NoAnswer("HTTP 404 that is not of its interface")
+    if not any(word in message for word in TAKEN_AWAY):
+        return None
+    return Verdict(answer=Answer.UNPAID, reason="gumroad says that this key was disabled", revoked=True)
+
+
+def _judged(reply: Reply, *, now: datetime) -> Verdict:
+    body = reply.body
+    if reply.status != 200 or body.get("success") is not True:
+        raise NoAnswer(f"HTTP {reply.status}")
+    purchase = body.get("purchase")
+    if purchase is None:
+        return Verdict(answer=Answer.UNPAID, reason="gumroad knows of no purchase for this key")
+    if not isinstance(purchase, dict):
+        raise NoAnswer("a purchase that is no object")
+    _refuse_nonsense(purchase)
+    product = purchase["product_id"]
+    if product not in _products():
+        return Verdict(answer=Answer.UNPAID, reason="this key is of a product that is none of ours")
+    return _against(purchase, now=now) or _paid(purchase, product, now=now)
+
+
+def _refuse_nonsense(purchase: Mapping[str, Any]) -> None:
+    if not isinstance(purchase.get("product_id"), str):
+        raise NoAnswer("a purchase without its product")
+    if any(purchase.get(name) not in (None, True, False) for name in FLAGS):
+        raise NoAnswer("a purchase with a flag that is neither true nor false")
+
+
+def _against(purchase: Mapping[str, Any], *, now: datetime) -> Verdict | None:
+    """What says that nothing is paid. A cancellation counts from the end of the paid time, which it names."""
+    if purchase.get("test") and not settings.GUMROAD_TEST_PURCHASES:
+        return Verdict(answer=Answer.UNPAID, reason="this is a test purchase, for which nobody paid")
+    over = moment(purchase.get("subscription_cancelled_at"))
+    reasons = {
+        "it was refunded": purchase.get("refunded"),
+        "its payment was disputed": purchase.get("disputed") and not purchase.get("dispute_won"),
+        "its payment was charged back": purchase.get("chargebacked"),
+        "the membership has ended": moment(purchase.get("subscription_ended_at")),
+        "the last renewal was not paid": moment(purchase.get("subscription_failed_at")),
+        "the membership was cancelled and has ended": over is not None and over <= now,
+    }
+    reason = next((reason for reason, holds in reasons.items() if holds), None)
+    return Verdict(answer=Answer.UNPAID, reason=reason, revoked=True) if reason else None
+
+
+def _paid(purchase: Mapping[str, Any], product: str, *, now: datetime) -> Verdict:
+    recurrence = purchase.get("recurrence")
+    plan = _plan(purchase, product)
+    if plan is None:
+        log.error("a licence of no plan: check the settings", extra={"variants": str(purchase.get("variants"))[:100]})
+        return Verdict(answer=Answer.UNPAID, reason="this licence is not of one of our plans")
+    period = RECURRENCES.get(str(recurrence)) if recurrence else plan.period
+    if period is None:
+        reason = f"a licence paid {recurrence or 'once'} cannot be used; buy one that is paid monthly or yearly"
+        return Verdict(answer=Answer.UNPAID, reason=reason)
+    sold = moment(purchase.get("sale_timestamp") or purchase.get("created_at"))
+    if sold is None:
+        raise NoAnswer("a purchase without its time")
+    over = moment(purchase.get("subscription_cancelled_at"))
+    till = over or (renewed_until(sold, period, now=now) if recurrence else _once_until(sold, period))
+    if till <= now:
+        return Verdict(answer=Answer.UNPAID, reason="the time that was paid for is over", revoked=True)
+    return Verdict(
+        answer=Answer.PAID,
+        external_ref=_reference(purchase),
+        till=till,
+        tier=plan.tier,
+        period=period,
+        price_usd=_usd(purchase),
+        cancels=over is not None or not recurrence,
+    )
+
+
+def _plan(purchase: Mapping[str, Any], product: str) -> Plan | None:
+    """The plan of this product whose variant, if it has one, is the purchase's to the letter."""
+    period = RECURRENCES.get(str(purchase.get("recurrence")))
+    for name, sold in settings.GUMROAD_PRODUCTS.items():
+        plan = plan_named(name)
+        fits = period is None or plan.period in {None, period}
+        variant = settings.GUMROAD_VARIANTS.get(plan.tier)
+        if sold == product and fits and variant in (None, purchase.get("variants")):
+            return plan
+    return None
+
+
+def renewed_until(sold: datetime, period: Period, *, now: datetime) -> datetime:
+    """The end of the running period: the smallest multiple of it after the sale that is later than now."""
+    step = MONTHS[period]
+    count = max(1, ((now.year - sold.year) * 12 + now.month - sold.month) // step)
+    while (till := sold + relativedelta(months=count * step)) <= now:
+        count += 1
+    return till
+
+
+def _once_until(sold: datetime, period: Period) -> datetime:
+    return sold + relativedelta(months=MONTHS[period])
+
+
+def _reference(purchase: Mapping[str, Any]) -> str:
+    """A membership keeps its id when its plan changes; a sale's changes then."""
+    found = purchase.get("subscription_id") or purchase.get("sale_id") or purchase.get("id")
+    if not isinstance(found, str) or not 1 <= len(found) <= 100:
+        raise NoAnswer("a purchase without its id")
+    return found
+
+
+def _usd(purchase: Mapping[str, Any]) -> Decimal | None:
+    """What was paid, in USD; None for another currency."""
+    cents = purchase.get("price")
+    in_usd = str(purchase.get("currency", "")).lower() == "usd"
+    if not in_usd or not isinstance(cents, int) or isinstance(cents, bool) or not 0 <= cents < 10**9:
+        return None
+    return Decimal(cents) / 100

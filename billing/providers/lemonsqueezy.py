@@ -1,0 +1,148 @@
+"""Lemon Squeezy: licence keys of subscriptions (facts: billing 1.2).
+
+It answers `valid` for the key of any seller, so store, product and variant are compared before anything is activated.
+It counts activations, each with a name of its own.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+
+from billing.errors import LicenceRefused
+from billing.providers.base import Answer, Offer, Verdict
+from billing.providers.gumroad import renewed_until
+from billing.providers.licence_http import NoAnswer, Reply, ask, moment
+from billing.providers.plans import Plan, plan_named
+from billing.vocabulary import Period, Provider
+from config.errors import Unavailable
+
+log = logging.getLogger(__name__)
+
+OK, REFUSALS = 200, {400, 404, 422}
+USABLE = {"inactive", "active"}  # inactive: never activated, which is not unpaid
+ENDED = {"expired": "its subscription has expired", "disabled": "lemonsqueezy says that this key was disabled"}
+UNKNOWN_KEY = "lemonsqueezy does not know this key; if it was bought within the last minutes, try again soon"
+
+
+def driver(provider: Provider) -> LemonSqueezy:
+    return LemonSqueezy()
+
+
+class LemonSqueezy:
+    counts_activations = True
+
+    @property
+    def offer(self) -> Offer:
+        needed = settings.LEMONSQUEEZY_STORE, settings.LEMONSQUEEZY_PRODUCTS, settings.LEMONSQUEEZY_VARIANTS
+        return Offer(
+            id=Provider.LEMONSQUEEZY,
+            label="Card (Lemon Squeezy)",
+            active=all(needed),
+            buy_url=settings.LEMONSQUEEZY_BUY_URL or None,
+            buy_urls=dict(settings.LEMONSQUEEZY_BUY_URLS),
+            note="Buy a licence key, then activate it with POST /subscriptions.",
+        )
+
+    def money_seen(self, order: object) -> bool:
+        """Licences have no orders."""
+        return False
+
+    def verify(self, key: str, *, now: datetime) -> Verdict:
+        try:
+            reply = _ask("validate", {"license_key": key})
+            return _judged(reply, now=now)
+        except NoAnswer as error:
+            return Verdict(answer=Answer.UNKNOWN, reason=str(error))
+
+    def activate(self, key: str, *, agent_id: str) -> str:
+        try:
+            reply = _ask("activate", {"license_key": key, "instance_name": agent_id})
+        except NoAnswer as error:
+            raise Unavailable(f"lemonsqueezy does not answer ({error}): try again soon", retry_after=30) from error
+        instance = reply.body.get("instance")
+        if reply.body.get("activated") is True and isinstance(instance, dict) and instance.get("id"):
+            return str(instance["id"])
+        raise LicenceRefused(f"lemonsqueezy: {str(reply.body.get('error'))[:200]}")
+
+    def release(self, key: str, *, instance: str) -> None:
+        """A key or an activation that is not there any more counts as released."""
+        try:
+            _ask("deactivate", {"license_key": key, "instance_id": instance})
+        except NoAnswer as error:
+            raise Unavailable(f"lemonsqueezy does not answer ({error}): try again soon", retry_after=30) from error
+
+
+def _ask(verb: str, fields: Mapping[str, str]) -> Reply:
+    url = f"{settings.LEMONSQUEEZY_URL}/v1/licenses/{verb}"
+    reply = ask(Provider.LEMONSQUEEZY, url, fields, per_minute=settings.LEMONSQUEEZY_REQUESTS_PER_MINUTE)
+    if reply.status != OK and not (reply.status in REFUSALS and isinstance(reply.body.get("error"), str)):
+        raise NoAnswer(f"HTTP {reply.status} that is not of its interface")
+    return reply
+
+
+def _judged(reply: Reply, *, now: datetime) -> Verdict:
+    key, meta = reply.body.get("license_key"), reply.body.get("meta")
+    if reply.status != OK and not isinstance(key, dict):
+        return Verdict(answer=Answer.UNPAID, reason=UNKNOWN_KEY)
+    if not isinstance(key, dict) or not isinstance(meta, dict):
+        raise NoAnswer("an answer without its key")
+    if not _is_ours(meta):
+        return Verdict(answer=Answer.UNPAID, reason="this key is of a product that is none of ours")
+    if reason := ENDED.get(str(key.get("status"))):
+        return Verdict(answer=Answer.UNPAID, reason=reason, revoked=True)
+    if str(key.get("status")) not in USABLE:
+        raise NoAnswer(f"the status {str(key.get('status'))[:40]!r}")
+    return _paid(key, meta, now=now)
+
+
+def _is_ours(meta: Mapping[str, Any]) -> bool:
+    """Ids are numbers on the wire and text in the settings."""
+    return (
+        str(meta.get("store_id")) == settings.LEMONSQUEEZY_STORE
+        and str(meta.get("product_id")) in settings.LEMONSQUEEZY_PRODUCTS
+    )
+
+
+def _paid(key: Mapping[str, Any], meta: Mapping[str, Any], *, now: datetime) -> Verdict:
+    plan = _plan(str(meta.get("variant_id")))
+    if plan is None or plan.period is None:
+        log.error("a licence of no plan: check the settings", extra={"variant": str(meta.get("variant_id"))[:40]})
+        return Verdict(answer=Answer.UNPAID, reason="this licence is not of one of our plans")
+    till = _till(key, plan.period, now=now)
+    if till <= now:
+        return Verdict(answer=Answer.UNPAID, reason=ENDED["expired"], revoked=True)
+    if not meta.get("order_item_id"):
+        raise NoAnswer("a key without its order")
+    return Verdict(
+        answer=Answer.PAID,
+        external_ref=str(meta["order_item_id"])[:100],
+        till=till,
+        tier=plan.tier,
+        period=plan.period,
+        exhausted=_is_used_up(key),
+    )
+
+
+def _plan(variant: str) -> Plan | None:
+    names = (name for name, sold in settings.LEMONSQUEEZY_VARIANTS.items() if sold == variant)
+    return next((plan_named(name) for name in names), None)
+
+
+def _till(key: Mapping[str, Any], period: Period, *, now: datetime) -> datetime:
+    """A key without a date follows its subscription by its status alone: then it is paid for the running period."""
+    expires, created = moment(key.get("expires_at")), moment(key.get("created_at"))
+    if expires is not None:
+        return expires
+    if created is None:
+        raise NoAnswer("a key without its times")
+    return renewed_until(created, period, now=now)
+
+
+def _is_used_up(key: Mapping[str, Any]) -> bool:
+    limit, used = key.get("activation_limit"), key.get("activation_usage")
+    return isinstance(limit, int) and isinstance(used, int) and used >= limit

@@ -1,0 +1,49 @@
+"""Which driver serves which provider. Each is loaded when it is first asked for.
+
+A driver's module has `driver(provider) -> Driver`, made anew from the settings at each call. `internal` has none: it is
+granted in the admin and never bought.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import cast
+
+from billing.errors import NotConfigured
+from billing.providers.base import Driver, LicenceDriver, Offer
+from billing.vocabulary import LICENSED, Provider
+
+MODULES: dict[Provider, str] = {
+    Provider.GUMROAD: "billing.providers.gumroad",
+    Provider.LEMONSQUEEZY: "billing.providers.lemonsqueezy",
+    Provider.USDT: "billing.providers.deposits",
+    Provider.USDC: "billing.providers.deposits",
+    Provider.STARS: "billing.providers.stars",
+}
+
+
+def driver_of(provider: Provider) -> Driver | None:
+    """None for what cannot be bought, and for what this version has no driver for."""
+    name = MODULES.get(provider)
+    if name is None or find_spec(name) is None:
+        return None
+    return cast("Driver", import_module(name).driver(provider))
+
+
+def licence_driver(provider: Provider) -> LicenceDriver:
+    """The driver of a provider of licences that has its settings. Raises NotConfigured."""
+    found = driver_of(provider) if provider in LICENSED else None
+    if found is None or not found.offer.active:
+        raise NotConfigured("provider", provider)
+    return cast("LicenceDriver", found)
+
+
+def offers() -> list[Offer]:
+    """Every provider that can be bought through, now or soon."""
+    return [offer_of(provider) for provider in MODULES]
+
+
+def offer_of(provider: Provider) -> Offer:
+    found = driver_of(provider)
+    return found.offer if found else Offer(id=provider, label=provider.label, active=False)

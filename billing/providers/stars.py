@@ -1,0 +1,33 @@
+"""Telegram Stars: sold by a bot of ours, with invoices that are paid once (billing/stars/)."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.utils import timezone
+
+from billing.models import Order, StarsOrder
+from billing.providers.base import Driver, Offer
+from billing.stars import bot
+from billing.vocabulary import OrderStatus, Provider
+
+
+class StarsDriver:
+    @property
+    def offer(self) -> Offer:
+        username = settings.STARS_BOT_USERNAME
+        return Offer(
+            id=Provider.STARS,
+            label="Telegram Stars",
+            active=bot.is_configured(),
+            buy_url=f"https://t.me/{username}" if username else None,
+            note="POST /stars/orders makes an invoice; anybody can pay it in Telegram.",
+        )
+
+    def money_seen(self, order: Order) -> bool:
+        """Whether somebody was let through to pay: a payment may follow until the hold is over."""
+        held = StarsOrder.objects.filter(pk=order.pk, status=OrderStatus.PENDING, hold_until__gt=timezone.now())
+        return held.exists()
+
+
+def driver(_: Provider) -> Driver:
+    return StarsDriver()

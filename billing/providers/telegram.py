@@ -1,0 +1,160 @@
+"""Telegram's Bot API, as much of it as selling for stars takes. A driver: it knows no rows and no transaction.
+
+The bot's token is a part of every address, so no exception of the HTTP library gets out of here: it would name it.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import requests
+from django.conf import settings
+from urllib3.exceptions import HTTPError
+
+from config import waiting
+from config.errors import Unavailable
+
+TELEGRAM = "https://api.telegram.org"
+CONNECT_SECONDS, READ_SECONDS, TOTAL_SECONDS = 2, 4, 6
+MAX_BODY_BYTES = 2 * 1_048_576
+CHUNK_BYTES = 16_384
+CURRENCY = "XTR"
+UPDATES = ["message", "pre_checkout_query"]
+PAGE = 100  # transactions at most in one answer
+MAX_TITLE, MAX_DESCRIPTION = 32, 255
+RETRY_SECONDS, MAX_RETRY_SECONDS = 5, 3_600
+ALREADY_REFUNDED = "CHARGE_ALREADY_REFUNDED"
+USER_AGENT = "agentpods/1.0"
+
+Json = dict[str, Any]
+
+
+class TelegramAway(Unavailable):
+    """No answer, or none that says what became of the call: it may have been done."""
+
+    def __init__(self, method: str, problem: str, *, retry_after: int = RETRY_SECONDS) -> None:
+        super().__init__(f"Telegram: {method}: {problem}; try again", retry_after=retry_after)
+
+
+class TelegramRefused(Exception):
+    """Telegram understood the call and did not do it; `description` is its own word for why."""
+
+    def __init__(self, method: str, status: int, description: str) -> None:
+        super().__init__(f"{method}: {status}, {description}")
+        self.status = status
+        self.description = description
+
+
+def create_invoice_link(*, title: str, description: str, payload: str, stars: int) -> str:
+    """An address that anybody can pay at, any number of times."""
+    link = _call(
+        "createInvoiceLink",
+        {
+            "title": title[:MAX_TITLE],
+            "description": description[:MAX_DESCRIPTION],
+            "payload": payload,
+            "provider_token": "",
+            "currency": CURRENCY,
+            "prices": [{"label": title[:MAX_TITLE], "amount": stars}],
+        },
+    )
+    if not isinstance(link, str) or not link.startswith("https://"):
+        raise TelegramAway("createInvoiceLink", "answered without an address")
+    return link
+
+
+def answer_pre_checkout(query_id: str, *, refusal: str | None) -> None:
+    """Let the payment go on, or say why not. Telegram waits 10 seconds for it."""
+    answer: Json = {"pre_checkout_query_id": query_id, "ok": refusal is None}
+    _call("answerPreCheckoutQuery", answer if refusal is None else {**answer, "error_message": refusal})
+
+
+def refund(*, payer_id: int, charge_id: str) -> None:
+    """Send a charge back whole. What went back before succeeds."""
+    try:
+        _call("refundStarPayment", {"user_id": payer_id, "telegram_payment_charge_id": charge_id})
+    except TelegramRefused as refusal:
+        if ALREADY_REFUNDED not in refusal.description:
+            raise
+
+
+def transactions(*, offset: int, limit: int = PAGE) -> list[Json]:
+    """What came in and went out, oldest first, without the first `offset` of them."""
+    answer = _call("getStarTransactions", {"offset": offset, "limit": limit})
+    found = answer.get("transactions") if isinstance(answer, dict) else None
+    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        raise TelegramAway("getStarTransactions", "answered without transactions")
+    return found
+
+
+def set_webhook(url: str, *, secret: str) -> None:
+    _call("setWebhook", {"url": url, "secret_token": secret, "allowed_updates": UPDATES})
+
+
+def _call(method: str, fields: Mapping[str, Any]) -> Any:
+    """The result of one call. Raises TelegramAway, TelegramRefused."""
+    waiting.release_connection()
+    status, body = _exchange(method, fields)
+    if status == requests.codes.too_many_requests:
+        raise TelegramAway(method, "too many requests", retry_after=_retry_after(body))
+    if status >= requests.codes.server_error or not isinstance(body, dict):
+        raise TelegramAway(method, f"HTTP {status}")
+    if body.get("ok") is True and "result" in body:
+        return body["result"]
+    if status == requests.codes.ok:
+        raise TelegramAway(method, "answered neither with a result nor with an error")
+    raise TelegramRefused(method, status, str(body.get("description") or "")[:200])
+
+
+def _exchange(method: str, fields: Mapping[str, Any]) -> tuple[int, Any]:
+    """The status and the parsed body, None where that is no JSON."""
+    try:
+        return _post(method, fields)
+    except (requests.RequestException, HTTPError) as error:
+        problem = type(error).__name__
+    raise TelegramAway(method, f"not reached ({problem})")  # outside, so that no chain shows the address
+
+
+def _post(method: str, fields: Mapping[str, Any]) -> tuple[int, Any]:
+    url = f"{(settings.TELEGRAM_API_URL or TELEGRAM).rstrip('/')}/bot{settings.STARS_BOT_TOKEN}/{method}"
+    until = time.monotonic() + TOTAL_SECONDS
+    with requests.Session() as session:
+        session.trust_env = False
+        answer = session.post(
+            url,
+            json=dict(fields),
+            headers={"User-Agent": USER_AGENT},
+            timeout=(CONNECT_SECONDS, READ_SECONDS),
+            allow_redirects=False,
+            stream=True,
+        )
+        with answer:
+            return answer.status_code, _json(_read(answer, until=until))
+
+
+def _read(answer: requests.Response, *, until: float) -> bytes:
+    """The body, unless it is too long or drips in too slowly; then nothing, which is no JSON."""
+    body = b""
+    # read1, since everything else waits until a whole chunk is there
+    while chunk := answer.raw.read1(CHUNK_BYTES, decode_content=True):
+        body += chunk
+        if len(body) > MAX_BODY_BYTES or time.monotonic() > until:
+            return b""
+    return body
+
+
+def _json(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _retry_after(body: Any) -> int:
+    """What Telegram asks for, in seconds, within reason."""
+    parameters = body.get("parameters") if isinstance(body, dict) else None
+    asked = parameters.get("retry_after") if isinstance(parameters, dict) else None
+    return min(asked, MAX_RETRY_SECONDS) if isinstance(asked, int) and asked > 0 else RETRY_SECONDS

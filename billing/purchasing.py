@@ -1,0 +1,20 @@
+"""What `POST /subscriptions` is for: licence keys. Everything else says where it is bought."""
+
+from __future__ import annotations
+
+from billing.errors import GrantedOnly, LicenceRefused, SoldByOrder
+from billing.licences import Key
+from billing.vocabulary import LICENSED, Provider
+
+ORDERED_AT = {Provider.USDT: "/crypto/orders", Provider.USDC: "/crypto/orders", Provider.STARS: "/stars/orders"}
+
+
+def key_of(provider: Provider, text: str | None) -> Key:
+    """The key that pays. Raises GrantedOnly, SoldByOrder, and LicenceRefused without a key."""
+    if provider == Provider.INTERNAL:
+        raise GrantedOnly
+    if provider not in LICENSED:
+        raise SoldByOrder(provider, ORDERED_AT[provider])
+    if text is None or not text.strip():
+        raise LicenceRefused(f"missing; buy a key of {provider} (GET /payment-providers) and give it here")
+    return Key(provider=provider, text=text.strip())

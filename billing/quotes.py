@@ -1,0 +1,75 @@
+"""What a period would cost and until when it would be paid: the rule of buying itself, undone before it is over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from django.db import transaction
+
+from agents.errors import NoSuchAgent
+from agents.models import Agent, Desired
+from billing import payments, periods, prices, subscriptions
+from billing.errors import OtherPlanHeld
+from billing.models import Subscription
+from billing.subscriptions import Licence, Purchase
+from billing.vocabulary import LICENSED, Period, Provider
+from catalog.engines import check_tier, engine_of
+from catalog.tiers import known_tier
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quote:
+    agent_id: str
+    tier: str
+    period: Period
+    provider: Provider
+    price_usd: Decimal
+    paid_till: datetime
+    tier_snapshot: dict[str, Any]
+
+
+def quote(agent: Agent, *, tier: str | None, period: Period, provider: Provider, now: datetime) -> Quote:
+    """Raises UnknownTier, EngineBelowMinTier, OtherPlanHeld, LicenceHeld. The provider need not be configured."""
+    wanted = known_tier(tier or agent.tier)
+    check_tier(engine_of(agent.engine), wanted)
+    snapshot, price = prices.snapshot_of(wanted.id, period), prices.price_of(wanted, period)
+    purchase = Purchase(
+        provider=provider,
+        tier=wanted.id,
+        period=period,
+        price_usd=price,
+        tier_snapshot=snapshot,
+        licence=_any_licence(period, now=now) if provider in LICENSED else None,
+    )
+    return Quote(
+        agent_id=agent.pk,
+        tier=wanted.id,
+        period=period,
+        provider=provider,
+        price_usd=price,
+        paid_till=_paid_till(agent, purchase, now=now),
+        tier_snapshot=snapshot,
+    )
+
+
+def _any_licence(period: Period, *, now: datetime) -> Licence:
+    till = periods.end_of(now, period, anchor_day=now.day)
+    return Licence(key="", fingerprint="", external_ref="", till=till)
+
+
+@transaction.atomic
+def _paid_till(agent: Agent, purchase: Purchase, *, now: datetime) -> datetime:
+    agent = payments.locked(agent.pk)
+    if agent.desired == Desired.DELETED:
+        raise NoSuchAgent
+    if purchase.provider not in LICENSED:
+        held = Subscription.objects.live().filter(agent=agent, provider__in=LICENSED).exclude(tier=purchase.tier)
+        if other := held.first():
+            raise OtherPlanHeld(other)
+    bought = subscriptions.buy(agent, purchase, actor="quote", now=now).subscription
+    till = subscriptions.end_of(bought, now=now)
+    transaction.set_rollback(True)
+    return till

@@ -1,0 +1,54 @@
+"""A licence that is definitely not paid any more: refunded, charged back, disabled, ended. Over, and in the ledger."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.db import transaction
+
+from agents.models import Agent, Desired
+from billing import lapses, payments, subscriptions
+from billing.models import Subscription
+from billing.payments import Receipt
+from billing.subscriptions import Purchase
+from billing.vocabulary import PaymentKind, Period, Provider
+
+
+@transaction.atomic
+def revoke(subscription_id: str, *, reason: str, actor: str, now: datetime) -> Subscription:
+    """End what the provider sold. What was bought beside it, with money that nobody took back, runs on after that."""
+    known = Subscription.objects.get(pk=subscription_id)
+    agent = payments.locked(known.agent_id)
+    row = Subscription.objects.select_for_update(of=("self",)).get(pk=subscription_id)
+    if not row.is_live:
+        return row
+    ran_out = row.current_period_end - row.extra
+    if now < ran_out:
+        row.current_period_end = now + row.extra
+        _write(agent, row, reason=reason, actor=actor, now=now)
+    row.save(update_fields=["current_period_end"])
+    if row.current_period_end <= now:
+        at = max(row.current_period_end, row.paid_seen_at or row.current_period_end)
+        subscriptions.expire(agent, row, at=min(at, now), actor=actor, now=now, note=reason)
+    if agent.desired != Desired.DELETED:
+        lapses.settle(agent, now=now)
+    return row
+
+
+def _write(agent: Agent, row: Subscription, *, reason: str, actor: str, now: datetime) -> None:
+    receipt = Receipt(
+        provider=Provider(row.provider or Provider.INTERNAL),
+        external_id=f"{row.external_ref}:over:{agent.pk}:{agent.payments.count()}",
+        kind=PaymentKind.REVOKE,
+        agent_id=agent.pk,
+        purchase=Purchase(
+            provider=Provider(row.provider or Provider.INTERNAL),
+            tier=row.tier,
+            period=Period(row.period),
+            price_usd=row.price_usd,
+            tier_snapshot=row.tier_snapshot or {},
+        ),
+        actor=actor,
+        reason=reason[:500],
+    )
+    payments.write(receipt, agent, now=now, subscription=row)

@@ -1,0 +1,77 @@
+"""An agent's term from its rows, and the copy of it that the agent carries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from django.conf import settings
+
+from accounts.models import Suspension
+from agents import entitlement
+from agents.models import Agent
+from billing.models import Lapse, Subscription
+from billing.term import Bought, Facts, Pause, Rules, Term, runs_until, term_of
+from billing.vocabulary import SubscriptionStatus, TermMode
+
+
+def rules() -> Rules:
+    return Rules(
+        trial=timedelta(days=settings.TRIAL_DAYS),
+        grace=timedelta(days=settings.GRACE_DAYS),
+        kept=timedelta(days=settings.KEPT_DAYS),
+        notice_days=tuple(settings.NOTICE_DAYS),
+    )
+
+
+def term(agent: Agent, *, now: datetime) -> Term:
+    """Reads what was bought, the account's suspensions and the open lapse; a fixed number of statements."""
+    return term_of(facts(agent), rules(), now=now)
+
+
+def facts(agent: Agent) -> Facts:
+    return Facts(
+        created_at=agent.created_at,
+        bought=[bought(row) for row in Subscription.objects.filter(agent=agent)],
+        pauses=pauses(agent.user_id),
+        stopped_at=Lapse.objects.filter(agent=agent, ended_at=None).values_list("stopped_at", flat=True).first(),
+    )
+
+
+def pauses(user_id: str) -> list[Pause]:
+    rows = Suspension.objects.filter(user_id=user_id).values_list("suspended_at", "restored_at")
+    return [Pause(since, until) for since, until in rows]
+
+
+def bought(row: Subscription) -> Bought:
+    return Bought(
+        status=SubscriptionStatus(row.status),
+        provider=row.provider,
+        internal=row.is_internal,
+        licensed=row.is_licensed,
+        ends=row.current_period_end,
+        counted_at=row.counted_at,
+        expired_at=row.expired_at,
+    )
+
+
+def copy(agent: Agent, *, now: datetime) -> Agent:
+    """Have the agent carry what its term says; the caller holds the agent's lock. Returns the agent as it is then."""
+    known = facts(agent)
+    current = term_of(known, rules(), now=now)
+    paid = current.mode in {TermMode.PAID, TermMode.INTERNAL}
+    until = None if current.mode == TermMode.INTERNAL else current.stops_at or _runs_until(known.bought, known, now=now)
+    if (agent.paid, agent.entitled_until) == (paid, until):
+        return agent
+    return entitlement.grant(agent, until=until) if paid else _withdrawn(agent, until)
+
+
+def _runs_until(rows: Iterable[Bought], known: Facts, *, now: datetime) -> datetime:
+    live = (one for one in rows if one.status != SubscriptionStatus.EXPIRED)
+    return max(runs_until(one, known.pauses, now=now) for one in live)
+
+
+def _withdrawn(agent: Agent, until: datetime | None) -> Agent:
+    if until is None:
+        raise ValueError("an unpaid term has no end")
+    return entitlement.withdraw(agent, until=until)

@@ -1,0 +1,37 @@
+"""What to do with an update that Telegram sent. Returning means that it is committed and need not come again."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from billing.providers import telegram
+from billing.providers.telegram import TelegramRefused
+from billing.stars import charges, orders, updates
+
+log = logging.getLogger(__name__)
+
+
+def receive(update: Mapping[str, Any], *, now: datetime) -> None:
+    """Answer a pre-checkout query, count a payment, undo what went back; anything else is none of our business.
+
+    Raises BadRequest for what cannot be read, TelegramAway when the answer to a query did not get there: Telegram then
+    tells it again.
+    """
+    query = updates.pre_checkout(update)
+    if query is not None:
+        _answer(query, now=now)
+    if paid := updates.payment(update):
+        charges.take(paid, now=now)
+    if returned := updates.refund(update):
+        charges.give_back(returned, now=now)
+
+
+def _answer(query: updates.PreCheckout, *, now: datetime) -> None:
+    refusal = orders.approve(query, now=now)
+    try:
+        telegram.answer_pre_checkout(query.id, refusal=refusal)
+    except TelegramRefused:  # most likely too late: Telegram has given the purchase up, and the hold lapses by itself
+        log.exception("an answer to a pre-checkout query was refused", extra={"order": query.payload})

@@ -1,0 +1,208 @@
+"""Charges: stars that were paid and stars that went back, each once, by Telegram's id of the charge.
+
+Everything that a charge does is one transaction, under the agent's lock: the ledger, the order, the subscription, the
+event, and what must be sent back. Whoever tells of it, the webhook or the list, may tell it as often as they like.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from datetime import datetime
+
+from django.db import transaction
+
+from agents.models import Agent, Desired
+from billing import lapses, orders, payments, subscriptions
+from billing.models import Payment, StarsOrder, Stray, StrayCharge
+from billing.payments import Receipt
+from billing.providers.telegram import CURRENCY
+from billing.stars.updates import Charge
+from billing.subscriptions import Purchase
+from billing.vocabulary import OrderStatus, PaymentKind, Period, Provider
+from config import wake
+from config.ids import is_id
+
+log = logging.getLogger(__name__)
+
+ACTOR = "telegram"
+REFUNDED = "stars were sent back"
+MAX_CURRENCY = 12
+
+
+@transaction.atomic
+def take(charge: Charge, *, now: datetime) -> None:
+    """Count it, or note why it bought nothing and have it sent back."""
+    order = _order_of(charge)
+    if order is None:
+        _note_unknown(charge, now=now)
+        return
+    agent = payments.locked(order.agent_id)
+    orders.locked(order.pk)
+    order = StarsOrder.objects.get(pk=order.pk)
+    if _is_known(charge):
+        return
+    why = _why_not(order, agent, charge)
+    if why is None:
+        _count(order, charge, now=now)
+    else:
+        _send_back(order, agent, charge, why=why, now=now)
+
+
+def settled(charge_ids: list[str]) -> tuple[set[str], set[str]]:
+    """Which of these charges are dealt with, and of which it is known that they went back."""
+    strays = dict(StrayCharge.objects.filter(pk__in=charge_ids).values_list("pk", "refunded_at"))
+    names = [*charge_ids, *map(_refund_id, charge_ids)]
+    ledger = Payment.objects.filter(provider=Provider.STARS, external_id__in=names)
+    counted = set(ledger.values_list("external_id", flat=True))
+    returned = {one for one in charge_ids if _refund_id(one) in counted or (strays.get(one) and one not in counted)}
+    return {one for one in charge_ids if one in counted or one in strays}, returned
+
+
+def _order_of(charge: Charge) -> StarsOrder | None:
+    return StarsOrder.objects.filter(pk=charge.payload).first() if is_id("stx", charge.payload) else None
+
+
+def _counted_for(charge: Charge) -> StarsOrder | None:
+    """Of what goes back Telegram does not always say what it had been paid for."""
+    return StarsOrder.objects.filter(payments__provider=Provider.STARS, payments__external_id=charge.id).first()
+
+
+def _is_known(charge: Charge) -> bool:
+    counted = Payment.objects.filter(provider=Provider.STARS, external_id=charge.id)
+    return counted.exists() or StrayCharge.objects.filter(pk=charge.id).exists()
+
+
+def _why_not(order: StarsOrder, agent: Agent, charge: Charge) -> Stray | None:
+    if order.status == OrderStatus.PAID:
+        return Stray.SECOND
+    if (charge.currency, charge.amount) != (CURRENCY, order.amount_stars):
+        return Stray.AMOUNT
+    return Stray.DELETED if agent.desired == Desired.DELETED else None
+
+
+def _count(order: StarsOrder, charge: Charge, *, now: datetime) -> None:
+    counted = payments.apply_payment(_receipt(order, charge, late=_is_late(order, now=now)), now=now)
+    if counted.order_id != order.pk:  # the same charge was told of for another order, and that came first
+        return
+    StarsOrder.objects.filter(pk=order.pk).update(
+        charge_id=charge.id, payer_id=charge.payer_id, hold_until=None, held_by=None
+    )
+
+
+def _is_late(order: StarsOrder, *, now: datetime) -> bool:
+    """After the order had ended; who was let through in time is not late."""
+    held = order.hold_until is not None and now < order.hold_until
+    return order.status == OrderStatus.EXPIRED or (now >= order.expires_at and not held)
+
+
+def _receipt(
+    order: StarsOrder,
+    charge: Charge,
+    *,
+    late: bool = False,
+    kind: PaymentKind = PaymentKind.PAYMENT,
+    external_id: str = "",
+    reason: str = "",
+) -> Receipt:
+    return Receipt(
+        provider=Provider.STARS,
+        external_id=external_id or charge.id,
+        kind=kind,
+        agent_id=order.agent_id,
+        purchase=Purchase(
+            provider=Provider.STARS,
+            tier=order.tier,
+            period=Period(order.period),
+            price_usd=order.price_usd,
+            tier_snapshot=order.tier_snapshot,
+        ),
+        amount=charge.amount,
+        currency=charge.currency[:MAX_CURRENCY],
+        late=late,
+        order_id=order.pk,
+        actor=ACTOR,
+        reason=reason,
+    )
+
+
+def _send_back(order: StarsOrder, agent: Agent, charge: Charge, *, why: Stray, now: datetime) -> None:
+    """It is in the ledger, bought nothing, and goes back: billing/stars/refunds.py."""
+    level = logging.ERROR if why == Stray.AMOUNT else logging.WARNING
+    log.log(level, "stars go back: %s", why.label, extra={"order": order.pk, "charge": charge.id})
+    payments.write(_receipt(order, charge), agent, now=now, unapplied=f"{why.label}: it is sent back")
+    _note(charge, order, why=why, now=now, refund_at=now)
+    wake.on_commit("billing.send_back_stars")
+
+
+def _note_unknown(charge: Charge, *, now: datetime) -> None:
+    """The bot may sell other things too, so what is no order of ours stays where it is, and operators are told."""
+    if _note(charge, None, why=Stray.UNKNOWN, now=now):
+        log.error("stars for no order of ours", extra={"charge": charge.id, "payload": charge.payload})
+
+
+def _note(
+    charge: Charge,
+    order: StarsOrder | None,
+    *,
+    why: Stray,
+    now: datetime,
+    refund_at: datetime | None = None,
+    refunded_at: datetime | None = None,
+) -> bool:
+    """Write it down once; whether it is new."""
+    values = {
+        "payer_id": charge.payer_id,
+        "order": order,
+        "amount": charge.amount,
+        "currency": charge.currency[:MAX_CURRENCY],
+        "payload": charge.payload,
+        "why": why,
+        "seen_at": now,
+        "refund_at": refund_at,
+        "refunded_at": refunded_at,
+    }
+    return StrayCharge.objects.get_or_create(charge_id=charge.id, defaults=values)[1]
+
+
+@transaction.atomic
+def give_back(charge: Charge, *, now: datetime) -> None:
+    """It went back: what it paid for ends now, the order stays paid (facts: billing 6).
+
+    Told before the payment itself was, it is noted, and the payment will not count.
+    """
+    order = _order_of(charge) or _counted_for(charge)
+    if order is None:
+        _note(charge, None, why=Stray.UNKNOWN, now=now, refunded_at=now)
+        _close(charge, now=now)
+        return
+    agent = payments.locked(order.agent_id)
+    counted = Payment.objects.filter(provider=Provider.STARS, external_id=charge.id).first()
+    if counted is None:
+        _note(charge, order, why=Stray.RETURNED, now=now, refunded_at=now)
+    elif not Payment.objects.filter(provider=Provider.STARS, external_id=_refund_id(charge.id)).exists():
+        _take_back(order, agent, counted, charge, now=now)
+    _close(charge, now=now)
+
+
+def _take_back(order: StarsOrder, agent: Agent, counted: Payment, charge: Charge, *, now: datetime) -> None:
+    asked = StrayCharge.objects.filter(pk=charge.id).exclude(reason="").first()
+    actor, reason = (asked.actor, asked.reason) if asked else (ACTOR, REFUNDED)
+    subscription = counted.subscription
+    if subscription is not None and subscription.is_live:
+        subscriptions.expire(agent, subscription, at=now, actor=actor, now=now, note=REFUNDED)
+    receipt = _receipt(order, charge, kind=PaymentKind.REFUND, external_id=_refund_id(charge.id), reason=reason)
+    row = replace(receipt, actor=actor)
+    payments.write(row, agent, now=now, subscription=subscription, unapplied=counted.unapplied)
+    if subscription is not None:
+        lapses.settle(agent, now=now)
+
+
+def _refund_id(charge_id: str) -> str:
+    """What a refund is called in the ledger, where names have at most 200 characters."""
+    return f"{charge_id[:190]}:refund"
+
+
+def _close(charge: Charge, *, now: datetime) -> None:
+    open_ = StrayCharge.objects.filter(pk=charge.id, refunded_at=None)
+    open_.update(refund_at=None, refunded_at=now, last_error="")

@@ -1,0 +1,25 @@
+"""What ordering for stars refuses on its own."""
+
+from __future__ import annotations
+
+from config.errors import BadRequest, Conflict, NotFound, Unavailable
+
+
+class OrderMeanwhile(Unavailable):
+    def __init__(self) -> None:
+        super().__init__("another order of this agent has just ended: order again", retry_after=1)
+
+
+class NoSuchOrder(NotFound):
+    def __init__(self) -> None:
+        super().__init__("no such order: GET /stars/orders lists yours")
+
+
+class UnknownCursor(BadRequest):
+    def __init__(self) -> None:
+        super().__init__("cursor: not one that this list gave")
+
+
+class NothingToSendBack(Conflict):
+    def __init__(self, charge_id: str) -> None:
+        super().__init__(f"{charge_id}: no charge of ours, or it has gone back already")

@@ -1,0 +1,200 @@
+"""Orders for stars: how many a plan costs, its invoice, who may pay it now, and when it is given up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import ROUND_CEILING, Decimal
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models import Q
+
+from accounts.models import User
+from agents.models import Agent, Desired
+from billing import orders, prices
+from billing.errors import NotConfigured
+from billing.models import Order, StarsOrder
+from billing.orders import Terms
+from billing.providers import registry, telegram
+from billing.stars import bot
+from billing.stars.errors import NoSuchOrder, OrderMeanwhile, UnknownCursor
+from billing.stars.updates import PreCheckout
+from billing.vocabulary import OrderStatus, Period, Provider
+from catalog.engines import check_tier, engine_of
+from catalog.tiers import tier_of
+from config.ids import is_id, new_id
+from config.post import one_line
+
+TTL = timedelta(hours=1)
+HOLD = timedelta(minutes=10)  # how long Telegram keeps its form of payment open
+BATCH = 500
+MAX_PAGE = 100
+DESCRIBED = {Period.MONTHLY: "one month", Period.ANNUAL: "one year"}
+
+# One compare-and-set: the order's row is locked, so that it cannot expire in the same moment.
+_TAKE_HOLD = """
+WITH payable AS (
+    SELECT id FROM billing_order WHERE id = %(id)s AND status = 'pending' AND expires_at > %(now)s FOR UPDATE
+)
+UPDATE billing_starsorder SET hold_until = %(until)s, held_by = %(payer)s
+FROM payable WHERE order_ptr_id = payable.id
+    AND (hold_until IS NULL OR hold_until <= %(now)s OR held_by = %(payer)s)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    orders: list[StarsOrder]
+    next_cursor: str | None
+
+
+def in_stars(usd: Decimal, star_usd: Decimal) -> int:
+    """A price in whole stars, never less than it is worth."""
+    return int((usd / star_usd).to_integral_value(ROUND_CEILING))
+
+
+def order(agent: Agent, *, tier: str | None, period: Period, now: datetime) -> StarsOrder:
+    """The agent's pending order on these terms, with an invoice that can be paid.
+
+    Telegram makes the invoice before there is a row: when it cannot, nothing is stored. Raises EngineBelowMinTier,
+    NotConfigured, TelegramAway, and what orders.place raises.
+    """
+    terms = Terms(Provider.STARS, tier or agent.tier, period)
+    check_tier(engine_of(agent.engine), tier_of(terms.tier))
+    if not bot.is_configured():
+        raise NotConfigured("stars", Provider.STARS)
+    expire_due(now=now, agent=agent)
+    pending = orders.pending_of(agent)
+    new = None if pending and terms.are_of(pending) else _invoiced(agent, terms, now=now)
+    placed = orders.place(agent, terms, make=lambda _: _stored(new), money_seen=_money_seen, now=now)
+    return StarsOrder.objects.get(pk=placed.pk)
+
+
+def _invoiced(agent: Agent, terms: Terms, *, now: datetime) -> StarsOrder:
+    """The order as it will be stored, with its invoice."""
+    tier = tier_of(terms.tier)
+    price = prices.price_of(tier, terms.period)
+    new = StarsOrder(
+        id=new_id("stx"),
+        user_id=agent.user_id,
+        agent_id=agent.pk,
+        provider=Provider.STARS,
+        tier=terms.tier,
+        period=terms.period,
+        price_usd=price,
+        tier_snapshot=prices.snapshot_of(terms.tier, terms.period),
+        created_at=now,
+        expires_at=now + TTL,
+        star_usd=settings.STAR_USD,
+        amount_stars=in_stars(price, settings.STAR_USD),
+    )
+    new.invoice_link = telegram.create_invoice_link(
+        title=f"{tier.name}, {DESCRIBED[terms.period]}",
+        description=one_line(f"{tier.name} for {agent.name}, {DESCRIBED[terms.period]} ({agent.pk})"),
+        payload=new.id,  # its primary key is the parent row, which is not there yet
+        stars=new.amount_stars,
+    )
+    return new
+
+
+def _stored(new: StarsOrder | None) -> StarsOrder:
+    if new is None:  # the pending one, which needed no invoice, has ended since
+        raise OrderMeanwhile
+    new.save(force_insert=True)
+    return new
+
+
+def _money_seen(other: Order) -> bool:
+    """As its provider's driver knows; what has none any more may be paid."""
+    driver = registry.driver_of(Provider(other.provider))
+    return driver.money_seen(other) if driver else True
+
+
+def approve(query: PreCheckout, *, now: datetime) -> str | None:
+    """Let this person pay, and nobody else for ten minutes; else the text that says why not.
+
+    Telegram waits for it: one read by the primary key, one compare-and-set.
+    """
+    if not is_id("stx", query.payload):
+        return "This invoice is not known here."
+    wanted = StarsOrder.objects.select_related("agent").filter(pk=query.payload).first()
+    refusal = _refusal(wanted, query, now=now)
+    if refusal or wanted is None:
+        return refusal
+    held = _take_hold(wanted.pk, payer=query.payer_id, now=now)
+    return None if held else "Somebody is paying this invoice at the moment. Try again in ten minutes."
+
+
+def _refusal(wanted: StarsOrder | None, query: PreCheckout, *, now: datetime) -> str | None:
+    if wanted is None:
+        return "This invoice is not known here."
+    if wanted.status == OrderStatus.PAID:
+        return "This invoice is paid already."
+    if wanted.agent.desired == Desired.DELETED:
+        return "The agent that this invoice is for has been deleted."
+    if wanted.status == OrderStatus.EXPIRED or wanted.expires_at <= now:
+        return "This invoice has expired. Make a new order and pay that one."
+    if (query.currency, query.amount) != (telegram.CURRENCY, wanted.amount_stars):
+        return "The amount is not that of the order. Make a new order and pay that one."
+    return None
+
+
+def _take_hold(order_id: str, *, payer: int, now: datetime) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(_TAKE_HOLD, {"id": order_id, "payer": payer, "now": now, "until": now + HOLD})
+        return bool(cursor.rowcount == 1)
+
+
+def expire_due(*, now: datetime, agent: Agent | None = None) -> int:
+    """Give up what nobody paid in time; who was let through to pay may still finish. Returns how many there were."""
+    found = StarsOrder.objects.filter(_given_up(now))
+    if agent is not None:
+        found = found.filter(agent=agent)
+    due = list(found.values_list("pk", flat=True)[:BATCH])
+    for order_id in due:
+        _expire(order_id, now=now)
+    return len(due)
+
+
+def _given_up(now: datetime) -> Q:
+    free = Q(hold_until__isnull=True) | Q(hold_until__lte=now)
+    return free & Q(status=OrderStatus.PENDING, expires_at__lte=now)
+
+
+@transaction.atomic
+def _expire(order_id: str, *, now: datetime) -> None:
+    row = orders.locked(order_id)
+    if StarsOrder.objects.filter(_given_up(now), pk=order_id).exists():
+        orders.expire(row)
+
+
+def own(user: User, order_id: str) -> StarsOrder:
+    """The caller's order of this id. Raises NoSuchOrder for another's and junk."""
+    found = StarsOrder.objects.filter(user=user, pk=order_id).first() if is_id("stx", order_id) else None
+    if found is None:
+        raise NoSuchOrder
+    return found
+
+
+def page(
+    user: User, *, agent: Agent | None = None, status: str | None = None, limit: int = MAX_PAGE, cursor: str = ""
+) -> Page:
+    """The caller's orders, newest first; the cursor is the last one's id. Raises UnknownCursor."""
+    found = StarsOrder.objects.filter(user=user)
+    if agent is not None:
+        found = found.filter(agent=agent)
+    if status is not None:
+        found = found.filter(status=status)
+    if cursor:
+        found = found.filter(_older_than(user, cursor))
+    rows = list(found.order_by("-created_at", "-id")[: limit + 1])
+    return Page(rows[:limit], next_cursor=rows[limit - 1].pk if len(rows) > limit else None)
+
+
+def _older_than(user: User, cursor: str) -> Q:
+    try:
+        last = own(user, cursor)
+    except NoSuchOrder as error:
+        raise UnknownCursor from error
+    return Q(created_at__lt=last.created_at) | Q(created_at=last.created_at, id__lt=last.pk)

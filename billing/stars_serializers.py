@@ -1,0 +1,92 @@
+"""The bodies of `/stars` and of what Telegram sends."""
+
+from __future__ import annotations
+
+from rest_framework import serializers
+
+from billing.models import StarsOrder
+from billing.stars.orders import MAX_PAGE
+from billing.vocabulary import OrderStatus, Period
+from catalog.serializers import Usd
+from catalog.tiers import known_tier
+from catalog.vocabulary import TierId
+from config.api import Choice, ModelSerializer, Serializer, Text, Whole
+
+MAX_ID = 40
+
+
+def _offered(tier_id: str) -> None:
+    known_tier(tier_id)
+
+
+class StarsInfoSerializer(Serializer):
+    enabled = serializers.BooleanField(help_text="Whether stars can be paid with here.")
+    bot_username = serializers.CharField(help_text="The bot that sells; empty where none is configured.")
+    star_usd = Usd(help_text="What one star is worth in USD; prices are divided by it and rounded up.")
+
+
+class StarsEnvelope(Serializer):
+    stars = StarsInfoSerializer()
+
+
+class StarsOrderSerializer(ModelSerializer):
+    tier = serializers.ChoiceField(TierId.choices, allow_null=True)
+    price_usd = Usd(allow_null=True)
+    tier_snapshot = serializers.DictField(
+        allow_null=True, help_text="The plan as it was when ordered, and `period`; it decides, whatever changes later."
+    )
+    status = serializers.ChoiceField(OrderStatus.choices)
+
+    class Meta:
+        model = StarsOrder
+        fields = (
+            "id",
+            "user_id",
+            "agent_id",
+            "amount_stars",
+            "status",
+            "created_at",
+            "paid_at",
+            "tier",
+            "price_usd",
+            "tier_snapshot",
+        )
+
+
+class StarsPaymentSerializer(Serializer):
+    invoice_url = serializers.URLField(source="invoice_link", help_text="A link to open in Telegram: anybody may pay.")
+    expires_at = serializers.DateTimeField(help_text="When the invoice stops being payable.")
+
+
+class StarsOrderEnvelope(Serializer):
+    order = StarsOrderSerializer()
+    payment = StarsPaymentSerializer()
+
+
+class StarsOrdersEnvelope(Serializer):
+    orders = StarsOrderSerializer(many=True)
+
+
+class CreateStarsOrderSerializer(Serializer):
+    agent_id = Text(max_length=MAX_ID)
+    tier = Text(required=False, validators=[_offered], help_text="The plan to pay for; the agent's own by default.")
+    period = Choice(Period.choices)
+
+
+class ListStarsOrdersSerializer(Serializer):
+    agent_id = Text(required=False, max_length=MAX_ID, help_text="Only this agent's.")
+    status = Choice(OrderStatus.choices, required=False)
+    limit = serializers.IntegerField(required=False, min_value=1, max_value=MAX_PAGE)
+    cursor = Text(required=False, max_length=MAX_ID, help_text="From the `Link` header of the page before.")
+
+
+class TelegramUpdateSerializer(serializers.Serializer[None]):
+    """What Telegram sends, in its own names; of a message only payments and refunds matter."""
+
+    update_id = Whole(required=False)
+    message = serializers.DictField(required=False)
+    pre_checkout_query = serializers.DictField(required=False)
+
+
+class ReceivedSerializer(Serializer):
+    ok = serializers.BooleanField()

@@ -1,0 +1,128 @@
+"""The bodies of what is sold and bought by licence: subscriptions, quotes, providers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from billing.listing import MAX_PAGE
+from billing.vocabulary import Period, Provider, SubscriptionStatus
+from catalog.serializers import Usd
+from catalog.vocabulary import TierId
+from config.api import Choice, Serializer, Text
+from config.crypto import readable
+
+MAX_KEY_CHARACTERS = 200
+BOUGHT = [provider for provider in Provider.values if provider != Provider.INTERNAL]
+
+
+class SubscriptionSerializer(Serializer):
+    """A paid term for one agent, with the licence key that activated it."""
+
+    id = serializers.CharField()
+    user_id = serializers.CharField()
+    agent_id = serializers.CharField()
+    tier = serializers.ChoiceField(choices=TierId.values)
+    period = serializers.ChoiceField(choices=Period.values)
+    status = serializers.ChoiceField(choices=SubscriptionStatus.values)
+    created_at = serializers.DateTimeField()
+    price_usd = Usd()
+    current_period_end = serializers.DateTimeField(help_text="Paid till then; the term ends there without a renewal.")
+    provider = serializers.ChoiceField(choices=Provider.values, allow_null=True)
+    license_key = serializers.CharField(allow_null=True)
+    canceled_at = serializers.DateTimeField(allow_null=True)
+    tier_snapshot = serializers.DictField(allow_null=True, help_text="The tier as it was when it was bought.")
+    expired_at = serializers.DateTimeField(
+        allow_null=True, help_text="When payment stopped verifying; the grace counts from here."
+    )
+
+    def to_representation(self, instance: Any) -> dict[str, Any]:
+        body: dict[str, Any] = super().to_representation(readable(instance))
+        return body
+
+
+class CreateSubscriptionSerializer(Serializer):
+    """`tier` and `period` only check what the key pays for: another value is refused."""
+
+    agent_id = Text()
+    tier = Choice(choices=TierId.values, required=False)
+    period = Choice(choices=Period.values)
+    provider = Choice(choices=Provider.values)
+    license_key = Text(required=False, max_length=MAX_KEY_CHARACTERS, help_text="As its buyer got it.")
+
+
+class ListSubscriptionsSerializer(Serializer):
+    """The query of `GET /subscriptions`."""
+
+    agent_id = Text(required=False)
+    limit = serializers.IntegerField(min_value=1, max_value=MAX_PAGE, required=False)
+    cursor = Text(required=False, max_length=200)
+
+
+class AskQuoteSerializer(Serializer):
+    """The query of `GET /subscriptions/quote`. `tier` is the agent's own if left out."""
+
+    agent_id = Text()
+    tier = Choice(choices=TierId.values, required=False)
+    period = Choice(choices=Period.values)
+    provider = Choice(choices=BOUGHT)
+
+
+class QuoteSerializer(Serializer):
+    agent_id = serializers.CharField()
+    tier = serializers.ChoiceField(choices=TierId.values)
+    period = serializers.ChoiceField(choices=Period.values)
+    provider = serializers.ChoiceField(choices=BOUGHT)
+    price_usd = Usd()
+    paid_till = serializers.DateTimeField(help_text="The end of the paid time if it were paid now.")
+    tier_snapshot = serializers.DictField()
+
+
+class PaymentProviderSerializer(Serializer):
+    """A way to pay. `soon` cannot be paid with yet. `buyUrls` is by tier id."""
+
+    id = serializers.ChoiceField(choices=BOUGHT)
+    label = serializers.CharField()  # type: ignore[assignment]  # a field of that name, as in the spec
+    buy_url = serializers.URLField(required=False)
+    buy_urls = serializers.DictField(child=serializers.URLField(), required=False)
+    note = serializers.CharField(required=False)
+    status = serializers.ChoiceField(choices=["active", "soon"])
+
+    def to_representation(self, instance: Any) -> dict[str, Any]:
+        body = {
+            "id": str(instance.id),
+            "label": instance.label,
+            "buyUrl": instance.buy_url,
+            "buyUrls": instance.buy_urls,
+            "note": instance.note,
+            "status": "active" if instance.active else "soon",
+        }
+        return {name: value for name, value in body.items() if value}
+
+
+class HintSerializer(serializers.Serializer[Any]):
+    """What a provider tells when something changed, as far as it is read: which licence."""
+
+    license_key = Text(required=False, allow_blank=True, max_length=MAX_KEY_CHARACTERS)
+    subscription_id = Text(required=False, allow_blank=True, max_length=MAX_KEY_CHARACTERS)
+    sale_id = Text(required=False, allow_blank=True, max_length=MAX_KEY_CHARACTERS)
+    data = serializers.DictField(  # type: ignore[assignment]  # the wire name
+        required=False, help_text="Lemon Squeezy: `attributes` has the key or the order."
+    )
+
+
+class SubscriptionEnvelope(Serializer):
+    subscription = SubscriptionSerializer()
+
+
+class SubscriptionsEnvelope(Serializer):
+    subscriptions = SubscriptionSerializer(many=True)
+
+
+class QuoteEnvelope(Serializer):
+    quote = QuoteSerializer()
+
+
+class PaymentProvidersEnvelope(Serializer):
+    payment_providers = PaymentProviderSerializer(many=True)

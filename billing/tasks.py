@@ -1,0 +1,66 @@
+"""Tasks of billing: ids in, one rule."""
+
+from __future__ import annotations
+
+from celery import shared_task
+from django.utils import timezone
+
+from billing import invariants, lapses, verification
+from billing.crypto import scanning, watching
+from billing.stars import feed, refunds
+from billing.stars import orders as stars_orders
+
+
+@shared_task(name="billing.step")
+def step(agent_id: str) -> None:
+    lapses.step(agent_id)
+
+
+@shared_task(name="billing.step_due")
+def step_due() -> None:
+    lapses.step_due(now=timezone.now())
+
+
+@shared_task(name="billing.check_invariants")
+def check_invariants() -> None:
+    invariants.report()
+
+
+@shared_task(name="billing.expire_stars_orders")
+def expire_stars_orders() -> None:
+    stars_orders.expire_due(now=timezone.now())
+
+
+@shared_task(name="billing.send_back_stars")
+def send_back_stars() -> None:
+    refunds.send_due()
+
+
+@shared_task(name="billing.reconcile_stars")
+def reconcile_stars() -> None:
+    feed.reconcile()
+
+
+@shared_task(name="billing.verify")
+def verify(subscription_id: str) -> None:
+    verification.verify(subscription_id, now=timezone.now())
+
+
+@shared_task(name="billing.verify_due")
+def verify_due() -> None:
+    verification.verify_due()
+
+
+@shared_task(name="billing.scan_chain")
+def scan_chain() -> None:
+    scanning.scan(now=timezone.now())
+
+
+@shared_task(name="billing.watch_chain")
+def watch_chain() -> None:
+    watching.watch(now=timezone.now())
+
+
+@shared_task(name="billing.reread_chain")
+def reread_chain() -> None:
+    watching.reread(now=timezone.now())

@@ -1,0 +1,114 @@
+"""The term of an agent: what it runs on and until when. One pure function of facts and a time (spec: AgentTerm).
+
+Nothing of it is stored: what is, `Agent.entitled_until`, is a copy for whoever may not know of billing, written by
+billing/standing.py. While an account is suspended its terms stand still; a licence's does not, since its provider goes
+on counting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from billing.vocabulary import SubscriptionStatus, TermMode
+
+# Longer without an answer than this, and what the provider never said was unpaid counts as unpaid.
+UNKNOWN_MAX = timedelta(days=7)
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """One suspension of the account; `until` is None while it lasts."""
+
+    since: datetime
+    until: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bought:
+    """What the term needs to know of one subscription."""
+
+    status: SubscriptionStatus
+    provider: str | None
+    internal: bool
+    licensed: bool
+    ends: datetime
+    counted_at: datetime
+    expired_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """How long is free, how long a pod runs on unpaid, how long its data is kept; and when it is told."""
+
+    trial: timedelta
+    grace: timedelta
+    kept: timedelta
+    notice_days: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    created_at: datetime
+    bought: Sequence[Bought] = ()
+    pauses: Sequence[Pause] = ()
+    stopped_at: datetime | None = None  # when the pod really stopped for want of payment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Term:
+    mode: TermMode
+    stops_at: datetime | None = None
+    deletes_at: datetime | None = None
+    paid_till: datetime | None = None
+    paid_provider: str | None = None
+
+
+def term_of(facts: Facts, rules: Rules, *, now: datetime) -> Term:
+    """The term as it is now. Internal comes before paid, paid before grace, grace before trial (facts: billing 6)."""
+    live = [one for one in facts.bought if one.status != SubscriptionStatus.EXPIRED]
+    if internal := next((one for one in live if one.internal), None):
+        return Term(mode=TermMode.INTERNAL, paid_provider=internal.provider)
+    for one in live:
+        if now < runs_until(one, facts.pauses, now=now):
+            till = ends(one, facts.pauses, now=now)
+            return Term(mode=TermMode.PAID, paid_till=till, paid_provider=one.provider)
+    return _unpaid(facts, rules, now=now)
+
+
+def ends(one: Bought, pauses: Sequence[Pause], *, now: datetime) -> datetime:
+    """When this subscription is paid until, with the time given back in which the account was suspended."""
+    return one.ends if one.licensed or one.internal else postponed(one.ends, pauses, since=one.counted_at, now=now)
+
+
+def runs_until(one: Bought, pauses: Sequence[Pause], *, now: datetime) -> datetime:
+    """Until when it counts as paid at most: a licence some days longer, unless its provider says that it is unpaid."""
+    end = ends(one, pauses, now=now)
+    return end + UNKNOWN_MAX if one.licensed else end
+
+
+def _unpaid(facts: Facts, rules: Rules, *, now: datetime) -> Term:
+    lapsed = [_lapsed_at(one, facts.pauses, now=now) for one in facts.bought]
+    if lapsed:
+        since = max(lapsed)
+        mode, stops_at = TermMode.GRACE, postponed(since + rules.grace, facts.pauses, since=since, now=now)
+    else:
+        since = facts.created_at
+        mode, stops_at = TermMode.TRIAL, postponed(since + rules.trial, facts.pauses, since=since, now=now)
+    stopped = max(stops_at, facts.stopped_at or stops_at)
+    return Term(mode=mode, stops_at=stops_at, deletes_at=stopped + rules.kept)
+
+
+def _lapsed_at(one: Bought, pauses: Sequence[Pause], *, now: datetime) -> datetime:
+    """When payment stopped verifying; of what has ended and is not written down as expired yet, its end."""
+    return one.expired_at or ends(one, pauses, now=now)
+
+
+def postponed(moment: datetime, pauses: Sequence[Pause], *, since: datetime, now: datetime) -> datetime:
+    """The moment, later by each pause that began before it; only what lies after `since` counts."""
+    for pause in sorted(pauses, key=lambda one: one.since):
+        begin, end = max(pause.since, since), pause.until or max(now, pause.since)
+        if begin < moment and begin < end:
+            moment += end - begin
+    return moment

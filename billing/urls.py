@@ -1,0 +1,30 @@
+"""What is bought and paid, and `/agents/{id}/term`."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from billing.views.callback import CallbackViewSet
+from billing.views.cancel import CancelViewSet
+from billing.views.crypto import CryptoOrdersViewSet, CryptoViewSet
+from billing.views.payment_providers import PaymentProvidersViewSet
+from billing.views.quote import QuoteViewSet
+from billing.views.stars import StarsCallbackViewSet, StarsOrdersViewSet, StarsViewSet
+from billing.views.subscriptions import SubscriptionsViewSet
+from billing.views.term import TermViewSet
+
+urlpatterns = [
+    path("crypto", CryptoViewSet.as_view({"get": "retrieve"})),
+    path("crypto/orders", CryptoOrdersViewSet.as_view({"get": "list", "post": "create"})),
+    path("crypto/orders/<str:id>", CryptoOrdersViewSet.as_view({"get": "retrieve"})),
+    path("stars", StarsViewSet.as_view({"get": "retrieve"})),
+    path("stars/orders", StarsOrdersViewSet.as_view({"get": "list", "post": "create"})),
+    path("stars/orders/<str:id>", StarsOrdersViewSet.as_view({"get": "retrieve"})),
+    path("payments/stars/callback", StarsCallbackViewSet.as_view({"post": "create"})),
+    path("payment-providers", PaymentProvidersViewSet.as_view({"get": "retrieve"})),
+    path("subscriptions", SubscriptionsViewSet.as_view({"get": "list", "post": "create"})),
+    path("subscriptions/quote", QuoteViewSet.as_view({"get": "retrieve"})),
+    path("subscriptions/<str:id>/cancel", CancelViewSet.as_view({"post": "create"})),
+    path("payments/<str:provider>/callback", CallbackViewSet.as_view({"post": "create"})),
+    path("agents/<str:id>/term", TermViewSet.as_view({"get": "retrieve"})),
+]

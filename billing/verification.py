@@ -1,0 +1,205 @@
+"""Asking a licence's provider again: when its paid time ends, each day, and each hour while there is no answer.
+
+`Subscription.check_at` says when; only this module and billing/licences.py write it. Whoever checks one has leased it,
+so two workers never do the same. Unknown is never unpaid (design: Invariants 5).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F, QuerySet
+from django.utils import timezone
+
+from accounts import throttling
+from accounts.throttling import Limit
+from agents.models import Desired
+from billing import bindings, lapses, licences, payments, revocations, subscriptions
+from billing.errors import LicenceHeld, LicenceInUse, NotConfigured
+from billing.licences import CHECKED_EVERY, Key, Sold
+from billing.models import Subscription
+from billing.providers import registry
+from billing.providers.base import Answer, LicenceDriver, Verdict
+from billing.term import UNKNOWN_MAX
+from billing.vocabulary import LICENSED, Provider
+from config import wake
+from config.crypto import UnreadableSecret
+from config.errors import RateLimited, Unavailable
+
+log = logging.getLogger(__name__)
+
+BATCH = 30  # in a run, of each provider: half of what it may be asked in a minute
+SILENCES = 3  # in a run; then the provider is left alone until the next
+LEASE = timedelta(minutes=5)
+UNKNOWN_AGAIN, HELD_BACK_AGAIN = timedelta(hours=1), timedelta(minutes=1)
+# A silence that lasts is written down a little before the term itself gives up, which then counts grace from it.
+LAST_WORD = timedelta(minutes=5)
+# An expired licence is asked about for so long: its card may be charged after all, or a dispute won.
+REVIVED_WITHIN = timedelta(days=90)
+HINTS = Limit(name="licence-hint", times=6, seconds=60)  # of one licence: anybody can send them
+MAX_HINT = 200  # characters of a key or a name
+ACTOR = "billing"
+
+
+def verify_due() -> int:
+    """Ask about every licence that is due, the longest overdue first. Returns how many were asked about."""
+    return sum(_verify_due_of(provider) for provider in sorted(LICENSED))
+
+
+def _verify_due_of(provider: Provider) -> int:
+    asked = silences = 0
+    while asked < BATCH and silences < SILENCES:
+        leased = _lease(Subscription.objects.filter(provider=provider), now=timezone.now())
+        if leased is None:
+            break
+        asked += 1
+        try:
+            silences += _check(leased, now=timezone.now()) == Answer.UNKNOWN
+        except Exception:
+            log.exception("a licence could not be verified", extra={"subscription": leased.pk})
+    return asked
+
+
+def verify(subscription_id: str, *, now: datetime) -> None:
+    """Ask about this one if it is due: after a hint, or when an operator wants to know."""
+    leased = _lease(Subscription.objects.filter(pk=subscription_id), now=now)
+    if leased is not None:
+        _check(leased, now=now)
+
+
+def hasten(row: Subscription, *, now: datetime) -> None:
+    """Have it verified at once, as far as its provider lets itself be asked."""
+    Subscription.objects.filter(pk=row.pk, provider__in=LICENSED).update(check_at=now)
+    wake.on_commit("billing.verify", row.pk)
+
+
+def hint(provider: Provider, *, key: str, external_ref: str, now: datetime) -> None:
+    """Somebody says that something changed. Nobody signs such a word, so it proves nothing and only makes us ask."""
+    rows = Subscription.objects.filter(provider=provider, agent__desired__in=[Desired.RUNNING, Desired.STOPPED])
+    found = None
+    if key:
+        found = _newest(rows, license_fingerprint=Key(provider=provider, text=key).fingerprint)
+    if found is None and external_ref:
+        found = _newest(rows, external_ref=external_ref)
+    if found is None:
+        return
+    try:
+        throttling.spend(HINTS, by=found.pk, now=now)
+    except RateLimited:
+        return
+    hasten(found, now=now)
+
+
+def named(word: Mapping[str, Any]) -> dict[str, str]:
+    """Which licence a provider's word is about: Gumroad's form, or Lemon Squeezy's object."""
+    inner = word.get("data", {}).get("attributes")
+    about = inner if isinstance(inner, Mapping) else {}
+    key = word.get("license_key") or about.get("key") or ""
+    ref = word.get("subscription_id") or word.get("sale_id") or about.get("order_item_id") or ""
+    return {"key": str(key)[:MAX_HINT], "external_ref": str(ref)[:MAX_HINT]}
+
+
+def _newest(rows: QuerySet[Subscription], **known: str) -> Subscription | None:
+    """The live one, if one is."""
+    return rows.filter(**known).order_by(F("expired_at").desc(nulls_first=True)).first()
+
+
+@transaction.atomic
+def _lease(rows: QuerySet[Subscription], *, now: datetime) -> Subscription | None:
+    due = rows.filter(check_at__lte=now).order_by("check_at")
+    row = due.select_for_update(skip_locked=True).first()
+    if row is not None:
+        row.check_at = now + LEASE
+        row.save(update_fields=["check_at"])
+    return row
+
+
+def _check(row: Subscription, *, now: datetime) -> Answer:
+    if row.agent.desired == Desired.DELETED:
+        return _let_go(row, now=now)
+    try:
+        driver = registry.licence_driver(Provider(row.provider or ""))
+        verdict = driver.verify(row.license_key or "", now=now)
+    except (NotConfigured, UnreadableSecret) as error:
+        log.error("a licence cannot be verified", extra={"subscription": row.pk, "problem": error.message})
+        return _unknown(row.pk, reason=error.message, now=now)
+    except Unavailable:  # we hold ourselves back
+        Subscription.objects.filter(pk=row.pk).update(check_at=now + HELD_BACK_AGAIN)
+        return Answer.UNKNOWN
+    return _settle(driver, row, verdict, now=now)
+
+
+def _settle(driver: LicenceDriver, row: Subscription, verdict: Verdict, *, now: datetime) -> Answer:
+    if verdict.answer == Answer.PAID and verdict.external_ref != row.external_ref:
+        return _unknown(row.pk, reason="the key is of another purchase now", now=now)
+    match verdict.answer:
+        case Answer.PAID:
+            _paid(driver, row, verdict, now=now)
+        case Answer.UNPAID:
+            _unpaid(row, verdict, now=now)
+        case Answer.UNKNOWN:
+            _unknown(row.pk, reason=verdict.reason, now=now)
+    return verdict.answer
+
+
+def _paid(driver: LicenceDriver, row: Subscription, verdict: Verdict, *, now: datetime) -> None:
+    key = Key(provider=Provider(row.provider or ""), text=row.license_key or "")
+    try:
+        received = licences.receive(row.agent_id, Sold(key=key, verdict=verdict), actor=ACTOR, now=now)
+    except (LicenceHeld, LicenceInUse) as error:  # an expired one, in whose place there is another
+        log.warning("a licence that is paid has no place", extra={"subscription": row.pk, "problem": error.message})
+        Subscription.objects.filter(pk=row.pk).update(check_at=None, unknown_since=None)
+        return
+    bindings.complete(driver, received.subscription)
+
+
+def _unpaid(row: Subscription, verdict: Verdict, *, now: datetime) -> None:
+    """Definitely over: now. A key that is merely not known may have been rotated: at the end of what is paid."""
+    if verdict.revoked or row.current_period_end <= now:
+        row = revocations.revoke(row.pk, reason=verdict.reason, actor=ACTOR, now=now)
+    row.unknown_since = None
+    row.check_at = _again(row, now=now)
+    row.save(update_fields=["unknown_since", "check_at"])
+
+
+def _again(row: Subscription, *, now: datetime) -> datetime | None:
+    if row.is_live:
+        ends = [end for end in (licences.licensed_until(row), row.current_period_end) if end > now]
+        return min([*ends, now + CHECKED_EVERY])
+    ended = row.expired_at or now
+    return now + CHECKED_EVERY if now < ended + REVIVED_WITHIN else None
+
+
+@transaction.atomic
+def _unknown(subscription_id: str, *, reason: str, now: datetime) -> Answer:
+    """Still paid, for some days after its end; then it expires, but its agent is not deleted without an answer."""
+    agent = payments.locked(Subscription.objects.values_list("agent_id", flat=True).get(pk=subscription_id))
+    row = Subscription.objects.select_for_update(of=("self",)).get(pk=subscription_id)
+    since = row.unknown_since or now
+    log.error("no answer about a licence", extra={"subscription": row.pk, "reason": reason, "since": since.isoformat()})
+    given_up = row.current_period_end + UNKNOWN_MAX
+    if row.is_live and now >= given_up - LAST_WORD:
+        note = f"no answer of its provider for {UNKNOWN_MAX.days} days"
+        subscriptions.expire(agent, row, at=given_up, actor=ACTOR, now=now, note=note, cut=False)
+        lapses.settle(agent, now=now)
+    row.unknown_since = since
+    row.check_at = now + UNKNOWN_AGAIN
+    if row.is_live:
+        row.check_at = min(row.check_at, max(now + LAST_WORD, given_up - LAST_WORD))
+    row.save(update_fields=["unknown_since", "check_at"])
+    return Answer.UNKNOWN
+
+
+def _let_go(row: Subscription, *, now: datetime) -> Answer:
+    """Its agent is deleted: the key is free for another."""
+    try:
+        bindings.release(registry.licence_driver(Provider(row.provider or "")), row, now=now)
+    except (NotConfigured, Unavailable) as error:
+        log.warning("a licence could not be released", extra={"subscription": row.pk, "problem": error.message})
+        Subscription.objects.filter(pk=row.pk).update(check_at=now + UNKNOWN_AGAIN)
+        return Answer.UNKNOWN
+    return Answer.UNPAID

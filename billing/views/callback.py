@@ -1,0 +1,74 @@
+"""`POST /payments/{provider}/callback` of licences; that of stars has a module of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import IO, Any
+from urllib.parse import parse_qsl
+
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.exceptions import ParseError
+from rest_framework.parsers import BaseParser
+from rest_framework.permissions import AllowAny
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from billing import verification
+from billing.errors import NoCallback
+from billing.stars_serializers import ReceivedSerializer
+from billing.subscription_serializers import HintSerializer
+from billing.vocabulary import LICENSED
+from config.api import ApiViewSet
+from config.negotiation import JsonAlways
+from config.parsing import MAX_BODY_BYTES, BodyTooLarge, StrictJSONParser
+
+FORM = "application/x-www-form-urlencoded"
+MAX_FIELDS = 1_000
+PROVIDER = OpenApiParameter("provider", OpenApiTypes.STR, OpenApiParameter.PATH, enum=sorted(LICENSED))
+
+
+class Form(BaseParser):
+    """A form with each name once, which is how Gumroad calls back."""
+
+    media_type = FORM
+
+    def parse(
+        self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
+    ) -> dict[str, str]:
+        raw = stream.read(MAX_BODY_BYTES + 1)
+        if len(raw) > MAX_BODY_BYTES:
+            raise BodyTooLarge
+        try:
+            return dict(parse_qsl(raw.decode("utf-8"), max_num_fields=MAX_FIELDS))
+        except ValueError as error:
+            raise ParseError("body: not a form") from error
+
+
+class FormsToo(JsonAlways):
+    def select_parser(self, request: Request, parsers: Any) -> BaseParser | None:
+        if (request.content_type or "").split(";")[0].strip().lower() == FORM:
+            return Form()
+        return super().select_parser(request, parsers)
+
+
+class CallbackViewSet(ApiViewSet):
+    authentication_classes = ()
+    permission_classes = (AllowAny,)
+    parser_classes = (StrictJSONParser, Form)
+    content_negotiation_class = FormsToo
+    serializer_class = HintSerializer
+
+    @extend_schema(parameters=[PROVIDER], request=HintSerializer, responses=ReceivedSerializer)
+    def create(self, request: Request, provider: str) -> Response:
+        """Take a provider's word that something changed.
+
+        For providers of licences. Nobody signs it, so it only has the licence verified at its provider, at once; 200
+        also for one that we do not know.
+        """
+        found = next((one for one in LICENSED if one == provider), None)
+        if found is None:
+            raise NoCallback
+        verification.hint(found, **verification.named(self.valid(request)), now=timezone.now())
+        return Response({"ok": True})

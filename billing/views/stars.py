@@ -1,0 +1,107 @@
+"""`/stars`, `/stars/orders` and `/payments/stars/callback`."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework.permissions import AllowAny
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.authentication import caller
+from accounts.idempotency import idempotent
+from billing.models import StarsOrder
+from billing.ownership import agent_named
+from billing.stars import bot, callback, orders
+from billing.stars_serializers import (
+    CreateStarsOrderSerializer,
+    ListStarsOrdersSerializer,
+    ReceivedSerializer,
+    StarsEnvelope,
+    StarsOrderEnvelope,
+    StarsOrdersEnvelope,
+    StarsOrderSerializer,
+    TelegramUpdateSerializer,
+)
+from config.api import ApiViewSet
+
+SECRET_HEADER = "X-Telegram-Bot-Api-Secret-Token"  # noqa: S105 # a header's name
+
+
+class StarsViewSet(ApiViewSet):
+    authentication_classes = ()
+    permission_classes = (AllowAny,)
+    serializer_class = StarsEnvelope
+
+    @extend_schema(responses=StarsEnvelope)
+    def retrieve(self, request: Request) -> Response:
+        """Tell whether Telegram Stars can be paid with, and what a star is worth here."""
+        return Response(StarsEnvelope({"stars": bot.info()}).data)
+
+
+class StarsOrdersViewSet(ApiViewSet):
+    queryset = StarsOrder.objects.none()  # the type of {id} for the OpenAPI document
+    serializer_class = CreateStarsOrderSerializer
+    refusals = {"create": {404, 409, 422}, "list": {400, 404}}
+
+    @extend_schema(request=CreateStarsOrderSerializer, responses=StarsOrderEnvelope)
+    @idempotent
+    def create(self, request: Request) -> Response:
+        """Order a month or a year of a plan, to be paid in Telegram Stars.
+
+        Open `payment.invoiceUrl` in Telegram within the hour and pay; whoever pays, it is this agent's. The agent is
+        `paid` as soon as Telegram tells us: the event `payment.confirmed`, or poll `GET /stars/orders/{id}`. The same
+        order again is the pending one; other terms replace it, unless somebody is just paying it (409).
+        """
+        wanted = self.valid(request)
+        agent = agent_named(caller(request), wanted["agent_id"])
+        placed = orders.order(agent, tier=wanted.get("tier"), period=wanted["period"], now=timezone.now())
+        return _shown(placed)
+
+    @extend_schema(parameters=[ListStarsOrdersSerializer], responses=StarsOrdersEnvelope)
+    def list(self, request: Request) -> Response:
+        """List your orders, newest first; the next page, if there is one, is in `Link: <…>; rel="next"`."""
+        query = ListStarsOrdersSerializer(data=request.query_params.dict())
+        query.is_valid(raise_exception=True)
+        asked: dict[str, Any] = dict(query.validated_data)
+        agent_id = asked.pop("agent_id", None)
+        agent = agent_named(caller(request), agent_id) if agent_id is not None else None
+        page = orders.page(caller(request), agent=agent, **asked)
+        following = {**request.query_params.dict(), "cursor": page.next_cursor}
+        link = f'<{settings.BASE_URL}/stars/orders?{urlencode(following)}>; rel="next"'
+        headers = {"Link": link} if page.next_cursor else {}
+        return Response({"orders": StarsOrderSerializer(page.orders, many=True).data}, headers=headers)
+
+    @extend_schema(responses=StarsOrderEnvelope)
+    def retrieve(self, request: Request, id: str) -> Response:
+        """Read one order: `paid` once its stars have come in, `expired` when nobody paid within the hour."""
+        return _shown(orders.own(caller(request), id))
+
+
+def _shown(order: StarsOrder) -> Response:
+    return Response(StarsOrderEnvelope({"order": order, "payment": order}).data)
+
+
+class StarsCallbackViewSet(ApiViewSet):
+    authentication_classes = ()
+    permission_classes = (AllowAny,)
+    serializer_class = TelegramUpdateSerializer
+    refusals = {"create": {401}}
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """The secret comes before anything else, even before the body is read."""
+        bot.check_secret(request.headers.get(SECRET_HEADER, ""))
+        super().initial(request, *args, **kwargs)
+
+    @extend_schema(request=TelegramUpdateSerializer, responses=ReceivedSerializer)
+    def create(self, request: Request) -> Response:
+        """Take what Telegram tells of payments in stars.
+
+        For Telegram alone, which shows the secret of `X-Telegram-Bot-Api-Secret-Token`. 200 means that it is stored.
+        """
+        callback.receive(self.valid(request), now=timezone.now())
+        return Response({"ok": True})

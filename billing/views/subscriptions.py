@@ -1,0 +1,61 @@
+"""`/subscriptions`."""
+
+from __future__ import annotations
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.authentication import caller
+from accounts.idempotency import idempotent
+from agents.views.base import AgentViewSet
+from billing import licences, listing, purchasing
+from billing.models import Subscription
+from billing.ownership import agent_named
+from billing.subscription_serializers import (
+    CreateSubscriptionSerializer,
+    ListSubscriptionsSerializer,
+    SubscriptionEnvelope,
+    SubscriptionsEnvelope,
+    SubscriptionSerializer,
+)
+from billing.vocabulary import Provider
+
+
+class SubscriptionsViewSet(AgentViewSet):
+    queryset = Subscription.objects.none()  # type: ignore[assignment]  # the type of {id} for the OpenAPI document
+    serializer_class = CreateSubscriptionSerializer
+    refusals = {"create": {403, 404, 409, 422, 429}, "list": {400, 403, 404}}
+
+    @extend_schema(request=CreateSubscriptionSerializer, responses=SubscriptionEnvelope)
+    @idempotent
+    def create(self, request: Request) -> Response:
+        """Pay for an agent with a licence key.
+
+        The key is verified at its provider, which says what plan it pays for and until when; the agent gets that plan
+        and the event `payment.confirmed`. One key pays for one agent: 409 while another has it. A key that was bought
+        a minute ago may not be known yet: try again. At most 10 an hour. Crypto and stars are paid by orders.
+        """
+        wanted = self.valid(request)
+        key = purchasing.key_of(Provider(wanted["provider"]), wanted.get("license_key"))
+        agent = agent_named(caller(request), wanted["agent_id"])
+        row = licences.activate(
+            agent, key, tier=wanted.get("tier"), period=wanted["period"], actor=self.actor(), now=timezone.now()
+        )
+        return Response(SubscriptionEnvelope({"subscription": row}).data)
+
+    @extend_schema(parameters=[ListSubscriptionsSerializer], responses=SubscriptionsEnvelope)
+    def list(self, request: Request) -> Response:
+        """List your subscriptions, newest first, with their licence keys.
+
+        All of them up to 1,000; beyond that, or with `limit`, the next page is in `Link: <…>; rel="next"`.
+        """
+        query = ListSubscriptionsSerializer(data=request.query_params.dict())
+        query.is_valid(raise_exception=True)
+        asked = dict(query.validated_data)
+        agent_id = asked.pop("agent_id", None)
+        agent = agent_named(caller(request), agent_id) if agent_id is not None else None
+        page = listing.page(caller(request), agent=agent, **asked)
+        headers = {"Link": f'<{page.next_url}>; rel="next"'} if page.next_url else {}
+        return Response({"subscriptions": SubscriptionSerializer(page.subscriptions, many=True).data}, headers=headers)

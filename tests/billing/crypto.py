@@ -1,0 +1,127 @@
+"""A chain, an installation that takes stablecoins on it, and orders that people pay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from bip_utils import Bip32Slip10Secp256k1, EthAddrEncoder
+from pytest_django import Settings
+
+from agents.models import Agent
+from billing.crypto import orders, scanning, watching
+from billing.models import ChainState, CryptoOrder
+from billing.vocabulary import Asset, Period
+from tests.billing.conftest import Clock
+from tests.doubles.chain import CHAIN_ID, Chain, Token
+from tests.doubles.rpc_proxy import RpcProxy
+
+ACCOUNT = Bip32Slip10Secp256k1.FromSeed(bytes(range(32))).DerivePath("m/44'/60'/7'")
+XPUB = ACCOUNT.PublicKey().ToExtended()
+XPRV = ACCOUNT.PrivateKey().ToExtended()
+SECOND = timedelta(seconds=1)
+HOUR = timedelta(hours=1)
+USD = 10**6
+
+Order = Callable[..., CryptoOrder]
+
+
+@pytest.fixture(scope="session")
+def one_chain() -> Iterator[Chain]:
+    chain = Chain()
+    yield chain
+    chain.stop()
+
+
+@pytest.fixture
+def chain(one_chain: Chain) -> Iterator[Chain]:
+    """As it was when it began, for each test."""
+    snapshot = one_chain.snapshot()
+    yield one_chain
+    one_chain.revert(snapshot)
+
+
+@pytest.fixture
+def coins(chain: Chain, settings: Settings) -> Chain:
+    """An installation that takes both coins: usdt has 6 decimals here, usdc 18."""
+    settings.CRYPTO_RPC_URLS = [chain.url]
+    settings.CRYPTO_CHAIN_ID = CHAIN_ID
+    settings.CRYPTO_XPUB = XPUB
+    settings.CRYPTO_FIRST_ADDRESS = first_address()
+    settings.CRYPTO_TOKENS = {"usdt": f"{chain.usdt.address}:6:USDT", "usdc": f"{chain.usdc.address}:18:USDC"}
+    return chain
+
+
+def first_address() -> str:
+    """As the operator's wallet shows it."""
+    key = ACCOUNT.ChildKey(0).ChildKey(0).PublicKey().KeyObject()
+    return str(EthAddrEncoder.EncodeKey(key))
+
+
+@pytest.fixture
+def proxy(coins: Chain, settings: Settings) -> Iterator[RpcProxy]:
+    """The only node: one that can be made to fail."""
+    double = RpcProxy(coins.url)
+    settings.CRYPTO_RPC_URLS = [double.url]
+    yield double
+    double.stop()
+
+
+@pytest.fixture
+def order(coins: Chain, clock: Clock, running: Agent) -> Order:
+    """`order(asset=…)`: the running agent's."""
+
+    def placed(agent: Agent | None = None, **wanted: Any) -> CryptoOrder:
+        values: dict[str, Any] = {"asset": Asset.USDT, "tier": None, "period": Period.MONTHLY, **wanted}
+        return orders.place(agent or running, now=clock.now, **values)
+
+    return placed
+
+
+def scan(clock: Clock) -> None:
+    scanning.scan(now=clock.now)
+
+
+def settle(chain: Chain, clock: Clock) -> None:
+    """All that was sent becomes final, and is seen."""
+    chain.final()
+    scan(clock)
+
+
+def wait(chain: Chain, clock: Clock, by: timedelta) -> None:
+    """Time goes by on the chain too, with scans all along."""
+    steps = 4
+    for _ in range(steps):
+        clock.go(by / steps)
+        chain.mine(at=clock.now)
+        looked(clock)
+        scan(clock)
+
+
+def looked(clock: Clock) -> None:
+    """As if scans had gone on until now."""
+    ChainState.objects.update(read_at=clock.now)
+
+
+def watch(clock: Clock) -> None:
+    watching.watch(now=clock.now)
+
+
+def to(order: CryptoOrder) -> str:
+    return order.deposit_address.address
+
+
+def fresh(order: CryptoOrder) -> CryptoOrder:
+    return CryptoOrder.objects.select_related("deposit_address").get(pk=order.pk)
+
+
+def pays(token: Token, order: CryptoOrder, amount: int | None = None) -> str:
+    return token.send(to(order), int(order.amount) if amount is None else amount)
+
+
+def state(order: CryptoOrder) -> tuple[str, int]:
+    """Its status, and what was seen for it."""
+    row = fresh(order)
+    return row.status, int(row.seen)

@@ -1,0 +1,71 @@
+"""Gumroad and Lemon Squeezy as counterparts of these tests, and what agents look like after them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from rest_framework.test import APIClient
+
+from agents.models import Agent
+from billing import verification
+from billing.models import Subscription
+from tests.billing.conftest import Clock
+from tests.doubles.gumroad_server import GumroadServer
+from tests.doubles.lemonsqueezy_server import LemonSqueezyServer
+from webhooks.models import Event
+
+TINY, SMALL, ONCE = "prod-tiny==", "prod-tiers==", "prod-once=="
+KEY = "A1B2C3D4-E5F60718-293A4B5C-6D7E8F90"
+LEMON = "80e15db5-c796-436b-850c-8f9c98a48abe"
+PLENTY = 1_000_000
+
+
+@pytest.fixture
+def gumroad(settings: Any) -> Iterator[GumroadServer]:
+    """One product of the smallest plan, one with a variant for each of two, one that is sold once."""
+    with GumroadServer() as server:
+        settings.GUMROAD_URL = server.url
+        settings.GUMROAD_PRODUCTS = {"tiny": TINY, "small": SMALL, "medium": SMALL, "tiny:annual": ONCE}
+        settings.GUMROAD_VARIANTS = {"small": "(Small)", "medium": "(Medium)"}
+        settings.GUMROAD_BUY_URLS = {"tiny": "https://shop.example/l/tiny"}
+        settings.GUMROAD_REQUESTS_PER_MINUTE = PLENTY
+        yield server
+
+
+@pytest.fixture
+def lemon(settings: Any) -> Iterator[LemonSqueezyServer]:
+    with LemonSqueezyServer() as server:
+        settings.LEMONSQUEEZY_URL = server.url
+        settings.LEMONSQUEEZY_STORE, settings.LEMONSQUEEZY_PRODUCTS = "1", ["10"]
+        settings.LEMONSQUEEZY_VARIANTS = {"tiny:monthly": "101", "small:monthly": "102", "tiny:annual": "103"}
+        settings.LEMONSQUEEZY_REQUESTS_PER_MINUTE = PLENTY
+        yield server
+
+
+def licence_of(agent: Agent) -> Subscription:
+    return Subscription.objects.get(agent=agent)
+
+
+def check(clock: Clock, after: timedelta | None = None, *, at: datetime | None = None) -> int:
+    """Move the clock, and ask about what is due then."""
+    if after is not None:
+        clock.go(after)
+    if at is not None:
+        clock.at(at)
+    return verification.verify_due()
+
+
+def confirmed(agent: Agent) -> list[dict[str, object]]:
+    events = Event.objects.filter(agent=agent, type="payment.confirmed").order_by("created_at", "id")
+    return [json.loads(event.body)["data"] for event in events]
+
+
+def post(client: APIClient, agent: Agent, key: str = KEY, **changes: Any) -> Any:
+    body = {"agentId": agent.pk, "period": "monthly", "provider": "gumroad", "licenseKey": key} | changes
+    return client.post(
+        "/subscriptions", {name: value for name, value in body.items() if value is not ...}, format="json"
+    )

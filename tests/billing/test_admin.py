@@ -1,0 +1,136 @@
+"""What operators see of money, and do about it."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.admin.utils import quote
+from django.contrib.auth.models import Permission
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from accounts.models import User
+from agents.models import Agent
+from billing import standing
+from billing.models import Payment
+from billing.vocabulary import Provider
+from tests.billing.conftest import DAY, NOON, Clock, Pay, licence
+
+TERMS = "/admin/billing/agentterm/"
+KEY = "SECRET-LICENCE-KEY"
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def operator(clock: Clock) -> User:
+    return User.objects.create_superuser("operator@example.com")
+
+
+@pytest.fixture
+def console(operator: User) -> Client:
+    client = Client()
+    client.force_login(operator)
+    return client
+
+
+@pytest.fixture
+def agent(clock: Clock, running: Agent) -> Agent:
+    return running
+
+
+def act(console: Client, action: str, agent: Agent, **given: object) -> str:
+    body = {"action": action, "_selected_action": [agent.pk], "reason": "an outage of ours", **given}
+    return console.post(TERMS, body, follow=True).content.decode()
+
+
+def mode(agent: Agent, clock: Clock) -> str:
+    return str(standing.term(agent, now=clock.now).mode)
+
+
+def test_an_operator_grants_and_revokes_with_a_reason(
+    console: Client, operator: User, agent: Agent, clock: Clock
+) -> None:
+    assert "done" in act(console, "grant", agent)
+    assert mode(agent, clock) == "internal"
+    row = Payment.objects.get()
+    assert (row.kind, row.reason, row.actor) == ("grant", "an outage of ours", f"operator:{operator.pk}")
+    act(console, "revoke", agent)
+    assert mode(agent, clock) == "grace"
+    log = LogEntry.objects.filter(object_id=agent.pk, user=operator).order_by("action_time")
+    assert [entry.get_change_message() for entry in log] == ["grant: an outage of ours", "revoke: an outage of ours"]
+
+
+def test_days_are_credited(console: Client, agent: Agent, clock: Clock) -> None:
+    act(console, "credit", agent, days=30)
+    assert standing.term(agent, now=clock.now).paid_till == NOON + 30 * DAY
+
+
+@pytest.mark.parametrize("days", ["", "0", "-1", "99999", "x", "²"])
+def test_no_days_are_no_credit(console: Client, agent: Agent, clock: Clock, days: str) -> None:
+    assert "allowed" in act(console, "credit", agent, days=days)
+    assert mode(agent, clock) == "trial"
+
+
+@pytest.mark.parametrize("action", ["grant", "revoke", "credit", "refund"])
+def test_nothing_is_done_without_a_reason(console: Client, agent: Agent, action: str) -> None:
+    assert "give the reason" in act(console, action, agent, reason="  ", days=3)
+    assert not Payment.objects.exists()
+
+
+def test_a_refund_ends_what_is_paid(console: Client, agent: Agent, pay: Pay, clock: Clock) -> None:
+    pay(agent)
+    act(console, "refund", agent)
+    assert mode(agent, clock) == "grace"
+    assert "nothing to refund" in act(console, "refund", agent)
+
+
+def test_who_may_only_look_corrects_nothing(agent: Agent, clock: Clock) -> None:
+    clerk = User.objects.create_user("clerk@example.com", is_staff=True)
+    clerk.user_permissions.add(*Permission.objects.filter(codename="view_agentterm"))
+    client = Client()
+    client.force_login(clerk)
+    assert agent.pk in client.get(TERMS).content.decode()
+    act(client, "grant", agent)
+    assert not Payment.objects.exists()
+
+
+def test_67_a_licence_key_is_never_shown(console: Client, agent: Agent, pay: Pay) -> None:
+    row = pay(agent, provider=Provider.GUMROAD, licence=licence(NOON + 30 * DAY, key=KEY))
+    pages = [
+        f"/admin/billing/subscription/{quote(row.subscription_id or '')}/change/",
+        "/admin/billing/subscription/",
+        f"{TERMS}{quote(agent.pk)}/change/",
+        f"/admin/billing/payment/{quote(row.pk)}/change/",
+    ]
+    for address in pages:
+        page = console.get(address)
+        assert page.status_code == 200
+        assert KEY not in page.content.decode()
+
+
+@pytest.mark.parametrize("model", ["agentterm", "subscription", "payment", "order", "lapse"])
+def test_nothing_of_money_is_added_changed_or_deleted_by_hand(
+    console: Client, agent: Agent, pay: Pay, model: str
+) -> None:
+    pay(agent)
+    assert console.get(f"/admin/billing/{model}/").status_code == 200
+    assert console.get(f"/admin/billing/{model}/add/").status_code == 403
+    page = console.get(f"/admin/billing/{model}/").content.decode()
+    assert "delete_selected" not in page
+
+
+def test_lists_ask_as_much_for_many_rows_as_for_few(console: Client, agent: Agent, pay: Pay) -> None:
+    def asked(address: str) -> int:
+        console.get(address)
+        with CaptureQueriesContext(connection) as queries:
+            console.get(address)
+        return len(queries)
+
+    pay(agent, "0")
+    addresses = [TERMS, "/admin/billing/subscription/", "/admin/billing/payment/"]
+    few = [asked(address) for address in addresses]
+    for number in range(1, 6):
+        pay(agent, str(number))
+    assert [asked(address) for address in addresses] == few

@@ -1,0 +1,134 @@
+"""`/crypto` and `/crypto/orders` as a caller sees them."""
+
+from __future__ import annotations
+
+import pytest
+from pytest_django import Settings
+from rest_framework.test import APIClient
+
+from agents import lifecycle
+from agents.models import Agent
+from billing.models import CryptoOrder, DepositAddress
+from tests.billing.conftest import Clock
+from tests.billing.crypto import chain, coins, one_chain, proxy, settle
+from tests.doubles.chain import CHAIN_ID, Chain
+from tests.doubles.rpc_proxy import RpcProxy
+
+__all__ = ["chain", "coins", "one_chain", "proxy"]
+
+pytestmark = pytest.mark.django_db
+
+ORDERS = "/crypto/orders"
+
+
+def body(agent: Agent, **changes: object) -> dict[str, object]:
+    return {"agentId": agent.pk, "asset": "usdc", "period": "monthly", **changes}
+
+
+def test_what_can_be_paid_with_is_public(api: APIClient, coins: Chain) -> None:
+    assert api.get("/crypto").json() == {
+        "crypto": {
+            "enabled": True,
+            "chainId": CHAIN_ID,
+            "assets": [{"asset": "usdc", "symbol": "USDC"}, {"asset": "usdt", "symbol": "USDT"}],
+        }
+    }
+
+
+def test_without_settings_it_is_off(api: APIClient, db: None) -> None:
+    assert api.get("/crypto").json()["crypto"]["enabled"] is False
+
+
+def test_an_order_says_what_to_send_where(client: APIClient, coins: Chain, running: Agent, clock: Clock) -> None:
+    answer = client.post(ORDERS, body(running), format="json")
+    assert answer.status_code == 200
+    order, address = answer.json()["order"], DepositAddress.objects.get().address
+    assert order == {
+        "id": CryptoOrder.objects.get().pk,
+        "userId": running.user_id,
+        "agentId": running.pk,
+        "asset": "usdc",
+        "amount": "5000000000000000000",
+        "baseline": "0",
+        "status": "pending",
+        "createdAt": "2026-11-21T12:00:00Z",
+        "txHash": None,
+        "paidAt": None,
+        "tier": "tiny",
+        "priceUsd": 5,
+        "tierSnapshot": order["tierSnapshot"],
+    }
+    payment = answer.json()["payment"]
+    assert payment == {
+        "address": address,
+        "chainId": CHAIN_ID,
+        "tokenContract": payment["tokenContract"],
+        "amount": "5000000000000000000",
+        "seen": "0",
+        "expiresAt": "2026-11-22T12:00:00Z",
+    }
+    assert payment["tokenContract"].lower() == coins.usdc.address
+    tx_hash = coins.usdc.send(payment["address"], int(payment["amount"]))
+    settle(coins, clock)
+    shown = client.get(f"{ORDERS}/{order['id']}").json()["order"]
+    assert (shown["status"], shown["txHash"], shown["paidAt"]) == ("paid", tx_hash, "2026-11-21T12:00:00Z")
+    assert client.get(ORDERS, {"agentId": running.pk, "status": "paid"}).json() == {"orders": [shown]}
+    assert client.get(ORDERS, {"status": "pending"}).json() == {"orders": []}
+
+
+def test_68_anothers_agent_is_refused_before_the_chain_is_asked(
+    other: APIClient, client: APIClient, proxy: RpcProxy, running: Agent, clock: Clock
+) -> None:
+    assert other.post(ORDERS, body(running), format="json").status_code == 403
+    assert other.get(ORDERS, {"agentId": running.pk}).status_code == 403
+    lifecycle.delete(running, actor="user:x")
+    assert client.post(ORDERS, body(running), format="json").status_code == 404
+    assert proxy.requests == 0
+
+
+def test_anothers_order_is_not_there(other: APIClient, client: APIClient, coins: Chain, running: Agent) -> None:
+    order = client.post(ORDERS, body(running), format="json").json()["order"]
+    assert other.get(f"{ORDERS}/{order['id']}").status_code == 404
+    assert other.get(ORDERS).json() == {"orders": []}
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"asset": "dai"}, "asset"),
+        ({"period": "weekly"}, "period"),
+        ({"tier": "huge"}, "tier"),
+        ({"agentId": 5}, "agentId"),
+    ],
+)
+def test_fields_are_checked(client: APIClient, running: Agent, changes: dict[str, object], field: str) -> None:
+    answer = client.post(ORDERS, body(running, **changes), format="json")
+    assert (answer.status_code, answer.json()["message"].split(":")[0]) == (400, field)
+
+
+def test_not_configured_is_said_after_fields_and_ownership(client: APIClient, other: APIClient, running: Agent) -> None:
+    assert other.post(ORDERS, body(running), format="json").status_code == 403
+    answer = client.post(ORDERS, body(running), format="json")
+    assert answer.status_code == 400
+    assert "coming soon" in answer.json()["message"]
+
+
+def test_42_while_no_node_answers_it_is_503_and_nothing_is_stored(
+    client: APIClient, proxy: RpcProxy, running: Agent
+) -> None:
+    proxy.status = 502
+    answer = client.post(ORDERS, body(running), format="json", headers={"Idempotency-Key": "one"})
+    assert (answer.status_code, answer["Retry-After"]) == (503, "30")
+    assert not CryptoOrder.objects.exists()
+    proxy.status = 200
+    again = client.post(ORDERS, body(running), format="json", headers={"Idempotency-Key": "one"})
+    assert again.status_code == 200
+
+
+def test_a_repeat_with_the_same_key_is_the_same_reply(
+    client: APIClient, coins: Chain, running: Agent, settings: Settings
+) -> None:
+    first, again = (
+        client.post(ORDERS, body(running), format="json", headers={"Idempotency-Key": "one"}) for _ in range(2)
+    )
+    assert (first.json(), again["Idempotent-Replayed"]) == (again.json(), "true")

@@ -1,0 +1,259 @@
+"""Orders in stablecoins when the chain changes its mind, and when nodes lag, lie, fail, or know little."""
+
+from __future__ import annotations
+
+import pytest
+from pytest_django import Settings
+
+from agents.models import Agent
+from billing.crypto.errors import ChainUnreadable
+from billing.models import ChainState, CryptoOrder, Deposit, DepositAddress, Payment
+from billing.vocabulary import Asset, OrderStatus
+from tests.agents.conftest import MakeAgent
+from tests.billing.conftest import Clock
+from tests.billing.crypto import (
+    HOUR,
+    USD,
+    Order,
+    chain,
+    coins,
+    fresh,
+    looked,
+    one_chain,
+    order,
+    pays,
+    proxy,
+    scan,
+    settle,
+    state,
+    to,
+    wait,
+    watch,
+)
+from tests.doubles.chain import Chain
+from tests.doubles.rpc_proxy import RpcProxy
+
+__all__ = ["chain", "coins", "one_chain", "order", "proxy"]
+
+pytestmark = pytest.mark.django_db
+
+PENDING, PAID, EXPIRED = OrderStatus.PENDING, OrderStatus.PAID, OrderStatus.EXPIRED
+
+
+def test_38_what_a_reorganisation_drops_is_not_paid_and_counts_once_when_it_comes_again(
+    order: Order, coins: Chain, clock: Clock
+) -> None:
+    wanted = order()
+    pays(coins.usdt, wanted)
+    scan(clock)
+    assert fresh(wanted).seen == wanted.amount
+    coins.reorganise(1)
+    settle(coins, clock)
+    assert state(wanted) == (PENDING, 0)
+    pays(coins.usdt, wanted)
+    settle(coins, clock)
+    scan(clock)
+    assert (fresh(wanted).status, Payment.objects.count()) == (PAID, 1)
+
+
+def test_39_a_baseline_whose_block_was_dropped_is_read_again(order: Order, coins: Chain, clock: Clock) -> None:
+    address = to(order())
+    CryptoOrder.objects.update(status=EXPIRED)
+    coins.usdt.send(address, 5 * USD)
+    wanted = order()
+    assert wanted.baseline == 5 * USD
+    coins.reorganise(1)
+    pays(coins.usdt, wanted)
+    settle(coins, clock)
+    settle(coins, clock)
+    found = fresh(wanted)
+    assert found.baseline_final
+    assert (int(found.baseline), found.status) == (0, PAID), "the customer's own payment counts"
+
+
+@pytest.mark.parametrize("behind", [1, 3])
+def test_40_a_node_that_lags_cannot_make_old_money_pay(
+    order: Order, coins: Chain, proxy: RpcProxy, clock: Clock, behind: int
+) -> None:
+    first = order()
+    pays(coins.usdt, first)
+    settle(coins, clock)
+    pays(coins.usdt, first, 5 * USD)
+    scan(clock)
+    proxy.behind = behind
+    second = order()
+    proxy.behind = 0
+    settle(coins, clock)
+    settle(coins, clock)
+    assert (fresh(second).status, int(fresh(second).baseline)) == (PENDING, 10 * USD)
+
+
+def test_40_a_node_that_is_far_behind_is_not_believed(
+    order: Order, coins: Chain, proxy: RpcProxy, settings: Settings
+) -> None:
+    order()
+    proxy.behind = 5
+    with pytest.raises(ChainUnreadable):
+        order(asset=Asset.USDC)
+    settings.CRYPTO_RPC_URLS = [proxy.url, coins.url]
+    assert order(asset=Asset.USDC).status == PENDING, "the next one is asked"
+
+
+def test_41_nothing_expires_while_the_chain_cannot_be_read_and_the_time_is_given_back(
+    order: Order, coins: Chain, proxy: RpcProxy, clock: Clock
+) -> None:
+    wanted = order()
+    wait(coins, clock, 20 * HOUR)
+    proxy.status = 500
+    for _ in range(5):
+        clock.go(HOUR)
+        scan(clock)
+    assert fresh(wanted).status == PENDING
+    proxy.status = 200
+    coins.mine(at=clock.now)
+    scan(clock)
+    assert (fresh(wanted).status, fresh(wanted).expires_at) == (PENDING, wanted.expires_at + 5 * HOUR)
+    wait(coins, clock, 5 * HOUR)
+    assert fresh(wanted).status == EXPIRED
+
+
+def test_41_a_node_that_does_not_know_of_that_time_expires_nothing(order: Order, coins: Chain, clock: Clock) -> None:
+    wanted = order()
+    clock.at(wanted.expires_at + HOUR)
+    looked(clock)
+    scan(clock)
+    assert fresh(wanted).status == PENDING
+    coins.mine(at=clock.now)
+    scan(clock)
+    assert fresh(wanted).status == EXPIRED
+
+
+def test_41_money_that_is_not_final_yet_is_waited_for(order: Order, coins: Chain, clock: Clock) -> None:
+    wanted = order()
+    clock.at(wanted.expires_at)
+    coins.mine(at=clock.now)
+    pays(coins.usdt, wanted)
+    looked(clock)
+    scan(clock)
+    assert fresh(wanted).status == PENDING
+    settle(coins, clock)
+    assert (fresh(wanted).status, fresh(wanted).late) == (PAID, False)
+
+
+@pytest.mark.parametrize("fault", ["status", "body", "refuse"])
+def test_42_without_a_node_there_is_no_order(order: Order, proxy: RpcProxy, fault: str) -> None:
+    setattr(proxy, fault, {"status": 503, "body": b'{"jsonrpc": "2.0"}', "refuse": "eth_call"}[fault])
+    with pytest.raises(ChainUnreadable):
+        order()
+    assert not CryptoOrder.objects.exists()
+
+
+def test_43_a_node_of_another_chain_is_dropped_with_an_alarm(
+    order: Order, coins: Chain, proxy: RpcProxy, settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    proxy.chain_id = 1
+    with pytest.raises(ChainUnreadable):
+        order()
+    assert "an RPC endpoint is of another chain" in caplog.messages
+    settings.CRYPTO_RPC_URLS = [proxy.url, coins.url]
+    assert order().chain_id == 31337
+
+
+def test_a_hash_that_was_not_known_is_found_later(order: Order, coins: Chain, proxy: RpcProxy, clock: Clock) -> None:
+    wanted = order()
+    tx_hash = pays(coins.usdt, wanted)
+    proxy.no_logs = True
+    settle(coins, clock)
+    assert (fresh(wanted).status, fresh(wanted).tx_hash) == (PAID, None)
+    proxy.no_logs = False
+    watch(clock)
+    assert fresh(wanted).tx_hash == tx_hash
+    assert Deposit.objects.get().order == fresh(wanted)
+
+
+@pytest.mark.parametrize("confirmation", ["safe", "depth:1"])
+def test_how_final_is_final_enough_is_a_setting(
+    order: Order, coins: Chain, clock: Clock, settings: Settings, confirmation: str
+) -> None:
+    settings.CRYPTO_CONFIRMATION = confirmation
+    wanted = order()
+    pays(coins.usdt, wanted)
+    scan(clock)
+    assert fresh(wanted).status == PENDING
+    coins.mine()
+    scan(clock)
+    assert fresh(wanted).status == PAID
+
+
+def test_a_thousand_orders_are_read_in_twelve_requests(
+    order: Order, make_agent: MakeAgent, coins: Chain, proxy: RpcProxy, clock: Clock
+) -> None:
+    first = order()
+    template = make_agent()
+    agents = [Agent(**_copied(template, number)) for number in range(999)]
+    Agent.objects.bulk_create(agents)
+    for number, agent in enumerate(agents):
+        address = DepositAddress.objects.create(
+            agent=agent, account="test", hd_index=number, address=f"0x{number + 1:040X}", created_at=clock.now
+        )
+        order_ = fresh(first)
+        order_.pk = order_.id = f"cry_{number:024x}"
+        order_.order_ptr_id, order_.agent, order_.deposit_address = order_.pk, agent, address
+        order_.save(force_insert=True)
+    coins.final()
+    before = proxy.requests
+    scan(clock)
+    assert CryptoOrder.objects.filter(baseline_final=True).count() == 1000
+    assert proxy.requests - before <= 12
+
+
+def _copied(agent: Agent, number: int) -> dict[str, object]:
+    values = {field.attname: getattr(agent, field.attname) for field in Agent._meta.concrete_fields}
+    return {**values, "id": f"agt_{number:024x}", "suffix": f"s{number}", "slug": f"copy-{number}"}
+
+
+def test_a_node_that_told_of_a_block_that_never_was_is_forgotten(order: Order, coins: Chain, clock: Clock) -> None:
+    order()
+    ChainState.objects.update(head=10**9)
+    with pytest.raises(ChainUnreadable):
+        order(asset=Asset.USDC)
+    clock.go(HOUR)
+    coins.mine(at=clock.now)
+    assert order(asset=Asset.USDC).baseline_block == coins.head
+
+
+def test_a_node_that_gives_transfers_of_few_blocks_is_asked_for_fewer(
+    order: Order, coins: Chain, proxy: RpcProxy, clock: Clock
+) -> None:
+    wanted = order()
+    coins.mine(20)
+    tx_hash = pays(coins.usdt, wanted)
+    coins.mine(20)
+    proxy.max_span = 3
+    scan(clock)
+    assert fresh(wanted).tx_hash == tx_hash
+
+
+def test_a_node_without_transfers_pays_by_the_balance_and_the_hash_follows(
+    order: Order, coins: Chain, proxy: RpcProxy, clock: Clock
+) -> None:
+    wanted = order()
+    tx_hash = pays(coins.usdt, wanted)
+    proxy.refuse = "eth_getLogs"
+    settle(coins, clock)
+    assert (fresh(wanted).status, fresh(wanted).tx_hash) == (PAID, None)
+    watch(clock)
+    assert fresh(wanted).tx_hash is None
+    proxy.refuse = None
+    watch(clock)
+    assert (fresh(wanted).tx_hash, Deposit.objects.get().order) == (tx_hash, fresh(wanted))
+
+
+def test_a_transfer_that_is_read_twice_is_one_row(order: Order, coins: Chain, clock: Clock) -> None:
+    wanted = order()
+    pays(coins.usdt, wanted, 1)
+    settle(coins, clock)
+    ChainState.objects.update(pending_to=0, all_to=0)
+    settle(coins, clock)
+    watch(clock)
+    assert Deposit.objects.count() == 1

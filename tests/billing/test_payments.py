@@ -1,0 +1,243 @@
+"""Money in, exactly once; what it buys, and what becomes of time that was paid before."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+from django.db import DatabaseError, connection, transaction
+
+from accounts.models import User
+from agents import lifecycle
+from agents.models import Agent, Reason
+from billing import corrections, payments, standing
+from billing.errors import LicenceHeld, NothingGranted, NothingToRefund
+from billing.models import Payment, Subscription
+from billing.payments import Receipt
+from billing.vocabulary import PaymentKind, Period, Provider, SubscriptionStatus, TermMode
+from tests.agents.conftest import MakeAgent, event_types, settle
+from tests.billing.conftest import DAY, NOON, Clock, Pay, licence, purchase, tick
+from webhooks.models import Event
+
+pytestmark = pytest.mark.django_db
+
+ACTIVE, CANCELED, EXPIRED = SubscriptionStatus.ACTIVE, SubscriptionStatus.CANCELED, SubscriptionStatus.EXPIRED
+OPERATOR = "operator:usr_0"
+
+
+@pytest.fixture
+def agent(clock: Clock, running: Agent) -> Agent:
+    return running
+
+
+def live(agent: Agent) -> Subscription:
+    return Subscription.objects.paid().get(agent=agent)
+
+
+def confirmed(agent: Agent) -> list[dict[str, object]]:
+    events = Event.objects.filter(agent=agent, type="payment.confirmed").order_by("created_at")
+    return [json.loads(event.body)["data"] for event in events]
+
+
+def test_65_a_payment_is_one_subscription_one_row_and_one_event(agent: Agent, pay: Pay) -> None:
+    row = pay(agent)
+    subscription = live(agent)
+    assert (row.subscription, row.kind, row.paid_till) == (subscription, PaymentKind.PAYMENT, NOON.replace(month=12))
+    assert confirmed(agent) == [
+        {
+            "subscriptionId": subscription.pk,
+            "provider": "usdc",
+            "tier": "tiny",
+            "period": "monthly",
+            "paidTill": "2026-12-21T12:00:00Z",
+        }
+    ]
+    agent.refresh_from_db()
+    assert (agent.paid, agent.entitled_until) == (True, NOON.replace(month=12))
+
+
+def test_told_again_it_changes_nothing(agent: Agent, pay: Pay, clock: Clock) -> None:
+    first = pay(agent)
+    clock.go(DAY)
+    assert pay(agent) == first
+    assert (len(confirmed(agent)), live(agent).current_period_end) == (1, NOON.replace(month=12))
+
+
+def test_told_again_for_another_agent_it_is_still_the_first_one(agent: Agent, make_agent: MakeAgent, pay: Pay) -> None:
+    first = pay(agent)
+    other = make_agent()
+    assert pay(other) == first
+    assert not Subscription.objects.filter(agent=other).exists()
+
+
+def test_63_an_early_renewal_is_added_after_the_current_end(agent: Agent, pay: Pay, clock: Clock) -> None:
+    pay(agent)
+    clock.go(10 * DAY)
+    pay(agent, "two")
+    assert live(agent).current_period_end == NOON.replace(year=2027, month=1)
+    assert Subscription.objects.filter(agent=agent).count() == 1
+
+
+def test_16_the_day_of_the_month_is_kept(agent: Agent, pay: Pay, clock: Clock) -> None:
+    clock.at(NOON.replace(year=2027, month=1, day=25))
+    corrections.grant(agent, reason="until the test", actor=OPERATOR, now=clock.now)
+    clock.at(NOON.replace(year=2027, month=1, day=31))
+    ends = [pay(agent, str(number)).paid_till for number in range(3)]
+    assert [f"{end:%m-%d}" for end in ends if end] == ["02-28", "03-31", "04-30"]
+
+
+def test_another_plan_takes_over_the_value_that_is_left(agent: Agent, pay: Pay, clock: Clock) -> None:
+    pay(agent, price_usd=Decimal("5.00"))
+    clock.go(10 * DAY)
+    left = NOON.replace(month=12) - clock.now
+    row = pay(agent, "two", tier="small", price_usd=Decimal("10.00"))
+    old, new = Subscription.objects.get(status=EXPIRED), live(agent)
+    assert (old.current_period_end, old.expired_at) == (clock.now, clock.now)
+    assert row.converted == left / 2
+    assert new.current_period_end == clock.now.replace(year=2027, month=1) + left / 2
+    agent.refresh_from_db()
+    assert agent.tier == "small"
+
+
+def test_value_that_is_left_is_counted_at_the_lowest_daily_price_that_was_paid(
+    agent: Agent, pay: Pay, clock: Clock
+) -> None:
+    pay(agent, period=Period.ANNUAL, price_usd=Decimal("60.00"))
+    pay(agent, "two", price_usd=Decimal("10.00"))
+    left = live(agent).current_period_end - clock.now
+    row = pay(agent, "three", tier="small", price_usd=Decimal("10.00"))
+    assert row.converted == timedelta(seconds=int(left.total_seconds()) // 2)
+
+
+def test_a_licence_is_paid_until_its_providers_date(agent: Agent, pay: Pay, clock: Clock) -> None:
+    till = NOON + 30 * DAY
+    pay(agent, provider=Provider.GUMROAD, licence=licence(till))
+    pay(agent, "renewed", provider=Provider.GUMROAD, licence=licence(till + 31 * DAY))
+    assert live(agent).current_period_end == till + 31 * DAY
+    pay(agent, "confused", provider=Provider.GUMROAD, licence=licence(till))
+    assert live(agent).current_period_end == till + 31 * DAY, "never shortened"
+
+
+def test_what_is_bought_beside_a_licence_is_added_to_it(agent: Agent, pay: Pay) -> None:
+    till = NOON + 30 * DAY
+    pay(agent, provider=Provider.GUMROAD, licence=licence(till))
+    pay(agent, "coins")
+    assert live(agent).current_period_end == till + 30 * DAY
+    pay(agent, "renewed", provider=Provider.GUMROAD, licence=licence(till + 31 * DAY))
+    assert live(agent).current_period_end == till + 61 * DAY
+
+
+def test_a_licence_takes_over_what_coins_had_bought(agent: Agent, pay: Pay) -> None:
+    pay(agent)
+    pay(agent, "card", provider=Provider.GUMROAD, licence=licence(NOON + 365 * DAY))
+    assert live(agent).provider == Provider.GUMROAD
+    assert live(agent).current_period_end == NOON + 395 * DAY
+
+
+def test_a_second_licence_on_one_agent_is_refused_and_leaves_nothing(agent: Agent, pay: Pay) -> None:
+    pay(agent, provider=Provider.GUMROAD, licence=licence(NOON + 30 * DAY))
+    with pytest.raises(LicenceHeld):
+        pay(agent, "two", provider=Provider.GUMROAD, licence=licence(NOON + 30 * DAY, key="KEY-2", ref="sub-2"))
+    assert Payment.objects.count() == 1
+
+
+def test_17_a_licence_that_is_paid_again_is_the_same_subscription(agent: Agent, pay: Pay, clock: Clock) -> None:
+    pay(agent, provider=Provider.GUMROAD, licence=licence(NOON + 30 * DAY))
+    corrections.refund(agent, reason="asked", actor=OPERATOR, now=clock.now)
+    pay(agent, "again", provider=Provider.GUMROAD, licence=licence(NOON + 60 * DAY))
+    row = Subscription.objects.get(agent=agent)
+    assert (row.status, row.expired_at, row.current_period_end) == (ACTIVE, None, NOON + 60 * DAY)
+
+
+def test_5_a_refund_ends_it_now_and_grace_begins(agent: Agent, pay: Pay, clock: Clock) -> None:
+    pay(agent)
+    clock.go(DAY)
+    corrections.refund(agent, reason="asked for it", actor=OPERATOR, now=clock.now)
+    term = standing.term(agent, now=clock.now)
+    assert (term.mode, term.stops_at) == (TermMode.GRACE, clock.now + 3 * DAY)
+    with pytest.raises(NothingToRefund):
+        corrections.refund(agent, reason="asked for it", actor=OPERATOR, now=clock.now)
+
+
+def test_a_credit_is_days_of_the_same_plan_without_an_event(agent: Agent, clock: Clock) -> None:
+    corrections.credit(agent, days=10, reason="an outage", actor=OPERATOR, now=clock.now)
+    term = standing.term(agent, now=clock.now)
+    assert (term.mode, term.paid_till, term.paid_provider) == (TermMode.PAID, NOON + 10 * DAY, None)
+    assert confirmed(agent) == []
+
+
+def test_a_grant_comes_before_what_is_paid_and_gives_it_back_when_revoked(agent: Agent, pay: Pay, clock: Clock) -> None:
+    pay(agent)
+    first = corrections.grant(agent, reason="ours", actor=OPERATOR, now=clock.now)
+    assert corrections.grant(agent, reason="ours", actor=OPERATOR, now=clock.now) == first
+    assert standing.term(agent, now=clock.now).mode == TermMode.INTERNAL
+    corrections.revoke(agent, reason="no longer", actor=OPERATOR, now=clock.now)
+    assert standing.term(agent, now=clock.now).mode == TermMode.PAID
+    with pytest.raises(NothingGranted):
+        corrections.revoke(agent, reason="no longer", actor=OPERATOR, now=clock.now)
+
+
+def test_61_money_for_a_deleted_agent_is_kept_for_an_operator(agent: Agent, pay: Pay) -> None:
+    lifecycle.delete(agent, actor="user:x")
+    row = pay(agent)
+    assert (row.subscription, row.unapplied) == (None, payments.DELETED)
+    assert pay(agent) == row
+    assert confirmed(agent) == []
+
+
+def test_the_ledger_is_append_only(agent: Agent, pay: Pay) -> None:
+    row = pay(agent)
+    for change in (lambda: Payment.objects.update(reason="changed"), row.delete):
+        with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
+            change()
+
+
+@pytest.mark.parametrize("constraint", ["subscription_one_paid", "subscription_one_key"])
+def test_the_database_itself_refuses_a_second_one(
+    agent: Agent, make_agent: MakeAgent, pay: Pay, constraint: str
+) -> None:
+    pay(agent, provider=Provider.GUMROAD, licence=licence(NOON + 30 * DAY))
+    row = live(agent)
+    row.pk, row._state.adding = "sub_other", True
+    row.external_ref = "another"
+    if constraint == "subscription_one_key":
+        row.agent = make_agent()
+    with pytest.raises(DatabaseError, match=constraint), transaction.atomic():
+        row.save(force_insert=True)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_fifty_threads_that_confirm_one_payment_make_one_subscription_and_one_event(
+    owner: User, make_agent: MakeAgent
+) -> None:
+    agent = settle(make_agent())
+    receipt = Receipt(provider=Provider.USDC, external_id="cry_1", agent_id=agent.pk, purchase=purchase())
+
+    def confirm(_: int) -> str:
+        try:
+            return payments.apply_payment(receipt, now=agent.created_at).pk
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(16) as pool:
+        rows = set(pool.map(confirm, range(50)))
+    assert len(rows) == 1
+    assert (Subscription.objects.count(), len(confirmed(agent)), Payment.objects.count()) == (1, 1, 1)
+
+
+def test_the_pod_of_a_larger_plan_gets_its_size_in_place(agent: Agent, pay: Pay, clock: Clock) -> None:
+    before = agent.spec_revision
+    pay(agent, tier="medium", price_usd=Decimal("20.00"))
+    agent = tick(agent, clock)
+    assert (agent.tier, agent.spec_revision, agent.status) == ("medium", before + 1, "running")
+    assert event_types(agent) == ["agent.running", "payment.confirmed"]
+
+
+def test_everything_that_money_did_is_on_the_timeline(agent: Agent, pay: Pay, clock: Clock) -> None:
+    pay(agent)
+    corrections.refund(agent, reason="asked", actor=OPERATOR, now=clock.now)
+    notes = list(agent.transitions.filter(reason=Reason.PAYMENT).order_by("id").values_list("actor", flat=True))
+    assert notes == ["billing", OPERATOR]

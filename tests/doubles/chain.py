@@ -1,0 +1,131 @@
+"""A real EVM chain of our own: anvil, tokens on it, and people who pay.
+
+A block is made for each transaction; `finalized` is two blocks behind the newest, so `final()` makes all of it final.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import subprocess
+import threading
+from contextlib import nullcontext
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import requests
+from eth_abi.abi import encode
+from eth_utils.abi import function_signature_to_4byte_selector
+
+from tests.anvil import anvil
+
+CHAIN_ID = 31337
+PATIENCE = 2000  # questions for a receipt, which is there a moment after its block
+GENESIS = "1790000000"  # before the clocks of tests
+TOKEN: dict[str, Any] = json.loads((Path(__file__).parent / "tokens" / "Token.json").read_text(encoding="utf-8"))
+
+
+@dataclass(frozen=True)
+class Token:
+    chain: Chain
+    address: str
+    decimals: int
+
+    def send(self, to: str, amount: int) -> str:
+        """A transfer by a customer, in a block of its own. Returns its hash."""
+        return self.chain.call(self.address, "transfer(address,uint256)", to, amount, sender=self.chain.customer)
+
+    def do(self, signature: str, *values: Any, sender: str | None = None) -> str:
+        return self.chain.call(self.address, signature, *values, sender=sender or self.chain.customer)
+
+
+class Chain:
+    def __init__(self) -> None:
+        flags = ("--host", "127.0.0.1", "--port", "0", "--chain-id", str(CHAIN_ID), "--slots-in-an-epoch", "1")
+        self._process = subprocess.Popen(
+            [anvil(), *flags, "--timestamp", GENESIS, "--accounts", "3"], stdout=subprocess.PIPE, text=True
+        )
+        self.url = self._listening()
+        self._session, self._numbers = requests.Session(), itertools.count(1)
+        self.customer: str = self.rpc("eth_accounts")[0]
+        self.usdt = self.deploy("USDT", 6)
+        self.usdc = self.deploy("USDC", 18)
+        self.fake = self.deploy("USDC", 18)
+        self.mine(4)
+
+    def _listening(self) -> str:
+        for line in self._process.stdout or ():
+            if found := re.search(r"Listening on (\S+)", line):
+                threading.Thread(target=self._forget, daemon=True).start()
+                return f"http://{found[1]}"
+        raise RuntimeError("anvil did not start")
+
+    def _forget(self) -> None:
+        """What it goes on to write: a full pipe would stop it."""
+        with self._process.stdout or nullcontext(()) as lines:
+            for _ in lines:
+                continue
+
+    def stop(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._session.close()
+
+    def rpc(self, method: str, *params: Any) -> Any:
+        body = {"jsonrpc": "2.0", "id": next(self._numbers), "method": method, "params": list(params)}
+        answer = self._session.post(self.url, json=body, timeout=30).json()
+        if "error" in answer:
+            raise RuntimeError(f"{method}: {answer['error']}")
+        return answer["result"]
+
+    def deploy(self, symbol: str, decimals: int) -> Token:
+        arguments = encode(["string", "uint8"], [symbol, decimals]).hex()
+        receipt = self._receipt({"data": TOKEN["bytecode"] + arguments}, self.customer)
+        token = Token(self, receipt["contractAddress"], decimals)
+        token.do("mint(address,uint256)", self.customer, 10**40)
+        return token
+
+    def call(self, to: str, signature: str, *values: Any, sender: str) -> str:
+        types = [part for part in signature[signature.index("(") + 1 : -1].split(",") if part]
+        data = "0x" + (function_signature_to_4byte_selector(signature) + encode(types, values)).hex()
+        return str(self._receipt({"to": to, "data": data}, sender)["transactionHash"])
+
+    def _receipt(self, transaction: dict[str, str], sender: str) -> dict[str, Any]:
+        sent = self.rpc("eth_sendTransaction", {**transaction, "from": sender, "gas": hex(3_000_000)})
+        receipts = (self.rpc("eth_getTransactionReceipt", sent) for _ in range(PATIENCE))
+        receipt: dict[str, Any] = next(found for found in receipts if found is not None)
+        if receipt["status"] != "0x1":
+            raise RuntimeError(f"reverted: {receipt}")
+        return receipt
+
+    def sweep(self, token: Token, owner: str, amount: int) -> None:
+        """What an operator's wallet does with a deposit address."""
+        self.rpc("anvil_impersonateAccount", owner)
+        self.rpc("anvil_setBalance", owner, hex(10**18))
+        token.do("transfer(address,uint256)", self.customer, amount, sender=owner)
+
+    @property
+    def head(self) -> int:
+        return int(self.rpc("eth_blockNumber"), 16)
+
+    def mine(self, blocks: int = 1, *, at: datetime | None = None) -> None:
+        if at is not None:
+            self.rpc("evm_setNextBlockTimestamp", int(at.timestamp()))
+        self.rpc("anvil_mine", hex(blocks))
+
+    def final(self) -> None:
+        """Make everything that has happened final."""
+        self.mine(2)
+
+    def reorganise(self, depth: int) -> None:
+        """The newest blocks never were: as many empty ones take their place."""
+        self.rpc("anvil_reorg", depth, [])
+
+    def snapshot(self) -> str:
+        return str(self.rpc("evm_snapshot"))
+
+    def revert(self, snapshot: str) -> None:
+        self.rpc("evm_revert", snapshot)

@@ -1,0 +1,91 @@
+"""A node that is not what it should be: anvil behind a proxy that is down, slow, behind, or on another chain."""
+
+from __future__ import annotations
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import requests
+
+
+class RpcProxy:
+    """Its faults may be changed at any time."""
+
+    def __init__(self, upstream: str) -> None:
+        self.upstream, self.requests, self.items = upstream, 0, 0
+        self.status: int = 200
+        self.chain_id: int | None = None
+        self.behind = 0  # blocks
+        self.no_logs = False
+        self.max_span = 10**9  # blocks in one question for logs
+        self.body: bytes | None = None
+        self.refuse: str | None = None  # a method that this node answers with an error
+        self._session = requests.Session()
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
+        self._thread.start()
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+
+    def stop(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+        self._session.close()
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        proxy = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                proxy.requests += 1
+                calls = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                proxy.items += len(calls)
+                body = proxy.body if proxy.body is not None else json.dumps(proxy.answer(calls)).encode()
+                self.send_response(proxy.status)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: object) -> None:
+                """Quiet: a test's output is its own."""
+
+        return Handler
+
+    def answer(self, calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """In reverse, since the order of a batch's answers means nothing."""
+        if self.status != 200:
+            return []
+        head = int(
+            self._post([{"jsonrpc": "2.0", "id": 0, "method": "eth_blockNumber", "params": []}])[0]["result"], 16
+        )
+        answers = {answer["id"]: answer for answer in self._post([self._seen(call, head) for call in calls])}
+        return [self._spoilt(call, answers[call["id"]]) for call in reversed(calls)]
+
+    def _post(self, calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        answers: list[dict[str, Any]] = self._session.post(self.upstream, json=calls, timeout=60).json()
+        return answers
+
+    def _seen(self, call: dict[str, Any], head: int) -> dict[str, Any]:
+        """The question as a node that is some blocks behind understands it."""
+        lags = {"latest": self.behind, "safe": self.behind + 1, "finalized": self.behind + 2}
+        if call["method"] == "eth_getBlockByNumber" and call["params"][0] in lags and self.behind:
+            return {**call, "params": [hex(max(0, head - lags[call["params"][0]])), False]}
+        return call
+
+    def _spoilt(self, call: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
+        if call["method"] == self.refuse:
+            return {"jsonrpc": "2.0", "id": call["id"], "error": {"code": -32005, "message": "limit exceeded"}}
+        if call["method"] == "eth_getLogs" and _span(call) > self.max_span:
+            return {"jsonrpc": "2.0", "id": call["id"], "error": {"code": -32602, "message": "range too large"}}
+        if call["method"] == "eth_chainId" and self.chain_id is not None:
+            return {**answer, "result": hex(self.chain_id)}
+        if call["method"] == "eth_getLogs" and self.no_logs:
+            return {**answer, "result": []}
+        return answer
+
+
+def _span(call: dict[str, Any]) -> int:
+    where = call["params"][0]
+    return int(where["toBlock"], 16) - int(where["fromBlock"], 16) + 1

@@ -1,0 +1,36 @@
+"""A year of random payments, refunds, suspensions and outages: product and model tell each agent the same."""
+
+from __future__ import annotations
+
+import os
+from datetime import timedelta
+
+import pytest
+
+from tests.agents.conftest import PERSONA, catalog, runtime
+from tests.year.world import BEGIN, Year
+
+__all__ = ["catalog", "runtime"]
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("catalog", "runtime")]
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_some_weeks_of_a_few_agents(seed: int) -> None:
+    agree(agents=8, days=70, seed=seed)
+
+
+@pytest.mark.year
+def test_a_year_of_a_thousand_agents() -> None:
+    given = {name: int(os.environ.get(name, default)) for name, default in DEFAULTS.items()}
+    agree(agents=given["AGENTS"], days=given["DAYS"], seed=given["SEED"])
+
+
+DEFAULTS = {"AGENTS": 1_000, "DAYS": 365, "SEED": 20_261_121}
+
+
+def agree(*, agents: int, days: int, seed: int) -> None:
+    year = Year(agents, seed=seed, persona_id=PERSONA)
+    year.live(days)
+    differences = year.differences(BEGIN + timedelta(days=days))
+    assert not differences, f"seed {seed}: {len(differences)} differences\n" + "\n".join(differences[:20])

@@ -1,0 +1,158 @@
+"""The same year through the product's own rules: a database, a clock that is moved, a runtime that obeys."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import defaultdict
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+import time_machine
+
+from accounts.models import User
+from agents import creation, reconciler, suspension
+from agents.models import Agent
+from billing import corrections, invariants, lapses, payments, prices, standing
+from billing.payments import Receipt
+from billing.subscriptions import Purchase
+from billing.vocabulary import Period, Provider, TermMode
+from tests.year.model import HOUR, Life
+from webhooks.models import Event
+
+BEGIN = datetime(2027, 1, 28, 12, tzinfo=UTC)
+OPERATOR = "operator:usr_0"
+TIER = "tiny"
+LEAP = timedelta(seconds=30)  # inside an hour: what waits for a pod to stop is looked at again
+LOOKS = 3
+
+
+class Year:
+    """Agents with an account each; what happens to them is drawn from the seed."""
+
+    def __init__(self, agents: int, *, seed: int, persona_id: str) -> None:
+        self.chance = random.Random(seed)
+        self.persona_id = persona_id
+        self.paid = 0
+        self.asleep_until = BEGIN
+        self.lives: dict[str, Life] = {}
+        self.users: dict[str, User] = {}
+        with time_machine.travel(BEGIN, tick=False):
+            for number in range(agents):
+                agent = self._create(number)
+                self.lives[agent.pk] = Life(BEGIN)
+            self._reconcile()
+
+    def _create(self, number: int) -> Agent:
+        user = User.objects.create_user(f"owner-{number}@example.com")
+        wanted = creation.NewAgent(persona_id=self.persona_id, tier=TIER)
+        agent = creation.create(user, creation.checked(user, wanted), actor="year")[0]
+        self.users[agent.pk] = user
+        return agent
+
+    def live(self, days: int) -> None:
+        now = BEGIN
+        with time_machine.travel(now, tick=False) as clock:
+            for _ in range(days * 24):
+                now += HOUR
+                clock.move_to(now)
+                for life in self.lives.values():
+                    life.hour_passes()
+                self._happen(now)
+                self._work(now, clock)
+
+    # What people do.
+
+    def _happen(self, now: datetime) -> None:
+        for agent_id, life in self.lives.items():
+            if life.pod == "deleted":
+                continue
+            draw = self.chance.random()
+            if life.suspended:
+                if draw < 0.01:
+                    self._restore(agent_id, life)
+            elif draw < 0.0015:
+                self._pay(agent_id, life, now)
+            elif draw < 0.0017:
+                self._suspend(agent_id, life)
+            elif draw < 0.0018 and life.mode == "paid":
+                corrections.refund(Agent.objects.get(pk=agent_id), reason="asked", actor=OPERATOR, now=now)
+                life.refund()
+
+    def _pay(self, agent_id: str, life: Life, now: datetime) -> None:
+        self.paid += 1
+        purchase = Purchase(
+            provider=Provider.USDC,
+            tier=TIER,
+            period=Period.MONTHLY,
+            price_usd=Decimal(5),
+            tier_snapshot=prices.snapshot_of(TIER, Period.MONTHLY),
+        )
+        receipt = Receipt(
+            provider=Provider.USDC, external_id=f"order-{self.paid}", agent_id=agent_id, purchase=purchase
+        )
+        for _ in range(self.chance.randint(1, 3)):  # told more than once
+            payments.apply_payment(receipt, now=now)
+        life.pay()
+
+    def _suspend(self, agent_id: str, life: Life) -> None:
+        suspension.suspend(self.users[agent_id], reason="spam", actor=OPERATOR)
+        suspension.enforce()
+        self._reconcile()
+        life.suspend()
+
+    def _restore(self, agent_id: str, life: Life) -> None:
+        suspension.restore(self.users[agent_id], actor=OPERATOR)
+        suspension.enforce()
+        self._reconcile()
+        life.restore()
+
+    # What workers do, and do not while they are away.
+
+    def _work(self, now: datetime, clock: time_machine.Traveller) -> None:
+        if now < self.asleep_until:
+            return
+        if self.chance.random() < 0.002:
+            self.asleep_until = now + HOUR * self.chance.randint(1, 24 * 9)
+            return
+        for look in range(LOOKS):
+            clock.move_to(now + look * LEAP)
+            lapses.step_due(now=now + look * LEAP)
+            self._reconcile()
+        clock.move_to(now)
+        for life in self.lives.values():
+            life.look()
+
+    def _reconcile(self) -> None:
+        for _ in range(20):
+            Agent.objects.filter(reconcile_at__isnull=False).update(reconcile_at=BEGIN)
+            if not reconciler.reconcile_due():
+                return
+
+    # What came of it.
+
+    def told(self) -> dict[str, list[tuple[datetime, str]]]:
+        """Every agent's events, each at the full hour that it belongs to."""
+        found: dict[str, list[tuple[datetime, str]]] = defaultdict(list)
+        for agent_id, kind, body in Event.objects.order_by("created_at").values_list("agent_id", "type", "body"):
+            event = json.loads(body)
+            at = datetime.fromisoformat(event["createdAt"]).replace(minute=0, second=0, microsecond=0)
+            words = f"{kind} {event['data']['daysLeft']}" if kind == "deletion.warning" else kind
+            if at > BEGIN:
+                found[agent_id].append((at, words))
+        return found
+
+    def differences(self, now: datetime) -> list[str]:
+        """Where model and product disagree."""
+        told, found = self.told(), list(invariants.broken(now=now))
+        for agent in Agent.objects.filter(pk__in=self.lives):
+            life = self.lives[agent.pk]
+            if told[agent.pk] != life.told:
+                found.append(f"{agent.pk}: told {told[agent.pk]}, the model says {life.told}")
+            if life.pod == "deleted":
+                continue
+            term = standing.term(agent, now=now)
+            until = term.paid_till if term.mode == TermMode.PAID else term.stops_at
+            if (str(term.mode), until) != (life.mode, life.until):
+                found.append(f"{agent.pk}: {term.mode} until {until}, the model says {life.mode} until {life.until}")
+        return found
