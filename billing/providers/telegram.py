@@ -44,7 +44,7 @@ class TelegramRefused(Exception):
 
     def __init__(self, method: str, status: int, description: str) -> None:
         super().__init__(f"{method}: {status}, {description}")
-        self.status = status
+        self.code = status
         self.description = description
 
 

@@ -47,6 +47,7 @@ TAGS = [
     "Talking",
     "Observation",
     "Webhooks",
+    "Billing",
     "Platform health",
 ]
 ALWAYS = [
