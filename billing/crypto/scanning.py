@@ -92,8 +92,8 @@ def _settle(order: CryptoOrder, reading: Reading, *, now: datetime) -> None:
         fix_baseline(order, seen.baseline)
     received = max(seen.latest - int(order.baseline), 0)
     if order.seen != received:
-        order.seen = Decimal(received)
-        CryptoOrder.objects.filter(pk=order.pk).update(seen=order.seen)
+        order.seen, order.seen_block = Decimal(received), reading.latest if received else None
+        CryptoOrder.objects.filter(pk=order.pk).update(seen=order.seen, seen_block=order.seen_block)
     baselines.note(order.deposit_address_id, order.chain_id, order.asset, balance=seen.latest, block=reading.latest)
     final = 0 if seen.final is None else max(seen.final - int(order.baseline), 0)
     if is_paid(order, final, block=reading.final):

@@ -48,6 +48,7 @@ class CryptoOrder(Order):
     seen = models.DecimalField(
         max_digits=UNIT_DIGITS, decimal_places=0, default=0, help_text="Received so far, final or not."
     )
+    seen_block = models.BigIntegerField(null=True, blank=True, help_text="The block at which so much was seen first.")
     credited = models.DecimalField(max_digits=UNIT_DIGITS, decimal_places=0, default=0)
     paid_block = models.BigIntegerField(null=True, blank=True, help_text="The block at which it was found paid.")
     late = models.BooleanField(default=False)
