@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -28,6 +28,7 @@ class Quote:
     provider: Provider
     price_usd: Decimal
     paid_till: datetime
+    converted: timedelta  # of `paid_till`: what is left of another plan, as time of this one
     tier_snapshot: dict[str, Any]
 
 
@@ -44,13 +45,15 @@ def quote(agent: Agent, *, tier: str | None, period: Period, provider: Provider,
         tier_snapshot=snapshot,
         licence=_any_licence(period, now=now) if provider in LICENSED else None,
     )
+    paid_till, converted = _paid_till(agent, purchase, now=now)
     return Quote(
         agent_id=agent.pk,
         tier=wanted.id,
         period=period,
         provider=provider,
         price_usd=price,
-        paid_till=_paid_till(agent, purchase, now=now),
+        paid_till=paid_till,
+        converted=converted,
         tier_snapshot=snapshot,
     )
 
@@ -61,7 +64,7 @@ def _any_licence(period: Period, *, now: datetime) -> Licence:
 
 
 @transaction.atomic
-def _paid_till(agent: Agent, purchase: Purchase, *, now: datetime) -> datetime:
+def _paid_till(agent: Agent, purchase: Purchase, *, now: datetime) -> tuple[datetime, timedelta]:
     agent = payments.locked(agent.pk)
     if agent.desired == Desired.DELETED:
         raise NoSuchAgent
@@ -69,7 +72,7 @@ def _paid_till(agent: Agent, purchase: Purchase, *, now: datetime) -> datetime:
         held = Subscription.objects.live().filter(agent=agent, provider__in=LICENSED).exclude(tier=purchase.tier)
         if other := held.first():
             raise OtherPlanHeld(other)
-    bought = subscriptions.buy(agent, purchase, actor="quote", now=now).subscription
-    till = subscriptions.end_of(bought, now=now)
+    bought = subscriptions.buy(agent, purchase, actor="quote", now=now)
+    till = subscriptions.end_of(bought.subscription, now=now)
     transaction.set_rollback(True)
-    return till
+    return till, bought.converted
