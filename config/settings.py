@@ -209,6 +209,8 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _HTTPS
 SESSION_COOKIE_NAME = "__Host-session" if _HTTPS else "session"
 CSRF_COOKIE_NAME = "__Host-csrf" if _HTTPS else "csrf"
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
+ACCOUNT_COOKIE_NAME = "__Host-agentpods-account" if _HTTPS else "agentpods-account"  # a person's sign-in on the pages
+LANG_COOKIE_NAME = "__Host-agentpods-lang" if _HTTPS else "agentpods-lang"  # what they chose to read
 MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"  # no cookie of its own, which has no prefix
 SECURE_SSL_REDIRECT = _HTTPS and env.flag("SECURE_SSL_REDIRECT", default=True)
 SECURE_REDIRECT_EXEMPT = [r"^health(/ready)?$"]

@@ -13,6 +13,7 @@ urlpatterns = [
     path("", include("catalog.pages.urls")),
     path("", include("agents.urls")),
     path("", include("billing.urls")),
+    path("", include("billing.pages.urls")),
     path("", include("status.urls")),
     path("openapi.json", OpenApiViewSet.as_view({"get": "retrieve"})),
     path("docs", DocsViewSet.as_view({"get": "retrieve"})),

@@ -25,8 +25,9 @@ CLAIMS = {"forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto
 
 
 def console_cookies() -> set[str]:
-    """Cookies of the console and the admin, under either spelling: no pod ever sees or sets one."""
+    """Cookies of the console, its pages and the admin, under either spelling: no pod ever sees or sets one."""
     names = {settings.SESSION_COOKIE_NAME, settings.CSRF_COOKIE_NAME, "session", "csrf", "messages"}
+    names |= {name.removeprefix("__Host-") for name in (settings.ACCOUNT_COOKIE_NAME, settings.LANG_COOKIE_NAME)}
     return names | {f"__Host-{name}" for name in names}
 
 

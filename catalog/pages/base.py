@@ -71,7 +71,7 @@ def framed(template: str, context: Callable[[Language], Context], path: str, lan
         "canonical": address(path, language),
         "alternates": alternates(path),
         "anybody": address(path),
-        "style": style(),
+        "style": stamped(STYLE),
         "icon": static("catalog/icon.svg"),
         "card_image": address(static("catalog/card.png").removeprefix("/")),
     }
@@ -80,10 +80,10 @@ def framed(template: str, context: Callable[[Language], Context], path: str, lan
 
 
 @functools.cache
-def style() -> str:
-    """The style sheet's address changes with its content."""
-    sheet = Path(str(finders.find(STYLE))).read_bytes()
-    return f"{static(STYLE)}?{hashlib.sha256(sheet).hexdigest()[:12]}"
+def stamped(asset: str) -> str:
+    """The address of a static file, which changes with its content."""
+    content = Path(str(finders.find(asset))).read_bytes()
+    return f"{static(asset)}?{hashlib.sha256(content).hexdigest()[:12]}"
 
 
 def answer(

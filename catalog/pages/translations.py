@@ -19,6 +19,7 @@ from django.utils.translation.template import templatize
 ROOT = Path(__file__).resolve().parent.parent.parent
 LOCALE = ROOT / "templates" / "locale"
 LANGUAGES = ("es", "id", "pt", "ru", "tr")
+OF_ACCOUNTS = ("ru",)  # the account's pages are in English and these, and never shown in another
 KEYWORDS = {"_": None, "gettext": None, "gettext_lazy": None, "gettext_noop": None, "ngettext": (1, 2)}
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)  # the files change only with what they say
 WIDTH = 116
@@ -26,9 +27,12 @@ WIDTH = 116
 Message = str | tuple[str, str]
 
 
-def found() -> list[Message]:
-    """What the pages say: each text once, a pair where it counts something."""
-    messages = [*_in_templates(), *_in_code()]
+def found(language: str) -> list[Message]:
+    """What the pages say in this language: each text once, a pair where it counts something."""
+    folders = [(ROOT / "templates" / "pages", Path(__file__).parent)]
+    if language in OF_ACCOUNTS:
+        folders.append((ROOT / "templates" / "account", ROOT / "billing" / "pages"))
+    messages = [message for templates, code in folders for message in (*_in_templates(templates), *_in_code(code))]
     return list(dict.fromkeys(messages))
 
 
@@ -55,7 +59,7 @@ def renewed(language: str) -> Catalog:
     known = read(language)
     catalog = Catalog(
         locale=language,
-        header_comment="# The public pages.",
+        header_comment="# The pages.",
         project="agentpods",
         version="1",
         creation_date=LONG_AGO,
@@ -65,20 +69,20 @@ def renewed(language: str) -> Catalog:
         msgid_bugs_address="the repository",
         fuzzy=False,
     )
-    for message in found():
+    for message in found(language):
         kept = known.get(message if isinstance(message, str) else message[0])
         catalog.add(message, kept.string if kept else None)
     return catalog
 
 
-def _in_templates() -> Iterator[Message]:
-    for template in sorted((ROOT / "templates" / "pages").glob("*.html")):
+def _in_templates(folder: Path) -> Iterator[Message]:
+    for template in sorted(folder.glob("*.html")):
         lines = templatize(template.read_text(encoding="utf-8")).splitlines()
         yield from _messages("\n".join(line.strip() for line in lines))  # its indentation is not Python's
 
 
-def _in_code() -> Iterator[Message]:
-    for module in sorted(Path(__file__).parent.glob("*.py")):
+def _in_code(folder: Path) -> Iterator[Message]:
+    for module in sorted(folder.glob("*.py")):
         yield from _messages(module.read_text(encoding="utf-8"))
 
 

@@ -1,0 +1,124 @@
+"""What the account's pages share: who looks, in which language, the frame around the content, refusals as pages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.core.exceptions import SuspiciousOperation
+from django.http import HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.middleware.csrf import get_token
+from django.template.loader import render_to_string
+from django.templatetags.static import static
+from django.utils import translation
+from rest_framework.exceptions import NotAuthenticated
+from rest_framework.parsers import FormParser
+from rest_framework.permissions import SAFE_METHODS, IsAuthenticated
+from rest_framework.request import Request
+
+from accounts.authentication import caller
+from accounts.models import User
+from agents.views.base import AgentViewSet
+from billing.pages import doors, languages, visitors
+from billing.pages.visitors import CookieAuthentication
+from catalog.pages.base import STYLE, stamped
+from catalog.pages.languages import Language, address
+from config.api import ApiViewSet
+from config.errors import BadRequest
+from config.requests import request_id
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; img-src 'self'; form-action 'self';"
+    " base-uri 'none'; frame-ancestors 'none'"
+)
+KEPT_HEADERS = {"Retry-After", "Allow", "Link"}  # of a refusal
+
+
+class PageViewSet(ApiViewSet):
+    """A page for the person who is signed in; nobody is sent to the sign-in and back.
+
+    Every form must carry `{% csrf_token %}`. It is no part of the API's description.
+    """
+
+    authentication_classes = (CookieAuthentication,)
+    permission_classes = (IsAuthenticated,)
+    parser_classes = (FormParser,)
+    schema = None
+
+    person: User | None = None
+
+    def perform_authentication(self, request: Request) -> None:
+        visitors.refuse_forged(request._request)
+        super().perform_authentication(request)
+        self.person = caller(request) if request.user.is_authenticated else None
+
+    def back(self) -> str:
+        """The address of this page, or where what was sent can be sent again: after signing in, in another language."""
+        request = self.request._request
+        return request.get_full_path() if request.method in SAFE_METHODS else doors.ACCOUNT
+
+    def page(self, template: str, context: Mapping[str, Any], *, status: int = 200) -> HttpResponseBase:
+        """The template of templates/account/ in the person's language; a choice of it is kept and leads here again.
+
+        Lazy texts in the context are put into words here.
+        """
+        wanted = languages.asked(self.request)
+        if wanted and self.request.method in SAFE_METHODS:
+            return self._chosen(wanted)
+        language = languages.of(self.request, self.person)
+        with translation.override(language.code):
+            text = render_to_string(f"account/{template}", {**self._frame(language), **context})
+        headers = {
+            "Content-Language": language.code,
+            "Content-Security-Policy": POLICY,
+            "Cache-Control": "no-store",
+            "Vary": "Cookie, Accept-Language",
+        }
+        return HttpResponse(text, status=status, headers=headers)
+
+    def go(self, place: str) -> HttpResponse:
+        """After a form: the page to look at, by GET."""
+        return HttpResponse(status=303, headers={"Location": place, "Cache-Control": "no-store"})
+
+    def handle_exception(self, exc: Exception) -> Any:
+        """The API's statuses and headers, told to a person."""
+        if isinstance(exc, NotAuthenticated):
+            response = self.go(doors.sign_in(self.back()))
+            visitors.forget(response)
+            return response
+        refusal = super().handle_exception(_known(exc))
+        status = refusal.status_code
+        answer = self.page("failed.html", {"status": status, "request_id": request_id.get()}, status=status)
+        for name in KEPT_HEADERS & set(refusal.headers):
+            answer[name] = refusal.headers[name]
+        return answer
+
+    def _chosen(self, language: Language) -> HttpResponse:
+        query = self.request.GET.copy()
+        del query["lang"]
+        response = HttpResponseRedirect(f"{self.request.path}{'?' if query else ''}{query.urlencode()}")
+        response["Cache-Control"] = "no-store"
+        languages.remember(response, language)
+        return response
+
+    def _frame(self, language: Language) -> dict[str, Any]:
+        return {
+            "language": language,
+            "home": address("", language),
+            "alternates": languages.alternates(self.back()),
+            "style": stamped(STYLE),
+            "sheet": stamped("billing/account.css"),
+            "script": stamped("billing/account.js"),
+            "icon": static("catalog/icon.svg"),
+            "person": self.person,
+            "csrf_token": get_token(self.request._request),
+        }
+
+
+class AgentPageViewSet(PageViewSet, AgentViewSet):
+    """A page about one agent: `own_agent(id)` is the API's."""
+
+
+def _known(exc: Exception) -> Exception:
+    """Django's own refusals of what came, such as a form with too many fields."""
+    return BadRequest("the form is malformed") if isinstance(exc, SuspiciousOperation) else exc

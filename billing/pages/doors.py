@@ -1,0 +1,21 @@
+"""Where a person goes next: the sign-in with the way back, which leads to these pages and nowhere else."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlencode
+
+ACCOUNT = "/account"
+SIGN_IN = "/sign-in"
+_OURS = re.compile(r"/(?:account|renew)(?:[/?][\x21-\x7e]*)?")  # what cannot be mistaken for another host
+_LONGEST = 500
+
+
+def sign_in(then: str) -> str:
+    place = safe(then)
+    return SIGN_IN if place == ACCOUNT else f"{SIGN_IN}?{urlencode({'next': place})}"
+
+
+def safe(then: str) -> str:
+    """The page of ours that this names, or the account."""
+    return then if len(then) <= _LONGEST and _OURS.fullmatch(then) and "\\" not in then else ACCOUNT
