@@ -63,6 +63,13 @@ def free(driver: LicenceDriver, rows: QuerySet[Subscription], *, now: datetime) 
         release(driver, row, now=now)
 
 
+def unbind(driver: LicenceDriver, row: Subscription) -> None:
+    """Give the activation back and go on: the next verification makes another. Raises Unavailable."""
+    if row.instance and row.license_key:
+        driver.release(row.license_key, instance=row.instance)
+        _note(row, instance="")
+
+
 def release(driver: LicenceDriver, row: Subscription, *, now: datetime) -> None:
     """Give the activation back; what a deleted agent held is over. Twice is harmless. Raises Unavailable."""
     if row.instance and row.license_key:

@@ -47,6 +47,11 @@ class NothingToRefund(Conflict):
         super().__init__(f"{agent_id} has no paid subscription: there is nothing to refund")
 
 
+class NothingToMove(Conflict):
+    def __init__(self, agent_id: str) -> None:
+        super().__init__(f"{agent_id} has no licence that is live: there is nothing to move")
+
+
 class NothingToCredit(BadRequest):
     def __init__(self, days: int, most: int) -> None:
         super().__init__(f"days: {days} given, 1 to {most} allowed")

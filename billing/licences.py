@@ -109,7 +109,7 @@ def activate(
     with waiting.place():
         bindings.free(driver, _elsewhere(agent, key).filter(license_fingerprint=key.fingerprint), now=now)
         waiting.release_connection()
-        verdict = _paid(driver.verify(key.text, now=now))
+        verdict = paid(driver.verify(key.text, now=now))
         _refuse_other_plan(verdict, tier=tier, period=period)
         check_tier(engine_of(agent.engine), tier_of(verdict.tier))
         _refuse_exhausted(agent, key, verdict)
@@ -118,23 +118,26 @@ def activate(
         return bindings.bind(driver, received.subscription, now=now) if received.new else received.subscription
 
 
-def receive(agent_id: str, sold: Sold, *, actor: str, now: datetime) -> Received:
-    """What was sold becomes the agent's, or more of what it has. Raises LicenceInUse, LicenceHeld, NoSuchAgent."""
+def receive(agent_id: str, sold: Sold, *, actor: str, now: datetime, reason: str = "") -> Received:
+    """What was sold becomes the agent's, or more of what it has; `reason` is an operator's who moves it there.
+
+    Raises LicenceInUse, LicenceHeld, NoSuchAgent.
+    """
     try:
-        return _receive(agent_id, sold, actor=actor, now=now)
+        return _receive(agent_id, sold, actor=actor, now=now, moved=reason)
     except IntegrityError as error:  # another agent was quicker: the indexes let one licence pay for one agent
         raise LicenceInUse from error
 
 
 @transaction.atomic
-def _receive(agent_id: str, sold: Sold, *, actor: str, now: datetime) -> Received:
+def _receive(agent_id: str, sold: Sold, *, actor: str, now: datetime, moved: str) -> Received:
     agent = payments.locked(agent_id)
     if agent.desired == Desired.DELETED:
         raise NoSuchAgent
     row = Subscription.objects.filter(
         agent=agent, provider=sold.key.provider, external_ref=sold.verdict.external_ref
     ).first()
-    receipt = _receipt(agent, row, sold, actor=actor)
+    receipt = _receipt(agent, row, sold, actor=actor, moved=moved)
     if receipt is not None:
         payment = payments.apply_payment(receipt, now=now)
         if payment.subscription is None or payment.agent_id != agent.pk:
@@ -148,21 +151,21 @@ def _receive(agent_id: str, sold: Sold, *, actor: str, now: datetime) -> Receive
     return Received(row, new=receipt is not None)
 
 
-def _receipt(agent: Agent, row: Subscription | None, sold: Sold, *, actor: str) -> Receipt | None:
+def _receipt(agent: Agent, row: Subscription | None, sold: Sold, *, actor: str, moved: str) -> Receipt | None:
     """What of it is new. None when the provider says what we know."""
     known = Payment.objects.filter(provider=sold.key.provider, external_id=sold.name).first()
-    kind, reason = PaymentKind.RENEWAL, ""
+    kind, reason = PaymentKind.RENEWAL, moved
     if row is None or not row.is_live:
         kind = PaymentKind.PAYMENT if row is None else PaymentKind.RENEWAL
-        if known is not None and known.agent_id != agent.pk:
-            kind, reason = PaymentKind.KEY_MOVE, f"the licence moved from {known.agent_id}, where it is over"
+        if known is not None and (moved or known.agent_id != agent.pk):
+            kind, reason = PaymentKind.KEY_MOVE, moved or f"the licence moved from {known.agent_id}, where it is over"
     elif sold.till <= licensed_until(row) and _same_plan(row, sold.verdict):
         if row.license_fingerprint == sold.key.fingerprint:
             return None
         kind, reason = PaymentKind.KEY_MOVE, "the provider gave this licence another key"
     again = known is not None or kind == PaymentKind.KEY_MOVE
     purchase = sold.purchase()
-    cents = int(purchase.price_usd * CENTS) if sold.verdict.price_usd and not reason else None
+    cents = int(purchase.price_usd * CENTS) if sold.verdict.price_usd and kind != PaymentKind.KEY_MOVE else None
     return Receipt(
         provider=sold.key.provider,
         external_id=f"{sold.name}:{agent.pk}:{agent.payments.count()}" if again else sold.name,
@@ -230,7 +233,8 @@ def _refuse_exhausted(agent: Agent, key: Key, verdict: Verdict) -> None:
         raise LicenceRefused("every activation of this licence is used; deactivate it where it was used before")
 
 
-def _paid(verdict: Verdict) -> Verdict:
+def paid(verdict: Verdict) -> Verdict:
+    """Raises LicenceRefused for what is not, Unavailable when its provider does not say."""
     if verdict.answer == Answer.UNKNOWN:
         raise Unavailable(
             f"licenseKey: its provider does not answer ({verdict.reason}): try again soon", retry_after=30

@@ -1,0 +1,93 @@
+"""A licence that an operator gives another agent: the ledger has who did it and why."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from agents.errors import NoSuchAgent
+from agents.models import Agent, Desired
+from billing import bindings, lapses, licences, payments, subscriptions
+from billing.corrections import FREE
+from billing.errors import LicenceHeld, NothingToMove
+from billing.licences import Key, Sold
+from billing.models import Subscription
+from billing.payments import Receipt
+from billing.providers import registry
+from billing.subscriptions import Purchase
+from billing.vocabulary import PaymentKind, Period, Provider
+from catalog.engines import check_tier, engine_of
+from catalog.tiers import tier_of
+from config.ids import new_id
+
+
+def move(agent: Agent, *, to: str, reason: str, actor: str, now: datetime) -> Subscription:
+    """Have the agent's licence pay for the agent `to` from now on; grace begins for the one it leaves.
+
+    Time that was bought beside the licence stays where it is. The activation at the provider is given back first: what
+    fails after that is mended by the next verification, and moving again is harmless. Raises NothingToMove,
+    NoSuchAgent, LicenceHeld, LicenceRefused, EngineBelowMinTier, NotConfigured, and Unavailable without an answer.
+    """
+    row = _held(agent)
+    taker = _taker(to, row)
+    driver = registry.licence_driver(Provider(row.provider or ""))
+    key = Key(provider=Provider(row.provider or ""), text=row.license_key or "")
+    sold = Sold(key=key, verdict=licences.paid(driver.verify(key.text, now=now)))
+    check_tier(engine_of(taker.engine), tier_of(sold.verdict.tier))
+    bindings.unbind(driver, row)
+    taken = _hand_over(row, taker, sold, reason=reason, actor=actor, now=now)
+    return bindings.bind(driver, taken, now=now)
+
+
+def _held(agent: Agent) -> Subscription:
+    row = Subscription.objects.live().filter(agent=agent).exclude(license_fingerprint="").first()
+    if row is None:
+        raise NothingToMove(agent.pk)
+    return row
+
+
+def _taker(agent_id: str, row: Subscription) -> Agent:
+    taker = Agent.objects.filter(pk=agent_id).exclude(desired=Desired.DELETED).exclude(pk=row.agent_id).first()
+    if taker is None:
+        raise NoSuchAgent
+    if held := Subscription.objects.live().filter(agent=taker).exclude(license_fingerprint="").first():
+        raise LicenceHeld(held)
+    return taker
+
+
+@transaction.atomic
+def _hand_over(row: Subscription, taker: Agent, sold: Sold, *, reason: str, actor: str, now: datetime) -> Subscription:
+    for agent_id in sorted([row.agent_id, taker.pk]):  # always in one order: two moves may cross
+        payments.locked(agent_id)
+    giver = Agent.objects.get(pk=row.agent_id)
+    row = Subscription.objects.select_for_update(of=("self",)).get(pk=row.pk)
+    if not row.is_live:
+        raise NothingToMove(giver.pk)
+    beside = max(timedelta(0), min(row.extra, subscriptions.end_of(row, now=now) - now))
+    subscriptions.expire(giver, row, at=now, actor=actor, now=now, note=f"its licence moved to {taker.pk}")
+    if beside:
+        _keep(row, beside, reason=reason, actor=actor, now=now)
+    lapses.settle(payments.locked(giver.pk), now=now)
+    return licences.receive(taker.pk, sold, actor=actor, now=now, reason=reason).subscription
+
+
+def _keep(row: Subscription, beside: timedelta, *, reason: str, actor: str, now: datetime) -> None:
+    purchase = Purchase(
+        provider=None,
+        tier=row.tier,
+        period=Period(row.period),
+        price_usd=FREE,
+        tier_snapshot=row.tier_snapshot or {},
+        length=beside,
+    )
+    receipt = Receipt(
+        provider=Provider.INTERNAL,
+        external_id=new_id("act"),
+        kind=PaymentKind.CREDIT,
+        agent_id=row.agent_id,
+        purchase=purchase,
+        actor=actor,
+        reason=f"bought beside a licence that moved: {reason}",
+    )
+    payments.apply_payment(receipt, now=now)
