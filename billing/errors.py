@@ -99,6 +99,7 @@ class LicenceInUse(Conflict):
 class OtherPlanPaid(BadRequest):
     def __init__(self, field: str, came: str, paid: str) -> None:
         super().__init__(f"{field}: {came!r} given, but this licence pays for {paid!r}; leave it out or give that")
+        self.field, self.paid = field, paid
 
 
 class GrantedOnly(Forbidden):
@@ -119,3 +120,13 @@ class NoSuchSubscription(NotFound):
 class NoCallback(NotFound):
     def __init__(self) -> None:
         super().__init__("provider: none of those that call back here")
+
+
+class NothingToVerify(Conflict):
+    def __init__(self, subject: str) -> None:
+        super().__init__(f"{subject} has no licence: there is no provider to ask")
+
+
+class AskedAlready(Conflict):
+    def __init__(self, subject: str) -> None:
+        super().__init__(f"{subject} is being looked at already: look again in a minute")

@@ -10,8 +10,6 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="cryptoorder",
             name="seen_block",
-            field=models.BigIntegerField(
-                blank=True, help_text="The block at which so much was seen first.", null=True
-            ),
+            field=models.BigIntegerField(blank=True, help_text="The block at which so much was seen first.", null=True),
         ),
     ]

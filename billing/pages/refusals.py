@@ -5,38 +5,117 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from django.utils.translation import gettext, gettext_noop, ngettext
+from django.utils.translation import gettext, ngettext
 
 from agents.models import Agent
 from billing import errors, orders
 from billing.crypto.errors import ChainUnreadable
 from billing.models import Subscription
+from billing.pages.names import NAMES, plan_name
 from billing.providers.telegram import TelegramAway
-from billing.vocabulary import LICENSED, Provider
+from billing.renewal import Wanted
+from billing.vocabulary import LICENSED, Period, Provider
 from catalog.engines import EngineBelowMinTier, engine_of
-from catalog.pages.words import Passage, told
-from catalog.tiers import tier_of
+from catalog.pages import words
 from config.errors import RateLimited, ServiceError, Unavailable
 
-# What providers of licences say, for the translators: billing/providers/ and billing/licences.py have the same words.
-REASONS = [
-    gettext_noop(
-        "gumroad does not know this key as one of our products' licences; if it was bought within the last minutes, try"
-        " again soon"
-    ),
-    gettext_noop("lemonsqueezy does not know this key; if it was bought within the last minutes, try again soon"),
-    gettext_noop("gumroad says that this key was disabled"),
-    gettext_noop("lemonsqueezy says that this key was disabled"),
-    gettext_noop("gumroad knows of no purchase for this key"),
-    gettext_noop("this key is of a product that is none of ours"),
-    gettext_noop("this is a test purchase, for which nobody paid"),
-    gettext_noop("it was refunded"),
-    gettext_noop("this licence is not of one of our plans"),
-    gettext_noop("the time that was paid for is over"),
-    gettext_noop("its subscription has expired"),
-    gettext_noop("every activation of this licence is used; deactivate it where it was used before"),
-    gettext_noop("a licence paid once cannot be used; buy one that is paid monthly or yearly"),
-    gettext_noop("a licence paid quarterly cannot be used; buy one that is paid monthly or yearly"),
-    gettext_noop("a licence paid biannually cannot be used; buy one that is paid monthly or yearly"),
-    gettext_noop("a licence paid every_two_years cannot be used; buy one that is paid monthly or yearly"),
-]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """`field` is the form's: tier, period, provider or license_key."""
+
+    field: str
+    text: str
+    status: int = 400
+
+
+def told(error: ServiceError, agent: Agent, wanted: Wanted) -> Refusal:
+    field, text = _licence(error) or _plan(error, agent) or _way(error, agent, wanted) or ("provider", error.message)
+    return Refusal(field=field, text=text, status=error.status)
+
+
+def _licence(error: ServiceError) -> tuple[str, str] | None:
+    match error:
+        case errors.LicenceRefused():
+            why = words.told(error.message.removeprefix("licenseKey: ")).text
+            return "license_key", gettext("This key was not accepted: %(why)s.") % {"why": why}
+        case errors.LicenceInUse():
+            return "license_key", gettext("This key is in use on an agent already. A key pays for one agent.")
+        case RateLimited():
+            minutes = math.ceil(int(error.headers["Retry-After"]) / 60)
+            text = ngettext(
+                "Too many keys were tried. Try again in %(count)d minute.",
+                "Too many keys were tried. Try again in %(count)d minutes.",
+                minutes,
+            )
+            return "license_key", text % {"count": minutes}
+    return None
+
+
+def _plan(error: ServiceError, agent: Agent) -> tuple[str, str] | None:
+    match error:
+        case errors.OtherPlanPaid(field="tier"):
+            text = gettext("This key pays for the plan %(plan)s. Choose that plan above, then enter the key again.")
+            return "license_key", text % {"plan": plan_name(error.paid)}
+        case errors.OtherPlanPaid():
+            return "license_key", _other_period(error.paid)
+        case errors.OtherPlanHeld():
+            text = gettext(
+                "A licence of %(provider)s pays for the plan %(plan)s. Change the plan there, or buy more time of"
+                " %(plan)s here."
+            )
+            return "tier", text % _held(agent)
+        case EngineBelowMinTier():
+            engine = engine_of(agent.engine)
+            text = gettext("%(engine)s needs the plan %(plan)s or a larger one.")
+            return "tier", text % {"engine": engine.label, "plan": plan_name(engine.min_tier)}
+    return None
+
+
+def _other_period(paid: str) -> str:
+    if paid == Period.ANNUAL:
+        return gettext("This key pays for a year. Choose a year above, then enter the key again.")
+    return gettext("This key pays month by month. Choose a month above, then enter the key again.")
+
+
+def _way(error: ServiceError, agent: Agent, wanted: Wanted) -> tuple[str, str] | None:
+    match error:
+        case errors.NotConfigured():
+            return "provider", gettext("This way to pay is coming soon. Choose another one.")
+        case errors.LicenceHeld():
+            text = gettext(
+                "A licence of %(provider)s pays for this agent already and renews by itself. Change the plan there, or"
+                " wait until it has ended."
+            )
+            return "provider", text % _held(agent)
+        case errors.MoneySeen():
+            return "provider", _money_seen(agent)
+        case ChainUnreadable():
+            return "provider", gettext("The chain cannot be read at the moment. Nothing was ordered: try again soon.")
+        case TelegramAway():
+            return "provider", gettext("Telegram does not answer at the moment. Nothing was ordered: try again soon.")
+        case Unavailable() if wanted.provider in LICENSED:
+            text = gettext("%(provider)s does not answer at the moment. Your key is fine as it is: try again soon.")
+            return "license_key", text % {"provider": NAMES[wanted.provider]}
+        case Unavailable():
+            return "provider", gettext("This cannot be done at the moment. Nothing was ordered: try again soon.")
+    return None
+
+
+def _money_seen(agent: Agent) -> str:
+    pending = orders.pending_of(agent)
+    if pending is None:
+        return gettext("Another order has just been made. Look again before you pay.")
+    text = gettext(
+        "Money may be on its way for the order of %(plan)s with %(provider)s. Wait until it is paid or has expired"
+        " before you order something else."
+    )
+    return text % {"plan": plan_name(pending.tier), "provider": NAMES[Provider(pending.provider)]}
+
+
+def _held(agent: Agent) -> dict[str, str]:
+    """The licence that holds the agent, as the rule found it a moment ago."""
+    row = Subscription.objects.live().filter(agent=agent, provider__in=LICENSED).first()
+    if row is None or row.provider is None:
+        return {"provider": gettext("another seller"), "plan": plan_name(agent.tier)}
+    return {"provider": NAMES[Provider(row.provider)], "plan": plan_name(row.tier)}

@@ -1,0 +1,83 @@
+"""What a choice comes to: the price, the sum in the coin, until when it would be paid, and what happens to the rest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+
+from agents import quota
+from agents.models import Agent
+from billing import quotes
+from billing.crypto import orders as crypto_orders
+from billing.errors import NotConfigured
+from billing.pages import words
+from billing.pages.names import NAMES, plan_name, span
+from billing.pages.sums import exact
+from billing.providers import registry
+from billing.quotes import Quote
+from billing.renewal import Wanted
+from billing.stars import orders as stars_orders
+from billing.vocabulary import LICENSED, Asset, Period, Provider
+from catalog.pages.words import usd
+from catalog.tiers import tier_of
+
+SECOND = timedelta(seconds=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bill:
+    """`change` is larger, smaller or empty; `remainder` is what another plan's time becomes, if there is any."""
+
+    wanted: Wanted
+    plan: str
+    now_plan: str
+    yearly: bool
+    provider: str
+    price: str
+    coins: str  # what it is in the coin that is paid with; empty for cards
+    coin: str
+    paid_till: str
+    remainder: timedelta | None
+    change: str
+
+    @property
+    def remainder_words(self) -> str:
+        return span(self.remainder or timedelta(0))
+
+
+def bill(agent: Agent, wanted: Wanted, *, now: datetime) -> Bill:
+    """Raises NotConfigured, and what quotes.quote raises."""
+    if not registry.offer_of(wanted.provider).active:
+        raise NotConfigured("provider", wanted.provider)
+    quote = quotes.quote(agent, tier=wanted.tier, period=wanted.period, provider=wanted.provider, now=now)
+    coins, coin = _in_coins(quote)
+    return Bill(
+        wanted=wanted,
+        plan=plan_name(wanted.tier),
+        now_plan=plan_name(agent.tier),
+        yearly=wanted.period == Period.ANNUAL,
+        provider=NAMES[wanted.provider],
+        price=usd(quote.price_usd),
+        coins=coins,
+        coin=coin,
+        paid_till=words.moment(quote.paid_till),
+        remainder=quote.converted if quote.converted >= SECOND else None,
+        change=_change(agent, wanted.tier),
+    )
+
+
+def _in_coins(quote: Quote) -> tuple[str, str]:
+    if quote.provider in LICENSED:
+        return "", ""
+    if quote.provider == Provider.STARS:
+        return str(stars_orders.in_stars(quote.price_usd, settings.STAR_USD)), ""
+    _, token = crypto_orders.offered(Asset(quote.provider))
+    return exact(crypto_orders.in_units(quote.price_usd, token.decimals), token.decimals), token.symbol
+
+
+def _change(agent: Agent, tier_id: str) -> str:
+    if tier_id == agent.tier:
+        return ""
+    return "larger" if quota.is_larger(tier_of(tier_id), than=tier_of(agent.tier)) else "smaller"

@@ -1,0 +1,141 @@
+"""What can be chosen on /renew/{id}: plans and periods with their prices, and ways to pay."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from django.utils.translation import gettext
+
+from agents.models import Agent
+from billing import prices, renewal
+from billing.crypto import orders as crypto_orders
+from billing.errors import LicenceRefused
+from billing.pages.names import NAMES, chain_name, plan_name
+from billing.providers import registry
+from billing.providers.base import Offer
+from billing.renewal import Wanted
+from billing.vocabulary import LICENSED, Period, Provider
+from catalog import tiers
+from catalog.engines import EngineBelowMinTier, check_tier, engine_of
+from catalog.models import Tier
+from catalog.pages import words
+from catalog.pages.words import Plan
+
+YEAR = 12
+LONGEST_KEY = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanChoice:
+    id: str
+    plan: Plan
+    saving: str  # what a year costs less than twelve months; empty where it does not
+    too_small: str  # why the agent cannot run on it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    id: Provider
+    name: str
+    about: str
+    soon: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """What the form said, or would say if it had been sent: `problems` are by field."""
+
+    tier: str
+    period: Period
+    provider: Provider | None
+    problems: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def wanted(self) -> Wanted | None:
+        if self.problems or self.provider is None:
+            return None
+        return Wanted(tier=self.tier, period=self.period, provider=self.provider)
+
+
+def read(agent: Agent, given: Mapping[str, str]) -> Chosen:
+    """What was chosen; what was not, or what there is not, is the agent's own plan, a month, and what works here."""
+    tier, period, provider = given.get("tier"), given.get("period"), given.get("provider")
+    plans, periods, ways = [one.id for one in tiers.offered()], set(Period.values), set(registry.MODULES)
+    own = agent.tier if agent.tier in plans else plans[0]
+    problems = {}
+    if tier is not None and tier not in plans:
+        problems["tier"] = gettext("There is no such plan. Choose one of these.")
+    if period is not None and period not in periods:
+        problems["period"] = gettext("Choose a month or a year.")
+    if provider is not None and provider not in ways:
+        problems["provider"] = gettext("There is no such way to pay. Choose one of these.")
+    return Chosen(
+        tier=tier if tier in plans else own,
+        period=Period(period) if period in periods else Period.MONTHLY,
+        provider=Provider(provider) if provider in ways else renewal.preferred(registry.offers()),
+        problems=problems,
+    )
+
+
+def refuse_unreadable(key: str) -> None:
+    """What no seller hands out. Raises LicenceRefused."""
+    if len(key) > LONGEST_KEY or not key.isprintable():
+        raise LicenceRefused("no key is so long, or has such characters")
+
+
+def plans(agent: Agent) -> list[PlanChoice]:
+    return [_plan(tier, agent) for tier in tiers.offered()]
+
+
+def _plan(tier: Tier, agent: Agent) -> PlanChoice:
+    month, year = (prices.price_of(tier, period) for period in (Period.MONTHLY, Period.ANNUAL))
+    less = month * YEAR - year
+    saving = gettext("%(sum)s less than twelve months") % {"sum": words.usd(less)} if less > 0 else ""
+    return PlanChoice(id=tier.id, plan=words.plan(tier), saving=saving, too_small=_too_small(tier, agent))
+
+
+def _too_small(tier: Tier, agent: Agent) -> str:
+    engine = engine_of(agent.engine)
+    try:
+        check_tier(engine, tier)
+    except EngineBelowMinTier:
+        return gettext("Too small: %(engine)s needs %(plan)s.") % {
+            "engine": engine.label,
+            "plan": plan_name(engine.min_tier),
+        }
+    return ""
+
+
+def ways() -> list[Way]:
+    return [_way(offer) for offer in registry.offers()]
+
+
+def _way(offer: Offer) -> Way:
+    return Way(id=offer.id, name=NAMES[offer.id], about=_about(offer.id), soon=not offer.active)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shop:
+    """Where keys are sold; `buy_url` is empty where the operator has named no place."""
+
+    name: str
+    buy_url: str
+
+
+def shop(wanted: Wanted) -> Shop | None:
+    """None for what needs no key, and where keys are of no use yet."""
+    offer = registry.offer_of(wanted.provider)
+    if wanted.provider not in LICENSED or not offer.active:
+        return None
+    return Shop(name=NAMES[wanted.provider], buy_url=offer.buy_urls.get(wanted.tier) or offer.buy_url or "")
+
+
+def _about(provider: Provider) -> str:
+    if provider in LICENSED:
+        return gettext("By card: you buy a licence key there and enter it here.")
+    if provider == Provider.STARS:
+        return gettext("In Telegram, with an invoice that anybody may pay.")
+    return gettext("A stablecoin on %(chain)s, sent from your wallet or an exchange.") % {
+        "chain": chain_name(crypto_orders.info().chain_id)
+    }

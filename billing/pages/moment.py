@@ -1,0 +1,82 @@
+"""What there is to see of an agent's money now: what it runs on, what was just paid, which order waits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from agents.models import Agent
+from billing import renewal, standing
+from billing.models import CryptoOrder, Payment, Subscription
+from billing.pages import ordered, words
+from billing.pages.names import NAMES, plan_name
+from billing.pages.ordered import Deposit, Invoice
+from billing.pages.sums import exact
+from billing.term import Term
+from billing.vocabulary import LICENSED, Asset, OrderStatus, Provider, SubscriptionStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paid:
+    """A payment that is news."""
+
+    payment: Payment
+    plan: str
+    provider: str
+    till: str
+    over: str  # with its coin; empty where nothing was too much
+    tx_hash: str
+
+
+def context(agent: Agent, *, now: datetime) -> dict[str, Any]:
+    term, order = standing.term(agent, now=now), renewal.order_to_show(agent, now=now)
+    payment = renewal.payment_to_show(agent, now=now)
+    if payment and order and payment.at < order.created_at:
+        payment = None
+    waits = ordered.read(order, now=now) if order else None
+    return {
+        "agent": agent,
+        "plan": plan_name(agent.tier),
+        "headline": words.headline(term, now=now),
+        "consequence": words.consequence(term, now=now),
+        "paid_with": words.paid_with(term),
+        "renews": _renews(agent, term),
+        "paid": _paid(payment, term) if payment else None,
+        "waits": waits,
+        "live": bool(order and order.status == OrderStatus.PENDING),
+        "state": _state(waits, payment),
+    }
+
+
+def _renews(agent: Agent, term: Term) -> bool:
+    """Whether a licence's provider goes on charging for it."""
+    if term.paid_provider not in LICENSED:
+        return False
+    return Subscription.objects.filter(
+        agent=agent, provider=term.paid_provider, status=SubscriptionStatus.ACTIVE
+    ).exists()
+
+
+def _paid(payment: Payment, term: Term) -> Paid:
+    over, tx_hash = "", ""
+    if payment.currency in Asset.values and payment.order_id:
+        order = CryptoOrder.objects.get(pk=payment.order_id)
+        tx_hash = order.tx_hash or ""
+        over = f"{exact(payment.over, order.decimals)} {payment.currency.upper()}" if payment.over else ""
+    return Paid(
+        payment=payment,
+        plan=plan_name(payment.tier),
+        provider=NAMES[Provider(payment.provider)],
+        till=words.moment(term.paid_till or payment.paid_till or payment.at),
+        over=over,
+        tx_hash=tx_hash,
+    )
+
+
+def _state(waits: Deposit | Invoice | None, payment: Payment | None) -> str:
+    """Changes with everything that changes more than the progress."""
+    if waits is None:
+        return f"paid {payment.pk}" if payment else "quiet"
+    part = waits.missing if isinstance(waits, Deposit) else ""
+    return " ".join([waits.state, waits.order.pk, part, "overdue" if waits.overdue else ""]).strip()

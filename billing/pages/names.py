@@ -1,0 +1,46 @@
+"""What things of billing are called on the pages: ways to pay, plans, chains."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.utils.translation import gettext, ngettext
+
+from billing.vocabulary import Provider
+from catalog.pages import words
+from catalog.tiers import tier_of
+
+NAMES = {
+    Provider.GUMROAD: "Gumroad",
+    Provider.LEMONSQUEEZY: "Lemon Squeezy",
+    Provider.USDT: "USDT",
+    Provider.USDC: "USDC",
+    Provider.STARS: "Telegram Stars",
+}
+CHAINS = {
+    1: "Ethereum",
+    10: "OP Mainnet",
+    56: "BNB Smart Chain",
+    137: "Polygon PoS",
+    8453: "Base",
+    42161: "Arbitrum One",
+    84532: "Base Sepolia",
+    11155111: "Sepolia",
+}
+
+
+def plan_name(tier_id: str) -> str:
+    return words.told(tier_of(tier_id).name).text
+
+
+def chain_name(chain_id: int) -> str:
+    """As wallets call it, where there is a common name."""
+    return CHAINS.get(chain_id) or gettext("EVM chain %(id)d") % {"id": chain_id}
+
+
+def span(length: timedelta) -> str:
+    """Whole days; what is less than one in whole hours."""
+    if length.days:
+        return ngettext("%(count)d day", "%(count)d days", length.days) % {"count": length.days}
+    hours = length.seconds // 3600
+    return ngettext("%(count)d hour", "%(count)d hours", hours) % {"count": hours}

@@ -1,0 +1,128 @@
+"""An order as whoever pays it needs to read it: how much, where to, how far it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.utils.safestring import SafeString
+
+from billing.crypto import configuration, settling
+from billing.models import ChainState, CryptoOrder, Order, StarsOrder
+from billing.pages import qr, words
+from billing.pages.names import NAMES, chain_name, plan_name
+from billing.pages.sums import exact
+from billing.vocabulary import Asset, OrderStatus, Provider
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deposit:
+    """What a stablecoin order asks for. `state` is waiting, partial, seen or expired."""
+
+    order: Order
+    state: str
+    plan: str
+    token: str
+    token_contract: str
+    chain: str
+    chain_id: int
+    address: str
+    amount: str
+    seen: str  # empty where nothing was
+    missing: str  # of what came in part
+    over: str  # beyond the amount
+    depth: int | None  # of blocks, with the one in which it was seen
+    needed: int | None  # where a number of blocks makes it final
+    expires: str
+    overdue: bool
+    counts_until: str
+    code: SafeString
+    kind: str = "deposit"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Invoice:
+    """`state` is waiting, held or expired."""
+
+    order: Order
+    state: str
+    plan: str
+    stars: int
+    link: str
+    code: SafeString
+    expires: str
+    overdue: bool
+    kind: str = "invoice"
+
+
+def read(order: Order, *, now: datetime) -> Deposit | Invoice:
+    if order.provider == Provider.STARS:
+        return _invoice(StarsOrder.objects.get(pk=order.pk), now=now)
+    return _deposit(CryptoOrder.objects.select_related("deposit_address").get(pk=order.pk), now=now)
+
+
+def _deposit(order: CryptoOrder, *, now: datetime) -> Deposit:
+    missing, decimals = order.amount - order.seen, order.decimals
+    return Deposit(
+        order=order,
+        state=_state(order),
+        plan=plan_name(order.tier),
+        token=_symbol(order),
+        token_contract=order.token,
+        chain=chain_name(order.chain_id),
+        chain_id=order.chain_id,
+        address=order.deposit_address.address,
+        amount=exact(order.amount, decimals),
+        seen=exact(order.seen, decimals) if order.seen else "",
+        missing=exact(missing, decimals) if order.seen and missing > 0 else "",
+        over=exact(-missing, decimals) if missing < 0 else "",
+        depth=_depth(order),
+        needed=_needed(order),
+        expires=words.moment(order.expires_at),
+        overdue=order.expires_at <= now,
+        counts_until=words.moment(order.expires_at + settling.LATE),
+        code=qr.drawing(order.deposit_address.address),
+    )
+
+
+def _state(order: CryptoOrder) -> str:
+    if order.status != OrderStatus.PENDING:
+        return "expired"
+    if order.seen >= order.amount:
+        return "seen"
+    return "partial" if order.seen else "waiting"
+
+
+def _symbol(order: CryptoOrder) -> str:
+    """As the chain's token calls itself."""
+    known = configuration.current()
+    token = known.tokens.get(Asset(order.asset)) if known and known.chain_id == order.chain_id else None
+    return token.symbol if token else NAMES[Provider(order.asset)]
+
+
+def _depth(order: CryptoOrder) -> int | None:
+    """As far as the chain was read: at least so many blocks, for it may have come before we looked."""
+    if order.seen_block is None:
+        return None
+    head = ChainState.objects.filter(pk=order.chain_id).values_list("head", flat=True).first()
+    return max(head - order.seen_block + 1, 1) if head is not None else None
+
+
+def _needed(order: CryptoOrder) -> int | None:
+    known = configuration.current()
+    return known.depth + 1 if known and known.chain_id == order.chain_id and known.depth is not None else None
+
+
+def _invoice(order: StarsOrder, *, now: datetime) -> Invoice:
+    held = order.hold_until is not None and order.hold_until > now
+    pending = order.status == OrderStatus.PENDING
+    return Invoice(
+        order=order,
+        state=("held" if held else "waiting") if pending else "expired",
+        plan=plan_name(order.tier),
+        stars=order.amount_stars,
+        link=order.invoice_link,
+        code=qr.drawing(order.invoice_link),
+        expires=words.moment(order.expires_at),
+        overdue=order.expires_at <= now,
+    )

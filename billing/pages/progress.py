@@ -1,0 +1,17 @@
+"""/renew/{id}/progress: the part of /renew/{id} that changes while somebody pays, for its script."""
+
+from __future__ import annotations
+
+from django.http import HttpResponseBase
+from django.utils import timezone
+from rest_framework.request import Request
+
+from billing.pages import moment
+from billing.pages.base import AgentPageViewSet
+
+
+class ProgressViewSet(AgentPageViewSet):
+    def retrieve(self, request: Request, id: str) -> HttpResponseBase:
+        """What our own rows know: nobody outside is asked."""
+        agent = self.own_agent(id)
+        return self.page("renew_now.html", moment.context(agent, now=timezone.now()))

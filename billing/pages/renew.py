@@ -1,0 +1,94 @@
+"""/renew/{id}: where a person pays for an agent (spec: AgentTerm `renewUrl`)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.http import HttpResponseBase
+from django.utils import timezone
+from rest_framework.request import Request
+
+from agents.errors import NoSuchAgent
+from agents.models import Agent
+from billing import renewal
+from billing.pages import bills, choices, moment, refusals
+from billing.pages.base import AgentPageViewSet
+from billing.pages.bills import Bill
+from billing.pages.choices import Chosen
+from billing.pages.refusals import Refusal
+from catalog.pages.base import stamped
+from config.errors import ServiceError
+
+FIELDS = ("tier", "period", "provider")
+
+
+class RenewViewSet(AgentPageViewSet):
+    """Its owner's alone: others pay an order by its address or its invoice, which need no page of ours."""
+
+    def retrieve(self, request: Request, id: str) -> HttpResponseBase:
+        """A choice in the query shows what it comes to, and changes nothing."""
+        agent, now = self.own_agent(id), timezone.now()
+        given = {name: self.sent.GET[name] for name in FIELDS if name in self.sent.GET}
+        chosen = choices.read(agent, given)
+        if not given:
+            return self.shown(agent, chosen)
+        bill, refusal = _bill(agent, chosen, now=now)
+        return self.shown(agent, chosen, sent=True, bill=bill, refusal=refusal)
+
+    def create(self, request: Request, id: str) -> HttpResponseBase:
+        """Do what was chosen; the same form again changes nothing more."""
+        agent, now = self.own_agent(id), timezone.now()
+        chosen = choices.read(agent, {name: self.sent.POST.get(name, "") for name in FIELDS})
+        if chosen.wanted is None:
+            return self.shown(agent, chosen, sent=True)
+        key = self.sent.POST.get("license_key", "")
+        try:
+            choices.refuse_unreadable(key)
+            renewal.renew(agent, chosen.wanted, license_key=key, actor=self.actor(), now=now)
+        except NoSuchAgent:
+            raise
+        except ServiceError as error:
+            refusal = refusals.told(error, agent, chosen.wanted)
+            bill, _ = _bill(agent, chosen, now=now)
+            return self.shown(agent, chosen, sent=True, bill=bill, refusal=refusal, key=key)
+        return self.go(f"/renew/{agent.pk}")
+
+    def shown(
+        self,
+        agent: Agent,
+        chosen: Chosen,
+        *,
+        sent: bool = False,
+        bill: Bill | None = None,
+        refusal: Refusal | None = None,
+        key: str = "",
+    ) -> HttpResponseBase:
+        """The whole page; `sent` when somebody has chosen."""
+        now_there = moment.context(agent, now=timezone.now())
+        status = refusal.status if refusal else 400 if chosen.problems else 200
+        context: dict[str, Any] = {
+            **now_there,
+            "chosen": chosen,
+            "problems": {**chosen.problems, **({refusal.field: refusal.text} if refusal else {})},
+            "plans": choices.plans(agent),
+            "ways": choices.ways(),
+            "bill": bill,
+            "shop": choices.shop(chosen.wanted) if sent and chosen.wanted else None,
+            "license_key": key[: choices.LONGEST_KEY],
+            "choosing": sent or now_there["state"] == "quiet",
+            "renew_sheet": stamped("billing/renew.css"),
+            "renew_script": stamped("billing/renew.js"),
+        }
+        return self.page("renew.html", context, status=status)
+
+
+def _bill(agent: Agent, chosen: Chosen, *, now: datetime) -> tuple[Bill | None, Refusal | None]:
+    if chosen.wanted is None:
+        return None, None
+    try:
+        return bills.bill(agent, chosen.wanted, now=now), None
+    except NoSuchAgent:
+        raise
+    except ServiceError as error:
+        return None, refusals.told(error, agent, chosen.wanted)

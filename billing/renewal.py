@@ -1,0 +1,74 @@
+"""Paying for an agent as a person does it: a plan, a period and a way to pay, whichever rule that way has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from agents.models import Agent
+from billing import licences, purchasing
+from billing.crypto import orders as crypto_orders
+from billing.crypto import settling
+from billing.models import Order, Payment
+from billing.models.subscriptions import LIVE
+from billing.providers import registry
+from billing.providers.base import Offer
+from billing.stars import orders as stars_orders
+from billing.vocabulary import CONFIRMED, LICENSED, Asset, OrderStatus, Period, Provider
+from config.errors import BadRequest
+
+# How long a payment is news, and an invoice that nobody paid.
+NEWS = timedelta(days=1)
+
+
+class NoSuchWay(BadRequest):
+    """A way to pay that is none, or that nobody can buy through."""
+
+    def __init__(self, came: str) -> None:
+        super().__init__(f"provider: {came[:100]!r} is not one of {', '.join(registry.MODULES)}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    tier: str
+    period: Period
+    provider: Provider
+
+
+def renew(agent: Agent, wanted: Wanted, *, license_key: str | None, actor: str, now: datetime) -> None:
+    """Activate the licence, or have an order that can be paid. The same again changes nothing.
+
+    Raises what the rule of that way to pay raises.
+    """
+    if wanted.provider in LICENSED:
+        key = purchasing.key_of(wanted.provider, license_key)
+        licences.activate(agent, key, tier=wanted.tier, period=wanted.period, actor=actor, now=now)
+    elif wanted.provider == Provider.STARS:
+        stars_orders.order(agent, tier=wanted.tier, period=wanted.period, now=now)
+    else:
+        asset = Asset(wanted.provider)
+        crypto_orders.place(agent, asset=asset, tier=wanted.tier, period=wanted.period, now=now)
+
+
+def order_to_show(agent: Agent, *, now: datetime) -> Order | None:
+    """The newest order, as long as there is something to say of it: it waits, was paid lately, or may be paid late."""
+    order = Order.objects.filter(agent=agent).order_by("-created_at", "-id").first()
+    if order is None or order.status == OrderStatus.PENDING:
+        return order
+    if order.status == OrderStatus.PAID:
+        return order if order.paid_at and order.paid_at > now - NEWS else None
+    told = NEWS if order.provider == Provider.STARS else settling.LATE
+    later = Payment.objects.filter(agent=agent, kind__in=CONFIRMED, at__gt=order.created_at)
+    return None if order.expires_at <= now - told or later.exists() else order
+
+
+def payment_to_show(agent: Agent, *, now: datetime) -> Payment | None:
+    """The newest payment that counted, while it is news."""
+    rows = Payment.objects.filter(agent=agent, kind__in=CONFIRMED, unapplied="", at__gt=now - NEWS)
+    rows = rows.filter(subscription__status__in=LIVE)  # and was not sent back since
+    return rows.select_related("subscription").order_by("-at", "-id").first()
+
+
+def preferred(offers: list[Offer]) -> Provider | None:
+    """What is chosen before somebody chooses: the first way that works here."""
+    return next((offer.id for offer in offers if offer.active), None)
