@@ -76,7 +76,7 @@ def _apply(receipt: Receipt, *, now: datetime) -> Payment:
     agent = profile.follow_payment(agent, bought.subscription.tier)
     lapses.paid_again(agent, now=now)
     if receipt.kind in CONFIRMED:
-        _tell(agent, bought.subscription, now=now)
+        _tell(agent, receipt, bought.subscription, now=now)
     return row
 
 
@@ -124,12 +124,13 @@ def write(
     )
 
 
-def _tell(agent: Agent, row: Subscription, *, now: datetime) -> None:
+def _tell(agent: Agent, receipt: Receipt, row: Subscription, *, now: datetime) -> None:
+    """How it was paid and for which period, and what the agent has by it: beside a licence that is the licence's."""
     data = {
         "subscriptionId": row.pk,
-        "provider": row.provider,
+        "provider": receipt.provider,
         "tier": row.tier,
-        "period": row.period,
+        "period": receipt.purchase.period,
         "paidTill": row.current_period_end.isoformat().replace("+00:00", "Z"),
     }
     events.emit(agent, EventType.PAYMENT_CONFIRMED, data, now=now)

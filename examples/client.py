@@ -15,6 +15,10 @@ class Wrong(Exception):
     """Something is not as the interface says."""
 
 
+class NotPrepared(Exception):
+    """The service works, but was not started so that it can reach this demo's servers."""
+
+
 def expect(truth: object, otherwise: str) -> None:
     if not truth:
         raise Wrong(otherwise)

@@ -1,17 +1,15 @@
 """A whole life of an agent, seen from outside: `make demo` against a running `make run`.
 
 It knows nothing of the project but its interface: it signs in, makes an API key, reads the catalog, creates an agent,
-talks to it, pauses, resumes, rebuilds and deletes it, with a model server and a webhook receiver of its own, and checks
-each answer and each event on the way. It exits non-zero when anything is not as the interface promises.
+talks to it, pauses, resumes and rebuilds it, pays for it with a licence key and in a stablecoin, and deletes it. It
+brings a model server, a webhook receiver, a seller of licence keys and a chain of its own, and checks each answer and
+each event on the way. It exits non-zero when anything is not as the interface promises.
 
     python examples/demo.py [--base-url http://127.0.0.1:8000] [--model-port 8090] [--start "make run"]
 
-The service must be allowed to reach the demo's two servers on this machine:
-
-    LLM_BASE_URLS=openai=http://127.0.0.1:8090/v1 WEBHOOK_ALLOWED_CIDRS=127.0.0.0/8 make run
-
-With `--start` (as `make demo` does) a service that was started otherwise is left alone, and the demo runs against one
-of its own, in a directory that is gone afterwards.
+The service must be started so that it reaches these servers on this machine; against one that does not, the demo prints
+the settings to start it with. With `--start` (as `make demo` does) such a service is left alone, and the demo runs
+against one of its own, in a directory that is gone afterwards.
 """
 
 from __future__ import annotations
@@ -20,6 +18,7 @@ import argparse
 import hashlib
 import os
 import re
+import shlex
 import sys
 import time
 from collections.abc import Callable
@@ -30,15 +29,16 @@ import requests
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # `python examples/demo.py` finds its neighbours
 
-from examples.client import Client, Wrong, every, expect
-from examples.model_server import ModelServer
+from examples.client import Client, NotPrepared, Wrong, every, expect
+from examples.events import all_genuine, came
+from examples.outside import TIER, Outside
 from examples.own_service import own_service
+from examples.paying import Paying
 from examples.webhook_receiver import WebhookReceiver
 
-MODEL_PORT = 8090
+PORT = 8090  # and the two after it
 BOOT_SECONDS = 600  # the first agent of a machine installs its engine
 SETTLE_SECONDS = 180
-EVENT_SECONDS = 60
 
 AGENT_FIELDS = set(
     re.findall(
@@ -51,17 +51,14 @@ AGENT_FIELDS = set(
 WEBHOOK_FIELDS = {"webhookUrl", "webhookLastStatus", "webhookLastAt", "webhookLastEvent"}
 
 
-class NotPrepared(Exception):
-    """The service works, but was not started so that it can reach this demo's servers."""
-
-
 class Demo:
     """The walk; each step builds on those before it."""
 
-    def __init__(self, base: str, model: ModelServer) -> None:
+    def __init__(self, base: str, outside: Outside) -> None:
         self.api = Client(base)
-        self.model = model
+        self.model = outside.model
         self.receiver = WebhookReceiver()
+        self.paying = Paying(self.api, self.receiver, outside)
         self.email = f"demo-{int(time.time())}@example.com"
         self.llm_key = f"sk-demo-{os.urandom(12).hex()}"
         self.agent: dict[str, Any] = {}
@@ -84,6 +81,7 @@ class Demo:
             self.sign_in,
             self.make_key,
             self.read_catalog,
+            self.paying.read_ways,
             self.create,
             self.come_up,
             self.say_nothing_without_key,
@@ -95,6 +93,7 @@ class Demo:
             self.resume,
             self.rebuild,
             self.remember,
+            *self.paying.steps(),
             self.delete,
             self.check_events,
             self.revoke_key,
@@ -127,12 +126,12 @@ class Demo:
         got = {name: self.api.ask("GET", f"/{path}", token="")[name] for path, name in paths.items()}
         self.persona = next(one for one in got["personas"] if one["status"] == "builtin")
         expect(any(engine["id"] == "pi" for engine in got["engines"]), "no engine pi")
-        self.tier = got["tiers"][0]["id"]
+        expect(any(tier["id"] == TIER for tier in got["tiers"]), f"no tier {TIER}")
         self.model_id = next(one["id"] for one in got["models"] if one["provider"] == "openai")
 
     def create(self) -> None:
         """Create an agent on the engine pi, with a webhook."""
-        body = {"personaId": self.persona["id"], "tier": self.tier, "engine": "pi", "webhookUrl": self.receiver.url}
+        body = {"personaId": self.persona["id"], "tier": TIER, "engine": "pi", "webhookUrl": self.receiver.url}
         body |= {"name": "Demo", "extraSoul": "You are the demo's own agent.", "timezone": "Europe/Berlin"}
         try:
             made = self.api.ask("POST", "/agents", body)
@@ -141,6 +140,7 @@ class Demo:
                 raise NotPrepared(f"it refuses {self.receiver.url} as a webhook receiver") from error
             raise
         self.agent, self.receiver.secret = made["agent"], made["webhookSecret"]
+        self.paying.agent_id = self.agent["id"]
         expect(set(self.agent) == AGENT_FIELDS | WEBHOOK_FIELDS, f"other fields: {set(self.agent) ^ AGENT_FIELDS}")
         expect(self.agent["status"] == "provisioning", f"not provisioning: {self.agent['status']}")
         expect(self.agent["personaId"] == self.persona["id"], "another persona")
@@ -151,7 +151,7 @@ class Demo:
         self.wait_for("running", seconds=BOOT_SECONDS)
         expect(self.agent["dseq"] and self.agent["endpointUrl"], f"no address: {self.agent}")
         self.wait_until_serving()
-        self.came("agent.running", {"from": "provisioning", "to": "running"})
+        came(self.receiver, "agent.running", {"from": "provisioning", "to": "running"})
 
     def say_nothing_without_key(self) -> None:
         """Without a model key it answers but says nothing."""
@@ -202,20 +202,20 @@ class Demo:
         """Pause: it stops, and chat is a conflict."""
         self.api.ask("POST", f"{self.path}/pause")
         self.wait_for("stopped")
-        self.came("agent.stopped", {"from": "running", "to": "stopped"})
+        came(self.receiver, "agent.stopped", {"from": "running", "to": "stopped"})
         self.api.ask("POST", f"{self.path}/chat", {"message": "Still there?"}, status=409)
 
     def resume(self) -> None:
         """Resume: it runs again."""
         self.api.ask("POST", f"{self.path}/resume")
         self.wait_for("running")
-        self.came("agent.running", {"from": "stopped", "to": "running"}, skip=1)
+        came(self.receiver, "agent.running", {"from": "stopped", "to": "running"}, skip=1)
 
     def rebuild(self) -> None:
         """Rebuild: another pod, the same data."""
         before = self.agent["dseq"]
         self.api.ask("POST", f"{self.path}/rebuild")
-        self.came("agent.running", {"from": "running", "to": "running"}, skip=2)
+        came(self.receiver, "agent.running", {"from": "running", "to": "running"}, skip=2)
         self.wait_for("running")
         expect(self.agent["dseq"] != before, "the pod was not replaced")
 
@@ -229,23 +229,13 @@ class Demo:
         """Delete: gone at once, and the event says so."""
         self.api.ask("DELETE", self.path, status=204)
         self.api.ask("GET", self.path, status=404)
-        self.came("agent.deleted", {"to": "deleted"})
+        came(self.receiver, "agent.deleted", {"to": "deleted"})
         expect(self.api.ask("GET", "/agents")["agents"] == [], "it is still listed")
 
     def check_events(self) -> None:
         """Every event came signed, with its headers, once."""
-        for received in self.receiver.received:
-            expect(received.verified, f"not signed with the secret: {received.body!r}")
-            event, headers = received.event, received.headers
-            expect(set(event) == {"id", "type", "createdAt", "agent", "data"}, f"other fields: {event}")
-            expect(headers["X-Service-Delivery"] == event["id"], f"another delivery id: {headers}")
-            expect(headers["X-Service-Event"] == event["type"], f"another type: {headers}")
-            expect(headers["User-Agent"] == "Service-Webhooks/1.0", f"another user agent: {headers}")
-            expect(event["agent"]["id"] == self.agent["id"], f"another agent: {event}")
-        counts = {
-            kind: len(self.receiver.of_type(kind)) for kind in ("agent.running", "agent.stopped", "agent.deleted")
-        }
-        expect(counts == {"agent.running": 3, "agent.stopped": 1, "agent.deleted": 1}, f"other events: {counts}")
+        counts = {"agent.running": 3, "agent.stopped": 1, "payment.confirmed": 2, "agent.deleted": 1}
+        all_genuine(self.receiver, agent_id=self.agent["id"], counts=counts)
 
     def revoke_key(self) -> None:
         """Revoke the key: it stops working at once."""
@@ -290,12 +280,6 @@ class Demo:
                 break
         return answer
 
-    def came(self, kind: str, data: dict[str, str], *, skip: int = 0) -> None:
-        """The event of that type after the first `skip` ones arrived, with this data."""
-        event = self.receiver.wait_for(kind, seconds=EVENT_SECONDS, skip=skip).event
-        got = {name: event["data"].get(name) for name in data}
-        expect(got == data, f"{kind}: data is {event['data']} instead of {data}")
-
     def clean_up(self) -> None:
         """Leave no agent behind, whatever happened."""
         if self.agent and self.api.token:
@@ -305,10 +289,10 @@ class Demo:
         self.receiver.server_close()
 
 
-def run(base: str, model: ModelServer) -> None:
+def run(base: str, outside: Outside) -> None:
     """The whole walk against the service at `base`. Raises Wrong or NotPrepared."""
-    print(f"Agentpods at {base}; model server at {model.base_url}")
-    demo = Demo(base, model)
+    print(f"Agentpods at {base}; model server at {outside.model.base_url}")
+    demo = Demo(base, outside)
     try:
         demo.walk()
     except requests.ConnectionError as error:
@@ -318,34 +302,30 @@ def run(base: str, model: ModelServer) -> None:
         demo.clean_up()
 
 
-def listening_model_server(port: int) -> ModelServer:
-    """At that port, or where it is taken, at any: then only a service that is started for it can reach it."""
-    try:
-        return ModelServer(port)
-    except OSError:
-        return ModelServer()
-
-
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="A whole life of an agent, seen from outside.")
     parser.add_argument("--base-url", default=os.environ.get("BASE_URL") or "http://127.0.0.1:8000")
-    parser.add_argument("--model-port", type=int, default=MODEL_PORT, help="where the service's LLM_BASE_URLS points")
+    parser.add_argument(
+        "--model-port", type=int, default=PORT, help="where the model server listens; licences and chain: the two after"
+    )
     parser.add_argument("--start", metavar="COMMAND", help="how to start a service when the one there does not fit")
     return parser.parse_args()
 
 
 def main() -> int:
     chosen = options()
-    model = listening_model_server(chosen.model_port)
-    try:
-        run(chosen.base_url.rstrip("/"), model)
-    except NotPrepared as reason:
-        print(f"{chosen.base_url} does not fit: {reason}.")
-        if not chosen.start:
-            print(f"Start it with: LLM_BASE_URLS=openai={model.base_url} WEBHOOK_ALLOWED_CIDRS=127.0.0.0/8 make run")
-            return 2
-        with own_service(chosen.start, llm_base_url=model.base_url) as base:
-            run(base, model)
+    print("Starting what a service is to reach; the first time its chain comes from npm.", flush=True)
+    with Outside(chosen.model_port) as outside:
+        try:
+            run(chosen.base_url.rstrip("/"), outside)
+        except NotPrepared as reason:
+            print(f"{chosen.base_url} does not fit: {reason}.")
+            if not chosen.start:
+                given = (f"{name}={shlex.quote(value)}" for name, value in outside.settings().items())
+                print(f"Start it with: {' '.join(given)} make run")
+                return 2
+            with own_service(chosen.start, settings=outside.settings()) as base:
+                run(base, outside)
     print("Every step was as the interface says.")
     return 0
 
@@ -353,5 +333,5 @@ def main() -> int:
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except (Wrong, NotPrepared, TimeoutError, requests.RequestException) as problem:
+    except (Wrong, NotPrepared, OSError, RuntimeError) as problem:
         sys.exit(f"FAILED: {problem}")

@@ -18,22 +18,18 @@ import requests
 START_SECONDS = 600  # the first start of a checkout makes its environment
 STOP_SECONDS = 30
 NOT_INHERITED = ("BASE_URL", "DATABASE_URL", "REDIS_URL", "MAKEFLAGS", "MAKELEVEL", "MFLAGS")
+MONEY = ("GUMROAD_", "LEMONSQUEEZY_", "CRYPTO_", "STARS_")  # what a real seller has set is not the demo's
 
 
 @contextmanager
-def own_service(command: str, *, llm_base_url: str) -> Iterator[str]:
-    """Run `command` so that it reaches a model server and receivers on this machine; yields its address."""
+def own_service(command: str, *, settings: dict[str, str]) -> Iterator[str]:
+    """Run `command` with these settings; yields its address."""
     with tempfile.TemporaryDirectory(prefix="agentpods-demo-", ignore_cleanup_errors=True) as home:
         Path(home).chmod(0o711)  # the embedded database may run as a user of its own
         port, router_port = _free_ports(2)
         base = f"http://127.0.0.1:{port}"
-        environment = {name: value for name, value in os.environ.items() if name not in NOT_INHERITED} | {
-            "PORT": str(port),
-            "ROUTER_PORT": str(router_port),
-            "AGENTPODS_HOME": f"{home}/var",
-            "LLM_BASE_URLS": f"openai={llm_base_url}",
-            "WEBHOOK_ALLOWED_CIDRS": "127.0.0.0/8",
-        }
+        places = {"PORT": str(port), "ROUTER_PORT": str(router_port), "AGENTPODS_HOME": f"{home}/var"}
+        environment = _inherited() | settings | places
         log = Path(home) / "service.log"
         print(f"Starting one for this demo at {base}: {command}", flush=True)
         with log.open("wb") as out:
@@ -45,6 +41,11 @@ def own_service(command: str, *, llm_base_url: str) -> Iterator[str]:
             yield base
         finally:
             _end(process)
+
+
+def _inherited() -> dict[str, str]:
+    kept = (name for name in os.environ if name not in NOT_INHERITED and not name.startswith(MONEY))
+    return {name: os.environ[name] for name in kept}
 
 
 def _free_ports(count: int) -> list[int]:

@@ -41,5 +41,7 @@ def _install() -> None:
     flags = ("ci", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier")
     path = {**os.environ, "PATH": f"{_NODE.parent}:{os.environ.get('PATH', '')}"}
     command = [str(_NODE), str(_NPM), *flags, "--cache", str(CACHE / ".npm")]
-    subprocess.run(command, cwd=CACHE, env=path, check=True, capture_output=True, timeout=INSTALL_SECONDS)
+    done = subprocess.run(command, cwd=CACHE, env=path, check=False, capture_output=True, timeout=INSTALL_SECONDS)
+    if done.returncode != 0:
+        raise RuntimeError(f"npm did not bring anvil (ANVIL may name your own): {done.stderr.decode()[-2000:]}")
     shutil.rmtree(CACHE / ".npm")

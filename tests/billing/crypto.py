@@ -7,7 +7,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from bip_utils import Bip32Slip10Secp256k1, EthAddrEncoder
 from pytest_django import Settings
 
 from agents.models import Agent
@@ -17,10 +16,8 @@ from billing.vocabulary import Asset, Period
 from tests.billing.conftest import Clock
 from tests.doubles.chain import CHAIN_ID, Chain, Token
 from tests.doubles.rpc_proxy import RpcProxy
+from tests.doubles.wallet import XPUB, first_address
 
-ACCOUNT = Bip32Slip10Secp256k1.FromSeed(bytes(range(32))).DerivePath("m/44'/60'/7'")
-XPUB = ACCOUNT.PublicKey().ToExtended()
-XPRV = ACCOUNT.PrivateKey().ToExtended()
 SECOND = timedelta(seconds=1)
 HOUR = timedelta(hours=1)
 USD = 10**6
@@ -52,12 +49,6 @@ def coins(chain: Chain, settings: Settings) -> Chain:
     settings.CRYPTO_FIRST_ADDRESS = first_address()
     settings.CRYPTO_TOKENS = {"usdt": f"{chain.usdt.address}:6:USDT", "usdc": f"{chain.usdc.address}:18:USDC"}
     return chain
-
-
-def first_address() -> str:
-    """As the operator's wallet shows it."""
-    key = ACCOUNT.ChildKey(0).ChildKey(0).PublicKey().KeyObject()
-    return str(EthAddrEncoder.EncodeKey(key))
 
 
 @pytest.fixture

@@ -15,8 +15,9 @@ from billing.crypto.errors import Misconfigured
 from billing.models import DepositAddress
 from tests.agents.conftest import MakeAgent
 from tests.billing.conftest import NOON
-from tests.billing.crypto import ACCOUNT, XPRV, XPUB, chain, coins, first_address, one_chain
+from tests.billing.crypto import chain, coins, one_chain
 from tests.doubles.chain import Chain
+from tests.doubles.wallet import ACCOUNT, XPRV, XPUB, first_address
 
 __all__ = ["chain", "coins", "one_chain"]
 

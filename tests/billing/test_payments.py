@@ -123,9 +123,11 @@ def test_a_licence_is_paid_until_its_providers_date(agent: Agent, pay: Pay, cloc
 
 def test_what_is_bought_beside_a_licence_is_added_to_it(agent: Agent, pay: Pay) -> None:
     till = NOON + 30 * DAY
-    pay(agent, provider=Provider.GUMROAD, licence=licence(till))
+    pay(agent, provider=Provider.GUMROAD, licence=licence(till), period=Period.ANNUAL)
     pay(agent, "coins")
     assert live(agent).current_period_end == till + 30 * DAY
+    told = confirmed(agent)[-1]
+    assert (told["subscriptionId"], told["provider"], told["period"]) == (live(agent).pk, "usdc", "monthly")
     pay(agent, "renewed", provider=Provider.GUMROAD, licence=licence(till + 31 * DAY))
     assert live(agent).current_period_end == till + 61 * DAY
 

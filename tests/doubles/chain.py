@@ -43,11 +43,12 @@ class Token:
 
 
 class Chain:
-    def __init__(self) -> None:
-        flags = ("--host", "127.0.0.1", "--port", "0", "--chain-id", str(CHAIN_ID), "--slots-in-an-epoch", "1")
-        self._process = subprocess.Popen(
-            [anvil(), *flags, "--timestamp", GENESIS, "--accounts", "3"], stdout=subprocess.PIPE, text=True
-        )
+    """Listens from its creation on. `first_block` is the number of its oldest block."""
+
+    def __init__(self, port: int = 0, *, first_block: int = 0) -> None:
+        flags = ("--host", "127.0.0.1", "--port", str(port), "--chain-id", str(CHAIN_ID), "--slots-in-an-epoch", "1")
+        first = ("--timestamp", GENESIS, "--number", str(first_block), "--accounts", "3")
+        self._process = subprocess.Popen([anvil(), *flags, *first], stdout=subprocess.PIPE, text=True)
         self.url = self._listening()
         self._session, self._numbers = requests.Session(), itertools.count(1)
         self.customer: str = self.rpc("eth_accounts")[0]

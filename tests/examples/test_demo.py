@@ -16,9 +16,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def demo(*arguments: str, seconds: float) -> subprocess.CompletedProcess[str]:
     """Run as a stranger would: of the test's own environment only how this machine reaches the registries."""
-    environment = {
-        name: value for name, value in os.environ.items() if name == "ENGINE_CACHE" or programs.is_inherited(name)
-    }
+    kept = {"ENGINE_CACHE", "ANVIL"}
+    environment = {name: value for name, value in os.environ.items() if name in kept or programs.is_inherited(name)}
     command = [sys.executable, "examples/demo.py", "--model-port", "0", *arguments]
     return subprocess.run(
         command, cwd=ROOT, env=environment, timeout=seconds, capture_output=True, text=True, check=False
@@ -38,3 +37,4 @@ def test_without_a_service_the_demo_says_how_to_start_one(closed_port: int) -> N
     assert done.returncode == 2
     assert "nothing answers there" in done.stdout
     assert "make run" in done.stdout
+    assert "CRYPTO_XPUB=xpub" in done.stdout

@@ -1,0 +1,15 @@
+"""The operator's wallet: the account that deposit addresses are derived from. Its keys are known to everybody."""
+
+from __future__ import annotations
+
+from bip_utils import Bip32Slip10Secp256k1, EthAddrEncoder
+
+ACCOUNT = Bip32Slip10Secp256k1.FromSeed(bytes(range(32))).DerivePath("m/44'/60'/7'")
+XPUB: str = ACCOUNT.PublicKey().ToExtended()
+XPRV: str = ACCOUNT.PrivateKey().ToExtended()
+
+
+def first_address() -> str:
+    """As the wallet shows it."""
+    key = ACCOUNT.ChildKey(0).ChildKey(0).PublicKey().KeyObject()
+    return str(EthAddrEncoder.EncodeKey(key))

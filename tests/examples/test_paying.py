@@ -1,0 +1,103 @@
+"""The demo's paying steps against the rules themselves, without a service: a real seller of keys and a real chain."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.utils import timezone
+from pytest_django import Settings
+from rest_framework.test import APIClient
+
+from agents.models import Agent
+from billing.crypto import scanning
+from config import env
+from examples.client import Client, NotPrepared, Wrong
+from examples.outside import Outside
+from examples.paying import Paying
+from examples.webhook_receiver import Received, WebhookReceiver
+from tests.agents.conftest import catalog, client, make_agent, owner, running, runtime
+from webhooks.models import Event
+
+__all__ = ["catalog", "client", "make_agent", "owner", "running", "runtime"]
+
+pytestmark = pytest.mark.django_db
+
+
+class InProcess(Client):
+    """Asks the views; the chain is looked at before each look at an order."""
+
+    def __init__(self, http: APIClient) -> None:
+        super().__init__("")
+        self.http = http
+
+    def ask(self, method: str, path: str, body: Any = None, *, status: int = 200, token: str | None = None) -> Any:
+        if method == "GET" and path.startswith("/crypto/orders"):
+            scanning.scan(now=timezone.now())
+        answer = self.http.generic(method, path, json.dumps(body or {}), "application/json")
+        if answer.status_code != status:
+            raise Wrong(f"{method} {path}: {answer.status_code}: {answer.content!r}")
+        return answer.json()
+
+
+class Outbox(WebhookReceiver):
+    """Has what was written to be sent."""
+
+    def wait_for(self, event_type: str, *, seconds: float, skip: int = 0) -> Received:
+        rows = Event.objects.filter(type=event_type).order_by("created_at")
+        return Received({}, rows[skip].body.encode(), verified=True)
+
+
+@pytest.fixture
+def outside() -> Iterator[Outside]:
+    with Outside() as outside:
+        yield outside
+
+
+@pytest.fixture
+def paying(outside: Outside, client: APIClient, running: Agent) -> Iterator[Paying]:
+    receiver = Outbox()
+    steps = Paying(InProcess(client), receiver, outside)
+    steps.agent_id = running.pk
+    yield steps
+    receiver.shutdown()
+    receiver.server_close()
+
+
+@pytest.fixture
+def reached(outside: Outside, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The installation was started with the settings that the demo tells."""
+    for name, value in outside.settings().items():
+        monkeypatch.setenv(name, value)
+    settings.GUMROAD_URL = env.text("GUMROAD_URL")
+    settings.GUMROAD_PRODUCTS = env.plans("GUMROAD_PRODUCTS")
+    settings.CRYPTO_RPC_URLS = env.words("CRYPTO_RPC_URLS")
+    settings.CRYPTO_CHAIN_ID = env.number("CRYPTO_CHAIN_ID", 0)
+    settings.CRYPTO_XPUB, settings.CRYPTO_FIRST_ADDRESS = env.secret("CRYPTO_XPUB"), env.text("CRYPTO_FIRST_ADDRESS")
+    settings.CRYPTO_TOKENS = env.pairs("CRYPTO_TOKENS")
+
+
+def test_every_step_holds(reached: None, paying: Paying) -> None:
+    paying.read_ways()
+    for step in paying.steps():
+        step()
+
+
+def test_a_service_that_sells_nothing_does_not_fit(paying: Paying) -> None:
+    with pytest.raises(NotPrepared, match="licence keys"):
+        paying.read_ways()
+
+
+def test_a_service_that_asks_another_seller_does_not_fit(reached: None, paying: Paying, settings: Settings) -> None:
+    with Outside() as another:
+        settings.GUMROAD_URL = another.gumroad.url
+        with pytest.raises(NotPrepared, match="another server"):
+            paying.refuse_wrong_key()
+
+
+def test_an_order_of_another_amount_is_noticed(reached: None, paying: Paying) -> None:
+    paying.price = 6
+    with pytest.raises(Wrong, match="to pay"):
+        paying.order_in_usdt()
