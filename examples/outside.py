@@ -58,8 +58,8 @@ class Outside:
         }
 
     def sell(self, key: str, *, usd: Any) -> None:
-        """Somebody buys a month by card, and gets this key."""
-        paid = {"price": int(Decimal(str(usd)) * 100)}
+        """Somebody buys a month by card, and gets this key. A purchase has a name that no other ever had."""
+        paid = {"price": int(Decimal(str(usd)) * 100), "sale_id": f"sale-{key}", "subscription_id": f"membership-{key}"}
         self.gumroad.sell(key, PRODUCT, sold_at=datetime.now(UTC).isoformat(), purchase=paid)
 
 
