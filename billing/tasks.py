@@ -6,7 +6,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from billing import invariants, lapses, verification
-from billing.crypto import scanning, watching
+from billing.crypto import misplaced, scanning, watching
 from billing.stars import feed, refunds
 from billing.stars import orders as stars_orders
 
@@ -64,3 +64,8 @@ def watch_chain() -> None:
 @shared_task(name="billing.reread_chain")
 def reread_chain() -> None:
     watching.reread(now=timezone.now())
+
+
+@shared_task(name="billing.look_for_misplaced")
+def look_for_misplaced() -> None:
+    misplaced.look(now=timezone.now())

@@ -17,9 +17,9 @@ from django.utils import timezone
 
 from accounts import throttling
 from accounts.throttling import Limit
-from agents.models import Desired
-from billing import bindings, lapses, licences, payments, revocations, subscriptions
-from billing.errors import LicenceHeld, LicenceInUse, NotConfigured
+from agents.models import Agent, Desired
+from billing import bindings, lapses, licences, payments, revocations, subscriptions, timeline
+from billing.errors import AskedAlready, LicenceHeld, LicenceInUse, NotConfigured, NothingToVerify
 from billing.licences import CHECKED_EVERY, Key, Sold
 from billing.models import Subscription
 from billing.providers import registry
@@ -69,6 +69,27 @@ def verify(subscription_id: str, *, now: datetime) -> None:
     leased = _lease(Subscription.objects.filter(pk=subscription_id), now=now)
     if leased is not None:
         _check(leased, now=now)
+
+
+@transaction.atomic
+def ask(row: Subscription, *, reason: str, actor: str, now: datetime) -> None:
+    """An operator wants to know whether it is paid: due at once. Raises NothingToVerify, AskedAlready."""
+    if row.provider not in LICENSED:
+        raise NothingToVerify(row.pk)
+    agent = payments.locked(row.agent_id)
+    row = Subscription.objects.select_for_update(of=("self",)).get(pk=row.pk)
+    if row.check_at is not None and row.check_at <= now:
+        raise AskedAlready(row.pk)
+    timeline.note(agent, f"subscription {row.pk} is verified now: {reason}", actor=actor, now=now)
+    hasten(row, now=now)
+
+
+def ask_about(agent: Agent, *, reason: str, actor: str, now: datetime) -> None:
+    """The same of the licence that the agent has, or had last."""
+    row = _newest(Subscription.objects.filter(agent=agent, provider__in=LICENSED))
+    if row is None:
+        raise NothingToVerify(agent.pk)
+    ask(row, reason=reason, actor=actor, now=now)
 
 
 def hasten(row: Subscription, *, now: datetime) -> None:
@@ -154,7 +175,7 @@ def _paid(driver: LicenceDriver, row: Subscription, verdict: Verdict, *, now: da
         log.warning("a licence that is paid has no place", extra={"subscription": row.pk, "problem": error.message})
         Subscription.objects.filter(pk=row.pk).update(check_at=None, unknown_since=None)
         return
-    bindings.complete(driver, received.subscription)
+    bindings.complete(driver, received.subscription, used=verdict.used, now=now)
 
 
 def _unpaid(row: Subscription, verdict: Verdict, *, now: datetime) -> None:

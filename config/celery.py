@@ -31,6 +31,7 @@ BEAT: dict[str, tuple[str, float, str]] = {
     "billing.scan_chain": ("billing.scan_chain", 15.0, "billing"),
     "billing.watch_chain": ("billing.watch_chain", 600.0, "billing"),
     "billing.reread_chain": ("billing.reread_chain", 3600.0, "billing"),
+    "billing.look_for_misplaced": ("billing.look_for_misplaced", 3600.0, "billing"),
     "billing.verify_due": ("billing.verify_due", 60.0, "billing"),
     "billing.expire_stars_orders": ("billing.expire_stars_orders", 30.0, "billing"),
     "billing.send_back_stars": ("billing.send_back_stars", 30.0, "billing"),

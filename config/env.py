@@ -88,8 +88,20 @@ def words(name: str, default: str = "") -> list[str]:
 
 def pairs(name: str) -> dict[str, str]:
     """`a=x,b=y` as a dict."""
+    return _pairs(name, words(name))
+
+
+def chains(name: str) -> dict[int, str]:
+    """`1=https://…,137=https://…`: nodes by the number of their chain. Addresses may hold a secret, so NAME_FILE too."""
+    found = _pairs(name, [part.strip() for part in secret(name).split(",") if part.strip()])
+    if not all(chain.isascii() and chain.isdigit() for chain in found):
+        raise ImproperlyConfigured(f"{name}: must name chains by their numbers, as 1=https://…")
+    return {int(chain): url for chain, url in found.items()}
+
+
+def _pairs(name: str, parts: Sequence[str]) -> dict[str, str]:
     found: dict[str, str] = {}
-    for part in words(name):
+    for part in parts:
         key, separator, value = part.partition("=")
         if not separator or not key.strip() or not value.strip():
             raise ImproperlyConfigured(f"{name}: {part!r} must look like name=value")

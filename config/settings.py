@@ -80,6 +80,8 @@ if CRYPTO_XPUB[1:4] == "prv":
     raise ImproperlyConfigured("CRYPTO_XPUB holds a private key (xprv): give the account's xpub, and move its money")
 CRYPTO_FIRST_ADDRESS = env.text("CRYPTO_FIRST_ADDRESS")
 CRYPTO_TOKENS = env.pairs("CRYPTO_TOKENS")
+CRYPTO_WATCHED_TOKENS = env.pairs("CRYPTO_WATCHED_TOKENS")
+CRYPTO_OTHER_RPC_URLS = env.chains("CRYPTO_OTHER_RPC_URLS")
 CRYPTO_CONFIRMATION = env.text("CRYPTO_CONFIRMATION", "finalized")
 CRYPTO_RPC_BATCH = env.number("CRYPTO_RPC_BATCH", 300, at_least=1, at_most=1000)
 CRYPTO_LOG_RANGE = env.number("CRYPTO_LOG_RANGE", 2000, at_least=1)

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from django.conf import settings
-from eth_utils.address import is_hex_address, to_checksum_address
 
-from billing.crypto import addresses
+from billing.crypto import abi, addresses
 from billing.crypto.addresses import Account
 from billing.crypto.errors import Misconfigured
 from billing.vocabulary import Asset
@@ -121,8 +120,6 @@ def _tokens(given: dict[str, str]) -> dict[Asset, Token]:
 
 def _token(name: str, text: str) -> Token:
     parts = text.split(":")
-    if name not in Asset or len(parts) != 3 or not is_hex_address(parts[0]) or not parts[1].isdecimal():
+    if name not in Asset or len(parts) != 3 or not abi.is_address(parts[0]) or not parts[1].isdecimal():
         raise Misconfigured(f"CRYPTO_TOKENS: {name}={text} must look like usdc=<address>:<decimals>:<symbol>")
-    return Token(
-        asset=Asset(name), address=to_checksum_address(parts[0]), decimals=int(parts[1]), symbol=parts[2].strip()
-    )
+    return Token(asset=Asset(name), address=abi.checksummed(parts[0]), decimals=int(parts[1]), symbol=parts[2].strip())

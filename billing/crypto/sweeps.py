@@ -1,16 +1,27 @@
-"""Money that operators take from deposit addresses, with keys that are nowhere near here."""
+"""Money that operators take from deposit addresses, with keys that are nowhere near here: the chain tells of it."""
 
 from __future__ import annotations
 
+import logging
+import re
 from datetime import datetime
 from decimal import Decimal
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from billing.crypto import settling
+from billing.crypto import chain, configuration, settling, tokens
+from billing.crypto.configuration import Configuration
+from billing.crypto.errors import ChainUnreadable, EndpointFailed, Unknown
+from billing.crypto.rpc import Node
+from billing.crypto.tokens import Receipt, Transfer
 from billing.models import CryptoOrder, DepositAddress, HighWater, Sweep
-from billing.vocabulary import Asset, OrderStatus
-from config.errors import Conflict
+from billing.vocabulary import OrderStatus
+from config.errors import BadRequest, Conflict
+
+log = logging.getLogger(__name__)
+
+_HASH = re.compile(r"0x[0-9a-f]{64}")
 
 
 class StillWaiting(Conflict):
@@ -18,19 +29,119 @@ class StillWaiting(Conflict):
         super().__init__(f"{address}: an order waits for money here, or could still be paid late; sweep it afterwards")
 
 
+class NoTransaction(BadRequest):
+    def __init__(self, tx_hash: str) -> None:
+        super().__init__(f"transaction: {tx_hash[:80]!r} is none of this chain; give the hash that the wallet shows")
+
+
+class NotFinal(Conflict):
+    def __init__(self, tx_hash: str) -> None:
+        super().__init__(f"{tx_hash}: the chain does not call it final yet; record it in some minutes")
+
+
+class SweepFailed(Conflict):
+    def __init__(self, tx_hash: str) -> None:
+        super().__init__(
+            f"{tx_hash}: the chain refused it, so nothing was taken: the token may be paused, or the address blocked"
+        )
+
+
+class NothingSwept(Conflict):
+    def __init__(self, tx_hash: str) -> None:
+        super().__init__(f"{tx_hash}: takes none of our tokens from any deposit address")
+
+
+def sweepable(*, now: datetime) -> QuerySet[DepositAddress]:
+    """Addresses whose money may be taken away: no order waits there, and none could still be paid late."""
+    waiting = CryptoOrder.objects.filter(_waits(now), deposit_address=OuterRef("pk"))
+    return DepositAddress.objects.filter(~Exists(waiting))
+
+
 def check_sweepable(address: DepositAddress, *, now: datetime) -> None:
     """Before the wallet is asked. Raises StillWaiting: a sweep would hide a payment from its balance."""
-    rows = CryptoOrder.objects.filter(deposit_address=address).exclude(status=OrderStatus.PAID)
-    if rows.filter(status=OrderStatus.PENDING).exists() or rows.filter(expires_at__gt=now - settling.LATE).exists():
+    if not sweepable(now=now).filter(pk=address.pk).exists():
         raise StillWaiting(address.address)
 
 
-@transaction.atomic
-def record(address: DepositAddress, *, chain_id: int, asset: Asset, amount: int, actor: str, now: datetime) -> Sweep:
-    """It was taken away: from now on so much less was ever seen there."""
-    known = HighWater.objects.select_for_update().filter(deposit_address=address, chain_id=chain_id, asset=asset)
-    for row in known:
-        known.filter(pk=row.pk).update(balance=max(row.balance - amount, Decimal(0)))
-    return Sweep.objects.create(
-        deposit_address=address, chain_id=chain_id, asset=asset, amount=Decimal(amount), actor=actor, at=now
+def _waits(now: datetime) -> Q:
+    open_ = Q(status=OrderStatus.PENDING) | Q(expires_at__gt=now - settling.LATE)
+    return open_ & ~Q(status=OrderStatus.PAID)
+
+
+def record(tx_hash: str, *, reason: str, actor: str, now: datetime) -> list[Sweep]:
+    """What a transaction of the operator's wallet took from our addresses, once: so much less is there from now on.
+
+    Raises NoTransaction, NotFinal, SweepFailed, NothingSwept, ChainUnreadable.
+    """
+    tx_hash = tx_hash.strip().lower()
+    known = configuration.current()
+    if not _HASH.fullmatch(tx_hash):
+        raise NoTransaction(tx_hash)
+    if known is None:
+        raise ChainUnreadable
+    found = _taken(_receipt(known, tx_hash, now=now), known, tx_hash)
+    with transaction.atomic():
+        ordered = sorted(found, key=lambda one: one.sender)  # whoever locks several addresses does it in this order
+        return [_written(one, known, reason=reason, actor=actor, now=now) for one in ordered]
+
+
+def _receipt(known: Configuration, tx_hash: str, *, now: datetime) -> Receipt:
+    def work(node: Node) -> tuple[Receipt | None, int]:
+        (answer,) = node.batch([tokens.receipt(tx_hash)])
+        return tokens.receipt_in(node.must(answer)), node.final
+
+    try:
+        found, final = chain.read(known, work, now=now)
+    except Unknown as error:
+        raise ChainUnreadable from error
+    if found is None:
+        raise NoTransaction(tx_hash)
+    if found.block > final:
+        raise NotFinal(tx_hash)
+    return found
+
+
+def _taken(receipt: Receipt, known: Configuration, tx_hash: str) -> list[Transfer]:
+    """Alarms when the chain refused it: the money is where it was, and cannot be moved for now."""
+    if not receipt.worked:
+        log.error("a sweep failed", extra={"transaction": tx_hash})
+        raise SweepFailed(tx_hash)
+    try:
+        moved = tokens.transfers_in(receipt, [token.address for token in known.tokens.values()])
+    except EndpointFailed as error:
+        raise ChainUnreadable from error
+    ours = set(
+        DepositAddress.objects.filter(address__in={one.sender for one in moved}).values_list("address", flat=True)
     )
+    if found := [one for one in moved if one.sender in ours]:
+        return found
+    raise NothingSwept(tx_hash)
+
+
+def _written(one: Transfer, known: Configuration, *, reason: str, actor: str, now: datetime) -> Sweep:
+    address = DepositAddress.objects.select_for_update().get(address=one.sender)
+    asset = next(token.asset for token in known.tokens.values() if token.address == one.token)
+    row, new = Sweep.objects.get_or_create(
+        chain_id=known.chain_id,
+        tx_hash=one.tx_hash,
+        log_index=one.log_index,
+        defaults={
+            "deposit_address": address,
+            "block": one.block,
+            "asset": asset,
+            "amount": Decimal(one.amount),
+            "actor": actor,
+            "reason": reason,
+            "at": now,
+        },
+    )
+    if new:
+        _lower(address, row)
+    return row
+
+
+def _lower(address: DepositAddress, row: Sweep) -> None:
+    seen = HighWater.objects.select_for_update().filter(deposit_address=address, chain_id=row.chain_id, asset=row.asset)
+    for mark in seen:
+        mark.balance = max(mark.balance - row.amount, Decimal(0))
+        mark.save(update_fields=["balance"])

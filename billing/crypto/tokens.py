@@ -6,19 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eth_abi.abi import decode, encode
-from eth_abi.exceptions import DecodingError
-from eth_utils.abi import event_signature_to_log_topic, function_signature_to_4byte_selector
-from eth_utils.address import to_checksum_address
-
+from billing.crypto import abi
 from billing.crypto.configuration import Token
 from billing.crypto.errors import EndpointFailed, Misconfigured
 from billing.crypto.rpc import Call, Node, Refused, number
 
-_BALANCE_OF = "0x" + function_signature_to_4byte_selector("balanceOf(address)").hex()
-_DECIMALS = "0x" + function_signature_to_4byte_selector("decimals()").hex()
-_SYMBOL = "0x" + function_signature_to_4byte_selector("symbol()").hex()
-_TRANSFER = "0x" + event_signature_to_log_topic("Transfer(address,address,uint256)").hex()
+TRANSFER = "Transfer(address,address,uint256)"
 WORD_HEX = 2 + 64
 RECEIVERS = 1000  # in one question for transfers
 
@@ -36,7 +29,7 @@ class Transfer:
 
 
 def balance(token: str, address: str, *, block: int) -> Call:
-    return _call(token, _BALANCE_OF + encode(["address"], [address]).hex(), block)
+    return _call(token, abi.selector("balanceOf(address)") + abi.encoded(["address"], [address]), block)
 
 
 def balance_in(answer: Any) -> int:
@@ -49,7 +42,7 @@ def balance_in(answer: Any) -> int:
 
 
 def facts(token: Token, *, block: int) -> list[Call]:
-    return [_call(token.address, _DECIMALS, block), _call(token.address, _SYMBOL, block)]
+    return [_call(token.address, abi.selector(name), block) for name in ("decimals()", "symbol()")]
 
 
 def told(answers: Sequence[object]) -> tuple[int, str]:
@@ -73,8 +66,8 @@ def _text(answer: Any) -> str:
         raw = bytes.fromhex(str(answer).removeprefix("0x"))
         if len(raw) == 32:
             return raw.rstrip(b"\0").decode()
-        return str(decode(["string"], raw)[0])
-    except (ValueError, DecodingError) as error:
+        return abi.text_in(raw)
+    except ValueError as error:
         raise EndpointFailed("symbol: the token's contract does not answer") from error
 
 
@@ -99,9 +92,9 @@ def transfers(
 
 
 def _logs(tokens: Sequence[str], receivers: Sequence[str], span: tuple[int, int]) -> Call:
-    topics = ["0x" + encode(["address"], [receiver]).hex() for receiver in receivers]
+    topics = [abi.word_of(receiver) for receiver in receivers]
     where = {"fromBlock": hex(span[0]), "toBlock": hex(span[1]), "address": list(tokens)}
-    return "eth_getLogs", [{**where, "topics": [_TRANSFER, None, topics]}]
+    return "eth_getLogs", [{**where, "topics": [abi.topic(TRANSFER), None, topics]}]
 
 
 def _transfers_in(answer: Any, tokens: Sequence[str], receivers: Sequence[str]) -> Iterator[Transfer]:
@@ -118,15 +111,48 @@ def _transfers_in(answer: Any, tokens: Sequence[str], receivers: Sequence[str]) 
 
 
 def _transfer(entry: Any) -> Transfer:
-    if entry.get("removed") or entry["topics"][0] != _TRANSFER:
+    if entry.get("removed") or entry["topics"][0] != abi.topic(TRANSFER):
         raise ValueError("not what was asked for")
     return Transfer(
-        token=to_checksum_address(entry["address"]),
-        sender=to_checksum_address("0x" + entry["topics"][1][-40:]),
-        receiver=to_checksum_address("0x" + entry["topics"][2][-40:]),
+        token=abi.checksummed(entry["address"]),
+        sender=abi.address_in(entry["topics"][1]),
+        receiver=abi.address_in(entry["topics"][2]),
         amount=number(entry["data"]),
         block=number(entry["blockNumber"]),
         block_hash=str(entry["blockHash"]),
         tx_hash=str(entry["transactionHash"]),
         log_index=number(entry["logIndex"]),
     )
+
+
+def receipt(tx_hash: str) -> Call:
+    return "eth_getTransactionReceipt", [tx_hash]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """What became of a transaction; `logs` are as the node tells them, of any contract."""
+
+    block: int
+    worked: bool
+    logs: list[Any]
+
+
+def receipt_in(answer: Any) -> Receipt | None:
+    if answer is None:
+        return None
+    if not isinstance(answer, dict) or not isinstance(answer.get("logs"), list):
+        raise EndpointFailed("receipt: none")
+    return Receipt(
+        block=number(answer.get("blockNumber")), worked=number(answer.get("status")) == 1, logs=answer["logs"]
+    )
+
+
+def transfers_in(receipt: Receipt, tokens: Sequence[str]) -> list[Transfer]:
+    """What these tokens say was moved by a transaction. Other contracts may say what they like."""
+    try:
+        ours = [entry for entry in receipt.logs if abi.checksummed(entry["address"]) in tokens]
+        moved = [_transfer(entry) for entry in ours if entry["topics"][:1] == [abi.topic(TRANSFER)]]
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise EndpointFailed("receipt: no logs") from error
+    return [one for one in moved if one.amount > 0]

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import logging
-from datetime import datetime
+from datetime import datetime, timedelta
 
+from django.db import transaction
+from django.db.models import Q
+
+from billing import payments, timeline
 from billing.crypto import chain, configuration, settling, tokens
 from billing.crypto.configuration import Configuration
 from billing.crypto.errors import Misconfigured, Unknown
@@ -12,12 +16,36 @@ from billing.crypto.reading import Moved, Reading, look, moved, transfers
 from billing.crypto.rpc import Node
 from billing.crypto.scanning import each, fix_baseline, is_paid, waiting
 from billing.crypto.tokens import Transfer
+from billing.errors import AskedAlready
 from billing.models import ChainState, CryptoOrder, DepositAddress
+from config import wake
+from config.errors import Conflict
 
 log = logging.getLogger(__name__)
 
+ASKED_EVERY = timedelta(seconds=30)
 AT_ONCE = 100  # orders that one run reads again, each by itself
 _WATCH, _REREAD = 2, 3
+
+
+class NotRead(Conflict):
+    def __init__(self, chain_id: int) -> None:
+        super().__init__(f"chain {chain_id} is not read: it is not the one that the settings name")
+
+
+@transaction.atomic
+def ask(order: CryptoOrder, *, reason: str, actor: str, now: datetime) -> None:
+    """An operator does not want to wait for the next look at the chain. Raises NotRead, AskedAlready."""
+    settings = configuration.current()
+    if settings is None or settings.chain_id != order.chain_id:
+        raise NotRead(order.chain_id)
+    agent = payments.locked(order.agent_id)
+    rested = Q(asked_at=None) | Q(asked_at__lte=now - ASKED_EVERY)
+    if not ChainState.objects.filter(rested, pk=order.chain_id).update(asked_at=now):
+        raise AskedAlready(f"chain {order.chain_id}")
+    timeline.note(agent, f"the chain is read now for {order.pk}: {reason}", actor=actor, now=now)
+    for task in ("billing.scan_chain", "billing.watch_chain"):
+        wake.on_commit(task)
 
 
 def watch(*, now: datetime) -> None:

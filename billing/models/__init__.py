@@ -1,21 +1,25 @@
 """Rows of billing: the ledger, what it bought, orders, and what becomes of agents that nobody pays for."""
 
-from billing.models.crypto import ChainState, CryptoOrder, Deposit, DepositAddress, HighWater, Sweep
+from billing.models.crypto import ChainState, CryptoOrder, Deposit, DepositAddress, HighWater, Misplaced, Sweep
+from billing.models.decisions import Decision
 from billing.models.lapses import Lapse
 from billing.models.orders import Order
 from billing.models.payments import Payment
 from billing.models.stars import StarsFeed, StarsOrder, Stray, StrayCharge
 from billing.models.subscriptions import Subscription
-from billing.models.terms import AgentTerm
+from billing.models.terms import AgentTerm, Books
 
 __all__ = [
     "AgentTerm",
+    "Books",
     "ChainState",
     "CryptoOrder",
+    "Decision",
     "Deposit",
     "DepositAddress",
     "HighWater",
     "Lapse",
+    "Misplaced",
     "Order",
     "Payment",
     "StarsFeed",

@@ -118,22 +118,60 @@ class HighWater(models.Model):
 
 
 class Sweep(models.Model):
-    """Money that the operator took away from a deposit address; written when it is known, never changed."""
+    """Money that the operator took away from a deposit address, as the chain tells it: one transfer, in a final block."""
 
     deposit_address = models.ForeignKey(DepositAddress, on_delete=models.PROTECT, related_name="sweeps")
     chain_id = models.BigIntegerField()
+    tx_hash = models.CharField(max_length=66, db_default="")
+    log_index = models.PositiveIntegerField(db_default=0)
+    block = models.BigIntegerField(db_default=0)
     asset = models.CharField(max_length=4, choices=Asset.choices)
     amount = models.DecimalField(max_digits=UNIT_DIGITS, decimal_places=0)
     actor = models.CharField(max_length=80)
+    reason = models.CharField(max_length=500, db_default="")
     at = models.DateTimeField()
 
     class Meta:
+        ordering = ("-at", "-id")
         constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(
+                fields=["chain_id", "tx_hash", "log_index"], condition=~Q(tx_hash=""), name="sweep_once"
+            ),
             models.CheckConstraint(condition=Q(amount__gt=0), name="sweep_amount"),
         ]
 
     def __str__(self) -> str:
-        return f"{self.amount} {self.asset} from {self.deposit_address_id}"
+        return f"{self.amount} {self.asset}, {self.tx_hash}"
+
+
+class Misplaced(models.Model):
+    """What lies at a deposit address and pays nothing: another token, a chain's own coin, anything on another chain.
+
+    Operators can send it back with their wallet, which has the keys; once it is gone the amount is 0.
+    """
+
+    deposit_address = models.ForeignKey(DepositAddress, on_delete=models.PROTECT, related_name="misplaced")
+    chain_id = models.BigIntegerField()
+    token = models.CharField(max_length=42, blank=True, help_text="Empty for the chain's own coin.")
+    symbol = models.CharField(max_length=20)
+    amount = models.DecimalField(max_digits=UNIT_DIGITS, decimal_places=0)
+    block = models.BigIntegerField(help_text="The block at which it was last read.")
+    seen_at = models.DateTimeField(help_text="When it was first seen.")
+    read_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ("-seen_at", "-id")
+        verbose_name = verbose_name_plural = "misplaced money"
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(fields=["-seen_at"], name="misplaced_there", condition=Q(amount__gt=0)),
+        ]
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(fields=["deposit_address", "chain_id", "token"], name="misplaced_of"),
+            models.CheckConstraint(condition=Q(amount__gte=0), name="misplaced_amount"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.amount} {self.symbol} on chain {self.chain_id}"
 
 
 class ChainState(models.Model):
@@ -146,6 +184,7 @@ class ChainState(models.Model):
     all_to = models.BigIntegerField(help_text="Up to here all addresses were.")
     read_at = models.DateTimeField(help_text="When pending orders were last looked at.")
     fault = models.CharField(max_length=300, blank=True)
+    asked_at = models.DateTimeField(null=True, blank=True, help_text="When an operator last had it looked at.")
 
     def __str__(self) -> str:
         return f"chain {self.chain_id}"

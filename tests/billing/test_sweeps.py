@@ -3,17 +3,36 @@
 from __future__ import annotations
 
 import pytest
+from django.db import DatabaseError, transaction
+from pytest_django import Settings
 
 from billing import tasks
 from billing.crypto import sweeps
-from billing.crypto.sweeps import StillWaiting
-from billing.models import HighWater
+from billing.crypto.errors import ChainUnreadable
+from billing.crypto.sweeps import NotFinal, NothingSwept, NoTransaction, StillWaiting, SweepFailed
+from billing.models import HighWater, Sweep
 from billing.vocabulary import Asset, OrderStatus
 from tests.billing.conftest import DAY, Clock
-from tests.billing.crypto import HOUR, Order, chain, coins, fresh, one_chain, order, pays, settle, to, wait
-from tests.doubles.chain import CHAIN_ID, Chain
+from tests.billing.crypto import (
+    HOUR,
+    USD,
+    Order,
+    chain,
+    coins,
+    fresh,
+    one_chain,
+    order,
+    pays,
+    proxy,
+    scan,
+    settle,
+    to,
+    wait,
+)
+from tests.doubles.chain import Chain
+from tests.doubles.rpc_proxy import RpcProxy
 
-__all__ = ["chain", "coins", "one_chain", "order"]
+__all__ = ["chain", "coins", "one_chain", "order", "proxy"]
 
 pytestmark = pytest.mark.django_db
 
@@ -31,16 +50,19 @@ def test_52_a_sweep_is_refused_while_an_order_waits_or_may_be_paid_late(
     sweeps.check_sweepable(address, now=clock.now)
 
 
+def taken(tx_hash: str, clock: Clock) -> list[tuple[str, int]]:
+    rows = sweeps.record(tx_hash, reason="to the vault", actor="operator:x", now=clock.now)
+    return [(row.deposit_address.address, int(row.amount)) for row in rows]
+
+
 def test_what_was_swept_is_no_part_of_the_next_baseline(order: Order, coins: Chain, clock: Clock) -> None:
     first = order()
     pays(coins.usdt, first)
     settle(coins, clock)
     sweeps.check_sweepable(first.deposit_address, now=clock.now)
-    amount = int(first.amount)
-    coins.sweep(coins.usdt, to(first), amount)
-    sweeps.record(
-        first.deposit_address, chain_id=CHAIN_ID, asset=Asset.USDT, amount=amount, actor="operator:x", now=clock.now
-    )
+    tx_hash = coins.sweep(coins.usdt, to(first), int(first.amount))
+    coins.final()
+    assert taken(tx_hash, clock) == [(to(first), int(first.amount))]
     assert HighWater.objects.get().balance == 0
     second = order()
     assert second.baseline == 0
@@ -49,8 +71,82 @@ def test_what_was_swept_is_no_part_of_the_next_baseline(order: Order, coins: Cha
     assert fresh(second).status == OrderStatus.PAID
 
 
+def test_a_sweep_is_recorded_once_however_often_and_cannot_be_changed(order: Order, coins: Chain, clock: Clock) -> None:
+    address = to(order())
+    coins.usdt.send(address, 9 * USD)
+    coins.usdc.send(address, 10**20)
+    coins.final()
+    scan(clock)
+    tx_hash = coins.sweep(coins.usdt, address, 4 * USD)
+    coins.final()
+    assert taken(tx_hash, clock) == taken(tx_hash.upper().replace("0X", "0x"), clock)
+    row = Sweep.objects.get()
+    assert (row.asset, row.amount, row.actor, row.reason) == (Asset.USDT, 4 * USD, "operator:x", "to the vault")
+    assert HighWater.objects.get(asset=Asset.USDT).balance == 5 * USD
+    with pytest.raises(DatabaseError), transaction.atomic():
+        Sweep.objects.update(amount=1)
+
+
+def test_a_sweep_waits_until_it_is_final(order: Order, coins: Chain, clock: Clock) -> None:
+    address = to(order())
+    coins.usdt.send(address, USD)
+    tx_hash = coins.sweep(coins.usdt, address, USD)
+    with pytest.raises(NotFinal):
+        taken(tx_hash, clock)
+    coins.final()
+    assert taken(tx_hash, clock)
+
+
+@pytest.mark.parametrize("block", ["pause", "list"])
+def test_51_a_sweep_that_the_token_refuses_is_an_alarm_and_nothing_else(
+    order: Order, coins: Chain, clock: Clock, caplog: pytest.LogCaptureFixture, block: str
+) -> None:
+    wanted = order()
+    pays(coins.usdt, wanted)
+    if block == "pause":
+        coins.usdt.do("pause(bool)", True)
+    else:
+        coins.usdt.do("refuse(address)", to(wanted))
+    tx_hash = coins.sweep(coins.usdt, to(wanted), USD)
+    settle(coins, clock)
+    with pytest.raises(SweepFailed):
+        taken(tx_hash, clock)
+    assert "a sweep failed" in caplog.messages
+    assert (fresh(wanted).status, Sweep.objects.count()) == (OrderStatus.PAID, 0), "balances are read all the same"
+
+
+@pytest.mark.parametrize("tx_hash", ["", "0x12", "0x" + "0" * 64, "é" * 66])
+def test_what_is_no_transaction_is_no_sweep(order: Order, coins: Chain, clock: Clock, tx_hash: str) -> None:
+    order()
+    with pytest.raises(NoTransaction):
+        taken(tx_hash, clock)
+
+
+def test_a_transaction_of_somebody_else_is_no_sweep(order: Order, coins: Chain, clock: Clock) -> None:
+    tx_hash = pays(coins.usdt, order())
+    coins.final()
+    with pytest.raises(NothingSwept):
+        taken(tx_hash, clock)
+    fake = coins.sweep(coins.fake, to(order()), 0)
+    coins.final()
+    with pytest.raises(NothingSwept):
+        taken(fake, clock)
+
+
+def test_while_no_node_answers_no_sweep_is_recorded(
+    order: Order, coins: Chain, clock: Clock, proxy: RpcProxy, settings: Settings
+) -> None:
+    order()
+    proxy.status = 500
+    with pytest.raises(ChainUnreadable):
+        taken("0x" + "1" * 64, clock)
+    settings.CRYPTO_RPC_URLS, settings.CRYPTO_XPUB = [], ""
+    with pytest.raises(ChainUnreadable):
+        taken("0x" + "1" * 64, clock)
+
+
 def test_the_tasks_do_nothing_without_settings(db: None) -> None:
-    for task in (tasks.scan_chain, tasks.watch_chain, tasks.reread_chain):
+    for task in (tasks.scan_chain, tasks.watch_chain, tasks.reread_chain, tasks.look_for_misplaced):
         task()
 
 

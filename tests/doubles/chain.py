@@ -84,29 +84,34 @@ class Chain:
 
     def deploy(self, symbol: str, decimals: int) -> Token:
         arguments = encode(["string", "uint8"], [symbol, decimals]).hex()
-        receipt = self._receipt({"data": TOKEN["bytecode"] + arguments}, self.customer)
+        receipt = self._worked({"data": TOKEN["bytecode"] + arguments}, self.customer)
         token = Token(self, receipt["contractAddress"], decimals)
         token.do("mint(address,uint256)", self.customer, 10**40)
         return token
 
     def call(self, to: str, signature: str, *values: Any, sender: str) -> str:
-        types = [part for part in signature[signature.index("(") + 1 : -1].split(",") if part]
-        data = "0x" + (function_signature_to_4byte_selector(signature) + encode(types, values)).hex()
-        return str(self._receipt({"to": to, "data": data}, sender)["transactionHash"])
+        return str(self._worked({"to": to, "data": called(signature, *values)}, sender)["transactionHash"])
+
+    def _worked(self, transaction: dict[str, str], sender: str) -> dict[str, Any]:
+        receipt = self._receipt(transaction, sender)
+        if receipt["status"] != "0x1":
+            raise RuntimeError(f"reverted: {receipt}")
+        return receipt
 
     def _receipt(self, transaction: dict[str, str], sender: str) -> dict[str, Any]:
         sent = self.rpc("eth_sendTransaction", {**transaction, "from": sender, "gas": hex(3_000_000)})
         receipts = (self.rpc("eth_getTransactionReceipt", sent) for _ in range(PATIENCE))
         receipt: dict[str, Any] = next(found for found in receipts if found is not None)
-        if receipt["status"] != "0x1":
-            raise RuntimeError(f"reverted: {receipt}")
         return receipt
 
-    def sweep(self, token: Token, owner: str, amount: int) -> None:
-        """What an operator's wallet does with a deposit address."""
+    def sweep(self, token: Token, owner: str, amount: int) -> str:
+        """What an operator's wallet does with a deposit address, whatever the token says to it. Returns its hash."""
         self.rpc("anvil_impersonateAccount", owner)
         self.rpc("anvil_setBalance", owner, hex(10**18))
-        token.do("transfer(address,uint256)", self.customer, amount, sender=owner)
+        data = called("transfer(address,uint256)", self.customer, amount)
+        receipt = self._receipt({"to": token.address, "data": data}, owner)
+        self.rpc("anvil_setBalance", owner, "0x0")
+        return str(receipt["transactionHash"])
 
     @property
     def head(self) -> int:
@@ -130,3 +135,9 @@ class Chain:
 
     def revert(self, snapshot: str) -> None:
         self.rpc("evm_revert", snapshot)
+
+
+def called(signature: str, *values: Any) -> str:
+    """The bytes of a call."""
+    types = [part for part in signature[signature.index("(") + 1 : -1].split(",") if part]
+    return "0x" + (function_signature_to_4byte_selector(signature) + encode(types, values)).hex()

@@ -1,5 +1,5 @@
 # pragma version 0.4.3
-# A stablecoin as tests need it: any number of decimals, a fee on transfers, and a pause.
+# A stablecoin as tests need it: any number of decimals, a fee on transfers, a pause, and a list of refused addresses.
 # Made into Token.json by vyper 0.4.3 from PyPI: `vyper -f abi,bytecode` (ABI and creation code, nothing else).
 
 event Transfer:
@@ -12,6 +12,7 @@ decimals: public(uint8)
 balanceOf: public(HashMap[address, uint256])
 fee_percent: public(uint256)
 paused: public(bool)
+refused: public(HashMap[address, bool])
 
 @deploy
 def __init__(symbol: String[32], decimals: uint8):
@@ -26,6 +27,7 @@ def mint(to: address, amount: uint256):
 @external
 def transfer(to: address, amount: uint256) -> bool:
     assert not self.paused, "paused"
+    assert not self.refused[msg.sender], "refused"
     delivered: uint256 = amount - amount * self.fee_percent // 100
     self.balanceOf[msg.sender] -= amount
     self.balanceOf[to] += delivered
@@ -44,3 +46,8 @@ def set_fee(percent: uint256):
 @external
 def pause(paused: bool):
     self.paused = paused
+
+@external
+def refuse(owner: address):
+    """What an issuer does with an address on its list."""
+    self.refused[owner] = True

@@ -1,0 +1,66 @@
+"""What contracts are asked and answer in bytes, and addresses with their checksums: by web3, imported on first use.
+
+web3 costs a process half a second and some 30 MB; those that have nothing to do with a chain never pay for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from web3 import Web3
+
+
+@cache
+def _web3() -> Web3:
+    from web3 import Web3  # noqa: PLC0415 # see above
+
+    return Web3()
+
+
+def is_address(text: str) -> bool:
+    """Whether it is one; with letters of both cases their checksum (EIP-55) must be right."""
+    return text.startswith("0x") and _web3().is_address(text)
+
+
+def checksummed(address: str) -> str:
+    return str(_web3().to_checksum_address(address))
+
+
+@cache
+def selector(signature: str) -> str:
+    """How a call of `balanceOf(address)` begins."""
+    return "0x" + _web3().keccak(text=signature)[:4].hex()
+
+
+@cache
+def topic(signature: str) -> str:
+    """How the log of an event `Transfer(address,address,uint256)` begins."""
+    return "0x" + _web3().keccak(text=signature).hex()
+
+
+def encoded(types: Sequence[str], values: Sequence[object]) -> str:
+    return str(_web3().codec.encode(types, values).hex())
+
+
+def text_in(data: bytes) -> str:
+    """The one string in an answer. Raises ValueError when there is none."""
+    from eth_abi.exceptions import DecodingError  # noqa: PLC0415 # web3's own
+
+    try:
+        (found,) = _web3().codec.decode(["string"], data)
+    except DecodingError as error:
+        raise ValueError("no text") from error
+    return str(found)
+
+
+def word_of(address: str) -> str:
+    """An address as an indexed argument of an event."""
+    return "0x" + encoded(["address"], [address])
+
+
+def address_in(word: Any) -> str:
+    """The address in an indexed argument. Raises ValueError and TypeError for what is none."""
+    return checksummed("0x" + word[-40:])

@@ -1,0 +1,80 @@
+"""Lists that are never cut in silence: newest first, as many as were asked for, and where the next page begins.
+
+A cursor names the last row that was shown, so pages stay right whatever is added meanwhile. A list's rows need an index
+on who they belong to, `-created_at` and `-id`.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Generic, TypeVar
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.db.models import Model, Q, QuerySet
+
+from config.errors import BadRequest
+from config.ids import is_id
+
+MAX_PAGE = 1_000
+MAX_CURSOR = 200  # characters
+
+Row = TypeVar("Row", bound=Model)
+
+
+class UnknownCursor(BadRequest):
+    def __init__(self) -> None:
+        super().__init__("cursor: not one that this list gave")
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[Row]):
+    rows: list[Row]
+    next_url: str | None
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Link": f'<{self.next_url}>; rel="next"'} if self.next_url else {}
+
+
+def page(
+    rows: QuerySet[Row],
+    *,
+    path: str,
+    ids: str,
+    narrowed: Mapping[str, str | None],
+    limit: int = MAX_PAGE,
+    cursor: str | None = None,
+) -> Page[Row]:
+    """One page of them. `ids` is the prefix of their ids, `narrowed` what `path` was asked with besides.
+
+    Raises UnknownCursor.
+    """
+    if cursor is not None:
+        rows = rows.filter(_after(cursor, ids))
+    found = list(rows.order_by("-created_at", "-id")[: limit + 1])
+    shown = found[:limit]
+    more = len(found) > limit
+    return Page(shown, _next_url(shown[-1], path=path, narrowed=narrowed, limit=limit) if more else None)
+
+
+def _after(cursor: str, ids: str) -> Q:
+    try:
+        created_at, row_id = base64.urlsafe_b64decode(cursor.encode("ascii")).decode("ascii").split("|")
+        moment = datetime.fromisoformat(created_at)
+    except (ValueError, binascii.Error) as error:
+        raise UnknownCursor from error
+    if moment.tzinfo is None or not is_id(ids, row_id):
+        raise UnknownCursor
+    return Q(created_at__lt=moment) | Q(created_at=moment, id__lt=row_id)
+
+
+def _next_url(last: Model, *, path: str, narrowed: Mapping[str, str | None], limit: int) -> str:
+    created_at: datetime = last.created_at  # type: ignore[attr-defined]  # every list's rows have it
+    cursor = base64.urlsafe_b64encode(f"{created_at.isoformat()}|{last.pk}".encode()).decode()
+    asked = {name: value for name, value in narrowed.items() if value is not None}
+    return f"{settings.BASE_URL}{path}?{urlencode({'limit': str(limit), 'cursor': cursor, **asked})}"
