@@ -92,7 +92,7 @@ def pairs(name: str) -> dict[str, str]:
 
 
 def chains(name: str) -> dict[int, str]:
-    """`1=https://…,137=https://…`: nodes by the number of their chain. Addresses may hold a secret, so NAME_FILE too."""
+    """`1=https://…,137=https://…`: nodes by the number of their chain, a secret, as NAME or in NAME_FILE."""
     found = _pairs(name, [part.strip() for part in secret(name).split(",") if part.strip()])
     if not all(chain.isascii() and chain.isdigit() for chain in found):
         raise ImproperlyConfigured(f"{name}: must name chains by their numbers, as 1=https://…")
