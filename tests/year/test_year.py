@@ -21,6 +21,7 @@ def test_some_weeks_of_a_few_agents(seed: int) -> None:
 
 
 @pytest.mark.year
+@pytest.mark.django_db(transaction=True)  # as in life: what a year leaves behind in one transaction slows its end
 def test_a_year_of_a_thousand_agents() -> None:
     given = {name: int(os.environ.get(name, default)) for name, default in DEFAULTS.items()}
     agree(agents=given["AGENTS"], days=given["DAYS"], seed=given["SEED"])
