@@ -174,10 +174,21 @@ class SubscriptionAdmin(WrittenByRules):
         return MASKED if row.license_fingerprint else ""
 
 
+class BoughtNothing(admin.SimpleListFilter):
+    title = "bought nothing"
+    parameter_name = "open"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("1", "waits for an operator or for its way back")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Payment]) -> QuerySet[Payment]:
+        return queryset.filter(pk__in=Payment.objects.open().values("pk")) if self.value() else queryset
+
+
 @admin.register(Payment)
 class PaymentAdmin(WrittenByRules):
     list_display = ("at", "kind", "provider", "external_id", "agent", "price_usd", "amount", "currency", "unapplied")
-    list_filter = ("kind", "provider", "late", ("unapplied", admin.EmptyFieldListFilter))
+    list_filter = (BoughtNothing, "kind", "provider", "late")
     list_select_related = ("agent",)
     search_fields = ("id", "external_id", "agent__id", "user__email")
     date_hierarchy = "at"

@@ -13,6 +13,7 @@ from billing import lapses, payments, prices, subscriptions
 from billing.errors import NothingGranted, NothingToCredit, NothingToRefund
 from billing.models import Payment, Subscription
 from billing.payments import Receipt
+from billing.stars import charges, refunds
 from billing.subscriptions import Purchase
 from billing.vocabulary import PaymentKind, Period, Provider
 from config.ids import new_id
@@ -65,13 +66,18 @@ def credit(agent: Agent, *, days: int, reason: str, actor: str, now: datetime) -
 
 @transaction.atomic
 def refund(agent: Agent, *, reason: str, actor: str, now: datetime) -> Payment:
-    """The money went back: what it paid for ends now, and grace begins. Raises NothingToRefund."""
+    """The money goes back: what it paid for ends now, and grace begins. Raises NothingToRefund.
+
+    Stars are sent back by us, once this is committed; other money by whoever took it.
+    """
     agent = payments.locked(agent.pk)
     row = Subscription.objects.paid().filter(agent=agent).first()
     if row is None:
         raise NothingToRefund(agent.pk)
     subscriptions.expire(agent, row, at=now, actor=actor, now=now, note="refunded")
     purchase = replace(_purchase(agent, None), tier=row.tier, period=Period(row.period), price_usd=row.price_usd)
+    for charge_id in charges.to_send_back(row, now=now):
+        refunds.ask(charge_id, reason=reason, actor=actor, now=now)
     return _write(agent, row, PaymentKind.REFUND, purchase, reason=reason, actor=actor, now=now)
 
 

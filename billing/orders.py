@@ -12,6 +12,7 @@ from agents.errors import NoSuchAgent
 from agents.models import Agent, Desired
 from billing.errors import AlreadyPaid, IllegalMove, MoneySeen, OtherPlanHeld
 from billing.models import Order, Subscription
+from billing.providers import registry
 from billing.vocabulary import LICENSED, OrderStatus, Period, Provider
 
 PENDING, PAID, EXPIRED = OrderStatus.PENDING, OrderStatus.PAID, OrderStatus.EXPIRED
@@ -31,17 +32,15 @@ class Terms:
         return (order.provider, order.tier, order.period) == (self.provider, self.tier, self.period)
 
 
-def place(
-    agent: Agent, terms: Terms, *, make: Callable[[Agent], Order], money_seen: Callable[[Order], bool], now: datetime
-) -> Order:
+def place(agent: Agent, terms: Terms, *, make: Callable[[Agent], Order]) -> Order:
     """The agent's pending order on these terms: the one there is, or a new one in place of another (design: Billing).
 
-    `make` builds the new row, in the transaction, with the agent locked; `money_seen` asks the outside, before it.
-    Raises MoneySeen when the other order's money is on its way, OtherPlanHeld when a licence holds another plan,
-    NoSuchAgent.
+    `make` builds the new row, in the transaction, with the agent locked; the outside is asked for the other order's
+    money before that, and our own rows once more under the lock. Raises MoneySeen when it is on its way, OtherPlanHeld
+    when a licence holds another plan, NoSuchAgent.
     """
     other = pending_of(agent)
-    if other is not None and not terms.are_of(other) and money_seen(other):
+    if other is not None and not terms.are_of(other) and _money_seen(other):
         raise MoneySeen(other)
     with transaction.atomic():
         agent = Agent.objects.select_for_update().get(pk=agent.pk)
@@ -51,11 +50,27 @@ def place(
         current = Order.objects.select_for_update().filter(agent=agent, status=PENDING).first()
         if current is not None and terms.are_of(current):
             return current
-        if current is not None and (other is None or current.pk != other.pk):
-            raise MoneySeen(current)  # somebody else has just ordered: nobody asked yet whether it is paid
         if current is not None:
-            expire(current)
+            _give_up(current, asked=other)
         return make(agent)
+
+
+def _give_up(current: Order, *, asked: Order | None) -> None:
+    """Unless its money has come to be known meanwhile, or nobody asked about it: somebody else has just ordered."""
+    if asked is None or asked.pk != current.pk or _money_noted(current):
+        raise MoneySeen(current)
+    expire(current)
+
+
+def _money_seen(other: Order) -> bool:
+    """As its provider's driver knows; what has none any more may be paid."""
+    driver = registry.driver_of(Provider(other.provider))
+    return driver.money_seen(other) if driver else True
+
+
+def _money_noted(other: Order) -> bool:
+    driver = registry.driver_of(Provider(other.provider))
+    return driver.money_noted(other) if driver else True
 
 
 def pending_of(agent: Agent) -> Order | None:

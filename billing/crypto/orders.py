@@ -21,7 +21,6 @@ from billing.crypto.rpc import Node
 from billing.errors import NotConfigured
 from billing.models import CryptoOrder, DepositAddress, Order
 from billing.orders import Terms
-from billing.providers import registry
 from billing.vocabulary import Asset, Period, Provider
 from catalog.engines import check_tier, engine_of
 from catalog.tiers import known_tier
@@ -69,7 +68,7 @@ def place(agent: Agent, *, asset: Asset, tier: str | None, period: Period, now: 
     make = partial(
         _make, terms=terms, address=address, baseline=baseline, token=token, chain_id=known.chain_id, now=now
     )
-    placed = orders.place(agent, terms, make=make, money_seen=_money_seen, now=now)
+    placed = orders.place(agent, terms, make=make)
     return CryptoOrder.objects.select_related("deposit_address").get(pk=placed.pk)
 
 
@@ -123,12 +122,6 @@ def _make(
         baseline_block=baseline.block,
         baseline_hash=baseline.hash,
     )
-
-
-def _money_seen(other: Order) -> bool:
-    """As its provider's driver knows; what has none any more may be paid."""
-    driver = registry.driver_of(Provider(other.provider))
-    return driver.money_seen(other) if driver else True
 
 
 def money_seen(order: Order, *, now: datetime) -> bool:

@@ -8,7 +8,8 @@ from typing import ClassVar
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q, Value
+from django.db.models.functions import Concat, Left
 
 from agents.models import Agent
 from billing.models.orders import Order
@@ -18,6 +19,21 @@ from catalog.vocabulary import TierId
 from config.ids import new_id
 
 UNIT_DIGITS = 78  # a uint256 of the chain
+NAMED = 200
+REFUND = ":refund"
+
+
+def refund_name(external_id: str) -> str:
+    """What the ledger calls the way back of a payment."""
+    return f"{external_id[: NAMED - len(REFUND)]}{REFUND}"
+
+
+class PaymentQuerySet(models.QuerySet["Payment"]):
+    def open(self) -> PaymentQuerySet:
+        """Money that bought nothing, and has not gone back: an operator decides."""
+        name = Concat(Left(OuterRef("external_id"), NAMED - len(REFUND)), Value(REFUND))
+        returned = Payment.objects.filter(provider=OuterRef("provider"), external_id=name)
+        return self.exclude(unapplied="").exclude(kind=PaymentKind.REFUND).exclude(Exists(returned))
 
 
 class Payment(models.Model):
@@ -28,7 +44,7 @@ class Payment(models.Model):
 
     id = models.CharField(primary_key=True, max_length=40, default=partial(new_id, "pay"), editable=False)
     provider = models.CharField(max_length=20, choices=Provider.choices)
-    external_id = models.CharField(max_length=200, help_text="The provider's name of this payment: counted once.")
+    external_id = models.CharField(max_length=NAMED, help_text="The provider's name of this payment: counted once.")
     kind = models.CharField(max_length=10, choices=PaymentKind.choices)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="payments")
     agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="payments")
@@ -47,6 +63,8 @@ class Payment(models.Model):
     actor = models.CharField(max_length=80)
     reason = models.CharField(max_length=500, blank=True)
     at = models.DateTimeField()
+
+    objects: ClassVar[PaymentQuerySet] = PaymentQuerySet.as_manager()  # type: ignore[assignment]
 
     class Meta:
         ordering = ("-at", "-id")

@@ -38,6 +38,10 @@ class Driver(Protocol):
         """Whether some of the order's money is on its way, settled or not. Raises Unavailable when nobody can tell."""
         ...
 
+    def money_noted(self, order: Order) -> bool:
+        """The same as far as our own rows know: asked with the order locked, so nobody else is asked."""
+        ...
+
 
 class Answer(Enum):
     PAID = "paid"

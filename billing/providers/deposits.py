@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from django.utils import timezone
 
 from billing.crypto import chain, configuration, orders
-from billing.models import Order
+from billing.models import CryptoOrder, Order
 from billing.providers.base import Offer
 from billing.vocabulary import Asset, Provider
 
@@ -18,6 +18,9 @@ class Deposits:
 
     def money_seen(self, order: Order) -> bool:
         return orders.money_seen(order, now=timezone.now())
+
+    def money_noted(self, order: Order) -> bool:
+        return CryptoOrder.objects.filter(pk=order.pk, seen__gt=0).exists()
 
 
 def driver(provider: Provider) -> Deposits:

@@ -55,6 +55,9 @@ class Gumroad:
         """Licences have no orders."""
         return False
 
+    def money_noted(self, order: object) -> bool:
+        return False
+
     def verify(self, key: str, *, now: datetime) -> Verdict:
         return self._asked(key, now=now, consume=False)
 

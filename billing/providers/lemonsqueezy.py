@@ -52,6 +52,9 @@ class LemonSqueezy:
         """Licences have no orders."""
         return False
 
+    def money_noted(self, order: object) -> bool:
+        return False
+
     def verify(self, key: str, *, now: datetime) -> Verdict:
         try:
             reply = _ask("validate", {"license_key": key})

@@ -28,6 +28,9 @@ class StarsDriver:
         held = StarsOrder.objects.filter(pk=order.pk, status=OrderStatus.PENDING, hold_until__gt=timezone.now())
         return held.exists()
 
+    def money_noted(self, order: Order) -> bool:
+        return self.money_seen(order)
+
 
 def driver(_: Provider) -> Driver:
     return StarsDriver()

@@ -14,12 +14,13 @@ from django.db import transaction
 
 from agents.models import Agent, Desired
 from billing import lapses, orders, payments, subscriptions
-from billing.models import Payment, StarsOrder, Stray, StrayCharge
+from billing.models import Payment, StarsOrder, Stray, StrayCharge, Subscription
+from billing.models.payments import refund_name
 from billing.payments import Receipt
 from billing.providers.telegram import CURRENCY
 from billing.stars.updates import Charge
 from billing.subscriptions import Purchase
-from billing.vocabulary import OrderStatus, PaymentKind, Period, Provider
+from billing.vocabulary import CONFIRMED, OrderStatus, PaymentKind, Period, Provider
 from config import wake
 from config.ids import is_id
 
@@ -52,11 +53,25 @@ def take(charge: Charge, *, now: datetime) -> None:
 def settled(charge_ids: list[str]) -> tuple[set[str], set[str]]:
     """Which of these charges are dealt with, and of which it is known that they went back."""
     strays = dict(StrayCharge.objects.filter(pk__in=charge_ids).values_list("pk", "refunded_at"))
-    names = [*charge_ids, *map(_refund_id, charge_ids)]
+    names = [*charge_ids, *map(refund_name, charge_ids)]
     ledger = Payment.objects.filter(provider=Provider.STARS, external_id__in=names)
     counted = set(ledger.values_list("external_id", flat=True))
-    returned = {one for one in charge_ids if _refund_id(one) in counted or (strays.get(one) and one not in counted)}
+    returned = {one for one in charge_ids if refund_name(one) in counted or (strays.get(one) and one not in counted)}
     return {one for one in charge_ids if one in counted or one in strays}, returned
+
+
+def to_send_back(subscription: Subscription, *, now: datetime) -> list[str]:
+    """The charges whose time a refund takes away: those with some of it left, and in any case the last."""
+    counted = subscription.payments.filter(kind__in=CONFIRMED).order_by("paid_till", "id")
+    rows = [row for row in counted if row.paid_till is not None]
+    names = [row.external_id for row in rows if row.provider == Provider.STARS and _has_time(row, rows[-1], now=now)]
+    returned = settled(names)[1]
+    return [name for name in names if name not in returned]
+
+
+def _has_time(row: Payment, last: Payment, *, now: datetime) -> bool:
+    """The last one also when only a suspension's time is left of it."""
+    return row.pk == last.pk or (row.paid_till is not None and row.paid_till > now)
 
 
 def _order_of(charge: Charge) -> StarsOrder | None:
@@ -180,7 +195,7 @@ def give_back(charge: Charge, *, now: datetime) -> None:
     counted = Payment.objects.filter(provider=Provider.STARS, external_id=charge.id).first()
     if counted is None:
         _note(charge, order, why=Stray.RETURNED, now=now, refunded_at=now)
-    elif not Payment.objects.filter(provider=Provider.STARS, external_id=_refund_id(charge.id)).exists():
+    elif not Payment.objects.filter(provider=Provider.STARS, external_id=refund_name(charge.id)).exists():
         _take_back(order, agent, counted, charge, now=now)
     _close(charge, now=now)
 
@@ -191,16 +206,11 @@ def _take_back(order: StarsOrder, agent: Agent, counted: Payment, charge: Charge
     subscription = counted.subscription
     if subscription is not None and subscription.is_live:
         subscriptions.expire(agent, subscription, at=now, actor=actor, now=now, note=REFUNDED)
-    receipt = _receipt(order, charge, kind=PaymentKind.REFUND, external_id=_refund_id(charge.id), reason=reason)
+    receipt = _receipt(order, charge, kind=PaymentKind.REFUND, external_id=refund_name(charge.id), reason=reason)
     row = replace(receipt, actor=actor)
     payments.write(row, agent, now=now, subscription=subscription, unapplied=counted.unapplied)
     if subscription is not None:
         lapses.settle(agent, now=now)
-
-
-def _refund_id(charge_id: str) -> str:
-    """What a refund is called in the ledger, where names have at most 200 characters."""
-    return f"{charge_id[:190]}:refund"
 
 
 def _close(charge: Charge, *, now: datetime) -> None:

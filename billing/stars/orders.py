@@ -14,11 +14,11 @@ from accounts.models import User
 from agents.models import Agent, Desired
 from billing import orders, prices
 from billing.errors import NotConfigured
-from billing.models import Order, StarsOrder
+from billing.models import StarsOrder
 from billing.orders import Terms
-from billing.providers import registry, telegram
+from billing.providers import telegram
 from billing.stars import bot
-from billing.stars.errors import NoSuchOrder, OrderMeanwhile, UnknownCursor
+from billing.stars.errors import NoSuchOrder, OrderMeanwhile
 from billing.stars.updates import PreCheckout
 from billing.vocabulary import OrderStatus, Period, Provider
 from catalog.engines import check_tier, engine_of
@@ -67,7 +67,7 @@ def order(agent: Agent, *, tier: str | None, period: Period, now: datetime) -> S
     expire_due(now=now, agent=agent)
     pending = orders.pending_of(agent)
     new = None if pending and terms.are_of(pending) else _invoiced(agent, terms, now=now)
-    placed = orders.place(agent, terms, make=lambda _: _stored(new), money_seen=_money_seen, now=now)
+    placed = orders.place(agent, terms, make=lambda _: _stored(new))
     return StarsOrder.objects.get(pk=placed.pk)
 
 
@@ -103,12 +103,6 @@ def _stored(new: StarsOrder | None) -> StarsOrder:
         raise OrderMeanwhile
     new.save(force_insert=True)
     return new
-
-
-def _money_seen(other: Order) -> bool:
-    """As its provider's driver knows; what has none any more may be paid."""
-    driver = registry.driver_of(Provider(other.provider))
-    return driver.money_seen(other) if driver else True
 
 
 def approve(query: PreCheckout, *, now: datetime) -> str | None:

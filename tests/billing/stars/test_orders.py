@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 from django.conf import settings
-from django.db import connection
+from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
@@ -221,6 +222,41 @@ def test_of_many_who_open_one_link_together_one_is_let_through(order: StarsOrder
 
     with ThreadPoolExecutor(16) as pool:
         assert sorted(pool.map(check_out, range(1, 17))) == [False] * 15 + [True]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_is_let_through_while_another_order_is_made_keeps_the_one_he_pays(
+    client: APIClient, agent: Agent, order: StarsOrder, telegram: TelegramPayments
+) -> None:
+    """It was asked whether somebody pays, then the agent's lock was waited for: in between somebody began to."""
+
+    def replace() -> int:
+        try:
+            return int(post(client, agent, period="annual").status_code)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            Agent.objects.select_for_update().get(pk=agent.pk)
+            answer = pool.submit(replace)
+            wait_for_a_waiter()
+            assert telegram.check_out(order.invoice_link)["ok"]
+        assert answer.result() == 409
+    assert telegram.charge(order.invoice_link)
+    order.refresh_from_db()
+    assert order.status == OrderStatus.PAID
+
+
+def wait_for_a_waiter() -> None:
+    """Until another transaction waits for a lock."""
+    with connection.cursor() as cursor:
+        for _ in range(1000):
+            cursor.execute("select count(*) from pg_locks where not granted")
+            if cursor.fetchone()[0]:
+                return
+            time.sleep(0.01)
+    raise AssertionError("nobody came to wait")
 
 
 def test_an_order_that_nobody_pays_expires_after_an_hour(

@@ -10,9 +10,13 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts.models import User
+from agents.models import Agent
+from billing import corrections
 from billing.models import Payment, StarsOrder, StrayCharge, Subscription
 from billing.stars import refunds
-from tests.billing.conftest import Clock
+from tests.agents.conftest import event_types
+from tests.billing.conftest import DAY, Clock, Pay
+from tests.billing.stars.conftest import PlaceOrder
 from tests.doubles.telegram_payments_server import Fault, TelegramPayments, message_of
 
 pytestmark = pytest.mark.django_db
@@ -116,3 +120,71 @@ def test_an_operator_sends_back_what_was_for_no_order_of_ours(console: Client, t
     assert "goes back" in send_back(console, "straycharge", stray.pk)
     assert refunds.send_due() == 1
     assert StrayCharge.objects.get().refunded_at is not None
+
+
+def refund(agent: Agent, clock: Clock) -> None:
+    corrections.refund(agent, reason="asked for it", actor="operator:x", now=clock.now)
+
+
+def sent(telegram: TelegramPayments) -> set[str]:
+    return {asked["telegram_payment_charge_id"] for asked in telegram.called("refundStarPayment")}
+
+
+def test_an_operators_refund_sends_the_stars_back_until_they_are(
+    agent: Agent, order: StarsOrder, telegram: TelegramPayments, clock: Clock
+) -> None:
+    paid = telegram.charge(order.invoice_link)
+    refund(agent, clock)
+    assert Subscription.objects.get().expired_at == clock.now
+    telegram.fail_next("refundStarPayment", Fault(status=500, body=b""), Fault(status=504, body=b"", done=True))
+    for done in (0, 0, 1, 0):
+        assert refunds.send_due() == done
+        clock.go(timedelta(minutes=1))
+    assert sent(telegram) == {paid["telegram_payment_charge_id"]}
+    rows = Payment.objects.filter(kind="refund").values_list("provider", "amount", "actor", "reason")
+    assert sorted(rows, key=str) == [
+        ("internal", None, "operator:x", "asked for it"),
+        ("stars", Decimal(385), "operator:x", "asked for it"),
+    ]
+    assert event_types(agent).count("payment.confirmed") == 1
+
+
+def test_of_several_months_those_go_back_that_were_not_used_up(
+    agent: Agent, place: PlaceOrder, telegram: TelegramPayments, clock: Clock
+) -> None:
+    charges = [telegram.charge(place().invoice_link)["telegram_payment_charge_id"] for _ in range(3)]
+    clock.go(35 * DAY)
+    refund(agent, clock)
+    assert refunds.send_due() == 2
+    assert sent(telegram) == set(charges[1:])
+
+
+def test_what_has_gone_back_already_is_not_asked_for_again(
+    agent: Agent, order: StarsOrder, telegram: TelegramPayments, clock: Clock, pay: Pay
+) -> None:
+    paid = telegram.charge(order.invoice_link)
+    telegram.refund_by_support(paid)
+    pay(agent)
+    refund(agent, clock)
+    assert (refunds.send_due(), sent(telegram)) == (0, set())
+
+
+def test_a_refund_that_is_sent_late_takes_nothing_from_what_was_paid_since(
+    agent: Agent, order: StarsOrder, telegram: TelegramPayments, clock: Clock, pay: Pay
+) -> None:
+    telegram.charge(order.invoice_link)
+    refund(agent, clock)
+    pay(agent)
+    assert refunds.send_due() == 1
+    assert Subscription.objects.paid().get().status == "active"
+
+
+def test_the_list_of_what_bought_nothing_leaves_out_what_went_back(
+    console: Client, stray: StrayCharge, telegram: TelegramPayments
+) -> None:
+    address = "/admin/billing/payment/?open=1"
+    assert stray.charge_id in console.get(address).content.decode()
+    assert "1 payment" in console.get(address).content.decode()
+    refunds.send_due()
+    assert "0 payments" in console.get(address).content.decode()
+    assert stray.charge_id in console.get("/admin/billing/payment/").content.decode()

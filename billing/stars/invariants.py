@@ -1,0 +1,52 @@
+"""What must always be true of stars: each charge has paid, went back, is going back, or waits for an operator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+
+from django.db.models import Exists, OuterRef, Q, Value
+from django.db.models.functions import Concat, Left
+
+from billing.models import Payment, StarsOrder, Stray, StrayCharge
+from billing.models.payments import NAMED, REFUND
+from billing.vocabulary import OrderStatus, Provider
+
+# As long as the longest wait between two attempts, and then some: nobody tries any more.
+OVERDUE = timedelta(hours=2)
+
+STARS = Payment.objects.filter(provider=Provider.STARS)
+COUNTED = Exists(STARS.filter(external_id=OuterRef("charge_id")))
+RETURNED = Exists(STARS.filter(external_id=Concat(Left(OuterRef("charge_id"), NAMED - len(REFUND)), Value(REFUND))))
+
+
+def _forgotten(now: datetime) -> Iterator[str]:
+    """Whatever is no order of ours may stay: an operator decides."""
+    open_ = StrayCharge.objects.filter(refunded_at=None).exclude(why=Stray.UNKNOWN, refund_at=None)
+    for row in open_.filter(Q(refund_at=None) | Q(refund_at__lt=now - OVERDUE)).iterator():
+        yield f"the charge {row.pk} bought nothing ({row.get_why_display()}), and nobody sends it back"
+
+
+def _returned_and_counted(now: datetime) -> Iterator[str]:
+    for row in StrayCharge.objects.filter(COUNTED & ~RETURNED, refunded_at__isnull=False).iterator():
+        yield f"the charge {row.pk} went back, and the ledger does not say so"
+
+
+def _in_the_ledger_alone(now: datetime) -> Iterator[str]:
+    known = StrayCharge.objects.filter(pk=OuterRef("external_id"))
+    for row in Payment.objects.open().filter(~Exists(known), provider=Provider.STARS).iterator():
+        yield f"the charge {row.external_id} bought nothing, and nobody was asked to send it back"
+
+
+def _paid_without_a_charge(now: datetime) -> Iterator[str]:
+    paid = StarsOrder.objects.filter(status=OrderStatus.PAID)
+    for order in paid.filter(Q(charge_id=None) | ~COUNTED).iterator():
+        yield f"{order.pk} is paid, and no charge in the ledger paid it"
+
+
+CHECKS: list[Callable[[datetime], Iterator[str]]] = [
+    _forgotten,
+    _returned_and_counted,
+    _in_the_ledger_alone,
+    _paid_without_a_charge,
+]
