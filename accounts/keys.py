@@ -38,22 +38,28 @@ def create(user: User, *, name: str, now: datetime) -> tuple[ApiKey, str]:
 
 def revoke(user: User, key_id: str, *, now: datetime) -> None:
     """The key stops working at once but stays in the list. Revoking it again changes nothing and succeeds."""
-    own = ApiKey.objects.owned_by(user).filter(pk=key_id)
-    if not is_id("key", key_id) or not own.exists():
+    key = own(user, key_id)
+    ApiKey.objects.filter(pk=key.pk, revoked_at__isnull=True).update(revoked_at=now)
+
+
+def own(user: User, key_id: str) -> ApiKey:
+    """The user's key of this id. Raises NoSuchKey for another's, and junk."""
+    key = ApiKey.objects.owned_by(user).filter(pk=key_id).first() if is_id("key", key_id) else None
+    if key is None:
         raise NoSuchKey
-    own.filter(revoked_at__isnull=True).update(revoked_at=now)
+    return key
 
 
-def page(user: User, *, after: str | None = None) -> tuple[list[ApiKey], str | None]:
+def page(user: User, *, after: str | None = None, size: int | None = None) -> tuple[list[ApiKey], str | None]:
     """The user's keys, newest first, revoked ones too; and the cursor of the next page when there are more."""
-    keys = ApiKey.objects.owned_by(user)
+    keys, size = ApiKey.objects.owned_by(user), size or PAGE_SIZE
     if after is not None:
         last = keys.filter(pk=after).first() if is_id("key", after) else None
         if last is None:
             raise BadCursor
         keys = keys.filter(Q(created_at__lt=last.created_at) | Q(created_at=last.created_at, pk__lt=last.pk))
-    found = list(keys[: PAGE_SIZE + 1])
-    return found[:PAGE_SIZE], found[PAGE_SIZE - 1].pk if len(found) > PAGE_SIZE else None
+    found = list(keys[: size + 1])
+    return found[:size], found[size - 1].pk if len(found) > size else None
 
 
 def find(secret: str, *, now: datetime) -> ApiKey:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -29,18 +30,44 @@ def term(agent: Agent, *, now: datetime) -> Term:
     return term_of(facts(agent), rules(), now=now)
 
 
+def terms(agents: Sequence[Agent], *, now: datetime) -> dict[str, Term]:
+    """The terms of these agents by id; as many statements as for one."""
+    current = rules()
+    return {agent_id: term_of(known, current, now=now) for agent_id, known in _facts(agents).items()}
+
+
 def facts(agent: Agent) -> Facts:
-    return Facts(
-        created_at=agent.created_at,
-        bought=[bought(row) for row in Subscription.objects.filter(agent=agent)],
-        pauses=pauses(agent.user_id),
-        stopped_at=Lapse.objects.filter(agent=agent, ended_at=None).values_list("stopped_at", flat=True).first(),
-    )
+    return _facts([agent])[agent.pk]
+
+
+def _facts(agents: Sequence[Agent]) -> dict[str, Facts]:
+    ids = [agent.pk for agent in agents]
+    subscriptions: dict[str, list[Bought]] = defaultdict(list)
+    for row in Subscription.objects.filter(agent__in=ids).defer("license_key"):
+        subscriptions[row.agent_id].append(bought(row))
+    stops = dict(Lapse.objects.filter(agent__in=ids, ended_at=None).values_list("agent_id", "stopped_at"))
+    suspended = _suspended({agent.user_id for agent in agents})
+    return {
+        agent.pk: Facts(
+            created_at=agent.created_at,
+            bought=subscriptions[agent.pk],
+            pauses=suspended[agent.user_id],
+            stopped_at=stops.get(agent.pk),
+        )
+        for agent in agents
+    }
 
 
 def pauses(user_id: str) -> list[Pause]:
-    rows = Suspension.objects.filter(user_id=user_id).values_list("suspended_at", "restored_at")
-    return [Pause(since, until) for since, until in rows]
+    return _suspended([user_id])[user_id]
+
+
+def _suspended(user_ids: Iterable[str]) -> dict[str, list[Pause]]:
+    found: dict[str, list[Pause]] = defaultdict(list)
+    rows = Suspension.objects.filter(user__in=user_ids).values_list("user_id", "suspended_at", "restored_at")
+    for user_id, since, until in rows:
+        found[user_id].append(Pause(since, until))
+    return found
 
 
 def bought(row: Subscription) -> Bought:

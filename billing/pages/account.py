@@ -2,12 +2,82 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import datetime
+from secrets import token_urlsafe
+from urllib.parse import parse_qs, urlencode, urlsplit
+
 from django.http import HttpResponseBase
+from django.utils import timezone
 from rest_framework.request import Request
 
+from accounts import keys
+from accounts.authentication import caller
+from accounts.models import KEY_NAME_LENGTH, User
+from agents import listing
+from agents.models import Agent
+from billing import standing
+from billing.pages import doors, words
 from billing.pages.base import PageViewSet
+from billing.pages.names import plan_name
+from billing.term import Term
+from billing.vocabulary import TermMode
+
+ON_A_PAGE = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentLine:
+    agent: Agent
+    status: object
+    plan: str
+    headline: str
+    consequence: str
+    payable: bool
 
 
 class AccountViewSet(PageViewSet):
     def retrieve(self, request: Request) -> HttpResponseBase:
-        return self.page("account.html", {})
+        return self.shown()
+
+    def shown(self, *, problem: str = "", name: str = "", status: int = 200) -> HttpResponseBase:
+        """A problem is of the new key's name."""
+        user, now = caller(self.request), timezone.now()
+        agents, older_agents = self._agents(user, now=now)
+        after = self.sent.GET.get("keys")
+        live, older_keys = keys.page(user, after=after, size=ON_A_PAGE)
+        context = {
+            "agents": agents,
+            "older_agents": older_agents,
+            "keys": live,
+            "older_keys": _address(keys=older_keys),
+            "paged": {"agents", "keys"} & set(self.sent.GET),
+            "once": token_urlsafe(16),
+            "problem": problem,
+            "name": name,
+            "longest": KEY_NAME_LENGTH,
+        }
+        return self.page("account.html", context, status=status)
+
+    def _agents(self, user: User, *, now: datetime) -> tuple[list[AgentLine], str | None]:
+        page = listing.page(user, limit=ON_A_PAGE, cursor=self.sent.GET.get("agents"))
+        terms = standing.terms(page.rows, now=now)
+        cursor = parse_qs(urlsplit(page.next_url).query)["cursor"][0] if page.next_url else None
+        return [line(agent, terms[agent.pk], now=now) for agent in page.rows], _address(agents=cursor)
+
+
+def line(agent: Agent, term: Term, *, now: datetime) -> AgentLine:
+    return AgentLine(
+        agent=agent,
+        status=words.STATUSES[agent.status],
+        plan=plan_name(agent.tier),
+        headline=words.headline(term, now=now),
+        consequence=words.consequence(term, now=now),
+        payable=term.mode != TermMode.INTERNAL,
+    )
+
+
+def _address(**cursor: str | None) -> str | None:
+    """The next page of one of the lists; the other begins anew."""
+    ((name, at),) = cursor.items()
+    return f"{doors.ACCOUNT}?{urlencode({name: at})}#{name}" if at else None

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.core.exceptions import SuspiciousOperation
-from django.http import HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.middleware.csrf import get_token
 from django.template.loader import render_to_string
 from django.templatetags.static import static
 from django.utils import translation
 from rest_framework.exceptions import NotAuthenticated
+from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.parsers import FormParser
 from rest_framework.permissions import SAFE_METHODS, IsAuthenticated
 from rest_framework.request import Request
@@ -22,7 +23,7 @@ from agents.views.base import AgentViewSet
 from billing.pages import doors, languages, visitors
 from billing.pages.visitors import CookieAuthentication
 from catalog.pages.base import STYLE, stamped
-from catalog.pages.languages import Language, address
+from catalog.pages.languages import ENGLISH, Language, address
 from config.api import ApiViewSet
 from config.errors import BadRequest
 from config.requests import request_id
@@ -34,6 +35,17 @@ POLICY = (
 KEPT_HEADERS = {"Retry-After", "Allow", "Link"}  # of a refusal
 
 
+class SeeOther(HttpResponseRedirect):
+    status_code = 303
+
+
+class FormsAlone(DefaultContentNegotiation):
+    """What is sent must be a form; what is answered is a page, whatever `Accept` says."""
+
+    def select_renderer(self, request: Any, renderers: Any, format_suffix: str | None = None) -> Any:
+        return renderers[0], renderers[0].media_type
+
+
 class PageViewSet(ApiViewSet):
     """A page for the person who is signed in; nobody is sent to the sign-in and back.
 
@@ -43,33 +55,40 @@ class PageViewSet(ApiViewSet):
     authentication_classes = (CookieAuthentication,)
     permission_classes = (IsAuthenticated,)
     parser_classes = (FormParser,)
+    content_negotiation_class = FormsAlone
     schema = None
 
+    sent: HttpRequest
     person: User | None = None
+    language: Language = ENGLISH
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """What is said on the way to the page is said in the person's language, once it is known."""
+        with translation.override(self.language.code):
+            return super().dispatch(request, *args, **kwargs)
+
+    def initialize_request(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Request:
+        self.sent = request
+        return super().initialize_request(request, *args, **kwargs)
 
     def perform_authentication(self, request: Request) -> None:
-        visitors.refuse_forged(request._request)
+        self._speak()
+        visitors.refuse_forged(self.sent)
         super().perform_authentication(request)
         self.person = caller(request) if request.user.is_authenticated else None
+        self._speak()
 
     def back(self) -> str:
         """The address of this page, or where what was sent can be sent again: after signing in, in another language."""
-        request = self.request._request
-        return request.get_full_path() if request.method in SAFE_METHODS else doors.ACCOUNT
+        return self.sent.get_full_path() if self.sent.method in SAFE_METHODS else doors.ACCOUNT
 
     def page(self, template: str, context: Mapping[str, Any], *, status: int = 200) -> HttpResponseBase:
-        """The template of templates/account/ in the person's language; a choice of it is kept and leads here again.
-
-        Lazy texts in the context are put into words here.
-        """
-        wanted = languages.asked(self.request)
-        if wanted and self.request.method in SAFE_METHODS:
+        """The template of templates/account/ in the person's language; a choice of it is kept and leads here again."""
+        if wanted := self._asked():
             return self._chosen(wanted)
-        language = languages.of(self.request, self.person)
-        with translation.override(language.code):
-            text = render_to_string(f"account/{template}", {**self._frame(language), **context})
+        text = render_to_string(f"account/{template}", {**self._frame(), **context})
         headers = {
-            "Content-Language": language.code,
+            "Content-Language": self.language.code,
             "Content-Security-Policy": POLICY,
             "Cache-Control": "no-store",
             "Vary": "Cookie, Accept-Language",
@@ -78,11 +97,13 @@ class PageViewSet(ApiViewSet):
 
     def go(self, place: str) -> HttpResponse:
         """After a form: the page to look at, by GET."""
-        return HttpResponse(status=303, headers={"Location": place, "Cache-Control": "no-store"})
+        return SeeOther(place, headers={"Cache-Control": "no-store"})
 
     def handle_exception(self, exc: Exception) -> Any:
         """The API's statuses and headers, told to a person."""
         if isinstance(exc, NotAuthenticated):
+            if wanted := self._asked():
+                return self._chosen(wanted)
             response = self.go(doors.sign_in(self.back()))
             visitors.forget(response)
             return response
@@ -93,6 +114,9 @@ class PageViewSet(ApiViewSet):
             answer[name] = refusal.headers[name]
         return answer
 
+    def _asked(self) -> Language | None:
+        return languages.asked(self.sent) if self.sent.method in SAFE_METHODS else None
+
     def _chosen(self, language: Language) -> HttpResponse:
         query = self.request.GET.copy()
         del query["lang"]
@@ -101,17 +125,21 @@ class PageViewSet(ApiViewSet):
         languages.remember(response, language)
         return response
 
-    def _frame(self, language: Language) -> dict[str, Any]:
+    def _speak(self) -> None:
+        self.language = languages.of(self.sent, self.person)
+        translation.activate(self.language.code)
+
+    def _frame(self) -> dict[str, Any]:
         return {
-            "language": language,
-            "home": address("", language),
+            "language": self.language,
+            "home": address("", self.language),
             "alternates": languages.alternates(self.back()),
             "style": stamped(STYLE),
             "sheet": stamped("billing/account.css"),
             "script": stamped("billing/account.js"),
             "icon": static("catalog/icon.svg"),
             "person": self.person,
-            "csrf_token": get_token(self.request._request),
+            "csrf_token": get_token(self.sent),
         }
 
 

@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 
 ACCOUNT = "/account"
 SIGN_IN = "/sign-in"
+CODE = "/sign-in/code"
 _OURS = re.compile(r"/(?:account|renew)(?:[/?][\x21-\x7e]*)?")  # what cannot be mistaken for another host
 _LONGEST = 500
 
@@ -14,6 +15,10 @@ _LONGEST = 500
 def sign_in(then: str) -> str:
     place = safe(then)
     return SIGN_IN if place == ACCOUNT else f"{SIGN_IN}?{urlencode({'next': place})}"
+
+
+def code(then: str) -> str:
+    return sign_in(then).replace(SIGN_IN, CODE, 1)
 
 
 def safe(then: str) -> str:

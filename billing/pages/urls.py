@@ -5,7 +5,34 @@ from __future__ import annotations
 from django.urls import path
 
 from billing.pages.account import AccountViewSet
+from billing.pages.agents import AgentsViewSet
+from billing.pages.code import CodeViewSet
+from billing.pages.elsewhere import ElsewhereViewSet
+from billing.pages.keys import KeysViewSet
+from billing.pages.progress import ProgressViewSet
+from billing.pages.renew import RenewViewSet
+from billing.pages.revoke import RevokeViewSet
+from billing.pages.sign_in import SignInViewSet
+from billing.pages.sign_out import SignOutViewSet
+from billing.pages.ticket import TicketViewSet
+
+_elsewhere = ElsewhereViewSet.as_view({"get": "retrieve"})
 
 urlpatterns = [
+    path("sign-in", SignInViewSet.as_view({"get": "retrieve", "post": "create"})),
+    path("sign-in/code", CodeViewSet.as_view({"get": "retrieve", "post": "create"})),
+    path("sign-out", SignOutViewSet.as_view({"post": "create"})),
     path("account", AccountViewSet.as_view({"get": "retrieve"})),
+    path("account/keys", KeysViewSet.as_view({"get": "retrieve", "post": "create"})),
+    path("account/keys/<str:id>/revoke", RevokeViewSet.as_view({"get": "retrieve", "post": "create"})),
+    path("account/agents/<str:id>", AgentsViewSet.as_view({"get": "retrieve"})),
+    path("account/agents/<str:id>/ticket", TicketViewSet.as_view({"get": "retrieve", "post": "create"})),
+    path("renew/<str:id>", RenewViewSet.as_view({"get": "retrieve", "post": "create"})),
+    path("renew/<str:id>/progress", ProgressViewSet.as_view({"get": "retrieve"})),
+    # What people mistype gets a page too, not the API's error body.
+    path("sign-in/", _elsewhere),
+    path("sign-in/<path:rest>", _elsewhere),
+    path("account/", _elsewhere),
+    path("account/<path:rest>", _elsewhere),
+    path("renew/<path:rest>", _elsewhere),
 ]

@@ -1,0 +1,70 @@
+"""/account/agents/{id}"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from django.http import HttpResponseBase
+from django.utils import timezone
+from rest_framework.request import Request
+
+from agents import explanation
+from agents.models import Status
+from billing import ledger, standing
+from billing.models import Payment
+from billing.pages import account, words
+from billing.pages.base import AgentPageViewSet
+from billing.pages.names import NAMES, plan_name
+from billing.vocabulary import FOREVER, Period, Provider
+from catalog.engines import engine_of
+
+EVIDENCE_LINES = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaymentLine:
+    payment: Payment
+    kind: object
+    amount: str
+    provider: str
+    plan: str
+    period: object
+    day: str
+    till: str
+
+
+class AgentsViewSet(AgentPageViewSet):
+    def retrieve(self, request: Request, id: str) -> HttpResponseBase:
+        agent, now = self.own_agent(id), timezone.now()
+        term = standing.term(agent, now=now)
+        payments = ledger.page(agent, after=self.sent.GET.get("payments"))
+        told = explanation.of(agent)
+        context = {
+            "line": account.line(agent, term, now=now),
+            "agent": agent,
+            "engine": engine_of(agent.engine).label,
+            "paid_with": words.paid_with(term),
+            "cause": words.cause(told),
+            "since": words.moment(told.since),
+            "remedy": words.remedy(told, agent.pk),
+            "told": told,
+            "evidence": "\n".join(told.evidence[:EVIDENCE_LINES]),
+            "open": agent.status == Status.RUNNING,
+            "payments": [_line(payment) for payment in payments.payments],
+            "older": f"{request.path}?{urlencode({'payments': payments.cursor})}#payments" if payments.cursor else None,
+        }
+        return self.page("agent.html", context)
+
+
+def _line(payment: Payment) -> PaymentLine:
+    return PaymentLine(
+        payment=payment,
+        kind=words.KINDS[payment.kind],
+        amount=words.amount(payment),
+        provider=NAMES.get(Provider(payment.provider), ""),
+        plan=plan_name(payment.tier) if payment.tier else "",
+        period=words.PERIODS.get(Period(payment.period), "") if payment.period else "",
+        day=words.day(payment.at),
+        till=words.day(payment.paid_till) if payment.paid_till and payment.paid_till < FOREVER else "",
+    )

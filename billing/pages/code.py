@@ -1,0 +1,52 @@
+"""/sign-in/code"""
+
+from __future__ import annotations
+
+from django.http import HttpResponseBase
+from django.utils import timezone
+from django.utils.translation import gettext
+from rest_framework.request import Request
+
+from accounts import client_address, sessions, signin, throttling
+from accounts.errors import WrongCode
+from accounts.models import Session
+from accounts.serializers import VerifySerializer
+from billing.pages import visitors
+from billing.pages.sign_in import Refused, SignInPageViewSet, problem, status_of
+from config.errors import RateLimited, ServiceError
+
+
+class CodeViewSet(SignInPageViewSet):
+    def retrieve(self, request: Request) -> HttpResponseBase:
+        return self.go(self.back())
+
+    def create(self, request: Request) -> HttpResponseBase:
+        email, code = request.data.get("email", "").strip(), "".join(request.data.get("code", "").split())
+        try:
+            token = self._verified(email, code)
+        except Refused as refusal:
+            return self._refused(refusal, email)
+        response = self.go(self.then())
+        visitors.remember(response, token, self.sent)
+        return response
+
+    def _verified(self, email: str, code: str) -> str:
+        """The token of a new session; the one that this browser had before ends."""
+        body = VerifySerializer(data={"email": email, "code": code})
+        body.is_valid(raise_exception=True)
+        now = timezone.now()
+        address = client_address.household(client_address.of(self.sent.META))
+        throttling.spend(throttling.AUTH_VERIFY, by=address, now=now)
+        found = body.validated_data
+        token, _ = signin.verify_code(found["email"], code=found["code"], attribution=None, now=now)
+        before = self.request.auth
+        if isinstance(before, Session):
+            sessions.end(before)
+        return token
+
+    def _refused(self, refusal: Exception, email: str) -> HttpResponseBase:
+        """Other digits may help, or nothing but another code."""
+        again = not isinstance(refusal, ServiceError) or isinstance(refusal, WrongCode | RateLimited)
+        text = problem(refusal) if isinstance(refusal, ServiceError) else gettext("A code has six digits.")
+        template = "code.html" if again else "sign_in.html"
+        return self.form(template, email=email, problem=text, status=status_of(refusal))

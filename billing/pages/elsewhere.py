@@ -1,0 +1,19 @@
+"""Addresses that are almost a page's."""
+
+from __future__ import annotations
+
+from django.http import HttpResponseBase
+from rest_framework.request import Request
+
+from billing.pages.base import PageViewSet
+from catalog.pages.elsewhere import NoSuchPage
+
+
+class ElsewhereViewSet(PageViewSet):
+    permission_classes = ()
+
+    def retrieve(self, request: Request, rest: str = "") -> HttpResponseBase:
+        """`/account/` is `/account`."""
+        if not rest or rest.endswith("/"):
+            return self.go(self.sent.get_full_path().partition("?")[0].rstrip("/"))
+        raise NoSuchPage

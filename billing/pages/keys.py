@@ -1,0 +1,51 @@
+"""/account/keys"""
+
+from __future__ import annotations
+
+import re
+
+from django.db import transaction
+from django.http import HttpResponseBase
+from django.utils import timezone
+from django.utils.translation import gettext
+from rest_framework.request import Request
+
+from accounts import keys, replies
+from accounts.authentication import caller
+from accounts.models import ApiKey
+from accounts.serializers import KeyNameSerializer
+from billing.pages import doors
+from billing.pages.account import AccountViewSet
+from config.crypto import sha256
+from config.errors import BadRequest
+
+PATH = "/account/keys"
+_ONCE = re.compile(r"[A-Za-z0-9_-]{16,64}")
+
+
+class KeysViewSet(AccountViewSet):
+    def retrieve(self, request: Request) -> HttpResponseBase:
+        return self.go(f"{doors.ACCOUNT}#keys")
+
+    def create(self, request: Request) -> HttpResponseBase:
+        """The answer shows the secret: there is no other time. The same form sent again makes no other key."""
+        typed = request.data.get("name", "")
+        body = KeyNameSerializer(data={"name": typed})
+        if not body.is_valid():
+            return self.shown(
+                problem=gettext("A name has 1 to 60 characters, all on one line."), name=typed, status=400
+            )
+        key, secret = self._made(body.validated_data["name"], once=request.data.get("once", ""))
+        return self.page("key.html", {"key": key, "secret": secret})
+
+    @transaction.atomic
+    def _made(self, name: str, *, once: str) -> tuple[ApiKey, str | None]:
+        if _ONCE.fullmatch(once) is None:
+            raise BadRequest("once: missing from the form")
+        user, now = caller(self.request), timezone.now()
+        kept = replies.reserve(user, method="POST", path=PATH, key=once, fingerprint=sha256(name), now=now)
+        if kept.status is not None:
+            return keys.own(user, kept.reply["key"]), None
+        key, secret = keys.create(user, name=name, now=now)
+        replies.keep(kept, status=200, reply={"key": key.pk})
+        return key, secret

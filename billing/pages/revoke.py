@@ -1,0 +1,23 @@
+"""/account/keys/{id}/revoke"""
+
+from __future__ import annotations
+
+from django.http import HttpResponseBase
+from django.utils import timezone
+from rest_framework.request import Request
+
+from accounts import keys
+from accounts.authentication import caller
+from billing.pages import doors
+from billing.pages.base import PageViewSet
+
+
+class RevokeViewSet(PageViewSet):
+    def retrieve(self, request: Request, id: str) -> HttpResponseBase:
+        """It cannot be undone, so it is asked first."""
+        key = keys.own(caller(request), id)
+        return self.go(f"{doors.ACCOUNT}#keys") if key.revoked_at else self.page("revoke.html", {"key": key})
+
+    def create(self, request: Request, id: str) -> HttpResponseBase:
+        keys.revoke(caller(request), id, now=timezone.now())
+        return self.go(f"{doors.ACCOUNT}#keys")

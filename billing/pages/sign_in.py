@@ -1,0 +1,87 @@
+"""/sign-in"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from django.core.exceptions import ValidationError as NotValid
+from django.http import HttpResponseBase
+from django.utils import timezone
+from django.utils.translation import gettext, ngettext
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+
+from accounts import client_address, errors, signin, throttling
+from accounts.serializers import RequestSerializer
+from billing.pages import doors, languages
+from billing.pages.base import PageViewSet
+from config.errors import RateLimited, ServiceError
+
+Refused = (ServiceError, ValidationError, NotValid)
+
+
+class SignInPageViewSet(PageViewSet):
+    """For whoever comes. Where they want to go afterwards travels in the addresses of the forms."""
+
+    permission_classes = ()
+
+    def then(self) -> str:
+        return doors.safe(self.sent.GET.get("next", ""))
+
+    def back(self) -> str:
+        return doors.sign_in(self.then())
+
+    def form(self, template: str, *, problem: str = "", status: int = 200, **context: Any) -> HttpResponseBase:
+        here, code = doors.sign_in(self.then()), doors.code(self.then())
+        frame = {"problem": problem, "minutes": signin.CODE_LIFETIME.seconds // 60, "to_email": here, "to_code": code}
+        return self.page(template, {**frame, **context}, status=status)
+
+
+class SignInViewSet(SignInPageViewSet):
+    def retrieve(self, request: Request) -> HttpResponseBase:
+        arrived = self.person and not languages.asked(self.sent)
+        return self.go(self.then()) if arrived else self.form("sign_in.html", email="")
+
+    def create(self, request: Request) -> HttpResponseBase:
+        typed = request.data.get("email", "").strip()
+        try:
+            email, code = self._request_code(typed)
+        except Refused as refusal:
+            return self.form("sign_in.html", email=typed, problem=problem(refusal), status=status_of(refusal))
+        return self.form("code.html", email=email, dev_code=code)
+
+    def _request_code(self, typed: str) -> tuple[str, str | None]:
+        """The address in its canonical form, and the code where it may be shown."""
+        body = RequestSerializer(data={"email": typed})
+        body.is_valid(raise_exception=True)
+        email, now = body.validated_data["email"], timezone.now()
+        address = client_address.household(client_address.of(self.sent.META))
+        throttling.spend(throttling.AUTH_REQUEST, by=address, now=now)
+        return email, signin.request_code(email, lang=languages.of_letters(self.sent), now=now)
+
+
+def status_of(refusal: Exception) -> int:
+    return refusal.status if isinstance(refusal, ServiceError) else 400
+
+
+def problem(refusal: Exception) -> str:
+    """What the API's rules refuse, told to a person."""
+    match refusal:
+        case errors.WrongCode():
+            return gettext("These are not the digits of the newest mail. Look again, or have a new code sent.")
+        case errors.NoLiveCode():
+            return gettext("This code has expired or was used already. Have a new one sent.")
+        case errors.AccountSuspended():
+            return gettext("This account is suspended. Please write to us.")
+        case errors.SignUpsClosed():
+            return gettext("New accounts are not taken at the moment. People who have one can sign in.")
+        case RateLimited():
+            minutes = math.ceil(int(refusal.headers["Retry-After"]) / 60)
+            text = ngettext(
+                "Too many tries. Please wait %(count)d minute.",
+                "Too many tries. Please wait %(count)d minutes.",
+                minutes,
+            )
+            return text % {"count": minutes}
+    return gettext("Please enter an e-mail address such as ann@example.com.")

@@ -1,0 +1,20 @@
+"""/account/agents/{id}/ticket"""
+
+from __future__ import annotations
+
+from django.http import HttpResponseBase
+from rest_framework.request import Request
+
+from agents import ticket
+from billing.pages.base import AgentPageViewSet
+
+
+class TicketViewSet(AgentPageViewSet):
+    """Opens the pod's own page: at once, from a page of ours, for a form may not lead to another host (`POLICY`)."""
+
+    def retrieve(self, request: Request, id: str) -> HttpResponseBase:
+        return self.go(f"/account/agents/{self.own_agent(id).pk}")
+
+    def create(self, request: Request, id: str) -> HttpResponseBase:
+        agent = self.own_agent(id)
+        return self.page("ticket.html", {"agent": agent, "ticket": ticket.mint(agent)})

@@ -1,0 +1,162 @@
+"""What agents, terms and payments are called on the pages: states, causes, dates, kinds of payment."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from django.utils.formats import date_format
+from django.utils.functional import Promise
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+
+from agents.errors import renew_url
+from agents.explanation import Explanation
+from agents.models import Status
+from billing.models import Payment
+from billing.pages.names import NAMES
+from billing.pages.sums import exact
+from billing.providers.telegram import CURRENCY as STARS
+from billing.term import Term
+from billing.vocabulary import Asset, PaymentKind, Period, Provider, TermMode
+from catalog.pages.words import usd
+
+DAY = timedelta(days=1)
+HOUR = timedelta(hours=1)
+CENTS = Decimal(100)
+
+STATUSES: dict[str, Promise] = {
+    Status.PROVISIONING: _("starting"),
+    Status.RUNNING: _("running"),
+    Status.STOPPED: _("stopped"),
+    Status.FAILED: _("failed"),
+}
+KINDS: dict[str, Promise] = {
+    PaymentKind.PAYMENT: _("Payment"),
+    PaymentKind.RENEWAL: _("Renewal"),
+    PaymentKind.CREDIT: _("Credit by us"),
+    PaymentKind.GRANT: _("Granted by us"),
+    PaymentKind.REFUND: _("Refund"),
+    PaymentKind.REVOKE: _("Grant taken back"),
+    PaymentKind.KEY_MOVE: _("Licence key moved"),
+}
+PERIODS: dict[str, Promise] = {Period.MONTHLY: _("for a month"), Period.ANNUAL: _("for a year")}
+
+# agents/explanation.py says why in English and in detail; this says it to a person.
+CAUSES: dict[str, Promise] = {
+    "OK": _("Everything is fine: the agent runs and has a model key."),
+    "NO_MODEL_KEY": _("The agent runs but says nothing, because it has no model key."),
+    "OWNER": _("You paused it. Its data is kept."),
+    "TRIAL": _("Its free time is over. Its data is kept for now."),
+    "PAYMENT": _("What was paid for is over. Its data is kept for now."),
+    "QUOTA": _("It was stopped because its memory or disk was full for an hour. Its data is kept."),
+    "SUSPENDED": _("It was stopped with the account. Its data is kept."),
+    "INSTALLING": _("Its engine is being installed."),
+    "STARTING": _("It is being started."),
+    "STOPPING": _("It is being stopped."),
+    "POD_LOST": _("Its pod is gone and is being built again."),
+    "GATEWAY_DOWN": _("Its gateway does not answer and is being started again."),
+    "ENGINE_DOWN": _("Its engine does not answer and is being started again."),
+    "ENGINE_HUNG": _("Its engine hangs and is being started again."),
+    "QUOTA_GRACE": _("Its memory or disk is full. It is stopped within the hour unless it takes less."),
+    "QUOTA_WARN": _("Its memory or disk is nearly full."),
+    "MODEL_UNREACHABLE": _("It runs, but the provider of its model does not answer."),
+    "MODEL_REFUSED": _("It runs, but the provider refuses the model or the request."),
+    "MODEL_KEY_REFUSED": _("It runs, but the provider refuses its model key."),
+    "MODEL_LIMIT": _("It runs, but the model key has reached a limit at the provider."),
+    "MODEL_FAILING": _("It runs, but its model fails."),
+    "INSTALL": _("Its engine could not be installed."),
+    "CRASH_LOOP": _("Its engine ends again and again."),
+    "OOM": _("Its engine needs more memory than the plan has."),
+    "DISK_FULL": _("Its disk is full."),
+    "BOOT_TIMEOUT": _("It did not come up in time."),
+}
+
+
+def cause(told: Explanation) -> str:
+    """In the person's language; what there are no words for is told in our English."""
+    return str(CAUSES.get(told.cause, told.message))
+
+
+def remedy(told: Explanation, agent_id: str) -> str:
+    """What to do next; nothing where all is well."""
+    if told.next is None:
+        return ""
+    if told.next == renew_url(agent_id):
+        return gettext("Pay for it, and it can be started again.")
+    method, _, path = told.next.partition(" ")
+    return _steps().get((method, path.removeprefix(f"/agents/{agent_id}")), "")
+
+
+def _steps() -> dict[tuple[str, str], str]:
+    """By the call that helps."""
+    wait = gettext("Wait a minute, then look again.")
+    return {
+        ("PATCH", "/llm-key"): gettext("Give it a working model key."),
+        ("POST", "/resume"): gettext("Start it again."),
+        ("POST", "/rebuild"): gettext("Build it again: its data stays."),
+        ("POST", "/talk-test"): gettext("Test it: that tells which part does not answer."),
+        ("GET", "/quota"): gettext("Look at what it uses, and have it use less."),
+        ("PATCH", ""): gettext("Take a larger plan."),
+        ("GET", "/liveness"): wait,
+        ("GET", ""): wait,
+    }
+
+
+def headline(term: Term, *, now: datetime) -> str:
+    """What the agent runs on, in one line."""
+    match term.mode:
+        case TermMode.INTERNAL:
+            return gettext("Paid by us, without an end")
+        case TermMode.PAID:
+            return gettext("Paid until %(day)s") % {"day": day(term.paid_till or now)}
+        case TermMode.TRIAL:
+            return gettext("Free: %(left)s") % {"left": left(term, now=now)}
+    return gettext("No longer paid: %(left)s") % {"left": left(term, now=now)}
+
+
+def left(term: Term, *, now: datetime) -> str:
+    """How long an unpaid pod may run on."""
+    rest = (term.stops_at or now) - now
+    if rest <= timedelta(0):
+        return gettext("the time is over")
+    if rest < DAY:
+        hours = math.ceil(rest / HOUR)
+        return ngettext("%(count)d hour left", "%(count)d hours left", hours) % {"count": hours}
+    return ngettext("%(count)d day left", "%(count)d days left", rest.days) % {"count": rest.days}
+
+
+def consequence(term: Term, *, now: datetime) -> str:
+    """What happens if nobody pays; nothing where somebody does."""
+    if term.stops_at is None or term.deletes_at is None:
+        return ""
+    dates = {"stop": moment(term.stops_at), "deletion": moment(term.deletes_at)}
+    if term.stops_at <= now:
+        return gettext("Deleted with its data on %(deletion)s, unless it is paid for.") % dates
+    return gettext("Stops on %(stop)s and is deleted with its data on %(deletion)s, unless it is paid for.") % dates
+
+
+def day(at: datetime) -> str:
+    return date_format(at, "DATE_FORMAT")
+
+
+def moment(at: datetime) -> str:
+    return f"{day(at)}, {at:%H:%M} UTC"
+
+
+def paid_with(term: Term) -> str:
+    return NAMES.get(Provider(term.paid_provider), "") if term.paid_provider else ""
+
+
+def amount(payment: Payment) -> str:
+    """What was paid, in what it was paid in; nothing where no money moved."""
+    if payment.amount is None:
+        return ""
+    if payment.currency == "usd":
+        return usd(payment.amount / CENTS)
+    if payment.currency == STARS:
+        return ngettext("%(count)d star", "%(count)d stars", int(payment.amount)) % {"count": int(payment.amount)}
+    if payment.currency in Asset.values and payment.order is not None:
+        return f"{exact(payment.amount, payment.order.cryptoorder.decimals)} {payment.currency.upper()}"
+    return f"{payment.amount} {payment.currency}"
