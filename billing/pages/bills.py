@@ -19,7 +19,7 @@ from billing.providers import registry
 from billing.quotes import Quote
 from billing.renewal import Wanted
 from billing.stars import orders as stars_orders
-from billing.vocabulary import LICENSED, Asset, Period, Provider
+from billing.vocabulary import Asset, Period, Provider
 from catalog.pages.words import usd
 from catalog.tiers import tier_of
 
@@ -36,8 +36,9 @@ class Bill:
     yearly: bool
     provider: str
     price: str
-    coins: str  # what it is in the coin that is paid with; empty for cards
+    coins: str  # what it is in the coin that is paid with; empty for cards and stars
     coin: str
+    stars: int | None
     paid_till: str
     remainder: timedelta | None
     change: str
@@ -62,6 +63,7 @@ def bill(agent: Agent, wanted: Wanted, *, now: datetime) -> Bill:
         price=usd(quote.price_usd),
         coins=coins,
         coin=coin,
+        stars=_in_stars(quote) if wanted.provider == Provider.STARS else None,
         paid_till=words.moment(quote.paid_till),
         remainder=quote.converted if quote.converted >= SECOND else None,
         change=_change(agent, wanted.tier),
@@ -69,12 +71,14 @@ def bill(agent: Agent, wanted: Wanted, *, now: datetime) -> Bill:
 
 
 def _in_coins(quote: Quote) -> tuple[str, str]:
-    if quote.provider in LICENSED:
+    if quote.provider not in Asset.values:
         return "", ""
-    if quote.provider == Provider.STARS:
-        return str(stars_orders.in_stars(quote.price_usd, settings.STAR_USD)), ""
     _, token = crypto_orders.offered(Asset(quote.provider))
     return exact(crypto_orders.in_units(quote.price_usd, token.decimals), token.decimals), token.symbol
+
+
+def _in_stars(quote: Quote) -> int:
+    return stars_orders.in_stars(quote.price_usd, settings.STAR_USD)
 
 
 def _change(agent: Agent, tier_id: str) -> str:

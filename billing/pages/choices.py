@@ -80,7 +80,7 @@ def read(agent: Agent, given: Mapping[str, str]) -> Chosen:
 
 def refuse_unreadable(key: str) -> None:
     """What no seller hands out. Raises LicenceRefused."""
-    if len(key) > LONGEST_KEY or not key.isprintable():
+    if len(key) > LONGEST_KEY or not key.strip().isprintable():
         raise LicenceRefused("no key is so long, or has such characters")
 
 
@@ -91,7 +91,7 @@ def plans(agent: Agent) -> list[PlanChoice]:
 def _plan(tier: Tier, agent: Agent) -> PlanChoice:
     month, year = (prices.price_of(tier, period) for period in (Period.MONTHLY, Period.ANNUAL))
     less = month * YEAR - year
-    saving = gettext("%(sum)s less than twelve months") % {"sum": words.usd(less)} if less > 0 else ""
+    saving = gettext("A year is %(sum)s less than twelve months.") % {"sum": words.usd(less)} if less > 0 else ""
     return PlanChoice(id=tier.id, plan=words.plan(tier), saving=saving, too_small=_too_small(tier, agent))
 
 

@@ -29,8 +29,6 @@ REASONS = [
     gettext_noop("its subscription has expired"),
     gettext_noop("every activation of this licence is used; deactivate it where it was used before"),
     gettext_noop("no key is so long, or has such characters"),
-    gettext_noop("missing; buy a key of gumroad (GET /payment-providers) and give it here"),
-    gettext_noop("missing; buy a key of lemonsqueezy (GET /payment-providers) and give it here"),
     gettext_noop("a licence paid once cannot be used; buy one that is paid monthly or yearly"),
     gettext_noop("a licence paid quarterly cannot be used; buy one that is paid monthly or yearly"),
     gettext_noop("a licence paid biannually cannot be used; buy one that is paid monthly or yearly"),

@@ -37,8 +37,7 @@ def told(error: ServiceError, agent: Agent, wanted: Wanted) -> Refusal:
 def _licence(error: ServiceError) -> tuple[str, str] | None:
     match error:
         case errors.LicenceRefused():
-            why = words.told(error.message.removeprefix("licenseKey: ")).text
-            return "license_key", gettext("This key was not accepted: %(why)s.") % {"why": why}
+            return "license_key", _not_accepted(error.message.removeprefix("licenseKey: "))
         case errors.LicenceInUse():
             return "license_key", gettext("This key is in use on an agent already. A key pays for one agent.")
         case RateLimited():
@@ -50,6 +49,12 @@ def _licence(error: ServiceError) -> tuple[str, str] | None:
             )
             return "license_key", text % {"count": minutes}
     return None
+
+
+def _not_accepted(why: str) -> str:
+    if why.startswith("missing"):
+        return gettext("Enter the key first.")
+    return gettext("This key was not accepted: %(why)s.") % {"why": words.told(why).text}
 
 
 def _plan(error: ServiceError, agent: Agent) -> tuple[str, str] | None:
