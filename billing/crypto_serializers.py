@@ -7,6 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from billing.models.payments import UNIT_DIGITS
+from billing.serializers import OrderedPlan
 from billing.vocabulary import Asset, OrderStatus, Period
 from catalog.serializers import Usd
 from catalog.tiers import known_tier
@@ -69,7 +70,7 @@ class CryptoOrderSerializer(Serializer):
     paid_at = serializers.DateTimeField(allow_null=True)
     tier = serializers.ChoiceField(TierId.choices, allow_null=True)
     price_usd = Usd(allow_null=True)
-    tier_snapshot = serializers.DictField(allow_null=True, help_text="The plan as it was ordered.")
+    tier_snapshot = OrderedPlan(allow_null=True, help_text="The plan as it was ordered.")
 
 
 class CryptoPaymentSerializer(Serializer):

@@ -78,7 +78,8 @@ class NotConfigured(BadRequest):
 
     def __init__(self, field: str, provider: str) -> None:
         super().__init__(
-            f"{field}: {provider!r} is coming soon and cannot be paid with yet; GET /payment-providers lists what can"
+            f"{field}: {str(provider)!r} is coming soon and cannot be paid with yet;"
+            " GET /payment-providers lists what can"
         )
 
 
@@ -98,7 +99,7 @@ class LicenceInUse(Conflict):
 
 class OtherPlanPaid(BadRequest):
     def __init__(self, field: str, came: str, paid: str) -> None:
-        super().__init__(f"{field}: {came!r} given, but this licence pays for {paid!r}; leave it out or give that")
+        super().__init__(f"{field}: {str(came)!r} given, but this licence pays for {paid!r}; leave it out or give that")
         self.field, self.paid = field, paid
 
 
@@ -109,7 +110,7 @@ class GrantedOnly(Forbidden):
 
 class SoldByOrder(BadRequest):
     def __init__(self, provider: str, where: str) -> None:
-        super().__init__(f"provider: {provider!r} is paid by an order: POST {where}")
+        super().__init__(f"provider: {str(provider)!r} is paid by an order: POST {where}")
 
 
 class NoSuchSubscription(NotFound):

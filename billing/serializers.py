@@ -2,10 +2,31 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from typing import Any
+
 from rest_framework import serializers
 
 from billing.vocabulary import TermMode
+from catalog.serializers import Usd
 from config.api import Serializer
+
+PRICES = ("monthlyUsd", "annualUsd")
+
+
+class OrderedPlan(serializers.DictField):
+    """A tier as it was when ordered, and the period. Prices are stored as exact text, and are numbers on the wire."""
+
+    def to_representation(self, value: dict[str, Any]) -> dict[str, Any]:
+        prices = {name: Usd().to_representation(Decimal(str(value[name]))) for name in PRICES if name in value}
+        return {**value, **prices}
+
+
+class BoughtPlan(OrderedPlan):
+    """The fields of a tier alone (spec: Subscription `tierSnapshot`): what was bought has its period beside it."""
+
+    def to_representation(self, value: dict[str, Any]) -> dict[str, Any]:
+        return {name: kept for name, kept in super().to_representation(value).items() if name != "period"}
 
 
 class AgentTermSerializer(Serializer):

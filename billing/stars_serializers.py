@@ -6,6 +6,7 @@ from rest_framework import serializers
 
 from billing.models import StarsOrder
 from billing.stars.orders import MAX_PAGE
+from billing.serializers import OrderedPlan
 from billing.vocabulary import OrderStatus, Period
 from catalog.serializers import Usd
 from catalog.tiers import known_tier
@@ -32,7 +33,7 @@ class StarsEnvelope(Serializer):
 class StarsOrderSerializer(ModelSerializer):
     tier = serializers.ChoiceField(TierId.choices, allow_null=True)
     price_usd = Usd(allow_null=True)
-    tier_snapshot = serializers.DictField(
+    tier_snapshot = OrderedPlan(
         allow_null=True, help_text="The plan as it was when ordered, and `period`; it decides, whatever changes later."
     )
     status = serializers.ChoiceField(OrderStatus.choices)

@@ -7,6 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from billing.listing import MAX_PAGE
+from billing.serializers import BoughtPlan
 from billing.vocabulary import Period, Provider, SubscriptionStatus
 from catalog.serializers import Usd
 from catalog.vocabulary import TierId
@@ -32,7 +33,7 @@ class SubscriptionSerializer(Serializer):
     provider = serializers.ChoiceField(choices=Provider.values, allow_null=True)
     license_key = serializers.CharField(allow_null=True)
     canceled_at = serializers.DateTimeField(allow_null=True)
-    tier_snapshot = serializers.DictField(allow_null=True, help_text="The tier as it was when it was bought.")
+    tier_snapshot = BoughtPlan(allow_null=True, help_text="The tier as it was when it was bought.")
     expired_at = serializers.DateTimeField(
         allow_null=True, help_text="When payment stopped verifying; the grace counts from here."
     )
@@ -76,7 +77,7 @@ class QuoteSerializer(Serializer):
     provider = serializers.ChoiceField(choices=BOUGHT)
     price_usd = Usd()
     paid_till = serializers.DateTimeField(help_text="The end of the paid time if it were paid now.")
-    tier_snapshot = serializers.DictField()
+    tier_snapshot = BoughtPlan()
 
 
 class PaymentProviderSerializer(Serializer):

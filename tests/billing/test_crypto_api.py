@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
 from pytest_django import Settings
 from rest_framework.test import APIClient
@@ -9,6 +11,8 @@ from rest_framework.test import APIClient
 from agents import lifecycle
 from agents.models import Agent
 from billing.models import CryptoOrder, DepositAddress
+from catalog import snapshot
+from catalog.models import Tier
 from tests.billing.conftest import Clock
 from tests.billing.crypto import chain, coins, one_chain, proxy, settle
 from tests.doubles.chain import CHAIN_ID, Chain
@@ -23,6 +27,15 @@ ORDERS = "/crypto/orders"
 
 def body(agent: Agent, **changes: object) -> dict[str, object]:
     return {"agentId": agent.pk, "asset": "usdc", "period": "monthly", **changes}
+
+
+def test_the_plan_of_an_order_has_its_prices_as_numbers(client: APIClient, coins: Chain, running: Agent) -> None:
+    Tier.objects.filter(pk="tiny").update(monthly_usd=Decimal("4.99"))
+    snapshot.forget()
+    order = client.post(ORDERS, body(running), format="json").json()["order"]
+    plan = order["tierSnapshot"]
+    assert (plan["monthlyUsd"], plan["annualUsd"], plan["period"]) == (4.99, 49.9, "monthly")
+    assert (order["priceUsd"], order["amount"]) == (4.99, "4990000000000000000")
 
 
 def test_what_can_be_paid_with_is_public(api: APIClient, coins: Chain) -> None:

@@ -58,7 +58,7 @@ def test_what_is_paid_by_an_order_is_400_naming_where_to_order(
     agent: Agent, mine: APIClient, provider: str, where: str
 ) -> None:
     answer = post(mine, agent.pk, provider=provider)
-    assert (answer.status_code, f"POST {where}" in message(answer)) == (400, True)
+    assert (answer.status_code, message(answer)) == (400, f"provider: '{provider}' is paid by an order: POST {where}")
 
 
 @pytest.mark.parametrize(
@@ -121,6 +121,17 @@ def test_an_idempotency_key_gives_the_first_answer_again(agent: Agent, mine: API
         mine.post("/subscriptions", body, format="json", headers={"Idempotency-Key": "k"}) for _ in range(2)
     )
     assert (second.json(), second["Idempotent-Replayed"]) == (first.json(), "true")
+
+
+def test_the_snapshot_of_what_was_bought_has_the_fields_of_a_tier_alone(
+    agent: Agent, mine: APIClient, gumroad: GumroadServer
+) -> None:
+    gumroad.sell(KEY)
+    query = {"agentId": agent.pk, "period": "monthly", "provider": "gumroad"}
+    quoted = mine.get("/subscriptions/quote", query).json()["quote"]
+    bought = post(mine, agent.pk).json()["subscription"]
+    tiny = next(tier for tier in mine.get("/tiers").json()["tiers"] if tier["id"] == "tiny")
+    assert quoted["tierSnapshot"] == bought["tierSnapshot"] == tiny
 
 
 def test_67_the_list_shows_keys_to_their_owner_alone(
