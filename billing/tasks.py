@@ -5,7 +5,7 @@ from __future__ import annotations
 from celery import shared_task
 from django.utils import timezone
 
-from billing import invariants, lapses, verification
+from billing import clock, invariants, lapses, verification
 from billing.crypto import misplaced, scanning, watching
 from billing.stars import feed, refunds
 from billing.stars import orders as stars_orders
@@ -13,12 +13,13 @@ from billing.stars import orders as stars_orders
 
 @shared_task(name="billing.step")
 def step(agent_id: str) -> None:
+    clock.now()
     lapses.step(agent_id)
 
 
 @shared_task(name="billing.step_due")
 def step_due() -> None:
-    lapses.step_due(now=timezone.now())
+    lapses.step_due(now=clock.now())
 
 
 @shared_task(name="billing.check_invariants")
@@ -28,7 +29,7 @@ def check_invariants() -> None:
 
 @shared_task(name="billing.expire_stars_orders")
 def expire_stars_orders() -> None:
-    stars_orders.expire_due(now=timezone.now())
+    stars_orders.expire_due(now=clock.now())
 
 
 @shared_task(name="billing.send_back_stars")

@@ -1,0 +1,49 @@
+"""Time is UTC, and a worker whose clock is wrong does nothing with it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import time_machine
+
+from accounts.models import User
+from agents.models import Agent
+from billing import lapses, tasks
+from billing.clock import ClockDiffers
+from tests.agents.conftest import MakeAgent, signed_in
+from tests.billing.conftest import DAY, NOON, Clock, Pay, tick
+from webhooks.models import Event
+
+pytestmark = pytest.mark.django_db
+
+
+def test_66_a_change_of_summer_time_moves_no_date(make_agent: MakeAgent, owner: User, clock: Clock, pay: Pay) -> None:
+    clock.at(datetime(2027, 3, 1, 1, 30, tzinfo=UTC))  # 02:30 in Berlin, an hour that the last Sunday does not have
+    agent = make_agent(timezone="Europe/Berlin")
+    pay(agent)
+    assert signed_in(owner).get(f"/agents/{agent.pk}/term").json()["term"]["paidTill"] == "2027-04-01T01:30:00Z"
+
+
+@pytest.mark.parametrize("wrong", [timedelta(days=8), timedelta(minutes=2), -timedelta(minutes=2)])
+def test_66_a_worker_whose_clock_is_wrong_stops_nobody(running: Agent, wrong: timedelta) -> None:
+    Agent.objects.filter(pk=running.pk).update(term_due_at=running.created_at)
+    with time_machine.travel(datetime.now(UTC) + wrong), pytest.raises(ClockDiffers):
+        tasks.step_due()
+    with time_machine.travel(datetime.now(UTC) + wrong), pytest.raises(ClockDiffers):
+        tasks.step(running.pk)
+    assert not Event.objects.filter(agent=running, type="deletion.warning").exists()
+
+
+def test_66_a_worker_whose_clock_is_right_takes_the_steps_that_are_due(running: Agent) -> None:
+    Agent.objects.filter(pk=running.pk).update(term_due_at=running.created_at)
+    tasks.step_due()
+    running.refresh_from_db()
+    assert running.term_due_at == running.entitled_until - 3 * DAY
+
+
+def test_66_a_worker_that_is_a_little_behind_says_nothing_again(running: Agent, clock: Clock) -> None:
+    clock.at(NOON + 5 * DAY)
+    tick(running, clock)
+    lapses.step(running.pk, now=clock.now - timedelta(seconds=30))
+    assert Event.objects.filter(agent=running, type="deletion.warning").count() == 1
