@@ -13,6 +13,7 @@ from catalog.serializers import Usd
 from catalog.tiers import known_tier
 from catalog.vocabulary import TierId
 from config.api import Choice, Serializer, Text
+from config.paging import MAX_CURSOR, MAX_PAGE
 
 MAX_ID = 40
 
@@ -53,6 +54,8 @@ class CreateCryptoOrderSerializer(Serializer):
 class ListCryptoOrdersSerializer(Serializer):
     agent_id = Text(required=False, max_length=MAX_ID, help_text="Only this agent's.")
     status = Choice(OrderStatus.choices, required=False)
+    limit = serializers.IntegerField(required=False, min_value=1, max_value=MAX_PAGE)
+    cursor = Text(required=False, max_length=MAX_CURSOR, help_text="From the `Link` header of the page before.")
 
 
 class CryptoOrderSerializer(Serializer):

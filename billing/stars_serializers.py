@@ -5,13 +5,13 @@ from __future__ import annotations
 from rest_framework import serializers
 
 from billing.models import StarsOrder
-from billing.stars.orders import MAX_PAGE
 from billing.serializers import OrderedPlan
 from billing.vocabulary import OrderStatus, Period
 from catalog.serializers import Usd
 from catalog.tiers import known_tier
 from catalog.vocabulary import TierId
 from config.api import Choice, ModelSerializer, Serializer, Text, Whole
+from config.paging import MAX_CURSOR, MAX_PAGE
 
 MAX_ID = 40
 
@@ -78,7 +78,7 @@ class ListStarsOrdersSerializer(Serializer):
     agent_id = Text(required=False, max_length=MAX_ID, help_text="Only this agent's.")
     status = Choice(OrderStatus.choices, required=False)
     limit = serializers.IntegerField(required=False, min_value=1, max_value=MAX_PAGE)
-    cursor = Text(required=False, max_length=MAX_ID, help_text="From the `Link` header of the page before.")
+    cursor = Text(required=False, max_length=MAX_CURSOR, help_text="From the `Link` header of the page before.")
 
 
 class TelegramUpdateSerializer(serializers.Serializer[None]):

@@ -6,13 +6,13 @@ from typing import Any
 
 from rest_framework import serializers
 
-from billing.listing import MAX_PAGE
 from billing.serializers import BoughtPlan
 from billing.vocabulary import Period, Provider, SubscriptionStatus
 from catalog.serializers import Usd
 from catalog.vocabulary import TierId
 from config.api import Choice, Serializer, Text
 from config.crypto import readable
+from config.paging import MAX_CURSOR, MAX_PAGE
 
 MAX_KEY_CHARACTERS = 200
 BOUGHT = [provider for provider in Provider.values if provider != Provider.INTERNAL]
@@ -58,7 +58,7 @@ class ListSubscriptionsSerializer(Serializer):
 
     agent_id = Text(required=False)
     limit = serializers.IntegerField(min_value=1, max_value=MAX_PAGE, required=False)
-    cursor = Text(required=False, max_length=200)
+    cursor = Text(required=False, max_length=MAX_CURSOR)
 
 
 class AskQuoteSerializer(Serializer):

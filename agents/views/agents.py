@@ -54,8 +54,7 @@ class AgentsViewSet(AgentViewSet):
         query = ListAgentsSerializer(data=request.query_params.dict())
         query.is_valid(raise_exception=True)
         page = listing.page(self.caller(), **query.validated_data)
-        headers = {"Link": f'<{page.next_url}>; rel="next"'} if page.next_url else {}
-        return Response({"agents": AgentSerializer(page.agents, many=True).data}, headers=headers)
+        return Response({"agents": AgentSerializer(page.rows, many=True).data}, headers=page.headers)
 
     @extend_schema(responses=AgentEnvelope)
     def retrieve(self, request: Request, id: str) -> Response:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import ROUND_CEILING, Decimal
@@ -24,10 +23,11 @@ from billing.orders import Terms
 from billing.vocabulary import Asset, Period, Provider
 from catalog.engines import check_tier, engine_of
 from catalog.tiers import known_tier
+from config import paging
 from config.ids import is_id, new_id
+from config.paging import MAX_PAGE, Page
 
 TTL = timedelta(hours=24)
-MAX_LISTED = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,11 +155,19 @@ def own(user: User, order_id: str) -> CryptoOrder:
     return found
 
 
-def listed(user: User, *, agent: Agent | None, status: str | None) -> Sequence[CryptoOrder]:
-    """The caller's, newest first."""
+def page(
+    user: User,
+    *,
+    agent: Agent | None = None,
+    status: str | None = None,
+    limit: int = MAX_PAGE,
+    cursor: str | None = None,
+) -> Page[CryptoOrder]:
+    """The caller's, newest first. Raises UnknownCursor."""
     rows = CryptoOrder.objects.select_related("deposit_address").filter(user=user)
     if agent is not None:
         rows = rows.filter(agent=agent)
     if status is not None:
         rows = rows.filter(status=status)
-    return list(rows[:MAX_LISTED])
+    narrowed = {"agentId": agent.pk if agent else None, "status": status}
+    return paging.page(rows, path="/crypto/orders", ids="cry", narrowed=narrowed, limit=limit, cursor=cursor)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from config.errors import BadRequest, Conflict, NotFound, Unavailable
+from config.errors import Conflict, NotFound, Unavailable
 
 
 class OrderMeanwhile(Unavailable):
@@ -13,11 +13,6 @@ class OrderMeanwhile(Unavailable):
 class NoSuchOrder(NotFound):
     def __init__(self) -> None:
         super().__init__("no such order: GET /stars/orders lists yours")
-
-
-class UnknownCursor(BadRequest):
-    def __init__(self) -> None:
-        super().__init__("cursor: not one that this list gave")
 
 
 class NothingToSendBack(Conflict):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import ROUND_CEILING, Decimal
 
@@ -23,13 +22,14 @@ from billing.stars.updates import PreCheckout
 from billing.vocabulary import OrderStatus, Period, Provider
 from catalog.engines import check_tier, engine_of
 from catalog.tiers import tier_of
+from config import paging
 from config.ids import is_id, new_id
+from config.paging import MAX_PAGE, Page
 from config.post import one_line
 
 TTL = timedelta(hours=1)
 HOLD = timedelta(minutes=10)  # how long Telegram keeps its form of payment open
 BATCH = 500
-MAX_PAGE = 100
 DESCRIBED = {Period.MONTHLY: "one month", Period.ANNUAL: "one year"}
 
 # One compare-and-set: the order's row is locked, so that it cannot expire in the same moment.
@@ -41,12 +41,6 @@ UPDATE billing_starsorder SET hold_until = %(until)s, held_by = %(payer)s
 FROM payable WHERE order_ptr_id = payable.id
     AND (hold_until IS NULL OR hold_until <= %(now)s OR held_by = %(payer)s)
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    orders: list[StarsOrder]
-    next_cursor: str | None
 
 
 def in_stars(usd: Decimal, star_usd: Decimal) -> int:
@@ -172,23 +166,18 @@ def own(user: User, order_id: str) -> StarsOrder:
 
 
 def page(
-    user: User, *, agent: Agent | None = None, status: str | None = None, limit: int = MAX_PAGE, cursor: str = ""
-) -> Page:
-    """The caller's orders, newest first; the cursor is the last one's id. Raises UnknownCursor."""
-    found = StarsOrder.objects.filter(user=user)
+    user: User,
+    *,
+    agent: Agent | None = None,
+    status: str | None = None,
+    limit: int = MAX_PAGE,
+    cursor: str | None = None,
+) -> Page[StarsOrder]:
+    """The caller's orders, newest first. Raises UnknownCursor."""
+    rows = StarsOrder.objects.filter(user=user)
     if agent is not None:
-        found = found.filter(agent=agent)
+        rows = rows.filter(agent=agent)
     if status is not None:
-        found = found.filter(status=status)
-    if cursor:
-        found = found.filter(_older_than(user, cursor))
-    rows = list(found.order_by("-created_at", "-id")[: limit + 1])
-    return Page(rows[:limit], next_cursor=rows[limit - 1].pk if len(rows) > limit else None)
-
-
-def _older_than(user: User, cursor: str) -> Q:
-    try:
-        last = own(user, cursor)
-    except NoSuchOrder as error:
-        raise UnknownCursor from error
-    return Q(created_at__lt=last.created_at) | Q(created_at=last.created_at, id__lt=last.pk)
+        rows = rows.filter(status=status)
+    narrowed = {"agentId": agent.pk if agent else None, "status": status}
+    return paging.page(rows, path="/stars/orders", ids="stx", narrowed=narrowed, limit=limit, cursor=cursor)

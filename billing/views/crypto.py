@@ -65,13 +65,17 @@ class CryptoOrdersViewSet(ApiViewSet):
 
     @extend_schema(parameters=[ListCryptoOrdersSerializer], responses=CryptoOrdersEnvelope)
     def list(self, request: Request) -> Response:
-        """List your newest orders, at most 1,000."""
+        """List your orders, newest first.
+
+        All of them up to 1,000; beyond that, or with `limit`, the next page is in `Link: <…>; rel="next"`.
+        """
         query = ListCryptoOrdersSerializer(data=request.query_params.dict())
         query.is_valid(raise_exception=True)
-        asked = query.validated_data
-        agent = agent_named(caller(request), asked["agent_id"]) if "agent_id" in asked else None
-        found = orders.listed(caller(request), agent=agent, status=asked.get("status"))
-        return Response({"orders": CryptoOrderSerializer(found, many=True).data})
+        asked = dict(query.validated_data)
+        agent_id = asked.pop("agent_id", None)
+        agent = agent_named(caller(request), agent_id) if agent_id is not None else None
+        page = orders.page(caller(request), agent=agent, **asked)
+        return Response({"orders": CryptoOrderSerializer(page.rows, many=True).data}, headers=page.headers)
 
     @extend_schema(responses=CryptoOrderEnvelope)
     def retrieve(self, request: Request, id: str) -> Response:

@@ -57,5 +57,4 @@ class SubscriptionsViewSet(AgentViewSet):
         agent_id = asked.pop("agent_id", None)
         agent = agent_named(caller(request), agent_id) if agent_id is not None else None
         page = listing.page(caller(request), agent=agent, **asked)
-        headers = {"Link": f'<{page.next_url}>; rel="next"'} if page.next_url else {}
-        return Response({"subscriptions": SubscriptionSerializer(page.subscriptions, many=True).data}, headers=headers)
+        return Response({"subscriptions": SubscriptionSerializer(page.rows, many=True).data}, headers=page.headers)
