@@ -47,14 +47,17 @@ def revoke(agent: Agent, *, reason: str, actor: str, now: datetime) -> Payment:
 
 
 @transaction.atomic
-def credit(agent: Agent, *, days: int, reason: str, actor: str, now: datetime) -> Payment:
-    """Days on the agent's own plan, after what is paid. Raises NothingToCredit for a number that is none."""
+def credit(agent: Agent, *, days: int, reason: str, actor: str, now: datetime, once: str = "") -> Payment:
+    """Days on the agent's own plan, after what is paid; with the same word of `once`, once.
+
+    Raises NothingToCredit for a number that is none.
+    """
     if not 1 <= days <= MAX_CREDIT_DAYS:
         raise NothingToCredit(days, MAX_CREDIT_DAYS)
     agent = payments.locked(agent.pk)
     receipt = Receipt(
         provider=Provider.INTERNAL,
-        external_id=new_id("crd"),
+        external_id=f"crd_{once}:{agent.pk}" if once else new_id("crd"),
         kind=PaymentKind.CREDIT,
         agent_id=agent.pk,
         purchase=replace(_purchase(agent, None), length=timedelta(days=days)),

@@ -28,6 +28,7 @@ log = logging.getLogger(__name__)
 LATE = timedelta(days=14)  # how long money that comes after its order still pays it
 NO_ORDER = "no order was open for it"
 TOO_LATE = "its order had expired more than 14 days before"
+SUPERSEDED = "it was too little, and a newer order took its order's place"
 BATCH = 1000
 
 
@@ -189,7 +190,15 @@ def _unapplied(deposit: Deposit, newest: CryptoOrder | None, *, now: datetime) -
         return NO_ORDER
     if newest.status == OrderStatus.EXPIRED and newest.expires_at <= now - LATE:
         return TOO_LATE
-    return ""
+    return SUPERSEDED if newest.status == OrderStatus.EXPIRED and _has_newer(newest) else ""
+
+
+def _has_newer(order: CryptoOrder) -> bool:
+    """What was there before another order counts for none any more: neither that one nor this."""
+    same = CryptoOrder.objects.filter(
+        chain_id=order.chain_id, deposit_address_id=order.deposit_address_id, asset=order.asset
+    )
+    return same.filter(created_at__gt=order.created_at).exists()
 
 
 def fill_hash(order: CryptoOrder) -> None:

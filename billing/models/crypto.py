@@ -118,7 +118,7 @@ class HighWater(models.Model):
 
 
 class Sweep(models.Model):
-    """Money that the operator took away from a deposit address: one transfer in a final block, as the chain tells it."""
+    """Money that the operator took from a deposit address: one transfer in a final block, as the chain tells it."""
 
     deposit_address = models.ForeignKey(DepositAddress, on_delete=models.PROTECT, related_name="sweeps")
     chain_id = models.BigIntegerField()

@@ -30,10 +30,11 @@ def refund_name(external_id: str) -> str:
 
 class PaymentQuerySet(models.QuerySet["Payment"]):
     def open(self) -> PaymentQuerySet:
-        """Money that bought nothing, and has not gone back: an operator decides."""
+        """Money that bought nothing, has not gone back, and about which no operator has decided."""
         name = Concat(Left(OuterRef("external_id"), NAMED - len(REFUND)), Value(REFUND))
         returned = Payment.objects.filter(provider=OuterRef("provider"), external_id=name)
-        return self.exclude(unapplied="").exclude(kind=PaymentKind.REFUND).exclude(Exists(returned))
+        open_ = self.filter(decision=None).exclude(unapplied="").exclude(kind=PaymentKind.REFUND)
+        return open_.exclude(Exists(returned))
 
 
 class Payment(models.Model):

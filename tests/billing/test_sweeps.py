@@ -81,7 +81,7 @@ def test_a_sweep_is_recorded_once_however_often_and_cannot_be_changed(order: Ord
     coins.final()
     assert taken(tx_hash, clock) == taken(tx_hash.upper().replace("0X", "0x"), clock)
     row = Sweep.objects.get()
-    assert (row.asset, row.amount, row.actor, row.reason) == (Asset.USDT, 4 * USD, "operator:x", "to the vault")
+    assert (str(row.asset), int(row.amount), row.actor, row.reason) == ("usdt", 4 * USD, "operator:x", "to the vault")
     assert HighWater.objects.get(asset=Asset.USDT).balance == 5 * USD
     with pytest.raises(DatabaseError), transaction.atomic():
         Sweep.objects.update(amount=1)

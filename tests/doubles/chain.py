@@ -104,6 +104,10 @@ class Chain:
         receipt: dict[str, Any] = next(found for found in receipts if found is not None)
         return receipt
 
+    def give(self, owner: str, amount: int) -> str:
+        """The chain's own coin, from a customer. Returns its hash."""
+        return str(self._worked({"to": owner, "value": hex(amount)}, self.customer)["transactionHash"])
+
     def sweep(self, token: Token, owner: str, amount: int) -> str:
         """What an operator's wallet does with a deposit address, whatever the token says to it. Returns its hash."""
         self.rpc("anvil_impersonateAccount", owner)

@@ -1,0 +1,64 @@
+"""The books on one page: what contradicts itself now, and what waits for an operator, with the lists that show it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils import timezone
+
+from billing import decisions, invariants
+from billing.admin.base import WrittenByRules
+from billing.models import Books, ChainState, Misplaced, Payment, StrayCharge
+
+MOST = 100  # findings of one check, and rows of one kind that are counted
+SECONDS = 5  # of the database for each check
+
+
+@admin.register(Books)
+class BooksAdmin(WrittenByRules):
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Looked at anew each time; what takes too long for a page is left to `manage.py check_invariants`."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        now = timezone.now()
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "Books",
+            "opts": self.opts,
+            "looked": invariants.look(now=now, most=MOST, seconds=SECONDS),
+            "most": MOST,
+            "waiting": [(name, url, _counted(rows)) for name, url, rows in _waiting()],
+            "faults": ChainState.objects.exclude(fault=""),
+        }
+        return TemplateResponse(request, "admin/billing/books.html", context)
+
+
+def _waiting() -> list[tuple[str, str, QuerySet[Any]]]:
+    """What bought nothing, by kind, and where to do something about it."""
+    return [
+        ("Deposits that bought nothing", _list("deposit", "open=1"), decisions.undecided()),
+        ("Payments that bought nothing", _list("payment", "open=1"), Payment.objects.open()),
+        ("Payments of more than was asked for", _list("payment", "open=over"), decisions.overpaid()),
+        (
+            "Charges in stars that have not gone back",
+            _list("straycharge", "refunded_at__isempty=1"),
+            StrayCharge.objects.filter(refunded_at=None),
+        ),
+        ("Misplaced money", _list("misplaced", "there=1"), Misplaced.objects.filter(amount__gt=0)),
+    ]
+
+
+def _list(model: str, query: str) -> str:
+    return f"{reverse(f'admin:billing_{model}_changelist')}?{query}"
+
+
+def _counted(rows: QuerySet[Any]) -> str:
+    """No further than a page needs: whoever has more has other worries."""
+    found = rows.order_by()[: MOST + 1].count()
+    return f"more than {MOST}" if found > MOST else str(found)

@@ -1,0 +1,145 @@
+"""What operators do about money that bought nothing, or more than it had to: each once, with who did it and why.
+
+A deposit that an order's payment counts for belongs to that row of the ledger; whichever of them an operator chooses,
+all of it is decided together, so nothing is given twice for the same money.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import F, Q, QuerySet
+
+from agents.models import Agent, Desired
+from billing import corrections, payments
+from billing.models import CryptoOrder, Decision, Deposit, Payment
+from billing.vocabulary import Provider
+from config.errors import BadRequest, Conflict
+
+Money = Deposit | Payment
+
+
+class NothingToDecide(Conflict):
+    def __init__(self, money: str) -> None:
+        super().__init__(f"{money}: it bought something, may still do so, or goes back by itself")
+
+
+class AlreadyDecided(Conflict):
+    def __init__(self, money: str) -> None:
+        super().__init__(f"{money}: somebody has decided about this money; see Decisions")
+
+
+class NotOfTheAccount(BadRequest):
+    def __init__(self, agent_id: str) -> None:
+        super().__init__(f"agent: {agent_id!r} is no agent of the account that this money came from")
+
+
+class DeletedAgent(Conflict):
+    def __init__(self, agent_id: str) -> None:
+        super().__init__(f"agent: {agent_id} is deleted; name another one of its account, or send the money back")
+
+
+@dataclass(frozen=True, slots=True)
+class _Whole:
+    payment: Payment | None
+    deposits: list[Deposit]
+
+
+def undecided() -> QuerySet[Deposit]:
+    """Deposits that bought nothing, and about which nobody has decided."""
+    return Deposit.objects.filter(decision=None).exclude(unapplied="")
+
+
+def overpaid() -> QuerySet[Payment]:
+    """Payments that were more than their order asked for, and about whose rest nobody has decided."""
+    return Payment.objects.filter(over__gt=0, unapplied="", decision=None)
+
+
+@transaction.atomic
+def credit(money: Money, *, days: int, agent_id: str = "", reason: str, actor: str, now: datetime) -> Payment:
+    """Days in place of what it did not buy: on the agent whose address it came to, or another of the same account.
+
+    Raises NothingToDecide, AlreadyDecided, DeletedAgent, NotOfTheAccount, NothingToCredit.
+    """
+    owner = _owner(money)
+    agent = _locked(owner, agent_id or owner.pk)
+    whole = _undecided(money)
+    given = corrections.credit(agent, days=days, reason=reason, actor=actor, now=now)
+    _write(whole, credit=given, reason=reason, actor=actor, now=now)
+    return given
+
+
+@transaction.atomic
+def close(money: Money, *, reason: str, actor: str, now: datetime) -> None:
+    """Nothing is given for it here: it was sent back, say. Raises NothingToDecide, AlreadyDecided."""
+    payments.locked(_owner(money).pk)
+    _write(_undecided(money), credit=None, reason=reason, actor=actor, now=now)
+
+
+def _owner(money: Money) -> Agent:
+    return money.agent if isinstance(money, Payment) else money.deposit_address.agent
+
+
+def _locked(owner: Agent, agent_id: str) -> Agent:
+    """Both agents' rows, by their ids; the one that days are for."""
+    rows = {row.pk: row for row in Agent.objects.select_for_update().filter(pk__in={owner.pk, agent_id}).order_by("pk")}
+    agent = rows.get(agent_id)
+    if agent is None or agent.user_id != owner.user_id:
+        raise NotOfTheAccount(agent_id)
+    if agent.desired == Desired.DELETED:
+        raise DeletedAgent(agent_id)
+    return agent
+
+
+def _undecided(money: Money) -> _Whole:
+    """All that is decided with it, read anew under the agent's lock."""
+    whole = _of_payment(money) if isinstance(money, Payment) else _of_deposit(money)
+    decided = Decision.objects.filter(Q(deposit__in=whole.deposits) | Q(payment=whole.payment, payment__isnull=False))
+    if decided.exists():
+        raise AlreadyDecided(str(money.pk))
+    return whole
+
+
+def _of_payment(row: Payment) -> _Whole:
+    if row.provider == Provider.STARS or (row.unapplied == "" and row.over == 0):
+        raise NothingToDecide(row.pk)
+    order = CryptoOrder.objects.filter(pk=row.order_id).first() if row.unapplied else None
+    return _Whole(row, list(_unapplied_for(order)) if order else [])
+
+
+def _of_deposit(row: Deposit) -> _Whole:
+    row = Deposit.objects.get(pk=row.pk)
+    if row.unapplied == "" or row.order_id is not None:
+        raise NothingToDecide(str(row.pk))
+    counted = Payment.objects.open().filter(
+        order__cryptoorder__deposit_address=row.deposit_address_id,
+        order__cryptoorder__chain_id=row.chain_id,
+        order__cryptoorder__asset=row.asset,
+        order__cryptoorder__baseline_block__lt=row.block,
+        order__cryptoorder__paid_block__gte=row.block,
+    )
+    payment = counted.order_by("at").first()
+    return _of_payment(payment) if payment else _Whole(None, [row])
+
+
+def _unapplied_for(order: CryptoOrder) -> QuerySet[Deposit]:
+    """What came for an order whose money bought nothing."""
+    return Deposit.objects.filter(
+        ~Q(unapplied=""),
+        chain_id=order.chain_id,
+        deposit_address=order.deposit_address_id,
+        asset=order.asset,
+        block__gt=order.baseline_block,
+        block__lte=order.paid_block or 0,
+        order=None,
+    ).order_by(F("block"), F("log_index"))
+
+
+def _write(whole: _Whole, *, credit: Payment | None, reason: str, actor: str, now: datetime) -> None:
+    common = {"credit": credit, "reason": reason, "actor": actor, "at": now}
+    rows = [Decision(deposit=row, **common) for row in whole.deposits]
+    if whole.payment is not None:
+        rows.append(Decision(payment=whole.payment, **common))
+    Decision.objects.bulk_create(rows)

@@ -1,0 +1,178 @@
+"""What operators do about money that bought nothing: each once, on the right agent, for good."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.db import DatabaseError, connection, transaction
+
+from agents import lifecycle
+from agents.models import Agent
+from billing import decisions, invariants, standing
+from billing.decisions import AlreadyDecided, DeletedAgent, Money, NothingToDecide, NotOfTheAccount
+from billing.errors import NothingToCredit
+from billing.models import CryptoOrder, Decision, Deposit, Payment
+from billing.vocabulary import OrderStatus, Provider
+from config.errors import Conflict
+from tests.agents.conftest import MakeAgent, event_types
+from tests.agents.conftest import settle as come_to_rest
+from tests.billing.conftest import DAY, Clock, Pay, licence
+from tests.billing.crypto import USD, Order, chain, coins, fresh, one_chain, order, pays, settle, to, watch
+from tests.doubles.chain import Chain
+
+__all__ = ["chain", "coins", "one_chain", "order"]
+
+pytestmark = pytest.mark.django_db
+
+WHO = {"reason": "sent without an order", "actor": "operator:x"}
+
+
+@pytest.fixture
+def stray(order: Order, coins: Chain, clock: Clock) -> Deposit:
+    """Money in the other coin, for which there is no order."""
+    coins.usdc.send(to(order()), 5 * 10**18)
+    settle(coins, clock)
+    watch(clock)
+    return Deposit.objects.get()
+
+
+def test_46_days_are_credited_for_it_once_and_an_operator_signs(stray: Deposit, clock: Clock, running: Agent) -> None:
+    assert list(decisions.undecided()) == [stray]
+    given = decisions.credit(stray, days=30, now=clock.now, **WHO)
+    assert standing.term(running, now=clock.now).paid_till == clock.now + 30 * DAY
+    row = Decision.objects.get()
+    assert (row.deposit, row.credit, row.actor, row.reason) == (stray, given, "operator:x", "sent without an order")
+    assert (given.kind, given.reason) == ("credit", "sent without an order")
+    assert not decisions.undecided().exists()
+    for again in (
+        lambda: decisions.credit(stray, days=30, now=clock.now, **WHO),
+        lambda: decisions.close(stray, now=clock.now, **WHO),
+    ):
+        with pytest.raises(AlreadyDecided):
+            again()
+    assert Payment.objects.filter(kind="credit").count() == 1
+    assert "payment.confirmed" not in event_types(running)
+    assert invariants.broken(now=clock.now) == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_operators_at_once_decide_once(stray: Deposit, clock: Clock) -> None:
+    def decide(_: int) -> bool:
+        try:
+            decisions.credit(stray, days=30, now=clock.now, **WHO)
+        except Conflict:
+            return False
+        finally:
+            connection.close()
+        return True
+
+    with ThreadPoolExecutor(4) as pool:
+        assert sum(pool.map(decide, range(8))) == 1
+    assert (Payment.objects.filter(kind="credit").count(), Decision.objects.count()) == (1, 1)
+
+
+def test_a_decision_is_for_good(stray: Deposit, clock: Clock) -> None:
+    decisions.close(stray, now=clock.now, **WHO)
+    for change in (lambda: Decision.objects.update(reason="other"), lambda: Decision.objects.all().delete()):
+        with pytest.raises(DatabaseError), transaction.atomic():
+            change()
+
+
+def test_45_money_for_a_deleted_agent_goes_to_another_of_its_account(
+    stray: Deposit, clock: Clock, running: Agent, make_agent: MakeAgent, stranger: Agent
+) -> None:
+    lifecycle.delete(running, actor="user:x")
+    heir = come_to_rest(make_agent())
+    with pytest.raises(DeletedAgent):
+        decisions.credit(stray, days=30, now=clock.now, **WHO)
+    for another in (stranger.pk, "agt_none"):
+        with pytest.raises(NotOfTheAccount):
+            decisions.credit(stray, days=30, agent_id=another, now=clock.now, **WHO)
+    assert not Decision.objects.exists()
+    decisions.credit(stray, days=30, agent_id=heir.pk, now=clock.now, **WHO)
+    assert standing.term(heir, now=clock.now).paid_till == clock.now + 30 * DAY
+
+
+def test_what_is_wrong_stores_nothing(stray: Deposit, clock: Clock) -> None:
+    with pytest.raises(NothingToCredit):
+        decisions.credit(stray, days=0, now=clock.now, **WHO)
+    assert not Decision.objects.exists()
+
+
+def test_57_an_orders_money_and_its_deposits_are_decided_together(
+    order: Order, coins: Chain, clock: Clock, running: Agent, make_agent: MakeAgent
+) -> None:
+    wanted = order()
+    for part in (2, 3):
+        pays(coins.usdt, wanted, part * USD)
+    lifecycle.delete(running, actor="user:x")
+    settle(coins, clock)
+    payment = Payment.objects.get()
+    assert (Payment.objects.open().count(), decisions.undecided().count()) == (1, 2)
+    first = Deposit.objects.earliest("block")
+    decisions.credit(first, days=30, agent_id=come_to_rest(make_agent()).pk, now=clock.now, **WHO)
+    assert not Payment.objects.open().exists()
+    assert not decisions.undecided().exists()
+    everything: list[Money] = [payment, *Deposit.objects.all()]
+    for money in everything:
+        with pytest.raises(AlreadyDecided):
+            decisions.close(money, now=clock.now, **WHO)
+    assert (Decision.objects.count(), Payment.objects.filter(kind="credit").count()) == (3, 1)
+    assert invariants.broken(now=clock.now) == []
+
+
+def test_33_what_was_paid_beyond_the_amount_is_decided_once(order: Order, coins: Chain, clock: Clock) -> None:
+    pays(coins.usdt, order(), 8 * USD)
+    settle(coins, clock)
+    (row,) = decisions.overpaid()
+    decisions.credit(row, days=18, now=clock.now, **WHO)
+    assert not decisions.overpaid().exists()
+    with pytest.raises(AlreadyDecided):
+        decisions.credit(row, days=18, now=clock.now, **WHO)
+
+
+def test_what_bought_something_or_may_still_do_so_is_not_decided(order: Order, coins: Chain, clock: Clock) -> None:
+    wanted = order()
+    pays(coins.usdt, wanted, USD)
+    settle(coins, clock)
+    with pytest.raises(NothingToDecide):
+        decisions.close(Deposit.objects.get(), now=clock.now, **WHO)
+    pays(coins.usdt, wanted, 4 * USD)
+    settle(coins, clock)
+    everything: list[Money] = [*Deposit.objects.all(), Payment.objects.get()]
+    for money in everything:
+        with pytest.raises(NothingToDecide):
+            decisions.credit(money, days=1, now=clock.now, **WHO)
+
+
+def test_44_a_part_that_came_before_a_newer_order_waits_for_an_operator_at_once(
+    order: Order, coins: Chain, clock: Clock
+) -> None:
+    old = order()
+    pays(coins.usdt, old, USD)
+    settle(coins, clock)
+    CryptoOrder.objects.update(status=OrderStatus.EXPIRED)
+    clock.go(DAY)
+    new = order()
+    watch(clock)
+    assert Deposit.objects.get().unapplied == "it was too little, and a newer order took its order's place"
+    pays(coins.usdt, new)
+    settle(coins, clock)
+    assert (fresh(new).status, decisions.undecided().count()) == (OrderStatus.PAID, 1)
+    assert invariants.broken(now=clock.now) == []
+
+
+def test_61_a_licence_that_came_too_late_is_closed(running: Agent, pay: Pay, clock: Clock) -> None:
+    lifecycle.delete(running, actor="user:x")
+    row = pay(running, provider=Provider.GUMROAD, licence=licence(clock.now + 30 * DAY))
+    assert list(Payment.objects.open()) == [row]
+    decisions.close(row, now=clock.now, **WHO)
+    assert not Payment.objects.open().exists()
+
+
+def test_stars_that_go_back_by_themselves_are_nobodys_decision(running: Agent, pay: Pay, clock: Clock) -> None:
+    lifecycle.delete(running, actor="user:x")
+    row = pay(running, provider=Provider.STARS)
+    with pytest.raises(NothingToDecide):
+        decisions.close(row, now=clock.now, **WHO)
