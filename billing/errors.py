@@ -99,7 +99,7 @@ class LicenceInUse(Conflict):
 
 class OtherPlanPaid(BadRequest):
     def __init__(self, field: str, came: str, paid: str) -> None:
-        super().__init__(f"{field}: {str(came)!r} given, but this licence pays for {paid!r}; leave it out or give that")
+        super().__init__(f"{field}: {str(came)!r} given, but this licence pays for {paid!r}: give that")
         self.field, self.paid = field, paid
 
 
