@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
-from eth_utils.address import is_checksum_address
+from eth_utils.address import is_checksum_address, to_checksum_address
 
 from agents.models import Agent
 from billing.models import ChainState, CryptoOrder, Order
@@ -83,7 +83,7 @@ def test_an_order_says_what_to_send_where_and_on_which_network(waiting: Page, co
     said = now(waiting)
     assert "Send 5 USDT For a month of Tiny" in said
     assert "Waiting for your payment. This order is open until Nov. 22, 2026, 12:00 UTC." in said
-    assert f"EVM chain 31337 (chain id 31337) Token USDT contract {coins.usdt.address}" in said
+    assert f"EVM chain 31337 (chain id 31337) Token USDT contract {to_checksum_address(coins.usdt.address)}" in said
     assert "Only USDT on EVM chain 31337 counts. Another coin, or USDT on another network, does not pay" in said
 
 
@@ -274,7 +274,7 @@ def test_a_chain_that_cannot_be_read_takes_no_order(
     person: Person, agent: Agent, proxy: RpcProxy, coins: Chain
 ) -> None:
     page = person.choose(agent, provider="usdt")
-    proxy.down = True
+    proxy.status = 500
     answer = person.send(page)
     assert answer.status_code == 503
     said = "The chain cannot be read at the moment. Nothing was ordered: try again soon."
@@ -313,7 +313,7 @@ def test_the_part_that_changes_can_be_had_alone(
 def test_looking_asks_nobody_outside_and_little_inside(
     waiting: Page, person: Person, agent: Agent, proxy: RpcProxy
 ) -> None:
-    proxy.down = True
+    proxy.status = 500
     with CaptureQueriesContext(connection) as asked:
         person.open(f"/renew/{agent.pk}/progress")
     assert len(asked) <= 12, [one["sql"] for one in asked.captured_queries]
@@ -323,7 +323,7 @@ def test_in_russian_too(person: Person, agent: Agent, coins: Chain, clock: Clock
     person = Person(person.user, lang="ru")
     page = person.order(agent, provider="usdt")
     assert page.lang == "ru"
-    assert "Отправьте 5 USDT За месяц тарифа «Крошечный»" in now(page)
+    assert "Отправьте 5 USDT За месяц тарифа «Мини»" in now(page)
     assert "Заказ открыт до 22 ноября 2026 г., 12:00 UTC." in now(page)
     pays(coins.usdt, ordered(), 2 * USD)
     scan(clock)
