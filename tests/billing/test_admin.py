@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from accounts.models import User
 from agents.models import Agent
 from billing import standing
-from billing.models import Payment
+from billing.models import Payment, Subscription
 from billing.vocabulary import Provider
 from tests.billing.conftest import DAY, NOON, Clock, Pay, licence
 
@@ -84,6 +84,55 @@ def test_a_refund_ends_what_is_paid(console: Client, agent: Agent, pay: Pay, clo
     act(console, "refund", agent)
     assert mode(agent, clock) == "grace"
     assert "nothing to refund" in act(console, "refund", agent)
+
+
+def test_a_button_that_is_pressed_twice_credits_once(console: Client, agent: Agent, clock: Clock) -> None:
+    page = console.get(TERMS).content.decode()
+    once = page.partition('name="once" value="')[2].partition('"')[0]
+    assert len(once) == 32
+    for _ in range(2):
+        act(console, "credit", agent, days=30, once=once)
+    assert standing.term(agent, now=clock.now).paid_till == NOON + 30 * DAY
+    act(console, "credit", agent, days=30)
+    assert standing.term(agent, now=clock.now).paid_till == NOON + 60 * DAY
+
+
+@pytest.mark.parametrize("where", ["term", "subscription"])
+def test_a_licence_is_verified_now_and_who_asked_is_on_the_timeline(
+    console: Client, operator: User, agent: Agent, pay: Pay, clock: Clock, where: str
+) -> None:
+    row = pay(agent, provider=Provider.GUMROAD, licence=licence(NOON + 30 * DAY))
+    subscription = Subscription.objects.get(pk=row.subscription_id)
+
+    def ask() -> str:
+        if where == "term":
+            return act(console, "verify", agent)
+        body = {"action": "verify", "_selected_action": [subscription.pk], "reason": "an outage of ours"}
+        return console.post("/admin/billing/subscription/", body, follow=True).content.decode()
+
+    assert "its provider is asked" in ask()
+    subscription.refresh_from_db()
+    assert subscription.check_at == clock.now
+    assert "being looked at already" in ask()
+    (noted,) = agent.transitions.filter(note__contains="verified now")
+    assert (noted.actor, noted.note) == (
+        f"operator:{operator.pk}",
+        f"subscription {subscription.pk} is verified now: an outage of ours",
+    )
+
+
+def test_without_a_licence_there_is_nobody_to_ask(console: Client, agent: Agent, pay: Pay) -> None:
+    assert "there is no provider to ask" in act(console, "verify", agent)
+    row = pay(agent)
+    body = {"action": "verify", "_selected_action": [row.subscription_id], "reason": "why not"}
+    page = console.post("/admin/billing/subscription/", body, follow=True).content.decode()
+    assert "there is no provider to ask" in page
+
+
+def test_a_licence_is_moved_only_with_somebody_to_move_it_to(console: Client, agent: Agent, pay: Pay) -> None:
+    assert "nothing to move" in act(console, "move", agent)
+    pay(agent, provider=Provider.GUMROAD, licence=licence(NOON + 30 * DAY))
+    assert "no such agent" in act(console, "move", agent)
 
 
 def test_who_may_only_look_corrects_nothing(agent: Agent, clock: Clock) -> None:

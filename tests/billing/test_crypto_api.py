@@ -5,6 +5,9 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
+from django.conf import settings
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 from rest_framework.test import APIClient
 
@@ -14,7 +17,7 @@ from billing.models import CryptoOrder, DepositAddress
 from catalog import snapshot
 from catalog.models import Tier
 from tests.billing.conftest import Clock
-from tests.billing.crypto import chain, coins, one_chain, proxy, settle
+from tests.billing.crypto import SECOND, chain, coins, one_chain, proxy, settle
 from tests.doubles.chain import CHAIN_ID, Chain
 from tests.doubles.rpc_proxy import RpcProxy
 
@@ -103,6 +106,34 @@ def test_anothers_order_is_not_there(other: APIClient, client: APIClient, coins:
     order = client.post(ORDERS, body(running), format="json").json()["order"]
     assert other.get(f"{ORDERS}/{order['id']}").status_code == 404
     assert other.get(ORDERS).json() == {"orders": []}
+
+
+def test_orders_are_listed_page_by_page(
+    client: APIClient, other: APIClient, coins: Chain, running: Agent, clock: Clock
+) -> None:
+    placed = []
+    for period in ("monthly", "annual", "monthly"):
+        placed.insert(0, client.post(ORDERS, body(running, period=period), format="json").json()["order"]["id"])
+        clock.go(SECOND)
+    first = client.get(ORDERS, {"limit": 2, "agentId": running.pk})
+    following = first["Link"].removeprefix(f"<{settings.BASE_URL}").partition(">")[0]
+    second = client.get(following)
+    shown = [one["id"] for page in (first, second) for one in page.json()["orders"]]
+    assert (shown, "Link" in second, "agentId=" in following) == (placed, False, True)
+    assert other.get(following.replace(f"&agentId={running.pk}", "")).json() == {"orders": []}
+    for wrong in ({"limit": 0}, {"limit": 1001}, {"cursor": "nothing"}, {"cursor": "é"}, {"status": "open"}):
+        answer = client.get(ORDERS, wrong)
+        assert (answer.status_code, answer.json()["message"].split(":")[0]) == (400, next(iter(wrong)))
+
+
+def test_a_list_asks_as_often_however_long_it_is(client: APIClient, coins: Chain, running: Agent) -> None:
+    counts = []
+    for period in ("monthly", "annual"):
+        client.post(ORDERS, body(running, period=period), format="json")
+        with CaptureQueriesContext(connection) as queries:
+            assert client.get(ORDERS).status_code == 200
+        counts.append(len(queries))
+    assert counts[0] == counts[1]
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.db import DatabaseError, connection, transaction
 
+from accounts.models import User
 from agents import lifecycle
 from agents.models import Agent
 from billing import decisions, invariants, standing
@@ -80,13 +81,13 @@ def test_a_decision_is_for_good(stray: Deposit, clock: Clock) -> None:
 
 
 def test_45_money_for_a_deleted_agent_goes_to_another_of_its_account(
-    stray: Deposit, clock: Clock, running: Agent, make_agent: MakeAgent, stranger: Agent
+    stray: Deposit, clock: Clock, running: Agent, make_agent: MakeAgent, stranger: User
 ) -> None:
     lifecycle.delete(running, actor="user:x")
     heir = come_to_rest(make_agent())
     with pytest.raises(DeletedAgent):
         decisions.credit(stray, days=30, now=clock.now, **WHO)
-    for another in (stranger.pk, "agt_none"):
+    for another in (make_agent(stranger).pk, "agt_none"):
         with pytest.raises(NotOfTheAccount):
             decisions.credit(stray, days=30, agent_id=another, now=clock.now, **WHO)
     assert not Decision.objects.exists()

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.core import mail
 from django.core.management import CommandError, call_command
 
+from accounts.models import Suspension
 from agents.models import Agent, Desired, Reason, Status
 from billing import corrections, invariants
-from billing.models import Subscription
+from billing.models import Order, Subscription
 from tests.agents.conftest import MakeAgent, settle
 from tests.billing.conftest import DAY, NOON, Clock, Pay, tick
+from webhooks import events, hooks
+from webhooks.events import EventType
 
 pytestmark = pytest.mark.django_db
 
@@ -47,6 +51,65 @@ BREAKS: dict[str, dict[str, Any]] = {
     "carries paid=True": {"paid": True, "term_due_at": None},
     "was due": {"term_due_at": NOON - DAY},
 }
+
+
+def test_a_paid_agent_that_carries_nothing_is_found_long_before_its_next_step(
+    agent: Agent, pay: Pay, clock: Clock
+) -> None:
+    pay(agent)
+    clock.go(DAY)
+    Agent.objects.filter(pk=agent.pk).update(paid=False, term_due_at=NOON + 20 * DAY)
+    assert invariants.broken(now=clock.now) == [f"{agent.pk} carries paid=False, and its term says True"]
+
+
+def test_what_a_suspension_gives_back_is_no_finding(agent: Agent, pay: Pay, clock: Clock) -> None:
+    pay(agent)
+    Suspension.objects.create(
+        user=agent.user, suspended_at=NOON, restored_at=NOON + 5 * DAY, reason="spam", suspended_by="x"
+    )
+    clock.at(NOON + 32 * DAY)
+    tick(agent, clock)
+    assert invariants.broken(now=clock.now) == []
+    clock.at(NOON + 36 * DAY)
+    Agent.objects.filter(pk=agent.pk).update(paid=True, entitled_until=None, term_due_at=None)
+    assert f"{agent.pk} carries paid=True, and its term says False" in invariants.broken(now=clock.now)
+
+
+def test_a_payment_for_anothers_time_is_found(agent: Agent, make_agent: MakeAgent, pay: Pay, clock: Clock) -> None:
+    row = pay(agent)
+    Subscription.objects.update(agent=make_agent())
+    clock.go(DAY)
+    told = f"{row.pk} is of {agent.pk}, and what it paid for is another's"
+    assert told in invariants.broken(now=clock.now)
+
+
+def test_a_paid_order_that_bought_nothing_is_found(agent: Agent, clock: Clock) -> None:
+    Order.objects.create(
+        id="cry_1",
+        user_id=agent.user_id,
+        agent=agent,
+        provider="usdc",
+        tier="tiny",
+        period="monthly",
+        price_usd=5,
+        tier_snapshot={},
+        status="paid",
+        created_at=NOON,
+        expires_at=NOON,
+        paid_at=NOON,
+    )
+    assert invariants.broken(now=clock.now) == ["cry_1 is paid and bought no subscription"]
+
+
+def test_events_that_wait_for_more_than_ten_minutes_are_found(agent: Agent, clock: Clock) -> None:
+    hooks.install(agent, url="https://203.0.114.7/hook", now=clock.now)
+    event = events.emit(agent, EventType.AGENT_RUNNING, {}, now=clock.now)
+    clock.go(timedelta(minutes=10))
+    assert invariants.broken(now=clock.now) == []
+    clock.go(timedelta(seconds=1))
+    assert invariants.broken(now=clock.now) == [
+        f"1 events wait to be sent, {event.pk} of {agent.pk} since 2026-11-21 12:00"
+    ]
 
 
 @pytest.mark.parametrize("words", BREAKS)

@@ -91,7 +91,9 @@ def test_46_what_was_sent_back_is_there_no_more(order: Order, watched: Chain, cl
     watched.sweep(watched.fake, to(wanted), 7)
     misplaced.look(now=clock.now)
     row = Misplaced.objects.get(symbol="USDC.e")
-    assert (int(row.amount), row.seen_at, row.read_at) == (0, seen, clock.now), "looked at as long as something is there"
+    assert (int(row.amount), row.seen_at, row.read_at) == (0, seen, clock.now), (
+        "looked at as long as something is there"
+    )
 
 
 def test_47_tokens_that_nobody_knows_are_not_looked_for(order: Order, coins: Chain, clock: Clock) -> None:
