@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from agents.models import Agent
-from billing import licences, purchasing
+from billing import licences, orders, purchasing
 from billing.crypto import orders as crypto_orders
 from billing.crypto import settling
 from billing.models import Order, Payment
@@ -51,12 +51,13 @@ def renew(agent: Agent, wanted: Wanted, *, license_key: str | None, actor: str, 
 
 
 def order_to_show(agent: Agent, *, now: datetime) -> Order | None:
-    """The newest order, as long as there is something to say of it: it waits, was paid lately, or may be paid late."""
-    order = Order.objects.filter(agent=agent).order_by("-created_at", "-id").first()
+    """The order that waits; else the newest, if it expired and there is something to say of it."""
+    newest = Order.objects.filter(agent=agent).order_by("-created_at", "-id").first()
+    order = orders.pending_of(agent) or newest
     if order is None or order.status == OrderStatus.PENDING:
         return order
     if order.status == OrderStatus.PAID:
-        return order if order.paid_at and order.paid_at > now - NEWS else None
+        return None
     told = NEWS if order.provider == Provider.STARS else settling.LATE
     later = Payment.objects.filter(agent=agent, kind__in=CONFIRMED, at__gt=order.created_at)
     return None if order.expires_at <= now - told or later.exists() else order

@@ -78,9 +78,9 @@ def read(agent: Agent, given: Mapping[str, str]) -> Chosen:
     )
 
 
-def refuse_unreadable(key: str) -> None:
+def refuse_unreadable(wanted: Wanted, key: str) -> None:
     """What no seller hands out. Raises LicenceRefused."""
-    if len(key) > LONGEST_KEY or not key.strip().isprintable():
+    if wanted.provider in LICENSED and (len(key) > LONGEST_KEY or not key.strip().isprintable()):
         raise LicenceRefused("no key is so long, or has such characters")
 
 

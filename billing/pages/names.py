@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import ngettext
 
 from billing.vocabulary import Provider
 from catalog.pages import words
@@ -35,7 +35,7 @@ def plan_name(tier_id: str) -> str:
 
 def chain_name(chain_id: int) -> str:
     """As wallets call it, where there is a common name."""
-    return CHAINS.get(chain_id) or gettext("EVM chain %(id)d") % {"id": chain_id}
+    return CHAINS.get(chain_id, f"EVM {chain_id}")
 
 
 def span(length: timedelta) -> str:

@@ -44,7 +44,7 @@ class RenewViewSet(AgentPageViewSet):
             return self.shown(agent, chosen, sent=True)
         key = self.sent.POST.get("license_key", "")
         try:
-            choices.refuse_unreadable(key)
+            choices.refuse_unreadable(chosen.wanted, key)
             renewal.renew(agent, chosen.wanted, license_key=key, actor=self.actor(), now=now)
         except NoSuchAgent:
             raise
@@ -70,7 +70,9 @@ class RenewViewSet(AgentPageViewSet):
         context: dict[str, Any] = {
             **now_there,
             "chosen": chosen,
-            "problems": {**chosen.problems, **({refusal.field: refusal.text} if refusal else {})},
+            "problems": chosen.problems,
+            "refusal": refusal,
+            "key_problem": refusal.text if refusal and refusal.field == "license_key" else "",
             "plans": choices.plans(agent),
             "ways": choices.ways(),
             "bill": bill,

@@ -48,7 +48,7 @@ class Person:
             for one in page.elements
             if one.tag == "input" and any(parent is form for parent in one.within)
         }
-        return self.client.post(form.attributes["action"], {**fields, **typed})
+        return self.client.post(form.attributes["action"].partition("#")[0], {**fields, **typed})
 
     def order(self, agent: Agent, **wanted: str) -> Page:
         """Choose and order; the page that one is sent to."""

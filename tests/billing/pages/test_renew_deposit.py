@@ -83,8 +83,8 @@ def test_an_order_says_what_to_send_where_and_on_which_network(waiting: Page, co
     said = now(waiting)
     assert "Send 5 USDT For a month of Tiny" in said
     assert "Waiting for your payment. This order is open until Nov. 22, 2026, 12:00 UTC." in said
-    assert f"EVM chain 31337 (chain id 31337) Token USDT contract {to_checksum_address(coins.usdt.address)}" in said
-    assert "Only USDT on EVM chain 31337 counts. Another coin, or USDT on another network, does not pay" in said
+    assert f"EVM 31337 (chain id 31337) Token USDT contract {to_checksum_address(coins.usdt.address)}" in said
+    assert "Only USDT on EVM 31337 counts. Another coin, or USDT on another network, does not pay" in said
 
 
 def test_the_code_is_the_address_alone(waiting: Page) -> None:
@@ -161,6 +161,8 @@ def test_a_payment_is_seen_then_deeper_then_paid(
     assert f"Transaction: {ordered().tx_hash}" in said
     assert words(page.one("a", class_="button", href="/account")) == "To your account"
     assert page.all("svg") == []
+    assert "Send" not in said
+    assert "expired" not in said
 
 
 def test_with_a_number_of_blocks_that_is_what_is_shown(
