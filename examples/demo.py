@@ -19,6 +19,7 @@ import hashlib
 import os
 import re
 import shlex
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -314,6 +315,7 @@ def options() -> argparse.Namespace:
 
 def main() -> int:
     chosen = options()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what it has started ends with it, as with Ctrl-C
     print("Starting what a service is to reach; the first time its chain comes from npm.", flush=True)
     with Outside(chosen.model_port) as outside:
         try:
