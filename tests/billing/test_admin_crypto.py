@@ -151,7 +151,7 @@ def test_a_sweep_is_recorded_by_its_transaction(
     for _ in range(2):
         assert "recorded" in console.post(url, body, follow=True).content.decode()
     row = Sweep.objects.get()
-    assert (row.amount, row.actor, row.reason) == (5 * USD, f"operator:{operator.pk}", "to the vault")
+    assert (int(row.amount), row.actor, row.reason) == (5 * USD, f"operator:{operator.pk}", "to the vault")
     assert to(wanted) not in console.get(free).content.decode()
     assert "This field is required" in console.post(url, {"transaction": tx_hash}).content.decode()
 

@@ -111,17 +111,18 @@ def test_anothers_order_is_not_there(other: APIClient, client: APIClient, coins:
 def test_orders_are_listed_page_by_page(
     client: APIClient, other: APIClient, coins: Chain, running: Agent, clock: Clock
 ) -> None:
-    placed = []
+    placed: list[str] = []
     for period in ("monthly", "annual", "monthly"):
         placed.insert(0, client.post(ORDERS, body(running, period=period), format="json").json()["order"]["id"])
         clock.go(SECOND)
-    first = client.get(ORDERS, {"limit": 2, "agentId": running.pk})
+    first = client.get(f"{ORDERS}?limit=2&agentId={running.pk}")
     following = first["Link"].removeprefix(f"<{settings.BASE_URL}").partition(">")[0]
     second = client.get(following)
     shown = [one["id"] for page in (first, second) for one in page.json()["orders"]]
     assert (shown, "Link" in second, "agentId=" in following) == (placed, False, True)
     assert other.get(following.replace(f"&agentId={running.pk}", "")).json() == {"orders": []}
-    for wrong in ({"limit": 0}, {"limit": 1001}, {"cursor": "nothing"}, {"cursor": "é"}, {"status": "open"}):
+    wrongs = [{"limit": "0"}, {"limit": "1001"}, {"cursor": "nothing"}, {"cursor": "é"}, {"status": "open"}]
+    for wrong in wrongs:
         answer = client.get(ORDERS, wrong)
         assert (answer.status_code, answer.json()["message"].split(":")[0]) == (400, next(iter(wrong)))
 

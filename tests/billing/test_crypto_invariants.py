@@ -12,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
 from billing import invariants
+from billing.crypto import invariants as books
 from billing.models import CryptoOrder, Deposit, Sweep
 from billing.vocabulary import Asset, Period
 from tests.agents.conftest import MakeAgent
@@ -47,11 +48,11 @@ def paid(order: Order, coins: Chain, clock: Clock) -> CryptoOrder:
 
 
 def found(clock: Clock) -> list[str]:
-    looked = [check(clock.now) for check in invariants.stablecoins.CHECKS]
+    looked = [check(clock.now) for check in books.CHECKS]
     return [sentence for sentences in looked for sentence in sentences]
 
 
-def by_hand(statement: str, *values: object) -> None:
+def by_hand(statement: str, *values: int) -> None:
     """Past the triggers, as only a superuser of the database can."""
     with connection.cursor() as cursor:
         cursor.execute("SET session_replication_role = replica")

@@ -10,6 +10,7 @@ import json
 import re
 import subprocess
 import threading
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime
@@ -130,9 +131,16 @@ class Chain:
         """Make everything that has happened final."""
         self.mine(2)
 
-    def reorganise(self, depth: int) -> None:
-        """The newest blocks never were: as many empty ones take their place."""
-        self.rpc("anvil_reorg", depth, [])
+    def reorganise(self, depth: int, *, again: Sequence[str] = ()) -> None:
+        """The newest blocks never were: as many others take their place, the last with what comes again."""
+        self.rpc("anvil_reorg", depth, [[transaction, depth - 1] for transaction in again])
+
+    def raw(self, tx_hash: str) -> str:
+        """A transaction as it was signed."""
+        return str(self.rpc("eth_getRawTransactionByHash", tx_hash))
+
+    def block_of(self, tx_hash: str) -> str:
+        return str(self.rpc("eth_getTransactionReceipt", tx_hash)["blockHash"])
 
     def snapshot(self) -> str:
         return str(self.rpc("evm_snapshot"))

@@ -22,6 +22,7 @@ class RpcProxy:
         self.max_span = 10**9  # blocks in one question for logs
         self.body: bytes | None = None
         self.refuse: str | None = None  # a method that this node answers with an error
+        self.fails_after: int | None = None  # requests, counted from the first
         self._session = requests.Session()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -43,7 +44,8 @@ class RpcProxy:
                 calls = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 proxy.items += len(calls)
                 body = proxy.body if proxy.body is not None else json.dumps(proxy.answer(calls)).encode()
-                self.send_response(proxy.status)
+                late = proxy.fails_after is not None and proxy.requests > proxy.fails_after
+                self.send_response(503 if late else proxy.status)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
                 self.wfile.write(body)

@@ -1,0 +1,156 @@
+"""An hour without a chain, and chains that are told anew: nobody loses money or time, and nothing counts twice."""
+
+from __future__ import annotations
+
+import pytest
+from pytest_django import Settings
+
+from agents.models import Agent
+from billing import invariants
+from billing.models import Deposit, Payment
+from billing.vocabulary import OrderStatus
+from tests.agents.conftest import event_types
+from tests.billing.conftest import Clock, tick
+from tests.billing.crypto import (
+    HOUR,
+    Order,
+    chain,
+    coins,
+    fresh,
+    looked,
+    one_chain,
+    order,
+    pays,
+    proxy,
+    scan,
+    settle,
+    state,
+    wait,
+    watch,
+)
+from tests.doubles.chain import Chain
+from tests.doubles.rpc_proxy import RpcProxy
+
+__all__ = ["chain", "coins", "one_chain", "order", "proxy"]
+
+pytestmark = pytest.mark.django_db
+
+PENDING, PAID = OrderStatus.PENDING, OrderStatus.PAID
+FAULTS: dict[str, dict[str, object]] = {
+    "500 from all": {"status": 500},
+    "nonsense": {"body": b"<html>"},
+    "no answer to what is asked": {"refuse": "eth_call"},
+    "another chain": {"chain_id": 1},
+    "far behind": {"behind": 50},
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_41_who_pays_in_an_hour_without_the_chain_is_paid_after_it_and_not_late(
+    order: Order, coins: Chain, proxy: RpcProxy, clock: Clock, running: Agent, fault: str
+) -> None:
+    coins.mine(60)
+    wanted = order()
+    wait(coins, clock, 23.5 * HOUR)
+    for name, value in FAULTS[fault].items():
+        setattr(proxy, name, value)
+    tx_hash = pays(coins.usdt, wanted)
+    coins.final()
+    for _ in range(4):
+        clock.go(HOUR / 4)
+        scan(clock)
+        watch(clock)
+    assert (fresh(wanted).status, Payment.objects.count()) == (PENDING, 0)
+    proxy.status, proxy.body, proxy.refuse, proxy.chain_id, proxy.behind = 200, None, None, None, 0
+    coins.mine(at=clock.now)
+    for _ in range(2):
+        scan(clock)
+        watch(clock)
+    found = fresh(wanted)
+    assert (found.status, found.late, found.tx_hash) == (PAID, False, tx_hash)
+    assert found.expires_at >= wanted.expires_at + HOUR, "the outage is given back"
+    assert (Payment.objects.count(), event_types(running).count("payment.confirmed")) == (1, 1)
+    tick(running, clock)
+    assert invariants.broken(now=clock.now) == []
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_43_the_next_endpoint_is_asked_at_once(
+    order: Order, coins: Chain, proxy: RpcProxy, settings: Settings, clock: Clock, fault: str
+) -> None:
+    coins.mine(60)
+    wanted = order()
+    pays(coins.usdt, wanted)
+    coins.final()
+    for name, value in FAULTS[fault].items():
+        setattr(proxy, name, value)
+    settings.CRYPTO_RPC_URLS = [proxy.url, coins.url]
+    scan(clock)
+    assert fresh(wanted).status == PAID
+
+
+def test_43_a_node_that_fails_in_the_middle_loses_all_of_its_answers(
+    order: Order, coins: Chain, proxy: RpcProxy, settings: Settings, clock: Clock
+) -> None:
+    settings.CRYPTO_RPC_BATCH = 1
+    wanted = order()
+    pays(coins.usdt, wanted)
+    coins.final()
+    proxy.fails_after = proxy.requests + 4
+    scan(clock)
+    assert proxy.requests > proxy.fails_after
+    assert state(wanted) == (PENDING, 0)
+    proxy.fails_after = None
+    scan(clock)
+    assert state(wanted) == (PAID, int(wanted.amount))
+
+
+def test_38_a_payment_that_comes_again_in_another_block_counts_once(
+    order: Order, coins: Chain, clock: Clock, running: Agent
+) -> None:
+    wanted = order()
+    tx_hash = pays(coins.usdt, wanted)
+    scan(clock)
+    before = coins.block_of(tx_hash)
+    coins.mine()
+    coins.reorganise(2, again=[coins.raw(tx_hash)])
+    assert coins.block_of(tx_hash) != before, "the same transfer, in a block of another name"
+    assert state(wanted)[0] == PENDING
+    for _ in range(3):
+        settle(coins, clock)
+        watch(clock)
+    row = Deposit.objects.get()
+    assert (fresh(wanted).status, row.tx_hash, row.block_hash) == (PAID, tx_hash, coins.block_of(tx_hash))
+    assert (Payment.objects.count(), event_types(running).count("payment.confirmed")) == (1, 1)
+
+
+def test_38_a_deep_reorganisation_before_it_is_final_takes_back_what_was_seen(
+    order: Order, coins: Chain, clock: Clock
+) -> None:
+    """A block before the newest is not final here, so both may go."""
+    wanted = order()
+    pays(coins.usdt, wanted, int(wanted.amount) - 1)
+    pays(coins.usdt, wanted, 1)
+    scan(clock)
+    assert state(wanted) == (PENDING, int(wanted.amount))
+    coins.reorganise(2)
+    settle(coins, clock)
+    watch(clock)
+    assert (state(wanted), Deposit.objects.count(), Payment.objects.count()) == ((PENDING, 0), 0, 0)
+
+
+@pytest.mark.parametrize("behind", [1, 2, 3])
+def test_40_a_scan_by_a_node_that_lags_a_little_concludes_nothing_too_early(
+    order: Order, coins: Chain, proxy: RpcProxy, clock: Clock, behind: int
+) -> None:
+    wanted = order()
+    pays(coins.usdt, wanted)
+    coins.final()
+    proxy.behind = behind
+    clock.at(wanted.expires_at)
+    looked(clock)
+    scan(clock)
+    assert fresh(wanted).status == PENDING, "not final by what it knows, and too early to give up"
+    proxy.behind = 0
+    scan(clock)
+    assert (fresh(wanted).status, Payment.objects.count()) == (PAID, 1)
