@@ -16,7 +16,7 @@ from billing.models import Payment
 from billing.pages import account, words
 from billing.pages.base import AgentPageViewSet
 from billing.pages.names import NAMES, plan_name
-from billing.vocabulary import FOREVER, Period, Provider
+from billing.vocabulary import FOREVER, Provider
 from catalog.engines import engine_of
 
 EVIDENCE_LINES = 20
@@ -28,8 +28,7 @@ class PaymentLine:
     kind: object
     amount: str
     provider: str
-    plan: str
-    period: object
+    bought: str
     day: str
     till: str
 
@@ -37,6 +36,7 @@ class PaymentLine:
 class AgentsViewSet(AgentPageViewSet):
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         agent, now = self.own_agent(id), timezone.now()
+        here = f"/account/agents/{agent.pk}"
         term = standing.term(agent, now=now)
         payments = ledger.page(agent, after=self.sent.GET.get("payments"))
         told = explanation.of(agent)
@@ -52,7 +52,9 @@ class AgentsViewSet(AgentPageViewSet):
             "evidence": "\n".join(told.evidence[:EVIDENCE_LINES]),
             "open": agent.status == Status.RUNNING,
             "payments": [_line(payment) for payment in payments.payments],
-            "older": f"{request.path}?{urlencode({'payments': payments.cursor})}#payments" if payments.cursor else None,
+            "older": f"{here}?{urlencode({'payments': payments.cursor})}#payments" if payments.cursor else None,
+            "paged": "payments" in self.sent.GET,
+            "first": f"{here}#payments",
         }
         return self.page("agent.html", context)
 
@@ -63,8 +65,13 @@ def _line(payment: Payment) -> PaymentLine:
         kind=words.KINDS[payment.kind],
         amount=words.amount(payment),
         provider=NAMES.get(Provider(payment.provider), ""),
-        plan=plan_name(payment.tier) if payment.tier else "",
-        period=words.PERIODS.get(Period(payment.period), "") if payment.period else "",
+        bought=_bought(payment),
         day=words.day(payment.at),
         till=words.day(payment.paid_till) if payment.paid_till and payment.paid_till < FOREVER else "",
     )
+
+
+def _bought(payment: Payment) -> str:
+    if not payment.tier or not payment.period:
+        return ""
+    return f"{plan_name(payment.tier)}, {words.PERIODS[payment.period]}"

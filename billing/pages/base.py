@@ -14,7 +14,7 @@ from django.utils import translation
 from rest_framework.exceptions import NotAuthenticated
 from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.parsers import FormParser
-from rest_framework.permissions import SAFE_METHODS, IsAuthenticated
+from rest_framework.permissions import SAFE_METHODS, BasePermission, IsAuthenticated
 from rest_framework.request import Request
 
 from accounts.authentication import caller
@@ -53,7 +53,7 @@ class PageViewSet(ApiViewSet):
     """
 
     authentication_classes = (CookieAuthentication,)
-    permission_classes = (IsAuthenticated,)
+    permission_classes: tuple[type[BasePermission], ...] = (IsAuthenticated,)
     parser_classes = (FormParser,)
     content_negotiation_class = FormsAlone
     schema = None
@@ -81,6 +81,10 @@ class PageViewSet(ApiViewSet):
     def back(self) -> str:
         """The address of this page, or where what was sent can be sent again: after signing in, in another language."""
         return self.sent.get_full_path() if self.sent.method in SAFE_METHODS else doors.ACCOUNT
+
+    def typed(self, name: str) -> str:
+        """What was sent in this field of the form."""
+        return str(self.sent.POST.get(name, ""))
 
     def page(self, template: str, context: Mapping[str, Any], *, status: int = 200) -> HttpResponseBase:
         """The template of templates/account/ in the person's language; a choice of it is kept and leads here again."""

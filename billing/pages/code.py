@@ -21,7 +21,7 @@ class CodeViewSet(SignInPageViewSet):
         return self.go(self.back())
 
     def create(self, request: Request) -> HttpResponseBase:
-        email, code = request.data.get("email", "").strip(), "".join(request.data.get("code", "").split())
+        email, code = self.typed("email").strip(), "".join(self.typed("code").split())
         try:
             token = self._verified(email, code)
         except Refused as refusal:

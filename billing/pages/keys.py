@@ -29,13 +29,13 @@ class KeysViewSet(AccountViewSet):
 
     def create(self, request: Request) -> HttpResponseBase:
         """The answer shows the secret: there is no other time. The same form sent again makes no other key."""
-        typed = request.data.get("name", "")
+        typed = self.typed("name")
         body = KeyNameSerializer(data={"name": typed})
         if not body.is_valid():
             return self.shown(
                 problem=gettext("A name has 1 to 60 characters, all on one line."), name=typed, status=400
             )
-        key, secret = self._made(body.validated_data["name"], once=request.data.get("once", ""))
+        key, secret = self._made(body.validated_data["name"], once=self.typed("once"))
         return self.page("key.html", {"key": key, "secret": secret})
 
     @transaction.atomic

@@ -44,7 +44,7 @@ class SignInViewSet(SignInPageViewSet):
         return self.go(self.then()) if arrived else self.form("sign_in.html", email="")
 
     def create(self, request: Request) -> HttpResponseBase:
-        typed = request.data.get("email", "").strip()
+        typed = self.typed("email").strip()
         try:
             email, code = self._request_code(typed)
         except Refused as refusal:

@@ -9,7 +9,10 @@ from catalog.pages.base import PageViewSet, answer
 from catalog.pages.languages import address
 from catalog.pages.printing import printed
 
-CLOSED = ("/admin/", "/agents", "/auth/", "/keys", "/me", "/status/incidents", "/search", "/*/search")
+CLOSED = (
+    *("/admin/", "/agents", "/auth/", "/keys", "/me", "/status/incidents", "/search", "/*/search"),
+    *("/account", "/renew/", "/sign-in"),
+)
 
 
 class RobotsViewSet(PageViewSet):

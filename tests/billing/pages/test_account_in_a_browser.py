@@ -8,9 +8,12 @@ import re
 import pytest
 from pytest_django.live_server_helper import LiveServer
 
-from accounts.models import ApiKey, Session
+from accounts.models import ApiKey, Session, User
+from agents.runtimes.base import Endpoint
+from tests.agents.conftest import MakeAgent, settle
 from tests.billing.pages.hands import Hands
 from tests.browser import Browser
+from tests.doubles.runtime import ScriptedRuntime
 
 pytestmark = pytest.mark.browser
 
@@ -105,3 +108,23 @@ async def _wide(server: str, width: int, *, dark: bool) -> None:
 @pytest.mark.parametrize("width", [320, 1280])
 def test_every_page_asks_only_us_and_fits(live_server: LiveServer, width: int) -> None:
     asyncio.run(_wide(live_server.url, width, dark=width == 320))
+
+
+async def _open_agent(server: str, place: str) -> list[str]:
+    async with Browser() as browser:
+        person = Hands(browser, server)
+        await sign_in(person)
+        await person.open(place)
+        await person.click(f'form[action="{place}/ticket"] button')
+        await asyncio.sleep(1)
+        return [str(one["url"]) for one in (await browser.call("Target.getTargets"))["targetInfos"]]
+
+
+def test_opening_an_agent_leads_to_its_own_page_on_another_host(
+    live_server: LiveServer, make_agent: MakeAgent, runtime: ScriptedRuntime
+) -> None:
+    agent = settle(make_agent(User.objects.create_user("ann@example.com")))
+    pod = live_server.url.replace("localhost", "127.0.0.1")
+    runtime.addresses[agent.namespace] = Endpoint(public_url=pod, management_url=pod)
+    opened = asyncio.run(_open_agent(live_server.url, f"/account/agents/{agent.pk}"))
+    assert [place for place in opened if place.startswith(f"{pod}/ticket?t=")], opened

@@ -6,7 +6,9 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.conf import settings
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from accounts import sessions
@@ -50,3 +52,10 @@ def shown(answer: Any, *, status: int = 200) -> Page:
 
 def text(page: Page) -> str:
     return " ".join(page.one("main").text.split())
+
+
+def statements(visitor: Visitor, place: str) -> int:
+    """How many the page asks of the database, besides the look for a newer catalog that any page may take a turn at."""
+    with CaptureQueriesContext(connection) as asked:
+        visitor.open(place)
+    return len([one for one in asked if "catalog_" not in one["sql"]])
