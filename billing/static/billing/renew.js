@@ -43,7 +43,7 @@
     if (!place) return;
     try {
       const answer = await fetch(place, { credentials: "same-origin", cache: "no-store" });
-      if (answer.redirected) return location.reload(); // signed out meanwhile
+      if (answer.redirected || answer.status === 404) return location.reload(); // signed out, or the agent is deleted
       if (!answer.ok) throw new Error(answer.status);
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       wait = show(page.getElementById("now")) ? FIRST : Math.min(wait * SLOWER, MOST);

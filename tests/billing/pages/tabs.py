@@ -27,9 +27,14 @@ class Tab(Browser):
 
     async def page(self) -> Page:
         """As it is now, whatever scripts have made of it."""
-        root = await self.call("DOM.getDocument", depth=0)
-        found = await self.call("DOM.getOuterHTML", nodeId=root["root"]["nodeId"])
-        return Page(found["outerHTML"])
+        while True:
+            root = await self.call("DOM.getDocument", depth=0)
+            try:
+                found = await self.call("DOM.getOuterHTML", nodeId=root["root"]["nodeId"])
+            except KeyError:  # no result: the document has just been replaced by another
+                await asyncio.sleep(GLANCE_SECONDS)
+            else:
+                return Page(found["outerHTML"])
 
     async def until(self, text: str) -> Page:
         """Wait for the page to say so."""

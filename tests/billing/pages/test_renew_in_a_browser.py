@@ -12,7 +12,7 @@ from django.utils import timezone
 from pytest_django.live_server_helper import LiveServer
 
 from accounts import sessions
-from accounts.models import User
+from accounts.models import Session, User
 from agents.models import Agent
 from billing.crypto import scanning
 from billing.models import CryptoOrder, Subscription
@@ -144,6 +144,14 @@ def test_an_invoice_is_followed_too(visitor: Visitor, running: Agent, telegram: 
     (link,) = [one.attributes["href"] for one in page.all("a") if one.attributes["href"].startswith("https://t.me/")]
     telegram.pay(link)
     visitor.sees("Paid. Thank you!")
+
+
+def test_who_is_signed_out_meanwhile_is_sent_to_sign_in(visitor: Visitor, running: Agent, coins: Chain) -> None:
+    visitor.open(f"/renew/{running.pk}")
+    visitor.click(*choose("usdt"))
+    visitor.sees("Send 5 USDT")
+    Session.objects.all().delete()
+    assert visitor.sees("Sign in").all("input", name="email")
 
 
 @pytest.mark.parametrize("dark", [False, True])
