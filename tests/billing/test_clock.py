@@ -39,6 +39,7 @@ def test_66_a_worker_whose_clock_is_right_takes_the_steps_that_are_due(running: 
     Agent.objects.filter(pk=running.pk).update(term_due_at=running.created_at)
     tasks.step_due()
     running.refresh_from_db()
+    assert running.entitled_until is not None
     assert running.term_due_at == running.entitled_until - 3 * DAY
 
 
