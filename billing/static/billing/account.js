@@ -1,12 +1,14 @@
 // What the account's pages do better with a script. All of them work without.
 "use strict";
 
-async function copy(text) {
+const TOLD_MS = 2000;
+const SENT_TWICE_MS = 3000;
+
+async function copied(text) {
   if (navigator.clipboard) {
-    return navigator.clipboard.writeText(text.textContent);
+    return navigator.clipboard.writeText(text.textContent).then(() => true, () => false);
   }
-  getSelection().selectAllChildren(text); // an address without TLS has no clipboard of its own
-  document.execCommand("copy");
+  return false; // an address without TLS has no clipboard
 }
 
 for (const button of document.querySelectorAll("[data-copy]")) {
@@ -14,8 +16,22 @@ for (const button of document.querySelectorAll("[data-copy]")) {
   const label = button.textContent;
   button.hidden = false;
   button.addEventListener("click", async () => {
-    await copy(text).catch(() => getSelection().selectAllChildren(text));
+    if (!(await copied(text))) {
+      getSelection().selectAllChildren(text); // the person copies it
+      return;
+    }
     button.textContent = button.dataset.copied;
-    setTimeout(() => { button.textContent = label; }, 2000);
+    setTimeout(() => { button.textContent = label; }, TOLD_MS);
   });
 }
+
+// The second click of a double click would take the answer of the first away: a new key's secret is in no other.
+const sent = new WeakMap();
+document.addEventListener("submit", (event) => {
+  const now = performance.now();
+  if (now - (sent.get(event.target) ?? -Infinity) < SENT_TWICE_MS) {
+    event.preventDefault();
+    return;
+  }
+  sent.set(event.target, now);
+});

@@ -113,7 +113,8 @@ def test_a_customers_own_domain_leads_to_its_pod(host: str, running: Agent) -> N
 
 
 def test_the_consoles_cookies_stay_outside_of_pods(host: str, running: Agent) -> None:
-    cookies = "session=a; __Host-session=b; csrf=c; theme=dark; agent=1"
+    own = "session=a; __Host-session=b; csrf=c; agentpods-account=d; __Host-agentpods-account=e; agentpods-lang=ru"
+    cookies = f"{own}; theme=dark; agent=1"
 
     async def scenario(client: TestClient[Any, Any], pod: Pod) -> None:
         async with client.get("/", headers={"Host": host, "Cookie": cookies}) as reply:

@@ -22,14 +22,15 @@ class Hands:
         await self.browser.call("DOM.focus", nodeId=await self._find(selector))
         await self.browser.call("Input.insertText", text=text)
 
-    async def click(self, selector: str) -> None:
+    async def click(self, selector: str, *, times: int = 1) -> None:
         """In the middle of it, wherever it is."""
         node = await self._find(selector)
         await self.browser.call("DOM.scrollIntoViewIfNeeded", nodeId=node)
         box = (await self.browser.call("DOM.getBoxModel", nodeId=node))["model"]["content"]
-        at = {"x": (box[0] + box[4]) / 2, "y": (box[1] + box[5]) / 2, "button": "left", "clickCount": 1}
-        await self.browser.call("Input.dispatchMouseEvent", type="mousePressed", **at)
-        await self.browser.call("Input.dispatchMouseEvent", type="mouseReleased", **at)
+        for count in range(1, times + 1):
+            at = {"x": (box[0] + box[4]) / 2, "y": (box[1] + box[5]) / 2, "button": "left", "clickCount": count}
+            await self.browser.call("Input.dispatchMouseEvent", type="mousePressed", **at)
+            await self.browser.call("Input.dispatchMouseEvent", type="mouseReleased", **at)
         await self.browser._settle()
         await asyncio.sleep(SETTLING)
 

@@ -31,9 +31,9 @@ async def sign_in(person: Hands) -> None:
     await person.click(SUBMIT)
 
 
-async def make_key(person: Hands) -> str:
+async def make_key(person: Hands, *, clicks: int = 1) -> str:
     await person.type("#name", "laptop")
-    await person.click("#keys form button")
+    await person.click("#keys form button", times=clicks)
     found = SECRET.search(await person.html())
     assert found
     return found[0]
@@ -43,7 +43,7 @@ async def _with_scripts(server: str) -> dict[str, object]:
     async with Browser() as browser:
         person = Hands(browser, server)
         await sign_in(person)
-        secret = await make_key(person)
+        secret = await make_key(person, clicks=2)
         rights = {"origin": server, "permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]}
         await browser.call("Browser.grantPermissions", **rights)
         await person.click("[data-copy]")
@@ -60,7 +60,7 @@ async def _with_scripts(server: str) -> dict[str, object]:
         return told
 
 
-def test_a_key_is_copied_by_one_click_and_never_shown_again(live_server: LiveServer) -> None:
+def test_a_key_made_by_a_double_click_is_copied_by_one_and_never_shown_again(live_server: LiveServer) -> None:
     told = asyncio.run(_with_scripts(live_server.url))
     assert told["copied"] == told["secret"]
     assert told["button"] == "Copied"
