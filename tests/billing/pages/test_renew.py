@@ -9,6 +9,7 @@ from django.conf import settings
 
 from accounts.models import User
 from agents.models import Agent
+from billing import corrections
 from billing.models import Order, Subscription
 from billing.vocabulary import Period, Provider
 from tests.agents.conftest import MakeAgent, settle
@@ -102,6 +103,15 @@ def test_it_says_what_the_agent_runs_on(person: Person, agent: Agent, clock: Clo
     tick(agent, clock)
     person.sign_in()
     assert "No longer paid" in now(person.open(place))
+
+
+def test_what_an_operator_granted_is_said_and_can_be_paid_for_all_the_same(
+    person: Person, agent: Agent, clock: Clock, coins: Chain
+) -> None:
+    corrections.grant(agent, actor="operator", reason="a friend", now=clock.now)
+    page = person.choose(agent, provider="usdt")
+    assert "Plan Tiny. Paid by us, without an end." in now(page)
+    assert "paid until Dec. 21, 2026" in bill(page)
 
 
 def test_a_name_with_markup_stays_a_name(person: Person, agent: Agent) -> None:

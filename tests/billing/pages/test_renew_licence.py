@@ -9,16 +9,18 @@ from rest_framework.test import APIClient
 
 from accounts.models import User
 from agents.models import Agent
-from billing.models import Payment, Subscription
+from billing.models import Order, Payment, Subscription
 from tests.agents.conftest import MakeAgent, signed_in
 from tests.billing.conftest import DAY, Clock, Pay
 from tests.billing.licences import KEY, LEMON, ONCE, SMALL, gumroad, lemon, post
 from tests.billing.pages.paying import Person, agent, led_to, now, person, problem, words
+from tests.billing.stars.conftest import telegram
 from tests.catalog.pages.page import Page
 from tests.doubles.gumroad_server import GumroadServer
 from tests.doubles.lemonsqueezy_server import LemonSqueezyServer
+from tests.doubles.telegram_payments_server import TelegramPayments
 
-__all__ = ["agent", "gumroad", "lemon", "person"]
+__all__ = ["agent", "gumroad", "lemon", "person", "telegram"]
 
 MARKUP = '"><script>alert(1)</script>'
 
@@ -203,6 +205,30 @@ def test_what_is_left_of_a_coin_s_plan_is_told_before_the_key_is_bought(
     said = words(person.choose(agent, provider="gumroad", tier="small").one("section", id="bill"))
     assert "Gumroad takes the payment and names the price and the day" in said
     assert "This includes 16 days: what is left of the time you have already paid for" in said
+
+
+def test_beside_a_licence_only_its_own_plan_is_sold(
+    person: Person, agent: Agent, client: APIClient, gumroad: GumroadServer, telegram: TelegramPayments
+) -> None:
+    gumroad.sell(KEY)
+    assert post(client, agent).status_code == 200
+    said = "A licence of Gumroad pays for the plan Tiny. Change the plan there, or buy more time of Tiny here."
+    page = person.open(f"/renew/{agent.pk}?tier=small&period=monthly&provider=stars", status=409)
+    assert problem(page, "tier") == said
+    page = person.choose(agent, provider="stars")
+    assert problem(refused(person.send(page, tier="small"), 409), "tier") == said
+    assert not Order.objects.exists()
+    led_to(person.send(page), f"/renew/{agent.pk}")
+
+
+def test_a_key_of_a_plan_below_the_engine_is_refused(
+    person: Person, make_agent: MakeAgent, gumroad: GumroadServer
+) -> None:
+    agent = make_agent(engine="hermes", tier="small")
+    gumroad.sell(KEY)
+    page = person.choose(agent, tier="small", provider="gumroad")
+    refusal = refused(person.send(page, tier="tiny", license_key=KEY))
+    assert problem(refusal, "tier") == "Hermes needs the plan Small or a larger one."
 
 
 def test_in_russian_nothing_is_left_in_english(person: Person, agent: Agent, gumroad: GumroadServer) -> None:
