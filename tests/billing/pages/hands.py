@@ -22,15 +22,14 @@ class Hands:
         await self.browser.call("DOM.focus", nodeId=await self._find(selector))
         await self.browser.call("Input.insertText", text=text)
 
-    async def click(self, selector: str, *, times: int = 1) -> None:
+    async def click(self, selector: str) -> None:
         """In the middle of it, wherever it is."""
         node = await self._find(selector)
         await self.browser.call("DOM.scrollIntoViewIfNeeded", nodeId=node)
         box = (await self.browser.call("DOM.getBoxModel", nodeId=node))["model"]["content"]
-        for count in range(1, times + 1):
-            at = {"x": (box[0] + box[4]) / 2, "y": (box[1] + box[5]) / 2, "button": "left", "clickCount": count}
-            await self.browser.call("Input.dispatchMouseEvent", type="mousePressed", **at)
-            await self.browser.call("Input.dispatchMouseEvent", type="mouseReleased", **at)
+        at = {"x": (box[0] + box[4]) / 2, "y": (box[1] + box[5]) / 2, "button": "left", "clickCount": 1}
+        await self.browser.call("Input.dispatchMouseEvent", type="mousePressed", **at)
+        await self.browser.call("Input.dispatchMouseEvent", type="mouseReleased", **at)
         await self.browser._settle()
         await asyncio.sleep(SETTLING)
 
@@ -40,7 +39,7 @@ class Hands:
 
     async def said(self, expression: str) -> Any:
         """What a script of the test says; one of the page may not run."""
-        asked = {"expression": expression, "awaitPromise": True, "userGesture": True}
+        asked = {"expression": expression, "awaitPromise": True, "userGesture": True, "returnByValue": True}
         return (await self.browser.call("Runtime.evaluate", **asked))["result"].get("value")
 
     async def cookies(self) -> list[dict[str, Any]]:
