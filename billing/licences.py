@@ -115,7 +115,9 @@ def activate(
         _refuse_exhausted(agent, key, verdict)
         bindings.free(driver, _elsewhere(agent, key).filter(external_ref=verdict.external_ref), now=now)
         received = receive(agent.pk, Sold(key=key, verdict=verdict), actor=actor, now=now)
-        return bindings.bind(driver, received.subscription, now=now) if received.new else received.subscription
+        if received.new:
+            return bindings.bind(driver, received.subscription, now=now)
+        return bindings.complete(driver, received.subscription, used=verdict.used, now=now)
 
 
 def receive(agent_id: str, sold: Sold, *, actor: str, now: datetime, reason: str = "") -> Received:
@@ -228,8 +230,11 @@ def _refuse_used(agent: Agent, key: Key) -> None:
 
 def _refuse_exhausted(agent: Agent, key: Key, verdict: Verdict) -> None:
     """What is used up is fine when we used it: then the key was entered again, or an answer was lost."""
-    ours = Subscription.objects.filter(agent=agent, provider=key.provider, external_ref=verdict.external_ref)
-    if verdict.exhausted and not ours.filter(Q(status__in=LIVE) | ~Q(instance="")).exists():
+    if not verdict.exhausted:
+        return
+    ours = Subscription.objects.filter(provider=key.provider, external_ref=verdict.external_ref)
+    held = ours.filter(Q(status__in=LIVE) | ~Q(instance=""), agent=agent)
+    if not held.exists() and not bindings.unconfirmed(ours).exists():
         raise LicenceRefused("every activation of this licence is used; deactivate it where it was used before")
 
 

@@ -63,6 +63,7 @@ class Verdict:
     cancels: bool = False  # it will not renew
     revoked: bool = False  # refunded, charged back or taken away: ends at once, not at `till`
     exhausted: bool = False  # no activation is left at the provider
+    used: int | None = None  # activations, where the provider counts them
 
 
 class LicenceDriver(Driver, Protocol):

@@ -128,6 +128,7 @@ def _paid(key: Mapping[str, Any], meta: Mapping[str, Any], *, now: datetime) -> 
         tier=plan.tier,
         period=plan.period,
         exhausted=_is_used_up(key),
+        used=_used(key),
     )
 
 
@@ -147,5 +148,10 @@ def _till(key: Mapping[str, Any], period: Period, *, now: datetime) -> datetime:
 
 
 def _is_used_up(key: Mapping[str, Any]) -> bool:
-    limit, used = key.get("activation_limit"), key.get("activation_usage")
-    return isinstance(limit, int) and isinstance(used, int) and used >= limit
+    limit, used = key.get("activation_limit"), _used(key)
+    return isinstance(limit, int) and used is not None and used >= limit
+
+
+def _used(key: Mapping[str, Any]) -> int | None:
+    used = key.get("activation_usage")
+    return used if isinstance(used, int) else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from django.db import connection
 from rest_framework.test import APIClient
 
 from accounts.models import User
@@ -12,9 +13,10 @@ from agents import lifecycle
 from agents.models import Agent
 from billing import bindings
 from billing.models import Payment, Subscription
-from billing.vocabulary import PaymentKind, SubscriptionStatus
+from billing.verification import hint, verify_due
+from billing.vocabulary import PaymentKind, Provider, SubscriptionStatus
 from tests.agents.conftest import MakeAgent, signed_in
-from tests.billing.conftest import DAY, Clock
+from tests.billing.conftest import DAY, NOON, Clock
 from tests.billing.licences import LEMON, check, confirmed, lemon, licence_of, post
 from tests.doubles.lemonsqueezy_server import LemonSqueezyServer
 
@@ -107,6 +109,74 @@ def test_an_activation_whose_answer_was_lost_is_not_taken_away(
     row = licence_of(agent)
     assert (row.status, row.instance, lemon.made) == (ACTIVE, bindings.UNCONFIRMED, 1)
     assert list(licence.instances.values()) == [agent.pk]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_callback_while_the_owner_activates_makes_no_second_activation(
+    agent: Agent, mine: APIClient, clock: Clock, lemon: LemonSqueezyServer
+) -> None:
+    """The licence is ours, its provider is just being asked, and somebody has it verified."""
+    licence, asked = lemon.sell(LEMON, limit=5), list[int]()
+
+    def called_back(path: str) -> None:
+        if not path.endswith("activate"):
+            return
+        lemon.before = lambda path: None
+        hint(Provider.LEMONSQUEEZY, key=LEMON, external_ref="", now=clock.now)
+        asked.append(verify_due())
+        connection.close()
+
+    lemon.before = called_back
+    assert post(mine, agent, LEMON, provider="lemonsqueezy").status_code == 200
+    row = licence_of(agent)
+    assert (asked, row.status, licence.instances) == ([1], ACTIVE, {row.instance: agent.pk})
+
+
+def died_after_activating(agent: Agent) -> None:
+    """What a process leaves that was killed before it could write down the answer."""
+    Subscription.objects.filter(agent=agent).update(instance=f"{bindings.UNCONFIRMED} {NOON.isoformat()}")
+
+
+def test_what_a_process_activated_that_died_is_used_by_the_next(
+    agent: Agent, mine: APIClient, clock: Clock, lemon: LemonSqueezyServer
+) -> None:
+    licence = lemon.sell(LEMON, limit=5)
+    post(mine, agent, LEMON, provider="lemonsqueezy")
+    died_after_activating(agent)
+    assert post(mine, agent, LEMON, provider="lemonsqueezy").status_code == 200
+    for _ in range(3):
+        check(clock, DAY)
+    assert (list(licence.instances.values()), lemon.made) == ([agent.pk], 1)
+
+
+def test_what_a_process_did_not_come_to_activate_is_activated_by_the_next(
+    agent: Agent, mine: APIClient, clock: Clock, lemon: LemonSqueezyServer
+) -> None:
+    licence = lemon.sell(LEMON)
+    post(mine, agent, LEMON, provider="lemonsqueezy")
+    died_after_activating(agent)
+    licence.instances.clear()
+    assert post(mine, agent, LEMON, provider="lemonsqueezy").status_code == 200
+    assert lemon.made == 1, "another may just be about to"
+    clock.go(timedelta(minutes=5))
+    post(mine, agent, LEMON, provider="lemonsqueezy")
+    assert licence.instances == {licence_of(agent).instance: agent.pk}
+
+
+def test_an_activation_whose_name_nobody_knows_is_used_by_the_next_agent(
+    agent: Agent, mine: APIClient, make_agent: MakeAgent, clock: Clock, lemon: LemonSqueezyServer
+) -> None:
+    """It cannot be given back, so the licence would be of no use to its owner any more."""
+    licence = lemon.sell(LEMON)
+    post(mine, agent, LEMON, provider="lemonsqueezy")
+    died_after_activating(agent)
+    lifecycle.delete(agent, actor="user:x")
+    check(clock, DAY)
+    assert licence_of(agent).status == EXPIRED
+    other = make_agent()
+    assert post(mine, other, LEMON, provider="lemonsqueezy").status_code == 200
+    assert (licence_of(other).status, licence_of(other).instance) == (ACTIVE, bindings.UNCONFIRMED)
+    assert (licence_of(agent).instance, lemon.made, len(licence.instances)) == ("", 1, 1)
 
 
 def test_what_cannot_be_given_back_now_is_given_back_later(
