@@ -1,0 +1,72 @@
+"""A world in which people pay, and a stage from which processes are forked that are told of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+import pytest
+from django.conf import settings
+from pytest_django import DjangoDbBlocker
+
+from tests.agents.conftest import MakeAgent
+from tests.billing.conftest import Clock
+from tests.billing.crypto import chain, coins, one_chain
+from tests.billing.licences import gumroad, lemon
+from tests.billing.replaying.scenes import World
+from tests.billing.replaying.stage import End, Stage, Told
+from tests.billing.stars.conftest import telegram
+from tests.doubles.chain import Chain
+from tests.doubles.gumroad_server import GumroadServer
+from tests.doubles.lemonsqueezy_server import LemonSqueezyServer
+from tests.doubles.telegram_payments_server import TelegramPayments
+from tests.workers import database_url
+
+__all__ = ["chain", "coins", "gumroad", "lemon", "one_chain", "telegram"]
+
+Act = Callable[..., list[End]]
+PROVIDERS = ("GUMROAD_", "LEMONSQUEEZY_", "STARS_", "TELEGRAM_API", "CRYPTO_")
+
+
+@pytest.fixture(scope="session")
+def stage(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Stage]:
+    with django_db_blocker.unblock():
+        url = database_url()
+    with Stage({"DATABASE_URL": url}) as processes:
+        yield processes
+
+
+@pytest.fixture
+def world(
+    transactional_db: None,
+    make_agent: MakeAgent,
+    clock: Clock,
+    gumroad: GumroadServer,
+    lemon: LemonSqueezyServer,
+    telegram: TelegramPayments,
+) -> World:
+    telegram.lost = True
+    return World(make_agent, gumroad, lemon, telegram, clock)
+
+
+@pytest.fixture
+def chain_world(world: World, coins: Chain) -> World:
+    world.chain = coins
+    return world
+
+
+@pytest.fixture
+def act(stage: Stage, world: World) -> Act:
+    """`act(told, now=…)`: processes do it, with the settings of this test."""
+
+    def acted(told: Sequence[Told], *, now: datetime, **how: Any) -> list[End]:
+        return stage.run(told, settings=providers(), now=now, **how)
+
+    return acted
+
+
+def providers() -> dict[str, Any]:
+    """The settings that name our counterparts."""
+    names = [name for name in dir(settings) if name.startswith(PROVIDERS)]
+    return {name: getattr(settings, name) for name in names}

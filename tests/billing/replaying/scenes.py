@@ -1,0 +1,371 @@
+"""Payments as they happen, each for an agent of its own: who tells us of it, who tells again, and what must be then."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+from dateutil.relativedelta import relativedelta
+from django.db import connection
+from django.test import Client
+
+from accounts import sessions
+from accounts.models import User
+from agents import lifecycle
+from agents.models import Agent, Desired, Status
+from billing import invariants, standing
+from billing.crypto import orders as crypto_orders
+from billing.crypto import settling
+from billing.models import CryptoOrder, StarsOrder, StrayCharge, Subscription
+from billing.stars import orders as stars_orders
+from billing.vocabulary import Asset, OrderStatus, Period, TermMode
+from tests.agents.conftest import MakeAgent, settle
+from tests.billing.conftest import DAY, NOON, Clock, tick
+from tests.billing.replaying.stage import Told, tell
+from tests.billing.stars.conftest import SECRET
+from tests.doubles.chain import Chain
+from tests.doubles.gumroad_server import GumroadServer
+from tests.doubles.lemonsqueezy_server import LemonSqueezyServer
+from tests.doubles.telegram_payments_server import Json, TelegramPayments, message_of
+from webhooks import hooks
+from webhooks.models import Delivery, Event, State
+
+MONTH, TWO_MONTHS = NOON.replace(month=12), NOON.replace(year=2027, month=1)
+MINUTE = timedelta(minutes=1)
+STEP = Told(rule="billing.lapses.step_due")
+DUE = Told(task="billing.verify_due")
+
+
+@dataclass(kw_only=True)
+class Scene:
+    """`again` holds the ways in which it comes to us once more after a death; any of them must do."""
+
+    told: Sequence[Told]
+    again: Sequence[Sequence[Told]]
+    check: Callable[[], None]
+    now: datetime = NOON
+    wait: timedelta = MINUTE
+    agents: Sequence[Agent] = field(default_factory=list)
+
+    @property
+    def later(self) -> datetime:
+        return self.now + self.wait
+
+
+@dataclass
+class World:
+    """The counterparts that sell for us. People pay here, but nobody tells us of it: that is for the processes."""
+
+    make_agent: MakeAgent
+    gumroad: GumroadServer
+    lemon: LemonSqueezyServer
+    telegram: TelegramPayments
+    clock: Clock
+    chain: Chain | None = None
+    numbers: Any = field(default_factory=lambda: itertools.count(1))
+
+    def agent(self) -> Agent:
+        """One with an account and a hook of its own."""
+        agent = self.make_agent(User.objects.create_user(f"payer-{next(self.numbers)}@example.com"))
+        hooks.install(agent, url="http://receiver.example.com/hook", now=NOON)
+        return agent
+
+    def rest(self) -> None:
+        """Nothing is due of what was there before."""
+        Agent.objects.update(desired=Desired.DELETED, status=Status.DELETED, term_due_at=None, reconcile_at=None)
+        Subscription.objects.update(check_at=None)
+
+    def stopped(self, agent: Agent, *, at: datetime) -> None:
+        """Nobody has paid for it until then."""
+        settle(agent)
+        self.clock.at(at)
+        tick(agent, self.clock)
+        self.clock.at(NOON)
+
+    def sent_back(self, *charges: Json) -> list[str]:
+        """Which of them, as often as that happened."""
+        ids = {one["telegram_payment_charge_id"] for one in charges}
+        return [one["id"] for one in self.telegram.transactions if "receiver" in one and one["id"] in ids]
+
+
+def held_locks() -> int:
+    """By processes that were killed a moment ago, until PostgreSQL has noticed."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "select count(*) from pg_locks join pg_stat_activity using (pid) where datname = current_database()"
+            " and pid <> pg_backend_pid() and (locktype = 'advisory' or state like 'idle in transaction%%')"
+        )
+        return int(cursor.fetchone()[0])
+
+
+def paid_once(
+    agent: Agent, *, kinds: Sequence[str] = ("payment",), events: int = 1, till: datetime | None = None
+) -> None:
+    """Until a provider's date, or for a month from when it was counted."""
+    row = Subscription.objects.get(agent=agent)
+    till = till or row.payments.get(kind="payment").at + relativedelta(months=1)
+    found = (row.status, row.current_period_end, sorted(agent.payments.values_list("kind", flat=True)))
+    assert found == ("active", till, sorted(kinds)), found
+    told(agent, events)
+    agent.refresh_from_db()
+    assert agent.paid
+    assert standing.term(agent, now=till - MINUTE).paid_till == till
+
+
+def told(agent: Agent, events: int) -> None:
+    confirmed = Event.objects.filter(agent=agent, type="payment.confirmed")
+    found = confirmed.count(), Delivery.objects.filter(event__in=confirmed).count()
+    assert found == (events, events), found
+
+
+def sound(now: datetime) -> None:
+    Delivery.objects.update(state=State.DELIVERED, finished_at=now)  # here nobody sends them
+    found = invariants.broken(now=now)
+    assert found == [], found
+
+
+# Licences.
+
+
+def buys(agent: Agent, key: str, provider: str) -> Told:
+    """Its owner gives us the key, with an Idempotency-Key of theirs."""
+    token = sessions.start(agent.user, attribution=None, now=NOON)[1]
+    return Told(
+        path="/subscriptions",
+        body={"agentId": agent.pk, "period": "monthly", "provider": provider, "licenseKey": key},
+        headers={"Authorization": f"Bearer {token}", "Idempotency-Key": key},
+    )
+
+
+def ping(key: str) -> Told:
+    """Gumroad's word."""
+    return Told(path="/payments/gumroad/callback", body=urlencode({"license_key": key}), form=True)
+
+
+def hook(key: str) -> Told:
+    """Lemon Squeezy's word."""
+    body = {"meta": {"event_name": "license_key_updated"}, "data": {"type": "license-keys", "attributes": {"key": key}}}
+    return Told(path="/payments/lemonsqueezy/callback", body=body)
+
+
+def activate(asked: Told) -> None:
+    """Before the scene begins."""
+    assert tell(replace(asked, headers={"Authorization": asked.headers["Authorization"]})) == 200
+
+
+def gumroad_bought(world: World) -> Scene:
+    agent, key = world.agent(), f"GUM-{next(world.numbers)}"
+    sale = world.gumroad.sell(key)
+    asked = buys(agent, key, "gumroad")
+
+    def check() -> None:
+        paid_once(agent, till=MONTH)
+        assert sale.uses <= 1
+
+    return Scene(told=[asked], again=[[asked, STEP], [asked, ping(key), DUE, STEP]], check=check, agents=[agent])
+
+
+def gumroad_renewed(world: World) -> Scene:
+    agent, key = world.agent(), f"GUM-{next(world.numbers)}"
+    world.gumroad.sell(key)
+    activate(buys(agent, key, "gumroad"))
+
+    def check() -> None:
+        paid_once(agent, kinds=["payment", "renewal"], events=2, till=TWO_MONTHS)
+
+    again = [[ping(key), DUE, STEP], [DUE, STEP]]
+    return Scene(told=[ping(key), DUE], again=again, check=check, now=MONTH, wait=6 * MINUTE, agents=[agent])
+
+
+def lemon_bought(world: World) -> Scene:
+    agent, key = world.agent(), f"LEMON-{next(world.numbers)}"
+    licence = world.lemon.sell(key, limit=5)
+    asked = buys(agent, key, "lemonsqueezy")
+
+    def check() -> None:
+        paid_once(agent, till=MONTH)
+        assert list(licence.instances.values()) == [agent.pk], licence.instances
+
+    again = [[asked, STEP], [asked, hook(key), DUE, STEP]]
+    return Scene(told=[asked], again=again, check=check, wait=6 * MINUTE, agents=[agent])
+
+
+def lemon_renewed(world: World) -> Scene:
+    agent, key = world.agent(), f"LEMON-{next(world.numbers)}"
+    licence = world.lemon.sell(key)
+    activate(buys(agent, key, "lemonsqueezy"))
+    licence.expires_at = TWO_MONTHS.isoformat()
+
+    def check() -> None:
+        paid_once(agent, kinds=["payment", "renewal"], events=2, till=TWO_MONTHS)
+        assert licence.instances == {Subscription.objects.get(agent=agent).instance: agent.pk}
+
+    again = [[hook(key), DUE, STEP], [DUE, STEP]]
+    return Scene(told=[hook(key), DUE], again=again, check=check, now=MONTH, wait=6 * MINUTE, agents=[agent])
+
+
+def lemon_released(world: World) -> Scene:
+    """Its agent is deleted: the activation goes back."""
+    agent, key = world.agent(), f"LEMON-{next(world.numbers)}"
+    licence = world.lemon.sell(key)
+    activate(buys(agent, key, "lemonsqueezy"))
+    lifecycle.delete(agent, actor="user:x")
+
+    def check() -> None:
+        row = Subscription.objects.get(agent=agent)
+        assert (row.status, row.instance, row.check_at, licence.instances) == ("expired", "", None, {})
+        told(agent, 1)
+
+    return Scene(told=[DUE], again=[[DUE]], check=check, now=NOON + DAY, wait=61 * MINUTE, agents=[agent])
+
+
+# Stablecoins.
+
+
+def ordered(world: World, agent: Agent) -> CryptoOrder:
+    return crypto_orders.place(agent, asset=Asset.USDT, tier=None, period=Period.MONTHLY, now=NOON)
+
+
+def deposit(world: World, order: CryptoOrder) -> None:
+    if world.chain is None:
+        raise RuntimeError("a world without a chain")
+    world.chain.usdt.send(order.deposit_address.address, int(order.amount))
+    world.chain.final()
+
+
+def _counted(order: CryptoOrder, agent: Agent) -> None:
+    paid_once(agent)
+    row = CryptoOrder.objects.get(pk=order.pk)
+    assert (row.status, row.credited, row.tx_hash is None) == (OrderStatus.PAID, row.amount, False)
+    assert sum(one.amount for one in row.deposits.all()) == row.amount
+
+
+def crypto_paid(world: World) -> Scene:
+    agent = world.agent()
+    order = ordered(world, agent)
+    deposit(world, order)
+    scan = Told(task="billing.scan_chain")
+    again = [[scan, STEP], [scan, Told(task="billing.watch_chain"), STEP]]
+    return Scene(told=[scan], again=again, check=lambda: _counted(order, agent), agents=[agent])
+
+
+def crypto_late(world: World) -> Scene:
+    agent = world.agent()
+    order = ordered(world, agent)
+    settling.expire(order.pk)
+    deposit(world, order)
+    watch = Told(task="billing.watch_chain")
+
+    def check() -> None:
+        _counted(order, agent)
+        assert agent.payments.get().late
+
+    return Scene(told=[watch], again=[[watch, STEP]], check=check, agents=[agent])
+
+
+# Stars.
+
+
+def update(paid: Json, name: str = "successful_payment", *, person: int = 77) -> Told:
+    body = {"update_id": 1, **message_of(paid, name, person=person)}
+    headers = {"X-Telegram-Bot-Api-Secret-Token": SECRET}
+    return Told(path="/payments/stars/callback", body=body, headers=headers)
+
+
+def _invoice(world: World, agent: Agent) -> StarsOrder:
+    world.telegram.lost = True
+    return stars_orders.order(agent, tier=None, period=Period.MONTHLY, now=NOON)
+
+
+def stars_paid(world: World) -> Scene:
+    agent = world.agent()
+    order = _invoice(world, agent)
+    paid = world.telegram.charge(order.invoice_link)
+
+    def check() -> None:
+        paid_once(agent)
+        order.refresh_from_db()
+        assert (order.status, order.charge_id) == (OrderStatus.PAID, paid["telegram_payment_charge_id"])
+
+    again = [[update(paid), STEP], [Told(task="billing.reconcile_stars"), STEP]]
+    return Scene(told=[update(paid)], again=again, check=check, agents=[agent])
+
+
+def stars_twice(world: World) -> Scene:
+    """Two people pay one invoice: one of them gets the stars back."""
+    agent = world.agent()
+    order = _invoice(world, agent)
+    first, second = (world.telegram.charge(order.invoice_link, person=one) for one in (77, 78))
+    updates = [update(first), update(second, person=78)]
+    send = Told(task="billing.send_back_stars")
+
+    def check() -> None:
+        paid_once(agent, kinds=["payment", "payment", "refund"])
+        stray = StrayCharge.objects.get(order=order)
+        charges = {one["telegram_payment_charge_id"] for one in (first, second)}
+        order.refresh_from_db()
+        assert {stray.charge_id, order.charge_id} == charges
+        assert stray.refunded_at is not None
+        assert world.sent_back(first, second) == [stray.charge_id]
+
+    again = [[*updates, send, STEP], [Told(task="billing.reconcile_stars"), send, STEP]]
+    return Scene(told=[*updates, send], again=again, check=check, wait=2 * MINUTE, agents=[agent])
+
+
+def stars_refunded(world: World) -> Scene:
+    """An operator takes a payment back, in the console."""
+    agent = world.agent()
+    paid = world.telegram.charge(_invoice(world, agent).invoice_link)
+    operator, console = User.objects.create_superuser(f"operator-{next(world.numbers)}@example.com"), Client()
+    console.force_login(operator)
+    assert tell(update(paid)) == 200
+    body = urlencode({"action": "refund", "_selected_action": agent.pk, "reason": "asked for it"})
+    cookie = {"Cookie": "; ".join(f"{name}={one.value}" for name, one in console.cookies.items())}
+    asked = Told(path="/admin/billing/agentterm/", body=body, form=True, headers=cookie)
+    send = Told(task="billing.send_back_stars")
+
+    def check() -> None:
+        assert Subscription.objects.get(agent=agent).status == "expired"
+        assert sorted(agent.payments.values_list("kind", flat=True)) == ["payment", "refund", "refund"]
+        assert set(agent.payments.filter(kind="refund").values_list("reason", flat=True)) == {"asked for it"}
+        assert world.sent_back(paid) == [paid["telegram_payment_charge_id"]]
+        told(agent, 1)
+
+    return Scene(told=[asked, send], again=[[asked, send, STEP]], check=check, wait=2 * MINUTE, agents=[agent])
+
+
+def stars_after_the_end(world: World) -> Scene:
+    """The trial is over and the pod is stopped: who pays now gets it back."""
+    agent = world.agent()
+    now = NOON + 8 * DAY
+    world.stopped(agent, at=now)
+    paid = world.telegram.charge(stars_orders.order(agent, tier=None, period=Period.MONTHLY, now=now).invoice_link)
+
+    def check() -> None:
+        paid_once(agent)
+        assert (agent.desired, agent.trial_notice_day) == ("running", None)
+        assert standing.term(agent, now=now).mode == TermMode.PAID
+        assert list(agent.lapses.values_list("ended_at", flat=True)) != [None]
+        assert Event.objects.filter(agent=agent, type="deletion.warning").count() == 1
+
+    again = [[update(paid), STEP], [Told(task="billing.reconcile_stars"), STEP]]
+    return Scene(told=[update(paid), STEP], again=again, check=check, now=now, agents=[agent])
+
+
+Make = Callable[[World], Scene]
+OFF_CHAIN: list[Make] = [
+    gumroad_bought,
+    gumroad_renewed,
+    lemon_bought,
+    lemon_renewed,
+    lemon_released,
+    stars_paid,
+    stars_twice,
+    stars_refunded,
+    stars_after_the_end,
+]
+ON_CHAIN: list[Make] = [crypto_paid, crypto_late]

@@ -1,0 +1,227 @@
+"""Processes of their own that do what a test says: tell our API something, run a task. Each may kill itself on the way.
+
+`Stage` starts one process that has everything loaded and no connection open, and forks the others from it. What a
+process passes is counted: each statement, and both sides of each COMMIT. `die_at` is the one before which it gets
+SIGKILL.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Self
+
+Json = dict[str, Any]
+ROOT = Path(__file__).resolve().parents[3]
+FORM = "application/x-www-form-urlencoded"
+BROKEN, AGAIN = -1, {409, 429}
+PATIENCE, PAUSE = 900, 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """A request to our API, a task that a worker runs, or the rule of one that would not do so at another time."""
+
+    path: str = ""
+    body: Any = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    form: bool = False
+    task: str = ""
+    rule: str = ""
+    arguments: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """What became of a process: the statuses it was answered with, or where it was killed."""
+
+    answers: list[int]
+    points: int
+    killed: str
+
+    @property
+    def died(self) -> bool:
+        return bool(self.killed)
+
+
+class Stage:
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.billing.replaying.stage"],
+            cwd=ROOT,
+            env={**os.environ, "DJANGO_SETTINGS_MODULE": "config.settings", "LOG_LEVEL": "CRITICAL", **environment},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.communicate()
+
+    def run(
+        self,
+        told: Sequence[Told],
+        *,
+        settings: Mapping[str, Any],
+        now: datetime,
+        processes: int = 1,
+        times: int = 1,
+        die_at: int = 0,
+        seed: int | None = None,
+        patient: bool = False,
+    ) -> list[End]:
+        """`seed` shuffles what each process tells, each in its own way. The patient tell until they are heard."""
+        if self._process.stdin is None or self._process.stdout is None:
+            raise RuntimeError("started without pipes")
+        job = {
+            "told": [asdict(one) for one in told],
+            "settings": dict(settings),
+            "now": now.isoformat(),
+            "processes": processes,
+            "times": times,
+            "die_at": die_at,
+            "seed": seed,
+            "patient": patient,
+        }
+        self._process.stdin.write(json.dumps(job) + "\n")
+        self._process.stdin.flush()
+        return [End(**one) for one in json.loads(self._process.stdout.readline())]
+
+
+class Points:
+    """Counts what is passed; before the one to die at, it says which that is, and dies."""
+
+    def __init__(self, die_at: int, out: int) -> None:
+        self.passed, self._die_at, self._out = 0, die_at, out
+
+    def passing(self, what: str) -> None:
+        self.passed += 1
+        if self.passed == self._die_at:
+            _say(self._out, {"answers": [], "points": self.passed, "killed": what})
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def watch(self, connection: Any) -> None:
+        commit: Callable[[], None] = connection._commit
+
+        def committed() -> None:
+            self.passing("before COMMIT")
+            commit()
+            self.passing("after COMMIT")
+
+        def executed(execute: Any, sql: str, *rest: Any) -> Any:
+            self.passing(f"before {' '.join(str(sql).split())[:160]}")
+            return execute(sql, *rest)
+
+        connection._commit = committed
+        connection.execute_wrappers.append(executed)
+
+
+def main() -> None:
+    import django  # before anything of ours can be imported
+
+    django.setup()
+    for name in ("config.urls", "billing.tasks"):  # once, instead of in each fork
+        import_module(name)
+    for line in sys.stdin:
+        job = json.loads(line)
+        children = [_forked(job, number) for number in range(job["processes"])]
+        sys.stdout.write(json.dumps([_end_of(pid, pipe) for pid, pipe in children]) + "\n")
+        sys.stdout.flush()
+
+
+def _forked(job: Json, number: int) -> tuple[int, int]:
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid:
+        os.close(writing)
+        return pid, reading
+    try:
+        _act(job, number, writing)
+    finally:
+        os._exit(0)
+
+
+def _end_of(pid: int, pipe: int) -> Json:
+    with os.fdopen(pipe) as said:
+        text = said.read()
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    end: Json = json.loads(text) if text else {"answers": [], "points": 0, "killed": ""}
+    if bool(end["killed"]) != (status == -signal.SIGKILL) or not text:
+        return {"answers": [-1], "points": 0, "killed": ""}  # it broke: no test takes that for an answer
+    return end
+
+
+def _act(job: Json, number: int, out: int) -> None:
+    import time_machine
+    from django.conf import settings
+    from django.db import connection
+
+    for name, value in job["settings"].items():
+        setattr(settings, name, value)
+    points = Points(job["die_at"], out)
+    points.watch(connection)
+    told = [Told(**one) for one in job["told"]] * job["times"]
+    if job["seed"] is not None:
+        random.Random(f"{job['seed']} {number}").shuffle(told)
+    with time_machine.travel(datetime.fromisoformat(job["now"]), tick=job["patient"]):
+        answers = [tell_until_heard(one) if job["patient"] else tell(one) for one in told]
+    _say(out, {"answers": answers, "points": points.passed, "killed": ""})
+
+
+def tell(one: Told) -> int:
+    """In this process: the status, 0 for a task."""
+    from celery import current_app
+    from django.utils import timezone
+    from rest_framework.test import APIClient
+
+    if one.rule:
+        module, _, name = one.rule.rpartition(".")
+        getattr(import_module(module), name)(now=timezone.now())
+        return 0
+    if one.task:
+        import_module("billing.tasks")
+        current_app.tasks[one.task](*one.arguments)
+        return 0
+    caller = APIClient(raise_request_exception=False)
+    given = {"data": one.body, "content_type": FORM} if one.form else {"data": one.body, "format": "json"}
+    names = {f"HTTP_{name.upper().replace('-', '_')}": value for name, value in one.headers.items()}
+    names["SERVER_NAME"] = "127.0.0.1"
+    return int(caller.post(one.path, **given, **names).status_code)  # type: ignore[arg-type]  # a table of them
+
+
+def tell_until_heard(one: Told) -> int:
+    """As providers and beat do it: what fails comes again."""
+    from django.db import connection
+
+    answer = BROKEN
+    for _ in range(PATIENCE):
+        try:
+            answer = tell(one)
+        except Exception:  # noqa: BLE001 # a task that ends with an error; beat starts it again
+            answer = BROKEN
+        connection.close()
+        if 0 <= answer < 500 and answer not in AGAIN:
+            break
+        time.sleep(PAUSE)
+    return answer
+
+
+def _say(out: int, what: Json) -> None:
+    os.write(out, json.dumps(what).encode())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+"""Fifty threads, each with a connection of its own, that confirm one payment in the same moment."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.db import connection
+
+from accounts.throttling import Limit
+from billing import licences, payments
+from billing.crypto import scanning, settling
+from billing.licences import Key
+from billing.models import CryptoOrder, Payment, Subscription
+from billing.payments import Receipt
+from billing.vocabulary import Provider
+from config.errors import ServiceError
+from tests.billing.conftest import NOON, purchase
+from tests.billing.replaying.scenes import (
+    DUE,
+    STEP,
+    Make,
+    Scene,
+    World,
+    crypto_paid,
+    gumroad_bought,
+    lemon_bought,
+    paid_once,
+    sound,
+    stars_paid,
+)
+from tests.billing.replaying.stage import tell
+
+THREADS = 50
+
+
+@pytest.fixture(autouse=True)
+def connections(world: World) -> Iterator[None]:
+    """For each thread one."""
+    pool = connection.pool  # type: ignore[attr-defined]  # of Django's backend for PostgreSQL
+    before = pool.max_size
+    pool.resize(1, THREADS + 10)
+    yield
+    pool.resize(1, before)
+
+
+def at_once(confirm: Callable[[int], object]) -> set[object]:
+    """What they were answered; of a refusal its name."""
+    start = threading.Barrier(THREADS)
+
+    def confirmed(number: int) -> object:
+        start.wait(60)
+        try:
+            return confirm(number)
+        except ServiceError as refusal:
+            return type(refusal).__name__
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        return set(pool.map(confirmed, range(THREADS)))
+
+
+def ends_well(scene: Scene) -> None:
+    tell(STEP)
+    scene.check()
+    sound(scene.now)
+
+
+def test_one_receipt_is_one_payment(world: World) -> None:
+    agent = world.agent()
+    receipt = Receipt(provider=Provider.USDC, external_id="cry_1", agent_id=agent.pk, purchase=purchase())
+    rows = at_once(lambda _: payments.apply_payment(receipt, now=NOON).pk)
+    assert rows == {Payment.objects.get().pk}
+    tell(STEP)
+    paid_once(agent)
+
+
+@pytest.mark.parametrize("make", [gumroad_bought, lemon_bought])
+def test_04_one_licence_is_one_subscription(world: World, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(licences, "ACTIVATIONS", Limit(name="many", times=1000, seconds=60))
+    scene = make(world)
+    agent, asked = scene.agents[0], scene.told[0].body
+    key = Key(provider=Provider(asked["provider"]), text=asked["licenseKey"])
+
+    def confirm(number: int) -> object:
+        """The owner's requests, while the provider calls back."""
+        if number % 5 == 4:
+            for one in (*scene.again[1][1:-1], DUE):
+                tell(one)
+            return "hinted"
+        return licences.activate(agent, key, tier=None, period=None, actor="user:x", now=NOON).pk
+
+    row_and_refusals = at_once(confirm)
+    assert row_and_refusals - {"hinted", "Unavailable"} == {Subscription.objects.get().pk}
+    ends_well(scene)
+
+
+def test_20_one_charge_is_one_payment(world: World) -> None:
+    scene = stars_paid(world)
+    assert at_once(lambda _: tell(scene.told[0])) == {200}
+    ends_well(scene)
+
+
+def test_55_one_deposit_is_one_payment(chain_world: World) -> None:
+    scene = crypto_paid(chain_world)
+    order = CryptoOrder.objects.get()
+    block = order.baseline_block + 1
+
+    def confirm(number: int) -> None:
+        """Scanners, and what they do once they have read the chain."""
+        if number % 5 == 4:
+            scanning.scan(now=NOON)
+        else:
+            settling.pay(order.pk, received=int(order.amount), block=block, now=NOON)
+
+    assert at_once(confirm) == {None}
+    for one in scene.again[1]:
+        tell(one)
+    ends_well(scene)
