@@ -89,8 +89,8 @@ def _way(error: ServiceError, agent: Agent, wanted: Wanted) -> tuple[str, str] |
             return "provider", gettext("This way to pay is coming soon. Choose another one.")
         case errors.LicenceHeld():
             text = gettext(
-                "A licence of %(provider)s pays for this agent already and renews by itself. Change the plan there, or"
-                " wait until it has ended."
+                "A licence of %(provider)s pays for this agent already. Change the plan there, or wait until it has"
+                " ended."
             )
             return "provider", text % _held(agent)
         case errors.MoneySeen():

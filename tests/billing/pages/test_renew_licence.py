@@ -136,7 +136,7 @@ def test_a_second_licence_is_refused_and_says_whose_the_first_is(
 ) -> None:
     gumroad.sell(KEY)
     assert post(client, agent).status_code == 200
-    said = "A licence of Gumroad pays for this agent already and renews by itself."
+    said = "A licence of Gumroad pays for this agent already. Change the plan there"
     page = person.open(f"/renew/{agent.pk}?tier=tiny&period=monthly&provider=lemonsqueezy", status=409)
     assert problem(page, "provider").startswith(said)
     lemon.sell(LEMON)
