@@ -28,6 +28,7 @@ PARTS = {
     "G8": "due_scan",
     "G9": "celery_hop",
     "BURST": "burst",
+    "SCAN": "chain_scan",
     "COMMUNITY": "community",
     "SEARCH": "community",
     "WEBHOOKS": "webhooks",

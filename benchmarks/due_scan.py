@@ -30,7 +30,9 @@ from benchmarks import fleet
 from benchmarks.figures import Figure, ratio
 from benchmarks.measuring import in_turns
 from benchmarks.recording import CALLS, RecordingRuntime
-from billing import lapses
+from billing import lapses, verification
+from billing.stars import orders as stars_orders
+from billing.stars import refunds
 from webhooks import outbox, purging
 
 FEW, MANY, PODS, DUE = 10_000, 1_000_000, 1_000, 1_000
@@ -64,6 +66,9 @@ SCANS: dict[str, Scan] = {
     "webhooks.purge": lambda: purging.purge(now=timezone.now()),
     "accounts.send_codes": lambda: code_mail.send_due(now=timezone.now()),
     "accounts.purge": lambda: accounts_purge.run(now=timezone.now()),
+    "billing.verify_due": verification.verify_due,
+    "billing.expire_stars_orders": lambda: stars_orders.expire_due(now=timezone.now()),
+    "billing.send_back_stars": refunds.send_due,
 }
 
 
@@ -80,7 +85,7 @@ def measure() -> list[Figure]:
     many = {name: _against_select_1(scan) for name, scan in QUICK.items()}
     slowest = max(many, key=lambda name: many[name][0])
     growth = {name: many[name][0] / few[name][0] for name in QUICK}
-    return [_wall(slowest, many), _growth(growth), _buffers(), _memory(), _comparison()]
+    return [_wall(slowest, many), _growth(growth), _buffers(), _memory(), *_terms(), _comparison()]
 
 
 def _columns() -> dict[str, str]:
@@ -190,6 +195,24 @@ def _memory() -> Figure:
     note = f"no baseline; {stepped:,} agents stepped"
     ok = grown <= RSS_LIMIT_MB and stepped >= DUE
     return Figure(f"G8 RSS growth with {DUE:,} due", grown, "MB", f"<= {RSS_LIMIT_MB} MB", ok, note)
+
+
+def _terms() -> list[Figure]:
+    """Billing's sweep with a thousand terms due among the million: to find them, and to take their steps."""
+    chosen = list(Agent.objects.filter(status="stopped", term_due_at__isnull=False).values_list("pk", flat=True)[:DUE])
+    Agent.objects.filter(pk__in=chosen).update(term_due_at=timezone.now() - timedelta(seconds=1))
+    fleet.analyse()
+    value, ours, theirs = _against_select_1(lambda: lapses.due(timezone.now(), limit=lapses.BATCH))
+    against = f"psycopg's prepared `select 1`; {lapses.BATCH} ids, {ours * 1e6:.0f} us against {theirs * 1e6:.0f} us"
+    found = Figure(f"G8 billing's scan with {DUE:,} terms due", value, "x", "none", None, against)
+    rss, stepped, begun = psutil.Process().memory_info().rss, 0, time.perf_counter()
+    while due := lapses.step_due(now=timezone.now()):
+        stepped += due
+    each = (time.perf_counter() - begun) / max(stepped, 1)
+    grown = max(0.0, (psutil.Process().memory_info().rss - rss) / 2**20)
+    note = f"no baseline; {stepped:,} steps taken, {each * 1e3:.1f} ms each"
+    ok = grown <= RSS_LIMIT_MB and stepped >= DUE
+    return [found, Figure(f"G8 RSS growth with {DUE:,} terms due", grown, "MB", f"<= {RSS_LIMIT_MB} MB", ok, note)]
 
 
 def _show_pods() -> None:

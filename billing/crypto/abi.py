@@ -5,12 +5,13 @@ web3 costs a process half a second and some 30 MB; those that have nothing to do
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from web3 import Web3
+
+KEPT = 10_000  # addresses, a few megabytes
 
 
 @cache
@@ -41,10 +42,6 @@ def topic(signature: str) -> str:
     return "0x" + _web3().keccak(text=signature).hex()
 
 
-def encoded(types: Sequence[str], values: Sequence[object]) -> str:
-    return str(_web3().codec.encode(types, values).hex())
-
-
 def text_in(data: bytes) -> str:
     """The one string in an answer. Raises ValueError when there is none."""
     from eth_abi.exceptions import DecodingError  # noqa: PLC0415 # web3's own
@@ -56,9 +53,10 @@ def text_in(data: bytes) -> str:
     return str(found)
 
 
+@lru_cache(maxsize=KEPT)
 def word_of(address: str) -> str:
-    """An address as an indexed argument of an event."""
-    return "0x" + encoded(["address"], [address])
+    """An address as an argument of a call, or behind `0x` of an event. Asked for each address again and again."""
+    return str(_web3().codec.encode(["address"], [address]).hex())
 
 
 def address_in(word: Any) -> str:

@@ -6,6 +6,7 @@ may lag, so what we saw ourselves counts too, and the block is the newest that a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -24,6 +25,19 @@ ON CONFLICT (deposit_address_id, chain_id, asset) DO UPDATE SET
     block = greatest(known.block, excluded.block),
     balance = CASE WHEN %(final)s AND excluded.block >= known.block THEN excluded.balance
         ELSE greatest(known.balance, excluded.balance) END
+"""
+
+# Only what is new is written: most addresses hold what they held fifteen seconds ago.
+_RISE = """
+INSERT INTO billing_highwater AS known (deposit_address_id, chain_id, asset, balance, block)
+SELECT held.address, %(chain_id)s, held.asset, held.balance, %(block)s
+FROM unnest(%(addresses)s::bigint[], %(assets)s::text[], %(balances)s::numeric[]) AS held (address, asset, balance)
+LEFT JOIN billing_highwater seen
+    ON seen.deposit_address_id = held.address AND seen.chain_id = %(chain_id)s AND seen.asset = held.asset
+WHERE seen.balance IS NULL OR seen.balance < held.balance
+ORDER BY held.address
+ON CONFLICT (deposit_address_id, chain_id, asset) DO UPDATE SET
+    balance = greatest(known.balance, excluded.balance), block = greatest(known.block, excluded.block)
 """
 
 
@@ -64,5 +78,20 @@ def note(address_id: int, chain_id: int, asset: str, *, balance: int, block: int
                 "balance": Decimal(balance),
                 "block": block,
                 "final": final,
+            },
+        )
+
+
+def rise(balances: Mapping[tuple[int, str], int], *, chain_id: int, block: int) -> None:
+    """What many addresses were seen to hold of an asset, at a block that is not final: the most counts."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _RISE,
+            {
+                "addresses": [address for address, _ in balances],
+                "assets": [asset for _, asset in balances],
+                "balances": [Decimal(balance) for balance in balances.values()],
+                "chain_id": chain_id,
+                "block": block,
             },
         )

@@ -58,7 +58,10 @@ def _scan(settings: Configuration, *, now: datetime) -> None:
         ChainState.objects.filter(pk=state.pk, pending_to__lt=found.to).update(pending_to=found.to)
     _give_back(state, now=now)
     ChainState.objects.filter(pk=state.pk).update(read_at=now)
-    for order in waiting(settings, among=reading.seen):
+    rows = waiting(settings, among=reading.seen)
+    balances = {(row.deposit_address_id, str(row.asset)): reading.seen[row.pk].latest for row in rows}
+    baselines.rise(balances, chain_id=settings.chain_id, block=reading.latest)
+    for order in rows:
         each(order, lambda row: _settle(row, reading, now=now))
 
 
@@ -66,7 +69,7 @@ def waiting(settings: Configuration, among: dict[str, Seen] | None = None) -> li
     rows = CryptoOrder.objects.filter(chain_id=settings.chain_id, status=OrderStatus.PENDING)
     if among is not None:
         rows = rows.filter(pk__in=among)
-    return list(rows.select_related("deposit_address", "agent").order_by("created_at", "id"))
+    return list(settling.briefly(rows).order_by("created_at", "id"))
 
 
 def each(order: CryptoOrder, work: Callable[[CryptoOrder], None]) -> None:
@@ -94,7 +97,6 @@ def _settle(order: CryptoOrder, reading: Reading, *, now: datetime) -> None:
     if order.seen != received:
         order.seen, order.seen_block = Decimal(received), reading.latest if received else None
         CryptoOrder.objects.filter(pk=order.pk).update(seen=order.seen, seen_block=order.seen_block)
-    baselines.note(order.deposit_address_id, order.chain_id, order.asset, balance=seen.latest, block=reading.latest)
     final = 0 if seen.final is None else max(seen.final - int(order.baseline), 0)
     if is_paid(order, final, block=reading.final):
         settling.pay(order.pk, received=final, block=reading.final, now=now)
@@ -122,8 +124,5 @@ def fix_baseline(order: CryptoOrder, balance: int) -> None:
         log.warning("a baseline was corrected", extra={"order": order.pk, "was": str(order.baseline), "is": balance})
     order.baseline, order.baseline_final = Decimal(balance), True
     CryptoOrder.objects.filter(pk=order.pk).update(baseline=order.baseline, baseline_final=True)
-    _note(order, balance, block=order.baseline_block, final=True)
-
-
-def _note(order: CryptoOrder, balance: int, *, block: int, final: bool = False) -> None:
-    baselines.note(order.deposit_address_id, order.chain_id, order.asset, balance=balance, block=block, final=final)
+    where = (order.deposit_address_id, order.chain_id, order.asset)
+    baselines.note(*where, balance=balance, block=order.baseline_block, final=True)

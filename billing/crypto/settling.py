@@ -149,11 +149,18 @@ def _locked(order_id: str) -> CryptoOrder:
     return CryptoOrder.objects.select_for_update().get(pk=order_id)
 
 
+def briefly(rows: QuerySet[CryptoOrder]) -> QuerySet[CryptoOrder]:
+    """With no more of their agents than a scan needs: there are many, and an agent has secrets to open."""
+    fields = CryptoOrder._meta.concrete_fields  # noqa: SLF001 # Django's public way to tell
+    names = [field.name for field in fields if field.name != "tier_snapshot"]
+    related = rows.select_related("deposit_address", "agent")
+    return related.only(*names, "deposit_address__address", "agent__desired")
+
+
 def late_orders(*, chain_id: int, now: datetime) -> list[CryptoOrder]:
     """Expired ones that money may still pay: the newest of its address and asset, of an agent that is there."""
     rows = (
-        CryptoOrder.objects.filter(chain_id=chain_id, expires_at__gt=now - LATE)
-        .select_related("deposit_address", "agent")
+        briefly(CryptoOrder.objects.filter(chain_id=chain_id, expires_at__gt=now - LATE))
         .order_by("deposit_address_id", "asset", "-created_at", "-id")
         .distinct("deposit_address_id", "asset")
     )

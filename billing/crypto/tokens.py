@@ -29,7 +29,7 @@ class Transfer:
 
 
 def balance(token: str, address: str, *, block: int) -> Call:
-    return _call(token, abi.selector("balanceOf(address)") + abi.encoded(["address"], [address]), block)
+    return _call(token, abi.selector("balanceOf(address)") + abi.word_of(address), block)
 
 
 def balance_in(answer: Any) -> int:
@@ -92,7 +92,7 @@ def transfers(
 
 
 def _logs(tokens: Sequence[str], receivers: Sequence[str], span: tuple[int, int]) -> Call:
-    topics = [abi.word_of(receiver) for receiver in receivers]
+    topics = ["0x" + abi.word_of(receiver) for receiver in receivers]
     where = {"fromBlock": hex(span[0]), "toBlock": hex(span[1]), "address": list(tokens)}
     return "eth_getLogs", [{**where, "topics": [abi.topic(TRANSFER), None, topics]}]
 
