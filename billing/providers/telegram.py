@@ -6,6 +6,7 @@ The bot's token is a part of every address, so no exception of the HTTP library 
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -17,6 +18,8 @@ from urllib3.exceptions import HTTPError
 from config import waiting
 from config.errors import Unavailable
 
+log = logging.getLogger(__name__)
+
 TELEGRAM = "https://api.telegram.org"
 CONNECT_SECONDS, READ_SECONDS, TOTAL_SECONDS = 2, 4, 6
 MAX_BODY_BYTES = 2 * 1_048_576
@@ -25,7 +28,7 @@ CURRENCY = "XTR"
 UPDATES = ["message", "pre_checkout_query"]
 PAGE = 100  # transactions at most in one answer
 MAX_TITLE, MAX_DESCRIPTION = 32, 255
-RETRY_SECONDS, MAX_RETRY_SECONDS = 5, 3_600
+RETRY_SECONDS, REFUSED_SECONDS, MAX_RETRY_SECONDS = 5, 60, 3_600
 ALREADY_REFUNDED = "CHARGE_ALREADY_REFUNDED"
 USER_AGENT = "agentpods/1.0"
 
@@ -49,18 +52,23 @@ class TelegramRefused(Exception):
 
 
 def create_invoice_link(*, title: str, description: str, payload: str, stars: int) -> str:
-    """An address that anybody can pay at, any number of times."""
-    link = _call(
-        "createInvoiceLink",
-        {
-            "title": title[:MAX_TITLE],
-            "description": description[:MAX_DESCRIPTION],
-            "payload": payload,
-            "provider_token": "",
-            "currency": CURRENCY,
-            "prices": [{"label": title[:MAX_TITLE], "amount": stars}],
-        },
-    )
+    """An address that anybody can pay at, any number of times.
+
+    Raises TelegramAway, also for a refusal: that is the operator's to mend, the bot's token as a rule, and no buyer's.
+    """
+    invoice = {
+        "title": title[:MAX_TITLE],
+        "description": description[:MAX_DESCRIPTION],
+        "payload": payload,
+        "provider_token": "",
+        "currency": CURRENCY,
+        "prices": [{"label": title[:MAX_TITLE], "amount": stars}],
+    }
+    try:
+        link = _call("createInvoiceLink", invoice)
+    except TelegramRefused as refusal:
+        log.error("Telegram makes no invoice: %s", refusal)
+        raise TelegramAway("createInvoiceLink", "refused", retry_after=REFUSED_SECONDS) from refusal
     if not isinstance(link, str) or not link.startswith("https://"):
         raise TelegramAway("createInvoiceLink", "answered without an address")
     return link

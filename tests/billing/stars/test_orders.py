@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.db import connection, transaction
-from django.test.utils import CaptureQueriesContext
+from django.test.utils import CaptureQueriesContext, override_settings
 from rest_framework.test import APIClient
 
 from agents import lifecycle
@@ -100,6 +100,17 @@ def test_a_telegram_that_is_away_leaves_no_order(client: APIClient, agent: Agent
     assert (refused.status_code, refused["Retry-After"]) == (503, "17")
     assert not StarsOrder.objects.exists()
     assert post(client, agent).status_code == 200
+
+
+def test_a_bot_that_telegram_refuses_is_the_operators_to_mend(
+    client: APIClient, agent: Agent, telegram: TelegramPayments, caplog: pytest.LogCaptureFixture
+) -> None:
+    with override_settings(STARS_BOT_TOKEN="1:wrong"):
+        refused = post(client, agent)
+    assert (refused.status_code, refused["Retry-After"]) == (503, "60")
+    assert not StarsOrder.objects.exists()
+    assert "Telegram makes no invoice: createInvoiceLink: 401" in caplog.text
+    assert "1:wrong" not in caplog.text + refused.content.decode()
 
 
 def test_not_configured_comes_after_fields_ownership_and_the_engines_tier(
