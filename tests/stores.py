@@ -30,7 +30,8 @@ THROWAWAY = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "o
 class Stores:
     """Started by the process that runs pytest; its xdist workers inherit the addresses through the environment."""
 
-    def __init__(self) -> None:
+    def __init__(self, settings: dict[str, str] | None = None) -> None:
+        self.settings = THROWAWAY if settings is None else settings
         self.root = Path(tempfile.gettempdir(), f"{PREFIX}{os.getpid()}-{secrets.token_hex(4)}")
         self.data = self.root / "postgres"
         self.socket = self.root / "redis.sock"
@@ -54,13 +55,19 @@ class Stores:
         self.root.mkdir(mode=0o711)  # the server's user passes through when root runs the tests
         if "DATABASE_URL" in self.embedded:
             postgres.initialise(self.data, sync=False)
-            self._run(
-                postgres.command(self.data, sockets=self.data, max_connections=MAX_CONNECTIONS, settings=THROWAWAY)
-            )
-            self._wait(self._database_answers)
+            self.start_database()
         if "REDIS_URL" in self.embedded:
-            self._run(redis.command(self.socket, databases=REDIS_DATABASES))
-            self._wait(self._redis_answers)
+            self.start_redis()
+
+    def start_database(self) -> subprocess.Popen[bytes]:
+        """Also again, after a test has ended it."""
+        command = postgres.command(
+            self.data, sockets=self.data, max_connections=MAX_CONNECTIONS, settings=self.settings
+        )
+        return self._started(command, self._database_answers)
+
+    def start_redis(self) -> subprocess.Popen[bytes]:
+        return self._started(redis.command(self.socket, databases=REDIS_DATABASES), self._redis_answers)
 
     def create_database(self) -> None:
         """The one that the URL names; a test run makes its own instead."""
@@ -76,9 +83,13 @@ class Stores:
             process.wait()
         shutil.rmtree(self.root, ignore_errors=True)
 
-    def _run(self, command: list[str]) -> None:
+    def _started(self, command: list[str], answers: Callable[[], bool]) -> subprocess.Popen[bytes]:
+        self.processes = [process for process in self.processes if process.poll() is None]
         with (self.root / "stores.log").open("ab") as log:
-            self.processes.append(subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True))
+            process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+        self.processes.append(process)
+        self._wait(answers)
+        return process
 
     def _database_answers(self) -> bool:
         try:
