@@ -88,25 +88,21 @@ def words(name: str, default: str = "") -> list[str]:
 
 def pairs(name: str) -> dict[str, str]:
     """`a=x,b=y` as a dict."""
-    return _pairs(name, words(name))
-
-
-def chains(name: str) -> dict[int, str]:
-    """`1=https://…,137=https://…`: nodes by the number of their chain, a secret, as NAME or in NAME_FILE."""
-    found = _pairs(name, [part.strip() for part in secret(name).split(",") if part.strip()])
-    if not all(chain.isascii() and chain.isdigit() for chain in found):
-        raise ImproperlyConfigured(f"{name}: must name chains by their numbers, as 1=https://…")
-    return {int(chain): url for chain, url in found.items()}
-
-
-def _pairs(name: str, parts: Sequence[str]) -> dict[str, str]:
     found: dict[str, str] = {}
-    for part in parts:
+    for part in words(name):
         key, separator, value = part.partition("=")
         if not separator or not key.strip() or not value.strip():
             raise ImproperlyConfigured(f"{name}: {part!r} must look like name=value")
         found[key.strip()] = value.strip()
     return found
+
+
+def chains(name: str, secret: str) -> dict[int, str]:
+    """`1=https://…,137=https://…`: nodes by the number of their chain. What is wrong is not repeated."""
+    parts = [part.partition("=") for part in secret.split(",") if part.strip()]
+    if not all(chain.strip().isdecimal() and url.strip() for chain, _, url in parts):
+        raise ImproperlyConfigured(f"{name}: must name chains by their numbers, as 1=https://…")
+    return {int(chain): url.strip() for chain, _, url in parts}
 
 
 def plans(name: str) -> dict[str, str]:

@@ -23,7 +23,10 @@ def _web3() -> Web3:
 
 def is_address(text: str) -> bool:
     """Whether it is one; with letters of both cases their checksum (EIP-55) must be right."""
-    return text.startswith("0x") and _web3().is_address(text)
+    known = _web3()
+    if not text.startswith("0x") or not known.is_address(text):
+        return False
+    return text[2:] in {text[2:].lower(), text[2:].upper()} or known.is_checksum_address(text)
 
 
 def checksummed(address: str) -> str:

@@ -11,11 +11,15 @@ from pytest_django import Settings
 
 from agents import lifecycle
 from agents.models import Agent
-from billing import standing
+from billing import prices, standing
 from billing.crypto import orders, watching
 from billing.errors import MoneySeen, NotConfigured
 from billing.models import CryptoOrder, Deposit, Payment, Subscription
 from billing.vocabulary import Asset, OrderStatus, Period
+from catalog import snapshot
+from catalog.models import Tier
+from catalog.tiers import known_tier
+from catalog.version import bump
 from tests.agents.conftest import event_types
 from tests.billing.conftest import DAY, Clock
 from tests.billing.crypto import (
@@ -262,13 +266,15 @@ def test_52_what_was_swept_too_early_is_proven_by_its_transfer(order: Order, coi
     assert (fresh(wanted).status, fresh(wanted).tx_hash) == (PAID, tx_hash)
 
 
+@pytest.mark.parametrize("told", ["18:USDT", "6:USDC"])
 def test_53_a_token_that_is_not_what_the_settings_say_turns_stablecoins_off(
-    order: Order, coins: Chain, clock: Clock, settings: Settings
+    order: Order, coins: Chain, clock: Clock, settings: Settings, caplog: pytest.LogCaptureFixture, told: str
 ) -> None:
     right = settings.CRYPTO_TOKENS
-    settings.CRYPTO_TOKENS = {"usdt": f"{coins.usdt.address}:18:USDT"}
+    settings.CRYPTO_TOKENS = {"usdt": f"{coins.usdt.address}:{told}"}
     with pytest.raises(NotConfigured):
         order()
+    assert [record.levelname for record in caplog.records if "stablecoins are off" in record.message] == ["CRITICAL"]
     assert (orders.info().enabled, CryptoOrder.objects.count()) == (False, 0)
     settings.CRYPTO_TOKENS = right
     watching.reread(now=clock.now)
@@ -296,9 +302,14 @@ def test_55_scanners_that_run_at_once_pay_once(order: Order, coins: Chain, clock
 def test_56_the_plan_as_it_was_ordered_decides(order: Order, coins: Chain, clock: Clock) -> None:
     wanted = order(tier="small")
     assert wanted.tier_snapshot["period"] == "monthly"
+    Tier.objects.filter(pk="small").update(monthly_usd=Decimal(99))
+    bump()
+    snapshot.forget()
+    assert prices.price_of(known_tier("small"), Period.MONTHLY) == 99
     pays(coins.usdt, wanted)
     settle(coins, clock)
     row = Subscription.objects.get()
+    assert row.price_usd != 99
     assert (row.price_usd, row.tier_snapshot, row.tier) == (wanted.price_usd, wanted.tier_snapshot, "small")
 
 

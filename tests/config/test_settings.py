@@ -34,6 +34,8 @@ def test_secrets_are_marked_as_such() -> None:
         (lambda: env.one_of("X", "a", allowed=("a", "b")), "c", "X='c' must be one of a, b"),
         (lambda: env.decimal("X", "1"), "much", "X='much' must be a number"),
         (lambda: env.pairs("X"), "a=1,b", "X: 'b' must look like name=value"),
+        (lambda: env.chains("X", env.secret("X")), "eth=https://secret", "X: must name chains by their numbers"),
+        (lambda: env.chains("X", env.secret("X")), "1=", "X: must name chains by their numbers"),
         (lambda: env.sockets("X", port=53), "dns.example", "X: 'dns.example' is no IP address, with or without a port"),
         (lambda: env.sockets("X", port=53), "10.0.0.1:x", "X: '10.0.0.1:x' is no IP address, with or without a port"),
         (lambda: env.networks("X"), "10.0.0.1/8", "X: 10.0.0.1/8 has host bits set"),
@@ -51,6 +53,11 @@ def test_an_address_has_a_port_or_gets_the_usual_one(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("X", "10.0.0.2, 10.0.0.3:5353,2001:db8::1,[2001:db8::2]:5353")
     found = [("10.0.0.2", 53), ("10.0.0.3", 5353), ("2001:db8::1", 53), ("2001:db8::2", 5353)]
     assert env.sockets("X", port=53) == found
+
+
+def test_nodes_are_named_by_their_chains(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("X", "1=https://a.example/?key=1, 137 = https://b.example,")
+    assert env.chains("X", env.secret("X")) == {1: "https://a.example/?key=1", 137: "https://b.example"}
 
 
 def test_an_empty_value_counts_as_none(monkeypatch: pytest.MonkeyPatch) -> None:
