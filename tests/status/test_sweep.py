@@ -38,6 +38,7 @@ def test_it_does_everything_that_is_due(make_agent: MakeAgent, runtime: Scripted
     assert agent.status == "running"
     assert [message.to for message in mail.outbox] == [["new@example.com"]]
     assert "agents due: 1" in said
+    assert "deposits for pending orders: 0" in said
 
 
 @pytest.mark.django_db(transaction=True)

@@ -14,7 +14,8 @@ from django.utils.dateparse import parse_datetime
 from accounts import code_mail, letters
 from accounts import purge as accounts_purge
 from agents import reconciler, sampling, suspension, sweeper
-from billing import lapses
+from billing import lapses, verification
+from billing.crypto import misplaced, scanning, watching
 from billing.stars import feed, orders, refunds
 from catalog import personas
 from webhooks import draining, purging
@@ -34,6 +35,11 @@ class Command(BaseCommand):
             "agents forgotten": lambda: sweeper.sweep(at),
             "pods measured": lambda: sampling.sample(at),
             "agents of suspended accounts": suspension.enforce,
+            "licences to verify": verification.verify_due,
+            "deposits for pending orders": lambda: scanning.scan(now=at),
+            "late deposits": lambda: watching.watch(now=at),
+            "baselines that are final": lambda: watching.reread(now=at),
+            "misplaced money": lambda: misplaced.look(now=at),
             "stars that were paid": lambda: feed.reconcile(now=at),
             "stars to send back": lambda: refunds.send_due(now=at),
             "stars orders given up": lambda: orders.expire_due(now=at),
