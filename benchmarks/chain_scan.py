@@ -32,7 +32,7 @@ from tests.doubles.wallet import XPUB, first_address
 
 ORDERS, ROUNDS = 1_000, 11
 JSON = {"Content-Type": "application/json"}
-REQUESTS_LIMIT, RATIO_LIMIT = 12, 10.0
+REQUESTS_LIMIT, RATIO_LIMIT = 12, 6.0
 
 
 @dataclass
