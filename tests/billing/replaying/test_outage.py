@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import psycopg
 import pytest
@@ -112,7 +113,7 @@ def test_a_batch_of_payments_survives_restarts_of_postgres_and_the_loss_of_redis
     ends: list[End] = []
     environment = {"DATABASE_URL": stores.database_url, "REDIS_URL": stores.redis_url}
     with Stage(environment) as stage:
-        how = {"settings": providers(), "now": scenes[0].now}
+        how: dict[str, Any] = {"settings": providers(), "now": scenes[0].now}
         batch = threading.Thread(
             target=lambda: ends.extend(stage.run(told, processes=PROCESSES, times=2, seed=1, patient=True, **how))
         )
