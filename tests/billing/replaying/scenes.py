@@ -356,6 +356,22 @@ def stars_after_the_end(world: World) -> Scene:
     return Scene(told=[update(paid), STEP], again=again, check=check, now=now, agents=[agent])
 
 
+def warned(world: World) -> Scene:
+    """No payment: the trial ends soon, and its owner is told so, by an event and a mail."""
+    agent = world.agent()
+    mail = Told(task="accounts.send_letters")
+
+    def check() -> None:
+        assert Event.objects.filter(agent=agent, type="deletion.warning").count() == 1
+        letters = list(agent.user.letters.values_list("mailed_at", flat=True))
+        assert len(letters) == 1, letters
+        assert letters[0] is not None
+        told(agent, 0)
+
+    again = [[STEP, mail]]
+    return Scene(told=[STEP, mail], again=again, check=check, now=NOON + 4 * DAY, wait=61 * MINUTE, agents=[agent])
+
+
 Make = Callable[[World], Scene]
 OFF_CHAIN: list[Make] = [
     gumroad_bought,
@@ -367,5 +383,6 @@ OFF_CHAIN: list[Make] = [
     stars_twice,
     stars_refunded,
     stars_after_the_end,
+    warned,
 ]
 ON_CHAIN: list[Make] = [crypto_paid, crypto_late]

@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
@@ -148,8 +149,11 @@ def _forked(job: Json, number: int) -> tuple[int, int]:
     if pid:
         os.close(writing)
         return pid, reading
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # which is for what the stage answers
     try:
         _act(job, number, writing)
+    except BaseException:  # noqa: BLE001 # the stage only learns that it broke
+        traceback.print_exc()
     finally:
         os._exit(0)
 
@@ -192,7 +196,7 @@ def tell(one: Told) -> int:
         getattr(import_module(module), name)(now=timezone.now())
         return 0
     if one.task:
-        import_module("billing.tasks")
+        import_module(f"{one.task.partition('.')[0]}.tasks")
         current_app.tasks[one.task](*one.arguments)
         return 0
     caller = APIClient(raise_request_exception=False)
