@@ -185,14 +185,13 @@ def test_the_state_of_the_chain_and_of_an_order_are_shown(
     assert to(wanted) in page
 
 
-@pytest.mark.parametrize("model", LISTS)
-def test_rows_are_only_shown(console: Client, clerk: Client, stray: Deposit, model: str) -> None:
-    for client in (console, clerk):
-        page = client.get(f"{BILLING}{model}/")
-        assert page.status_code == 200
-        assert "delete_selected" not in page.content.decode()
-    assert console.get(f"{BILLING}{model}/add/").status_code == (200 if model == "sweep" else 403)
-    assert clerk.get(f"{BILLING}{model}/add/").status_code == 403
+def test_rows_are_only_shown(console: Client, clerk: Client, stray: Deposit) -> None:
+    for model in LISTS:
+        for client in (console, clerk):
+            page = client.get(f"{BILLING}{model}/")
+            assert (page.status_code, "delete_selected" in page.content.decode()) == (200, False)
+        assert console.get(f"{BILLING}{model}/add/").status_code == (200 if model == "sweep" else 403)
+        assert clerk.get(f"{BILLING}{model}/add/").status_code == 403
 
 
 def test_who_may_only_look_decides_nothing(clerk: Client, stray: Deposit, clock: Clock) -> None:
