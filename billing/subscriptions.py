@@ -14,10 +14,11 @@ from typing import Any
 from django.db import transaction
 
 from agents.models import Agent, Reason, Transition
-from billing import periods, standing, term
+from billing import periods, prices, standing, term
 from billing.errors import AlreadyExpired, IllegalMove, LicenceHeld, NeverEnds
 from billing.models import Subscription
 from billing.vocabulary import CONFIRMED, FOREVER, LICENSED, Period, Provider, SubscriptionStatus
+from catalog.tiers import tier_of
 
 ACTIVE, CANCELED, EXPIRED = SubscriptionStatus.ACTIVE, SubscriptionStatus.CANCELED, SubscriptionStatus.EXPIRED
 
@@ -86,7 +87,8 @@ def _extend(agent: Agent, row: Subscription, purchase: Purchase, *, actor: str, 
     row.current_period_end = _later(end, purchase, anchor_day=row.anchor_day)
     row.counted_at = now
     row.provider = purchase.provider or row.provider
-    row.period, row.price_usd, row.tier_snapshot = purchase.period, purchase.price_usd, purchase.tier_snapshot
+    if purchase.length is None:  # days that an operator credits are no other plan
+        row.period, row.price_usd, row.tier_snapshot = purchase.period, purchase.price_usd, purchase.tier_snapshot
     return Bought(_activate(agent, row, actor=actor, now=now))
 
 
@@ -94,8 +96,8 @@ def _add_beside(agent: Agent, row: Subscription, purchase: Purchase, *, actor: s
     bought = _later(now, purchase, anchor_day=now.day) - now
     converted = timedelta(0)
     if row.tier != purchase.tier:
-        prices = {"old_usd": purchase.price_usd, "new_usd": row.price_usd}
-        bought = converted = periods.converted(bought, **prices, old=purchase.period, new=Period(row.period))
+        usd = {"old_usd": purchase.price_usd, "new_usd": row.price_usd}
+        bought = converted = periods.converted(bought, **usd, old=purchase.period, new=Period(row.period))
     row.extra += bought
     row.current_period_end += bought
     row.counted_at = now
@@ -140,8 +142,11 @@ def _convert(agent: Agent, old: Subscription | None, purchase: Purchase, *, acto
 def _cheapest(row: Subscription) -> tuple[Decimal, Period]:
     """What a day of it cost at least: years and months of one plan, bought one after the other, differ."""
     paid = row.payments.filter(kind__in=CONFIRMED, price_usd__gt=0).values_list("price_usd", "period")
-    prices = [(usd, Period(period)) for usd, period in paid if usd is not None]
-    return min(prices, key=lambda one: one[0] / periods.MONTHS[one[1]], default=(row.price_usd, Period(row.period)))
+    known = [(usd, Period(period)) for usd, period in paid if usd is not None]
+    if not known:  # an operator's credit cost nothing, and is worth what its plan is sold for
+        period = Period(row.period)
+        return row.price_usd or prices.price_of(tier_of(row.tier), period), period
+    return min(known, key=lambda one: one[0] / periods.MONTHS[one[1]])
 
 
 def grant(agent: Agent, purchase: Purchase, *, actor: str, now: datetime) -> Subscription:

@@ -13,11 +13,12 @@ from django.db import DatabaseError, connection, transaction
 from accounts.models import User
 from agents import lifecycle
 from agents.models import Agent, Reason
-from billing import corrections, payments, standing
+from billing import corrections, payments, prices, standing
 from billing.errors import LicenceHeld, NothingGranted, NothingToRefund
 from billing.models import Payment, Subscription
 from billing.payments import Receipt
 from billing.vocabulary import PaymentKind, Period, Provider, SubscriptionStatus, TermMode
+from catalog.tiers import tier_of
 from tests.agents.conftest import MakeAgent, event_types, settle
 from tests.billing.conftest import DAY, NOON, Clock, Pay, licence, purchase, tick
 from webhooks.models import Event
@@ -169,6 +170,21 @@ def test_a_credit_is_days_of_the_same_plan_without_an_event(agent: Agent, clock:
     term = standing.term(agent, now=clock.now)
     assert (term.mode, term.paid_till, term.paid_provider) == (TermMode.PAID, NOON + 10 * DAY, None)
     assert confirmed(agent) == []
+
+
+def test_a_credit_on_what_is_paid_changes_neither_its_plan_nor_its_price(agent: Agent, pay: Pay, clock: Clock) -> None:
+    pay(agent, period=Period.ANNUAL, price_usd=Decimal("50.00"))
+    corrections.credit(agent, days=10, reason="an outage", actor=OPERATOR, now=clock.now)
+    row = live(agent)
+    assert (row.period, row.price_usd, row.provider) == (Period.ANNUAL, Decimal("50.00"), Provider.USDC)
+    assert row.current_period_end == NOON.replace(year=2027) + 10 * DAY
+
+
+def test_a_credit_alone_is_worth_what_its_plan_is_sold_for(agent: Agent, pay: Pay, clock: Clock) -> None:
+    corrections.credit(agent, days=30, reason="an outage", actor=OPERATOR, now=clock.now)
+    sold_for = prices.price_of(tier_of("tiny"), Period.MONTHLY)
+    pay(agent, tier="small", price_usd=sold_for * 2)
+    assert live(agent).current_period_end == NOON.replace(month=12) + 15 * DAY
 
 
 def test_a_grant_comes_before_what_is_paid_and_gives_it_back_when_revoked(agent: Agent, pay: Pay, clock: Clock) -> None:
