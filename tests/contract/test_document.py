@@ -55,25 +55,29 @@ def _names_an_agent(document: Document, operation: dict[str, Any]) -> bool:
 
 def test_only_the_public_paths_take_no_credential(document: Document) -> None:
     public = {path for _, path, operation in operations(document) if operation["security"] == [{}]}
-    assert public == {
-        "/auth/request",
-        "/auth/verify",
-        "/personas",
-        "/personas/{id}",
-        "/personas/{id}/articles/{slug}",
-        "/tiers",
-        "/engines",
-        "/models",
-        "/llm-providers",
-        "/tools",
-        "/health",
-        "/health/ready",
-        "/status",
-        "/status/incidents",
-        "/payment-providers",
-        "/crypto",
-        "/stars",
-    } | CALLBACKS
+    assert (
+        public
+        == {
+            "/auth/request",
+            "/auth/verify",
+            "/personas",
+            "/personas/{id}",
+            "/personas/{id}/articles/{slug}",
+            "/tiers",
+            "/engines",
+            "/models",
+            "/llm-providers",
+            "/tools",
+            "/health",
+            "/health/ready",
+            "/status",
+            "/status/incidents",
+            "/payment-providers",
+            "/crypto",
+            "/stars",
+        }
+        | CALLBACKS
+    )
 
 
 def test_every_operation_says_which_errors_it_gives(document: Document) -> None:
