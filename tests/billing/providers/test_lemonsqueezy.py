@@ -31,6 +31,7 @@ def test_a_key_that_was_never_activated_is_paid_until_it_expires(lemon: LemonSqu
         till=NOON.replace(month=12),
         tier="tiny",
         period=Period.MONTHLY,
+        used=0,
     )
 
 
