@@ -6,14 +6,13 @@ All in UTC. Who pays on 31 January is paid until 28 February, then until 31 Marc
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from decimal import ROUND_FLOOR, Decimal
+from decimal import Decimal
 
 from dateutil.relativedelta import relativedelta
 
 from billing.vocabulary import Period
 
 MONTHS = {Period.MONTHLY: 1, Period.ANNUAL: 12}
-YEAR_DAYS = 365
 
 
 def end_of(start: datetime, period: Period, *, anchor_day: int) -> datetime:
@@ -29,9 +28,5 @@ def converted(left: timedelta, *, old_usd: Decimal, old: Period, new_usd: Decima
     """
     if new_usd == 0:
         return left
-    seconds = Decimal(int(left.total_seconds())) * _daily(old_usd, old) / _daily(new_usd, new)
-    return timedelta(seconds=int(seconds.to_integral_value(ROUND_FLOOR)))
-
-
-def _daily(usd: Decimal, period: Period) -> Decimal:
-    return usd * 12 / MONTHS[period] / YEAR_DAYS
+    worth = int(left.total_seconds()) * old_usd * MONTHS[new]  # products are exact, where daily prices are rounded
+    return timedelta(seconds=int(worth // (new_usd * MONTHS[old])))
