@@ -15,7 +15,7 @@ from tests.billing.replaying.conftest import Act
 from tests.billing.replaying.scenes import OFF_CHAIN, ON_CHAIN, Make, Scene, World, held_locks, sound
 from tests.billing.replaying.stage import End
 
-SOME, LIKELY = 5, 50  # payments of all, and points that most of them have
+SOME, LIKELY = 3, 50  # payments of all, and points that most of them have
 ANSWERED = {0, 200, 302}  # a task, our API, the console
 
 
