@@ -5,6 +5,7 @@ web3 costs a process half a second and some 30 MB; those that have nothing to do
 
 from __future__ import annotations
 
+import sys
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +17,12 @@ KEPT = 10_000  # addresses, a few megabytes
 
 @cache
 def _web3() -> Web3:
-    from web3 import Web3  # noqa: PLC0415 # see above
-
+    limit = sys.getrecursionlimit()
+    try:
+        from web3 import Web3  # noqa: PLC0415 # see above
+    finally:
+        # A part of it raises the limit a hundredfold: a body of nested lists would then end the process, not the call.
+        sys.setrecursionlimit(limit)
     return Web3()
 
 

@@ -48,3 +48,9 @@ def test_a_web_process_does_not_pay_for_web3_when_it_starts() -> None:
     environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "config.settings"}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False"]
+
+
+def test_web3_does_not_let_deeply_nested_bodies_end_the_process() -> None:
+    code = "import sys, json; from billing.crypto import abi; abi.selector('x()'); json.loads('[' * 1_000_000)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, "RecursionError" in done.stderr) == (1, True)
