@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 from pytest_django import Settings
-from web3 import Web3
 
-from billing.crypto import misplaced
+from billing.crypto import abi, misplaced
 from billing.crypto.misplaced import LOOKALIKES
 from billing.models import CryptoOrder, Misplaced
 from billing.vocabulary import OrderStatus
@@ -109,4 +108,4 @@ def test_nobody_is_asked_when_nobody_ordered(watched: Chain, polygon: RpcProxy, 
 
 def test_the_known_look_alikes_have_their_checksums() -> None:
     for tokens in LOOKALIKES.values():
-        assert [Web3.to_checksum_address(address.lower()) for address in tokens.values()] == list(tokens.values())
+        assert [abi.checksummed(address.lower()) for address in tokens.values()] == list(tokens.values())
