@@ -92,7 +92,7 @@ class StarsCallbackViewSet(ApiViewSet):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """The secret comes before anything else, even before the body is read."""
-        if self.action:  # else it is no method of this address: 405 whoever asks
+        if self.action == "create":  # else it is no method of this address: 405 whoever asks
             bot.check_secret(request.headers.get(SECRET_HEADER, ""))
         super().initial(request, *args, **kwargs)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import schemathesis
+from django.core.servers.basehttp import WSGIRequestHandler
 from django.utils import timezone
 from hypothesis import HealthCheck, given
 from hypothesis import settings as bounds
@@ -103,9 +104,11 @@ def test_generated_requests_get_documented_answers(
 @pytest.mark.parametrize("kind", ["session", "key"])
 @pytest.mark.usefixtures("catalog", "runtime")
 def test_schemathesis_finds_nothing_as_anybody_would_run_it(
-    live_server: LiveServer, settings: Settings, kind: str
+    live_server: LiveServer, settings: Settings, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     """Over HTTP, with every edge of every schema and with chains of calls that hand on what they made."""
+    # Else each of thousands of answers waits 40 ms for an acknowledgement.
+    monkeypatch.setattr(WSGIRequestHandler, "disable_nagle_algorithm", True)
     settings.TRUSTED_PROXIES = [ipaddress.ip_network("127.0.0.0/8")]
     caller = new_caller(live_server.url, "fuzz@example.com")
     phases = {"session": "examples,stateful", "key": "coverage"}[kind]
