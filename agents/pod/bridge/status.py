@@ -51,7 +51,8 @@ class Status:
     def body(self) -> dict[str, Any]:
         cause, message, evidence = self.cause, self.message, self._evidence
         if self.phase == Phase.READY and cause is None and self._trouble:
-            (cause, message), evidence = self._trouble, self._log.evidence
+            cause, message = self._trouble
+            evidence = self._evidence_of(message)
         return {
             "phase": self.phase,
             "revision": self.revision,
@@ -62,6 +63,11 @@ class Status:
             "since": self.since.isoformat(),
             "enginePid": self._engine_pid(),
         }
+
+    def _evidence_of(self, trouble: str) -> list[str]:
+        """What the engine said last; what the trouble was, even if it has said much since."""
+        said = self._log.evidence
+        return said if any(line in trouble for line in said) else [trouble, *said]
 
     def publish(self) -> None:
         text = json.dumps(self.body())
