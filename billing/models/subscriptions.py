@@ -11,7 +11,7 @@ from django.db import models
 from django.db.models import Q
 
 from agents.models import Agent
-from billing.vocabulary import FOREVER, LICENSED, Period, Provider, SubscriptionStatus
+from billing.vocabulary import LICENSED, Period, Provider, SubscriptionStatus
 from catalog.vocabulary import TierId
 from config.crypto import EncryptedText
 from config.ids import new_id
@@ -124,7 +124,3 @@ class Subscription(models.Model):
     def is_licensed(self) -> bool:
         """Whether the provider, not our clock, says when it ends."""
         return self.provider in LICENSED
-
-    @property
-    def never_ends(self) -> bool:
-        return self.current_period_end >= FOREVER

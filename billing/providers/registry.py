@@ -7,7 +7,6 @@ granted in the admin and never bought.
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.util import find_spec
 from typing import cast
 
 from billing.errors import NotConfigured
@@ -24,11 +23,9 @@ MODULES: dict[Provider, str] = {
 
 
 def driver_of(provider: Provider) -> Driver | None:
-    """None for what cannot be bought, and for what this version has no driver for."""
+    """None for what cannot be bought."""
     name = MODULES.get(provider)
-    if name is None or find_spec(name) is None:
-        return None
-    return cast("Driver", import_module(name).driver(provider))
+    return cast("Driver", import_module(name).driver(provider)) if name else None
 
 
 def licence_driver(provider: Provider) -> LicenceDriver:
