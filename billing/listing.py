@@ -1,20 +1,33 @@
-"""What an account has bought: all of it up to 1,000, then pages by a cursor, as agents are listed."""
+"""What an account has bought and ordered: all of it up to 1,000, then pages by a cursor, as agents are listed."""
 
 from __future__ import annotations
 
-from accounts.models import User
+from typing import TypeVar
+
+from django.db.models import QuerySet
+
 from agents.models import Agent
-from billing.models import Subscription
+from billing.models import Order, Subscription
 from config import paging
 from config.paging import MAX_PAGE, Page
 
+Bought = TypeVar("Bought", Subscription, Order)
+
 
 def page(
-    user: User, *, agent: Agent | None = None, limit: int = MAX_PAGE, cursor: str | None = None
-) -> Page[Subscription]:
-    """The account's subscriptions, newest first. Raises UnknownCursor."""
-    found = Subscription.objects.filter(user=user)
+    rows: QuerySet[Bought],
+    *,
+    path: str,
+    ids: str,
+    agent: Agent | None = None,
+    status: str | None = None,
+    limit: int = MAX_PAGE,
+    cursor: str | None = None,
+) -> Page[Bought]:
+    """Of an account's rows those of this agent and in this state, newest first. Raises UnknownCursor."""
     if agent is not None:
-        found = found.filter(agent=agent)
-    narrowed = {"agentId": agent.pk if agent else None}
-    return paging.page(found, path="/subscriptions", ids="sub", narrowed=narrowed, limit=limit, cursor=cursor)
+        rows = rows.filter(agent=agent)
+    if status is not None:
+        rows = rows.filter(status=status)
+    narrowed = {"agentId": agent.pk if agent else None, "status": status}
+    return paging.page(rows, path=path, ids=ids, narrowed=narrowed, limit=limit, cursor=cursor)

@@ -8,6 +8,7 @@ from decimal import ROUND_CEILING, Decimal
 from functools import partial
 
 from django.conf import settings
+from django.db.models import QuerySet
 
 from accounts.models import User
 from agents.models import Agent
@@ -23,9 +24,7 @@ from billing.orders import Terms
 from billing.vocabulary import Asset, Period, Provider
 from catalog.engines import check_tier, engine_of
 from catalog.tiers import known_tier
-from config import paging
 from config.ids import is_id, new_id
-from config.paging import MAX_PAGE, Page
 
 TTL = timedelta(hours=24)
 
@@ -146,28 +145,13 @@ def money_seen(order: Order, *, now: datetime) -> bool:
         raise ChainUnreadable from error
 
 
+def of(user: User) -> QuerySet[CryptoOrder]:
+    return CryptoOrder.objects.select_related("deposit_address").filter(user=user)
+
+
 def own(user: User, order_id: str) -> CryptoOrder:
     """The caller's order of this id. Raises NoSuchOrder for another's and junk."""
-    rows = CryptoOrder.objects.select_related("deposit_address").filter(user=user)
-    found = rows.filter(pk=order_id).first() if is_id("cry", order_id) else None
+    found = of(user).filter(pk=order_id).first() if is_id("cry", order_id) else None
     if found is None:
         raise NoSuchOrder
     return found
-
-
-def page(
-    user: User,
-    *,
-    agent: Agent | None = None,
-    status: str | None = None,
-    limit: int = MAX_PAGE,
-    cursor: str | None = None,
-) -> Page[CryptoOrder]:
-    """The caller's, newest first. Raises UnknownCursor."""
-    rows = CryptoOrder.objects.select_related("deposit_address").filter(user=user)
-    if agent is not None:
-        rows = rows.filter(agent=agent)
-    if status is not None:
-        rows = rows.filter(status=status)
-    narrowed = {"agentId": agent.pk if agent else None, "status": status}
-    return paging.page(rows, path="/crypto/orders", ids="cry", narrowed=narrowed, limit=limit, cursor=cursor)

@@ -7,7 +7,7 @@ from decimal import ROUND_CEILING, Decimal
 
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from accounts.models import User
 from agents.models import Agent, Desired
@@ -22,9 +22,7 @@ from billing.stars.updates import PreCheckout
 from billing.vocabulary import OrderStatus, Period, Provider
 from catalog.engines import check_tier, engine_of
 from catalog.tiers import tier_of
-from config import paging
 from config.ids import is_id, new_id
-from config.paging import MAX_PAGE, Page
 from config.post import one_line
 
 TTL = timedelta(hours=1)
@@ -157,27 +155,13 @@ def _expire(order_id: str, *, now: datetime) -> None:
         orders.expire(row)
 
 
+def of(user: User) -> QuerySet[StarsOrder]:
+    return StarsOrder.objects.filter(user=user)
+
+
 def own(user: User, order_id: str) -> StarsOrder:
     """The caller's order of this id. Raises NoSuchOrder for another's and junk."""
-    found = StarsOrder.objects.filter(user=user, pk=order_id).first() if is_id("stx", order_id) else None
+    found = of(user).filter(pk=order_id).first() if is_id("stx", order_id) else None
     if found is None:
         raise NoSuchOrder
     return found
-
-
-def page(
-    user: User,
-    *,
-    agent: Agent | None = None,
-    status: str | None = None,
-    limit: int = MAX_PAGE,
-    cursor: str | None = None,
-) -> Page[StarsOrder]:
-    """The caller's orders, newest first. Raises UnknownCursor."""
-    rows = StarsOrder.objects.filter(user=user)
-    if agent is not None:
-        rows = rows.filter(agent=agent)
-    if status is not None:
-        rows = rows.filter(status=status)
-    narrowed = {"agentId": agent.pk if agent else None, "status": status}
-    return paging.page(rows, path="/stars/orders", ids="stx", narrowed=narrowed, limit=limit, cursor=cursor)

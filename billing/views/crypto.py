@@ -10,6 +10,7 @@ from rest_framework.response import Response
 
 from accounts.authentication import caller
 from accounts.idempotency import idempotent
+from billing import listing
 from billing.crypto import orders
 from billing.crypto_serializers import (
     CreateCryptoOrderSerializer,
@@ -72,9 +73,9 @@ class CryptoOrdersViewSet(ApiViewSet):
         query = ListCryptoOrdersSerializer(data=request.query_params.dict())
         query.is_valid(raise_exception=True)
         asked = dict(query.validated_data)
-        agent_id = asked.pop("agent_id", None)
-        agent = agent_named(caller(request), agent_id) if agent_id is not None else None
-        page = orders.page(caller(request), agent=agent, **asked)
+        user, agent_id = caller(request), asked.pop("agent_id", None)
+        agent = agent_named(user, agent_id) if agent_id is not None else None
+        page = listing.page(orders.of(user), path="/crypto/orders", ids="cry", agent=agent, **asked)
         return Response({"orders": CryptoOrderSerializer(page.rows, many=True).data}, headers=page.headers)
 
     @extend_schema(responses=CryptoOrderEnvelope)

@@ -12,6 +12,7 @@ from rest_framework.response import Response
 
 from accounts.authentication import caller
 from accounts.idempotency import idempotent
+from billing import listing
 from billing.models import StarsOrder
 from billing.ownership import agent_named
 from billing.stars import bot, callback, orders
@@ -69,9 +70,9 @@ class StarsOrdersViewSet(ApiViewSet):
         query = ListStarsOrdersSerializer(data=request.query_params.dict())
         query.is_valid(raise_exception=True)
         asked: dict[str, Any] = dict(query.validated_data)
-        agent_id = asked.pop("agent_id", None)
-        agent = agent_named(caller(request), agent_id) if agent_id is not None else None
-        page = orders.page(caller(request), agent=agent, **asked)
+        user, agent_id = caller(request), asked.pop("agent_id", None)
+        agent = agent_named(user, agent_id) if agent_id is not None else None
+        page = listing.page(orders.of(user), path="/stars/orders", ids="stx", agent=agent, **asked)
         return Response({"orders": StarsOrderSerializer(page.rows, many=True).data}, headers=page.headers)
 
     @extend_schema(responses=StarsOrderEnvelope)

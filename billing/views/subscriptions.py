@@ -54,7 +54,9 @@ class SubscriptionsViewSet(AgentViewSet):
         query = ListSubscriptionsSerializer(data=request.query_params.dict())
         query.is_valid(raise_exception=True)
         asked = dict(query.validated_data)
-        agent_id = asked.pop("agent_id", None)
-        agent = agent_named(caller(request), agent_id) if agent_id is not None else None
-        page = listing.page(caller(request), agent=agent, **asked)
+        user, agent_id = caller(request), asked.pop("agent_id", None)
+        agent = agent_named(user, agent_id) if agent_id is not None else None
+        page = listing.page(
+            Subscription.objects.filter(user=user), path="/subscriptions", ids="sub", agent=agent, **asked
+        )
         return Response({"subscriptions": SubscriptionSerializer(page.rows, many=True).data}, headers=page.headers)
