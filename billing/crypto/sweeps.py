@@ -24,11 +24,6 @@ log = logging.getLogger(__name__)
 _HASH = re.compile(r"0x[0-9a-f]{64}")
 
 
-class StillWaiting(Conflict):
-    def __init__(self, address: str) -> None:
-        super().__init__(f"{address}: an order waits for money here, or could still be paid late; sweep it afterwards")
-
-
 class NoTransaction(BadRequest):
     def __init__(self, tx_hash: str) -> None:
         super().__init__(f"transaction: {tx_hash[:80]!r} is none of this chain; give the hash that the wallet shows")
@@ -52,15 +47,12 @@ class NothingSwept(Conflict):
 
 
 def sweepable(*, now: datetime) -> QuerySet[DepositAddress]:
-    """Addresses whose money may be taken away: no order waits there, and none could still be paid late."""
+    """Addresses whose money may be taken away: no order waits there, and none could still be paid late.
+
+    A sweep of another one would hide a payment from its balance.
+    """
     waiting = CryptoOrder.objects.filter(_waits(now), deposit_address=OuterRef("pk"))
     return DepositAddress.objects.filter(~Exists(waiting))
-
-
-def check_sweepable(address: DepositAddress, *, now: datetime) -> None:
-    """Before the wallet is asked. Raises StillWaiting: a sweep would hide a payment from its balance."""
-    if not sweepable(now=now).filter(pk=address.pk).exists():
-        raise StillWaiting(address.address)
 
 
 def _waits(now: datetime) -> Q:
