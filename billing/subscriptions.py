@@ -82,8 +82,13 @@ def _open(agent: Agent, purchase: Purchase, current: Subscription | None, *, act
 
 
 def _extend(agent: Agent, row: Subscription, purchase: Purchase, *, actor: str, now: datetime) -> Bought:
-    """More of the same plan, after what is paid already (facts: billing 7.63)."""
-    end = max(now, end_of(row, now=now))
+    """More of the same plan, after what is paid already (facts: billing 7.63).
+
+    What is over, though no worker has noticed, begins anew: on the day of the old run a month could be a day long.
+    """
+    end = end_of(row, now=now)
+    if end <= now:
+        end, row.anchor_day = now, now.day
     row.current_period_end = _later(end, purchase, anchor_day=row.anchor_day)
     row.counted_at = now
     row.provider = purchase.provider or row.provider
@@ -98,6 +103,7 @@ def _add_beside(agent: Agent, row: Subscription, purchase: Purchase, *, actor: s
     if row.tier != purchase.tier:
         usd = {"old_usd": purchase.price_usd, "new_usd": row.price_usd}
         bought = converted = periods.converted(bought, **usd, old=purchase.period, new=Period(row.period))
+    bought += max(timedelta(0), now - row.current_period_end)  # what is bought begins now, whoever is asked late
     row.extra += bought
     row.current_period_end += bought
     row.counted_at = now

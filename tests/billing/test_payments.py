@@ -82,6 +82,27 @@ def test_63_an_early_renewal_is_added_after_the_current_end(agent: Agent, pay: P
     assert Subscription.objects.filter(agent=agent).count() == 1
 
 
+def test_16_what_is_over_before_any_worker_noticed_begins_anew_with_a_whole_month(
+    agent: Agent, pay: Pay, clock: Clock
+) -> None:
+    pay(agent)
+    clock.at(NOON.replace(year=2027, month=1, day=20))
+    assert live(agent).current_period_end == NOON.replace(month=12)
+    pay(agent, "two")
+    assert live(agent).current_period_end == NOON.replace(year=2027, month=2, day=20)
+    pay(agent, "three")
+    assert live(agent).current_period_end == NOON.replace(year=2027, month=3, day=20)
+
+
+def test_what_is_bought_beside_a_licence_that_ran_out_unnoticed_begins_now(
+    agent: Agent, pay: Pay, clock: Clock
+) -> None:
+    pay(agent, provider=Provider.GUMROAD, licence=licence(till=NOON + DAY))
+    clock.go(5 * DAY)
+    pay(agent, "two")
+    assert standing.term(agent, now=clock.now).paid_till == clock.now.replace(month=12)
+
+
 def test_16_the_day_of_the_month_is_kept(agent: Agent, pay: Pay, clock: Clock) -> None:
     clock.at(NOON.replace(year=2027, month=1, day=25))
     corrections.grant(agent, reason="until the test", actor=OPERATOR, now=clock.now)

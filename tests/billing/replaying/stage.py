@@ -22,6 +22,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
 
+from tests.measured import unmeasured
+
 Json = dict[str, Any]
 ROOT = Path(__file__).resolve().parents[3]
 FORM = "application/x-www-form-urlencoded"
@@ -60,7 +62,7 @@ class Stage:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.billing.replaying.stage"],
             cwd=ROOT,
-            env={**os.environ, "DJANGO_SETTINGS_MODULE": "config.settings", "LOG_LEVEL": "CRITICAL", **environment},
+            env={**unmeasured(), "DJANGO_SETTINGS_MODULE": "config.settings", "LOG_LEVEL": "CRITICAL", **environment},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
