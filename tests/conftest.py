@@ -50,6 +50,7 @@ STORES = _prepare_environment()
 if STORES:
     _name_stores(STORES)
 django.setup()
+settings.WHITENOISE_AUTOREFRESH = True  # each client has middleware of its own, and would list all files first
 if XDIST_WORKER:  # its settings were read before this file, as it inherits DJANGO_SETTINGS_MODULE
     settings.REDIS_URL = settings.CELERY_BROKER_URL = os.environ["REDIS_URL"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from urllib.parse import quote
 from django.db import connection
 
 from config.run import launch
+from tests.measured import unmeasured
 
 ROOT = Path(__file__).resolve().parent.parent
 START_SECONDS = 60
@@ -65,7 +65,7 @@ class Workers:
                 cwd=ROOT,
                 stdout=out,
                 stderr=out,
-                env={**os.environ, "DATABASE_URL": database_url(), **(environment or {})},
+                env={**unmeasured(), "DATABASE_URL": database_url(), **(environment or {})},
             )
         self.processes.append(process)
         deadline = time.monotonic() + START_SECONDS

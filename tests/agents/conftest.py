@@ -15,7 +15,6 @@ from accounts.models import User
 from agents import creation, reconciler
 from agents.models import Agent
 from agents.runtimes.base import Endpoint
-from catalog import snapshot
 from catalog.models import Persona
 from catalog.vocabulary import PersonaStatus
 from tests.agents.pod.gateway.process import Gateway
@@ -33,7 +32,10 @@ GatewayOf = Callable[..., Gateway]
 @pytest.fixture
 def catalog(db: None) -> None:
     """The built-in catalog, as a fresh installation has it, and a persona that these tests may rely on."""
-    loaded.load(loaded.contents())
+    loaded.enter("agents", _add_study_buddy)
+
+
+def _add_study_buddy() -> None:
     Persona.objects.create(
         id=PERSONA,
         name="Study Buddy",
@@ -43,7 +45,6 @@ def catalog(db: None) -> None:
         status=PersonaStatus.BUILTIN,
         recommended_models=["openai:gpt-6-luna"],
     )
-    snapshot.forget()
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import socket
 import subprocess
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import requests
 
+from tests.measured import unmeasured
 from tests.workers import ROOT, database_url
 
 START_SECONDS = 60
@@ -33,7 +33,7 @@ class Web:
                 cwd=ROOT,
                 stdout=out,
                 stderr=out,
-                env={**os.environ, "DATABASE_URL": database_url()},
+                env={**unmeasured(), "DATABASE_URL": database_url()},
             )
 
     def wait(self) -> None:

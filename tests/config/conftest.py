@@ -22,6 +22,7 @@ import psutil
 import pytest
 
 from config import embedded
+from tests.measured import unmeasured
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SETTINGS = re.findall(r'env\.\w+\(\s*"([A-Z_]+)"', (ROOT / "config" / "settings.py").read_text(encoding="utf-8"))
@@ -37,9 +38,10 @@ PROGRAMS = {
 
 
 class Run:
-    def __init__(self, home: Path, *, user: str | None = None, **more: str) -> None:
+    def __init__(self, home: Path, *, user: str | None = None, measured: bool = False, **more: str) -> None:
         self.home, self.port, self.user = home, free_port(), user
-        kept = {name: value for name, value in os.environ.items() if name not in SETTINGS}
+        given = os.environ if measured else unmeasured()
+        kept = {name: value for name, value in given.items() if name not in SETTINGS}
         kept.pop("AGENTPODS_SUPERVISOR", None)
         self.environment = {**kept, "AGENTPODS_HOME": str(home), "PORT": str(self.port), **more}
         self.environment["MAKELEVEL"] = "1"  # as under make: it ends when we are killed
@@ -212,8 +214,8 @@ def make_run(base: Path) -> Iterator[MakeRun]:
     """`make_run()`: not started yet, on a fresh home; all of them are ended with the test."""
     runs: list[Run] = []
 
-    def make(home: Path | None = None, *, user: str | None = None, **environment: str) -> Run:
-        runs.append(Run(home or base / f"home-{len(runs)}", user=user, **environment))
+    def make(home: Path | None = None, *, user: str | None = None, measured: bool = False, **environment: str) -> Run:
+        runs.append(Run(home or base / f"home-{len(runs)}", user=user, measured=measured, **environment))
         return runs[-1]
 
     yield make

@@ -26,7 +26,7 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become ano
 
 
 def test_it_starts_twice_on_one_home_and_ends_whole(make_run: MakeRun) -> None:
-    run = make_run()
+    run = make_run(measured=True)
     run.start()
     assert run.status("/health") == 200
     user, password = (run.home / "operator.txt").read_text(encoding="utf-8").split()
@@ -87,7 +87,7 @@ def test_a_postgresql_that_does_not_end_its_shutdown_is_killed_and_started_again
 
 
 def test_a_taken_port_is_named_and_nothing_is_started(make_run: MakeRun) -> None:
-    run = make_run()
+    run = make_run(measured=True)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", run.port))
         taken.listen()
@@ -122,7 +122,7 @@ def test_a_home_with_a_very_long_name_works(make_run: MakeRun, base: Path) -> No
 
 @pytest.mark.skipif(not can_run_us("nobody"), reason="needs root, and an interpreter that others may run")
 def test_an_ordinary_user_may_run_it(make_run: MakeRun) -> None:
-    run = make_run(user="nobody")
+    run = make_run(user="nobody", measured=True)
     run.start()
     assert run.status("/health/ready") == 200
     assert {process.username() for process in run.everything()} == {"nobody"}
@@ -134,7 +134,7 @@ def test_root_keeps_only_postgresql_data_outside_of_a_home_that_others_cannot_en
 ) -> None:
     closed = base / "closed"
     closed.mkdir(mode=0o700)
-    run = make_run(closed / "home")
+    run = make_run(closed / "home", measured=True)
     run.start()
     digest = hashlib.sha256(str(run.home.resolve()).encode()).hexdigest()[:12]
     data = Path("/var/lib/agentpods", digest)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import requests
+
+from tests.measured import unmeasured
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 # Not `positive_data_acceptance`: a body may fit its schema and still be refused by a rule, such as a tier too small for
@@ -90,4 +91,4 @@ def run(base: str, by: Caller, plan: Plan, *, token: str, receiver: str = "") ->
         "SCHEMATHESIS_HOOKS": "tests.fuzz.hooks",
         "PYTHONWARNINGS": "ignore",
     }
-    return subprocess.run(command, cwd=ROOT, env={**os.environ, **told}, check=False).returncode == 0
+    return subprocess.run(command, cwd=ROOT, env={**unmeasured(), **told}, check=False).returncode == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import subprocess
 import sys
@@ -14,6 +13,7 @@ import pytest
 import requests
 
 from status import components
+from tests.measured import unmeasured
 
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 60
@@ -67,7 +67,9 @@ def web(tmp_path: Path) -> Iterator[Web]:
             "config.wsgi:application",
         ]
         with (tmp_path / "web.log").open("wb") as log:
-            processes.append(subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log, env={**os.environ, **changes}))
+            processes.append(
+                subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log, env={**unmeasured(), **changes})
+            )
         return _when_up(f"http://127.0.0.1:{port}", tmp_path / "web.log")
 
     yield start
