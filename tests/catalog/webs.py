@@ -41,7 +41,7 @@ class Web:
         while True:
             try:
                 requests.get(f"{self.url}/tiers", timeout=5)
-            except requests.ConnectionError:
+            except (requests.ConnectionError, requests.Timeout):  # the machine may be busy
                 if self.process.poll() is not None or time.monotonic() > deadline:
                     raise RuntimeError(f"no web process:\n{self.log.read_text(errors='replace')}") from None
                 time.sleep(0.05)
