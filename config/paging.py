@@ -34,6 +34,7 @@ class UnknownCursor(BadRequest):
 @dataclass(frozen=True, slots=True)
 class Page(Generic[Row]):
     rows: list[Row]
+    cursor: str | None  # of the next page
     next_url: str | None
 
     @property
@@ -59,7 +60,10 @@ def page(
     found = list(rows.order_by("-created_at", "-id")[: limit + 1])
     shown = found[:limit]
     more = len(found) > limit
-    return Page(shown, _next_url(shown[-1], path=path, narrowed=narrowed, limit=limit) if more else None)
+    if not more:
+        return Page(shown, None, None)
+    following = _cursor_of(shown[-1])
+    return Page(shown, following, _next_url(following, path=path, narrowed=narrowed, limit=limit))
 
 
 def _after(cursor: str, ids: str) -> Q:
@@ -73,8 +77,11 @@ def _after(cursor: str, ids: str) -> Q:
     return Q(created_at__lt=moment) | Q(created_at=moment, id__lt=row_id)
 
 
-def _next_url(last: Model, *, path: str, narrowed: Mapping[str, str | None], limit: int) -> str:
+def _cursor_of(last: Model) -> str:
     created_at: datetime = last.created_at  # type: ignore[attr-defined]  # every list's rows have it
-    cursor = base64.urlsafe_b64encode(f"{created_at.isoformat()}|{last.pk}".encode()).decode()
+    return base64.urlsafe_b64encode(f"{created_at.isoformat()}|{last.pk}".encode()).decode()
+
+
+def _next_url(cursor: str, *, path: str, narrowed: Mapping[str, str | None], limit: int) -> str:
     asked = {name: value for name, value in narrowed.items() if value is not None}
     return f"{settings.BASE_URL}{path}?{urlencode({'limit': str(limit), 'cursor': cursor, **asked})}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from secrets import token_urlsafe
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import urlencode
 
 from django.http import HttpResponseBase
 from django.utils import timezone
@@ -62,8 +62,7 @@ class AccountViewSet(PageViewSet):
     def _agents(self, user: User, *, now: datetime) -> tuple[list[AgentLine], str | None]:
         page = listing.page(user, limit=ON_A_PAGE, cursor=self.sent.GET.get("agents"))
         terms = standing.terms(page.rows, now=now)
-        cursor = parse_qs(urlsplit(page.next_url).query)["cursor"][0] if page.next_url else None
-        return [line(agent, terms[agent.pk], now=now) for agent in page.rows], _address(agents=cursor)
+        return [line(agent, terms[agent.pk], now=now) for agent in page.rows], _address(agents=page.cursor)
 
 
 def line(agent: Agent, term: Term, *, now: datetime) -> AgentLine:
