@@ -13,7 +13,7 @@ PRODUCTION := AGENTPODS_ENV=production AGENT_RUNTIME=kubernetes BASE_URL=https:/
 	SECRET_KEY=check-only-check-only-check-only-check-only-check-only-1 SECRETS_KEYS=Y2hlY2stb25seS1jaGVjay1vbmx5LWNoZWNrLTEyMzQ=
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test setup lint format types imports migrations openapi deploy-check templates unit coverage \
+.PHONY: help run demo test checks setup lint format types imports migrations openapi deploy-check templates unit coverage \
 	test-engines test-browser test-slow test-year test-crash fuzz bench translations lock lock-engines
 
 help: ## What can be made
@@ -26,7 +26,10 @@ demo: setup ## Drive a running `make run` from outside, step by step (or one of 
 	@ENGINE_CACHE="$${ENGINE_CACHE:-$${AGENTPODS_HOME:-$(CURDIR)/var}/engines}" \
 		$(BIN)/python examples/demo.py --start "$(MAKE) --no-print-directory run"
 
-test: lint types imports migrations openapi deploy-check coverage ## All checks and the whole suite, in random order
+test: setup ## All checks and the whole suite, in random order; two at a time, for most need one core alone
+	@$(MAKE) --no-print-directory --jobs=2 checks coverage
+
+checks: lint types imports migrations openapi deploy-check ## All but the suite
 
 setup: $(STAMP) ## The environment alone
 

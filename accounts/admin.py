@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages
+from django.contrib.admin.utils import unquote
 from django.contrib.auth.admin import UserAdmin as BaseUserAdmin
 from django.contrib.auth.forms import AdminUserCreationForm, UserChangeForm
 from django.contrib.auth.models import Group
@@ -104,7 +105,7 @@ class UserAdmin(BaseUserAdmin[User]):
 
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> Any:
         """Without this a member of staff who may edit people could take over a superuser's password."""
-        if not request.user.is_superuser and id != request.user.pk:
+        if not request.user.is_superuser and unquote(id) != request.user.pk:
             self.message_user(request, "Only superusers set other people's passwords.", messages.ERROR)
             return redirect(reverse("admin:accounts_user_changelist"))
         return super().user_change_password(request, id, form_url)

@@ -54,7 +54,10 @@ settings.WHITENOISE_AUTOREFRESH = True  # each client has middleware of its own,
 if XDIST_WORKER:  # its settings were read before this file, as it inherits DJANGO_SETTINGS_MODULE
     settings.REDIS_URL = settings.CELERY_BROKER_URL = os.environ["REDIS_URL"]
 
-from tests.fixtures import *  # noqa: E402, F403 # fixtures need Django's applications
+from tests import emptying  # noqa: E402 # as fixtures, it needs Django's applications
+from tests.fixtures import *  # noqa: E402, F403
+
+emptying.install()
 
 
 def pytest_configure() -> None:

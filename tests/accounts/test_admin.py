@@ -176,11 +176,11 @@ def test_staff_cannot_raise_their_rights_or_take_over_a_superuser(operator: User
     staff.refresh_from_db()
     assert not staff.is_superuser
     password = {"password1": "another password", "password2": "another password", "usable_password": "true"}
-    client.post(f"/admin/accounts/user/{operator.pk}/password/", password)
+    client.post(f"/admin/accounts/user/{quote(operator.pk)}/password/", password)
     operator.refresh_from_db()
     assert operator.check_password(PASSWORD)
     assert client.get("/admin/auth/group/add/").status_code == 403
-    own = client.post(f"/admin/accounts/user/{staff.pk}/password/", password)
+    own = client.post(f"/admin/accounts/user/{quote(staff.pk)}/password/", password)
     assert own.status_code == 302
     staff.refresh_from_db()
     assert staff.check_password("another password")
