@@ -74,6 +74,7 @@ def test_each_program_is_back_in_seconds_after_it_was_killed(make_run: MakeRun) 
     run.wait(lambda: run.status("/", run.port + 1) == 404, seconds=BACK_SECONDS)
 
 
+@pytest.mark.slow
 def test_a_postgresql_that_does_not_end_its_shutdown_is_killed_and_started_again(make_run: MakeRun) -> None:
     """SIGTERM makes it wait for its clients, who stay; asked while it recovers from a crash it may wait for ever."""
     run = make_run()
@@ -107,6 +108,7 @@ def test_one_home_has_one_run(make_run: MakeRun) -> None:
     assert first.status("/health") == 200
 
 
+@pytest.mark.slow
 def test_two_homes_run_side_by_side(make_run: MakeRun) -> None:
     first, second = make_run(), make_run()
     first.start()
@@ -128,6 +130,7 @@ def test_an_ordinary_user_may_run_it(make_run: MakeRun) -> None:
     assert {process.username() for process in run.everything()} == {"nobody"}
 
 
+@pytest.mark.slow
 @as_root
 def test_root_keeps_only_postgresql_data_outside_of_a_home_that_others_cannot_enter(
     make_run: MakeRun, base: Path
