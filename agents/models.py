@@ -159,7 +159,7 @@ class Agent(models.Model):
     domain = models.CharField(max_length=253, null=True, blank=True)
     last_backup_at = models.DateTimeField(null=True, blank=True)
 
-    objects: ClassVar[AgentQuerySet] = AgentQuerySet.as_manager()  # type: ignore[assignment]
+    objects: ClassVar[AgentQuerySet] = AgentQuerySet.as_manager()  # type: ignore[assignment]  # a manager with all its methods
 
     class Meta:
         indexes = [

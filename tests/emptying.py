@@ -10,7 +10,7 @@ import functools
 from django.db import connection
 from django.test import TransactionTestCase
 
-KEPT = {"django_migrations", "django_content_type", "auth_permission"}  # as the migrations made them
+KEPT = {"django_content_type", "auth_permission"}  # as the migrations made them
 
 
 def install() -> None:

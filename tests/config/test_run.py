@@ -137,7 +137,7 @@ def test_root_keeps_only_postgresql_data_outside_of_a_home_that_others_cannot_en
 ) -> None:
     closed = base / "closed"
     closed.mkdir(mode=0o700)
-    run = make_run(closed / "home", measured=True)
+    run = make_run(closed / "home")
     run.start()
     digest = hashlib.sha256(str(run.home.resolve()).encode()).hexdigest()[:12]
     data = Path("/var/lib/agentpods", digest)
