@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Generator
+from contextlib import nullcontext
 from pathlib import Path
 
 import django
+import pytest
 from django.conf import settings
 
 from tests.stores import Stores, environment
@@ -50,14 +53,29 @@ STORES = _prepare_environment()
 if STORES:
     _name_stores(STORES)
 django.setup()
+settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # the real one is slow, as it should be
 settings.WHITENOISE_AUTOREFRESH = True  # each client has middleware of its own, and would list all files first
 if XDIST_WORKER:  # its settings were read before this file, as it inherits DJANGO_SETTINGS_MODULE
     settings.REDIS_URL = settings.CELERY_BROKER_URL = os.environ["REDIS_URL"]
 
-from tests import emptying  # noqa: E402 # as fixtures, it needs Django's applications
+from tests import emptying, measured  # noqa: E402 # as fixtures, it needs Django's applications
 from tests.fixtures import *  # noqa: E402, F403
 
 emptying.install()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is run when it is imported is measured once, for each process imports the same."""
+    with measured.paused() if NUMBER > 1 else nullcontext():
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Only what is not repeated is measured for coverage."""
+    with measured.paused() if measured.repeats(item) else nullcontext():
+        return (yield)
 
 
 def pytest_configure() -> None:

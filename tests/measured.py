@@ -1,12 +1,62 @@
-"""Which processes of the tests are measured for coverage: to measure one nearly doubles what its start costs."""
+"""What of the tests is measured for coverage: to measure nearly doubles what a test, or the start of a process, costs.
+
+The gate wants every line to be run by somebody, and each is run by many. So what repeats is not measured, where it is
+dear: of tests that use the database, the later cases of one that has many, and what is generated.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
 
 _TOLD = "COVERAGE_PROCESS_"  # by which coverage measures a process that is started
+CASES = 2  # of each parameter, that are measured
 
 
 def unmeasured() -> dict[str, str]:
     """This process's environment, for one that runs what other tests measure."""
     return {name: value for name, value in os.environ.items() if not name.startswith(_TOLD)}
+
+
+def repeats(test: pytest.Item) -> bool:
+    """Whether it does at length what other tests, or earlier cases of its own, are measured with."""
+    if test.get_closest_marker("unmeasured"):
+        return True
+    cases = getattr(test, "callspec", None)
+    is_later = cases is not None and any(index >= CASES for index in cases.indices.values())
+    is_generated = test.get_closest_marker("hypothesis") is not None
+    return (is_later or is_generated) and _uses_database(test)
+
+
+def _uses_database(test: pytest.Item) -> bool:
+    fixtures = {"db", "transactional_db"} & set(getattr(test, "fixturenames", ()))
+    return bool(fixtures) or test.get_closest_marker("django_db") is not None
+
+
+@contextmanager
+def told_nothing() -> Iterator[None]:
+    """Processes that are started meanwhile are not measured."""
+    told = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith(_TOLD)}
+    try:
+        yield
+    finally:
+        os.environ.update(told)
+
+
+@contextmanager
+def paused() -> Iterator[None]:
+    """Measure neither this thread nor the threads and processes that it starts meanwhile."""
+    here, started = sys.gettrace(), threading.gettrace()
+    sys.settrace(None)
+    threading.settrace(None)
+    try:
+        with told_nothing():
+            yield
+    finally:
+        sys.settrace(here)
+        threading.settrace(started)

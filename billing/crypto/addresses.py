@@ -9,13 +9,16 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from bip_utils import Base58ChecksumError, Bip32KeyError, Bip32Slip10Secp256k1, EthAddrEncoder
 from django.db import connection, transaction
 
 from agents.models import Agent
 from billing.crypto.errors import Misconfigured
 from billing.models import DepositAddress
+
+if TYPE_CHECKING:
+    from bip_utils import Bip32Slip10Secp256k1
 
 ACCOUNT_DEPTH = 3  # m/44'/60'/account'
 SEQUENCE = "billing_deposit_index"
@@ -28,6 +31,8 @@ class Account:
 
     def address(self, index: int) -> str:
         """With its checksum in the case of its letters (EIP-55)."""
+        from bip_utils import EthAddrEncoder  # noqa: PLC0415 # as below
+
         key = self._branch.ChildKey(index).PublicKey().KeyObject()
         return str(EthAddrEncoder.EncodeKey(key))
 
@@ -37,6 +42,9 @@ def account(xpub: str, first_address: str) -> Account:
 
     Raises Misconfigured: money that is sent to a wrong account is gone.
     """
+    # A seventh of what Django's start costs, paid by those alone who take coins.
+    from bip_utils import Base58ChecksumError, Bip32KeyError, Bip32Slip10Secp256k1  # noqa: PLC0415
+
     try:
         node = Bip32Slip10Secp256k1.FromExtendedKey(xpub)
     except (Base58ChecksumError, Bip32KeyError, ValueError) as error:

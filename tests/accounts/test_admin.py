@@ -8,7 +8,6 @@ from django.apps import apps
 from django.contrib.admin.utils import quote
 from django.contrib.auth.models import Permission
 from django.test import Client
-from pytest_django import Settings
 from rest_framework.test import APIClient
 
 from accounts.models import ApiKey, IdempotentReply, Session, SignInCode, User
@@ -20,11 +19,6 @@ OPERATOR = "op@example.com"
 MODELS = ["user", "apikey", "session", "signincode", "idempotentreply", "suspension"]
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def _quick_passwords(settings: Settings) -> None:
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 @pytest.fixture

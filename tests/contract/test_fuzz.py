@@ -37,7 +37,10 @@ from tests.agents.conftest import GatewayOf
 from tests.fuzz.run import Plan, new_caller, run
 from webhooks import events, hooks
 
-pytestmark = pytest.mark.django_db(transaction=True)  # requests end as in real life, and give back their connections
+pytestmark = [
+    pytest.mark.django_db(transaction=True),  # requests end as in real life, and give back their connections
+    pytest.mark.unmeasured,
+]
 
 TAGS = [
     "Account",

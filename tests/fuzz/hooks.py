@@ -40,7 +40,8 @@ ARTICLE = {"title": "Night", "lang": "en", "status": "published", "body": "# Nig
 
 chance = random.Random(os.environ.get("FUZZ_SEED", "1"))  # the same seed sends the same requests
 _agents: list[str] = []
-_looked = 0.0
+_personas: list[str] = []
+_looked: dict[str, float] = {}
 
 
 @schemathesis.hook
@@ -101,26 +102,46 @@ def _fill(case: Any) -> None:
     if path == "/personas/{id}" and case.operation.method.upper() == "GET":
         given["id"] = chance.choice(_ask("GET", "/personas")["personas"])["id"]
     elif "/personas/{id}" in path:
-        given["id"] = _persona()
-        if "slug" in given:
-            given["slug"] = _article(given["id"])
+        _name_own_persona(case)
+
+
+def _name_own_persona(case: Any) -> None:
+    """And an article of it, where the path has one. Who is deleted now is not named again."""
+    given = case.path_parameters
+    given["id"] = _persona()
+    if "slug" in given:
+        given["slug"] = _article(given["id"]) or given["slug"]
+    elif case.operation.method.upper() == "DELETE":
+        _personas.remove(given["id"])
+
+
+def _is_time(what: str) -> bool:
+    """Whether what we know of these is too old."""
+    now = time.monotonic()
+    is_old = now - _looked.get(what, -LOOK_EVERY_SECONDS) >= LOOK_EVERY_SECONDS
+    if is_old:
+        _looked[what] = now
+    return is_old
 
 
 def _persona() -> str:
-    """One that the caller wrote, public half of the time; made where none is left."""
-    own = _ask("GET", "/me/personas")["personas"] or [_ask("POST", "/personas", PERSONA)["persona"]]
-    persona = str(chance.choice(own)["id"])
+    """One that the caller wrote, public half of the time; made where none was left a moment ago."""
+    if _is_time("personas"):
+        _personas[:] = [persona["id"] for persona in _ask("GET", "/me/personas")["personas"]]
+    if not _personas:
+        _personas.append(_ask("POST", "/personas", PERSONA)["persona"]["id"])
+    persona = chance.choice(_personas)
     if chance.random() < 0.5:
         _ask("PATCH", f"/personas/{persona}", PERSONA)
         _ask("POST", f"/personas/{persona}/publish")
     return persona
 
 
-def _article(persona: str) -> str:
-    found = _ask("GET", f"/me/personas/{persona}")["articles"]
-    return str(
-        (chance.choice(found) if found else _ask("POST", f"/personas/{persona}/articles", ARTICLE)["article"])["slug"]
-    )
+def _article(persona: str) -> str | None:
+    """One of this persona, made where it has none; None where the persona itself is gone."""
+    found = _ask("GET", f"/me/personas/{persona}").get("articles")
+    article = chance.choice(found) if found else _ask("POST", f"/personas/{persona}/articles", ARTICLE).get("article")
+    return str(article["slug"]) if article else None
 
 
 def _is_wrong(case: Any, location: ParameterLocation) -> bool:
@@ -129,9 +150,7 @@ def _is_wrong(case: Any, location: ParameterLocation) -> bool:
 
 def _agent() -> str | None:
     """One that was there a moment ago; new ones are made where too few are left."""
-    global _looked  # noqa: PLW0603  # one clock of one process
-    if time.monotonic() - _looked > LOOK_EVERY_SECONDS:
-        _looked = time.monotonic()
+    if _is_time("agents"):
         _agents[:] = [agent["id"] for agent in _ask("GET", "/agents")["agents"]]
         while len(_agents) < AGENTS and (made := _ask("POST", "/agents", NEW).get("agent")):
             _agents.append(made["id"])

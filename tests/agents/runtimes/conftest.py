@@ -15,6 +15,7 @@ from agents.runtimes.base import Limits, Observation, Phase, PodSecrets, PodSpec
 from agents.runtimes.local import LocalRuntime
 from tests.agents.pod.bridge.process import eventually, pod_config
 from tests.doubles.pi import install_double
+from tests.measured import told_nothing
 
 MANAGEMENT_TOKEN = "management-token-of-this-test"
 REAL_KEY = "sk-the-real-key-of-this-test"
@@ -67,6 +68,13 @@ def with_secrets(spec: PodSpec, **changes: Any) -> PodSpec:
 def clear_away(runtime: Runtime) -> None:
     for namespace in runtime.observe():
         runtime.delete(namespace, agent_id=AGENT, data=True)
+
+
+@pytest.fixture(autouse=True)
+def pods_unmeasured() -> Iterator[None]:
+    """Their programs are measured for coverage where they are tested themselves (tests/agents/pod)."""
+    with told_nothing():
+        yield
 
 
 @pytest.fixture
