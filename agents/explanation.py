@@ -61,7 +61,7 @@ def of(agent: Agent) -> Explanation:
             return _failed(agent)
         case _:
             waiting.release_connection()
-            pod = current_runtime().observe().get(agent.namespace)
+            pod = current_runtime().observe(agent.suffix).get(agent.namespace)
             return _provisioning(agent, pod) if agent.status == Status.PROVISIONING else _running(agent, pod)
 
 

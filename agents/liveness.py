@@ -30,20 +30,20 @@ def of(agent: Agent) -> Liveness:
     known = _recent.get(agent.namespace)
     if known and time.monotonic() - known[0] < CACHED_SECONDS:
         return known[1]
-    found = _look(agent.namespace)
+    found = _look(agent)
     if len(_recent) >= MAX_CACHED:
         _recent.clear()
     _recent[agent.namespace] = (time.monotonic(), found)
     return found
 
 
-def _look(namespace: str) -> Liveness:
-    waiting.release_connection()
+def _look(agent: Agent) -> Liveness:
     runtime = current_runtime()
-    endpoint = runtime.endpoint(namespace)
+    endpoint = runtime.endpoint(agent.namespace)
     if endpoint is None:
         return Liveness(reachable=None, serving=None)
-    pod = runtime.observe().get(namespace)
+    pod = runtime.observe(agent.suffix).get(agent.namespace)
+    waiting.release_connection()
     return Liveness(reachable=pod is not None and pod.gateway_alive, serving=_serves(endpoint.public_url))
 
 

@@ -12,8 +12,22 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from agents.clusters.models import Cluster, Placement, Pod
 from config.crypto import EncryptedJson, EncryptedText
 from config.ids import new_id
+
+__all__ = [
+    "Agent",
+    "AgentQuota",
+    "Cluster",
+    "Desired",
+    "Placement",
+    "Pod",
+    "QuotaStatus",
+    "Reason",
+    "Status",
+    "Transition",
+]
 
 
 class Status(models.TextChoices):
@@ -157,6 +171,7 @@ class Agent(models.Model):
     a2a_token = EncryptedText(null=True, blank=True)
     a2a_peers = EncryptedJson(null=True, blank=True, default=None)
     domain = models.CharField(max_length=253, null=True, blank=True)
+    domain_ready_at = models.DateTimeField(null=True, blank=True, help_text="When its DNS was first seen to lead here.")
     last_backup_at = models.DateTimeField(null=True, blank=True)
 
     objects: ClassVar[AgentQuerySet] = AgentQuerySet.as_manager()  # type: ignore[assignment]  # a manager with all its methods

@@ -26,6 +26,7 @@ def spec_of(agent: Agent) -> PodSpec:
         secrets=secrets_of(agent),
         public_url=public_url(agent),
         console_url=settings.BASE_URL,
+        domain=agent.domain if agent.domain_ready_at else None,
     )
 
 

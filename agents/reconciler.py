@@ -65,7 +65,7 @@ def reconcile(agent_id: str, *, observed: Observations | None = None) -> None:
 def _step(agent: Agent, runtime: Runtime, observed: Observations | None) -> None:
     """One step of a leased agent; the lease is given back whatever becomes of it."""
     try:
-        step = _take_step(agent, runtime, observed if observed is not None else runtime.observe())
+        step = _take_step(agent, runtime, observed if observed is not None else runtime.observe(agent.suffix))
         leases.give_back(agent, wait=_pause_after(step), failed=False)
     except RuntimeFailure as failure:
         log.warning("step failed", extra={"agent": agent.id, "cause": failure.cause, "error": str(failure)})
@@ -116,7 +116,7 @@ def suffix_of(namespace: str) -> str:
 def _take_step(agent: Agent, runtime: Runtime, observed: Observations) -> Step:
     look = _look(agent, runtime, observed)
     if look.step in DECISIVE:
-        look = _look(agent, runtime, runtime.observe())
+        look = _look(agent, runtime, runtime.observe(agent.suffix))
     step = look.step
     _remember_loss(look)
     if act := ACTS.get(step):
@@ -192,7 +192,7 @@ def _delete(look: Look) -> None:
     """Remove every pod of the agent with its data; confirmed at once when nothing of it is seen any more."""
     for namespace in [*look.earlier, look.agent.namespace]:
         look.runtime.delete(namespace, agent_id=look.agent.id, data=True)
-    if not any(suffix_of(name) == look.agent.suffix for name in look.runtime.observe()):
+    if not look.runtime.observe(look.agent.suffix):
         lifecycle.is_gone(look.agent, now=look.now)
 
 

@@ -40,8 +40,9 @@ class RecordingRuntime:
         note("delete", agent_id)
         self.pods.pop(namespace, None)
 
-    def observe(self) -> dict[str, Observation]:
-        return self.pods.copy()
+    def observe(self, suffix: str | None = None) -> dict[str, Observation]:
+        start = f"pod-{suffix}-" if suffix else ""
+        return {namespace: pod for namespace, pod in self.pods.copy().items() if namespace.startswith(start)}
 
     def usage(self) -> dict[str, Usage]:
         return {namespace: Usage(memory_bytes=None, disk_bytes=None) for namespace in self.pods.copy()}

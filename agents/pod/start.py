@@ -1,4 +1,5 @@
-"""The JSON documents that the runtime writes to the stdin of gateway and bridge, one each, then closes the pipe.
+"""The JSON documents that gateway and bridge start from, one each, and how they come by them: the local runtime writes
+one to the stdin of each and closes the pipe; in a cluster `--start` names the file of a mounted Secret.
 
 Environment of both programs: AGENTPODS_NAMESPACE and AGENTPODS_HOME (the marks by which a pod's processes are found),
 AGENTPODS_SUPERVISOR (`<pid>:<create time>`, absent = no watch), KEEP_PODS. Nothing secret is in it, nor in arguments.
@@ -6,12 +7,26 @@ AGENTPODS_SUPERVISOR (`<pid>:<create time>`, absent = no watch), KEEP_PODS. Noth
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Self
 
+from agents.pod import hardening
 from agents.runtimes.base import PodConfig, PodSecrets
+
+
+def read(program: str, words: Sequence[str] | None = None) -> bytes:
+    """The start document of this program, from wherever its arguments say. A wrong argument ends the program."""
+    parser = argparse.ArgumentParser(prog=program, allow_abbrev=False)
+    parser.add_argument("--start", type=Path, metavar="PATH", help="the start document; without this it is stdin")
+    for mark in ("--namespace", "--home"):
+        parser.add_argument(mark, help="by which others know whose process this is; not read")
+    given: Path | None = parser.parse_args(words).start
+    return given.read_bytes() if given else hardening.read_stdin()
 
 
 def config_from(raw: dict[str, Any]) -> PodConfig:
@@ -33,7 +48,8 @@ class GatewayStart:
     # The gateway keeps `<run_dir>/gateway.json` = {"pid", "revision"}, written atomically (mode 600) whenever it took a
     # configuration, so that observe() knows what both programs have applied.
     run_dir: str
-    host: str  # all three listeners
+    host: str  # the public and the management listener
+    llm_host: str = "127.0.0.1"  # the key proxy: the pod's own affair, whatever the others listen on
     public_port: int
     management_port: int
     llm_port: int
@@ -63,6 +79,7 @@ class BridgeStart:
     run_dir: str
     data_dir: str
     engine_cache: str
+    node: str = ""  # of the engine's image; "" = the one that comes with us
     memory_bytes: int
     host: str
     port: int

@@ -16,15 +16,19 @@ def current_runtime() -> Runtime:
 
 @functools.cache
 def _driver(name: str) -> Runtime:
-    """`local`, or a class by its dotted name, made without arguments."""
+    """`local`, `kubernetes`, or a class by its dotted name, made without arguments."""
     from django.conf import settings  # noqa: PLC0415
     from django.utils.module_loading import import_string  # noqa: PLC0415
 
     if "." in name:
         driver: Runtime = import_string(name)()
         return driver
+    if name == "kubernetes":
+        from agents.runtimes.kubernetes.driver import KubernetesRuntime  # noqa: PLC0415
+
+        return KubernetesRuntime()
     if name != "local":
-        raise LookupError(f"AGENT_RUNTIME={name!r}: must be local, or the dotted name of a runtime's class")
+        raise LookupError(f"AGENT_RUNTIME={name!r}: must be local, kubernetes, or the dotted name of a runtime's class")
     from agents.runtimes.local import LocalRuntime  # noqa: PLC0415 # only the driver in use is loaded
 
     return LocalRuntime(home=settings.AGENTPODS_HOME, engine_cache=settings.ENGINE_CACHE, keep_pods=settings.KEEP_PODS)

@@ -72,6 +72,7 @@ class PodSpec:
     secrets: PodSecrets
     public_url: str | None
     console_url: str
+    domain: str | None = None  # the customer's own hostname, once its DNS leads here
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,8 +124,10 @@ class Runtime(Protocol):
     def delete(self, namespace: str, *, agent_id: str, data: bool) -> None:
         """Remove the pod, and with `data` the agent's data too. Repeatable; what is gone succeeds."""
 
-    def observe(self) -> dict[str, Observation]:
-        """Every pod by namespace, in bulk, without a call per pod. A namespace that is absent is gone."""
+    def observe(self, suffix: str | None = None) -> dict[str, Observation]:
+        """Every pod by namespace, in bulk, without a call per pod; or those of one agent, `pod-<suffix>-…`.
+
+        A namespace that is absent is gone."""
 
     def usage(self) -> dict[str, Usage]:
         """Memory and disk of every pod by namespace, without gateway and bridge. None is unknown."""

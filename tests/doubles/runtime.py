@@ -73,8 +73,9 @@ class ScriptedRuntime:
         if data:
             self.data.discard(agent_id)
 
-    def observe(self) -> dict[str, Observation]:
-        return {namespace: pod.seen for namespace, pod in self.pods.items()}
+    def observe(self, suffix: str | None = None) -> dict[str, Observation]:
+        start = f"pod-{suffix}-" if suffix else ""
+        return {namespace: pod.seen for namespace, pod in self.pods.items() if namespace.startswith(start)}
 
     def usage(self) -> dict[str, Usage]:
         unknown = Usage(memory_bytes=None, disk_bytes=None)

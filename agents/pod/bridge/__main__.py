@@ -1,4 +1,4 @@
-"""`python -m agents.pod.bridge`: one start document on stdin, then the engine is kept until told to end."""
+"""`python -m agents.pod.bridge`: one start document, then the engine is kept until told to end."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sys
 
 from agents.pod import hardening, processes
 from agents.pod.bridge.program import AlreadyRunningError, serve
-from agents.pod.start import BridgeStart
+from agents.pod.start import BridgeStart, read
 
 # As the gateway's.
 EXIT_PORT = errno.EADDRINUSE
@@ -23,8 +23,8 @@ def main() -> int:
     # The engine runs as the same user, and our environment is the operator's.
     hardening.forbid_dumps()
     try:
-        start = BridgeStart.load(hardening.read_stdin())
-    except (ValueError, KeyError, TypeError) as error:
+        start = BridgeStart.load(read("bridge"))
+    except (OSError, ValueError, KeyError, TypeError) as error:
         # The document holds secrets, and so might the error's text.
         sys.stderr.write(f"bridge: unusable start document ({type(error).__name__})\n")
         return EXIT_START

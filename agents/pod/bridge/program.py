@@ -48,6 +48,7 @@ async def serve(start: BridgeStart, home: str) -> None:
     crew = _crew(engine, start, home, engine_log)
     status = Status(run_dir / "state.json", engine_log=engine_log, engine_pid=crew.main_pid)
     with _sole_bridge(Path(start.data_dir)):
+        _find_room(run_dir, Path(start.data_dir))
         linux.become_subreaper()
         _end_leftovers(start.namespace, home)
         side = SideKeeper(marks=processes.marks(start.namespace, home, processes.ENGINE))
@@ -114,6 +115,15 @@ def _end_leftovers(namespace: str, home: str) -> None:
         raise AlreadyRunningError(f"processes of an earlier engine do not end: {[process.pid for process in left]}")
 
 
+def _find_room(run_dir: Path, data: Path) -> None:
+    """The user of somebody's image has no home that can be written to, and perhaps no place for temporary files."""
+    run_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for name, usual, own in (("HOME", "", data / "home"), ("TMPDIR", "/tmp", data / "tmp")):  # noqa: S108
+        if not os.access(os.environ.get(name) or usual, os.W_OK):
+            own.mkdir(mode=0o700, exist_ok=True)
+            os.environ[name] = str(own)
+
+
 class _sole_bridge:  # noqa: N801 - used as a statement
     """Two engines must never share one agent's data, not even those of two generations of its pod.
 
@@ -124,11 +134,18 @@ class _sole_bridge:  # noqa: N801 - used as a statement
 
     def __enter__(self) -> None:
         self._path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._close_to_others()
         self._descriptor = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise AlreadyRunningError(str(self._path)) from error
+
+    def _close_to_others(self) -> None:
+        """A cluster opens a volume to the pod's group each time it mounts it; this directory is ours alone."""
+        seen = self._path.stat()
+        if seen.st_uid == os.geteuid() and seen.st_mode & 0o077:
+            self._path.chmod(0o700)
 
     def __exit__(self, *_: object) -> None:
         os.close(self._descriptor)

@@ -1,4 +1,6 @@
-"""The bridge's HTTP, for the pod's gateway alone: state, configuration, turns (bearer: the bridge token)."""
+"""The bridge's HTTP, for the pod's gateway alone: state, configuration, turns (bearer: the bridge token).
+
+Whether the bridge lives and the engine is ready is told to whoever asks: so a cluster probes a container."""
 
 from __future__ import annotations
 
@@ -25,6 +27,7 @@ TURN_SECONDS = 108.0  # the gateway gives up at 110
 CHANNELS_SECONDS = 5.0
 BODY_BYTES = 4 * 1024 * 1024
 MESSAGE_CHARACTERS = 256 * 1024
+PROBES = frozenset({"/healthz", "/readyz"})
 _SESSION_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -39,6 +42,8 @@ class Server:
 
     def app(self) -> web.Application:
         app = web.Application(client_max_size=BODY_BYTES, middlewares=[self._only_with_token])
+        app.router.add_get("/healthz", self.healthz)
+        app.router.add_get("/readyz", self.readyz)
         app.router.add_get("/state", self.state)
         app.router.add_put("/config", self.configure)
         app.router.add_get("/channels", self.channels)
@@ -47,10 +52,19 @@ class Server:
 
     @web.middleware
     async def _only_with_token(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        if request.path in PROBES:
+            return await handler(request)
         shown = request.headers.get("Authorization", "").encode("utf-8", "surrogateescape")
         if not hmac.compare_digest(shown, f"Bearer {self._token}".encode()):
             return _refused(401, "Authorization: the bridge token is missing or wrong")
         return await handler(request)
+
+    async def healthz(self, _: web.Request) -> web.Response:
+        return web.json_response({"status": "ok"})
+
+    async def readyz(self, _: web.Request) -> web.Response:
+        phase = self._status.phase
+        return web.json_response({"phase": phase}, status=200 if phase == Phase.READY else 503)
 
     async def state(self, _: web.Request) -> web.Response:
         return web.json_response(self._status.body())

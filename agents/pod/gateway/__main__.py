@@ -1,4 +1,4 @@
-"""`python -m agents.pod.gateway`: one start document on stdin, then three listeners until told to end."""
+"""`python -m agents.pod.gateway`: one start document, then three listeners until told to end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agents.pod import hardening
 from agents.pod.gateway.listeners import serve
 from agents.pod.gateway.masking import MaskingFormatter
 from agents.pod.gateway.pod import Pod
-from agents.pod.start import GatewayStart
+from agents.pod.start import GatewayStart, read
 
 # The runtime reads these as causes PORT and BAD_START.
 EXIT_PORT = errno.EADDRINUSE
@@ -21,8 +21,8 @@ EXIT_START = 2
 def main() -> int:
     hardening.forbid_dumps()
     try:
-        pod = Pod(GatewayStart.load(hardening.read_stdin()))
-    except (ValueError, KeyError, TypeError) as error:
+        pod = Pod(GatewayStart.load(read("gateway")))
+    except (OSError, ValueError, KeyError, TypeError) as error:
         # The document holds secrets, and so might the error's text.
         sys.stderr.write(f"gateway: unusable start document ({type(error).__name__})\n")
         return EXIT_START

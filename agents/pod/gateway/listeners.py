@@ -20,7 +20,6 @@ from agents.pod.gateway.talk_test import TalkTest
 from agents.pod.gateway.turns import Turns
 from agents.pod.lifeline import supervisor_gone
 
-LOOPBACK = "127.0.0.1"
 # A turn that is still running when the gateway must end is cut off.
 GRACE_SECONDS = 2.0
 # The runtime believes a gateway that has not reported for five times as long to hang.
@@ -37,8 +36,7 @@ async def serve(pod: Pod) -> None:
         models = ModelLog()
         bridge = Bridge(inside, url=start.bridge_url, token=start.bridge_token)
         turns = Turns(pod, bridge, models)
-        # The key proxy is the pod's own affair: loopback, whatever the others listen on.
-        await _listen(stack, proxy.KeyProxy(pod, models, outside).app(), LOOPBACK, start.llm_port)
+        await _listen(stack, proxy.KeyProxy(pod, models, outside).app(), start.llm_host, start.llm_port)
         test = TalkTest(pod, bridge, turns, inside)
         await _listen(stack, Management(pod, bridge, turns, models, test).app(), start.host, start.management_port)
         pages = dashboard.proxy_for(pod, await stack.enter_async_context(dashboard.client()))

@@ -99,8 +99,8 @@ class LocalRuntime:
             removal.remove(self.home.run_dir(namespace))
             lock_file.unlink(missing_ok=True)
 
-    def observe(self) -> dict[str, Observation]:
-        names = self.home.namespaces()
+    def observe(self, suffix: str | None = None) -> dict[str, Observation]:
+        names = [name for name in self.home.namespaces() if suffix is None or name.startswith(f"pod-{suffix}-")]
         found = programs.find(self.home.root)
         return {name: self._look(name, found) for name in names if self.home.run_dir(name).is_dir()}
 

@@ -85,7 +85,16 @@ class BridgeProcess:
         self.engine_port = free_port()
         self.process: subprocess.Popen[bytes] | None = None
 
-    def start(self, config: PodConfig | None = None, *, memory_bytes: int = 512 * 2**20, engine: str = PI.id) -> None:
+    def start(
+        self,
+        config: PodConfig | None = None,
+        *,
+        memory_bytes: int = 512 * 2**20,
+        engine: str = PI.id,
+        node: str = "",
+        document: Path | None = None,
+    ) -> None:
+        """With a document, that file is where the bridge starts from, as in a cluster."""
         start = BridgeStart(
             namespace=NAMESPACE,
             agent_id="agt_test",
@@ -93,6 +102,7 @@ class BridgeProcess:
             run_dir=str(self.run_dir),
             data_dir=str(self.data),
             engine_cache=str(self.cache),
+            node=node,
             memory_bytes=memory_bytes,
             host="127.0.0.1",
             port=self.port,
@@ -103,9 +113,12 @@ class BridgeProcess:
             engine_password="engine-password-for-tests",
             config=config or pod_config(),
         )
+        if document:
+            document.write_bytes(start.dump())
+        arguments = [*([f"--start={document}"] if document else []), *processes.program_arguments(NAMESPACE, self.home)]
         with (self.run_dir / "bridge.log").open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "agents.pod.bridge", *processes.program_arguments(NAMESPACE, self.home)],
+                [sys.executable, "-m", "agents.pod.bridge", *arguments],
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
@@ -121,7 +134,8 @@ class BridgeProcess:
                 start_new_session=True,
             )
         assert self.process.stdin is not None
-        self.process.stdin.write(start.dump())
+        if not document:
+            self.process.stdin.write(start.dump())
         self.process.stdin.close()
 
     # Speaking to it.

@@ -19,6 +19,22 @@ def test_only_the_holder_of_the_bridge_token_is_answered(bridge: BridgeProcess) 
     assert bridge.status_of("POST", "/turn", {"session_id": "s", "message": "say x"}, token="wrong") == 401
 
 
+def test_a_cluster_may_ask_without_a_token_whether_the_engine_is_ready(bridge: BridgeProcess) -> None:
+    assert [bridge.status_of("GET", path, token="") for path in ("/healthz", "/readyz")] == [200, 200]
+    assert [bridge.status_of("POST", path, token="") for path in ("/healthz", "/readyz")] == [405, 405]
+    bridge.kill_engine()
+    bridge.wait_for("unhealthy", within=2)
+    connection, response = bridge.ask("GET", "/readyz", token="")
+    assert (response.status, json.loads(response.read())) == (503, {"phase": "unhealthy"})
+    connection.close()
+    assert bridge.status_of("GET", "/healthz", token="") == 200
+
+
+@pytest.mark.parametrize("path", ["/readyz/", "//readyz", "/readyz/../state", "/%72eadyz/../state", "/state?/readyz"])
+def test_nothing_that_only_looks_like_a_probe_is_answered_without_a_token(bridge: BridgeProcess, path: str) -> None:
+    assert bridge.status_of("GET", path, token="") == 401
+
+
 @pytest.mark.parametrize("session", ["", "a/b", "../x", "a b", "ü", "x" * 65, None, 5, "a.b"])
 def test_a_session_id_is_letters_digits_dash_and_underscore_up_to_64(bridge: BridgeProcess, session: object) -> None:
     assert bridge.status_of("POST", "/turn", {"session_id": session, "message": "say x"}) == 400

@@ -107,6 +107,13 @@ def test_all_listeners_are_on_loopback(gateway: Gateway) -> None:
     )
 
 
+def test_in_a_cluster_the_key_proxy_alone_stays_on_loopback(start_gateway: StartGateway) -> None:
+    start = start_gateway(host="0.0.0.0").start
+    listening = {c.laddr.port: c.laddr.ip for c in psutil.net_connections("tcp") if c.status == "LISTEN" and c.laddr}
+    ports = (start.public_port, start.management_port, start.llm_port)
+    assert [listening[port] for port in ports] == ["0.0.0.0", "0.0.0.0", "127.0.0.1"]
+
+
 def test_sigterm_ends_it_even_in_a_turn(fresh: Gateway, bridge: BridgeDouble) -> None:
     begun, released = threading.Event(), threading.Event()
 
@@ -145,6 +152,12 @@ def test_a_taken_port_has_an_exit_status_of_its_own(gateway: Gateway, tmp_path: 
     second = Gateway(given)
     assert second.process.wait(15) == 98
     assert "address already in use" in second.log
+
+
+def test_a_start_document_that_is_not_there_is_named_as_the_cause(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "agents.pod.gateway", f"--start={tmp_path / 'none.json'}"]
+    done = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (2, b"gateway: unusable start document (FileNotFoundError)\n")
 
 
 @pytest.mark.parametrize("document", [b"", b"{}", b"[]", f'{{"namespace": "{KEY}"}}'.encode()])

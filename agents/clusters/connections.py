@@ -1,0 +1,54 @@
+"""From a cluster's row to its connection and to what builders must know of it."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+
+from django.conf import settings
+
+from agents.clusters.models import Cluster
+from agents.runtimes.kubernetes.client import Connection
+from agents.runtimes.kubernetes.place import Place, Routes, Routing
+
+_known: dict[int, tuple[str, Connection]] = {}
+_lock = threading.Lock()
+
+
+def of(cluster: Cluster) -> Connection:
+    """This process's connection; a new one when the operator has given other credentials."""
+    fingerprint = hashlib.sha256(f"{cluster.name}\n{cluster.kubeconfig}".encode()).hexdigest()
+    with _lock:
+        known = _known.get(cluster.pk)
+        if known and known[0] == fingerprint:
+            return known[1]
+        fresh = Connection(cluster.name, cluster.kubeconfig, calls=settings.KUBERNETES_MAX_CALLS)
+        _known[cluster.pk] = (fingerprint, fresh)
+    if known:
+        known[1].close()
+    return fresh
+
+
+def place(cluster: Cluster) -> Place:
+    """What is the cluster's and what is this installation's, for builders."""
+    return Place(
+        installation=settings.INSTALLATION,
+        pod_image=settings.POD_IMAGE,
+        engine_images=settings.ENGINE_IMAGES,
+        egress_cidrs=tuple(str(network) for network in settings.POD_EGRESS_CIDRS),
+        routes=Routes(
+            routing=Routing(cluster.routing),
+            gateway=cluster.gateway,
+            ingress_class=cluster.ingress_class,
+            router_namespace=cluster.router_namespace,
+            control_namespace=cluster.control_namespace,
+            control_cidrs=tuple(cluster.control_cidrs),
+            certificate_issuer=cluster.certificate_issuer,
+        ),
+        storage_class=cluster.storage_class,
+        runtime_class=cluster.runtime_class,
+        node_selector=cluster.node_selector,
+        tolerations=tuple(cluster.tolerations),
+        pull_policy=cluster.pull_policy,
+        pull_secret=cluster.pull_secret or None,
+    )

@@ -1,0 +1,57 @@
+"""The rows by which all processes know pods in clusters; none of them asks a cluster for that."""
+
+from __future__ import annotations
+
+from agents.clusters.models import Cluster, Pod
+from agents.runtimes.base import Endpoint, Observation, Phase
+from agents.runtimes.kubernetes import names
+
+_SEEN = (
+    "namespace", "phase", "gateway_alive", "revision", "restarts", "cause", "message", "evidence", "since",
+)  # fmt: skip
+
+
+def make(namespace: str, *, agent_id: str, cluster: Cluster, public_url: str | None) -> Pod:
+    """The row of a pod that is about to be made: before the first call, so that nothing of it can be forgotten."""
+    pod, is_new = Pod.objects.get_or_create(
+        namespace=namespace, defaults={"agent_id": agent_id, "cluster": cluster, "public_url": public_url}
+    )
+    if not is_new and pod.public_url != public_url:
+        Pod.objects.filter(pk=namespace).update(public_url=public_url)
+    return pod
+
+
+def find(namespace: str) -> Pod | None:
+    return Pod.objects.select_related("cluster").filter(pk=namespace).first()
+
+
+def observed(suffix: str | None) -> dict[str, Observation]:
+    """Every pod of every cluster as it was last seen, or those of one agent."""
+    pods = Pod.objects.all() if suffix is None else Pod.objects.filter(namespace__startswith=f"pod-{suffix}-")
+    return {row[0]: _observation(row) for row in pods.values_list(*_SEEN)}
+
+
+def endpoint(namespace: str) -> Endpoint | None:
+    """Where its hostname leads, and where the control plane manages it."""
+    public_url, ip = Pod.objects.filter(pk=namespace).values_list("public_url", "pod_ip").first() or (None, None)
+    if ip is None:
+        return None
+    host = f"[{ip}]" if ":" in ip else ip
+    return Endpoint(
+        public_url=public_url or f"http://{host}:{names.PUBLIC_PORT}",
+        management_url=f"http://{host}:{names.MANAGEMENT_PORT}",
+    )
+
+
+def stopped_disks() -> dict[str, int | None]:
+    """Of stopped pods the disk as it was last measured; it cannot be measured while nothing runs."""
+    return dict(Pod.objects.filter(phase=Phase.STOPPED).values_list("namespace", "disk_bytes"))
+
+
+def forget(namespace: str) -> None:
+    Pod.objects.filter(pk=namespace).delete()
+
+
+def _observation(row: tuple[object, ...]) -> Observation:
+    values = dict(zip(_SEEN, row, strict=True))
+    return Observation(**{**values, "phase": Phase(values["phase"])})  # type: ignore[arg-type] # the columns are its fields

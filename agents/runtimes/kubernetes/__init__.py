@@ -1,0 +1,1 @@
+"""Pods as Deployments in a namespace each, on one or many clusters."""

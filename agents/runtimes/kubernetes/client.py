@@ -1,0 +1,292 @@
+"""One cluster's API server, in raw JSON: every call has an end, and one that is down is left alone for a while.
+
+The official client does the connections and the credentials. Each thread has a client of its own. It is imported on
+first use: processes that speak with no cluster start without it.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import logging
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import urllib3
+
+from agents.runtimes.base import RuntimeFailure
+from agents.runtimes.kubernetes import credentials, names
+from agents.runtimes.kubernetes.breaker import Breaker
+
+if TYPE_CHECKING:
+    from kubernetes.client import ApiClient, Configuration
+
+log = logging.getLogger(__name__)
+
+CONNECT_SECONDS = 3.0
+CALL_SECONDS = 10.0
+WHOLE_FACTOR = 3  # how much longer than one wait the whole answer may take
+# How long a call waits for another one to end, and before it is made once more.
+TURN_SECONDS = 5.0
+PAUSE_SECONDS = 0.5
+LONGEST_PAUSE_SECONDS = 2.0
+TRIES = 2
+MAX_ANSWER_BYTES = 256 * 2**20
+
+APPLY = "application/apply-patch+yaml"  # which JSON is, too
+MERGE = "application/merge-patch+json"
+JSON = "application/json"
+
+_PLURALS = {"NetworkPolicy": "networkpolicies", "Ingress": "ingresses"}
+
+Json = dict[str, Any]
+
+
+class ClusterFailure(RuntimeFailure):
+    """The API server was not reached, or could not answer. Nothing is known of what it did."""
+
+    def __init__(self, cluster: str, message: str) -> None:
+        super().__init__(f"cluster {cluster}: {message}", cause="CLUSTER")
+
+
+class Refused(RuntimeFailure):
+    """The API server said no, in its own words."""
+
+    def __init__(self, cluster: str, status: int, reason: str, message: str) -> None:
+        super().__init__(f"cluster {cluster}: {message}", cause=_CAUSES.get(status, "CLUSTER"))
+        self.status = status
+        self.reason = reason
+
+
+_CAUSES = {401: "CREDENTIALS", 403: "FORBIDDEN", 422: "INVALID"}
+
+
+def path_of(manifest: Mapping[str, Any]) -> str:
+    """The object's own path."""
+    group, kind = manifest["apiVersion"], manifest["kind"]
+    root = f"/apis/{group}" if "/" in group else f"/api/{group}"
+    namespace = manifest["metadata"].get("namespace")
+    inside = f"/namespaces/{namespace}" if namespace else ""
+    return f"{root}{inside}/{_PLURALS.get(kind, kind.lower() + 's')}/{manifest['metadata']['name']}"
+
+
+class Connection:
+    """Of one cluster; safe to share between threads."""
+
+    def __init__(self, name: str, kubeconfig: str | None, *, calls: int = 8) -> None:
+        self.name = name
+        self._kubeconfig = kubeconfig
+        self._turns = threading.BoundedSemaphore(calls)
+        self._breaker = Breaker()
+        self._own = threading.local()
+        self._clients: list[ApiClient] = []
+        self._configuring = threading.Lock()
+        self._configured: Configuration | None = None
+
+    def get(self, path: str, query: Mapping[str, str] | None = None, *, seconds: float = CALL_SECONDS) -> Json:
+        """The object, or the list. Raises Refused, with status 404 too, and ClusterFailure."""
+        return self._call("GET", path, query, seconds=seconds)
+
+    def find(self, path: str) -> Json | None:
+        """The object, or None when there is none."""
+        try:
+            return self.get(path)
+        except Refused as refusal:
+            if refusal.status == 404:
+                return None
+            raise
+
+    def post(self, path: str, body: Json) -> Json:
+        return self._call("POST", path, None, body=body, content=JSON)
+
+    def apply(self, manifest: Json) -> Json:
+        """Make the object as it is given, whatever it was; what others have set beside it stays."""
+        query = {"fieldManager": names.FIELD_MANAGER, "force": "true"}
+        return self._call("PATCH", path_of(manifest), query, body=manifest, content=APPLY)
+
+    def merge(self, path: str, body: Json) -> Json:
+        """Change these fields alone; null removes one."""
+        return self._call("PATCH", path, {"fieldManager": names.FIELD_MANAGER}, body=body, content=MERGE)
+
+    def delete(self, path: str, *, options: Json | None = None) -> None:
+        """What is gone already is as it should be."""
+        try:
+            self._call("DELETE", path, None, body=options or {}, content=JSON)
+        except Refused as refusal:
+            if refusal.status != 404:
+                raise
+
+    def lines(self, path: str, query: Mapping[str, str] | None = None, *, seconds: float) -> Iterator[bytes]:
+        """A stream line by line until its end. `seconds` may pass without a byte. Raises Refused and ClusterFailure."""
+        with self._answer("GET", path, query, seconds=seconds) as answer:
+            self._check(answer)
+            rest = b""
+            try:
+                for chunk in answer.stream(2**16, decode_content=True):
+                    *whole, rest = (rest + chunk).split(b"\n")
+                    yield from whole
+            except (urllib3.exceptions.HTTPError, http.client.HTTPException, OSError) as error:
+                raise ClusterFailure(self.name, f"the stream broke off ({type(error).__name__})") from error
+
+    def bearer(self) -> str | None:
+        """The token for kubelets, fresh; None for credentials of another kind."""
+        said = self._configuration().get_api_key_with_prefix("authorization")
+        return str(said).removeprefix("Bearer ") if said else None
+
+    def authority(self) -> str | None:
+        """The file with the cluster's own authority."""
+        found: str | None = self._configuration().ssl_ca_cert
+        return found
+
+    def close(self) -> None:
+        with self._configuring:
+            clients, self._clients = self._clients, []
+        for client in clients:
+            client.rest_client.pool_manager.clear()
+
+    # One call.
+
+    def _call(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None,
+        *,
+        body: Json | None = None,
+        content: str | None = None,
+        seconds: float = CALL_SECONDS,
+    ) -> Json:
+        """Made again once where the server was too busy or in trouble: all our calls may be made twice."""
+        for left in reversed(range(TRIES)):
+            with self._turn():
+                found, pause = self._attempt(method, path, query, body=body, content=content, seconds=seconds)
+            if found is not None:
+                return found
+            if left and pause <= LONGEST_PAUSE_SECONDS:
+                time.sleep(pause)
+        raise ClusterFailure(self.name, f"{method} {path} failed {TRIES} times; the API server is busy or in trouble")
+
+    def _attempt(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None,
+        *,
+        body: Json | None,
+        content: str | None,
+        seconds: float,
+    ) -> tuple[Json | None, float]:
+        """The answer; or None, and after how many seconds another try may do better."""
+        with self._answer(method, path, query, body=body, content=content, seconds=seconds) as answer:
+            if answer.status == 429 or answer.status >= 500:
+                log.info("cluster %s answered %s to %s %s", self.name, answer.status, method, path)
+                self._breaker.failed()
+                return None, _pause(answer)
+            self._breaker.worked()
+            self._check(answer)
+            return self._body(answer, until=time.monotonic() + WHOLE_FACTOR * seconds), 0.0
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        if not self._breaker.lets_through():
+            raise ClusterFailure(self.name, "left alone for some seconds, since it did not answer several times")
+        if not self._turns.acquire(timeout=TURN_SECONDS):
+            raise ClusterFailure(self.name, "too many calls at once")
+        try:
+            yield
+        finally:
+            self._turns.release()
+
+    @contextmanager
+    def _answer(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None,
+        *,
+        body: Json | None = None,
+        content: str | None = None,
+        seconds: float,
+    ) -> Iterator[urllib3.BaseHTTPResponse]:
+        client = self._client()
+        _, url, headers, *_ = client.param_serialize(
+            method,
+            path,
+            query_params=list((query or {}).items()),
+            header_params={"Accept": JSON, **({"Content-Type": content} if content else {})},
+            auth_settings=["BearerToken"],
+        )
+        data = json.dumps(body).encode() if body is not None else None
+        timeout = urllib3.Timeout(connect=CONNECT_SECONDS, read=seconds)
+        try:
+            answer = client.rest_client.pool_manager.request(
+                method, url, body=data, headers=headers, timeout=timeout, preload_content=False, retries=False
+            )
+        except (urllib3.exceptions.HTTPError, http.client.HTTPException, OSError) as error:
+            self._breaker.failed()
+            raise ClusterFailure(self.name, f"{method} {path} was not answered ({type(error).__name__})") from error
+        whole = False
+        try:
+            yield answer
+            whole = answer.length_remaining == 0
+        finally:
+            # What was not read to its end must not be taken for the next answer.
+            answer.release_conn() if whole else answer.close()
+
+    def _check(self, answer: urllib3.BaseHTTPResponse) -> None:
+        if answer.status < 300:
+            return
+        raw = answer.read(2**16)
+        try:
+            said = json.loads(raw)
+            reason, message = str(said.get("reason") or ""), str(said["message"])
+        except (ValueError, KeyError, AttributeError):
+            reason, message = "", f"it answered {answer.status}"
+        raise Refused(self.name, answer.status, reason, message)
+
+    def _body(self, answer: urllib3.BaseHTTPResponse, *, until: float) -> Json:
+        """What comes byte by byte has an end, too."""
+        raw = bytearray()
+        try:
+            while chunk := answer.read1(2**16):
+                raw += chunk
+                if time.monotonic() > until or len(raw) > MAX_ANSWER_BYTES:
+                    raise ClusterFailure(self.name, f"the answer did not end, after {len(raw)} bytes")
+            body = json.loads(bytes(raw))
+        except (urllib3.exceptions.HTTPError, http.client.HTTPException, OSError, ValueError) as error:
+            raise ClusterFailure(self.name, f"the answer broke off ({type(error).__name__})") from error
+        if not isinstance(body, dict):
+            raise ClusterFailure(self.name, "the answer is not an object")
+        return body
+
+    # The official client.
+
+    def _client(self) -> ApiClient:
+        client: ApiClient | None = getattr(self._own, "client", None)
+        if client is None:
+            from kubernetes.client import ApiClient  # noqa: PLC0415 # see above
+
+            client = self._own.client = ApiClient(self._configuration())
+            with self._configuring:
+                self._clients.append(client)
+        return client
+
+    def _configuration(self) -> Configuration:
+        with self._configuring:
+            if self._configured is None:
+                try:
+                    self._configured = credentials.configuration(self._kubeconfig)
+                except ValueError as error:
+                    raise ClusterFailure(self.name, f"its kubeconfig cannot be used ({error})") from error
+            return self._configured
+
+
+def _pause(answer: urllib3.BaseHTTPResponse) -> float:
+    """What the server asks for, if it does."""
+    try:
+        return float(answer.headers.get("Retry-After", PAUSE_SECONDS))
+    except ValueError:
+        return PAUSE_SECONDS

@@ -1,0 +1,75 @@
+"""Removing a namespace, and what keeps one from going."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from agents.runtimes.base import RuntimeFailure
+from agents.runtimes.kubernetes import names, volumes
+from agents.runtimes.kubernetes.client import Connection
+
+POLL_SECONDS = 0.25
+
+Json = dict[str, Any]
+
+
+class StillThere(RuntimeFailure):
+    """The namespace is going, or something holds it."""
+
+    def __init__(self, namespace: str, why: str) -> None:
+        super().__init__(f"namespace {namespace} is not gone yet: {why}", cause="DELETING")
+
+
+def refuse_foreign(connection: Connection, namespace: str, *, installation: str) -> None:
+    """What is not ours is never adopted, and a name on its way out is not used again."""
+    found = connection.find(_path(namespace))
+    if found is None:
+        return
+    if not _is_of(found, installation):
+        message = f"namespace {namespace} is there and not ours"
+        raise RuntimeFailure(message, cause="NOT_OURS", permanent=True)
+    if "deletionTimestamp" in found["metadata"]:
+        raise StillThere(namespace, blockers(found))
+
+
+def end_namespace(connection: Connection, namespace: str, *, labels: dict[str, str], data: bool) -> None:
+    """Ask for its end. Its volume goes with it, or stays for the agent's next pod: that is settled before."""
+    found = connection.find(_path(namespace))
+    if found is None:
+        return
+    if not _is_of(found, labels[names.INSTALLATION_LABEL]):
+        raise RuntimeFailure(f"namespace {namespace} is not ours to remove", cause="NOT_OURS")
+    if volume := volumes.bound(connection, namespace):
+        if data:
+            volumes.release(connection, volume)
+        else:
+            volumes.keep(connection, volume, labels=labels)
+    if "deletionTimestamp" not in found["metadata"]:
+        connection.delete(_path(namespace))
+
+
+def wait_until_gone(connection: Connection, namespace: str, *, until: float) -> None:
+    """Raises StillThere, with what holds it in the cluster's own words."""
+    while (found := connection.find(_path(namespace))) is not None:
+        if time.monotonic() >= until:
+            raise StillThere(namespace, blockers(found))
+        time.sleep(POLL_SECONDS)
+
+
+def blockers(namespace: Json) -> str:
+    """What the namespace controller says is left: objects, finalizers, an API that does not answer."""
+    conditions = namespace.get("status", {}).get("conditions") or []
+    said = [one["message"] for one in conditions if one.get("status") == "True" and one.get("message")]
+    own = namespace["metadata"].get("finalizers") or []
+    held = [f"finalizers of the namespace itself: {', '.join(own)}"] if own else []
+    return "; ".join([*said, *held]) or "its objects are ending"
+
+
+def _is_of(found: Json, installation: str) -> bool:
+    labels = found["metadata"].get("labels") or {}
+    return labels.get(names.INSTALLATION_LABEL) == installation and names.AGENT_LABEL in labels
+
+
+def _path(namespace: str) -> str:
+    return f"/api/v1/namespaces/{namespace}"

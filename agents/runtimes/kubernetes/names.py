@@ -1,0 +1,48 @@
+"""Names, numbers and paths that builders, driver and observer share (design: Invariants 6)."""
+
+from __future__ import annotations
+
+FIELD_MANAGER = "agentpods"
+
+MANAGED_BY_LABEL = "app.kubernetes.io/managed-by"
+MANAGED_BY = "agentpods"
+INSTALLATION_LABEL = "agentpods.dev/installation"
+AGENT_LABEL = "agentpods.dev/agent"
+HASH_ANNOTATION = "agentpods.dev/spec-hash"
+
+# Objects inside the agent's namespace.
+POD = "pod"  # Deployment, Service, policies, quotas, routes
+CLAIM = "data"
+GATEWAY_SECRET = "gateway"  # noqa: S105 # a name
+ENGINE_SECRET = "engine"  # noqa: S105
+PULL_SECRET = "pull"  # noqa: S105
+DOMAIN = "domain"  # what the customer's own hostname needs
+
+ENGINE = "engine"
+GATEWAY = "gateway"
+BRIDGE = "bridge"
+
+PUBLIC_PORT = 8080
+MANAGEMENT_PORT = 8081
+LLM_PORT = 8082
+BRIDGE_PORT = 8083
+ENGINE_PORT = 8084
+SIDE_PORT = 8085
+
+START_DIRECTORY = "/etc/agentpods"
+START_FILE = "start.json"
+RUN_DIRECTORY = "/run/agentpods"
+BRIDGE_DIRECTORY = "/agentpods"
+DATA_MOUNT = "/data"
+DATA_DIRECTORY = "/data/agent"
+ENGINES_DIRECTORY = "/opt/engines"
+NODE = "/opt/node/bin/node"
+
+MIB = 2**20
+# The bridge runs in the engine's container and does not count against the agent's quota.
+BRIDGE_BYTES = 64 * MIB
+
+
+def labels(*, installation: str, agent_id: str) -> dict[str, str]:
+    """What every object of an agent carries; what lacks it is not ours."""
+    return {MANAGED_BY_LABEL: MANAGED_BY, INSTALLATION_LABEL: installation, AGENT_LABEL: agent_id}

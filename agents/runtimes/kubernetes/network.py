@@ -1,0 +1,178 @@
+"""Who may reach a pod, whom it may reach, and the routes of its hostnames: pure builders (design: Security)."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from agents.runtimes.base import PodSpec
+from agents.runtimes.kubernetes import names
+from agents.runtimes.kubernetes.place import Place, Routes, Routing
+
+_Json = dict[str, Any]
+
+# Neither neighbours nor metadata services: all that is not the public internet.
+_NOT_PUBLIC_4 = [
+    "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
+    "192.168.0.0/16", "198.18.0.0/15", "224.0.0.0/4", "240.0.0.0/4",
+]  # fmt: skip
+_NOT_PUBLIC_6 = ["::1/128", "64:ff9b::/96", "fc00::/7", "fe80::/10", "ff00::/8"]
+_NAMESPACE_NAME = "kubernetes.io/metadata.name"
+
+
+def policy(spec: PodSpec, place: Place) -> _Json:
+    """Nothing in or out but: visitors to the public port, the control plane to management, names, the internet."""
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": _metadata(spec, place, names.POD),
+        "spec": {
+            "podSelector": {},
+            "policyTypes": ["Ingress", "Egress"],
+            "ingress": _ingress(place.routes),
+            "egress": _egress(place),
+        },
+    }
+
+
+def _ingress(routes: Routes) -> list[_Json]:
+    control = [_namespace(routes.control_namespace)] if routes.control_namespace else []
+    control += [{"ipBlock": {"cidr": cidr}} for cidr in routes.control_cidrs]
+    visitors = [_namespace(routes.router_namespace)] if routes.router_namespace else []
+    rules = []
+    if visitors or control:
+        # The control plane probes the public address too.
+        rules.append({"from": [*visitors, *control], "ports": [_port(names.PUBLIC_PORT)]})
+    if control:
+        rules.append({"from": control, "ports": [_port(names.MANAGEMENT_PORT)]})
+    return rules
+
+
+def _egress(place: Place) -> list[_Json]:
+    names_of_hosts = {
+        "to": [{"namespaceSelector": {}, "podSelector": {"matchLabels": {"k8s-app": "kube-dns"}}}],
+        "ports": [{"protocol": protocol, "port": 53} for protocol in ("UDP", "TCP")],
+    }
+    internet = [
+        {"ipBlock": {"cidr": "0.0.0.0/0", "except": _NOT_PUBLIC_4}},
+        {"ipBlock": {"cidr": "::/0", "except": _NOT_PUBLIC_6}},
+    ]
+    given = [{"ipBlock": {"cidr": cidr}} for cidr in place.egress_cidrs]
+    return [names_of_hosts, {"to": [*internet, *given]}]
+
+
+def routes(spec: PodSpec, place: Place) -> list[_Json]:
+    """The objects by which the agent's hostname leads to its pod; none where pods are reached directly."""
+    host = urlsplit(spec.public_url or "").hostname
+    if not host or place.routes.routing == Routing.NONE:
+        return []
+    if place.routes.routing == Routing.GATEWAY:
+        return [_http_route(spec, place, names.POD, host, parent=_parent(place.routes))]
+    return [_ingress_object(spec, place, names.POD, host, secret=None)]
+
+
+def domain_objects(spec: PodSpec, place: Place) -> list[_Json]:
+    """The same for the customer's own hostname, once its DNS check has passed, with a certificate of its own."""
+    if not spec.domain or place.routes.routing == Routing.NONE:
+        return []
+    certificate = _certificate(spec, place)
+    if place.routes.routing == Routing.INGRESS:
+        return [certificate, _ingress_object(spec, place, names.DOMAIN, spec.domain, secret=names.DOMAIN)]
+    listener = {"kind": "ListenerSet", "group": "gateway.networking.k8s.io", "name": names.DOMAIN}
+    return [
+        certificate,
+        _listener_set(spec, place),
+        _http_route(spec, place, names.DOMAIN, spec.domain, parent=listener),
+    ]
+
+
+def _http_route(spec: PodSpec, place: Place, name: str, host: str, *, parent: _Json) -> _Json:
+    return {
+        "apiVersion": "gateway.networking.k8s.io/v1",
+        "kind": "HTTPRoute",
+        "metadata": _metadata(spec, place, name),
+        "spec": {
+            "parentRefs": [parent],
+            "hostnames": [host],
+            "rules": [{"backendRefs": [{"name": names.POD, "port": names.PUBLIC_PORT}]}],
+        },
+    }
+
+
+def _parent(routes: Routes) -> _Json:
+    """`namespace/name`, or `namespace/name/listener`."""
+    namespace, name, *listener = routes.gateway.split("/")
+    return {
+        "namespace": namespace,
+        "name": name,
+        **({"sectionName": listener[0]} if listener else {}),
+    }
+
+
+def _listener_set(spec: PodSpec, place: Place) -> _Json:
+    """A listener of the shared Gateway for one hostname: a Gateway itself has room for 64."""
+    namespace, name, *_ = place.routes.gateway.split("/")
+    return {
+        "apiVersion": "gateway.networking.k8s.io/v1",
+        "kind": "ListenerSet",
+        "metadata": _metadata(spec, place, names.DOMAIN),
+        "spec": {
+            "parentRef": {
+                "group": "gateway.networking.k8s.io",
+                "kind": "Gateway",
+                "name": name,
+                "namespace": namespace,
+            },
+            "listeners": [
+                {
+                    "name": names.DOMAIN,
+                    "hostname": spec.domain,
+                    "port": 443,
+                    "protocol": "HTTPS",
+                    "tls": {"mode": "Terminate", "certificateRefs": [{"name": names.DOMAIN}]},
+                    "allowedRoutes": {"namespaces": {"from": "Same"}},
+                }
+            ],
+        },
+    }
+
+
+def _certificate(spec: PodSpec, place: Place) -> _Json:
+    return {
+        "apiVersion": "cert-manager.io/v1",
+        "kind": "Certificate",
+        "metadata": _metadata(spec, place, names.DOMAIN),
+        "spec": {
+            "secretName": names.DOMAIN,
+            "dnsNames": [spec.domain],
+            "issuerRef": {"kind": "ClusterIssuer", "name": place.routes.certificate_issuer},
+        },
+    }
+
+
+def _ingress_object(spec: PodSpec, place: Place, name: str, host: str, *, secret: str | None) -> _Json:
+    """The shared wildcard certificate is the controller's default one; a customer's hostname has its own."""
+    backend = {"service": {"name": names.POD, "port": {"number": names.PUBLIC_PORT}}}
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "Ingress",
+        "metadata": _metadata(spec, place, name),
+        "spec": {
+            **({"ingressClassName": place.routes.ingress_class} if place.routes.ingress_class else {}),
+            **({"tls": [{"hosts": [host], "secretName": secret}]} if secret else {"tls": [{"hosts": [host]}]}),
+            "rules": [{"host": host, "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": backend}]}}],
+        },
+    }
+
+
+def _metadata(spec: PodSpec, place: Place, name: str) -> _Json:
+    labels = names.labels(installation=place.installation, agent_id=spec.agent_id)
+    return {"name": name, "namespace": spec.namespace, "labels": labels}
+
+
+def _namespace(name: str) -> _Json:
+    return {"namespaceSelector": {"matchLabels": {_NAMESPACE_NAME: name}}}
+
+
+def _port(number: int) -> _Json:
+    return {"protocol": "TCP", "port": number}

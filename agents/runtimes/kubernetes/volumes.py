@@ -1,0 +1,79 @@
+"""An agent's volume: it outlives its namespace, goes over to the next one, and goes for good only when that is asked.
+
+A claim lives in a namespace, and each generation has a new one. So the volume is told to stay when its claim goes, is
+known by the agent's label meanwhile, and is then reserved for the next claim.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from agents.runtimes.kubernetes import names
+from agents.runtimes.kubernetes.client import Connection, Refused
+
+log = logging.getLogger(__name__)
+
+VOLUMES = "/api/v1/persistentvolumes"
+RETAIN, DELETE = "Retain", "Delete"
+RELEASED, AVAILABLE = "Released", "Available"
+
+Json = dict[str, Any]
+
+
+def bound(connection: Connection, namespace: str) -> Json | None:
+    """The volume of this namespace's claim, if it has one yet."""
+    claim = connection.find(f"/api/v1/namespaces/{namespace}/persistentvolumeclaims/{names.CLAIM}")
+    name = claim and claim["spec"].get("volumeName")
+    return connection.find(f"{VOLUMES}/{name}") if name else None
+
+
+def keep(connection: Connection, volume: Json, *, labels: dict[str, str]) -> None:
+    """Make it outlive its claim, and findable by the agent."""
+    known = volume["metadata"].get("labels") or {}
+    if volume["spec"]["persistentVolumeReclaimPolicy"] == RETAIN and labels.items() <= known.items():
+        return
+    change = {"metadata": {"labels": labels}, "spec": {"persistentVolumeReclaimPolicy": RETAIN}}
+    connection.merge(f"{VOLUMES}/{volume['metadata']['name']}", change)
+
+
+def release(connection: Connection, volume: Json) -> None:
+    """Let it go with its claim; the storage is freed by the cluster."""
+    if volume["spec"]["persistentVolumeReclaimPolicy"] != DELETE:
+        change = {"spec": {"persistentVolumeReclaimPolicy": DELETE}}
+        connection.merge(f"{VOLUMES}/{volume['metadata']['name']}", change)
+
+
+def left_behind(connection: Connection, *, labels: dict[str, str]) -> list[Json]:
+    """The volumes of this agent that no claim has now."""
+    selector = ",".join(f"{name}={value}" for name, value in sorted(labels.items()))
+    found = connection.get(VOLUMES, {"labelSelector": selector})["items"]
+    return [volume for volume in found if volume.get("status", {}).get("phase") in {RELEASED, AVAILABLE}]
+
+
+def reserve(connection: Connection, volume: Json, *, namespace: str) -> None:
+    """Only the claim in this namespace may have it: the reference to the old one goes with its uid."""
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "namespace": namespace,
+        "name": names.CLAIM,
+        "uid": None,
+        "resourceVersion": None,
+    }
+    connection.merge(f"{VOLUMES}/{volume['metadata']['name']}", {"spec": {"claimRef": claim}})
+
+
+def grow_to(connection: Connection, claim: Json, *, wanted_bytes: int) -> None:
+    """Ask for a larger disk where the tier has grown. Not every storage can: then it stays as it is."""
+    from kubernetes.utils.quantity import parse_quantity  # noqa: PLC0415 # the client is imported on first use
+
+    namespace = claim["metadata"]["namespace"]
+    asked = parse_quantity(claim["spec"]["resources"]["requests"]["storage"])  # type: ignore[no-untyped-call] # the library's
+    if asked >= wanted_bytes:
+        return
+    path = f"/api/v1/namespaces/{namespace}/persistentvolumeclaims/{names.CLAIM}"
+    try:
+        connection.merge(path, {"spec": {"resources": {"requests": {"storage": str(wanted_bytes)}}}})
+    except Refused as refusal:
+        log.warning("a volume does not grow", extra={"namespace": namespace, "why": str(refusal)})

@@ -1,0 +1,294 @@
+"""What a pod consists of in a cluster: against literals, and against the published schemas of two minors."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import json
+from decimal import Decimal
+from typing import Any
+
+import kubernetes_validate
+import pytest
+
+from agents.pod.start import BridgeStart, GatewayStart
+from agents.runtimes.base import PodSpec, RuntimeFailure
+from agents.runtimes.kubernetes import manifests, names, network
+from agents.runtimes.kubernetes.place import Place, Routes, Routing
+from tests.agents.runtimes.conftest import AGENT, MANAGEMENT_TOKEN, NAMESPACE, REAL_KEY, pod_spec
+
+OLDEST, NEWEST = "1.31", "1.37"
+BY_GATEWAY = Routes(
+    routing=Routing.GATEWAY,
+    gateway="infra/pods/wildcard",
+    router_namespace="envoy",
+    control_namespace="agentpods",
+    control_cidrs=("192.0.2.0/24",),
+    certificate_issuer="letsencrypt",
+)
+BY_INGRESS = dataclasses.replace(BY_GATEWAY, routing=Routing.INGRESS, ingress_class="traefik")
+LABELS = {
+    "app.kubernetes.io/managed-by": "agentpods",
+    "agentpods.dev/installation": "first",
+    "agentpods.dev/agent": AGENT,
+}
+
+
+def place(**changes: Any) -> Place:
+    usual: dict[str, Any] = {
+        "installation": "first",
+        "pod_image": "registry.example/agentpods:1",
+        "engine_images": {"pi": "registry.example/pi:1"},
+        "routes": BY_GATEWAY,
+    }
+    return Place(**{**usual, **changes})
+
+
+def public_spec(**changes: Any) -> PodSpec:
+    return dataclasses.replace(pod_spec(), public_url="https://abc.pods.example", **changes)
+
+
+def everything(spec: PodSpec, where: Place) -> list[dict[str, Any]]:
+    return [
+        manifests.namespace(spec, where),
+        *manifests.before_workload(spec, where),
+        manifests.claim(spec, where),
+        manifests.deployment(spec, where),
+        *network.routes(spec, where),
+        *network.domain_objects(spec, where),
+    ]
+
+
+def only(kind: str, found: list[dict[str, Any]], name: str | None = None) -> dict[str, Any]:
+    (one,) = [one for one in found if one["kind"] == kind and name in (None, one["metadata"]["name"])]
+    return one
+
+
+def pod_of(where: Place | None = None, **changes: Any) -> dict[str, Any]:
+    template: dict[str, Any] = manifests.deployment(public_spec(**changes), where or place())["spec"]["template"]
+    return template
+
+
+def container(name: str) -> dict[str, Any]:
+    (one,) = [one for one in pod_of()["spec"]["containers"] if one["name"] == name]
+    return dict(one)
+
+
+@pytest.mark.parametrize("minor", [OLDEST, NEWEST])
+@pytest.mark.parametrize("routes", [BY_GATEWAY, BY_INGRESS], ids=["gateway", "ingress"])
+def test_all_objects_are_what_the_published_schemas_say(minor: str, routes: Routes) -> None:
+    where = place(
+        routes=routes,
+        pull_secret='{"auths": {}}',
+        runtime_class="gvisor",
+        storage_class="fast",
+        node_selector={"pool": "pods"},
+        tolerations=({"key": "pods", "operator": "Exists", "effect": "NoSchedule"},),
+        egress_cidrs=("10.1.0.0/16",),
+    )
+    found = everything(public_spec(domain="agent.example.com"), where)
+    own = [
+        one for one in found if one["apiVersion"].split("/")[0] not in {"gateway.networking.k8s.io", "cert-manager.io"}
+    ]
+    assert len(own) >= 9
+    for one in own:
+        kubernetes_validate.validate(one, minor, strict=True)
+
+
+def test_every_object_says_whose_it_is_and_where_it_lives() -> None:
+    found = everything(public_spec(domain="agent.example.com"), place())
+    for one in found:
+        assert LABELS.items() <= one["metadata"]["labels"].items()
+    assert {one["metadata"].get("namespace", NAMESPACE) for one in found} == {NAMESPACE}
+
+
+def test_the_namespace_refuses_what_is_not_restricted() -> None:
+    labels = manifests.namespace(public_spec(), place())["metadata"]["labels"]
+    assert {name: value for name, value in labels.items() if "pod-security" in name} == {
+        "pod-security.kubernetes.io/enforce": "restricted",
+        "pod-security.kubernetes.io/audit": "restricted",
+        "pod-security.kubernetes.io/warn": "restricted",
+    }
+
+
+def test_quota_and_limits_come_before_the_workload() -> None:
+    kinds = [one["kind"] for one in everything(public_spec(), place())]
+    assert kinds[:3] == ["Namespace", "ResourceQuota", "LimitRange"]
+    assert kinds.index("NetworkPolicy") < kinds.index("Deployment")
+
+
+def test_the_engines_secret_holds_neither_key_nor_management_token() -> None:
+    found = everything(public_spec(), place())
+    read = {name: base64.b64decode(only("Secret", found, name)["data"]["start.json"]) for name in ("engine", "gateway")}
+    for secret in (REAL_KEY, MANAGEMENT_TOKEN, "ticket-key-of-this-test"):
+        assert secret.encode() not in read["engine"]
+        assert secret.encode() in read["gateway"]
+    bridge, gateway = BridgeStart.load(read["engine"]), GatewayStart.load(read["gateway"])
+    assert (bridge.token, bridge.llm_token, bridge.engine_password) == (
+        gateway.bridge_token,
+        gateway.llm_token,
+        gateway.engine_password,
+    )
+    assert len({bridge.token, bridge.llm_token, bridge.engine_password}) == 3
+
+
+def test_each_secret_is_mounted_into_its_own_container_alone() -> None:
+    volumes = {one["name"]: one["secret"]["secretName"] for one in pod_of()["spec"]["volumes"] if "secret" in one}
+    seen = {
+        one["name"]: {volumes[mount["name"]] for mount in one["volumeMounts"] if mount["name"] in volumes}
+        for one in [*pod_of()["spec"]["containers"], *pod_of()["spec"]["initContainers"]]
+    }
+    assert seen == {"engine": {"engine"}, "gateway": {"gateway"}, "bridge": set()}
+
+
+def test_no_secret_is_in_the_workload_itself() -> None:
+    text = json.dumps(manifests.deployment(public_spec(), place(pull_secret='{"auths": {"x": "hidden"}}')))
+    for secret in (REAL_KEY, MANAGEMENT_TOKEN, "hidden"):
+        assert secret not in text
+
+
+def test_every_container_is_restricted() -> None:
+    spec = pod_of()["spec"]
+    assert spec["automountServiceAccountToken"] is False
+    assert spec["enableServiceLinks"] is False
+    for one in [*spec["containers"], *spec["initContainers"]]:
+        security = one["securityContext"]
+        assert security.pop("runAsUser") >= 10000
+        assert security == {
+            "runAsGroup": one["securityContext"]["runAsGroup"],
+            "runAsNonRoot": True,
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+            "seccompProfile": {"type": "RuntimeDefault"},
+        }
+        assert set(one["resources"]["limits"]) == {"memory", "cpu", "ephemeral-storage"}
+
+
+def test_engine_and_gateway_are_different_users() -> None:
+    assert container("engine")["securityContext"]["runAsUser"] != container("gateway")["securityContext"]["runAsUser"]
+
+
+def test_the_engines_memory_is_the_tiers_and_the_bridges() -> None:
+    assert container("engine")["resources"]["limits"]["memory"] == str((512 + 64) * 2**20)
+    assert container("engine")["resources"]["limits"]["cpu"] == "250m"
+
+
+def test_one_pod_at_a_time_has_the_volume() -> None:
+    spec = manifests.deployment(public_spec(), place())["spec"]
+    assert (spec["replicas"], spec["strategy"]) == (1, {"type": "Recreate"})
+    claim = manifests.claim(public_spec(), place())["spec"]
+    assert claim == {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": str(2 * 2**30)}}}
+
+
+def test_a_volume_that_was_left_behind_is_claimed_as_it_is() -> None:
+    volume = {
+        "metadata": {"name": "pv-1"},
+        "spec": {"storageClassName": "slow", "capacity": {"storage": "1Gi"}},
+    }
+    claim = manifests.claim_of(volume, public_spec(), place(storage_class="fast"))["spec"]
+    assert claim == {
+        "accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": "1Gi"}},
+        "storageClassName": "slow",
+        "volumeName": "pv-1",
+    }
+
+
+def test_an_engine_without_an_image_is_refused_for_good() -> None:
+    with pytest.raises(RuntimeFailure, match="names no image for pi") as refused:
+        manifests.deployment(public_spec(), place(engine_images={}))
+    assert refused.value.permanent
+
+
+def test_probes_ask_the_bridge_for_the_engine_and_the_gateway_for_itself() -> None:
+    asked = {
+        name: {kind: container(name)[f"{kind}Probe"]["httpGet"] for kind in ("startup", "liveness", "readiness")}
+        for name in ("engine", "gateway")
+    }
+    alive, own = {"path": "/healthz", "port": 8083}, {"path": "/healthz", "port": 8080}
+    assert asked == {
+        "engine": {"startup": alive, "liveness": alive, "readiness": {"path": "/readyz", "port": 8083}},
+        "gateway": {"startup": own, "liveness": own, "readiness": own},
+    }
+
+
+def test_nothing_comes_in_but_visitors_and_the_control_plane() -> None:
+    policy = network.policy(public_spec(), place())["spec"]
+    assert (policy["podSelector"], policy["policyTypes"]) == ({}, ["Ingress", "Egress"])
+    visitors = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "envoy"}}}
+    control = [
+        {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "agentpods"}}},
+        {"ipBlock": {"cidr": "192.0.2.0/24"}},
+    ]
+    assert policy["ingress"] == [
+        {"from": [visitors, *control], "ports": [{"protocol": "TCP", "port": 8080}]},
+        {"from": control, "ports": [{"protocol": "TCP", "port": 8081}]},
+    ]
+
+
+def test_nothing_goes_out_but_to_names_the_internet_and_what_the_operator_gives() -> None:
+    dns, rest = network.policy(public_spec(), place(egress_cidrs=("10.1.0.0/16",)))["spec"]["egress"]
+    assert {(port["protocol"], port["port"]) for port in dns["ports"]} == {("UDP", 53), ("TCP", 53)}
+    everyone, everyone6, given = [one["ipBlock"] for one in rest["to"]]
+    assert {"10.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10"} <= set(
+        everyone["except"]
+    )
+    assert {"fc00::/7", "fe80::/10"} <= set(everyone6["except"])
+    assert given == {"cidr": "10.1.0.0/16"}
+
+
+def test_a_slug_is_a_route_on_the_shared_listener() -> None:
+    route = only("HTTPRoute", network.routes(public_spec(), place()))["spec"]
+    assert route == {
+        "parentRefs": [{"namespace": "infra", "name": "pods", "sectionName": "wildcard"}],
+        "hostnames": ["abc.pods.example"],
+        "rules": [{"backendRefs": [{"name": "pod", "port": 8080}]}],
+    }
+
+
+def test_a_customers_hostname_has_a_certificate_and_a_listener_of_its_own() -> None:
+    found = network.domain_objects(public_spec(domain="agent.example.com"), place())
+    assert [one["kind"] for one in found] == ["Certificate", "ListenerSet", "HTTPRoute"]
+    certificate, listeners, route = found
+    assert certificate["spec"] == {
+        "secretName": "domain",
+        "dnsNames": ["agent.example.com"],
+        "issuerRef": {"kind": "ClusterIssuer", "name": "letsencrypt"},
+    }
+    (listener,) = listeners["spec"]["listeners"]
+    assert (listener["hostname"], listener["protocol"]) == ("agent.example.com", "HTTPS")
+    assert listener["tls"]["certificateRefs"] == [{"name": "domain"}]
+    assert route["spec"]["parentRefs"] == [
+        {"kind": "ListenerSet", "group": "gateway.networking.k8s.io", "name": "domain"}
+    ]
+
+
+def test_by_ingress_a_slug_takes_the_controllers_certificate_and_a_customers_hostname_its_own() -> None:
+    where = place(routes=BY_INGRESS)
+    spec = public_spec(domain="agent.example.com")
+    slug = only("Ingress", network.routes(spec, where))["spec"]
+    assert (slug["ingressClassName"], slug["tls"]) == ("traefik", [{"hosts": ["abc.pods.example"]}])
+    own = only("Ingress", network.domain_objects(spec, where))["spec"]
+    assert own["tls"] == [{"hosts": ["agent.example.com"], "secretName": "domain"}]
+
+
+def test_without_a_way_in_there_are_no_routes() -> None:
+    where = place(routes=Routes())
+    spec = public_spec(domain="agent.example.com")
+    assert network.routes(spec, where) == network.domain_objects(spec, where) == []
+
+
+def test_a_revision_changes_the_documents_and_not_the_workload() -> None:
+    one, two = public_spec(), dataclasses.replace(public_spec(), config=pod_spec(revision=2).config)
+    assert manifests.deployment(one, place()) == manifests.deployment(two, place())
+    assert manifests.secrets(one, place()) != manifests.secrets(two, place())
+
+
+def test_another_tier_is_another_workload() -> None:
+    spec = public_spec()
+    larger = dataclasses.replace(spec, limits=dataclasses.replace(spec.limits, cpu=Decimal(1)))
+    hashes = [
+        manifests.deployment(one, place())["metadata"]["annotations"][names.HASH_ANNOTATION] for one in (spec, larger)
+    ]
+    assert hashes[0] != hashes[1]
