@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Iterable
 from pathlib import Path
 
-from agents.pod.gateway.masking import mask_text
+from agents.pod.masking import mask_text
 
 log = logging.getLogger(__name__)
 

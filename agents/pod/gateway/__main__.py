@@ -9,8 +9,8 @@ import sys
 
 from agents.pod import hardening
 from agents.pod.gateway.listeners import serve
-from agents.pod.gateway.masking import MaskingFormatter
 from agents.pod.gateway.pod import Pod
+from agents.pod.masking import MaskingFormatter
 from agents.pod.start import GatewayStart, read
 
 # The runtime reads these as causes PORT and BAD_START.

@@ -13,9 +13,9 @@ import aiohttp
 from aiohttp import web
 
 from agents.pod.gateway.bridge import Bridge, BridgeFailure
-from agents.pod.gateway.masking import mask_text
 from agents.pod.gateway.pod import Pod
 from agents.pod.gateway.turns import Done, Hop, TurnFailed, Turns
+from agents.pod.masking import mask_text
 
 # A healthy model says one word in seconds; whoever waits for this sits in front of it.
 TURN_SECONDS = 60.0

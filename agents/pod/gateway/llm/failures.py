@@ -11,7 +11,7 @@ from aiohttp import web
 
 from agents.pod.gateway.answers import Refusal
 from agents.pod.gateway.llm import headers
-from agents.pod.gateway.masking import mask_text
+from agents.pod.masking import mask_text
 
 ERROR_BYTES = 64 * 1024
 MESSAGE_LENGTH = 300

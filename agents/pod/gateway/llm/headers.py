@@ -8,7 +8,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 
 from agents.engines.providers import PROVIDERS, KeyHeader
 from agents.pod.gateway.answers import Refusal, same_secret
-from agents.pod.gateway.masking import mask_text
+from agents.pod.masking import mask_text
 
 _HOP_BY_HOP = {
     "connection",

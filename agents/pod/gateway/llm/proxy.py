@@ -14,8 +14,8 @@ from yarl import URL
 from agents.pod.gateway.answers import Refusal, errors, read_body
 from agents.pod.gateway.llm import failures, headers, model_rule, target
 from agents.pod.gateway.llm.log import ModelLog
-from agents.pod.gateway.masking import StreamMask
 from agents.pod.gateway.pod import Pod
+from agents.pod.masking import StreamMask
 
 BODY_BYTES = 32 * 1024 * 1024
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"}

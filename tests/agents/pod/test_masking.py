@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from agents.pod.gateway.masking import MASK, MaskingFormatter, StreamMask, mask_text
+from agents.pod.masking import MASK, MaskingFormatter, StreamMask, mask_text
 
 SECRET = "sk-abc/def-0123"
 
