@@ -104,7 +104,8 @@ def test_generated_requests_get_documented_answers(
             drive(operation, mode, own=own, bearer=bearers[mode])
 
 
-@pytest.mark.parametrize("kind", ["session", "key"])
+# Every edge of every schema is four thousand calls, over a minute of a core.
+@pytest.mark.parametrize("kind", ["session", pytest.param("key", marks=pytest.mark.slow)])
 @pytest.mark.usefixtures("catalog", "runtime")
 def test_schemathesis_finds_nothing_as_anybody_would_run_it(
     live_server: LiveServer, settings: Settings, monkeypatch: pytest.MonkeyPatch, kind: str

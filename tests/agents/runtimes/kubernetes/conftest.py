@@ -1,0 +1,39 @@
+"""A cluster on loopback whose pods just become ready, and the driver on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pytest_django import Settings
+
+from agents.clusters.models import Cluster
+from agents.runtimes.kubernetes.driver import KubernetesRuntime
+from tests.deploy import chart
+from tests.doubles.kube_api import KubeApi
+
+DRIVE = "drive"
+
+
+@pytest.fixture
+def cluster(db: None, tmp_path: Path, settings: Settings) -> Iterator[KubeApi]:
+    """Its account `drive` has the rights that the chart gives to workers, and no others."""
+    settings.POD_IMAGE = "registry.example/agentpods:1"
+    settings.ENGINE_IMAGES = {"pi": "registry.example/pi:1"}
+    with KubeApi(tmp_path / "cluster") as found:
+        found.allow(DRIVE, chart.rules(DRIVE))
+        yield found
+
+
+@pytest.fixture
+def row(cluster: KubeApi) -> Cluster:
+    """The operator's row of it."""
+    return Cluster.objects.create(
+        name="first", kubeconfig=cluster.kubeconfig(DRIVE), routing="gateway", gateway="infra/pods", capacity=10
+    )
+
+
+@pytest.fixture
+def runtime(row: Cluster) -> KubernetesRuntime:
+    return KubernetesRuntime(gone_seconds=5)
