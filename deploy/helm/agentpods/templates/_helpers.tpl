@@ -1,0 +1,199 @@
+{{/* What every object of the chart carries. Takes the root and, for what belongs to one program, its component. */}}
+{{- define "agentpods.labels" -}}
+{{ include "agentpods.selector" . }}
+app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
+{{- end }}
+
+{{/* By which pods are found. It never changes, for a Deployment's selector may not. */}}
+{{- define "agentpods.selector" -}}
+app.kubernetes.io/name: agentpods
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+{{- with .component }}
+app.kubernetes.io/component: {{ . }}
+{{- end }}
+{{- end }}
+
+{{- define "agentpods.image" -}}
+{{- $image := .Values.image -}}
+{{- if $image.digest -}}
+{{ printf "%s@%s" $image.repository $image.digest }}
+{{- else -}}
+{{ printf "%s:%s" $image.repository (default .Chart.AppVersion $image.tag) }}
+{{- end -}}
+{{- end }}
+
+{{/* `pi=registry/image:tag,…`, in the order of their names. */}}
+{{- define "agentpods.engineImages" -}}
+{{- $pairs := list -}}
+{{- range $engine, $image := .Values.engineImages -}}
+{{- $pairs = append $pairs (printf "%s=%s" $engine $image) -}}
+{{- end -}}
+{{- join "," $pairs -}}
+{{- end }}
+
+{{- define "agentpods.secretName" -}}
+{{- default (printf "%s-settings" .Release.Name) .Values.secret.existing -}}
+{{- end }}
+
+{{/* The secrets that are made from values, each base64. */}}
+{{- define "agentpods.secretData" -}}
+{{- range $name, $value := .Values.secret.values }}
+{{ $name }}: {{ $value | b64enc | quote }}
+{{- end }}
+{{- end }}
+
+{{/* A pod's metadata. It starts anew when secrets made from values change; with a Secret of your own, restart it. */}}
+{{- define "agentpods.podMetadata" -}}
+labels:
+  {{- include "agentpods.labels" . | nindent 2 }}
+{{- if not .root.Values.secret.existing }}
+annotations:
+  checksum/settings: {{ include "agentpods.secretData" .root | sha256sum }}
+{{- end }}
+{{- end }}
+
+{{/* What all pods have in common. `account` is drive or observe; without it, the pod has no token. */}}
+{{- define "agentpods.podSpec" -}}
+{{- $values := .root.Values -}}
+{{- if and .account $values.hosting.enabled }}
+serviceAccountName: {{ .root.Release.Name }}-{{ .account }}
+automountServiceAccountToken: true
+{{- else }}
+automountServiceAccountToken: false
+{{- end }}
+enableServiceLinks: false
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 10000
+  runAsGroup: 10000
+  fsGroup: 10000
+  seccompProfile:
+    type: RuntimeDefault
+topologySpreadConstraints:
+  {{- range $key := list "topology.kubernetes.io/zone" "kubernetes.io/hostname" }}
+  - maxSkew: 1
+    topologyKey: {{ $key }}
+    whenUnsatisfiable: ScheduleAnyway
+    labelSelector:
+      matchLabels:
+        {{- include "agentpods.selector" $ | nindent 8 }}
+  {{- end }}
+{{- with $values.imagePullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $values.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $values.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+volumes:
+  - name: tmp
+    emptyDir:
+      sizeLimit: 256Mi
+{{- end }}
+
+{{/* What all containers have in common: image, rights, settings, resources. `secret` names the Secret of the settings. */}}
+{{- define "agentpods.container" -}}
+image: {{ include "agentpods.image" .root }}
+imagePullPolicy: {{ .root.Values.image.pullPolicy }}
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  runAsNonRoot: true
+  capabilities:
+    drop: [ALL]
+resources:
+  {{- toYaml .program.resources | nindent 2 }}
+volumeMounts:
+  - name: tmp
+    mountPath: /tmp
+envFrom:
+  - secretRef:
+      name: {{ default (include "agentpods.secretName" .root) .secret }}
+env:
+  {{- include "agentpods.env" . | nindent 2 }}
+{{- end }}
+
+{{- define "agentpods.env" -}}
+{{- $values := .root.Values -}}
+- name: AGENTPODS_ENV
+  value: production
+- name: AGENT_RUNTIME
+  value: kubernetes
+- name: POD_IMAGE
+  value: {{ include "agentpods.image" .root | quote }}
+- name: ENGINE_IMAGES
+  value: {{ include "agentpods.engineImages" .root | quote }}
+- name: BASE_URL
+  value: {{ printf "https://%s" $values.console.host | quote }}
+- name: TRUSTED_PROXIES
+  value: {{ join "," $values.console.trustedProxies | quote }}
+- name: PLATFORM_DOMAIN
+  value: {{ $values.platform.domain | quote }}
+- name: EXPECTED_IP
+  value: {{ $values.platform.expectedIp | quote }}
+- name: DATABASE_POOL_SIZE
+  value: {{ .program.databasePoolSize | quote }}
+- name: HOME
+  value: /tmp
+{{- range $name, $value := $values.env }}
+- name: {{ $name }}
+  value: {{ $value | quote }}
+{{- end }}
+{{- with $values.extraEnv }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* Whether a worker still takes what it is sent: it answers through the broker, as it would take a task. */}}
+{{- define "agentpods.workerProbe" -}}
+exec:
+  command:
+    - sh
+    - -c
+    - CELERY_BROKER_URL="$REDIS_URL" exec python -m celery -q inspect ping --timeout 10 --destination {{ . }}@"$HOSTNAME"
+timeoutSeconds: 20
+{{- end }}
+
+{{/* Egress to PostgreSQL, Redis and the names of hosts: what every program needs. */}}
+{{- define "agentpods.storesEgress" -}}
+{{- $policy := .Values.networkPolicy -}}
+{{- include "agentpods.egress" (dict "to" $policy.dns.to "ports" $policy.dns.ports "protocols" (list "UDP" "TCP")) }}
+{{ include "agentpods.egress" (dict "to" $policy.database.to "ports" $policy.database.ports) }}
+{{ include "agentpods.egress" (dict "to" $policy.redis.to "ports" $policy.redis.ports) }}
+{{- end }}
+
+{{/* One rule: these ports of these peers; without peers, these ports anywhere. */}}
+{{- define "agentpods.egress" -}}
+{{- $protocols := default (list "TCP") .protocols -}}
+- ports:
+    {{- range $port := .ports }}
+    {{- range $protocol := $protocols }}
+    - protocol: {{ $protocol }}
+      port: {{ $port }}
+    {{- end }}
+    {{- end }}
+  {{- with .to }}
+  to:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+{{- end }}
+
+{{/* Which pods of the release a policy is for. */}}
+{{- define "agentpods.podsOf" -}}
+matchLabels:
+  {{- include "agentpods.selector" (dict "root" .root) | nindent 2 }}
+matchExpressions:
+  - key: app.kubernetes.io/component
+    operator: In
+    values: {{ toJson .components }}
+{{- end }}

@@ -1,0 +1,147 @@
+"""The chart of deploy/helm as Helm renders it: Helm's own engine, which the wheel of helm-python-sdk carries.
+
+It runs in a process of its own. Inside ours, Go's runtime would take over signals and raise the limit of open files for
+whatever a later test starts; a fifth of a second buys that off, and one process renders any number of values.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+CHART = Path(__file__).resolve().parents[2] / "deploy" / "helm" / "agentpods"
+RELEASE, NAMESPACE = "agentpods", "agentpods-system"
+SECONDS = 60
+
+Values = Mapping[str, Any]
+Object = dict[str, Any]
+
+# The least that an operator gives.
+MINIMAL: Values = {
+    "image": {"repository": "registry.example.com/agentpods"},
+    "engineImages": {"pi": "registry.example.com/agentpods-pi:1.0.0"},
+    "console": {"host": "console.example.com", "trustedProxies": ["10.42.0.0/16"]},
+    "platform": {"domain": "pods.example.net", "expectedIp": "203.0.113.10"},
+    "secret": {"existing": "agentpods-settings"},
+    "networkPolicy": {"gatewayNamespace": "gateway"},
+}
+
+
+class Refused(Exception):
+    """Helm's own words: of the values' schema, or of a template."""
+
+
+def render(values: Values | None = None) -> list[Object]:
+    """Every object of the release with MINIMAL and what is given on top. Do not change them: they are shared."""
+    (rendered,) = render_all([values or {}])
+    if isinstance(rendered, Refused):
+        raise rendered
+    return rendered
+
+
+def render_all(cases: Sequence[Values]) -> list[list[Object] | Refused]:
+    """The same for many values at once, in their order. What Helm refuses is told in its place."""
+    return [
+        Refused(answer["refused"]) if "refused" in answer else _objects(answer["files"])
+        for answer in _ask([{"values": merged(MINIMAL, values)} for values in cases])
+    ]
+
+
+def notes(values: Values | None = None) -> str:
+    """What an operator is told after an install."""
+    (answer,) = _ask([{"values": merged(MINIMAL, values or {})}])
+    return str(answer["files"][f"{CHART.name}/templates/NOTES.txt"])
+
+
+def lint(values: Values) -> list[str]:
+    """The warnings and errors of `helm lint --strict`."""
+    (answer,) = _ask([{"values": dict(values), "lint": True}])
+    return list(answer["findings"])
+
+
+@cache
+def rules(account: str) -> list[Object]:
+    """The ClusterRole of `drive` or `observe`, as rendered with routing by Gateway API and certificates."""
+    return role_rules(_minimal(), account)
+
+
+@cache
+def _minimal() -> list[Object]:
+    return render()
+
+
+def role_rules(objects: Sequence[Object], account: str) -> list[Object]:
+    """What the ClusterRole of `drive` or `observe` among these objects allows."""
+    name = f"{RELEASE}-{account}"
+    (role,) = [one for one in objects if one["kind"] == "ClusterRole" and one["metadata"]["name"] == name]
+    return list(role["rules"])
+
+
+def merged(under: Values, over: Values) -> dict[str, Any]:
+    """As Helm puts values files on top of each other."""
+    found = dict(under)
+    for name, value in over.items():
+        below = found.get(name)
+        found[name] = merged(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
+    return found
+
+
+def _ask(questions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """No environment: Helm would read settings of the user's own from it."""
+    command = [sys.executable, "-I", __file__]
+    answer = subprocess.run(
+        command, input=json.dumps(questions), capture_output=True, text=True, check=True, timeout=SECONDS, env={}
+    )
+    return list(json.loads(answer.stdout))
+
+
+def _objects(files: Mapping[str, str]) -> list[Object]:
+    texts = [text for name, text in sorted(files.items()) if name.endswith(".yaml")]
+    return [found for text in texts for found in _parsed(text)]
+
+
+@cache
+def _parsed(text: str) -> tuple[Object, ...]:
+    """Most values leave most files as they are, and reading YAML costs more than rendering it."""
+    return tuple(found for found in yaml.load_all(text, Loader=_Strict) if found is not None)
+
+
+class _Strict(yaml.CSafeLoader):
+    """A key that is there twice is a mistake that YAML's own reader passes over."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        names = [key.value for key, _ in node.value]
+        if len(names) != len(set(names)):
+            raise yaml.constructor.ConstructorError(None, None, f"a key is there twice in {names}", node.start_mark)
+        return super().construct_mapping(node, deep=deep)
+
+
+def _answer(chart: Any, question: Mapping[str, Any]) -> dict[str, Any]:
+    import helm_python  # only in the other process
+
+    if question.get("lint"):
+        report = helm_python.lint(CHART, question["values"], strict=True)
+        worth = [one["error"] for one in report["messages"] if one["severity"] >= 2]
+        return {"findings": [*worth, *report["errors"]]}
+    try:
+        return {"files": chart.render(question["values"], name=RELEASE, namespace=NAMESPACE)}
+    except helm_python.HelmError as error:
+        return {"refused": str(error)}
+
+
+def main() -> None:
+    import helm_python
+
+    chart = helm_python.Chart.load(CHART)
+    json.dump([_answer(chart, question) for question in json.load(sys.stdin)], sys.stdout)
+
+
+if __name__ == "__main__":
+    main()
