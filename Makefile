@@ -9,12 +9,13 @@ STAMP := $(VENV)/installed-$(shell cksum requirements.lock | cut -d ' ' -f 1)
 WORKERS ?= 3
 # A production that would start: what `check --deploy` judges.
 PRODUCTION := AGENTPODS_ENV=production AGENT_RUNTIME=kubernetes BASE_URL=https://console.example.com \
+	POD_IMAGE=images.example.com/agentpods ENGINE_IMAGES=pi=images.example.com/pi \
 	PLATFORM_DOMAIN=pods.example.net DATABASE_URL=postgresql://db.example.com/agentpods REDIS_URL=redis://redis.example.com/0 \
 	SECRET_KEY=check-only-check-only-check-only-check-only-check-only-1 SECRETS_KEYS=Y2hlY2stb25seS1jaGVjay1vbmx5LWNoZWNrLTEyMzQ=
 
 .DEFAULT_GOAL := help
 .PHONY: help run demo test checks setup lint format types imports migrations openapi deploy-check templates unit coverage \
-	test-engines test-browser test-slow test-year test-crash fuzz bench translations lock lock-engines
+	test-engines test-browser test-slow test-year test-crash test-images fuzz bench images translations lock lock-engines
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -90,11 +91,18 @@ test-year: setup ## Heavy: a year of random payments, lapses and outages beside 
 test-crash: setup ## Heavy: ten minutes of kills under load, then an audit; SEED replays one, also SECONDS, AGENTS, ACCOUNTS
 	@exec $(BIN)/python -m tests.crash
 
+test-images: setup ## Heavy: what `make images` made, in containers; as root, with crun or runc
+	$(BIN)/pytest -m images $(ARGS)
+
 fuzz: setup ## Heavy: schemathesis against a service of its own, real pods and all; also SEED, SECONDS (900)
 	@exec $(BIN)/python -m tests.fuzz
 
 bench: setup ## How fast, against baselines measured in the same run, ten minutes; e.g. make bench ONLY="G7 BURST"
 	@$(BIN)/python -m benchmarks $(ONLY)
+
+images: ## The images of deploy/images as OCI archives in OUTPUT (var/images), as root; also TAG, BASE, VOLUMES, ONLY
+	$(PYTHON) deploy/images/build.py $(or $(OUTPUT),var/images) $(if $(TAG),--tag $(TAG)) $(if $(BASE),--base $(BASE)) \
+		$(addprefix --volume ,$(VOLUMES)) $(addprefix --only ,$(ONLY))
 
 translations: setup ## Texts of the public pages: what is said now into templates/locale/*.po, and those compiled
 	$(BIN)/python -m catalog.pages.translations

@@ -17,6 +17,8 @@ from agents import (
     quota,
     talk_test,
 )
+from agents.clusters import admin as clusters_admin  # noqa: F401  # registers clusters
+from agents.clusters import placement
 from agents.models import Agent, AgentQuota, Reason, Transition
 from config.crypto import readable
 from config.errors import ServiceError
@@ -125,6 +127,7 @@ class AgentAdmin(admin.ModelAdmin[Agent]):
             {
                 "fields": (
                     "pod_namespace",
+                    "cluster",
                     "dseq",
                     "endpoint_url",
                     "slug",
@@ -172,6 +175,10 @@ class AgentAdmin(admin.ModelAdmin[Agent]):
     @admin.display(description="namespace")
     def pod_namespace(self, agent: Agent) -> str:
         return agent.namespace
+
+    def cluster(self, agent: Agent) -> str:
+        cluster = placement.cluster_of(agent.id)
+        return cluster.name if cluster else "-"
 
     @admin.display(description="secrets")
     def masked_secrets(self, agent: Agent) -> str:

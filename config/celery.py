@@ -14,6 +14,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 app = Celery("agentpods")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+app.autodiscover_tasks(["agents.clusters"])  # a package of an app
 
 # name: (task, seconds between runs, queue). A tick that waited longer than its period is dropped: the next does it.
 BEAT: dict[str, tuple[str, float, str]] = {

@@ -20,7 +20,7 @@ def refusals() -> list[str]:
     """Why this production may not start; empty in development, which generates what is missing."""
     if settings.DEVELOPMENT:
         return _malformed_keys()
-    return [*_missing_or_default_secrets(), *_malformed_keys(), *_local_only(), *_shown_codes()]
+    return [*_missing_or_default_secrets(), *_malformed_keys(), *_local_only(), *_no_images(), *_shown_codes()]
 
 
 def _missing_or_default_secrets() -> list[str]:
@@ -53,6 +53,16 @@ def _local_only() -> list[str]:
     if settings.AGENT_RUNTIME == "local":
         return ["AGENT_RUNTIME: local runs engines without isolation beside the control plane; use kubernetes"]
     return []
+
+
+def _no_images() -> list[str]:
+    if settings.AGENT_RUNTIME != "kubernetes":
+        return []
+    needed = {
+        "POD_IMAGE": "name the image of this project, which every pod's gateway runs from",
+        "ENGINE_IMAGES": "name an image for each engine, such as pi=<image>",
+    }
+    return [f"{name}: {what}" for name, what in needed.items() if not getattr(settings, name)]
 
 
 def _shown_codes() -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -67,6 +68,15 @@ TELEGRAM_API_URL = env.text("TELEGRAM_API_URL") or None
 LLM_KEY_CHECK = env.flag("LLM_KEY_CHECK", default=True)
 MODELS_SOURCE = env.text("MODELS_SOURCE", "https://models.dev/api.json")
 KEEP_PODS = env.flag("KEEP_PODS")
+
+# Pods in clusters. Which clusters there are is in the admin.
+INSTALLATION = env.text("INSTALLATION", "agentpods")
+if not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?", INSTALLATION):
+    raise ImproperlyConfigured(f"INSTALLATION={INSTALLATION!r} must be a label's value: letters, digits, '-', '_', '.'")
+POD_IMAGE = env.text("POD_IMAGE")
+ENGINE_IMAGES = env.pairs("ENGINE_IMAGES")  # engine to image
+POD_EGRESS_CIDRS = env.networks("POD_EGRESS_CIDRS")
+KUBERNETES_MAX_CALLS = env.number("KUBERNETES_MAX_CALLS", 8, at_least=1)
 
 # Webhooks.
 WEBHOOK_ALLOWED_CIDRS = env.networks("WEBHOOK_ALLOWED_CIDRS")

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.conf import settings
 from django.db import connection
+from django.db.models import Exists, OuterRef, Q
 
+from agents.models import Cluster, Placement
 from agents.runtimes import current_runtime
 from catalog.refreshing import prices_checked_at
 from catalog.version import updated_at
@@ -28,6 +31,7 @@ class Records:
     incidents: list[Incident]
     catalog_updated_at: datetime | None
     prices_checked_at: datetime | None
+    clusters: list[datetime | None]  # when each that pods may be on was last seen alive
 
 
 def database() -> Records:
@@ -38,9 +42,18 @@ def database() -> Records:
             incidents=list(Incident.objects.all()[:NEWEST_INCIDENTS]),
             catalog_updated_at=updated_at(),
             prices_checked_at=prices_checked_at(),
+            clusters=_clusters(),
         )
     finally:
         connection.close()  # back to the pool: this thread ends
+
+
+def _clusters() -> list[datetime | None]:
+    """One that was given up, with nobody left on it, is nobody's trouble."""
+    if settings.AGENT_RUNTIME != "kubernetes":
+        return []
+    used = Q(cordoned=False) | Exists(Placement.objects.filter(cluster=OuterRef("pk")))
+    return list(Cluster.objects.filter(used).values_list("observed_at", flat=True))
 
 
 def cache() -> None:

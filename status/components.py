@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from django.utils import timezone
@@ -51,6 +51,7 @@ DEPENDENCIES: dict[str, tuple[str, Bounded[checks.Records] | Bounded[None]]] = {
 }
 
 PRICES = "models"
+SILENT_AFTER = timedelta(seconds=90)
 IDS = (*DEPENDENCIES, PRICES, *loops.PERIODS)
 
 _expected_since = timezone.now()
@@ -63,6 +64,7 @@ def platform(*, now: datetime) -> Platform:
     records = _records()
     hurt = {name for incident in _open(records) for name in incident.components}
     components = [_dependency(name, outcome, hurt=hurt) for name, outcome in outcomes.items()]
+    components = [_watched(one, records, now=now) if one.id == "runtime" else one for one in components]
     components.append(_prices(records, hurt=hurt))
     components += [_loop(name, records, hurt=hurt, now=now) for name in loops.PERIODS]
     return Platform(
@@ -114,6 +116,15 @@ def _dependency(id: str, outcome: Outcome[checks.Records] | Outcome[None], *, hu
         latency_ms=outcome.latency_ms,
         checked_at=outcome.checked_at,
     )
+
+
+def _watched(pods: Component, records: checks.Records | None, *, now: datetime) -> Component:
+    """Pods in clusters are known from the observer alone: what it has not seen for a while is not known."""
+    clusters = records.clusters if records else []
+    silent = sum(seen is None or now - seen > SILENT_AFTER for seen in clusters)
+    if not silent or pods.status == Health.DOWN:
+        return pods
+    return replace(pods, status=Health.DOWN if silent == len(clusters) else Health.DEGRADED)
 
 
 def _prices(records: checks.Records | None, *, hurt: Collection[str]) -> Component:

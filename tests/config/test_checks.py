@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -9,6 +12,7 @@ from cryptography.fernet import Fernet
 
 from config import checks
 from config.apps import ConfigConfig
+from tests.config.conftest import ROOT
 
 
 @pytest.fixture
@@ -17,6 +21,7 @@ def production(settings: Any) -> Any:
     settings.SECRET_KEY = "k" * 60
     settings.SECRETS_KEYS = [Fernet.generate_key().decode()]
     settings.AGENT_RUNTIME = "kubernetes"
+    settings.POD_IMAGE, settings.ENGINE_IMAGES = "images.example.com/agentpods", {"pi": "images.example.com/pi"}
     settings.BASE_URL = "https://console.example.com"
     settings.SHOW_DEV_CODES = False
     settings.PLATFORM_DOMAIN = "pods.example.net"
@@ -35,6 +40,8 @@ def test_a_production_with_all_it_needs_starts(production: Any) -> None:
         ("SECRETS_KEYS", []),
         ("SECRETS_KEYS", ["no fernet key"]),
         ("AGENT_RUNTIME", "local"),
+        ("POD_IMAGE", ""),
+        ("ENGINE_IMAGES", {}),
         ("SHOW_DEV_CODES", True),
     ],
 )
@@ -48,6 +55,18 @@ def test_production_refuses_the_keys_of_development(production: Any, name: str) 
     default = production.DEVELOPMENT_SECRET_KEY if name == "SECRET_KEY" else [production.DEVELOPMENT_SECRETS_KEY]
     setattr(production, name, default)
     assert [problem.partition(":")[0] for problem in checks.refusals()] == [name]
+
+
+def test_a_runtime_of_ones_own_needs_no_images(production: Any) -> None:
+    production.AGENT_RUNTIME, production.POD_IMAGE, production.ENGINE_IMAGES = "somewhere.Else", "", {}
+    assert checks.refusals() == []
+
+
+def test_the_name_of_an_installation_must_be_a_labels_value() -> None:
+    environment = {**os.environ, "INSTALLATION": "two words"}
+    command = [sys.executable, "-c", "import config.settings"]
+    refused = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert "INSTALLATION='two words' must be a label's value" in refused.stderr
 
 
 def test_no_process_of_such_a_production_starts(production: Any) -> None:

@@ -133,7 +133,7 @@ class Connection:
 
     def bearer(self) -> str | None:
         """The token for kubelets, fresh; None for credentials of another kind."""
-        said = self._configuration().get_api_key_with_prefix("authorization")
+        said = self._configuration().get_api_key_with_prefix("BearerToken", alias="authorization")
         return str(said).removeprefix("Bearer ") if said else None
 
     def authority(self) -> str | None:

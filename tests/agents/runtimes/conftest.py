@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pytest_django import Settings
 
 from agents.engines.pi import PI
 from agents.runtimes.base import Limits, Observation, Phase, PodSecrets, PodSpec, Runtime
+from agents.runtimes.kubernetes.driver import KubernetesRuntime
 from agents.runtimes.local import LocalRuntime
+from tests.agents.clusters import ground
 from tests.agents.pod.bridge.process import eventually, pod_config
 from tests.doubles.pi import install_double
 from tests.measured import told_nothing
@@ -57,7 +60,7 @@ def wait_for(
         good = pod and (pod.phase == wanted if isinstance(wanted, Phase) else wanted(pod))
         return pod if good else None
 
-    found: Observation = eventually(seen, within=within, what=f"{namespace}: {wanted}")
+    found: Observation = eventually(seen, within=within * ground.PATIENCE, what=f"{namespace}: {wanted}")
     return found
 
 
@@ -85,7 +88,18 @@ def local(tmp_path: Path) -> Iterator[LocalRuntime]:
     clear_away(runtime)
 
 
-@pytest.fixture(params=["local"])
+@pytest.fixture
+def kubernetes(tmp_path: Path, settings: Settings) -> Iterator[KubernetesRuntime]:
+    """The runtime of clusters, on one of its own, with an observer."""
+    with ground.runtime_on(tmp_path, settings) as runtime:
+        yield runtime
+        clear_away(runtime)
+
+
+IN_CLUSTERS = pytest.param("kubernetes", marks=pytest.mark.django_db(transaction=True))
+
+
+@pytest.fixture(params=[IN_CLUSTERS] if ground.is_real else ["local", IN_CLUSTERS])
 def runtime(request: pytest.FixtureRequest) -> Runtime:
     """Each runtime in turn; whoever writes another adds its name here and passes the same suite."""
     found: Runtime = request.getfixturevalue(request.param)

@@ -6,14 +6,17 @@ import pytest
 import requests
 import time_machine
 from django.utils import timezone
+from pytest_django import Settings
 from rest_framework.test import APIClient
 
+from agents.models import Cluster
 from catalog import listing, loading, refreshing
 from catalog.models import LlmModel
 from config.celery import BEAT
 from status import loops
 from status.models import Incident
 from tests.catalog.listed import document, model, provider
+from tests.doubles.runtime import ScriptedRuntime
 from tests.status.conftest import Web, fresh_look
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -44,6 +47,34 @@ def test_a_late_loop_degrades_the_status(api: APIClient) -> None:
     body = api.get("/status").json()
     assert body["status"] == "degraded"
     assert [component["id"] for component in body["components"] if component["status"] != "ok"] == ["webhooks.drain"]
+
+
+def test_clusters_that_nobody_sees_degrade_the_runtime(
+    api: APIClient, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    all_loops_worked()
+    settings.AGENT_RUNTIME = "kubernetes"
+    Cluster.objects.create(name="given-up", routing="none", cordoned=True)
+    with ScriptedRuntime.installed(monkeypatch):
+        assert runtime_of(api) == "ok"
+        Cluster.objects.create(name="seen", routing="none", observed_at=timezone.now() - timedelta(seconds=60))
+        assert runtime_of(api) == "ok"
+        never = Cluster.objects.create(name="never", routing="none")
+        assert runtime_of(api) == "degraded"
+        Cluster.objects.filter(name="seen").update(observed_at=timezone.now() - timedelta(seconds=100))
+        assert runtime_of(api) == "down"
+        assert api.get("/health/ready").json()["checks"]["cluster"] == "ok"
+        never.delete()
+        settings.AGENT_RUNTIME = "local"
+        assert runtime_of(api) == "ok"
+
+
+def runtime_of(api: APIClient) -> str:
+    fresh_look()
+    body = api.get("/status").json()
+    found = {component["id"]: component["status"] for component in body["components"]}["runtime"]
+    assert body["status"] == ("ok" if found == "ok" else "degraded")
+    return str(found)
 
 
 def test_an_open_incident_degrades_the_components_it_names(api: APIClient) -> None:

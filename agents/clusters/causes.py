@@ -1,0 +1,249 @@
+"""What keeps a pod from running, in the cluster's own words: from states of objects first, then from events."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from agents.clusters import objects
+from agents.clusters.objects import Json, condition, event_words, has_ended, is_deleted, moment, statuses
+from agents.runtimes.kubernetes import names
+
+IMAGE_PULL = "IMAGE_PULL"
+NO_CAPACITY = "NO_CAPACITY"
+CRASH_LOOP = "CRASH_LOOP"
+OOM = "OOM"
+EVICTED = "EVICTED"
+QUOTA = "QUOTA"
+ADMISSION = "ADMISSION"
+VOLUME = "VOLUME"
+CONFIG = "CONFIG"
+NODE_LOST = "NODE_LOST"
+BOOT = "BOOT"
+
+# What ended longer ago than this does not explain what is now.
+LATELY = timedelta(minutes=10)
+RESTARTS_OF_A_LOOP = 5
+
+
+def _named(cause: str, *reasons: str) -> dict[str, str]:
+    return dict.fromkeys(reasons, cause)
+
+
+_WAITING = {
+    **_named(IMAGE_PULL, "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"),
+    **_named(IMAGE_PULL, "ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed"),
+    **_named(CONFIG, "CreateContainerConfigError"),
+    **_named(BOOT, "RunContainerError", "CreateContainerError", "PreCreateHookError", "StartError"),
+}
+_PERMANENT = {"InvalidImageName"}
+_ENDED_BY = {**_named(OOM, "OOMKilled"), **_named(BOOT, "StartError", "ContainerCannotRun")}
+# A pod's own reason, or that of its condition `DisruptionTarget`.
+_FORMER = {
+    **_named(
+        EVICTED, "Evicted", "Preempting", "TerminationByKubelet", "EvictionByEvictionAPI", "PreemptionByScheduler"
+    ),
+    **_named(NODE_LOST, "NodeLost", "NodeShutdown", "Shutdown", "Terminated", "DeletionByTaintManager"),
+    **_named(NO_CAPACITY, "OutOfcpu", "OutOfmemory", "OutOfpods", "OutOfephemeral-storage", "NodeAffinity"),
+    **_named(NO_CAPACITY, "UnexpectedAdmissionError"),
+}
+_FORMER_EVENTS = {**_named(EVICTED, "Evicted", "Preempted"), **_named(NODE_LOST, "TaintManagerEviction")}
+# Before any container ran, the last of these and of those counts.
+_EVENTS = {
+    **_named(VOLUME, "FailedMount", "FailedAttachVolume", "FailedMapVolume", "ProvisioningFailed", "FailedBinding"),
+    **_named(BOOT, "FailedCreatePodSandBox"),
+    **_named(NO_CAPACITY, "FailedScheduling"),
+}
+_OVERCOME = {"Scheduled", "SuccessfulAttachVolume", "ProvisioningSucceeded", "Pulling", "Pulled", "Created", "Started"}
+_REFUSALS = {"exceeded quota": QUOTA, "violates PodSecurity": ADMISSION, "forbidden": ADMISSION, "webhook": ADMISSION}
+_ABOUT_VOLUMES = re.compile(r"(?i)persistentvolume")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """`final`: waiting cannot help."""
+
+    cause: str
+    message: str
+    evidence: tuple[str, ...] = ()
+    since: datetime | None = None
+    final: bool = False
+
+
+def of_pod(pod: Json, events: Sequence[Json], *, now: datetime) -> Trouble | None:
+    """Of a pod that should be ready and is not."""
+    if is_lost(pod):
+        return _lost(pod)
+    found = _unscheduled(pod) or _first(_of_container(one, now=now) for one in statuses(pod))
+    return found or (None if objects.has_begun(pod) else _of_events(pod, events))
+
+
+def of_deployment(deployment: Json, events: Sequence[Json], *, now: datetime) -> Trouble | None:
+    """The cluster refuses to make the pod: that is told by the deployment alone, or only by an event."""
+    failed = condition(deployment, "ReplicaFailure")
+    if failed.get("status") == "True":
+        said = str(failed.get("message") or failed.get("reason"))
+        return _refusal(said, reason=str(failed.get("reason")), since=moment(failed.get("lastTransitionTime")))
+    event = _latest(events, {"FailedCreate"})
+    at = moment(objects.event_time(event)) if event else None
+    if event is None or (at and now - at > LATELY):
+        return None
+    return _refusal(str(event.get("message")), reason="FailedCreate", since=None)
+
+
+def of_former(pods: Sequence[Json], events: Sequence[Json], *, now: datetime) -> Trouble | None:
+    """Why the pod before this one had to go, if that was lately."""
+    former = sorted((pod for pod in pods if _went_lately(pod, now)), key=objects.born, reverse=True)
+    return _first(_of_former(pod, events) for pod in former)
+
+
+def of_ready(pod: Json, *, now: datetime) -> Trouble | None:
+    """Of one that is well again: its engine was ended for lack of memory, which will happen again."""
+    ended = (objects.status_of(pod, names.ENGINE).get("lastState") or {}).get("terminated") or {}
+    at = moment(ended.get("finishedAt"))
+    if ended.get("reason") != "OOMKilled" or at is None or now - at > LATELY:
+        return None
+    said = _end(names.ENGINE, ended)
+    return Trouble(cause=OOM, message=said, evidence=(said,), since=at)
+
+
+def is_unexplained(pods: Sequence[Json], events: Sequence[Json], *, now: datetime) -> bool:
+    """Whether a pod has lately ended and nothing says why."""
+    ended = [pod for pod in pods if has_ended(pod) and _went_lately(pod, now)]
+    return any(_of_former(pod, events) is None for pod in ended)
+
+
+# Nodes and the scheduler.
+
+
+def is_lost(pod: Json) -> bool:
+    """Its node fell silent: then the cluster itself says that the pod is not ready, and its containers still say so."""
+    if pod["status"].get("phase") == "Unknown":
+        return True
+    containers = pod["status"].get("containerStatuses") or ()
+    is_denied = condition(pod, "Ready").get("status") in {"False", "Unknown"}
+    return is_denied and bool(containers) and all(one.get("ready") for one in containers)
+
+
+def _lost(pod: Json) -> Trouble:
+    said = condition(pod, "Ready")
+    message = str(said.get("message") or pod["status"].get("message") or "the pod's node does not answer")
+    evidence = (f"pod {pod['metadata']['name']}: Ready is {said.get('status', 'Unknown')}", message)
+    return Trouble(cause=NODE_LOST, message=message, evidence=evidence)
+
+
+def _unscheduled(pod: Json) -> Trouble | None:
+    found = condition(pod, "PodScheduled")
+    if found.get("status") != "False" or found.get("reason") == "SchedulingGated":
+        return None
+    said = str(found.get("message") or found.get("reason"))
+    since = moment(found.get("lastTransitionTime"))
+    return Trouble(cause=_of_scheduler(said), message=said, evidence=(f"{found.get('reason')}: {said}",), since=since)
+
+
+def _of_scheduler(said: str) -> str:
+    return VOLUME if _ABOUT_VOLUMES.search(said) else NO_CAPACITY
+
+
+# Containers.
+
+
+def _of_container(status: Json, *, now: datetime) -> Trouble | None:
+    if status.get("ready"):
+        return None
+    state = status.get("state") or {}
+    waiting, ended = state.get("waiting") or {}, _ended(status)
+    reason, restarts = str(waiting.get("reason")), int(status.get("restartCount") or 0)
+    evidence = _told(str(status.get("name")), waiting, ended)
+    if cause := _WAITING.get(reason):
+        message = str(waiting.get("message") or reason)
+        return Trouble(cause=cause, message=message, evidence=evidence, final=reason in _PERMANENT)
+    if reason != "CrashLoopBackOff" and not _failed_lately(ended, restarts, now):
+        return None
+    cause = _ENDED_BY.get(str(ended.get("reason")), CRASH_LOOP)
+    return Trouble(cause=cause, message=evidence[-1], evidence=evidence, final=restarts >= RESTARTS_OF_A_LOOP)
+
+
+def _ended(status: Json) -> Json:
+    """How it ended last, if it did."""
+    ends = [(status.get(state) or {}).get("terminated") for state in ("state", "lastState")]
+    return next((end for end in ends if end), {})
+
+
+def _failed_lately(ended: Json, restarts: int, now: datetime) -> bool:
+    """One end alone is no loop, unless it was one that is never meant to happen."""
+    is_odd = ended.get("reason") in _ENDED_BY
+    if not is_odd and (not ended.get("exitCode") or restarts == 0):
+        return False
+    at = moment(ended.get("finishedAt"))
+    return at is None or now - at <= LATELY
+
+
+def _told(name: str, waiting: Json, ended: Json) -> tuple[str, ...]:
+    """What the cluster says of a container, in lines; how it ended comes last."""
+    told = []
+    if waiting:
+        told.append(f"{name}: " + ": ".join(str(waiting[one]) for one in ("reason", "message") if waiting.get(one)))
+    if ended:
+        told.append(_end(name, ended))
+    return tuple(told)
+
+
+def _end(name: str, ended: Json) -> str:
+    said = f": {ended['message']}" if ended.get("message") else ""
+    return f"{name}: ended with exit code {ended.get('exitCode')} ({ended.get('reason') or 'no reason given'}){said}"
+
+
+# Pods that went, and pods that were refused.
+
+
+def _went_lately(pod: Json, now: datetime) -> bool:
+    if not has_ended(pod) and not is_deleted(pod):
+        return False
+    ends = [_ended(status).get("finishedAt") for status in statuses(pod)]
+    changes = [one.get("lastTransitionTime") for one in pod["status"].get("conditions") or ()]
+    known = [at for text in (*ends, *changes, pod["metadata"].get("deletionTimestamp")) if (at := moment(text))]
+    at = max(known, default=None) or moment(objects.born(pod))
+    return at is None or now - at <= LATELY
+
+
+def _of_former(pod: Json, events: Sequence[Json]) -> Trouble | None:
+    status, name = pod["status"], pod["metadata"]["name"]
+    target = condition(pod, "DisruptionTarget")
+    for said in (status, target if target.get("status") == "True" else {}):
+        if cause := _FORMER.get(str(said.get("reason"))):
+            message = str(said.get("message") or said["reason"])
+            return Trouble(cause=cause, message=message, evidence=(f"pod {name}: {said['reason']}: {message}",))
+    event = _latest([one for one in events if one["involvedObject"].get("name") == name], _FORMER_EVENTS)
+    if event is None:
+        return None
+    cause = _FORMER_EVENTS[event["reason"]]
+    return Trouble(cause=cause, message=str(event.get("message")), evidence=(event_words(event),))
+
+
+def _refusal(said: str, *, reason: str, since: datetime | None) -> Trouble:
+    cause = next((cause for text, cause in _REFUSALS.items() if text in said), BOOT)
+    final = "violates PodSecurity" in said
+    return Trouble(cause=cause, message=said, evidence=(f"{reason}: {said}",), since=since, final=final)
+
+
+def _of_events(pod: Json, events: Sequence[Json]) -> Trouble | None:
+    """What holds a pod none of whose containers has begun."""
+    event = _latest([one for one in events if objects.is_about(one, pod)], {*_EVENTS, *_OVERCOME})
+    cause = _EVENTS.get(str(event.get("reason"))) if event else None
+    if event is None or cause is None:
+        return None
+    said = str(event.get("message") or event["reason"])
+    cause = _of_scheduler(said) if cause == NO_CAPACITY else cause
+    return Trouble(cause=cause, message=said, evidence=(event_words(event),))
+
+
+def _latest(events: Iterable[Json], reasons: Iterable[str]) -> Json | None:
+    wanted = set(reasons)
+    return max((one for one in events if one.get("reason") in wanted), key=objects.event_time, default=None)
+
+
+def _first(found: Iterator[Trouble | None]) -> Trouble | None:
+    return next((trouble for trouble in found if trouble), None)

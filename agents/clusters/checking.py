@@ -1,0 +1,190 @@
+"""Whether a cluster has what pods need: version, our rights, routing, storage, a network that keeps policies."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.db.models import F, Q
+from django.utils import timezone
+
+from agents.clusters import connections, enforcement
+from agents.clusters.models import Cluster, Enforcement
+from agents.runtimes.base import RuntimeFailure
+from agents.runtimes.kubernetes.client import Connection, Refused
+from agents.runtimes.kubernetes.place import Place, Routing
+from config import wake
+from config.crypto import UnreadableSecret
+
+log = logging.getLogger(__name__)
+
+Json = dict[str, Any]
+
+OLDEST, NEWEST = 31, 37  # minors of version 1
+EVERY = timedelta(days=1)
+SOONER = timedelta(hours=1)  # where the last check did not find out how the network is
+SEEN_WITHIN = timedelta(minutes=2)
+
+_REVIEW = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+_GATEWAY_API = "gateway.networking.k8s.io"
+_CERT_MANAGER = "cert-manager.io"
+
+_MAKE = ("get", "create", "patch")
+_ROUTE = (*_MAKE, "delete")
+# Group, resource and verbs of what workers do.
+RIGHTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    ("", "namespaces", ("get", "list", "create", "patch", "delete")),
+    ("", "resourcequotas", _MAKE),
+    ("", "limitranges", _MAKE),
+    ("", "secrets", _MAKE),
+    ("", "services", _MAKE),
+    ("", "persistentvolumeclaims", _MAKE),
+    ("", "persistentvolumes", ("get", "list", "patch")),
+    ("", "pods", ("list",)),
+    ("", "events", ("list",)),
+    ("networking.k8s.io", "networkpolicies", _MAKE),
+    ("apps", "deployments", _MAKE),
+)
+_INGRESS = ("networking.k8s.io", "ingresses", _ROUTE)
+_GATEWAY = (_GATEWAY_API, "httproutes", _ROUTE)
+_LISTENERS = (_GATEWAY_API, "listenersets", _ROUTE)
+_CERTIFICATES = (_CERT_MANAGER, "certificates", _ROUTE)
+
+_DEFAULT_STORAGE = "storageclass.kubernetes.io/is-default-class"
+_DEFAULT_INGRESS = "ingressclass.kubernetes.io/is-default-class"
+
+
+def due(now: datetime) -> int:
+    """Have one checked that never was, or not for a day: a check holds a worker's thread for up to a minute and a half.
+
+    Called once a minute. Only clusters that the observer sees are asked.
+    """
+    never = Q(checked_at__isnull=True)
+    unknown = Q(network_policies=Enforcement.UNKNOWN, checked_at__lt=now - SOONER)
+    seen = Cluster.objects.filter(observed_at__gt=now - SEEN_WITHIN)
+    late = seen.filter(never | unknown | Q(checked_at__lt=now - EVERY)).order_by(F("checked_at").asc(nulls_first=True))
+    ids = list(late.values_list("pk", flat=True)[:1])
+    Cluster.objects.filter(pk__in=ids).update(checked_at=now)  # the next minute's sweep has no need to ask again
+    for cluster_id in ids:
+        wake.on_commit("agents.check_cluster", str(cluster_id))
+    return len(ids)
+
+
+def check(cluster: Cluster) -> list[str]:
+    """What is wrong, a sentence each; what its network does with policies is written down."""
+    try:
+        connection, place = connections.of(cluster), connections.place(cluster)
+        findings = [finding for look in LOOKS for finding in look(connection, place)]
+    except RuntimeFailure as failure:
+        return [str(failure)]
+    except UnreadableSecret as lost:
+        return [lost.message]
+    verdict, why = _network(connection, place)
+    Cluster.objects.filter(pk=cluster.pk).update(network_policies=verdict, checked_at=timezone.now())
+    return [*findings, *([why] if why else [])]
+
+
+def check_and_tell(cluster_id: str, *, operator: str = "") -> None:
+    """In the log, and in the cluster's history when an operator asked. It may be gone by now."""
+    cluster = Cluster.objects.filter(pk=cluster_id).first()
+    if cluster is None:
+        return
+    findings = check(cluster)
+    for finding in findings:
+        log.warning("a cluster is not as it should be: %s", finding, extra={"cluster": cluster.name})
+    if operator:
+        told = "Checked: " + (" ".join(findings) or "nothing is wrong.")
+        row = Cluster.objects.filter(pk=cluster.pk)
+        LogEntry.objects.log_actions(operator, row, CHANGE, change_message=told, single_object=True)
+
+
+def _network(connection: Connection, place: Place) -> tuple[Enforcement, str]:
+    """What was found, and what an operator must know of it."""
+    try:
+        verdict = enforcement.find_out(connection, place)
+    except (enforcement.Undecided, RuntimeFailure) as reason:
+        return Enforcement.UNKNOWN, f"Whether its network enforces network policies was not found out: {reason}"
+    if verdict == Enforcement.IGNORED:
+        return verdict, (
+            "Its network does not enforce network policies: pods reach each other, the cluster and whatever"
+            " lies behind it. Install a network plug-in that does, or place no agents of strangers here."
+        )
+    return verdict, ""
+
+
+def _version(connection: Connection, place: Place) -> Iterator[str]:
+    said = connection.get("/version")
+    major, minor = (int(re.sub(r"\D.*", "", str(said.get(part, ""))) or 0) for part in ("major", "minor"))
+    if major != 1 or minor < OLDEST:
+        yield f"Its API server is {major}.{minor}; the oldest that is supported is 1.{OLDEST}."
+    elif minor > NEWEST:
+        yield f"Its API server is {major}.{minor}; the newest that was tried is 1.{NEWEST}."
+
+
+def _rights(connection: Connection, place: Place) -> Iterator[str]:
+    for group, resource, verbs in (*RIGHTS, *_routing_rights(place)):
+        refused = [verb for verb in verbs if not _may(connection, group, resource, verb)]
+        if refused:
+            yield f"Our account may not {', '.join(refused)} {resource}{f'.{group}' if group else ''}."
+
+
+def _routing_rights(place: Place) -> list[tuple[str, str, tuple[str, ...]]]:
+    certificates = [_CERTIFICATES] if place.routes.certificate_issuer else []
+    match place.routes.routing:
+        case Routing.GATEWAY:
+            return [_GATEWAY, *([_LISTENERS, *certificates] if certificates else [])]
+        case Routing.INGRESS:
+            return [_INGRESS, *certificates]
+        case Routing.NONE:
+            return []
+
+
+def _may(connection: Connection, group: str, resource: str, verb: str) -> bool:
+    """In all namespaces, or for what lies in none."""
+    asked = {"resourceAttributes": {"group": group, "resource": resource, "verb": verb}}
+    review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": asked}
+    return bool(connection.post(_REVIEW, review)["status"].get("allowed"))
+
+
+def _routing(connection: Connection, place: Place) -> Iterator[str]:
+    for group, kind, _ in _routing_rights(place):
+        if group != "networking.k8s.io" and kind not in _served(connection, f"/apis/{group}/v1"):
+            yield f"It does not serve {kind} of {group}/v1: install them, or choose other routing."
+    if place.routes.routing == Routing.INGRESS:
+        path = "/apis/networking.k8s.io/v1/ingressclasses"
+        yield from _named_or_default(connection, path, place.routes.ingress_class, _DEFAULT_INGRESS, "ingress class")
+
+
+def _served(connection: Connection, path: str) -> set[str]:
+    found = connection.find(path)
+    return {resource["name"] for resource in found["resources"]} if found else set()
+
+
+def _storage(connection: Connection, place: Place) -> Iterator[str]:
+    path = "/apis/storage.k8s.io/v1/storageclasses"
+    yield from _named_or_default(connection, path, place.storage_class, _DEFAULT_STORAGE, "storage class")
+
+
+def _named_or_default(connection: Connection, path: str, name: str, default: str, kind: str) -> Iterator[str]:
+    try:
+        classes = connection.get(path)["items"]
+    except Refused as refusal:
+        if refusal.status != 403:
+            raise
+        yield f"Our account may not list its {kind}es, so they were not looked at."
+        return
+    if name and name not in {one["metadata"]["name"] for one in classes}:
+        yield f"It has no {kind} {name}."
+    if not name and not any(_is_default(one, default) for one in classes):
+        yield f"It has no default {kind}: name one."
+
+
+def _is_default(found: Json, annotation: str) -> bool:
+    return (found["metadata"].get("annotations") or {}).get(annotation) == "true"
+
+
+LOOKS: tuple[Callable[[Connection, Place], Iterator[str]], ...] = (_version, _rights, _routing, _storage)

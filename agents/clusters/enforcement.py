@@ -1,0 +1,268 @@
+"""Whether a cluster's network keeps network policies, found out by trying: the API server takes them either way.
+
+In a namespace of our own a listener and two callers run, from the pods' own image. The first caller must get through;
+then a policy denies everything, and the second must not. Both tell what they found by how they end.
+"""
+
+from __future__ import annotations
+
+import base64
+import logging
+import secrets
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from agents.clusters.models import Enforcement
+from agents.runtimes.base import RuntimeFailure
+from agents.runtimes.kubernetes import names
+from agents.runtimes.kubernetes.client import Connection
+from agents.runtimes.kubernetes.place import Place
+
+log = logging.getLogger(__name__)
+
+Json = dict[str, Any]
+
+PREFIX = "agentpods-check-"
+LABEL = "agentpods.dev/check"
+WORKLOAD = "app.kubernetes.io/name"
+LIMIT_SECONDS = 90.0
+LOOK_SECONDS = 1.0
+LEFT_BEHIND = timedelta(minutes=10)
+USER = 10002
+PORT = 8080
+
+THROUGH, BLOCKED = 0, 3
+
+LISTENER = """
+import socket, sys
+six = socket.has_dualstack_ipv6()
+family = socket.AF_INET6 if six else socket.AF_INET
+server = socket.create_server(("", int(sys.argv[1])), family=family, dualstack_ipv6=six)
+while True:
+    server.accept()[0].close()
+"""
+# Waits for the network to be ready.
+CALLER = f"""
+import socket, sys, time
+until = time.monotonic() + 20
+while time.monotonic() < until:
+    try:
+        socket.create_connection((sys.argv[1], int(sys.argv[2])), 2).close()
+        sys.exit({THROUGH})
+    except OSError:
+        time.sleep(1)
+sys.exit({BLOCKED})
+"""
+# Waits for the policy to take effect; one lost packet is none.
+CALLER_BEHIND_POLICY = f"""
+import socket, sys, time
+until, blocked = time.monotonic() + 20, 0
+while time.monotonic() < until and blocked < 3:
+    try:
+        socket.create_connection((sys.argv[1], int(sys.argv[2])), 2).close()
+        blocked = 0
+    except OSError:
+        blocked += 1
+    time.sleep(1)
+sys.exit({BLOCKED} if blocked == 3 else {THROUGH})
+"""
+
+
+class Undecided(Exception):
+    """It could not be found out; the message says why."""
+
+
+def find_out(connection: Connection, place: Place, *, pause: Callable[[float], object] = time.sleep) -> Enforcement:
+    """Try it, for at most LIMIT_SECONDS. Raises Undecided, and RuntimeFailure where the cluster does not let us."""
+    if not place.pod_image:
+        raise Undecided("POD_IMAGE is not set")
+    _remove_what_was_left(connection, place)
+    trial = Trial(connection, place, pause=pause)
+    try:
+        return trial.run()
+    finally:
+        trial.end()
+
+
+class Trial:
+    """One namespace with its pods, and the time that is left to it."""
+
+    def __init__(self, connection: Connection, place: Place, *, pause: Callable[[float], object]) -> None:
+        self.namespace = f"{PREFIX}{secrets.token_hex(4)}"
+        self._connection = connection
+        self._place = place
+        self._pause = pause
+        self._until = time.monotonic() + LIMIT_SECONDS
+
+    def run(self) -> Enforcement:
+        for manifest in (self._namespace(), *self._pull_secret(), self._workload("listener", LISTENER, str(PORT))):
+            self._connection.apply(manifest)
+        address = self._wait("listener", _address)
+        if self._call("caller", CALLER, address) != THROUGH:
+            raise Undecided("two pods cannot reach each other even without a policy")
+        self._connection.apply(self._policy())
+        code = self._call("caller-behind-policy", CALLER_BEHIND_POLICY, address)
+        if self._wait("listener", _address) != address:
+            raise Undecided("the pod that was called was replaced meanwhile")
+        return Enforcement.ENFORCED if code == BLOCKED else Enforcement.IGNORED
+
+    def end(self) -> None:
+        try:
+            self._connection.delete(f"/api/v1/namespaces/{self.namespace}")
+        except RuntimeFailure as failure:
+            log.warning("a namespace of a check is left behind, for the next one to remove: %s", failure)
+
+    def _call(self, name: str, program: str, address: str) -> int:
+        self._connection.apply(self._workload(name, program, address, str(PORT)))
+        code: int = self._wait(name, _exit_code)
+        if code not in {THROUGH, BLOCKED}:
+            raise Undecided(f"the pod that calls ended with {code}")
+        return code
+
+    def _wait(self, name: str, told: Callable[[Json], Any]) -> Any:
+        """What the pod of this workload tells, once it does."""
+        selector = {"labelSelector": f"{WORKLOAD}={name}"}
+        while True:
+            pods = self._connection.get(f"/api/v1/namespaces/{self.namespace}/pods", selector)["items"]
+            for pod in pods:
+                if (found := told(pod)) is not None:
+                    return found
+            if time.monotonic() > self._until:
+                raise Undecided(f"it took longer than {LIMIT_SECONDS:.0f} s; {_state(name, pods)}")
+            self._pause(LOOK_SECONDS)
+
+    # Its objects.
+
+    def _labels(self) -> dict[str, str]:
+        """Without an agent's: nothing else of ours minds it."""
+        ours = {names.MANAGED_BY_LABEL: names.MANAGED_BY, names.INSTALLATION_LABEL: self._place.installation}
+        return {**ours, LABEL: "network"}
+
+    def _metadata(self, name: str) -> Json:
+        return {"name": name, "namespace": self.namespace, "labels": self._labels()}
+
+    def _namespace(self) -> Json:
+        security = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "audit", "warn")}
+        return {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": self.namespace, "labels": {**self._labels(), **security}},
+        }
+
+    def _pull_secret(self) -> list[Json]:
+        if not self._place.pull_secret:
+            return []
+        secret = {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": self._metadata(names.PULL_SECRET),
+            "type": "kubernetes.io/dockerconfigjson",
+            "data": {".dockerconfigjson": base64.b64encode(self._place.pull_secret.encode()).decode()},
+        }
+        return [secret]
+
+    def _policy(self) -> Json:
+        return {
+            "apiVersion": "networking.k8s.io/v1",
+            "kind": "NetworkPolicy",
+            "metadata": self._metadata("deny-all"),
+            "spec": {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]},
+        }
+
+    def _workload(self, name: str, program: str, *arguments: str) -> Json:
+        """A Deployment, since workers may make no other workload; a caller that has ended is started again, in vain."""
+        labels = {**self._labels(), WORKLOAD: name}
+        container = {
+            "name": name,
+            "image": self._place.pod_image,
+            "imagePullPolicy": self._place.pull_policy,
+            "command": ["python", "-c", program, *arguments],
+            "resources": _RESOURCES,
+            "securityContext": _SECURITY,
+        }
+        return {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {**self._metadata(name), "labels": labels},
+            "spec": {
+                "replicas": 1,
+                "selector": {"matchLabels": {WORKLOAD: name}},
+                "template": {"metadata": {"labels": labels}, "spec": self._pod(container)},
+            },
+        }
+
+    def _pod(self, container: Json) -> Json:
+        place = self._place
+        return {
+            "automountServiceAccountToken": False,
+            "enableServiceLinks": False,
+            "terminationGracePeriodSeconds": 0,
+            "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
+            "containers": [container],
+            **({"nodeSelector": dict(place.node_selector)} if place.node_selector else {}),
+            **({"tolerations": [dict(one) for one in place.tolerations]} if place.tolerations else {}),
+            **({"runtimeClassName": place.runtime_class} if place.runtime_class else {}),
+            **({"imagePullSecrets": [{"name": names.PULL_SECRET}]} if place.pull_secret else {}),
+        }
+
+
+_RESOURCES = {
+    "requests": {"memory": "32Mi", "cpu": "10m", "ephemeral-storage": "1Mi"},
+    "limits": {"memory": "64Mi", "cpu": "200m", "ephemeral-storage": "16Mi"},
+}
+_SECURITY = {
+    "runAsUser": USER,
+    "runAsGroup": USER,
+    "runAsNonRoot": True,
+    "allowPrivilegeEscalation": False,
+    "readOnlyRootFilesystem": True,
+    "capabilities": {"drop": ["ALL"]},
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+
+
+def _container(pod: Json) -> Json:
+    found: list[Json] = pod.get("status", {}).get("containerStatuses") or [{}]
+    return found[0]
+
+
+def _address(pod: Json) -> str | None:
+    """Of a pod that runs."""
+    running = "running" in (_container(pod).get("state") or {})
+    address: str | None = pod["status"].get("podIP") if running else None
+    return address
+
+
+def _exit_code(pod: Json) -> int | None:
+    """How its program ended, also when it was started again since."""
+    for state in ("lastState", "state"):
+        ended = (_container(pod).get(state) or {}).get("terminated")
+        if ended:
+            return int(ended["exitCode"])
+    return None
+
+
+def _state(name: str, pods: list[Json]) -> str:
+    """Why a pod is not there yet, in the cluster's words."""
+    for pod in pods:
+        waiting = (_container(pod).get("state") or {}).get("waiting") or {}
+        conditions = pod.get("status", {}).get("conditions") or []
+        words = [waiting.get("message") or waiting.get("reason"), *(one.get("message") for one in conditions)]
+        if said := next(filter(None, words), None):
+            return f"{name}: {said}"
+    return f"{name}: nothing was heard of it"
+
+
+def _remove_what_was_left(connection: Connection, place: Place) -> None:
+    """By a worker that was killed in the middle of it."""
+    selector = f"{names.INSTALLATION_LABEL}={place.installation},{LABEL}=network"
+    old = datetime.now(UTC) - LEFT_BEHIND
+    for found in connection.get("/api/v1/namespaces", {"labelSelector": selector})["items"]:
+        metadata = found["metadata"]
+        made = datetime.fromisoformat(metadata["creationTimestamp"])
+        if made < old and "deletionTimestamp" not in metadata:
+            with suppress(RuntimeFailure):
+                connection.delete(f"/api/v1/namespaces/{metadata['name']}")

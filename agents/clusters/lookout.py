@@ -1,0 +1,212 @@
+"""One cluster as the observer sees it: three watches, what was asked, and what of all that is not written yet."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+
+from django.conf import settings
+
+from agents.clusters import objects, reading
+from agents.clusters.asking import Asking, Pool, Want
+from agents.clusters.models import Cluster
+from agents.clusters.objects import Json
+from agents.clusters.reading import Life, Seen, Sighting
+from agents.clusters.watching import DEPLOYMENTS, LIST_SECONDS, NAMESPACES, PODS, Kind, Watch
+from agents.runtimes.base import Phase, RuntimeFailure
+from agents.runtimes.kubernetes import names
+from agents.runtimes.kubernetes.client import Connection
+
+log = logging.getLogger(__name__)
+
+SWEEP_SECONDS = 30.0
+# Pods that are not well are read again without news: causes grow old, and what takes long is asked about.
+REREAD_SECONDS = 1.0
+
+_CAME_UP = (Phase.READY, Phase.UNHEALTHY)
+
+
+class Lookout:
+    """`before` is what was written of its pods. `changed` is called when there is something to write."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        connection: Connection,
+        pool: Pool,
+        *,
+        before: Mapping[str, Sighting],
+        changed: Callable[[], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.cluster_id, self.name, self.connection = cluster.pk, cluster.name, connection
+        self.is_written = True
+        self._written = dict(before)
+        self._pool, self._tell, self._clock = pool, changed, clock
+        self._asking = Asking(pool, connection, lambda namespace: self._news({namespace}), clock=clock)
+        self._lock = threading.Lock()
+        self._dirty: set[str] = set()
+        self._ended: set[str] = set()
+        self._missing: set[str] = set()
+        self._unwell: set[str] = set()  # read again without news
+        self._puzzling: set[str] = set()  # their events are read
+        self._sweep_at = self._reread_at = 0.0
+        self._stop, self._has_begun = threading.Event(), threading.Event()
+        self._namespaces = self._watch(NAMESPACES)
+        self._deployments, self._pods = self._watch(DEPLOYMENTS), self._watch(PODS)
+        self._watches = (self._namespaces, self._deployments, self._pods)
+
+    def start(self) -> None:
+        for watch in self._watches:
+            threading.Thread(target=self._run, args=(watch,), name=f"watch-{self.name}", daemon=True).start()
+
+    def close(self) -> None:
+        """Its threads end with their streams, and nothing of them is written any more."""
+        self._stop.set()
+        self._has_begun.set()
+
+    def is_complete(self) -> bool:
+        return all(watch.is_complete for watch in self._watches)
+
+    def is_alive(self) -> bool:
+        return all(watch.is_alive() for watch in self._watches)
+
+    # What is to be written.
+
+    @contextmanager
+    def changes(self, now: datetime) -> Iterator[list[Sighting]]:
+        """What differs from what was written; inside of this it is written, or else it is told again."""
+        dirty = self._take_dirty()
+        found = [sighting for namespace in sorted(dirty) if (sighting := self._read(namespace, now))]
+        changed = [sighting for sighting in found if sighting != self._written.get(sighting.namespace)]
+        try:
+            yield changed
+        except BaseException:
+            self._news(dirty)
+            raise
+        self._written.update((sighting.namespace, sighting) for sighting in changed)
+
+    @contextmanager
+    def gone(self) -> Iterator[tuple[set[str], set[str]]]:
+        """Namespaces that were seen to end, and others that are missing; inside of this their rows are removed."""
+        with self._lock:
+            self._ended |= self._namespaces.take_gone()
+            ended, missing = set(self._ended), self._missing - self._namespaces.namespaces()
+        yield ended, missing
+        with self._lock:
+            self._ended -= ended
+            self._missing = set()
+        for namespace in ended | missing:
+            self._written.pop(namespace, None)
+
+    def is_sweep_due(self) -> bool:
+        if self._clock() < self._sweep_at:
+            return False
+        self._sweep_at = self._clock() + SWEEP_SECONDS
+        return True
+
+    def confirm(self, known: Collection[str]) -> None:
+        """Which of these the API server itself does not have either. What a cache has lost is not gone."""
+        if doubtful := set(known) - self._namespaces.namespaces():
+            self._pool.submit(lambda: self._confirm(doubtful))
+
+    # What is asked.
+
+    def ask(self, wanted: Mapping[str, Want]) -> None:
+        wants = {
+            namespace: (life, want)
+            for namespace, want in wanted.items()
+            if (sighting := self._written.get(namespace)) and (life := _asked_in(sighting, want))
+        }
+        self._asking.ask_gateways(wants)
+        self._asking.ask_events(self._puzzling)
+
+    def _confirm(self, doubtful: set[str]) -> None:
+        try:
+            body = self.connection.get(NAMESPACES.path, {"labelSelector": selector()}, seconds=LIST_SECONDS)
+        except RuntimeFailure as failure:
+            log.warning("missing namespaces are not confirmed", extra={"cluster": self.name, "error": str(failure)})
+            return
+        if body.get("kind") != NAMESPACES.list_kind:
+            return
+        here = {one["metadata"]["name"] for one in body["items"]}
+        with self._lock:
+            self._missing |= doubtful - here
+        self._tell()
+
+    # Reading.
+
+    def _read(self, namespace: str, now: datetime) -> Sighting | None:
+        found = next(iter(self._namespaces.of(namespace)), None)
+        self._puzzling.discard(namespace)
+        self._unwell.discard(namespace)
+        if found is None or not objects.agent_of(found):
+            if namespace in self._written:
+                self._sweep_at = 0.0
+            return None
+        seen = self._seen(namespace, found)
+        sighting = reading.read(seen, now=now)
+        if reading.wants_events(seen, sighting, now=now):
+            self._puzzling.add(namespace)
+        if sighting.cause or sighting.phase not in {Phase.READY, Phase.STOPPED}:
+            self._unwell.add(namespace)
+        return sighting
+
+    def _seen(self, namespace: str, found: Json) -> Seen:
+        pods, before = self._pods.of(namespace), self._written.get(namespace)
+        deployments = self._deployments.of(namespace)
+        life = reading.life_of(objects.current(pods))
+        health = self._asking.health(namespace, life) if life else None
+        revision = reading.applied(health) if health else None
+        if revision is None and before and life and before.life == life:
+            revision = before.revision
+        return Seen(
+            namespace=found,
+            deployment=next((one for one in deployments if one["metadata"]["name"] == names.POD), None),
+            pods=pods,
+            events=self._asking.events(namespace),
+            health=health,
+            revision=revision,
+            was_ready=bool(before and life and before.pod_ip == life[0] and before.phase in _CAME_UP),
+        )
+
+    # News.
+
+    def _watch(self, kind: Kind) -> Watch:
+        return Watch(self.connection, kind, selector=selector(), changed=self._news, clock=self._clock)
+
+    def _run(self, watch: Watch) -> None:
+        """The other two follow the first: a cluster that refuses us is asked by one thread alone."""
+        if watch is not self._namespaces:
+            self._has_begun.wait()
+        watch.run(self._stop)
+
+    def _news(self, namespaces: set[str]) -> None:
+        self._has_begun.set()
+        with self._lock:
+            self._dirty |= namespaces
+        self._tell()
+
+    def _take_dirty(self) -> set[str]:
+        with self._lock:
+            dirty, self._dirty = self._dirty, set()
+        if self._clock() >= self._reread_at:
+            self._reread_at = self._clock() + REREAD_SECONDS
+            dirty |= self._unwell
+        return dirty
+
+
+def selector() -> str:
+    """All objects of our agents, and nobody else's."""
+    ours = {names.MANAGED_BY_LABEL: names.MANAGED_BY, names.INSTALLATION_LABEL: settings.INSTALLATION}
+    return ",".join([*(f"{label}={value}" for label, value in ours.items()), names.AGENT_LABEL])
+
+
+def _asked_in(sighting: Sighting, want: Want) -> Life | None:
+    """The pod's present life, if its gateway has something to tell."""
+    is_behind = sighting.revision is None or sighting.revision < want.revision
+    return sighting.life if sighting.gateway_alive and (is_behind or sighting.phase != Phase.READY) else None

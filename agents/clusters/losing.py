@@ -1,0 +1,108 @@
+"""A cluster that will never come back: its agents start anew elsewhere, with empty disks.
+
+Nothing is asked of the cluster. Each agent takes a new generation, so that a namespace which turns up after all is not
+taken for its pod.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.utils import timezone
+
+from agents import lifecycle
+from agents.clusters.models import Cluster, Placement, Pod
+from agents.models import Agent, Desired, Reason, Status, Transition
+from config import wake
+from config.errors import Conflict
+
+log = logging.getLogger(__name__)
+
+ALIVE = timedelta(minutes=2)
+BATCH = 200  # agents at a time; a page waits for one batch
+
+
+class StillAlive(Conflict):
+    def __init__(self, cluster: Cluster, *, ago: timedelta) -> None:
+        super().__init__(
+            f"cluster {cluster} was seen alive {ago.total_seconds():.0f} s ago: it is given up only after"
+            f" {ALIVE.total_seconds():.0f} s of silence"
+        )
+
+
+def lose(cluster: Cluster, *, actor: str, now: datetime) -> int:
+    """Give the cluster up: no agent comes here again, and the first of those that are here leave.
+
+    Returns how many are left, for whom a worker goes on. Raises StillAlive.
+    """
+    _cordon(cluster, now=now)
+    left = _batch(cluster, actor=actor)
+    if left:
+        wake.on_commit("agents.lose_cluster", str(cluster.pk), actor)
+    return left
+
+
+def go_on(cluster_id: str, *, actor: str) -> None:
+    """The rest of them. Raises StillAlive when the cluster has come back meanwhile."""
+    cluster = Cluster.objects.filter(pk=cluster_id).first()
+    left: int | None = None
+    while cluster and left != 0:
+        _cordon(cluster, now=timezone.now())
+        before, left = left, _batch(cluster, actor=actor)
+        if left == before:
+            return  # none of these can leave; the log says why
+
+
+@transaction.atomic
+def _cordon(cluster: Cluster, *, now: datetime) -> None:
+    row = Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)
+    if row.observed_at is not None and now - row.observed_at < ALIVE:
+        raise StillAlive(row, ago=now - row.observed_at)
+    Cluster.objects.filter(pk=row.pk).update(cordoned=True)
+
+
+def _batch(cluster: Cluster, *, actor: str) -> int:
+    """Some of its agents leave; returns how many are left. One that cannot holds up none of the others."""
+    placed = Placement.objects.filter(cluster=cluster)
+    for agent_id in list(placed.order_by("pk").values_list("pk", flat=True)[:BATCH]):
+        try:
+            _leave(agent_id, cluster, actor=actor, now=timezone.now())
+        except Exception:
+            log.exception("an agent does not leave a lost cluster", extra={"agent": agent_id, "cluster": cluster.name})
+    left = placed.count()
+    if not left:
+        Pod.objects.filter(cluster=cluster).delete()  # of agents that are placed elsewhere by now
+    return left
+
+
+@transaction.atomic
+def _leave(agent_id: str, cluster: Cluster, *, actor: str, now: datetime) -> None:
+    """The agent's row is locked first, as everywhere."""
+    agent = Agent.objects.select_for_update().filter(pk=agent_id).first()
+    Placement.objects.filter(pk=agent_id, cluster=cluster).delete()
+    Pod.objects.filter(agent_id=agent_id, cluster=cluster).delete()
+    if agent is None or agent.status == Status.DELETED:
+        return
+    note = f"cluster {cluster} is lost, and the agent's data with it"
+    _note(agent, note, actor=actor, now=now)
+    if agent.status == Status.RUNNING and agent.desired == Desired.RUNNING:
+        lifecycle.recover(agent, generation=agent.generation, note="built again on another cluster", now=now)
+        return
+    deadline = now + lifecycle.PROVISIONING_DEADLINE if agent.status == Status.PROVISIONING else agent.deadline_at
+    Agent.objects.filter(pk=agent_id).update(
+        generation=agent.generation + 1, deadline_at=deadline, reconcile_at=now, attempts=0
+    )
+
+
+def _note(agent: Agent, words: str, *, actor: str, now: datetime) -> None:
+    Transition.objects.create(
+        agent=agent,
+        from_status=agent.status,
+        to_status=agent.status,
+        reason=Reason.RECOVERY,
+        actor=actor,
+        note=words,
+        at=now,
+    )

@@ -1,0 +1,163 @@
+"""Small facts of the API's objects, as raw JSON; what is kept of them in memory; and words that a database can hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from agents.runtimes.kubernetes import names
+
+Json = dict[str, Any]
+
+STATUSES = ("initContainerStatuses", "containerStatuses")
+LINES = 10
+LINE_LENGTH = 500
+WORDS_LENGTH = 1000
+
+
+# Pods and their containers.
+
+
+def current(pods: Sequence[Json]) -> Json | None:
+    """The newest pod that is neither ended nor about to be."""
+    return max((pod for pod in pods if not has_ended(pod) and not is_deleted(pod)), key=born, default=None)
+
+
+def statuses(pod: Json) -> list[Json]:
+    return [status for group in STATUSES for status in pod["status"].get(group) or ()]
+
+
+def status_of(pod: Json, container: str) -> Json:
+    found = (one for one in pod["status"].get("containerStatuses") or () if one.get("name") == container)
+    return next(found, {})
+
+
+def is_ready(pod: Json, container: str) -> bool:
+    return bool(status_of(pod, container).get("ready"))
+
+
+def is_running(pod: Json, container: str) -> bool:
+    return "running" in (status_of(pod, container).get("state") or {})
+
+
+def restarts(pod: Json) -> int:
+    return sum(int(status.get("restartCount") or 0) for status in statuses(pod))
+
+
+def condition(obj: Json, type: str) -> Json:
+    found = (one for one in obj.get("status", {}).get("conditions") or () if one.get("type") == type)
+    return next(found, {})
+
+
+def has_ended(pod: Json) -> bool:
+    return pod["status"].get("phase") in {"Succeeded", "Failed"}
+
+
+def is_deleted(obj: Json) -> bool:
+    return "deletionTimestamp" in obj["metadata"]
+
+
+def has_begun(pod: Json) -> bool:
+    """Whether any of its containers ran, so that volumes and network are there."""
+    states = [one.get(state) or {} for one in statuses(pod) for state in ("state", "lastState")]
+    return any("running" in state or "terminated" in state for state in states)
+
+
+def born(obj: Json) -> str:
+    return str(obj["metadata"].get("creationTimestamp", ""))
+
+
+def agent_of(obj: Json) -> str:
+    return str((obj["metadata"].get("labels") or {}).get(names.AGENT_LABEL, ""))
+
+
+# Events.
+
+
+def event_time(event: Json) -> str:
+    return str(event.get("lastTimestamp") or event.get("eventTime") or "")
+
+
+def event_words(event: Json) -> str:
+    about = event["involvedObject"]
+    return f"{event.get('reason')} ({about.get('kind')} {about.get('name')}): {event.get('message')}"
+
+
+def is_about(event: Json, pod: Json) -> bool:
+    """Whether it is about this pod, or about what is no pod: its claim, its deployment."""
+    about = event["involvedObject"]
+    return bool(about.get("kind") != "Pod" or about.get("name") == pod["metadata"]["name"])
+
+
+def warnings(events: Sequence[Json], pods: Sequence[Json]) -> list[str]:
+    """The last of them, but for those of pods that are gone."""
+    here = {pod["metadata"]["name"] for pod in pods}
+    told = [event for event in events if event.get("type") == "Warning" and _is_of(event["involvedObject"], here)]
+    return [event_words(event) for event in sorted(told, key=event_time)[-5:]]
+
+
+def _is_of(about: Json, pods: set[str]) -> bool:
+    return about.get("kind") != "Pod" or about.get("name") in pods
+
+
+# Words and times.
+
+
+def words(text: str, *, length: int = WORDS_LENGTH) -> str:
+    return text.replace("\0", "").encode(errors="replace").decode()[:length]
+
+
+def lines(said: Iterable[object]) -> tuple[str, ...]:
+    """Each once, no more than a page of them."""
+    texts = (words(line, length=LINE_LENGTH) for line in said if isinstance(line, str) and line)
+    return tuple(list(dict.fromkeys(texts))[:LINES])
+
+
+def moment(text: object) -> datetime | None:
+    try:
+        at = datetime.fromisoformat(str(text))
+    except ValueError:
+        return None
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
+
+
+# What is kept of an object: a hundredth of the fleet's memory is worth more than a field that nobody reads.
+
+
+def keep_namespace(obj: Json) -> Json:
+    return {"metadata": _metadata(obj), "status": _some(obj.get("status"), "conditions")}
+
+
+def keep_deployment(obj: Json) -> Json:
+    return {
+        "metadata": _metadata(obj),
+        "spec": _some(obj.get("spec"), "replicas"),
+        "status": _some(obj.get("status"), "conditions"),
+    }
+
+
+def keep_pod(obj: Json) -> Json:
+    status = obj.get("status") or {}
+    kept = _some(status, "phase", "reason", "message", "podIP", "startTime", "conditions")
+    for group in STATUSES:
+        if found := status.get(group):
+            kept[group] = [_some(one, "name", "ready", "restartCount", "state", "lastState") for one in found]
+    return {"metadata": _metadata(obj), "status": kept}
+
+
+def keep_event(obj: Json) -> Json:
+    kept = _some(obj, "type", "reason", "message", "lastTimestamp", "eventTime")
+    about = obj.get("involvedObject") or {}
+    return {**kept, "involvedObject": _some(about, "kind", "name")}
+
+
+def _metadata(obj: Json) -> Json:
+    metadata = obj["metadata"]
+    labels = metadata.get("labels") or {}
+    kept = _some(metadata, "name", "namespace", "creationTimestamp", "deletionTimestamp", "finalizers")
+    return {**kept, "labels": _some(labels, names.AGENT_LABEL)}
+
+
+def _some(obj: Json | None, *fields: str) -> Json:
+    return {field: obj[field] for field in fields if obj.get(field) is not None} if obj else {}

@@ -1,0 +1,149 @@
+"""The observer: watches every cluster it holds the lease of, and writes what it sees into the rows of pods.
+
+One thread each watches a kind of object of a cluster, a few ask, and one, the caller's, speaks with the database: it
+writes what has changed, for all pods in one statement, a moment after it changed. It changes nothing in any cluster.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from django.db import Error as DatabaseError
+from django.utils import timezone
+
+from agents.clusters import connections, sightings
+from agents.clusters.asking import Pool, Wanted, of_agents
+from agents.clusters.lookout import Lookout
+from agents.clusters.models import Cluster
+from agents.runtimes.kubernetes.client import Connection
+from config import waiting
+
+log = logging.getLogger(__name__)
+
+# What happens within this time is written at once.
+GATHER_SECONDS = 0.2
+TICK_SECONDS = 1.0
+RENEW_SECONDS = 5.0
+# The driver makes a pod's row before its namespace.
+YOUNG = timedelta(seconds=60)
+STALE = timedelta(seconds=90)
+
+
+def stale(now: datetime) -> list[str]:
+    """A line for each cluster of whose watches there was no sign of life for too long."""
+    seen = Cluster.objects.order_by("name").values_list("name", "observed_at")
+    return [
+        f"cluster {name} was " + (f"last observed {(now - at).total_seconds():.0f} s ago" if at else "never observed")
+        for name, at in seen
+        if at is None or now - at > STALE
+    ]
+
+
+class Observer:
+    """`run` until told to stop. `wanted` says which revisions pods should have, and with which token they are asked."""
+
+    def __init__(
+        self,
+        *,
+        wanted: Wanted = of_agents,
+        connect: Callable[[Cluster], Connection] = connections.of,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.name = f"observer-{secrets.token_hex(8)}"
+        self._wanted, self._connect, self._clock = wanted, connect, clock
+        self._pool = Pool()
+        self._woken = threading.Event()
+        self._lookouts: dict[int, Lookout] = {}
+        self._renew_at = 0.0
+
+    def run(self, stop: threading.Event) -> None:
+        try:
+            while not stop.is_set():
+                self._woken.wait(TICK_SECONDS)
+                stop.wait(GATHER_SECONDS)
+                self._woken.clear()
+                self.turn()
+        finally:
+            self.close()
+
+    def turn(self) -> None:
+        """Renew the lease if it is time, and write what has changed. What fails now is done at the next turn."""
+        try:
+            if self._clock() >= self._renew_at:
+                self._hold(timezone.now())
+        except DatabaseError as error:
+            log.warning("the lease is not renewed", extra={"error": str(error)})
+        for lookout in list(self._lookouts.values()):
+            try:
+                self._write(lookout, timezone.now())
+                lookout.is_written = True
+            except Exception:
+                lookout.is_written = False
+                log.exception("a cluster's pods are not written", extra={"cluster": lookout.name})
+        waiting.release_connection()
+
+    def close(self) -> None:
+        """Another observer may take over at once."""
+        for lookout in self._lookouts.values():
+            lookout.close()
+        self._lookouts.clear()
+        self._pool.close()
+        try:
+            sightings.give_back(self.name)
+        except DatabaseError as error:
+            log.warning("the lease is not given back", extra={"error": str(error)})
+        waiting.release_connection()
+
+    # The lease.
+
+    def _hold(self, now: datetime) -> None:
+        alive = [pk for pk, lookout in self._lookouts.items() if lookout.is_written and lookout.is_alive()]
+        held = sightings.hold(self.name, alive=alive, now=now)
+        self._renew_at = self._clock() + RENEW_SECONDS
+        for pk in self._lookouts.keys() - held:
+            log.warning("a cluster is observed by another", extra={"cluster": self._lookouts[pk].name})
+            self._lookouts.pop(pk).close()
+        for cluster in Cluster.objects.filter(pk__in=held):
+            self._look_out(cluster)
+
+    def _look_out(self, cluster: Cluster) -> None:
+        """Watch it, and with the credentials that it has now."""
+        connection, known = self._connect(cluster), self._lookouts.get(cluster.pk)
+        if known and known.connection is connection:
+            return
+        if known:
+            known.close()
+        log.info("a cluster is observed", extra={"cluster": cluster.name, "observer": self.name})
+        before = sightings.known(cluster.pk)
+        lookout = Lookout(cluster, connection, self._pool, before=before, changed=self._woken.set, clock=self._clock)
+        self._lookouts[cluster.pk] = lookout
+        lookout.start()
+
+    # The rows.
+
+    def _write(self, lookout: Lookout, now: datetime) -> None:
+        if not lookout.is_complete():
+            return
+        agents = self._write_changes(lookout, now) | self._forget(lookout, now)
+        sightings.make_due(agents, now=now)
+        lookout.ask(self._wanted(lookout.cluster_id))
+
+    def _write_changes(self, lookout: Lookout, now: datetime) -> set[str]:
+        with lookout.changes(now) as found:
+            return sightings.write(lookout.cluster_id, found, me=self.name, now=now) if found else set()
+
+    def _forget(self, lookout: Lookout, now: datetime) -> set[str]:
+        """Rows of namespaces that are gone: some were seen to go, others are missing and were asked for by name."""
+        if lookout.is_sweep_due():
+            lookout.confirm(sightings.made_before(lookout.cluster_id, now - YOUNG))
+        agents: set[str] = set()
+        with lookout.gone() as (ended, missing):
+            for namespaces, made_before in ((ended, now), (missing, now - YOUNG)):
+                if namespaces:
+                    agents |= sightings.forget(lookout.cluster_id, namespaces, me=self.name, made_before=made_before)
+        return agents

@@ -1,0 +1,59 @@
+"""Which cluster an agent's pods are on: chosen once, by room, and kept, for its volume cannot leave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from django.db import transaction
+from django.db.models import Count, QuerySet
+
+from agents.clusters.models import Cluster, Placement
+from agents.runtimes.base import RuntimeFailure
+
+
+class NoCapacity(RuntimeFailure):
+    def __init__(self, *, full: int, cordoned: int) -> None:
+        why = f"{full} full, {cordoned} cordoned" if full or cordoned else "there is none; an operator adds one"
+        super().__init__(f"no cluster takes another agent: {why}", cause="NO_CAPACITY")
+
+
+def cluster_of(agent_id: str) -> Cluster | None:
+    """Where the agent is placed, if it is."""
+    placed = Placement.objects.select_related("cluster").filter(pk=agent_id).first()
+    return placed.cluster if placed else None
+
+
+def place(agent_id: str) -> Cluster:
+    """Where the agent is placed, from now on if it was not yet. Raises NoCapacity."""
+    return cluster_of(agent_id) or _place(agent_id)
+
+
+def forget(agent_id: str) -> None:
+    """Nothing of the agent is left there."""
+    Placement.objects.filter(pk=agent_id).delete()
+
+
+def with_placed(clusters: QuerySet[Cluster]) -> QuerySet[Cluster]:
+    """Each with `placed`, how many agents are there."""
+    return clusters.annotate(placed=Count("placements"))
+
+
+@transaction.atomic
+def _place(agent_id: str) -> Cluster:
+    """All who place agents wait for each other at the clusters' rows, so that what is counted stays true."""
+    clusters = list(Cluster.objects.select_for_update(no_key=True).order_by("pk"))
+    if known := cluster_of(agent_id):
+        return known
+    placed = dict(Placement.objects.order_by().values_list("cluster").annotate(Count("pk")))
+    chosen = choose(clusters, placed)
+    if chosen is None:
+        cordoned = sum(cluster.cordoned for cluster in clusters)
+        raise NoCapacity(full=len(clusters) - cordoned, cordoned=cordoned)
+    Placement.objects.create(agent_id=agent_id, cluster=chosen)
+    return chosen
+
+
+def choose(clusters: Iterable[Cluster], placed: Mapping[int, int]) -> Cluster | None:
+    """The one with the largest share of its capacity free, of equals the first by name; None where all are taken."""
+    open_ = [one for one in clusters if not one.cordoned and placed.get(one.pk, 0) < one.capacity]
+    return min(open_, key=lambda one: (placed.get(one.pk, 0) / one.capacity, one.name), default=None)

@@ -1,0 +1,190 @@
+"""From what a cluster shows of one namespace to what is told of its pod: pure, each case a literal in a test."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from agents.clusters import causes, objects
+from agents.clusters.causes import Trouble
+from agents.clusters.objects import Json, current, moment, words
+from agents.runtimes.base import Phase
+from agents.runtimes.kubernetes import ending, names
+from agents.runtimes.management import Health
+
+ENDING = "the pod is ending"
+# A pod that comes up as it should does so without its events being read.
+PATIENCE = timedelta(seconds=5)
+
+_CAUSE = re.compile(r"[A-Z][A-Z_]{0,19}")
+
+Life = tuple[str, int]  # a pod's address and how often its containers were restarted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sighting:
+    """What is written of a pod (agents.models.Pod). `going`: its namespace ends, so that a new row would come late."""
+
+    namespace: str
+    agent_id: str
+    phase: Phase
+    gateway_alive: bool = False
+    revision: int | None = None
+    restarts: int = 0
+    cause: str | None = None
+    message: str | None = None
+    evidence: tuple[str, ...] = ()
+    since: datetime | None = None
+    pod_ip: str | None = None
+    going: bool = False
+
+    @property
+    def life(self) -> Life | None:
+        return (self.pod_ip, self.restarts) if self.pod_ip else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """All that is known of one namespace. The last three are of the pod's present life, if it was asked."""
+
+    namespace: Json
+    deployment: Json | None = None
+    pods: Sequence[Json] = ()
+    events: Sequence[Json] = ()
+    health: Health | None = None
+    revision: int | None = None
+    was_ready: bool = False
+
+
+def read(seen: Seen, *, now: datetime) -> Sighting:
+    """What this pod is now."""
+    told = Sighting(
+        namespace=seen.namespace["metadata"]["name"], agent_id=objects.agent_of(seen.namespace), phase=Phase.STARTING
+    )
+    if objects.is_deleted(seen.namespace):
+        return replace(told, phase=Phase.STOPPED, message=words(ending.blockers(seen.namespace)), going=True)
+    if seen.deployment is None:
+        return told
+    if not _is_wanted(seen.deployment):
+        return _ending(told) if _lives(seen.pods) else replace(told, phase=Phase.STOPPED)
+    pod = current(seen.pods)
+    return _without_pod(seen, seen.deployment, told, now) if pod is None else _with_pod(seen, pod, told, now)
+
+
+def life_of(pod: Json | None) -> Life | None:
+    address = pod["status"].get("podIP") if pod else None
+    return (address, objects.restarts(pod)) if pod and address else None
+
+
+def applied(health: Health) -> int | None:
+    """The revision that gateway and engine both run; None while the engine is not ready on one."""
+    state = _state(health)
+    gateways, engines = _revision(health.revision), _revision(state.get("revision"))
+    if gateways is None or engines is None or state.get("phase") != Phase.READY:
+        return None
+    return min(gateways, engines)
+
+
+def wants_events(seen: Seen, sighting: Sighting, *, now: datetime) -> bool:
+    """Whether the namespace's events may say what its objects do not."""
+    if seen.deployment is None or not _is_wanted(seen.deployment) or sighting.going:
+        return False
+    if causes.is_unexplained(seen.pods, seen.events, now=now):
+        return True
+    pod = current(seen.pods)
+    if sighting.phase == Phase.READY or (pod and objects.is_running(pod, names.ENGINE)):
+        return False  # it is the bridge who knows
+    waits_since = moment(objects.born(pod or seen.deployment)) or now
+    return sighting.cause is not None or now - waits_since > PATIENCE
+
+
+def _is_wanted(deployment: Json) -> bool:
+    return bool(deployment["spec"].get("replicas", 1))
+
+
+def _lives(pods: Sequence[Json]) -> bool:
+    return any(not objects.has_ended(pod) for pod in pods)
+
+
+def _ending(told: Sighting) -> Sighting:
+    return replace(told, phase=Phase.UNHEALTHY, message=ENDING)
+
+
+def _without_pod(seen: Seen, deployment: Json, told: Sighting, now: datetime) -> Sighting:
+    """Not started yet, refused by the cluster, or between one pod and the next."""
+    refused = causes.of_deployment(deployment, seen.events, now=now)
+    trouble = refused or causes.of_former(seen.pods, seen.events, now=now)
+    return _troubled(_ending(told) if _lives(seen.pods) else told, trouble, seen)
+
+
+def _with_pod(seen: Seen, pod: Json, told: Sighting, now: datetime) -> Sighting:
+    lost = causes.is_lost(pod)
+    told = replace(
+        told,
+        phase=Phase.UNHEALTHY if seen.was_ready else Phase.STARTING,
+        gateway_alive=objects.is_ready(pod, names.GATEWAY) and not lost,
+        revision=seen.revision,
+        restarts=objects.restarts(pod),
+        since=moment(objects.condition(pod, "Ready").get("lastTransitionTime")) or moment(objects.born(pod)),
+        pod_ip=pod["status"].get("podIP"),
+    )
+    if objects.is_ready(pod, names.ENGINE) and not lost:
+        told = replace(told, phase=Phase.READY)
+        trouble = causes.of_ready(pod, now=now) if told.gateway_alive else causes.of_pod(pod, seen.events, now=now)
+        return _troubled(told, trouble, seen)
+    trouble = causes.of_pod(pod, seen.events, now=now) or causes.of_former(seen.pods, seen.events, now=now)
+    told = _troubled(told, trouble, seen)
+    knows = seen.health is not None and told.gateway_alive and objects.is_running(pod, names.ENGINE)
+    return _by_bridge(told, _state(seen.health)) if knows else told
+
+
+def _troubled(told: Sighting, trouble: Trouble | None, seen: Seen) -> Sighting:
+    if trouble is None:
+        return told
+    return replace(
+        told,
+        phase=Phase.FAILED if trouble.final else told.phase,
+        cause=trouble.cause,
+        message=words(trouble.message),
+        evidence=objects.lines([*trouble.evidence, *objects.warnings(seen.events, seen.pods)]),
+        since=trouble.since or told.since,
+    )
+
+
+# What the bridge says. It shares its container with the engine, so nothing of it is believed to be well formed.
+
+
+def _state(health: Health | None) -> Mapping[str, Any]:
+    return health.engine if health and isinstance(health.engine, dict) else {}
+
+
+def _by_bridge(told: Sighting, state: Mapping[str, Any]) -> Sighting:
+    """The engine's container runs, and the bridge in it knows more than the cluster."""
+    phase, cause, said = _phase(state.get("phase"), told.phase), state.get("cause"), state.get("evidence")
+    if phase is None:
+        return told
+    told = replace(told, phase=phase, since=moment(state.get("since")) or told.since)
+    if state.get("phase") == Phase.STOPPED:
+        return replace(told, message=told.message or ENDING)
+    if not isinstance(cause, str) or not _CAUSE.fullmatch(cause):
+        return told
+    evidence = objects.lines([*(said if isinstance(said, list) else ()), *told.evidence])
+    return replace(told, cause=cause, message=words(str(state.get("message") or cause)), evidence=evidence)
+
+
+def _phase(said: object, seen: Phase) -> Phase | None:
+    """The bridge's phase, but where the cluster knows better: whether it was ready before, and whether it is now."""
+    try:
+        phase = Phase(str(said))
+    except ValueError:
+        return None
+    if phase == Phase.STOPPED:
+        return Phase.UNHEALTHY
+    return seen if phase in {Phase.READY, Phase.STARTING} else phase
+
+
+def _revision(value: object) -> int | None:
+    return value if isinstance(value, int) and 0 <= value < 2**31 else None

@@ -1,0 +1,153 @@
+"""The observer's statements: its lease on clusters, the rows of pods, and the reconciler's due times.
+
+Each is one statement for all that changed, and each that writes a pod's row holds only while the lease does: an
+observer that was thought dead and comes back changes nothing any more.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from datetime import datetime
+from typing import Any
+
+from django.db import connection
+
+from agents.clusters.models import Pod
+from agents.clusters.reading import Sighting
+from agents.runtimes.base import Phase
+from config import wake
+
+LEASE_SECONDS = 15.0
+
+# The database's clock, for observers on several machines.
+_HOLD = """
+UPDATE agents_cluster SET observer = %(me)s, observer_until = clock_timestamp() + make_interval(secs => %(seconds)s),
+    observed_at = CASE WHEN observer = %(me)s AND id = ANY(%(alive)s::bigint[]) THEN %(now)s ELSE observed_at END
+WHERE observer = %(me)s OR observer_until IS NULL OR observer_until < clock_timestamp()
+RETURNING id
+"""
+_GIVE_BACK = "UPDATE agents_cluster SET observer = '', observer_until = NULL WHERE observer = %s"
+
+_HELD = """EXISTS (
+    SELECT FROM agents_cluster WHERE id = %(cluster)s AND observer = %(me)s AND observer_until > clock_timestamp()
+)"""
+_COLUMNS = {
+    "phase": "text",
+    "gateway_alive": "bool",
+    "revision": "int",
+    "restarts": "int",
+    "cause": "text",
+    "message": "text",
+    "evidence": "jsonb",
+    "since": "timestamptz",
+    "pod_ip": "inet",
+}
+_MATTERS = ("phase", "gateway_alive", "revision")
+
+
+def _row(prefix: str, columns: Collection[str]) -> str:
+    return "(" + ", ".join(f"{prefix}.{column}" for column in columns) + ")"
+
+
+_WRITE = f"""
+WITH seen AS (
+    SELECT * FROM unnest(%(namespace)s::text[], %(agent_id)s::text[], %(going)s::bool[],
+        {", ".join(f"%({column})s::{kind}[]" for column, kind in _COLUMNS.items())})
+        AS s(namespace, agent_id, going, {", ".join(_COLUMNS)})
+), changed AS (
+    SELECT s.*, p.namespace IS NULL OR {_row("p", _MATTERS)} IS DISTINCT FROM {_row("s", _MATTERS)} AS matters
+    FROM seen s LEFT JOIN agents_pod p ON p.namespace = s.namespace
+    WHERE CASE WHEN p.namespace IS NULL THEN NOT s.going
+        ELSE p.cluster_id = %(cluster)s AND {_row("p", _COLUMNS)} IS DISTINCT FROM {_row("s", _COLUMNS)} END
+), written AS (
+    INSERT INTO agents_pod (namespace, agent_id, cluster_id, made_at, {", ".join(_COLUMNS)})
+    SELECT namespace, agent_id, %(cluster)s, %(now)s, {", ".join(_COLUMNS)} FROM changed
+    WHERE {_HELD} ORDER BY namespace
+    ON CONFLICT (namespace) DO UPDATE
+    SET {_row("", _COLUMNS).replace(".", "")} = {_row("excluded", _COLUMNS)}
+    WHERE agents_pod.cluster_id = excluded.cluster_id
+    RETURNING namespace, agent_id
+)
+SELECT w.agent_id FROM written w JOIN changed c ON c.namespace = w.namespace WHERE c.matters
+"""  # noqa: S608 # our own column names
+
+_FORGET = f"""
+DELETE FROM agents_pod
+WHERE cluster_id = %(cluster)s AND namespace = ANY(%(namespaces)s::text[]) AND made_at <= %(made_before)s AND {_HELD}
+RETURNING agent_id
+"""  # noqa: S608
+
+# In one order, as whoever locks several agents.
+_DUE = """
+UPDATE agents_agent SET reconcile_at = %(now)s
+WHERE id IN (
+    SELECT id FROM agents_agent
+    WHERE id = ANY(%(agents)s::text[]) AND (reconcile_at IS NULL OR reconcile_at > %(now)s)
+    ORDER BY id FOR NO KEY UPDATE
+)
+"""
+
+
+def hold(me: str, *, alive: Collection[int], now: datetime) -> set[int]:
+    """Take or renew the lease on every cluster that nobody else observes. `alive` are those whose watches live."""
+    with connection.cursor() as cursor:
+        values: dict[str, Any] = {"me": me, "seconds": LEASE_SECONDS, "alive": list(alive), "now": now}
+        cursor.execute(_HOLD, values)
+        return {cluster_id for (cluster_id,) in cursor.fetchall()}
+
+
+def give_back(me: str) -> None:
+    """Another observer need not wait."""
+    with connection.cursor() as cursor:
+        cursor.execute(_GIVE_BACK, [me])
+
+
+def known(cluster_id: int) -> dict[str, Sighting]:
+    """What was written of each pod of the cluster, by whichever observer."""
+    columns = ("namespace", "agent_id", *_COLUMNS)
+    return {row[0]: _sighting(dict(zip(columns, row, strict=True))) for row in _pods(cluster_id).values_list(*columns)}
+
+
+def made_before(cluster_id: int, when: datetime) -> set[str]:
+    """Namespaces of which there should be something to see by now."""
+    return set(_pods(cluster_id).filter(made_at__lte=when).values_list("namespace", flat=True))
+
+
+def write(cluster_id: int, found: Collection[Sighting], *, me: str, now: datetime) -> set[str]:
+    """Write those that differ from their rows. Returns the agents for whom that may matter."""
+    ordered = list(found)
+    arrays: dict[str, Any] = {
+        column: [getattr(one, column) for one in ordered] for column in ("namespace", "agent_id", "going", *_COLUMNS)
+    }
+    arrays["evidence"] = [json.dumps(one.evidence) for one in ordered]
+    with connection.cursor() as cursor:
+        cursor.execute(_WRITE, {**arrays, "cluster": cluster_id, "me": me, "now": now})
+        return {agent_id for (agent_id,) in cursor.fetchall()}
+
+
+def forget(cluster_id: int, namespaces: Collection[str], *, me: str, made_before: datetime) -> set[str]:
+    """These namespaces are gone. Returns the agents whose rows they were."""
+    values: dict[str, Any] = {"cluster": cluster_id, "namespaces": list(namespaces), "me": me}
+    with connection.cursor() as cursor:
+        cursor.execute(_FORGET, {**values, "made_before": made_before})
+        return {agent_id for (agent_id,) in cursor.fetchall()}
+
+
+def make_due(agents: Collection[str], *, now: datetime) -> None:
+    """The reconciler looks at these agents now."""
+    if not agents:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(_DUE, {"agents": sorted(agents), "now": now})
+        is_due = cursor.rowcount > 0
+    if is_due:
+        wake.on_commit("agents.reconcile_due")
+
+
+def _pods(cluster_id: int) -> Any:
+    return Pod.objects.filter(cluster=cluster_id)
+
+
+def _sighting(row: dict[str, Any]) -> Sighting:
+    return Sighting(**{**row, "phase": Phase(row["phase"]), "evidence": tuple(row["evidence"])})

@@ -1,0 +1,218 @@
+"""Memory and disk of a cluster's pods, as their nodes measure them: one request a node, straight to its kubelet.
+
+The kubelet is sent our token, so it must prove by a certificate of the cluster's authority that it is one; nothing is
+ever sent to one that cannot. Clusters whose kubelets have signed their own certificates need `serverTLSBootstrap: true`
+in the kubelets' configuration, or the setting that asks by way of the API server.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import msgspec
+import requests
+from django.db import connection as database
+
+from agents.clusters import connections, objects
+from agents.clusters.models import Cluster, Pod
+from agents.clusters.objects import Json
+from agents.runtimes.base import RuntimeFailure, Usage
+from agents.runtimes.kubernetes import names
+from agents.runtimes.kubernetes.client import Connection
+from config import waiting
+
+log = logging.getLogger(__name__)
+
+NODES_SECONDS = 60.0
+NODE_SECONDS = 5.0
+AT_ONCE = 16
+MAX_ANSWER_BYTES = 64 * 2**20
+
+_STORE = """
+UPDATE agents_pod p SET disk_bytes = m.disk
+FROM unnest(%(namespaces)s::text[], %(disks)s::bigint[]) AS m(namespace, disk)
+WHERE p.cluster_id = %(cluster)s AND p.namespace = m.namespace AND p.disk_bytes IS DISTINCT FROM m.disk
+"""
+
+
+class Unmeasured(Exception):
+    """This node tells nothing; the message is for the operator."""
+
+
+class _Reference(msgspec.Struct):
+    name: str
+    namespace: str = ""
+
+
+class _Memory(msgspec.Struct):
+    workingSetBytes: int | None = None  # noqa: N815 # the kubelet's names
+
+
+class _Container(msgspec.Struct):
+    name: str
+    memory: _Memory | None = None
+
+
+class _Volume(msgspec.Struct):
+    usedBytes: int | None = None  # noqa: N815
+    pvcRef: _Reference | None = None  # noqa: N815
+
+
+class _PodStats(msgspec.Struct):
+    podRef: _Reference  # noqa: N815
+    startTime: str = ""  # noqa: N815
+    containers: list[_Container] = []
+    volume: list[_Volume] = []
+
+
+class _Summary(msgspec.Struct):
+    pods: list[_PodStats] = []
+
+
+_decoder = msgspec.json.Decoder(_Summary)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    name: str
+    url: str | None  # of its kubelet
+
+
+_known_nodes: dict[int, tuple[Connection, float, list[Node]]] = {}
+_lock = threading.Lock()
+
+
+def measure(cluster: Cluster) -> dict[str, Usage]:
+    """Every pod of the cluster that has a row. None is unknown. Raises RuntimeFailure when the nodes are not known."""
+    namespaces = list(Pod.objects.filter(cluster=cluster).values_list("namespace", flat=True))
+    if not namespaces:
+        return {}
+    waiting.release_connection()
+    connection = connections.of(cluster)
+    ask = _through_api if cluster.stats_through_api else _kubelet
+    found = _by_namespace(_ask_all(nodes_of(cluster.pk, connection), partial(ask, connection)))
+    unknown = Usage(memory_bytes=None, disk_bytes=None)
+    usages = {name: found.get(name, unknown) for name in namespaces}
+    _store(cluster, usages)
+    return usages
+
+
+def nodes_of(cluster_id: int, connection: Connection) -> list[Node]:
+    """The nodes that answer, as they were within the last minute."""
+    with _lock:
+        known = _known_nodes.get(cluster_id)
+    if known and known[0] is connection and time.monotonic() < known[1]:
+        return known[2]
+    body = connection.get("/api/v1/nodes", {"resourceVersion": "0"})
+    nodes = [_node(one) for one in body.get("items") or () if objects.condition(one, "Ready").get("status") == "True"]
+    with _lock:
+        _known_nodes[cluster_id] = (connection, time.monotonic() + NODES_SECONDS, nodes)
+    return nodes
+
+
+def _node(obj: Json) -> Node:
+    status: Json = obj.get("status") or {}
+    port = ((status.get("daemonEndpoints") or {}).get("kubeletEndpoint") or {}).get("Port")
+    addresses = status.get("addresses") or ()
+    address = next((one["address"] for one in addresses if one.get("type") == "InternalIP"), None)
+    host = f"[{address}]" if address and ":" in address else address
+    return Node(obj["metadata"]["name"], f"https://{host}:{port}" if host and port else None)
+
+
+def _ask_all(nodes: list[Node], ask: Callable[[Node], _Summary]) -> list[_PodStats]:
+    """All of them, some at a time; one that fails takes nobody else's numbers away."""
+    if not nodes:
+        return []
+    with ThreadPoolExecutor(max_workers=min(AT_ONCE, len(nodes)), thread_name_prefix="nodes") as threads:
+        return [pod for pods in threads.map(partial(_pods_of, ask), nodes) for pod in pods]
+
+
+def _pods_of(ask: Callable[[Node], _Summary], node: Node) -> list[_PodStats]:
+    try:
+        return ask(node).pods
+    except (Unmeasured, RuntimeFailure, msgspec.MsgspecError) as failure:
+        log.warning("a node is not measured", extra={"node": node.name, "error": str(failure)})
+        return []
+
+
+def _through_api(connection: Connection, node: Node) -> _Summary:
+    path = f"/api/v1/nodes/{node.name}/proxy/stats/summary"
+    return msgspec.convert(connection.get(path, seconds=NODE_SECONDS), _Summary)
+
+
+def _kubelet(connection: Connection, node: Node) -> _Summary:
+    token = connection.bearer()
+    if node.url is None or token is None:
+        raise Unmeasured(
+            "it names no address" if node.url is None else "kubelets are asked with a token; there is none"
+        )
+    return _decoder.decode(_read(f"{node.url}/stats/summary", token, authority=connection.authority()))
+
+
+def _read(url: str, token: str, *, authority: str | None) -> bytes:
+    until = time.monotonic() + NODE_SECONDS
+    with requests.Session() as session:
+        session.trust_env = False  # no proxy, and no other credentials
+        session.verify = authority or True
+        try:
+            with session.get(
+                url,
+                headers={"Authorization": f"Bearer {token}"},
+                timeout=NODE_SECONDS,
+                allow_redirects=False,
+                stream=True,
+            ) as answer:
+                return _body(answer, until=until)
+        except requests.exceptions.SSLError as error:
+            raise Unmeasured(
+                "its certificate is not of the cluster's authority, so it is sent no token:"
+                " set serverTLSBootstrap on its kubelet, or let the cluster be asked through the API server"
+            ) from error
+        except requests.RequestException as error:
+            raise Unmeasured(f"it does not answer ({type(error).__name__})") from error
+
+
+def _body(answer: requests.Response, *, until: float) -> bytes:
+    if answer.status_code != 200:
+        raise Unmeasured(f"it answered {answer.status_code}")
+    raw = bytearray()
+    for chunk in answer.iter_content(2**16):
+        raw += chunk
+        if time.monotonic() > until or len(raw) > MAX_ANSWER_BYTES:
+            raise Unmeasured(f"its answer did not end, after {len(raw)} bytes")
+    return bytes(raw)
+
+
+def _by_namespace(pods: Iterable[_PodStats]) -> dict[str, Usage]:
+    """Of two pods in a namespace the newer one counts: the other is on its way out."""
+    newest = {pod.podRef.namespace: pod for pod in sorted(pods, key=lambda pod: pod.startTime)}
+    return {namespace: Usage(memory_bytes=_memory(pod), disk_bytes=_disk(pod)) for namespace, pod in newest.items()}
+
+
+def _memory(pod: _PodStats) -> int | None:
+    """The engine's: what its bridge may take is not its owner's."""
+    engine = next((one.memory for one in pod.containers if one.name == names.ENGINE), None)
+    if engine is None or engine.workingSetBytes is None:
+        return None
+    return max(0, engine.workingSetBytes - names.BRIDGE_BYTES)
+
+
+def _disk(pod: _PodStats) -> int | None:
+    return next((one.usedBytes for one in pod.volume if one.pvcRef and one.pvcRef.name == names.CLAIM), None)
+
+
+def _store(cluster: Cluster, usages: dict[str, Usage]) -> None:
+    """Disks that changed: those of stopped pods cannot be measured again."""
+    known = {name: usage.disk_bytes for name, usage in usages.items() if usage.disk_bytes is not None}
+    if not known:
+        return
+    values: dict[str, Any] = {"namespaces": list(known), "disks": list(known.values()), "cluster": cluster.pk}
+    with database.cursor() as cursor:
+        cursor.execute(_STORE, values)

@@ -1,0 +1,240 @@
+"""One list and its watch: keeps in memory what is read of one kind of object, for as long as it is told to.
+
+Whatever fails, the next try comes later and later, and never at the same moment as everybody else's. What is doubtful
+is asked for anew: a version that is too old, a stream without a sign of life, a list that is older than what was seen.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from agents.clusters import objects
+from agents.clusters.objects import Json
+from agents.runtimes.base import RuntimeFailure
+from agents.runtimes.kubernetes.client import ClusterFailure, Refused
+
+log = logging.getLogger(__name__)
+
+LIST_SECONDS = 30.0
+WATCH_SECONDS = 300  # and up to a fifth more or less
+# Bookmarks come each minute.
+SILENCE_SECONDS = 90.0
+RELIST_SECONDS = 1800.0
+LONGEST_PAUSE_SECONDS = 30.0
+# A watch that ends sooner was no success, however politely it ended.
+SHORT_SECONDS = 10.0
+EXPIRED = 410
+
+
+class Source(Protocol):
+    """An API server (agents.runtimes.kubernetes.client.Connection)."""
+
+    def get(self, path: str, query: Mapping[str, str] | None = None, *, seconds: float = ...) -> Json: ...
+
+    def lines(self, path: str, query: Mapping[str, str] | None = None, *, seconds: float) -> Iterator[bytes]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    path: str
+    list_kind: str
+    keep: Callable[[Json], Json]
+
+
+NAMESPACES = Kind("/api/v1/namespaces", "NamespaceList", objects.keep_namespace)
+DEPLOYMENTS = Kind("/apis/apps/v1/deployments", "DeploymentList", objects.keep_deployment)
+PODS = Kind("/api/v1/pods", "PodList", objects.keep_pod)
+
+
+class Doubtful(Exception):
+    """What was received is not to be built upon: list again."""
+
+
+class Watch:
+    """`changed` is called with namespaces in which something may be different; `gone` are those whose end was seen."""
+
+    def __init__(
+        self,
+        source: Source,
+        kind: Kind,
+        *,
+        selector: str,
+        changed: Callable[[set[str]], None],
+        clock: Callable[[], float] = time.monotonic,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        self._source, self._kind, self._selector, self._changed = source, kind, selector, changed
+        self._clock, self._chance = clock, chance
+        self._lock = threading.Lock()
+        self._objects: dict[str, dict[str, Json]] = {}
+        self._gone: set[str] = set()
+        self._version: str | None = None  # from where to watch; None: list
+        self._highest: int | None = None
+        self._relist_at = 0.0
+        self._heard_at = 0.0
+        self._is_open = self._was_useful = False
+        self._failures = 0
+        self.is_complete = False
+
+    def run(self, stop: threading.Event) -> None:
+        while not stop.is_set():
+            stop.wait(self.turn(stop))
+
+    def turn(self, stop: threading.Event) -> float:
+        """One list, if it is due, and one watch, until its end. Returns how long to wait before the next."""
+        began, ended_well, self._was_useful = self._clock(), False, False
+        try:
+            self._list_if_due()
+            self._follow(stop)
+            ended_well = self._clock() - began >= SHORT_SECONDS
+        except RuntimeFailure as failure:
+            self._doubt(failure)
+        except Doubtful as doubt:
+            log.info("a watch begins anew", extra={"path": self._kind.path, "why": str(doubt)})
+            self._version = None
+        except Exception:
+            log.exception("a watch failed", extra={"path": self._kind.path})
+            self._version = None
+        self._is_open = False
+        return self._pause(ended_well)
+
+    def of(self, namespace: str) -> list[Json]:
+        with self._lock:
+            return list(self._objects.get(namespace, {}).values())
+
+    def namespaces(self) -> set[str]:
+        with self._lock:
+            return set(self._objects)
+
+    def take_gone(self) -> set[str]:
+        """Namespaces whose end was seen since this was asked last."""
+        with self._lock:
+            gone, self._gone = self._gone, set()
+            return gone - set(self._objects)
+
+    def is_alive(self) -> bool:
+        """Whether it is complete, and its stream is open and not silent for too long."""
+        return self.is_complete and self._is_open and self._clock() - self._heard_at < SILENCE_SECONDS
+
+    # Failures.
+
+    def _doubt(self, failure: RuntimeFailure) -> None:
+        """A stream that broke off goes on where it ended, unless the version is too old or it had long been silent."""
+        log.warning("a watch failed", extra={"path": self._kind.path, "error": str(failure)})
+        expired = isinstance(failure, Refused) and failure.status == EXPIRED
+        if expired or self._clock() - self._heard_at >= SILENCE_SECONDS:
+            self._version = None
+
+    def _pause(self, ended_well: bool) -> float:
+        """Half of it by chance, so that a fleet does not come back all at once, and half not, so that it is a pause."""
+        if self._was_useful or ended_well:
+            self._failures = 0
+        if ended_well:
+            return self._chance() / 5
+        self._failures += 1
+        longest = min(LONGEST_PAUSE_SECONDS, 2.0 ** min(self._failures - 1, 10))
+        return longest / 2 * (1 + self._chance())
+
+    # The list.
+
+    def _list_if_due(self) -> None:
+        if self._version is not None and self._clock() < self._relist_at:
+            return
+        body = self._list({"resourceVersion": "0"})  # what its cache has; costs the store behind it nothing
+        if self._is_older(body):
+            body = self._list({})
+        version = str(body["metadata"]["resourceVersion"])
+        self._replace(body["items"])
+        self._highest = int(version) if version.isdigit() else None
+        self._version, self._heard_at, self.is_complete = version, self._clock(), True
+        self._relist_at = self._clock() + RELIST_SECONDS * (0.9 + self._chance() / 5)
+
+    def _list(self, query: dict[str, str]) -> Json:
+        body = self._source.get(self._kind.path, {"labelSelector": self._selector, **query}, seconds=LIST_SECONDS)
+        is_list = body.get("kind") == self._kind.list_kind and isinstance(body.get("items"), list)
+        if not is_list or not (body.get("metadata") or {}).get("resourceVersion"):
+            raise ClusterFailure("", f"{self._kind.path} answered {body.get('kind')}, not {self._kind.list_kind}")
+        return body
+
+    def _is_older(self, body: Json) -> bool:
+        """Than what was seen already. In doubt it is: then it is asked for from the store itself."""
+        version = str(body["metadata"]["resourceVersion"])
+        return self._highest is not None and (not version.isdigit() or int(version) < self._highest)
+
+    def _replace(self, items: list[Json]) -> None:
+        found: dict[str, dict[str, Json]] = {}
+        for item in items:
+            kept = self._kind.keep(item)
+            namespace, name = _place(kept)
+            found.setdefault(namespace, {})[name] = kept
+        with self._lock:
+            before, self._objects = self._objects, found
+        changed = {name for name in {*before, *found} if before.get(name) != found.get(name)}
+        self._changed(changed)
+
+    # The watch.
+
+    def _follow(self, stop: threading.Event) -> None:
+        query = {
+            "watch": "true",
+            "labelSelector": self._selector,
+            "resourceVersion": str(self._version),
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(int(WATCH_SECONDS * (0.8 + 0.4 * self._chance()))),
+        }
+        self._is_open = True
+        for line in self._source.lines(self._kind.path, query, seconds=SILENCE_SECONDS):
+            if stop.is_set():
+                return
+            if line.strip():
+                self._take(_event(line))
+
+    def _take(self, event: Json) -> None:
+        what, obj = str(event.get("type")), event["object"]
+        if what == "ERROR":
+            raise Doubtful(f"{obj.get('code')} {obj.get('message')}")
+        version = str(obj["metadata"]["resourceVersion"])
+        if what in {"ADDED", "MODIFIED", "DELETED"}:
+            self._apply(what, self._kind.keep(obj))
+        self._heard_at, self._was_useful, self._version = self._clock(), True, version
+        if version.isdigit():
+            self._highest = max(self._highest or 0, int(version))
+
+    def _apply(self, what: str, kept: Json) -> None:
+        namespace, name = _place(kept)
+        with self._lock:
+            known = self._objects.setdefault(namespace, {})
+            before = known.get(name)
+            if what == "DELETED":
+                known.pop(name, None)
+                self._gone.add(namespace)
+            else:
+                known[name] = kept
+            if not known:
+                del self._objects[namespace]
+        if what == "DELETED" or before != kept:
+            self._changed({namespace})
+
+
+def _place(obj: Json) -> tuple[str, str]:
+    """Of a namespace both are its name."""
+    name = str(obj["metadata"]["name"])
+    return str(obj["metadata"].get("namespace") or name), name
+
+
+def _event(line: bytes) -> Json:
+    """Raises Doubtful for a line that was cut."""
+    try:
+        event = json.loads(line)
+    except ValueError as error:
+        raise Doubtful("a line is not JSON") from error
+    if not isinstance(event, dict) or not isinstance(event.get("object"), dict):
+        raise Doubtful("a line is not an event")
+    return event

@@ -1,0 +1,136 @@
+"""`make images`: the images of deploy/images/*/Dockerfile as OCI archives, without a daemon and without a registry.
+
+The base is Debian as debootstrap unpacks it. How this machine reaches its mirrors (apt's sources and options, pip.conf,
+npmrc, certificates) is mounted into the steps that need it and is in no layer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+IMAGES = ("agentpods", "pi")
+SUITE = "bookworm"
+BASE = f"localhost/debian:{SUITE}"
+TOOLS = ("debootstrap", "buildah")  # programs, and the packages of Debian that they are in
+CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
+MOUNTED_CERTIFICATES = "/run/secrets/certificates"
+_SOURCE = "deb $(REPO_URI) $(RELEASE) $(COMPONENT)"
+# What is as long as all the rest, and what names this machine's mirror.
+NOT_IN_BASE = (
+    "usr/share/doc",
+    "usr/share/info",
+    "usr/share/locale",
+    "usr/share/man",
+    "var/cache/apt",
+    "var/lib/apt/lists",
+)
+SOURCES_OF_BASE = "etc/apt/sources.list"
+
+
+def run(*words: str | Path, quiet: bool = False) -> str:
+    command = [str(word) for word in words]
+    done = subprocess.run(command, check=False, text=True, stdout=subprocess.PIPE if quiet else None)
+    if done.returncode != 0:
+        sys.exit(f"failed ({done.returncode}): {' '.join(command[:3])} …\n{done.stdout or ''}")
+    return done.stdout or ""
+
+
+class Builder:
+    """buildah with a store of its own, which is gone afterwards."""
+
+    def __init__(self, scratch: Path, volumes: Sequence[str]) -> None:
+        self._scratch = scratch
+        self._mounts = [word for path in volumes for word in ("--volume", f"{path}:{path}:ro")]
+        for name, source in _client_configuration(scratch).items():
+            self._mounts += ["--secret", f"id={name},src={source}"]
+
+    def buildah(self, *words: str | Path, quiet: bool = False) -> str:
+        return run(
+            "buildah", "--root", self._scratch / "store", "--runroot", self._scratch / "run", *words, quiet=quiet
+        )
+
+    def make_base(self) -> None:
+        system = self._scratch / "debian"
+        sources = [line.split() for line in (self._scratch / "sources").read_text().splitlines()]
+        mirror = next((address for _, address, suite, _ in sources if suite == SUITE), None)
+        if mirror is None:
+            sys.exit(f"apt knows no source of Debian {SUITE} on this machine: nothing to make the base of")
+        run("debootstrap", "--variant=minbase", "--include=ca-certificates", SUITE, system, mirror, quiet=True)
+        for path in NOT_IN_BASE:
+            shutil.rmtree(system / path, ignore_errors=True)
+        (system / SOURCES_OF_BASE).unlink()
+        container = self.buildah("from", "scratch", quiet=True).strip()
+        self.buildah("add", "--quiet", container, system, "/", quiet=True)
+        self.buildah("commit", "--quiet", "--rm", container, BASE, quiet=True)
+        shutil.rmtree(system)
+
+    def build(self, name: str, *, base: str, tag: str, archive: Path) -> None:
+        place = ROOT / "deploy" / "images" / name
+        image = f"localhost/{name}:{tag}"
+        self.buildah(
+            "build", "--isolation", "chroot", "--format", "oci", *(["--pull-never"] if base == BASE else []),
+            "--build-arg", f"BASE={base}", "--ignorefile", place / "Dockerfile.dockerignore",
+            "--file", place / "Dockerfile", *self._mounts, "--tag", image, ROOT,
+        )  # fmt: skip
+        archive.unlink(missing_ok=True)
+        self.buildah("push", "--quiet", image, f"oci-archive:{archive}:{name}:{tag}")
+
+
+def _client_configuration(scratch: Path) -> dict[str, Path]:
+    """What the Dockerfiles mount, as far as this machine has it."""
+    told = run("apt-get", "indextargets", "--format", _SOURCE, "Created-By: Packages", "Origin: Debian", quiet=True)
+    (scratch / "sources").write_text("".join(f"{line}\n" for line in dict.fromkeys(told.splitlines())))
+    options = [line for line in run("apt-config", "dump", quiet=True).splitlines() if line.startswith("Acquire::")]
+    options.append(f'Acquire::https::CaInfo "{MOUNTED_CERTIFICATES}";')
+    (scratch / "apt").write_text("".join(f"{line}\n" for line in options))
+    home = Path.home()
+    candidates: dict[str, list[Path | str]] = {
+        "sources": [scratch / "sources"],
+        "apt": [scratch / "apt"],
+        "pip": [os.environ.get("PIP_CONFIG_FILE", ""), home / ".config" / "pip" / "pip.conf", "/etc/pip.conf"],
+        "npm": [os.environ.get("NPM_CONFIG_USERCONFIG", ""), home / ".npmrc"],
+        "certificates": [CERTIFICATES],
+    }
+    found = {name: [Path(path) for path in paths if Path(path).is_file()] for name, paths in candidates.items()}
+    return {name: paths[0] for name, paths in found.items() if paths}
+
+
+def _check_machine() -> None:
+    missing = [tool for tool in TOOLS if not shutil.which(tool)]
+    if os.geteuid() != 0:
+        needed = f"; also missing: {', '.join(missing)}" if missing else ""
+        sys.exit(f"debootstrap and the builds' chroots need root: sudo make images{needed}")
+    if missing and shutil.which("apt-get"):
+        run("apt-get", "-qqy", "install", "--no-install-recommends", *missing)
+    elif missing:
+        sys.exit(f"missing, and only Debian's apt-get could be asked for them here: {', '.join(missing)}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("output", type=Path)
+    parser.add_argument("--tag", default="latest")
+    parser.add_argument("--base", help="an image to build on, instead of one that debootstrap makes")
+    parser.add_argument("--only", action="append", choices=IMAGES, help="not all images; may be repeated")
+    parser.add_argument("--volume", action="append", default=[], help="a directory that pip.conf or npmrc names")
+    given = parser.parse_args()
+    _check_machine()
+    given.output.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".build-", dir=given.output.absolute()) as scratch:
+        builder = Builder(Path(scratch), given.volume)
+        if not given.base:
+            builder.make_base()
+        for name in given.only or IMAGES:
+            builder.build(name, base=given.base or BASE, tag=given.tag, archive=given.output / f"{name}.tar")
+
+
+if __name__ == "__main__":
+    main()

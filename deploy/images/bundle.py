@@ -1,0 +1,147 @@
+"""Makes the bridge's bundle: Python, what it loads, and our code, for a container of somebody else's image.
+
+It brings its own loader and C library, so that the image may have others (musl) or none. `bin/python` names loader and
+libraries by their paths in the volume, which are fixed, whatever LD_LIBRARY_PATH says. A launcher would do the same
+with one program more, and `sys.executable` would not be what runs. `bin/python._pth` is how Python isolates itself:
+no variable of the image's environment and no directory it happens to start in is looked at.
+
+Each pod has a copy, so it is kept small: of what is not ours there is compiled code alone. Runs with the Python that is
+bundled, in an environment that has what the bridge imports; needs patchelf, strip and ldd.
+"""
+
+from __future__ import annotations
+
+import argparse
+import compileall
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from py_compile import PycInvalidationMode
+
+VOLUME = Path("/agentpods")
+LOADER = "ld.so"
+# Of the standard library: what has a screen, tests, or makes programs. An extension that needs one of these goes too.
+NOT_BUNDLED = (
+    "EXTERNALLY-MANAGED", "__pycache__", "_sysconfigdata*", "config-*", "curses", "dbm", "distutils", "ensurepip",
+    "idlelib",
+    "lib-dynload", "lib2to3", "pydoc_data", "sitecustomize.py", "site-packages", "dist-packages", "test", "tkinter",
+    "turtle.py", "turtledemo", "venv",
+)  # fmt: skip
+EXTENSIONS_NOT_BUNDLED = re.compile(
+    r"_codecs_.*|_test.*|_ctypes_test|_xxtestfuzz|xxlimited.*|_curses.*|_dbm|_gdbm|_tkinter|readline|nis|ossaudiodev|_crypt|audioop"
+)
+SOURCES = ("__pycache__", "*.pyx", "*.pxd", "*.pxi", "*.c", "*.h", "*.pyi", "tests", "*.hash")
+IMPORTS = """
+import json, sys
+import agents.pod.bridge.__main__
+print(json.dumps({name: module.__file__ for name, module in sys.modules.items() if getattr(module, "__file__", None)}))
+"""
+
+
+def bundle(app: Path, target: Path) -> None:
+    library = target / "lib" / f"python{sysconfig.get_python_version()}"
+    (target / "bin").mkdir(parents=True)
+    python = target / "bin" / "python"
+    shutil.copy(Path(sys.executable).resolve(), python)
+    _copy_standard_library(library)
+    _copy_what_is_imported(app, library / "packages")
+    _strip(library.rglob("*.so*"))
+    _copy_shared_libraries([python, *library.rglob("*.so*")], target / "lib")
+    _rebind(python)
+    paths = (library, library / "lib-dynload", library / "packages")
+    lines = [os.path.relpath(path, python.parent) for path in paths]
+    python.with_name("python._pth").write_text("\n".join(lines) + "\n")
+    _compile(library)
+
+
+def _copy_standard_library(library: Path) -> None:
+    paths = sysconfig.get_paths()
+    shutil.copytree(paths["stdlib"], library, ignore=shutil.ignore_patterns(*NOT_BUNDLED))
+    (library / "lib-dynload").mkdir()
+    for extension in Path(paths["stdlib"], "lib-dynload").glob("*.so"):
+        if not EXTENSIONS_NOT_BUNDLED.fullmatch(extension.name.partition(".")[0]):
+            shutil.copy(extension, library / "lib-dynload")
+
+
+def _copy_what_is_imported(app: Path, packages: Path) -> None:
+    """Our modules one by one, with all of the engines and of the bridge, which import some later; packages whole."""
+    said = subprocess.run([sys.executable, "-c", IMPORTS], cwd=app, check=True, capture_output=True).stdout
+    imported: dict[str, str] = json.loads(said)
+    for place in ("agents/engines", "agents/pod/bridge"):
+        shutil.copytree(app / place, packages / place, ignore=shutil.ignore_patterns(*SOURCES))
+    for file in (Path(file) for name, file in imported.items() if name.partition(".")[0] == "agents"):
+        _copy(file, packages / file.relative_to(app))
+    for top in sorted(_tops_of_packages(imported)):
+        if top.is_dir():
+            shutil.copytree(top, packages / top.name, ignore=shutil.ignore_patterns(*SOURCES))
+        else:
+            _copy(top, packages / top.name)
+
+
+def _copy(file: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(file, target)
+
+
+def _tops_of_packages(imported: dict[str, str]) -> set[Path]:
+    """What lies directly in site-packages. A `.pth` there may have imported more than the bridge does."""
+    site = Path(sysconfig.get_paths()["purelib"])
+    files = [Path(file) for file in imported.values() if Path(file).is_relative_to(site)]
+    return {site / file.relative_to(site).parts[0] for file in files}
+
+
+def _copy_shared_libraries(programs: Iterable[Path], target: Path) -> None:
+    """All that the loader would load, by the name it asks for; the loader itself under a name of its own."""
+    for program in programs:
+        for name, path in _needs(program):
+            wanted = target / (LOADER if name == path else Path(name).name)
+            # What a wheel carries for itself stays where the wheel looks for it.
+            if not wanted.exists() and not path.startswith(str(target)):
+                shutil.copy(Path(path).resolve(), wanted)
+
+
+def _needs(program: Path) -> Iterator[tuple[str, str]]:
+    said = subprocess.run(["ldd", program], check=False, capture_output=True, text=True).stdout  # noqa: S607
+    for line in said.splitlines():
+        if found := re.match(r"\s*(\S+) => (/\S+) ", line) or re.match(r"\s*((/\S+)) \(", line):
+            yield found[1], found[2]
+
+
+def _strip(extensions: Iterable[Path]) -> None:
+    subprocess.run(["strip", "--strip-unneeded", *extensions], check=True)  # noqa: S607
+
+
+def _compile(library: Path) -> None:
+    """In place of the sources; but beside ours, for an engine may be started from one, and tracebacks show them."""
+    mode = PycInvalidationMode.UNCHECKED_HASH
+    ours = library / "packages" / "agents"
+    compileall.compile_dir(ours, quiet=1, invalidation_mode=mode)
+    others = re.compile(f"{re.escape(str(ours))}/")
+    compileall.compile_dir(library, quiet=1, invalidation_mode=mode, legacy=True, rx=others)
+    for source in library.rglob("*.py"):
+        if not source.is_relative_to(ours):
+            source.unlink()
+
+
+def _rebind(python: Path) -> None:
+    """The old kind of run path on purpose: it also holds for what extensions need, and comes before the environment."""
+    options = ["--set-interpreter", str(VOLUME / "lib" / LOADER), "--force-rpath", "--set-rpath", str(VOLUME / "lib")]
+    subprocess.run(["patchelf", *options, python], check=True)  # noqa: S607
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("app", type=Path, help="the project's directory")
+    parser.add_argument("target", type=Path, help="what becomes the volume")
+    given = parser.parse_args()
+    bundle(given.app, given.target)
+
+
+if __name__ == "__main__":
+    main()

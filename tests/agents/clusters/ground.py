@@ -1,0 +1,143 @@
+"""The cluster that tests run pods on: the double, or the one that TEST_KUBECONFIG names (CONTRIBUTING.md)."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from django.db import connection
+from pytest_django import Settings
+
+from agents.clusters import connections
+from agents.clusters.asking import Want
+from agents.clusters.models import Cluster
+from agents.clusters.observer import Observer
+from agents.runtimes.base import PodSpec
+from agents.runtimes.kubernetes import names
+from agents.runtimes.kubernetes.driver import KubernetesRuntime
+from tests.deploy import chart
+from tests.doubles.kube_api import KubeApi
+from tests.doubles.pi import install_double
+
+KUBECONFIG = "TEST_KUBECONFIG"
+# On a real cluster: images, and from where the tests reach pods.
+IMAGES = {"POD_IMAGE": "TEST_POD_IMAGE", "ENGINE_IMAGES": "TEST_ENGINE_IMAGES"}
+GONE_SECONDS = 120.0
+
+is_real = KUBECONFIG in os.environ
+# A real pod is scheduled, its volume made, its containers started.
+PATIENCE = 6.0 if is_real else 1.0
+
+
+@contextmanager
+def ground(directory: Path, settings: Settings, *, run: bool = True) -> Iterator[Cluster]:
+    """A row of a cluster that is there, and nothing of this test's on it afterwards."""
+    with _real(settings) if is_real else _double(directory, settings, run=run) as row:
+        yield row
+
+
+@contextmanager
+def _double(directory: Path, settings: Settings, *, run: bool) -> Iterator[Cluster]:
+    settings.POD_IMAGE = "registry.example/agentpods:1"
+    settings.ENGINE_IMAGES = {"pi": "registry.example/pi:1"}
+    with KubeApi(
+        directory / "cluster", run=run, engines=install_double(directory / "engines"), probe_seconds=0.2
+    ) as api:
+        api.allow("ground", [*chart.rules("drive"), *chart.rules("observe")])
+        yield Cluster.objects.create(name="double", kubeconfig=api.kubeconfig("ground"), routing="none", capacity=100)
+
+
+@contextmanager
+def _real(settings: Settings) -> Iterator[Cluster]:
+    settings.POD_IMAGE = os.environ["TEST_POD_IMAGE"]
+    settings.ENGINE_IMAGES = dict(one.split("=", 1) for one in os.environ["TEST_ENGINE_IMAGES"].split(","))
+    settings.INSTALLATION = f"test-{secrets.token_hex(4)}"
+    row = Cluster.objects.create(
+        name="real",
+        kubeconfig=Path(os.environ[KUBECONFIG]).read_text(encoding="utf-8"),
+        routing="none",
+        capacity=100,
+        control_cidrs=os.environ.get("TEST_FROM_CIDRS", "0.0.0.0/0").split(","),
+        pull_policy=os.environ.get("TEST_PULL_POLICY", "IfNotPresent"),
+        storage_class=os.environ.get("TEST_STORAGE_CLASS", ""),
+        stats_through_api=os.environ.get("TEST_STATS_THROUGH_API") == "1",
+    )
+    try:
+        yield row
+    finally:
+        _clear(row, settings.INSTALLATION)
+
+
+def _clear(row: Cluster, installation: str) -> None:
+    """What a failed test has left, volumes too: they are let go before the namespaces that hold them."""
+    api = connections.of(row)
+    ours = {"labelSelector": f"{names.INSTALLATION_LABEL}={installation}"}
+    until = time.monotonic() + GONE_SECONDS
+    for volume in api.get("/api/v1/persistentvolumes", ours)["items"]:
+        path = f"/api/v1/persistentvolumes/{volume['metadata']['name']}"
+        api.merge(path, {"spec": {"persistentVolumeReclaimPolicy": "Delete"}})
+    while left := api.get("/api/v1/namespaces", ours)["items"]:
+        for one in left:
+            api.delete(f"/api/v1/namespaces/{one['metadata']['name']}")
+        assert time.monotonic() < until, f"namespaces stay: {[one['metadata']['name'] for one in left]}"
+        time.sleep(0.5)
+
+
+class ToldRuntime(KubernetesRuntime):
+    """Knows what it was told last of each pod, as agents' rows do in real life."""
+
+    def __init__(self) -> None:
+        super().__init__(gone_seconds=GONE_SECONDS)
+        self.wants: dict[str, Want] = {}
+
+    def deploy(self, spec: PodSpec) -> None:
+        self._note(spec)
+        super().deploy(spec)
+
+    def configure(self, spec: PodSpec) -> None:
+        super().configure(spec)
+        self._note(spec)
+
+    def wanted(self, _: int) -> Mapping[str, Want]:
+        return dict(self.wants)
+
+    def _note(self, spec: PodSpec) -> None:
+        self.wants[spec.namespace] = Want(spec.config.revision, spec.secrets.management_token)
+
+
+@contextmanager
+def observing(**given: Any) -> Iterator[None]:
+    """An observer in a thread of its own, as the process `observe` has it."""
+    stop = threading.Event()
+    observer = Observer(**given)
+
+    def run() -> None:
+        try:
+            observer.run(stop)
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=run, name="observer")
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join(30)
+        assert not thread.is_alive(), "the observer does not end"
+
+
+@contextmanager
+def runtime_on(directory: Path, settings: Settings) -> Iterator[ToldRuntime]:
+    """The runtime on such a cluster, with an observer."""
+    with ground(directory, settings), contextlib.ExitStack() as stack:
+        runtime = ToldRuntime()
+        stack.enter_context(observing(wanted=runtime.wanted))
+        yield runtime

@@ -1,0 +1,140 @@
+"""Objects as an API server shows them, reduced to what matters; and an observer whose turns the test takes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+from agents.clusters import reading
+from agents.clusters.asking import Wanted
+from agents.clusters.models import Cluster, Pod
+from agents.clusters.observer import Observer
+from agents.clusters.reading import Seen, Sighting
+
+Json = dict[str, Any]
+
+NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
+NAMESPACE = "pod-abc-1"
+AGENT = "agt_abc"
+LABELS = {
+    "app.kubernetes.io/managed-by": "agentpods",
+    "agentpods.dev/installation": "agentpods",
+    "agentpods.dev/agent": AGENT,
+}
+
+
+def metadata(name: str, *, namespace: str | None = NAMESPACE, **more: Any) -> Json:
+    inside = {"namespace": namespace} if namespace else {}
+    return {"name": name, **inside, "labels": LABELS, "creationTimestamp": "2026-11-22T11:59:00Z", **more}
+
+
+def namespace(name: str = NAMESPACE, **more: Any) -> Json:
+    return {"metadata": metadata(name, namespace=None, **more), "status": {"phase": "Active"}}
+
+
+def deployment(*, replicas: int = 1, conditions: list[Json] | None = None, namespace: str = NAMESPACE) -> Json:
+    return {
+        "metadata": metadata("pod", namespace=namespace),
+        "spec": {"replicas": replicas},
+        "status": {"conditions": conditions or []},
+    }
+
+
+def running(name: str, *, ready: bool = True, restarts: int = 0, last: Json | None = None) -> Json:
+    state = {"running": {"startedAt": "2026-11-22T11:59:10Z"}}
+    return {"name": name, "ready": ready, "restartCount": restarts, "state": state, "lastState": _ended(last)}
+
+
+def waiting(name: str, reason: str, message: str = "", *, restarts: int = 0, last: Json | None = None) -> Json:
+    state = {"waiting": {"reason": reason, **({"message": message} if message else {})}}
+    return {"name": name, "ready": False, "restartCount": restarts, "state": state, "lastState": _ended(last)}
+
+
+def ended(code: int, reason: str = "Error", at: str = "2026-11-22T11:59:50Z", **more: Any) -> Json:
+    return {"exitCode": code, "reason": reason, "finishedAt": at, **more}
+
+
+def _ended(last: Json | None) -> Json:
+    return {"terminated": last} if last else {}
+
+
+def pod(*containers: Json, name: str = "pod-1", init: Json | None = None, phase: str = "Running", **more: Any) -> Json:
+    """With an engine and a gateway that are ready, unless other containers are given. `meta` goes to its metadata."""
+    meta = more.pop("meta", {})
+    status = {"phase": phase, "podIP": "127.8.0.1", "containerStatuses": list(containers or WELL), **more}
+    if init:
+        status["initContainerStatuses"] = [init]
+    return {"metadata": metadata(name, **meta), "status": status}
+
+
+WELL = (running("engine"), running("gateway"))
+
+
+def event(
+    reason: str, message: str, *, about: str = "pod-1", kind: str = "Pod", at: str = "2026-11-22T11:59:55Z"
+) -> Json:
+    return {
+        "metadata": metadata(f"{about}.{reason}"),
+        "type": "Normal" if reason in {"Pulling", "Scheduled"} else "Warning",
+        "reason": reason,
+        "message": message,
+        "lastTimestamp": at,
+        "involvedObject": {"kind": kind, "name": about},
+    }
+
+
+UNREADY = (running("engine", ready=False), running("gateway"))  # yet, or any more
+
+
+def condition(type: str, status: str, reason: str = "", message: str = "") -> Json:
+    return {"type": type, "status": status, "reason": reason, "message": message}
+
+
+def mounting(*, name: str = "pod-1", age: str = "2026-11-22T11:59:00Z") -> Json:
+    containers = [waiting(one, "PodInitializing") for one in ("engine", "gateway")]
+    init = waiting("bridge", "PodInitializing")
+    return pod(*containers, init=init, name=name, phase="Pending", podIP=None, meta={"creationTimestamp": age})
+
+
+def see(*pods: Json, conditions: list[Json] | None = None, replicas: int = 1, **more: Any) -> Sighting:
+    """What is told of these pods of one deployment."""
+    seen = Seen(
+        namespace=namespace(), deployment=deployment(replicas=replicas, conditions=conditions), pods=pods, **more
+    )
+    return reading.read(seen, now=NOW)
+
+
+class Turns:
+    """`turns.until(condition)`: the observer goes on until it holds."""
+
+    def __init__(self, observer: Observer) -> None:
+        self.observer = observer
+
+    def until(self, condition: Callable[[], object], *, within: float = 10.0) -> None:
+        ends = time.monotonic() + within
+        while not condition():
+            assert time.monotonic() < ends, "not so in time"
+            self.observer._woken.wait(0.05)
+            self.observer._woken.clear()
+            self.observer.turn()
+
+    def row(self, namespace: str, **wanted: Any) -> Pod:
+        """The pod's row, once it says this."""
+        self.until(lambda: Pod.objects.filter(pk=namespace, **wanted).exists())
+        return Pod.objects.get(pk=namespace)
+
+
+@contextmanager
+def observing(*, wanted: Wanted = lambda _: {}, **given: Any) -> Iterator[Turns]:
+    observer = Observer(wanted=wanted, **given)
+    try:
+        yield Turns(observer)
+    finally:
+        observer.close()
+
+
+def cluster_of(kubeconfig: str, **given: Any) -> Cluster:
+    return Cluster.objects.create(name="one", routing="none", kubeconfig=kubeconfig, **given)

@@ -1,0 +1,289 @@
+"""Clusters in the console: credentials go in and never come out, and what is done is in the history."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from cryptography.fernet import Fernet
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Permission
+from django.test import Client
+from django.utils import timezone
+
+from accounts.models import User
+from agents.clusters import losing
+from agents.models import Agent, Cluster, Placement, Pod
+from tests.agents.clusters.conftest import make_cluster
+
+LIST = "/admin/agents/cluster/"
+KUBECONFIG = """
+apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: "https://10.0.0.1:6443"}}]
+users: [{name: u, user: {token: very-secret-token}}]
+contexts: [{name: x, context: {cluster: c, user: u}}]
+current-context: x
+"""
+PULL_SECRET = '{"auths": {"images.example.com": {"auth": "aHVzaDpodXNo"}}}'
+FORM = {
+    "name": "one",
+    "capacity": "100",
+    "routing": "none",
+    "pull_policy": "IfNotPresent",
+    "node_selector": "{}",
+    "tolerations": "[]",
+    "initial-node_selector": "{}",
+    "initial-tolerations": "[]",
+}
+
+
+@pytest.fixture
+def operator(db: None) -> User:
+    return User.objects.create_superuser("operator@example.com", "a-long-password")
+
+
+@pytest.fixture
+def console(operator: User) -> Client:
+    return signed_in(operator)
+
+
+def signed_in(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
+    found: list[tuple[str, ...]] = []
+    monkeypatch.setattr("config.wake.on_commit", lambda task, *ids: found.append((task, *ids)))
+    return found
+
+
+def page_of(cluster: Cluster) -> str:
+    return f"{LIST}{cluster.pk}/change/"
+
+
+def act(console: Client, action: str, *clusters: Cluster) -> str:
+    body = {"action": f"{action}_clusters", "_selected_action": [cluster.pk for cluster in clusters]}
+    answer = console.post(LIST, body, follow=True)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def save(console: Client, cluster: Cluster | None = None, /, **given: str) -> str:
+    """The page that follows."""
+    path = page_of(cluster) if cluster else f"{LIST}add/"
+    return console.post(path, {**FORM, **given}, follow=True).content.decode()
+
+
+def history() -> list[str]:
+    return [entry.get_change_message() for entry in LogEntry.objects.order_by("pk")]
+
+
+# The form.
+
+
+def test_credentials_are_kept_sealed_and_never_shown(console: Client) -> None:
+    save(console, kubeconfig=KUBECONFIG, pull_secret=PULL_SECRET)
+    cluster = Cluster.objects.get()
+    assert "very-secret-token" in str(cluster.kubeconfig)
+    page = console.get(page_of(cluster)).content.decode()
+    assert page.count("(set)") == 2
+    for secret in ("very-secret-token", "aHVzaDpodXNo", "10.0.0.1"):
+        assert secret not in page
+
+
+def test_a_mistake_elsewhere_does_not_show_them_either(console: Client) -> None:
+    page = save(console, kubeconfig=KUBECONFIG, pull_secret="aHVzaDpodXNo", capacity="many")
+    assert "Enter a whole number" in page
+    assert "Not JSON" in page
+    assert "very-secret-token" not in page
+    assert "aHVzaDpodXNo" not in page
+    assert not Cluster.objects.exists()
+
+
+def test_credentials_stay_until_others_are_given_or_they_are_cleared(console: Client) -> None:
+    save(console, kubeconfig=KUBECONFIG)
+    cluster = Cluster.objects.get()
+    save(console, cluster, region="north")
+    cluster.refresh_from_db()
+    assert "very-secret-token" in str(cluster.kubeconfig)
+    save(console, cluster, region="north", kubeconfig=KUBECONFIG.replace("very-secret", "another"))
+    cluster.refresh_from_db()
+    assert "another-token" in str(cluster.kubeconfig)
+    assert "Either give another, or clear it." in save(console, cluster, kubeconfig=KUBECONFIG, clear_kubeconfig="on")
+    save(console, cluster, region="north", clear_kubeconfig="on")
+    cluster.refresh_from_db()
+    assert cluster.kubeconfig is None
+    assert history() == ["Added.", "Changed Region.", "Changed kubeconfig.", "Changed Clear kubeconfig."]
+
+
+def test_credentials_whose_key_is_lost_are_given_anew(console: Client, settings: Any) -> None:
+    save(console, kubeconfig=KUBECONFIG)
+    cluster = Cluster.objects.get()
+    settings.SECRETS_KEYS = [Fernet.generate_key().decode()]
+    assert cluster.name in console.get(LIST).content.decode()
+    assert "It cannot be read any more" in save(console, Cluster.objects.get(), region="north")
+    save(console, Cluster.objects.get(), kubeconfig=KUBECONFIG)
+    assert "very-secret-token" in str(Cluster.objects.get().kubeconfig)
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"kubeconfig": KUBECONFIG.replace("token: very", "exec: very")}, "not a program that fetches one"),
+        ({"kubeconfig": "- nothing"}, "Needs clusters, users and contexts."),
+        ({"routing": "gateway"}, "Needed with routing by Gateway API."),
+        ({"control_cidrs": "10.0.0.0/8, elsewhere"}, "Networks, separated by commas"),
+        ({"node_selector": "[1]"}, "An object of text values."),
+        ({"tolerations": "["}, "Enter a valid JSON"),
+        ({"name": "Not A Name"}, "Lower-case letters, digits and dashes."),
+    ],
+)
+def test_what_cannot_be_is_refused_on_the_form(console: Client, given: dict[str, str], problem: str) -> None:
+    assert problem in save(console, None, **given)
+    assert not Cluster.objects.exists()
+
+
+def test_a_form_leaves_alone_what_the_observer_writes(console: Client) -> None:
+    cluster = make_cluster("one", observed_at=None)
+    page = console.get(page_of(cluster)).content.decode()
+    assert 'name="observed_at' not in page
+    assert 'name="network_policies"' not in page
+    now = timezone.now()
+    real_save = Cluster.save
+
+    def observed_meanwhile(row: Cluster, **given: Any) -> None:
+        Cluster.objects.update(observed_at=now, observer="node-1")
+        real_save(row, **given)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Cluster, "save", observed_meanwhile)
+        save(console, cluster, control_cidrs="10.0.0.0/8, 2001:db8::/32")
+    cluster.refresh_from_db()
+    assert (cluster.observed_at, cluster.observer) == (now, "node-1")
+    assert cluster.control_cidrs == ["10.0.0.0/8", "2001:db8::/32"]
+
+
+# The list.
+
+
+@pytest.mark.parametrize("count", [1, 4])
+def test_the_list_says_how_each_is_and_costs_the_same_for_any_number(
+    console: Client, count: int, django_assert_max_num_queries: Any
+) -> None:
+    for number in range(count):
+        cluster = make_cluster(f"c{number}", capacity=7, observed_at=timezone.now() - timedelta(seconds=30))
+        Placement.objects.create(agent_id=f"agt_{number}", cluster=cluster)
+    Cluster.objects.update(network_policies="ignored")
+    with django_assert_max_num_queries(6):
+        page = console.get(LIST).content.decode()
+    assert page.count("1 of 7") == count
+    assert page.count("IGNORED: pods reach each other") == count
+    assert "30 s ago" in page or "31 s ago" in page
+    assert "never" in page
+
+
+# Actions.
+
+
+def test_cordon_and_uncordon_are_in_the_history(console: Client, cluster: Cluster) -> None:
+    assert "Cluster one: cordoned" in act(console, "cordon", cluster)
+    act(console, "cordon", cluster)
+    assert Cluster.objects.get().cordoned
+    act(console, "uncordon", cluster)
+    assert not Cluster.objects.get().cordoned
+    assert history() == ["Cordoned.", "Uncordoned."]
+
+
+def test_a_check_is_a_workers(console: Client, operator: User, cluster: Cluster, asked: list[tuple[str, ...]]) -> None:
+    assert "its history says what was found" in act(console, "check", cluster)
+    assert asked == [("agents.check_cluster", str(cluster.pk), operator.pk)]
+    assert history() == ["Check asked for."]
+
+
+def test_a_lost_cluster_is_given_up_on_a_page_that_asks_for_its_name(
+    console: Client, operator: User, db: None, asked: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(losing, "BATCH", 1)
+    cluster = make_cluster("one", observed_at=None)
+    for agent_id in ("agt_1", "agt_2"):
+        Placement.objects.create(agent_id=agent_id, cluster=cluster)
+    page = act(console, "lose", cluster)
+    assert "Last seen alive: never" in page
+    assert "2 agents leave it" in page
+    lose = f"{LIST}{cluster.pk}/lose/"
+    assert "Its name is one." in console.post(lose, {"name": "two"}).content.decode()
+    assert Placement.objects.count() == 2
+    assert "1 still have to leave" in console.post(lose, {"name": "one"}, follow=True).content.decode()
+    cluster.refresh_from_db()
+    assert cluster.cordoned
+    assert history() == ["Given up as lost for good."]
+    assert asked == [("agents.lose_cluster", str(cluster.pk), f"operator:{operator.pk}")]
+
+
+def test_a_cluster_that_lives_is_not_given_up(console: Client, cluster: Cluster) -> None:
+    page = console.post(f"{LIST}{cluster.pk}/lose/", {"name": "one"}, follow=True).content.decode()
+    assert "was seen alive" in page
+    assert history() == []
+    assert console.get(f"{LIST}0/lose/").status_code == 404
+
+
+def test_one_cluster_is_given_up_at_a_time(console: Client, cluster: Cluster) -> None:
+    assert "One at a time" in act(console, "lose", cluster, make_cluster("two"))
+
+
+def test_who_may_only_look_changes_nothing(cluster: Cluster) -> None:
+    viewer = User.objects.create_user("viewer@example.com", is_staff=True)
+    viewer.user_permissions.set(Permission.objects.filter(codename__in=["view_cluster", "view_placement", "view_pod"]))
+    console = signed_in(viewer)
+    act(console, "cordon", cluster)
+    assert console.post(f"{LIST}{cluster.pk}/lose/", {"name": "one"}).status_code == 403
+    assert "(set)" not in console.get(page_of(cluster)).content.decode()
+    cluster.refresh_from_db()
+    assert not cluster.cordoned
+
+
+def test_a_cluster_with_agents_is_not_deleted_and_one_without_is(console: Client, cluster: Cluster) -> None:
+    Placement.objects.create(agent_id="agt_1", cluster=cluster)
+    delete = f"{LIST}{cluster.pk}/delete/"
+    assert (
+        "Cluster one is not deleted: 1 of 100 agents"
+        in console.post(delete, {"post": "yes"}, follow=True).content.decode()
+    )
+    assert "delete_selected" not in console.get(LIST).content.decode()
+    Placement.objects.all().delete()
+    console.post(delete, {"post": "yes"})
+    assert not Cluster.objects.exists()
+
+
+# Placements and pods.
+
+
+def test_an_agents_page_says_where_it_is(console: Client, cluster: Cluster, running: Agent) -> None:
+    page = f"/admin/agents/agent/{running.pk}/change/".replace("_", "_5F")
+    assert "Cluster:</label>" in console.get(page).content.decode()
+    Placement.objects.create(agent_id=running.pk, cluster=cluster)
+    assert '<div class="readonly">one</div>' in console.get(page).content.decode()
+
+
+@pytest.mark.parametrize("count", [1, 4])
+def test_placements_and_pods_are_found_and_not_touched(
+    console: Client, cluster: Cluster, count: int, django_assert_max_num_queries: Any
+) -> None:
+    for number in range(count):
+        Placement.objects.create(agent_id=f"agt_{number}", cluster=cluster)
+        Pod.objects.create(namespace=f"pod-x{number}-1", agent_id=f"agt_{number}", cluster=cluster, phase="ready")
+    for path, shown in (("/admin/agents/placement/", "agt_0"), ("/admin/agents/pod/", "pod-x0-1")):
+        with django_assert_max_num_queries(6):
+            assert shown in console.get(path).content.decode()
+        assert shown in console.get(path, {"q": "agt_0"}).content.decode()
+        assert shown not in console.get(path, {"q": "nobody"}).content.decode()
+        assert console.get(f"{path}add/").status_code == 403
+    assert "pod-x0-1" not in console.get("/admin/agents/pod/", {"phase__exact": "failed"}).content.decode()
+    page = console.get("/admin/agents/pod/pod-x0-1/change/").content.decode()
+    assert 'name="phase"' not in page
+    assert console.post("/admin/agents/pod/pod-x0-1/delete/").status_code == 403

@@ -1,0 +1,1 @@
+"""The parts of the Kubernetes cluster of `tests/doubles/kube_api.py`."""

@@ -1,0 +1,259 @@
+"""Containers that are run: a thread each, which starts the process, probes it, and starts it again when it ended."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import psutil
+
+from tests.doubles.kube import simulated
+from tests.doubles.kube.pods import PodRun
+from tests.doubles.kube.probes import Probe, probe
+from tests.doubles.kube.resources import Object
+from tests.doubles.kube.trouble import CRASH, IMAGE
+from tests.doubles.kube.world import ROOT, World
+
+_HEALTHY_SECONDS = 60.0  # after which a crash is the first again
+
+
+class Container:
+    def __init__(self, run: PodRun, spec: Object) -> None:
+        self.name: str = spec["name"]
+        self.pid = 0
+        self._run, self._spec = run, spec
+        self._state = run.states[self.name]
+        self._world = World(run, spec)
+        self._woken = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._grace: float | None = None  # once it is to stop
+        self._reason = ""  # why it was killed
+        self._thread = threading.Thread(target=self._live, name=f"kube-{self.name}", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def wake(self) -> None:
+        self._world.write_secrets()
+        self._tell()
+
+    def stop(self, seconds: float) -> None:
+        self._grace = seconds
+        self._tell()
+
+    def join(self, seconds: float) -> None:
+        if self._thread is not threading.current_thread():
+            self._thread.join(seconds)
+
+    def kill(self, reason: str) -> None:
+        self._reason = reason
+        pid = self.pid
+        for found in _tree(pid) if pid else []:
+            _signal(found, signal.SIGKILL)
+
+    def _tell(self) -> None:
+        if self._thread.is_alive():
+            os.eventfd_write(self._woken, 1)
+
+    def _live(self) -> None:
+        try:
+            while self._grace is None:
+                self._pull()
+                if self._grace is None:
+                    self._once()
+        finally:
+            woken, self._woken = self._woken, -1
+            os.close(woken)
+
+    def _pull(self) -> None:
+        """While the image cannot be had, wait for another word."""
+        while self._grace is None and self._is_main() and self._run.cluster.troubles.has(self._run.namespace, IMAGE):
+            simulated.pull_badly(self._run, self._state)
+            self._run.publish()
+            self._sleep(None if self._state.waiting and self._state.waiting[0] == "ImagePullBackOff" else 0.1)
+
+    def _is_main(self) -> bool:
+        return self._state is self._run.main
+
+    def _sleep(self, seconds: float | None) -> None:
+        """Until then, or until something is said."""
+        poll = select.poll()
+        poll.register(self._woken, select.POLLIN)
+        if poll.poll(None if seconds is None else max(0.0, seconds) * 1000):
+            os.eventfd_read(self._woken)
+
+    def _once(self) -> None:
+        began = time.monotonic()
+        self._reason = ""
+        if self._is_main() and self._run.cluster.troubles.has(self._run.namespace, CRASH):
+            self._state.run(ready=False)
+            code = 1
+        else:
+            code = self._run_process()
+        if time.monotonic() - began > _HEALTHY_SECONDS:
+            self._state.restarts = 0
+        self._state.end(code, self._reason)
+        if self._grace is not None:
+            return
+        self._run.publish()
+        self._back_off(code)
+
+    def _back_off(self, code: int) -> None:
+        until = time.monotonic() + simulated.crash(self._run, self._state, code)
+        self._run.publish()
+        while self._grace is None and (left := until - time.monotonic()) > 0:
+            self._sleep(left)
+        self._state.restarts += 1
+
+    def _run_process(self) -> int:
+        self._world.prepare()
+        with self._world.log.open("ab") as log:
+            process = subprocess.Popen(
+                self._world.command(),
+                env=self._world.environment(),
+                cwd=ROOT,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        self.pid = process.pid
+        probes = {kind: self._probe(kind) for kind in ("startup", "liveness", "readiness")}
+        self._state.run(ready=False)
+        self._state.started = probes["startup"] is None
+        self._state.ready = self._state.started and probes["readiness"] is None
+        self._run.publish()
+        code = self._watch(process, {kind: found for kind, found in probes.items() if found})
+        self.pid = 0
+        end_rest(process.pid, self._world.marks())
+        return 128 - code if code < 0 else code
+
+    def _probe(self, kind: str) -> Probe | None:
+        return probe(self._spec, kind, self._run.address, self._run.cluster.settings.probe_seconds)
+
+    def _watch(self, process: subprocess.Popen[bytes], probes: dict[str, Probe]) -> int:
+        descriptor = os.pidfd_open(process.pid)
+        try:
+            while not self._ended(descriptor, self._seconds_left(probes)):
+                if self._grace is not None:
+                    self._end(process, descriptor, self._grace)
+                elif self._ask(probes):
+                    self._run.event(
+                        "Killing", f"Container {self.name} failed liveness probe, will be restarted", type="Normal"
+                    )
+                    self._end(process, descriptor, float(self._run.pod["spec"]["terminationGracePeriodSeconds"]))
+        finally:
+            os.close(descriptor)
+        return process.wait()
+
+    def _ended(self, descriptor: int, seconds: float | None) -> bool:
+        """Wait so long for its end, or for a word."""
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN)
+        poll.register(self._woken, select.POLLIN)
+        ready = dict(poll.poll(None if seconds is None else max(0.0, seconds) * 1000))
+        if self._woken in ready:
+            os.eventfd_read(self._woken)
+        return descriptor in ready
+
+    def _seconds_left(self, probes: dict[str, Probe]) -> float | None:
+        asked = self._asked(probes)
+        return min((found.due for found in asked.values()), default=0.0) - time.monotonic() if asked else None
+
+    def _asked(self, probes: dict[str, Probe]) -> dict[str, Probe]:
+        """Until the container has started, only whether it has."""
+        if not self._state.started:
+            return {kind: found for kind, found in probes.items() if kind == "startup"}
+        return {kind: found for kind, found in probes.items() if kind != "startup"}
+
+    def _ask(self, probes: dict[str, Probe]) -> bool:
+        """Whether the container is to be killed."""
+        before = (self._state.started, self._state.ready)
+        must_end = False
+        for kind, found in self._asked(probes).items():
+            if found.due > time.monotonic():
+                continue
+            is_good = found.ask()
+            if kind == "startup" and is_good:
+                self._state.started = True
+                self._state.ready = "readiness" not in probes
+            if kind == "readiness" and (is_good or found.has_failed()):
+                self._state.ready = is_good
+            must_end |= kind != "readiness" and found.has_failed()
+        if before != (self._state.started, self._state.ready):
+            self._run.publish()
+        return must_end
+
+    def _end(self, process: subprocess.Popen[bytes], descriptor: int, seconds: float) -> None:
+        """SIGTERM, and SIGKILL when its time is over."""
+        process.send_signal(signal.SIGTERM if seconds > 0 else signal.SIGKILL)
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN)
+        if not poll.poll(seconds * 1000):
+            process.kill()
+
+
+def refresh(run: PodRun) -> None:
+    """Start what is not started, and let the others look about."""
+    if not run.containers:
+        run.containers = [Container(run, spec) for spec in run.pod["spec"]["containers"]]
+        run.directory.mkdir(parents=True, exist_ok=True)
+        for found in run.containers:
+            found.start()
+        return
+    for found in run.containers:
+        found.wake()
+
+
+def ask_to_stop(run: PodRun, *, seconds: float) -> None:
+    for found in run.containers:
+        found.stop(seconds)
+
+
+def stop(run: PodRun, *, seconds: float) -> None:
+    """All its containers at once; returns when they have ended."""
+    ask_to_stop(run, seconds=seconds)
+    for found in run.containers:
+        found.join(seconds + 5.0)
+
+
+def kill(run: PodRun, name: str, reason: str) -> None:
+    for found in run.containers:
+        if found.name == name:
+            found.kill(reason)
+
+
+def _tree(pid: int) -> list[psutil.Process]:
+    try:
+        first = psutil.Process(pid)
+        return [first, *first.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return []
+
+
+def _signal(process: psutil.Process, number: signal.Signals) -> None:
+    try:
+        process.send_signal(number)
+    except psutil.NoSuchProcess:
+        return
+
+
+def end_rest(pid: int, marks: list[bytes]) -> None:
+    """With a container's first process all its others end."""
+    for found in psutil.process_iter():
+        if found.pid != os.getpid() and _belongs(found.pid, pid, marks):
+            _signal(found, signal.SIGKILL)
+
+
+def _belongs(pid: int, session: int, marks: list[bytes]) -> bool:
+    try:
+        if os.getsid(pid) == session:
+            return True
+        said = Path(f"/proc/{pid}/environ").read_bytes() + Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+    return any(mark in said for mark in marks)

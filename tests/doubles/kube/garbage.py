@@ -1,0 +1,43 @@
+"""What goes because its owner is gone."""
+
+from __future__ import annotations
+
+from tests.doubles.kube.cluster import Cluster
+from tests.doubles.kube.objects import is_going, is_owned_by
+from tests.doubles.kube.resources import BY_KIND, NAMESPACED, Object
+
+_FOREGROUND = "foregroundDeletion"
+
+
+def collect(cluster: Cluster, namespace: str) -> None:
+    found = [(kind, obj) for kind in NAMESPACED if kind != "Event" for obj in cluster.store.all(kind, namespace)]
+    living = {obj["metadata"]["uid"]: obj for _, obj in found}
+    for kind, obj in found:
+        owners = obj["metadata"].get("ownerReferences")
+        if owners and not is_going(obj) and not any(_keeps(living.get(owner["uid"])) for owner in owners):
+            _delete(cluster, kind, obj)
+    for kind, obj in found:
+        if _is_waiting(obj) and not any(is_owned_by(other, obj["metadata"]["uid"]) for _, other in found):
+            _let_go(cluster, kind, obj)
+
+
+def _is_waiting(owner: Object) -> bool:
+    return is_going(owner) and _FOREGROUND in owner["metadata"].get("finalizers", [])
+
+
+def _keeps(owner: Object | None) -> bool:
+    return owner is not None and not _is_waiting(owner)
+
+
+def _delete(cluster: Cluster, kind: str, obj: Object) -> None:
+    metadata = obj["metadata"]
+    if cluster.store.get(kind, metadata["namespace"], metadata["name"]):
+        cluster.registry.delete(BY_KIND[kind], metadata["namespace"], metadata["name"])
+
+
+def _let_go(cluster: Cluster, kind: str, obj: Object) -> None:
+    def revision(live: Object) -> Object:
+        rest = [name for name in live["metadata"].get("finalizers", []) if name != _FOREGROUND]
+        return {**live, "metadata": {**live["metadata"], "finalizers": rest}}
+
+    cluster.registry.revise(kind, obj["metadata"]["namespace"], obj["metadata"]["name"], revision)

@@ -1,0 +1,119 @@
+"""An HTTPS server in threads of this process, which can be taken away and brought back at its port."""
+
+from __future__ import annotations
+
+import json
+import socket
+import ssl
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+_JOIN_SECONDS = 5.0
+
+
+class Exchange(BaseHTTPRequestHandler):
+    """One connection; `respond` of the server answers each of its requests."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    wbufsize = -1  # head and body in one record
+    server: Https
+
+    def do_GET(self) -> None:
+        self.body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        parts = urlsplit(self.path)
+        self.route = unquote(parts.path)
+        self.query = dict(parse_qsl(parts.query, keep_blank_values=True))
+        self.server.respond(self)
+
+    do_POST = do_PUT = do_PATCH = do_DELETE = do_GET  # noqa: N815 - the names are the library's
+
+    def answer(self, status: int, document: Any, *, retry_after: int | None = None) -> None:
+        body = document if isinstance(document, bytes) else json.dumps(document).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "text/plain" if isinstance(document, bytes) else "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        if retry_after is not None:
+            self.send_header("Retry-After", str(retry_after))
+        self.end_headers()
+        self.wfile.write(body)
+        self.wfile.flush()
+
+    def begin_stream(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        self.wfile.flush()
+
+    def send_chunk(self, part: bytes) -> None:
+        """An empty one ends the stream."""
+        if part or not self.close_connection:
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(part), part))
+            self.wfile.flush()
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Quiet."""
+
+
+class Https(HTTPServer):
+    request_queue_size = 128
+
+    def __init__(self, port: int, tls: ssl.SSLContext, respond: Callable[[Exchange], None]) -> None:
+        super().__init__(("127.0.0.1", port), Exchange)
+        self.respond = respond
+        self._tls = tls
+        self._open: dict[socket.socket, threading.Thread] = {}
+        self._lock = threading.Lock()
+        self._acceptor = threading.Thread(target=self._accept, name="kube-accept", daemon=True)
+
+    @property
+    def port(self) -> int:
+        return int(self.server_address[1])
+
+    def start(self) -> None:
+        self._acceptor.start()
+
+    def _accept(self) -> None:
+        with suppress(OSError):  # it was closed
+            while True:
+                plain, address = self.socket.accept()
+                # The handshake happens in the connection's own thread, with its first read.
+                secure = self._tls.wrap_socket(plain, server_side=True, do_handshake_on_connect=False)
+                thread = threading.Thread(target=self._serve, args=(secure, address), name="kube-http", daemon=True)
+                with self._lock:
+                    self._open[secure] = thread
+                thread.start()
+
+    def _serve(self, connection: ssl.SSLSocket, address: Any) -> None:
+        try:
+            with suppress(OSError, ValueError):  # the client, or the test, ended it
+                self.finish_request(connection, address)
+        finally:
+            with self._lock:
+                self._open.pop(connection, None)
+            _end(connection)
+            connection.close()
+
+    def close(self) -> None:
+        """End every connection, whatever it is in the middle of."""
+        with suppress(OSError):
+            self.socket.shutdown(socket.SHUT_RDWR)
+        self._acceptor.join(_JOIN_SECONDS)
+        self.server_close()
+        with self._lock:
+            connections = dict(self._open)
+        for connection in connections:
+            _end(connection)
+        for thread in connections.values():
+            thread.join(_JOIN_SECONDS)
+
+
+def _end(connection: socket.socket) -> None:
+    """As the system ends a socket: TLS would want to say good-bye in another thread's midst."""
+    with suppress(OSError):
+        socket.socket.shutdown(connection, socket.SHUT_RDWR)

@@ -1,0 +1,85 @@
+"""The kinds the cluster knows, and which of them a path names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    group: str
+    kind: str
+    plural: str
+    namespaced: bool = True
+    version: str = "v1"
+    custom: bool = False  # of a CustomResourceDefinition: no schema is published with Kubernetes
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def qualified(self) -> str:
+        """As errors name it."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+
+RESOURCES = (
+    Resource("", "Namespace", "namespaces", namespaced=False),
+    Resource("", "Node", "nodes", namespaced=False),
+    Resource("", "PersistentVolume", "persistentvolumes", namespaced=False),
+    Resource("storage.k8s.io", "StorageClass", "storageclasses", namespaced=False),
+    Resource("", "Pod", "pods"),
+    Resource("", "Secret", "secrets"),
+    Resource("", "Service", "services"),
+    Resource("", "PersistentVolumeClaim", "persistentvolumeclaims"),
+    Resource("", "ResourceQuota", "resourcequotas"),
+    Resource("", "LimitRange", "limitranges"),
+    Resource("", "Event", "events"),
+    Resource("apps", "Deployment", "deployments"),
+    Resource("apps", "ReplicaSet", "replicasets"),
+    Resource("networking.k8s.io", "NetworkPolicy", "networkpolicies"),
+    Resource("networking.k8s.io", "Ingress", "ingresses"),
+    Resource("gateway.networking.k8s.io", "HTTPRoute", "httproutes", custom=True),
+    Resource("gateway.networking.k8s.io", "ListenerSet", "listenersets", custom=True),
+    Resource("cert-manager.io", "Certificate", "certificates", custom=True),
+)
+BY_KIND = {resource.kind: resource for resource in RESOURCES}
+BY_PATH = {(resource.group, resource.version, resource.plural): resource for resource in RESOURCES}
+NAMESPACED = tuple(resource.kind for resource in RESOURCES if resource.namespaced)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a path names: a collection when `name` is empty."""
+
+    resource: Resource
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+    rest: str = ""  # behind `proxy`
+
+
+def target(path: str) -> Target | None:
+    """None for a path that is no resource's."""
+    parts = path.strip("/").split("/")
+    group, version, parts = _group(parts)
+    namespace = ""
+    if len(parts) > 2 and parts[0] == "namespaces" and (group, version, parts[2]) in BY_PATH:
+        namespace, parts = parts[1], parts[2:]
+    resource = BY_PATH.get((group, version, parts[0])) if parts else None
+    if resource is None:
+        return None
+    name, subresource, *rest = [*parts[1:], "", ""]
+    return Target(resource, namespace, name, subresource, "/".join(rest).rstrip("/"))
+
+
+def _group(parts: list[str]) -> tuple[str, str, list[str]]:
+    if parts[0] == "api" and len(parts) > 1:
+        return "", parts[1], parts[2:]
+    if parts[0] == "apis" and len(parts) > 2:
+        return parts[1], parts[2], parts[3:]
+    return "", "", []

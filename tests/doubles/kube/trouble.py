@@ -1,0 +1,64 @@
+"""What tests break: answers of the server, and the fortune of pods."""
+
+from __future__ import annotations
+
+import fnmatch
+import threading
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from tests.doubles.kube.failures import Failure
+
+IMAGE, UNSCHEDULABLE, CRASH, OOM = "image", "unschedulable", "crash", "oom"
+EVICTED, EVICTED_SILENTLY, VOLUME, MOUNT = "evicted", "evicted-silently", "volume", "mount"
+SCRIPTS = {IMAGE, UNSCHEDULABLE, CRASH, OOM, EVICTED, EVICTED_SILENTLY, VOLUME, MOUNT}
+_MESSAGES = {
+    429: "the server has received too many requests and has asked us to try again later",
+    500: "Internal error occurred: etcdserver: request timed out",
+    503: "the server is currently unable to handle the request",
+    504: "the server was unable to return a response in the time allotted, but may still be processing the request",
+}
+
+
+class Dropped(Exception):
+    """The connection ends without an answer."""
+
+
+@dataclass
+class Fault:
+    method: str
+    path_contains: str
+    status: int | None
+    times: int
+    delay: float
+    retry_after: int | None
+
+    def matches(self, method: str, path: str) -> bool:
+        return fnmatch.fnmatchcase(method, self.method) and self.path_contains in path
+
+
+@dataclass
+class Troubles:
+    faults: list[Fault] = field(default_factory=list)
+    scripts: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))  # by namespace
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    stopping: threading.Event = field(default_factory=threading.Event)
+
+    def meet(self, method: str, path: str) -> None:
+        """Suffer the first fault that this request meets."""
+        with self.lock:
+            fault = next((fault for fault in self.faults if fault.matches(method, path)), None)
+            if fault is None:
+                return
+            fault.times -= 1
+            if fault.times == 0:
+                self.faults.remove(fault)
+        self.stopping.wait(fault.delay)
+        if fault.status == 0:
+            raise Dropped
+        if fault.status is not None:
+            message = _MESSAGES.get(fault.status, "told to fail by the test")
+            raise Failure(fault.status, message, retry=fault.retry_after)
+
+    def has(self, namespace: str, what: str) -> bool:
+        return what in self.scripts.get(namespace, ())
