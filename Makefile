@@ -91,7 +91,7 @@ test-year: setup ## Heavy: a year of random payments, lapses and outages beside 
 test-crash: setup ## Heavy: ten minutes of kills under load, then an audit; SEED replays one, also SECONDS, AGENTS, ACCOUNTS
 	@exec $(BIN)/python -m tests.crash
 
-test-images: setup ## Heavy: what `make images` made, in containers; as root, with crun or runc
+test-images: setup ## Heavy: what `make images` made, in containers; as root, with runc or crun
 	$(BIN)/pytest -m images $(ARGS)
 
 fuzz: setup ## Heavy: schemathesis against a service of its own, real pods and all; also SEED, SECONDS (900)

@@ -191,6 +191,12 @@ class Agent(models.Model):
             # What suspensions stopped, and the free agents that caps count.
             models.Index(fields=["user"], name="agent_suspended", condition=Q(operation="suspended")),
             models.Index(fields=["user"], name="agent_free", condition=Q(paid=False) & ~Q(desired="deleted")),
+            # Customers' own hostnames whose DNS did not lead here yet (agents/domains.py).
+            models.Index(
+                fields=["id"],
+                name="agent_domain_new",
+                condition=Q(domain__isnull=False, domain_ready_at__isnull=True) & ~Q(desired="deleted"),
+            ),
             # Whether anybody still uses a persona.
             models.Index(fields=["persona_id"], name="agent_persona", condition=~Q(desired="deleted")),
         ]

@@ -1,13 +1,19 @@
-"""What makes the life cycle true once a minute: nothing unsettled without a due time, no pod without an agent."""
+"""What makes the life cycle true once a minute: nothing unsettled without a due time, no pod without an agent.
+
+Besides, the minute's looks outward: at the DNS of customers' own hostnames, and at clusters not checked lately.
+"""
 
 from __future__ import annotations
 
 import logging
 from datetime import datetime
 
+from django.conf import settings
 from django.db import connection
 from django.utils import timezone
 
+from agents import domains
+from agents.clusters import checking
 from agents.models import Agent, Status
 from agents.reconciler import suffix_of
 from agents.runtimes import current_runtime
@@ -34,6 +40,9 @@ def sweep(now: datetime | None = None) -> None:
     agents = {agent.suffix: agent for agent in rows}
     for namespace, pod in observed.items():
         _judge(pod, agents.get(suffix_of(namespace)), runtime, now)
+    if settings.AGENT_RUNTIME == "kubernetes":
+        domains.look_at_new(now)
+        checking.due(now)
 
 
 def wake_forgotten(now: datetime) -> int:

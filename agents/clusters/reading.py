@@ -66,8 +66,8 @@ def read(seen: Seen, *, now: datetime) -> Sighting:
     )
     if objects.is_deleted(seen.namespace):
         return replace(told, phase=Phase.STOPPED, message=words(ending.blockers(seen.namespace)), going=True)
-    if seen.deployment is None:
-        return told
+    if seen.deployment is None:  # a worker is at it, or was killed: nothing runs, and deploying goes on with it
+        return replace(told, phase=Phase.STOPPED)
     if not _is_wanted(seen.deployment):
         return _ending(told) if _lives(seen.pods) else replace(told, phase=Phase.STOPPED)
     pod = current(seen.pods)

@@ -23,16 +23,8 @@ TOOLS = ("debootstrap", "buildah")  # programs, and the packages of Debian that 
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 MOUNTED_CERTIFICATES = "/run/secrets/certificates"
 _SOURCE = "deb $(REPO_URI) $(RELEASE) $(COMPONENT)"
-# What is as long as all the rest, and what names this machine's mirror.
-NOT_IN_BASE = (
-    "usr/share/doc",
-    "usr/share/info",
-    "usr/share/locale",
-    "usr/share/man",
-    "var/cache/apt",
-    "var/lib/apt/lists",
-)
-SOURCES_OF_BASE = "etc/apt/sources.list"
+NOT_IN_BASE = ("usr/share/info", "usr/share/locale", "usr/share/man", "var/cache/apt", "var/lib/apt/lists")
+OF_THIS_MACHINE = ("etc/apt/sources.list", "etc/hostname", "etc/resolv.conf")  # debootstrap puts them there
 
 
 def run(*words: str | Path, quiet: bool = False) -> str:
@@ -64,9 +56,7 @@ class Builder:
         if mirror is None:
             sys.exit(f"apt knows no source of Debian {SUITE} on this machine: nothing to make the base of")
         run("debootstrap", "--variant=minbase", "--include=ca-certificates", SUITE, system, mirror, quiet=True)
-        for path in NOT_IN_BASE:
-            shutil.rmtree(system / path, ignore_errors=True)
-        (system / SOURCES_OF_BASE).unlink()
+        _cut(system)
         container = self.buildah("from", "scratch", quiet=True).strip()
         self.buildah("add", "--quiet", container, system, "/", quiet=True)
         self.buildah("commit", "--quiet", "--rm", container, BASE, quiet=True)
@@ -82,6 +72,16 @@ class Builder:
         )  # fmt: skip
         archive.unlink(missing_ok=True)
         self.buildah("push", "--quiet", image, f"oci-archive:{archive}:{name}:{tag}")
+
+
+def _cut(system: Path) -> None:
+    for path in NOT_IN_BASE:
+        shutil.rmtree(system / path, ignore_errors=True)
+    for path in OF_THIS_MACHINE:
+        (system / path).unlink(missing_ok=True)
+    for file in (system / "usr/share/doc").rglob("*"):
+        if file.is_file() and file.name != "copyright":  # the licences stay
+            file.unlink()
 
 
 def _client_configuration(scratch: Path) -> dict[str, Path]:

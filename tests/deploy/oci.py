@@ -4,6 +4,7 @@ that cannot be written to."""
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import tarfile
@@ -85,12 +86,14 @@ class Container:
         (self.bundle / "config.json").write_text(json.dumps(self._spec([str(word) for word in command])))
         runtime = shutil.which("runc") or shutil.which("crun")
         assert runtime, "needs runc or crun"
-        return subprocess.Popen(
-            [runtime, "--root", self.bundle / "state", *_without_cgroups(runtime), "run", "--bundle", self.bundle, "c"],
-            stdin=subprocess.DEVNULL,
-            stdout=(self.bundle / "out").open("wb"),
-            stderr=subprocess.STDOUT,
-        )
+        options = ["--root", str(self.bundle / "state"), *_without_cgroups(runtime)]
+        with (self.bundle / "out").open("wb") as out:
+            return subprocess.Popen(
+                [runtime, *options, "run", "--bundle", self.bundle, f"test-{os.getpid()}"],
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+            )
 
     def run(self, *command: str | Path) -> tuple[int, str]:
         """Its exit status, and all that it said."""

@@ -283,6 +283,8 @@ def test_nothing_of_the_build_or_its_machine_is_left_in_an_image(name: str, requ
     assert [path for path in files if _says_something(path)] == []
     sources = [path for path in (image.root / "etc" / "apt").rglob("*.list") if path.read_text()]
     assert sources == []
+    named = [image.root / "etc" / name for name in ("hostname", "resolv.conf")]
+    assert [path for path in named if path.exists() and path.read_text()] == []
     assert not any((image.root / "root").rglob("*cache*"))
     assert not (image.root / "build").exists()
 

@@ -46,8 +46,9 @@ class KubeApi:
     To look: `objects`, `get`, `writes`, `requests` (counts since the start), `put` (past all validation),
     `directory_of` (the files of a PersistentVolume), `log_of` (what a container wrote), `wait(condition)`.
     The server's troubles: `fail`, `cut_watches`, `stale`/`fresh`, `compact`, `stop`/`start`.
-    The pods' troubles: `script(namespace, what)` with a word of `SCRIPTS`, None to end them; `kill`; `finalizer` and
-    `drop_finalizer`; `use`; `add_node`, `lose_node`, `find_node`.
+    The pods' troubles: `script(namespace, what)`: image, unschedulable, crash, oom, evicted, evicted-silently, volume
+    (its provisioning) or mount; None to end them. `kill`; `finalizer` and `drop_finalizer`; `use`; `add_node`,
+    `lose_node`, `find_node`.
     """
 
     def __init__(
@@ -147,7 +148,7 @@ class KubeApi:
         logs = [run.directory / f"{container}.log" for run in runs.values()]
         return "".join(log.read_text(encoding="utf-8") for log in logs if log.exists())
 
-    def wait(self, condition: Callable[[], object], *, seconds: float = 10.0) -> None:
+    def wait(self, condition: Callable[[], object], *, seconds: float = 20.0) -> None:
         """Until it holds; it is asked after changes of objects, and not for each of many."""
         until = time.monotonic() + seconds
         while not condition():
@@ -169,7 +170,10 @@ class KubeApi:
         delay: float = 0.0,
         retry_after: int | None = None,
     ) -> None:
-        """The next `times` such requests (-1: all, until `heal`). `status` 0 drops the connection, None only delays."""
+        """The next `times` such requests (-1: all, until `heal`). `status` 0 drops the connection, None only delays.
+
+        A kubelet's paths begin with `/kubelet/<node>`.
+        """
         fault = Fault(method, path_contains, status, times, delay, retry_after)
         with self._cluster.troubles.lock:
             self._cluster.troubles.faults.append(fault)
@@ -213,7 +217,7 @@ class KubeApi:
     # The pods' troubles.
 
     def script(self, namespace: str, what: str | None) -> None:
-        """What befalls the namespace's pods, from now on: a word of `SCRIPTS`; None ends all of it."""
+        """What befalls the namespace's pods, from now on: None ends all of it."""
         if what is not None and what not in SCRIPTS:
             raise ValueError(f"{what} is none of {sorted(SCRIPTS)}")
         scripts = self._cluster.troubles.scripts

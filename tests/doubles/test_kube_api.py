@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import http.client
 import json
+import ssl
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+import yaml
 from kubernetes.client.exceptions import ApiException
 
 from tests.doubles.kube.official_client import Driver, deployment, refusal, secret, watching
@@ -191,3 +195,43 @@ def test_answers_fail_as_often_as_told_and_lists_may_be_old(cluster: KubeApi, dr
     assert len(driver.core.list_namespace().items) == 2
     cluster.fresh()
     assert len(driver.core.list_namespace().items) == 3
+
+
+def test_a_connection_may_be_dropped_and_a_kubelet_may_fail(cluster: KubeApi, driver: Driver) -> None:
+    cluster.fail("POST", "/namespaces", status=0)
+    with pytest.raises(Exception, match=r"(?i)closed|reset|aborted|eof"):
+        driver.namespace()
+    driver.namespace()
+    cluster.fail(path_contains="/kubelet/node/stats", status=503)
+    assert stats(cluster, "observe")[0] == 503
+    cluster.allow("observe", [{"apiGroups": [""], "resources": ["nodes/stats"], "verbs": ["get"]}])
+    assert stats(cluster, "observe")[0] == 200
+    cluster.allow("observe", [])
+    assert stats(cluster, "observe") == (
+        403,
+        b"Forbidden (user=system:serviceaccount:agentpods:observe, verb=get, resource=nodes, subresource(s)=[stats])",
+    )
+    with pytest.raises(ApiException, match="403"):
+        Driver(cluster, "observe").core.connect_get_node_proxy_with_path("node", "stats/summary")
+
+
+def stats(cluster: KubeApi, account: str) -> tuple[int, bytes]:
+    """Straight from the node's kubelet."""
+    driver = Driver(cluster, account)
+    port = (cluster.get("Node", "node") or {})["status"]["daemonEndpoints"]["kubeletEndpoint"]["Port"]
+    token = yaml.safe_load(cluster.kubeconfig(account))["users"][0]["user"]["token"]
+    tls = ssl.create_default_context(cafile=driver.api.configuration.ssl_ca_cert)
+    connection = http.client.HTTPSConnection("127.0.0.1", port, context=tls)
+    with closing(connection):
+        connection.request("GET", "/stats/summary", headers={"Authorization": f"Bearer {token}"})
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+
+
+def test_lists_of_its_own_kinds_say_the_kind_once_and_from_the_cache_all_of_them(
+    cluster: KubeApi, driver: Driver
+) -> None:
+    answer = driver.core.list_namespace(resource_version="0", limit=1, _preload_content=False)
+    found = json.loads(answer.data)
+    assert (found["kind"], len(found["items"])) == ("NamespaceList", 2)
+    assert all("kind" not in one for one in found["items"])

@@ -15,6 +15,7 @@ from typing import Any
 from django.db import connection
 from pytest_django import Settings
 
+from agents import reconciler
 from agents.clusters import connections
 from agents.clusters.asking import Want
 from agents.clusters.models import Cluster
@@ -39,19 +40,25 @@ PATIENCE = 6.0 if is_real else 1.0
 @contextmanager
 def ground(directory: Path, settings: Settings, *, run: bool = True) -> Iterator[Cluster]:
     """A row of a cluster that is there, and nothing of this test's on it afterwards."""
-    with _real(settings) if is_real else _double(directory, settings, run=run) as row:
+    if is_real:
+        with _real(settings) as row:
+            yield row
+        return
+    with double(directory, settings, run=run) as (_, row):
         yield row
 
 
 @contextmanager
-def _double(directory: Path, settings: Settings, *, run: bool) -> Iterator[Cluster]:
+def double(directory: Path, settings: Settings, *, run: bool) -> Iterator[tuple[KubeApi, Cluster]]:
+    """The double, with the rights that the chart gives; `run=False`: its pods just become ready."""
     settings.POD_IMAGE = "registry.example/agentpods:1"
     settings.ENGINE_IMAGES = {"pi": "registry.example/pi:1"}
     with KubeApi(
         directory / "cluster", run=run, engines=install_double(directory / "engines"), probe_seconds=0.2
     ) as api:
         api.allow("ground", [*chart.rules("drive"), *chart.rules("observe")])
-        yield Cluster.objects.create(name="double", kubeconfig=api.kubeconfig("ground"), routing="none", capacity=100)
+        row = Cluster.objects.create(name="double", kubeconfig=api.kubeconfig("ground"), routing="none", capacity=100)
+        yield api, row
 
 
 @contextmanager
@@ -132,6 +139,28 @@ def observing(**given: Any) -> Iterator[None]:
         stop.set()
         thread.join(30)
         assert not thread.is_alive(), "the observer does not end"
+
+
+@contextmanager
+def reconciling() -> Iterator[None]:
+    """What beat and a worker do, in a thread: the scan of what is due, again and again."""
+    stop = threading.Event()
+
+    def run() -> None:
+        try:
+            while not stop.wait(0.1):
+                reconciler.reconcile_due()
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=run, name="reconciler")
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join(90)
+        assert not thread.is_alive(), "the reconciler does not end"
 
 
 @contextmanager

@@ -113,6 +113,11 @@ class Turns:
     def __init__(self, observer: Observer) -> None:
         self.observer = observer
 
+    @property
+    def lookout(self) -> Any:
+        """What it has of the only cluster it observes."""
+        return next(iter(self.observer._lookouts.values()), None)
+
     def until(self, condition: Callable[[], object], *, within: float = 10.0) -> None:
         ends = time.monotonic() + within
         while not condition():

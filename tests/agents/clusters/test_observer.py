@@ -2,23 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+from django.core.management import CommandError, call_command
+from django.db import OperationalError, connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+from pytest_django import Settings
 
+from agents.clusters import observer as observing_module
+from agents.clusters import pods, reading, sightings, watching
+from agents.clusters.asking import Want
 from agents.clusters.models import Cluster, Pod
+from agents.models import Agent
+from agents.runtimes import management
+from agents.runtimes.kubernetes.client import Connection
 from agents.runtimes.kubernetes.driver import KubernetesRuntime
-from tests.agents.clusters.observing import NAMESPACE, Turns, cluster_of, observing
-from tests.agents.runtimes.conftest import pod_spec
+from agents.runtimes.management import Health
+from tests.agents.clusters.observing import LABELS, Turns, cluster_of, observing
+from tests.agents.conftest import MakeAgent
+from tests.agents.runtimes.conftest import NAMESPACE, pod_spec
+from tests.deploy import chart
 from tests.doubles.kube_api import KubeApi
+
+Observed = Callable[..., Turns]
 
 
 @pytest.fixture
-def api(db: None, tmp_path: Path, settings: object) -> Iterator[KubeApi]:
+def api(db: None, tmp_path: Path, settings: Settings) -> Iterator[KubeApi]:
+    """Its account `observe` has the rights that the chart gives to the observer, and no others."""
     settings.POD_IMAGE = "registry.example/agentpods:1"
     settings.ENGINE_IMAGES = {"pi": "registry.example/pi:1"}
-    with KubeApi(tmp_path / "cluster") as found:
+    with KubeApi(tmp_path / "cluster", bookmark_seconds=0.5) as found:
+        found.allow("observe", chart.rules("observe"))
         yield found
 
 
@@ -28,15 +52,358 @@ def row(api: KubeApi) -> Cluster:
 
 
 @pytest.fixture
-def turns(row: Cluster) -> Iterator[Turns]:
-    with observing() as found:
-        yield found
+def observed(api: KubeApi, row: Cluster) -> Iterator[Observed]:
+    """`observed()`: another observer, which has seen all there is."""
+    opened: list[Any] = []
+
+    def start(**given: Any) -> Turns:
+        connection_ = Connection("one", api.kubeconfig("observe"))
+        opened.append(observing(**{"connect": lambda _: connection_, **given}))
+        turns: Turns = opened[-1].__enter__()
+        turns.until(lambda: turns.lookout and turns.lookout.is_complete())
+        turns.observer.turn()
+        return turns
+
+    yield start
+    for one in opened:
+        one.__exit__(None, None, None)
 
 
-def test_a_pod_is_seen_to_come_up_to_stop_and_to_go(turns: Turns) -> None:
-    runtime = KubernetesRuntime(gone_seconds=5)
+@pytest.fixture
+def runtime() -> KubernetesRuntime:
+    return KubernetesRuntime(gone_seconds=5)
+
+
+def test_a_pod_is_seen_to_come_up_to_stop_and_to_go(observed: Observed, runtime: KubernetesRuntime) -> None:
+    turns = observed()
     runtime.deploy(pod_spec())
     pod = turns.row(NAMESPACE, phase="ready")
     assert pod.gateway_alive
+    assert pod.pod_ip is not None
+    assert pod.since is not None
     runtime.stop(NAMESPACE)
-    turns.row(NAMESPACE, phase="stopped")
+    turns.row(NAMESPACE, phase="stopped", gateway_alive=False)
+    runtime.delete(NAMESPACE, agent_id="agt_abc", data=True)
+    turns.until(lambda: not Pod.objects.exists())
+
+
+def test_what_is_not_ours_is_not_seen(api: KubeApi, observed: Observed) -> None:
+    for name, labels in {"kube-system": {}, "pod-x-1": {**LABELS, "agentpods.dev/installation": "theirs"}}.items():
+        api.put("Namespace", {"metadata": {"name": name, "labels": labels}})
+    turns = observed()
+    assert turns.lookout.is_complete()
+    assert not Pod.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("script", "cause", "words"),
+    [
+        ("image", "IMAGE_PULL", "pull"),
+        ("unschedulable", "NO_CAPACITY", "nodes are available"),
+        ("volume", "VOLUME", "PersistentVolumeClaim"),
+        ("mount", "VOLUME", "MountVolume"),
+        ("crash", "CRASH_LOOP", "exit code 1"),
+        ("oom", "OOM", "OOMKilled"),
+    ],
+)
+def test_why_a_pod_does_not_come_up_is_told_in_the_clusters_words(
+    script: str,
+    cause: str,
+    words: str,
+    api: KubeApi,
+    observed: Observed,
+    runtime: KubernetesRuntime,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(reading, "PATIENCE", timedelta(0))
+    turns = observed()
+    api.script(NAMESPACE, script)
+    runtime.deploy(pod_spec())
+    pod = turns.row(NAMESPACE, cause=cause)
+    assert words in (pod.message or "")
+    assert any(words in line for line in pod.evidence)
+
+
+@pytest.mark.parametrize("script", ["evicted", "evicted-silently"])
+def test_an_eviction_is_told_also_where_only_an_event_says_so(
+    script: str, api: KubeApi, observed: Observed, runtime: KubernetesRuntime
+) -> None:
+    turns = observed()
+    runtime.deploy(pod_spec())
+    turns.row(NAMESPACE, phase="ready")
+    api.script(NAMESPACE, "mount")  # the next pod takes its time
+    api.script(NAMESPACE, script)
+    assert turns.row(NAMESPACE, cause="EVICTED").evidence
+
+
+def test_a_refusal_that_only_the_replica_set_meets_is_told(
+    api: KubeApi, observed: Observed, runtime: KubernetesRuntime
+) -> None:
+    turns = observed()
+    labels = {**LABELS, "pod-security.kubernetes.io/enforce": "restricted"}
+    api.put("Namespace", {"metadata": {"name": NAMESPACE, "labels": labels}, "status": {"phase": "Active"}})
+    api.put("ResourceQuota", {"metadata": {"name": "tight", "namespace": NAMESPACE}, "spec": {"hard": {"pods": "0"}}})
+    runtime.deploy(pod_spec())
+    assert "exceeded quota: tight" in (turns.row(NAMESPACE, cause="QUOTA").message or "")
+
+
+def test_a_node_that_is_lost_takes_its_pods_with_it(
+    api: KubeApi, observed: Observed, runtime: KubernetesRuntime
+) -> None:
+    turns = observed()
+    runtime.deploy(pod_spec())
+    turns.row(NAMESPACE, phase="ready")
+    api.lose_node("node")
+    turns.row(NAMESPACE, cause="NODE_LOST", gateway_alive=False)
+
+
+# What is written.
+
+
+def test_an_observer_with_nothing_to_see_asks_and_writes_nothing(
+    api: KubeApi, observed: Observed, runtime: KubernetesRuntime
+) -> None:
+    turns = observed()
+    runtime.deploy(pod_spec())
+    turns.row(NAMESPACE, phase="ready")
+    api.wait(lambda: not turns.observer._woken.wait(0.3))
+    turns.observer.turn()
+    requests, writes = api.requests, api.writes
+    with CaptureQueriesContext(connection) as asked:
+        for _ in range(5):
+            turns.observer.turn()
+    assert (api.requests, api.writes) == (requests, writes)
+    assert {one["sql"].split()[0] for one in asked if "agents_cluster" not in one["sql"]} == {"SELECT"}
+
+
+def test_the_reconciler_is_woken_by_what_matters(
+    observed: Observed, make_agent: MakeAgent, api: KubeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[str] = []
+    monkeypatch.setattr(sightings.wake, "on_commit", sent.append)
+    agent = make_agent()
+    turns = observed()
+    Agent.objects.update(reconcile_at=None)
+    KubernetesRuntime().deploy(pod_spec(agent.namespace, agent_id=agent.pk))
+    turns.row(agent.namespace, phase="ready")
+    assert Agent.objects.get().reconcile_at <= timezone.now()  # type: ignore[operator] # it has one now
+    assert set(sent) == {"agents.reconcile_due"}
+
+
+def test_an_agent_that_is_due_sooner_stays_so(make_agent: MakeAgent, db: None) -> None:
+    agent, now = make_agent(), timezone.now()
+    Agent.objects.update(reconcile_at=now - timedelta(seconds=5))
+    sightings.make_due({agent.pk, "agt_nobody"}, now=now)
+    assert Agent.objects.get().reconcile_at == now - timedelta(seconds=5)
+    Agent.objects.update(reconcile_at=now + timedelta(seconds=5))
+    sightings.make_due({agent.pk}, now=now)
+    assert Agent.objects.get().reconcile_at == now
+
+
+def test_what_could_not_be_written_is_written_later(
+    observed: Observed, runtime: KubernetesRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns, failures = observed(), [OperationalError("the database is away")] * 3
+    real = sightings.write
+
+    def write(*given: Any, **named: Any) -> set[str]:
+        if failures:
+            raise failures.pop()
+        return real(*given, **named)
+
+    monkeypatch.setattr(sightings, "write", write)
+    runtime.deploy(pod_spec())
+    turns.row(NAMESPACE, phase="ready")
+    assert not failures
+
+
+def test_a_row_whose_namespace_never_came_goes_when_it_is_old_enough(observed: Observed, row: Cluster) -> None:
+    pods.make("pod-young-1", agent_id="agt_1", cluster=row, public_url=None)
+    pods.make("pod-old-1", agent_id="agt_2", cluster=row, public_url=None)
+    Pod.objects.filter(pk="pod-old-1").update(made_at=timezone.now() - timedelta(seconds=61))
+    turns = observed()
+    turns.until(lambda: not Pod.objects.filter(pk="pod-old-1").exists())
+    assert Pod.objects.filter(pk="pod-young-1").exists()
+
+
+def test_a_row_stays_while_only_a_stale_list_lacks_its_namespace(
+    api: KubeApi, observed: Observed, row: Cluster, runtime: KubernetesRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api.stale()
+    runtime.deploy(pod_spec())
+    Pod.objects.update(made_at=timezone.now() - timedelta(seconds=61))
+    asked: list[bool] = []
+    real = Connection.get
+
+    def get(self: Connection, path: str, query: Any = None, **more: Any) -> Any:
+        if path == watching.NAMESPACES.path and "resourceVersion" not in query:
+            api.fresh()  # what is asked of the store itself is not stale
+            asked.append(True)
+        return real(self, path, query, **more)
+
+    monkeypatch.setattr(Connection, "get", get)
+    turns = observed()
+    turns.until(lambda: asked)
+    turns.row(NAMESPACE, phase="ready")
+
+
+# The gateways' word.
+
+
+def test_a_revision_is_known_once_the_gateway_has_told_it_and_unknown_in_the_pods_next_life(
+    api: KubeApi, observed: Observed, runtime: KubernetesRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told, asked = {"phase": "ready", "revision": 7}, list[str]()
+
+    def health(endpoint: Any, token: str, *, seconds: float) -> Health:
+        asked.append(token)
+        return Health(revision=8, has_key=True, engine=dict(told))
+
+    monkeypatch.setattr(management, "health", health)
+    turns = observed(wanted=lambda _: {NAMESPACE: Want(revision=7, token="the token")})
+    runtime.deploy(pod_spec())
+    turns.row(NAMESPACE, phase="ready", revision=7)
+    assert set(asked) == {"the token"}
+    told["revision"] = None  # type: ignore[assignment] # the engine has not said yet
+    api.kill(NAMESPACE, "engine")
+    turns.row(NAMESPACE, revision=None, restarts=1)
+
+
+def test_another_observer_goes_on_with_what_was_written(
+    observed: Observed, runtime: KubernetesRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns = observed()
+    runtime.deploy(pod_spec())
+    turns.row(NAMESPACE, phase="ready")
+    Pod.objects.update(revision=7)
+    turns.observer.close()
+    written: list[Any] = []
+    monkeypatch.setattr(sightings, "write", lambda *given, **named: written.append(given))
+    observed()
+    assert written == []
+    assert Pod.objects.get().revision == 7
+
+
+# The lease.
+
+
+def test_one_observer_at_a_time_and_the_next_when_it_ends(observed: Observed, row: Cluster) -> None:
+    first = observed()
+    with observing() as second:
+        second.observer.turn()
+        assert second.lookout is None
+        first.observer.close()
+        second.observer._renew_at = 0.0
+        second.observer.turn()
+        assert second.lookout is not None
+        row.refresh_from_db()
+        assert row.observer == second.observer.name
+
+
+def test_an_observer_that_was_thought_dead_writes_nothing_any_more(
+    observed: Observed, runtime: KubernetesRuntime, row: Cluster
+) -> None:
+    slow = observed()
+    Cluster.objects.update(observer_until=timezone.now() - timedelta(seconds=1))
+    next_one = observed()
+    runtime.deploy(pod_spec())
+    next_one.row(NAMESPACE, phase="ready")
+    Pod.objects.update(phase="starting")
+    slow.until(lambda: slow.lookout._written.get(NAMESPACE) is not None)
+    assert Pod.objects.get().phase == "starting"
+    slow.observer._renew_at = 0.0
+    slow.observer.turn()
+    assert slow.lookout is None
+
+
+# Failures.
+
+
+def test_a_cluster_that_is_away_is_not_seen_alive_and_everything_is_seen_when_it_is_back(
+    api: KubeApi, observed: Observed, runtime: KubernetesRuntime
+) -> None:
+    turns = observed()
+    runtime.deploy(pod_spec())
+    turns.row(NAMESPACE, phase="ready")
+    assert turns.lookout.is_alive()
+    api.stop()
+    turns.until(lambda: not turns.lookout.is_alive())
+    Pod.objects.update(phase="starting")
+    api.kill(NAMESPACE, "engine", oom=True)
+    api.start()
+    turns.row(NAMESPACE, phase="ready", restarts=1, cause="OOM")
+    turns.until(turns.lookout.is_alive)
+
+
+def test_a_watch_that_is_cut_silently_is_noticed(
+    api: KubeApi, observed: Observed, runtime: KubernetesRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watching, "SILENCE_SECONDS", 1.0)
+    turns = observed()
+    api.wait(lambda: api.watching == 3)
+    api.cut_watches(silently=True)
+    runtime.deploy(pod_spec())
+    turns.row(NAMESPACE, phase="ready")
+
+
+def test_who_is_refused_by_a_cluster_asks_it_now_and_then(api: KubeApi, row: Cluster) -> None:
+    api.fail("*", "", status=403, times=-1)
+    with observing() as turns:
+        ends = time.monotonic() + 2
+        turns.until(lambda: time.monotonic() > ends)
+        assert 1 <= api.requests <= 4
+    api.heal()
+
+
+def test_a_cluster_that_cannot_be_reached_keeps_nobody_from_seeing_another(
+    api: KubeApi, row: Cluster, runtime: KubernetesRuntime
+) -> None:
+    Cluster.objects.create(name="another", routing="none", kubeconfig="clusters: [", capacity=0)
+    with observing() as turns:
+        runtime.deploy(pod_spec())
+        turns.row(NAMESPACE, phase="ready")
+
+
+def test_new_credentials_are_used_without_a_restart(api: KubeApi, row: Cluster, runtime: KubernetesRuntime) -> None:
+    Cluster.objects.update(kubeconfig=api.kubeconfig("nobody"))
+    api.allow("nobody", [])
+    with observing() as turns:
+        turns.until(lambda: turns.lookout)
+        Cluster.objects.update(kubeconfig=api.kubeconfig())
+        turns.observer._renew_at = 0.0
+        runtime.deploy(pod_spec())
+        turns.row(NAMESPACE, phase="ready")
+
+
+# The command.
+
+
+def test_the_check_names_clusters_that_nobody_observes(db: None) -> None:
+    call_command("observe", "--check")
+    now = timezone.now()
+    for name, seen in {"good": now, "never": None, "late": now - timedelta(seconds=100)}.items():
+        Cluster.objects.create(name=name, routing="none", observed_at=seen)
+    with pytest.raises(
+        CommandError, match=r"^cluster late was last observed 10\d s ago\ncluster never was never observed$"
+    ):
+        call_command("observe", "--check")
+
+
+def test_the_command_observes_until_it_is_told_to_stop(
+    api: KubeApi, row: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(observing_module, "RENEW_SECONDS", 0.2)
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    began = time.monotonic()
+    end = threading.Timer(2.0, os.kill, (os.getpid(), signal.SIGTERM))
+    end.start()
+    try:
+        call_command("observe")
+    finally:
+        end.join()
+        for number, known in before.items():
+            signal.signal(number, known)
+    assert time.monotonic() - began < 5
+    row.refresh_from_db()
+    assert row.observed_at is not None
+    assert row.observer == ""

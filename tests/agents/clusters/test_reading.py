@@ -46,8 +46,8 @@ def test_a_namespace_that_goes_has_a_stopped_pod_and_says_what_holds_it() -> Non
     assert told.going
 
 
-def test_a_namespace_without_its_deployment_is_starting() -> None:
-    assert reading.read(Seen(namespace=namespace()), now=NOW).phase == Phase.STARTING
+def test_in_a_namespace_without_its_deployment_nothing_runs() -> None:
+    assert reading.read(Seen(namespace=namespace()), now=NOW).phase == Phase.STOPPED
 
 
 def test_scaled_to_nothing_and_nobody_there_is_stopped() -> None:

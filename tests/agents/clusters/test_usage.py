@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -54,8 +53,9 @@ def make_pod(api: KubeApi, cluster: Cluster, namespace: str, *, node: str = "nod
     claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
     api.put("PersistentVolumeClaim", {"metadata": metadata("data", namespace=namespace), "spec": claim})
     spec = {"nodeName": node, "containers": containers, "volumes": [volume]}
-    api.put("Pod", {"metadata": metadata("pod-1", namespace=namespace), "spec": spec})
-    api.wait(lambda: api.get("Pod", "pod-1", namespace)["status"].get("phase") == "Running")
+    status = {"phase": "Pending"}
+    api.put("Pod", {"metadata": metadata("pod-1", namespace=namespace, uid=namespace), "spec": spec, "status": status})
+    api.wait(lambda: (api.get("Pod", "pod-1", namespace) or {})["status"]["phase"] == "Running")
     return Pod.objects.create(namespace=namespace, agent_id="agt_1", cluster=cluster, phase="ready")
 
 
@@ -67,3 +67,118 @@ def test_a_pod_takes_what_its_engine_takes_and_its_volume(api: KubeApi, cluster:
         "pod-b-1": Usage(memory_bytes=0, disk_bytes=0),
     }
     assert dict(Pod.objects.values_list("namespace", "disk_bytes")) == {"pod-a-1": 7 * MIB, "pod-b-1": 0}
+
+
+def test_a_pod_without_a_row_does_not_count_and_one_that_is_not_seen_is_unknown(api: KubeApi, cluster: Cluster) -> None:
+    make_pod(api, cluster, "pod-a-1", memory_bytes=MIB, disk_bytes=MIB)
+    Pod.objects.filter(pk="pod-a-1").update(namespace="pod-b-1", disk_bytes=3)
+    assert usage.measure(cluster) == {"pod-b-1": UNKNOWN}
+    assert Pod.objects.get().disk_bytes == 3  # as last measured
+
+
+def test_nobody_is_asked_about_no_pods(api: KubeApi, cluster: Cluster) -> None:
+    before = api.requests
+    assert usage.measure(cluster) == {}
+    assert api.requests == before
+
+
+def test_a_node_that_fails_takes_nobody_elses_numbers_away(
+    api: KubeApi, cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    make_pod(api, cluster, "pod-a-1", memory_bytes=MIB, disk_bytes=MIB)
+    make_pod(api, cluster, "pod-b-1", node="node-1", memory_bytes=MIB, disk_bytes=2)
+    api.fail("GET", "/kubelet/node/", status=500)
+    assert usage.measure(cluster) == {"pod-a-1": UNKNOWN, "pod-b-1": Usage(memory_bytes=0, disk_bytes=2)}
+    assert [record.node for record in caplog.records if hasattr(record, "node")] == ["node"]
+
+
+def test_nodes_are_listed_once_a_minute(api: KubeApi, cluster: Cluster) -> None:
+    make_pod(api, cluster, "pod-a-1", memory_bytes=MIB, disk_bytes=MIB)
+    before = api.requests
+    for _ in range(3):
+        usage.measure(cluster)
+    assert api.requests == before + 1
+
+
+def test_a_cluster_whose_nodes_are_not_told_is_not_measured(api: KubeApi, cluster: Cluster) -> None:
+    make_pod(api, cluster, "pod-a-1")
+    api.stop()
+    with pytest.raises(ClusterFailure):
+        usage.measure(cluster)
+
+
+def test_by_way_of_the_api_server_where_the_operator_says_so(api: KubeApi, cluster: Cluster) -> None:
+    make_pod(api, cluster, "pod-a-1", memory_bytes=BRIDGE_BYTES + MIB, disk_bytes=2)
+    cluster.stats_through_api = True
+    assert usage.measure(cluster) == {"pod-a-1": UNKNOWN}  # that needs more rights
+    api.allow("observe", THROUGH_API)
+    assert usage.measure(cluster) == {"pod-a-1": Usage(memory_bytes=MIB, disk_bytes=2)}
+
+
+class Asked:
+    """A connection whose token must not reach anybody but a kubelet."""
+
+    def __init__(self, authority: Path | None, token: str | None = "token") -> None:
+        self._authority, self._token = authority, token
+
+    def bearer(self) -> str | None:
+        return self._token
+
+    def authority(self) -> str | None:
+        return str(self._authority) if self._authority else None
+
+
+def test_a_kubelet_that_cannot_prove_itself_is_sent_no_token(api: KubeApi, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    node = usage.nodes_of(1, connections.of(cluster_of(api.kubeconfig())))[0]
+    for authority in (Certificates(tmp_path / "other").authority, None):
+        with pytest.raises(usage.Unmeasured, match="serverTLSBootstrap"):
+            usage._kubelet(Asked(authority), node)  # type: ignore[arg-type] # as much of it as is used
+
+
+@pytest.mark.parametrize(
+    ("node", "token", "why"),
+    [
+        (usage.Node("one", None), "token", "no address"),
+        (usage.Node("one", "https://127.0.0.1:1"), None, "with a token"),
+        (usage.Node("one", "https://127.0.0.1:1"), "token", "does not answer"),
+    ],
+)
+def test_a_node_that_cannot_be_asked_says_why(node: usage.Node, token: str | None, why: str) -> None:
+    with pytest.raises(usage.Unmeasured, match=why):
+        usage._kubelet(Asked(None, token), node)  # type: ignore[arg-type]
+
+
+class Slow(requests.Response):
+    def __init__(self, *chunks: bytes) -> None:
+        super().__init__()
+        self.status_code = 200
+        self._chunks = chunks
+
+    def iter_content(self, *_: Any, **__: Any) -> Iterator[bytes]:
+        return iter(self._chunks)
+
+
+def test_an_answer_that_comes_byte_by_byte_has_an_end() -> None:
+    assert usage._body(Slow(b"{", b"}"), until=time.monotonic() + 5) == b"{}"
+    with pytest.raises(usage.Unmeasured, match="did not end"):
+        usage._body(Slow(b"{", b"}"), until=time.monotonic() - 1)
+
+
+def test_addresses_of_the_newer_kind_are_written_as_urls_want_them() -> None:
+    status = {
+        "addresses": [{"type": "Hostname", "address": "one"}, {"type": "InternalIP", "address": "fd00::1"}],
+        "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
+    }
+    assert usage._node({"metadata": {"name": "one"}, "status": status}) == usage.Node("one", "https://[fd00::1]:10250")
+
+
+def test_of_two_pods_in_a_namespace_the_newer_one_counts_and_what_is_not_said_is_unknown() -> None:
+    def told(start: str, **more: Any) -> dict[str, Any]:
+        return {"podRef": {"name": start, "namespace": "pod-a-1"}, "startTime": start, **more}
+
+    engine = {"name": "engine", "memory": {"workingSetBytes": BRIDGE_BYTES + 1}}
+    body = {"pods": [told("2026-11-22T12:00:00Z", containers=[engine]), told("2026-11-22T11:00:00Z")]}
+    pods = usage._decoder.decode(json.dumps(body).encode()).pods
+    assert usage._by_namespace(pods) == {"pod-a-1": Usage(memory_bytes=1, disk_bytes=None)}
+    assert usage._by_namespace(pods[1:]) == {"pod-a-1": UNKNOWN}

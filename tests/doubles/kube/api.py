@@ -111,7 +111,7 @@ class Api:
         if _ONLY_METADATA in request.accept:
             return 200, _partial(found, metadata)
         head = {"kind": f"{resource.kind}List", "apiVersion": resource.api_version, "metadata": metadata}
-        return 200, {**head, "items": found}
+        return 200, {**head, "items": found if resource.custom else [_untold(obj) for obj in found]}
 
     def _page(self, found: list[Object], query: dict[str, str], metadata: Object) -> list[Object]:
         if token := query.get("continue"):
@@ -120,7 +120,8 @@ class Api:
                 raise expired(version, self.registry.store.oldest)
             metadata["resourceVersion"] = str(version)
             found = [obj for obj in found if list(place(obj)) > after]
-        limit = int(query.get("limit") or 0)
+        is_cached = query.get("resourceVersion") == "0"  # which answers whole
+        limit = 0 if is_cached else int(query.get("limit") or 0)
         if 0 < limit < len(found):
             after = list(place(found[limit - 1]))
             text = json.dumps({"rv": int(metadata["resourceVersion"]), "after": after})
@@ -254,6 +255,11 @@ def scale_of(workload: Object) -> Object:
             "selector": ",".join(f"{key}={value}" for key, value in labels.items()),
         },
     }
+
+
+def _untold(obj: Object) -> Object:
+    """Lists of Kubernetes' own kinds say the kind once, and not of each object."""
+    return {name: value for name, value in obj.items() if name not in {"kind", "apiVersion"}}
 
 
 def _partial(found: list[Object], metadata: Object) -> Object:

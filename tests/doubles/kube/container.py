@@ -30,6 +30,7 @@ class Container:
         self._state = run.states[self.name]
         self._world = World(run, spec)
         self._woken = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._telling = threading.Lock()
         self._grace: float | None = None  # once it is to stop
         self._reason = ""  # why it was killed
         self._thread = threading.Thread(target=self._live, name=f"kube-{self.name}", daemon=True)
@@ -56,8 +57,9 @@ class Container:
             _signal(found, signal.SIGKILL)
 
     def _tell(self) -> None:
-        if self._thread.is_alive():
-            os.eventfd_write(self._woken, 1)
+        with self._telling:
+            if self._woken >= 0:
+                os.eventfd_write(self._woken, 1)
 
     def _live(self) -> None:
         try:
@@ -66,15 +68,20 @@ class Container:
                 if self._grace is None:
                     self._once()
         finally:
-            woken, self._woken = self._woken, -1
-            os.close(woken)
+            with self._telling:
+                os.close(self._woken)
+                self._woken = -1
 
     def _pull(self) -> None:
         """While the image cannot be had, wait for another word."""
         while self._grace is None and self._is_main() and self._run.cluster.troubles.has(self._run.namespace, IMAGE):
             simulated.pull_badly(self._run, self._state)
             self._run.publish()
-            self._sleep(None if self._state.waiting and self._state.waiting[0] == "ImagePullBackOff" else 0.1)
+            self._sleep(
+                None
+                if self._state.waiting and self._state.waiting[0] == "ImagePullBackOff"
+                else self._run.cluster.settings.crash_seconds
+            )
 
     def _is_main(self) -> bool:
         return self._state is self._run.main
@@ -93,7 +100,7 @@ class Container:
             self._state.run(ready=False)
             code = 1
         else:
-            code = self._run_process()
+            code = self._started()
         if time.monotonic() - began > _HEALTHY_SECONDS:
             self._state.restarts = 0
         self._state.end(code, self._reason)
@@ -108,6 +115,15 @@ class Container:
         while self._grace is None and (left := until - time.monotonic()) > 0:
             self._sleep(left)
         self._state.restarts += 1
+
+    def _started(self) -> int:
+        """How it ended; what cannot even be started has ended as well."""
+        try:
+            return self._run_process()
+        except OSError as error:
+            self._reason = "StartError"
+            self._run.event("Failed", f"Error: failed to create containerd task: {error}")
+            return 128
 
     def _run_process(self) -> int:
         self._world.prepare()

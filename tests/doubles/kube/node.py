@@ -12,7 +12,7 @@ from tests.doubles.kube.failures import Failure
 from tests.doubles.kube.objects import condition, is_going, with_conditions
 from tests.doubles.kube.pods import PodRun
 from tests.doubles.kube.resources import BY_KIND, Object
-from tests.doubles.kube.trouble import EVICTED, EVICTED_SILENTLY, MOUNT, OOM
+from tests.doubles.kube.trouble import CRASH, EVICTED, EVICTED_SILENTLY, MOUNT, OOM
 
 _UNREACHABLE = "node.kubernetes.io/unreachable"
 _LOW = "The node was low on resource: ephemeral-storage. Threshold quantity: 10%, available: 9%."
@@ -87,9 +87,12 @@ def _begin(run: PodRun) -> bool:
 def _strike(run: PodRun) -> None:
     """What happens once to a pod that runs."""
     told = run.cluster.troubles.scripts.get(run.namespace, set())
-    if OOM in told:
+    is_running = not run.main.waiting and not run.main.ended
+    if OOM in told and is_running:
         told.discard(OOM)
         _end_container(run, run.main.name, 137, "OOMKilled")
+    if CRASH in told and run.cluster.settings.run and is_running:
+        container.kill(run, run.main.name, "Error")
     for what in told & {EVICTED, EVICTED_SILENTLY}:
         told.discard(what)
         run.event("Evicted", _LOW)

@@ -241,6 +241,8 @@ def _with_servers(obj: Object, live: Object) -> Object:
     metadata |= {name: old[name] for name in (*_SERVERS, "resourceVersion") if name in old}
     wanted = {**obj, "metadata": {name: value for name, value in metadata.items() if value not in (None, {}, [])}}
     wanted.pop("status", None)
+    if live["kind"] == "Namespace":  # whose own finalizers go by `finalize` alone
+        wanted["spec"] = {**(wanted.get("spec") or {}), "finalizers": live["spec"].get("finalizers", [])}
     return {**wanted, "status": live["status"]} if "status" in live else wanted
 
 

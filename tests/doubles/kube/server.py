@@ -16,7 +16,7 @@ from tests.doubles.kube.failures import Failure, expired, no_such_path, not_foun
 from tests.doubles.kube.https import Exchange, Https
 from tests.doubles.kube.resources import BY_KIND, Target, target
 from tests.doubles.kube.selectors import selector
-from tests.doubles.kube.trouble import Dropped, Troubles
+from tests.doubles.kube.trouble import Troubles
 from tests.doubles.kube.watch import Watch, Watches
 
 Proxy = Callable[[str, str], Any]  # a node's name and a path of its kubelet
@@ -52,8 +52,6 @@ class Server:
             self._troubles.meet(exchange.command, exchange.path)
             account = self._api.access.account(exchange.headers.get("Authorization"))
             self._answer(exchange, account)
-        except Dropped:
-            exchange.close_connection = True
         except Failure as failure:
             exchange.answer(failure.code, failure.status, retry_after=failure.retry_after)
 

@@ -20,8 +20,8 @@ _MESSAGES = {
 }
 
 
-class Dropped(Exception):
-    """The connection ends without an answer."""
+class Dropped(ConnectionError):
+    """The connection ends without an answer: to the server it is as if the client had ended it."""
 
 
 @dataclass

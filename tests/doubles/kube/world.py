@@ -119,6 +119,8 @@ class World:
         told = self._told()
         words = [*(self.container.get("command") or []), *(self.container.get("args") or [])]
         real = [self.real(_expanded(word, told)) for word in words]
+        if not real:
+            raise FileNotFoundError("no command specified")
         return [sys.executable, *real[1:]] if real[0] in {"python", "python3"} else real
 
     def environment(self) -> dict[str, str]:

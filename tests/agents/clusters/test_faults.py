@@ -1,0 +1,222 @@
+"""A cluster in every kind of trouble: no orphan, no double, no agent past its deadline, and nothing told that is not so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from django.utils import timezone
+from pytest_django import Settings
+
+from accounts.models import User
+from agents import creation, explanation, lifecycle
+from agents.models import Agent, Cluster, Placement, Pod, Reason
+from tests.agents.clusters import ground
+from tests.agents.conftest import PERSONA
+from tests.agents.pod.bridge.process import eventually
+from tests.doubles.kube_api import KubeApi
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+AGENTS = 6
+WITHIN = 40.0
+
+
+@pytest.fixture
+def api(tmp_path: Path, settings: Settings, catalog: None) -> Iterator[KubeApi]:
+    """A cluster whose pods just become ready, observed and reconciled."""
+    settings.AGENT_RUNTIME, settings.LLM_KEY_CHECK, settings.MAX_FREE_AGENTS = "kubernetes", False, 100
+    with ground.double(tmp_path, settings, run=False) as (found, _), ground.observing(), ground.reconciling():
+        yield found
+
+
+@pytest.fixture
+def agents(owner: User, api: KubeApi) -> list[str]:
+    return create(owner)
+
+
+def create(owner: User, number: int = AGENTS) -> list[str]:
+    """That many agents are asked for; nobody waits for them."""
+    new = creation.checked(owner, creation.NewAgent(persona_id=PERSONA, tier="tiny"))
+    return [creation.create(owner, new, actor=f"user:{owner.pk}")[0].pk for _ in range(number)]
+
+
+def until(status: str, agents: list[str]) -> None:
+    rows = Agent.objects.filter(pk__in=agents)
+
+    def all_are() -> bool:
+        return set(rows.values_list("status", flat=True)) == {status}
+
+    try:
+        eventually(all_are, within=WITHIN, what=status)
+    except AssertionError as error:
+        raise AssertionError([(one, one.cause, one.cause_message, one.desired) for one in rows]) from error
+
+
+def delete(agents: list[str]) -> None:
+    for agent in Agent.objects.filter(pk__in=agents):
+        lifecycle.delete(agent, actor="test")
+
+
+def leaves_nothing(api: KubeApi) -> None:
+    """No namespace, no volume, no row."""
+    eventually(lambda: not pods_of(api), within=WITHIN, what="the namespaces' end")
+    api.wait(lambda: not api.objects("PersistentVolume"))
+    assert not Pod.objects.exists()
+    assert not Placement.objects.exists()
+
+
+def pods_of(api: KubeApi) -> list[str]:
+    return [one["metadata"]["name"] for one in api.objects("Namespace") if one["metadata"]["name"].startswith("pod-")]
+
+
+def one_pod_each(api: KubeApi, agents: list[str]) -> None:
+    """Neither a double nor an orphan."""
+    wanted = {agent.namespace for agent in Agent.objects.filter(pk__in=agents)}
+    eventually(lambda: set(pods_of(api)) == wanted, within=WITHIN, what="one namespace for each")
+    assert {len([one for one in api.objects("Pod", name)]) for name in wanted} == {1}
+    assert len(api.objects("PersistentVolume")) == len(wanted)
+
+
+@pytest.mark.parametrize("trouble", ["500", "429", "hangs up", "slow", "away"])
+def test_agents_come_up_and_go_through_a_server_in_trouble(owner: User, api: KubeApi, trouble: str) -> None:
+    with troubled(api, trouble):
+        agents = create(owner)
+        until("running", agents)
+    one_pod_each(api, agents)
+    with troubled(api, trouble):
+        delete(agents)
+        until("deleted", agents)
+    leaves_nothing(api)
+
+
+def troubled(api: KubeApi, trouble: str) -> ExitStack:
+    """Many requests from now on fail so; what is left of it ends with the block."""
+    stack = ExitStack()
+    stack.callback(api.heal)
+    match trouble:
+        case "500":
+            api.fail(status=500, times=25)
+        case "429":
+            api.fail(status=429, times=25, retry_after=1)
+        case "hangs up":
+            api.fail(status=0, times=15)
+        case "slow":
+            api.fail(status=None, times=40, delay=0.3)
+        case "away":
+            api.stop()
+            api.start()
+    return stack
+
+
+def test_nothing_is_lost_while_the_watches_are_silent_and_all_is_seen_afterwards(
+    owner: User, api: KubeApi, agents: list[str]
+) -> None:
+    until("running", agents)
+    api.compact(as_event=True)
+    api.cut_watches()
+    (first, *_) = agents
+    agent = Agent.objects.get(pk=first)
+    lifecycle.pause(agent, reason=Reason.OWNER, actor="test")
+    until("stopped", [first])
+    until("running", agents[1:])
+
+
+def test_stale_lists_bring_nothing_back(owner: User, api: KubeApi, agents: list[str]) -> None:
+    until("running", agents)
+    api.stale()
+    api.compact(as_event=True)
+    delete(agents[:3])
+    until("deleted", agents[:3])
+    until("running", agents[3:])
+    api.fresh()
+    one_pod_each(api, agents[3:])
+
+
+def test_a_namespace_stuck_on_a_finalizer_is_told_and_goes_on_when_it_is_freed(
+    owner: User, api: KubeApi, agents: list[str]
+) -> None:
+    until("running", agents)
+    (stuck, *others) = agents
+    namespace = Agent.objects.get(pk=stuck).namespace
+    api.finalizer(namespace, on="pod")
+    delete(agents)
+    until("deleted", others)
+
+    def told() -> bool:
+        agent = Agent.objects.get(pk=stuck)
+        return agent.cause == "DELETING" and "example.com/held" in agent.cause_message
+
+    eventually(told, within=60, what="the finalizer's name")
+    api.drop_finalizer(namespace, on="pod")
+    Agent.objects.filter(pk=stuck).update(reconcile_at=timezone.now())
+    until("deleted", [stuck])
+    leaves_nothing(api)
+
+
+def test_a_pod_that_somebody_else_removed_is_built_again_with_its_volume(owner: User, api: KubeApi) -> None:
+    (agent,) = create(owner, 1)
+    until("running", [agent])
+    before = Agent.objects.get(pk=agent)
+    lifecycle.pause(before, reason=Reason.OWNER, actor="test")
+    until("stopped", [agent])
+    lifecycle.resume(Agent.objects.get(pk=agent), actor="test")
+    until("running", [agent])
+    (volume,) = [one["metadata"]["name"] for one in api.objects("PersistentVolume")]
+    remove_namespace(before.namespace)
+
+    def again() -> bool:
+        now = Agent.objects.get(pk=agent)
+        return now.generation == 2 and now.status == "running"
+
+    eventually(again, within=WITHIN, what="the next generation")
+    assert [one["metadata"]["name"] for one in api.objects("PersistentVolume")] == [volume]
+    one_pod_each(api, [agent])
+
+
+def remove_namespace(namespace: str) -> None:
+    from agents.clusters import connections
+
+    connections.of(Cluster.objects.get()).delete(f"/api/v1/namespaces/{namespace}")
+
+
+@pytest.mark.parametrize(
+    ("script", "cause", "words"),
+    [
+        ("image", "IMAGE_PULL", "image"),
+        ("unschedulable", "NO_CAPACITY", "nodes are available"),
+        ("crash", "CRASH_LOOP", "exit code"),
+        ("volume", "VOLUME", "volume"),
+    ],
+)
+def test_explain_has_the_clusters_own_words(owner: User, api: KubeApi, script: str, cause: str, words: str) -> None:
+    api.fail(method="PATCH", path_contains="/deployments/", status=500, times=2)  # until the script is in place
+    (agent_id,) = create(owner, 1)
+    api.script(Agent.objects.get(pk=agent_id).namespace, script)
+
+    def explained() -> bool:
+        return explanation.of(Agent.objects.get(pk=agent_id)).cause == cause
+
+    eventually(explained, within=30, what=cause)
+    told = explanation.of(Agent.objects.get(pk=agent_id))
+    assert words in " ".join([told.message, *told.evidence]).lower()
+
+
+def test_an_idle_fleet_writes_nothing_and_asks_nothing(owner: User, api: KubeApi, agents: list[str]) -> None:
+    until("running", agents)
+    eventually(lambda: is_quiet(api), within=WITHIN, what="quiet")
+
+
+def is_quiet(api: KubeApi) -> bool:
+    """Two seconds without a write, and without a request."""
+    before = (api.writes, api.requests)
+    api_quiet_seconds(2.0)
+    return (api.writes, api.requests) == before
+
+
+def api_quiet_seconds(seconds: float) -> None:
+    import time
+
+    time.sleep(seconds)
