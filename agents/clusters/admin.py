@@ -26,7 +26,7 @@ from config import wake
 from config.errors import ServiceError
 
 SECRETS = ("kubeconfig", "pull_secret")
-OBSERVERS = ("observer", "observer_until", "observed_at", "network_policies", "checked_at")
+OBSERVERS = ("observer", "observer_until", "observed_at", "network_policies", "found", "checked_at")
 IGNORED = "IGNORED: pods reach each other and your networks"
 
 
@@ -73,6 +73,10 @@ class ClusterAdmin(admin.ModelAdmin[Cluster]):
     @admin.display(description="seen alive", ordering="observed_at")
     def observed(self, cluster: Cluster) -> str:
         return _ago(cluster.observed_at)
+
+    @admin.display(description="findings")
+    def found(self, cluster: Cluster) -> str:
+        return "\n".join(cluster.findings)
 
     @admin.display(description="checked", ordering="checked_at")
     def checked(self, cluster: Cluster) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -33,10 +33,13 @@ _REVIEW = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _GATEWAY_API = "gateway.networking.k8s.io"
 _CERT_MANAGER = "cert-manager.io"
 
+Right = tuple[str, str, tuple[str, ...]]  # group, resource, and below it perhaps another; verbs
+
+_LOOK = ("list",)
 _MAKE = ("get", "create", "patch")
 _ROUTE = (*_MAKE, "delete")
-# Group, resource and verbs of what workers do.
-RIGHTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+# Of what workers do, wherever it is.
+RIGHTS: tuple[Right, ...] = (
     ("", "namespaces", ("get", "list", "create", "patch", "delete")),
     ("", "resourcequotas", _MAKE),
     ("", "limitranges", _MAKE),
@@ -44,12 +47,17 @@ RIGHTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("", "services", _MAKE),
     ("", "persistentvolumeclaims", _MAKE),
     ("", "persistentvolumes", ("get", "list", "patch")),
-    ("", "pods", ("list",)),
-    ("", "events", ("list",)),
+    ("", "pods", _LOOK),
+    ("", "events", _LOOK),
+    ("", "nodes", _LOOK),
+    ("storage.k8s.io", "storageclasses", _LOOK),
     ("networking.k8s.io", "networkpolicies", _MAKE),
     ("apps", "deployments", _MAKE),
 )
+_STATS = ("", "nodes/stats", ("get",))
+_STATS_THROUGH_API = ("", "nodes/proxy", ("get",))
 _INGRESS = ("networking.k8s.io", "ingresses", _ROUTE)
+_INGRESS_CLASSES = ("networking.k8s.io", "ingressclasses", _LOOK)
 _GATEWAY = (_GATEWAY_API, "httproutes", _ROUTE)
 _LISTENERS = (_GATEWAY_API, "listenersets", _ROUTE)
 _CERTIFICATES = (_CERT_MANAGER, "certificates", _ROUTE)
@@ -75,17 +83,19 @@ def due(now: datetime) -> int:
 
 
 def check(cluster: Cluster) -> list[str]:
-    """What is wrong, a sentence each; what its network does with policies is written down."""
+    """What is wrong, a sentence each. It is written down, and so is what its network does with policies."""
     try:
         connection, place = connections.of(cluster), connections.place(cluster)
-        findings = [finding for look in LOOKS for finding in look(connection, place)]
+        findings = list(_findings(connection, place, rights(place, through_api=cluster.stats_through_api)))
     except RuntimeFailure as failure:
         return [str(failure)]
     except UnreadableSecret as lost:
         return [lost.message]
     verdict, why = _network(connection, place)
-    Cluster.objects.filter(pk=cluster.pk).update(network_policies=verdict, checked_at=timezone.now())
-    return [*findings, *([why] if why else [])]
+    findings += [why] if why else []
+    now = timezone.now()
+    Cluster.objects.filter(pk=cluster.pk).update(network_policies=verdict, findings=findings, checked_at=now)
+    return findings
 
 
 def check_and_tell(cluster_id: str, *, operator: str = "") -> None:
@@ -102,6 +112,18 @@ def check_and_tell(cluster_id: str, *, operator: str = "") -> None:
         LogEntry.objects.log_actions(operator, row, CHANGE, change_message=told, single_object=True)
 
 
+def rights(place: Place, *, through_api: bool) -> list[Right]:
+    """What workers need there. `through_api` says how its nodes are asked for their statistics."""
+    return [*RIGHTS, _STATS_THROUGH_API if through_api else _STATS, *_routing_rights(place)]
+
+
+def _findings(connection: Connection, place: Place, wanted: Iterable[Right]) -> Iterator[str]:
+    yield from _version(connection)
+    yield from _rights(connection, wanted)
+    yield from _routing(connection, place)
+    yield from _storage(connection, place)
+
+
 def _network(connection: Connection, place: Place) -> tuple[Enforcement, str]:
     """What was found, and what an operator must know of it."""
     try:
@@ -116,7 +138,7 @@ def _network(connection: Connection, place: Place) -> tuple[Enforcement, str]:
     return verdict, ""
 
 
-def _version(connection: Connection, place: Place) -> Iterator[str]:
+def _version(connection: Connection) -> Iterator[str]:
     said = connection.get("/version")
     major, minor = (int(re.sub(r"\D.*", "", str(said.get(part, ""))) or 0) for part in ("major", "minor"))
     if major != 1 or minor < OLDEST:
@@ -125,28 +147,33 @@ def _version(connection: Connection, place: Place) -> Iterator[str]:
         yield f"Its API server is {major}.{minor}; the newest that was tried is 1.{NEWEST}."
 
 
-def _rights(connection: Connection, place: Place) -> Iterator[str]:
-    for group, resource, verbs in (*RIGHTS, *_routing_rights(place)):
+def _rights(connection: Connection, wanted: Iterable[Right]) -> Iterator[str]:
+    for group, resource, verbs in wanted:
         refused = [verb for verb in verbs if not _may(connection, group, resource, verb)]
         if refused:
             yield f"Our account may not {', '.join(refused)} {resource}{f'.{group}' if group else ''}."
 
 
-def _routing_rights(place: Place) -> list[tuple[str, str, tuple[str, ...]]]:
+def _routing_rights(place: Place) -> list[Right]:
     certificates = [_CERTIFICATES] if place.routes.certificate_issuer else []
     match place.routes.routing:
         case Routing.GATEWAY:
             return [_GATEWAY, *([_LISTENERS, *certificates] if certificates else [])]
         case Routing.INGRESS:
-            return [_INGRESS, *certificates]
+            return [_INGRESS, _INGRESS_CLASSES, *certificates]
         case Routing.NONE:
             return []
 
 
 def _may(connection: Connection, group: str, resource: str, verb: str) -> bool:
     """In all namespaces, or for what lies in none."""
-    asked = {"resourceAttributes": {"group": group, "resource": resource, "verb": verb}}
-    review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": asked}
+    name, _, below = resource.partition("/")
+    asked = {"group": group, "resource": name, "verb": verb, **({"subresource": below} if below else {})}
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": asked},
+    }
     return bool(connection.post(_REVIEW, review)["status"].get("allowed"))
 
 
@@ -175,8 +202,7 @@ def _named_or_default(connection: Connection, path: str, name: str, default: str
     except Refused as refusal:
         if refusal.status != 403:
             raise
-        yield f"Our account may not list its {kind}es, so they were not looked at."
-        return
+        return  # told of among the rights
     if name and name not in {one["metadata"]["name"] for one in classes}:
         yield f"It has no {kind} {name}."
     if not name and not any(_is_default(one, default) for one in classes):
@@ -185,6 +211,3 @@ def _named_or_default(connection: Connection, path: str, name: str, default: str
 
 def _is_default(found: Json, annotation: str) -> bool:
     return (found["metadata"].get("annotations") or {}).get(annotation) == "true"
-
-
-LOOKS: tuple[Callable[[Connection, Place], Iterator[str]], ...] = (_version, _rights, _routing, _storage)

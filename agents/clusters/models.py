@@ -88,6 +88,7 @@ class Cluster(models.Model):
     network_policies = models.CharField(
         max_length=8, choices=Enforcement.choices, default=Enforcement.UNKNOWN, help_text="As the last check found."
     )
+    findings = models.JSONField(default=list, blank=True, help_text="What the last check found wrong.")
     checked_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

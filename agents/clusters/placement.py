@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from enum import StrEnum
 
 from django.db import transaction
 from django.db.models import Count, QuerySet
+from django.utils import timezone
 
 from agents.clusters.models import Cluster, Placement
 from agents.runtimes.base import RuntimeFailure
 
+SILENT_AFTER = timedelta(minutes=2)
+
+
+class Closed(StrEnum):
+    """Why a cluster takes no other agent."""
+
+    FULL = "full"
+    CORDONED = "cordoned"
+    SILENT = "silent"
+
 
 class NoCapacity(RuntimeFailure):
-    def __init__(self, *, full: int, cordoned: int) -> None:
-        why = f"{full} full, {cordoned} cordoned" if full or cordoned else "there is none; an operator adds one"
+    def __init__(self, closed: Mapping[Closed, int]) -> None:
+        counts = ", ".join(f"{closed.get(reason, 0)} {reason}" for reason in Closed)
+        why = counts if closed else "there is none; an operator adds one"
         super().__init__(f"no cluster takes another agent: {why}", cause="NO_CAPACITY")
 
 
@@ -45,15 +60,26 @@ def _place(agent_id: str) -> Cluster:
     if known := cluster_of(agent_id):
         return known
     placed = dict(Placement.objects.order_by().values_list("cluster").annotate(Count("pk")))
-    chosen = choose(clusters, placed)
+    now = timezone.now()
+    chosen = choose(clusters, placed, now=now)
     if chosen is None:
-        cordoned = sum(cluster.cordoned for cluster in clusters)
-        raise NoCapacity(full=len(clusters) - cordoned, cordoned=cordoned)
+        raise NoCapacity(Counter(reason for one in clusters if (reason := closed(one, placed, now=now))))
     Placement.objects.create(agent_id=agent_id, cluster=chosen)
     return chosen
 
 
-def choose(clusters: Iterable[Cluster], placed: Mapping[int, int]) -> Cluster | None:
-    """The one with the largest share of its capacity free, of equals the first by name; None where all are taken."""
-    open_ = [one for one in clusters if not one.cordoned and placed.get(one.pk, 0) < one.capacity]
+def choose(clusters: Iterable[Cluster], placed: Mapping[int, int], *, now: datetime) -> Cluster | None:
+    """The one with the largest share of its capacity free, of equals the first by name; None where all are closed."""
+    open_ = [one for one in clusters if not closed(one, placed, now=now)]
     return min(open_, key=lambda one: (placed.get(one.pk, 0) / one.capacity, one.name), default=None)
+
+
+def closed(cluster: Cluster, placed: Mapping[int, int], *, now: datetime) -> Closed | None:
+    """Why it takes no other agent, if it takes none. One that was never observed is new, not silent."""
+    if cluster.cordoned:
+        return Closed.CORDONED
+    if placed.get(cluster.pk, 0) >= cluster.capacity:
+        return Closed.FULL
+    if cluster.observed_at is not None and now - cluster.observed_at > SILENT_AFTER:
+        return Closed.SILENT
+    return None

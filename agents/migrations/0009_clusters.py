@@ -177,6 +177,10 @@ class Migration(migrations.Migration):
                         max_length=8,
                     ),
                 ),
+                (
+                    "findings",
+                    models.JSONField(blank=True, default=list, help_text="What the last check found wrong."),
+                ),
                 ("checked_at", models.DateTimeField(blank=True, null=True)),
             ],
             options={

@@ -37,10 +37,10 @@ def combinations() -> Iterator[dict[str, Any]]:
     ):
         count = {"replicas": 2 if more else 1}
         yield {
-            "hosting": {"routing": routing, "certificates": more},
+            "hosting": {"routing": routing, "certificates": more, "statsThroughApi": more},
             "console": {"expose": expose, "gateway": GATEWAY},
             "networkPolicy": {"enabled": policies},
-            "observer": {"statsThroughApi": more, **count},
+            "observer": count,
             "secret": secret,
             **dict.fromkeys(("web", "worker", "workerWebhooks"), count),
         }

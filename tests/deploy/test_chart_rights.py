@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from agents.clusters import checking
+from agents.runtimes.kubernetes.place import Place, Routes, Routing
 from tests.deploy import chart
 from tests.deploy.chart import Object, Refused
 
@@ -16,7 +17,7 @@ CASES: dict[str, dict[str, Any]] = {
     "ingress": {"hosting": {"routing": "ingress"}},
     "no routing": {"hosting": {"routing": "none"}},
     "no certificates": {"hosting": {"certificates": False}},
-    "statistics through the API": {"observer": {"statsThroughApi": True}},
+    "statistics through the API": {"hosting": {"statsThroughApi": True}},
     "pods with private addresses elsewhere": {
         "networkPolicy": {"agents": {"to": [{"ipBlock": {"cidr": "10.64.0.0/12"}}]}}
     },
@@ -36,18 +37,30 @@ ALWAYS = {
     rule("", "namespaces", "get list create patch delete"),
     rule("", "resourcequotas limitranges secrets services persistentvolumeclaims", MAKE),
     rule("", "persistentvolumes", "get list patch"),
-    rule("", "pods events", "list"),
+    rule("", "pods events nodes", "list"),
+    rule("storage.k8s.io", "storageclasses", "list"),
     rule("apps", "deployments", MAKE),
     rule("networking.k8s.io", "networkpolicies", MAKE),
 }
 ROUTES = rule("gateway.networking.k8s.io", "httproutes", ROUTE)
 ROUTES_AND_LISTENERS = rule("gateway.networking.k8s.io", "httproutes listenersets", ROUTE)
 INGRESSES = rule("networking.k8s.io", "ingresses", ROUTE)
+INGRESS_CLASSES = rule("networking.k8s.io", "ingressclasses", "list")
 CERTIFICATES = rule("cert-manager.io", "certificates", ROUTE)
 OBSERVE = {
-    rule("", "namespaces pods nodes events", "get list watch"),
-    rule("apps", "deployments replicasets", "get list watch"),
-    rule("", "nodes/stats", "get"),
+    rule("", "namespaces pods", "get list watch"),
+    rule("apps", "deployments", "get list watch"),
+    rule("", "events", "list"),
+}
+STATS = rule("", "nodes/stats", "get")
+STATS_THROUGH_API = rule("", "nodes/stats nodes/proxy", "get")
+# As the admin's form says the same of a cluster; `through_api` is its field `stats_through_api`.
+PLACES = {
+    "usual": Routes(routing=Routing.GATEWAY, certificate_issuer="letters"),
+    "ingress": Routes(routing=Routing.INGRESS, certificate_issuer="letters"),
+    "no routing": Routes(routing=Routing.NONE),
+    "no certificates": Routes(routing=Routing.GATEWAY),
+    "statistics through the API": Routes(routing=Routing.GATEWAY, certificate_issuer="letters"),
 }
 INTERNAL = {"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16", "100.64.0.0/10", "127.0.0.0/8"}
 
@@ -89,22 +102,23 @@ def egress(case: str, policy: str) -> tuple[list[str], list[Object]]:
     ("case", "routes"),
     [
         ("usual", {ROUTES_AND_LISTENERS, CERTIFICATES}),
-        ("ingress", {INGRESSES, CERTIFICATES}),
+        ("ingress", {INGRESSES, INGRESS_CLASSES, CERTIFICATES}),
         ("no routing", set()),
         ("no certificates", {ROUTES}),
         ("hosting alone", {ROUTES_AND_LISTENERS, CERTIFICATES}),
     ],
 )
 def test_drive_may_do_what_the_driver_does_and_nothing_else(case: str, routes: set[Rule]) -> None:
-    assert rights(case, "drive") == ALWAYS | routes
+    assert rights(case, "drive") == ALWAYS | {STATS} | routes
 
 
-def test_observe_may_look_and_nothing_else() -> None:
-    assert rights("usual", "observe") == OBSERVE
+@pytest.mark.parametrize("case", sorted(CASES.keys() - {"hosting elsewhere"}))
+def test_observe_may_look_and_nothing_else(case: str) -> None:
+    assert rights(case, "observe") == OBSERVE
 
 
 def test_only_statistics_through_the_api_need_the_nodes_proxy() -> None:
-    assert rights("statistics through the API", "observe") == OBSERVE | {rule("", "nodes/proxy", "get")}
+    assert rights("statistics through the API", "drive") - rights("usual", "drive") == {STATS_THROUGH_API}
 
 
 def test_what_the_cluster_double_enforces_is_what_is_rendered() -> None:
@@ -112,10 +126,16 @@ def test_what_the_cluster_double_enforces_is_what_is_rendered() -> None:
     assert chart.rules("observe") == chart.role_rules(rendered()["usual"], "observe")
 
 
-def test_a_check_of_a_cluster_asks_for_the_rights_that_the_chart_gives() -> None:
-    asked = {(group, resource, verb) for group, resource, verbs in checking.RIGHTS for verb in verbs}
-    given = {(group, resource, verb) for group, resources, verbs in ALWAYS for resource in resources for verb in verbs}
-    assert asked == given
+@pytest.mark.parametrize("case", PLACES)
+def test_a_check_of_a_cluster_asks_for_the_rights_that_the_chart_gives(case: str) -> None:
+    through_api = case == "statistics through the API"
+    place = Place(installation="agentpods", pod_image="", engine_images={}, routes=PLACES[case])
+    wanted = checking.rights(place, through_api=through_api)
+    asked = {(group, resource, verb) for group, resource, verbs in wanted for verb in verbs}
+    given = {(group, one, verb) for group, many, verbs in rights(case, "drive") for one in many for verb in verbs}
+    # Who may ask by way of the API server may go back to asking nodes themselves.
+    assert given - asked == ({("", "nodes/stats", "get")} if through_api else set())
+    assert asked - given == set()
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -183,9 +203,14 @@ def test_without_a_policy_that_allows_it_nothing_goes_in_or_out() -> None:
     }
 
 
-def test_only_worker_and_observer_reach_clusters_and_only_the_observer_their_nodes() -> None:
+def test_only_worker_and_observer_reach_clusters_and_only_the_worker_their_nodes() -> None:
     assert egress("usual", "clusters")[0] == ["worker", "observer"]
-    assert egress("usual", "nodes")[0] == ["observer"]
+    assert egress("usual", "nodes") == (["worker"], [{"ports": [{"protocol": "TCP", "port": 10250}]}])
+
+
+def test_nobody_reaches_nodes_where_they_are_asked_through_the_api() -> None:
+    policies = {one["metadata"]["name"] for one in of_kind("statistics through the API", "NetworkPolicy")}
+    assert {one["metadata"]["name"] for one in of_kind("usual", "NetworkPolicy")} - policies == {"agentpods-nodes"}
 
 
 @pytest.mark.parametrize(("case", "ports"), [("usual", [8081]), ("no routing", [8080, 8081])])

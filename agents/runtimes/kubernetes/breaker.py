@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 FAILURES = 5
-OPEN_SECONDS = 10.0
+OPEN_SECONDS = 5.0
 
 
 class Breaker:

@@ -72,8 +72,11 @@ def routes(spec: PodSpec, place: Place) -> list[_Json]:
 
 
 def domain_objects(spec: PodSpec, place: Place) -> list[_Json]:
-    """The same for the customer's own hostname, once its DNS check has passed, with a certificate of its own."""
-    if not spec.domain or place.routes.routing == Routing.NONE:
+    """The same for the customer's own hostname, once its DNS check has passed, with a certificate of its own.
+
+    None without an issuer: nobody would make the certificate.
+    """
+    if not spec.domain or not place.routes.certificate_issuer or place.routes.routing == Routing.NONE:
         return []
     certificate = _certificate(spec, place)
     if place.routes.routing == Routing.INGRESS:

@@ -26,7 +26,7 @@ class ScriptedCluster:
         self.ends_with: int | None = None
         self.waits_for = ""  # why no pod starts
         self.away = False
-        self.forbidden: set[tuple[str, str]] = set()  # verb and resource
+        self.forbidden: set[tuple[str, str]] = set()  # verb and resource, with what is below it
         self.documents: dict[str, Json] = {
             "/version": {"major": "1", "minor": "33+"},
             STORAGE: {"items": [_class("standard", default="storageclass.kubernetes.io/is-default-class")]},
@@ -56,7 +56,8 @@ class ScriptedCluster:
         self._answer()
         assert path == REVIEW
         asked = body["spec"]["resourceAttributes"]
-        return {**body, "status": {"allowed": (asked["verb"], asked["resource"]) not in self.forbidden}}
+        resource = "/".join(filter(None, (asked["resource"], asked.get("subresource"))))
+        return {**body, "status": {"allowed": (asked["verb"], resource) not in self.forbidden}}
 
     def apply(self, manifest: Json) -> Json:
         self._answer()

@@ -168,6 +168,13 @@ def test_a_form_leaves_alone_what_the_observer_writes(console: Client) -> None:
     assert cluster.control_cidrs == ["10.0.0.0/8", "2001:db8::/32"]
 
 
+def test_a_clusters_page_says_what_its_last_check_found(console: Client) -> None:
+    cluster = make_cluster("one", findings=["It has no storage class fast.", "It has <no> gateway."])
+    page = console.get(page_of(cluster)).content.decode()
+    assert "It has no storage class fast.<br>It has &lt;no&gt; gateway." in page
+    assert 'name="findings"' not in page
+
+
 # The list.
 
 

@@ -14,10 +14,8 @@ from django.utils import timezone
 from accounts.models import User
 from agents.clusters import checking, connections, tasks
 from agents.models import Cluster
-from agents.runtimes.kubernetes.place import Place, Routes, Routing
 from tests.agents.clusters.conftest import make_cluster
 from tests.agents.clusters.scripted import STORAGE, ScriptedCluster
-from tests.deploy import chart
 
 
 @pytest.fixture
@@ -62,23 +60,13 @@ def test_rights_that_are_missing_are_named(cluster: Cluster, api: ScriptedCluste
     ]
 
 
-def test_workers_have_by_the_chart_what_is_asked_for() -> None:
-    granted = {
-        (group, resource, verb)
-        for rule in chart.rules("drive")
-        for group in rule["apiGroups"]
-        for resource in rule["resources"]
-        for verb in rule["verbs"]
-    }
-    place = Place(
-        installation="agentpods",
-        pod_image="",
-        engine_images={},
-        routes=Routes(routing=Routing.GATEWAY, certificate_issuer="letters"),
-    )
-    rights = [*checking.RIGHTS, *checking._routing_rights(place)]
-    wanted = {(group, resource, verb) for group, resource, verbs in rights for verb in verbs}
-    assert wanted - granted == set()
+@pytest.mark.parametrize(("through_api", "needed"), [(False, "nodes/stats"), (True, "nodes/proxy")])
+def test_statistics_need_the_right_by_which_they_are_asked_for(
+    cluster: Cluster, api: ScriptedCluster, through_api: bool, needed: str
+) -> None:
+    cluster.stats_through_api = through_api
+    api.forbidden = {("get", "nodes/stats"), ("get", "nodes/proxy")}
+    assert checking.check(cluster) == [f"Our account may not get {needed}."]
 
 
 def test_routes_of_the_gateway_api_must_be_served(api: ScriptedCluster, db: None) -> None:
@@ -121,8 +109,8 @@ def test_there_must_be_storage(cluster: Cluster, api: ScriptedCluster) -> None:
 def test_what_may_not_be_looked_at_is_said(api: ScriptedCluster, db: None) -> None:
     api.forbidden = {("list", "storageclasses"), ("list", "ingressclasses")}
     assert checking.check(make_cluster("one", routing="ingress")) == [
-        "Our account may not list its ingress classes, so they were not looked at.",
-        "Our account may not list its storage classes, so they were not looked at.",
+        "Our account may not list storageclasses.storage.k8s.io.",
+        "Our account may not list ingressclasses.networking.k8s.io.",
     ]
 
 
@@ -147,7 +135,20 @@ def test_of_a_cluster_that_is_not_reached_nothing_is_written_down(cluster: Clust
     api.away = True
     assert checking.check(cluster) == ["cluster one: it was not answered"]
     cluster.refresh_from_db()
-    assert (cluster.checked_at, cluster.network_policies) == (None, "unknown")
+    assert (cluster.checked_at, cluster.network_policies, cluster.findings) == (None, "unknown", [])
+
+
+def test_what_was_found_is_kept_until_the_next_check(cluster: Cluster, api: ScriptedCluster) -> None:
+    api.enforces = False
+    api.documents[STORAGE] = {"items": []}
+    findings = checking.check(cluster)
+    cluster.refresh_from_db()
+    assert cluster.findings == findings
+    assert len(findings) == 2
+    vars(api).update(vars(ScriptedCluster()))  # all is well again
+    assert checking.check(cluster) == []
+    cluster.refresh_from_db()
+    assert cluster.findings == []
 
 
 def test_a_kubeconfig_whose_key_is_lost_is_said(cluster: Cluster, settings: Any) -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -12,21 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
 from django.db import OperationalError, connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django import Settings
 
-from agents.clusters import observer as observing_module
-from agents.clusters import pods, reading, sightings, watching
-from agents.clusters.asking import Want
+from agents.clusters import asking, pods, reading, sightings, watching
+from agents.clusters.asking import Want, of_agents
 from agents.clusters.models import Cluster, Pod
 from agents.models import Agent
 from agents.runtimes import management
 from agents.runtimes.kubernetes.client import Connection
 from agents.runtimes.kubernetes.driver import KubernetesRuntime
 from agents.runtimes.management import Health
+from config import wake
 from tests.agents.clusters.observing import LABELS, Turns, cluster_of, observing
 from tests.agents.conftest import MakeAgent
 from tests.agents.runtimes.conftest import NAMESPACE, pod_spec
@@ -95,14 +91,22 @@ def test_what_is_not_ours_is_not_seen(api: KubeApi, observed: Observed) -> None:
     assert not Pod.objects.exists()
 
 
+@pytest.fixture
+def eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Events are read at once and often."""
+    monkeypatch.setattr(reading, "PATIENCE", timedelta(0))
+    monkeypatch.setattr(asking, "EVENTS_PAUSE_SECONDS", 0.3)
+
+
+@pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize(
     ("script", "cause", "words"),
     [
         ("image", "IMAGE_PULL", "pull"),
         ("unschedulable", "NO_CAPACITY", "nodes are available"),
-        ("volume", "VOLUME", "PersistentVolumeClaim"),
+        ("volume", "VOLUME", "no space left in the storage pool"),
         ("mount", "VOLUME", "MountVolume"),
-        ("crash", "CRASH_LOOP", "exit code 1"),
+        ("crash", "CRASH_LOOP", "CrashLoopBackOff"),
         ("oom", "OOM", "OOMKilled"),
     ],
 )
@@ -113,17 +117,16 @@ def test_why_a_pod_does_not_come_up_is_told_in_the_clusters_words(
     api: KubeApi,
     observed: Observed,
     runtime: KubernetesRuntime,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(reading, "PATIENCE", timedelta(0))
     turns = observed()
     api.script(NAMESPACE, script)
     runtime.deploy(pod_spec())
     pod = turns.row(NAMESPACE, cause=cause)
-    assert words in (pod.message or "")
+    assert pod.message
     assert any(words in line for line in pod.evidence)
 
 
+@pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("script", ["evicted", "evicted-silently"])
 def test_an_eviction_is_told_also_where_only_an_event_says_so(
     script: str, api: KubeApi, observed: Observed, runtime: KubernetesRuntime
@@ -141,8 +144,11 @@ def test_a_refusal_that_only_the_replica_set_meets_is_told(
 ) -> None:
     turns = observed()
     labels = {**LABELS, "pod-security.kubernetes.io/enforce": "restricted"}
-    api.put("Namespace", {"metadata": {"name": NAMESPACE, "labels": labels}, "status": {"phase": "Active"}})
-    api.put("ResourceQuota", {"metadata": {"name": "tight", "namespace": NAMESPACE}, "spec": {"hard": {"pods": "0"}}})
+    head = {"apiVersion": "v1", "kind": "Namespace"}
+    rest = {"spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}}
+    api.put("Namespace", {**head, "metadata": {"name": NAMESPACE, "labels": labels}, **rest})
+    tight = {"metadata": {"name": "tight", "namespace": NAMESPACE}, "spec": {"hard": {"pods": "0"}}}
+    api.put("ResourceQuota", {**head, "kind": "ResourceQuota", **tight})
     runtime.deploy(pod_spec())
     assert "exceeded quota: tight" in (turns.row(NAMESPACE, cause="QUOTA").message or "")
 
@@ -163,7 +169,7 @@ def test_a_node_that_is_lost_takes_its_pods_with_it(
 def test_an_observer_with_nothing_to_see_asks_and_writes_nothing(
     api: KubeApi, observed: Observed, runtime: KubernetesRuntime
 ) -> None:
-    turns = observed()
+    turns = observed(wanted=of_agents)
     runtime.deploy(pod_spec())
     turns.row(NAMESPACE, phase="ready")
     api.wait(lambda: not turns.observer._woken.wait(0.3))
@@ -180,9 +186,9 @@ def test_the_reconciler_is_woken_by_what_matters(
     observed: Observed, make_agent: MakeAgent, api: KubeApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: list[str] = []
-    monkeypatch.setattr(sightings.wake, "on_commit", sent.append)
     agent = make_agent()
     turns = observed()
+    monkeypatch.setattr(wake, "on_commit", sent.append)
     Agent.objects.update(reconcile_at=None)
     KubernetesRuntime().deploy(pod_spec(agent.namespace, agent_id=agent.pk))
     turns.row(agent.namespace, phase="ready")
@@ -226,25 +232,18 @@ def test_a_row_whose_namespace_never_came_goes_when_it_is_old_enough(observed: O
     assert Pod.objects.filter(pk="pod-young-1").exists()
 
 
-def test_a_row_stays_while_only_a_stale_list_lacks_its_namespace(
-    api: KubeApi, observed: Observed, row: Cluster, runtime: KubernetesRuntime, monkeypatch: pytest.MonkeyPatch
+def test_what_is_only_missing_here_is_asked_for_before_its_row_goes(
+    api: KubeApi, observed: Observed, runtime: KubernetesRuntime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    api.stale()
-    runtime.deploy(pod_spec())
-    Pod.objects.update(made_at=timezone.now() - timedelta(seconds=61))
-    asked: list[bool] = []
-    real = Connection.get
-
-    def get(self: Connection, path: str, query: Any = None, **more: Any) -> Any:
-        if path == watching.NAMESPACES.path and "resourceVersion" not in query:
-            api.fresh()  # what is asked of the store itself is not stale
-            asked.append(True)
-        return real(self, path, query, **more)
-
-    monkeypatch.setattr(Connection, "get", get)
     turns = observed()
-    turns.until(lambda: asked)
+    runtime.deploy(pod_spec())
     turns.row(NAMESPACE, phase="ready")
+    Pod.objects.update(made_at=timezone.now() - timedelta(seconds=61))
+    monkeypatch.setattr(turns.lookout._namespaces, "namespaces", set)  # as after a list of a stale cache
+    turns.lookout._sweep_at, before = 0.0, api.requests
+    turns.until(lambda: api.requests > before)
+    turns.observer.turn()
+    assert Pod.objects.filter(pk=NAMESPACE).exists()
 
 
 # The gateways' word.
@@ -253,7 +252,8 @@ def test_a_row_stays_while_only_a_stale_list_lacks_its_namespace(
 def test_a_revision_is_known_once_the_gateway_has_told_it_and_unknown_in_the_pods_next_life(
     api: KubeApi, observed: Observed, runtime: KubernetesRuntime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told, asked = {"phase": "ready", "revision": 7}, list[str]()
+    told: dict[str, Any] = {"phase": "ready", "revision": 7}
+    asked: list[str] = []
 
     def health(endpoint: Any, token: str, *, seconds: float) -> Health:
         asked.append(token)
@@ -264,7 +264,7 @@ def test_a_revision_is_known_once_the_gateway_has_told_it_and_unknown_in_the_pod
     runtime.deploy(pod_spec())
     turns.row(NAMESPACE, phase="ready", revision=7)
     assert set(asked) == {"the token"}
-    told["revision"] = None  # type: ignore[assignment] # the engine has not said yet
+    told["revision"] = None  # the engine has not said yet
     api.kill(NAMESPACE, "engine")
     turns.row(NAMESPACE, revision=None, restarts=1)
 
@@ -291,11 +291,10 @@ def test_one_observer_at_a_time_and_the_next_when_it_ends(observed: Observed, ro
     first = observed()
     with observing() as second:
         second.observer.turn()
-        assert second.lookout is None
+        assert not second.observer._lookouts
         first.observer.close()
         second.observer._renew_at = 0.0
         second.observer.turn()
-        assert second.lookout is not None
         row.refresh_from_db()
         assert row.observer == second.observer.name
 
@@ -313,7 +312,7 @@ def test_an_observer_that_was_thought_dead_writes_nothing_any_more(
     assert Pod.objects.get().phase == "starting"
     slow.observer._renew_at = 0.0
     slow.observer.turn()
-    assert slow.lookout is None
+    assert not slow.observer._lookouts
 
 
 # Failures.
@@ -373,37 +372,3 @@ def test_new_credentials_are_used_without_a_restart(api: KubeApi, row: Cluster, 
         turns.observer._renew_at = 0.0
         runtime.deploy(pod_spec())
         turns.row(NAMESPACE, phase="ready")
-
-
-# The command.
-
-
-def test_the_check_names_clusters_that_nobody_observes(db: None) -> None:
-    call_command("observe", "--check")
-    now = timezone.now()
-    for name, seen in {"good": now, "never": None, "late": now - timedelta(seconds=100)}.items():
-        Cluster.objects.create(name=name, routing="none", observed_at=seen)
-    with pytest.raises(
-        CommandError, match=r"^cluster late was last observed 10\d s ago\ncluster never was never observed$"
-    ):
-        call_command("observe", "--check")
-
-
-def test_the_command_observes_until_it_is_told_to_stop(
-    api: KubeApi, row: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(observing_module, "RENEW_SECONDS", 0.2)
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    began = time.monotonic()
-    end = threading.Timer(2.0, os.kill, (os.getpid(), signal.SIGTERM))
-    end.start()
-    try:
-        call_command("observe")
-    finally:
-        end.join()
-        for number, known in before.items():
-            signal.signal(number, known)
-    assert time.monotonic() - began < 5
-    row.refresh_from_db()
-    assert row.observed_at is not None
-    assert row.observer == ""

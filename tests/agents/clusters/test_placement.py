@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.db import connection
+from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +17,9 @@ from agents.models import Cluster, Placement
 from tests.agents.clusters.conftest import make_cluster
 
 THREADS = 4
+NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
+# None: never observed.
+SEEN = st.sampled_from([None, 0, 119, 121, 86400])
 
 
 @pytest.mark.django_db
@@ -33,7 +38,7 @@ def test_a_cordoned_cluster_takes_no_agent_and_keeps_its_own() -> None:
     cluster = make_cluster("a")
     placement.place("agt_1")
     Cluster.objects.update(cordoned=True)
-    with pytest.raises(NoCapacity, match=r"0 full, 1 cordoned"):
+    with pytest.raises(NoCapacity, match=r"0 full, 1 cordoned, 0 silent$"):
         placement.place("agt_2")
     assert placement.place("agt_1") == cluster
 
@@ -44,9 +49,28 @@ def test_who_finds_no_room_is_told_why() -> None:
         placement.place("agt_1")
     make_cluster("full", capacity=0)
     make_cluster("closed", cordoned=True)
-    with pytest.raises(NoCapacity, match=r"1 full, 1 cordoned") as refusal:
+    make_cluster("silent", observed_at=timezone.now() - timedelta(minutes=3))
+    with pytest.raises(NoCapacity, match=r"1 full, 1 cordoned, 1 silent$") as refusal:
         placement.place("agt_1")
     assert (refusal.value.cause, refusal.value.permanent) == ("NO_CAPACITY", False)
+
+
+@pytest.mark.django_db
+def test_a_silent_cluster_takes_no_agent_and_keeps_its_own() -> None:
+    cluster = make_cluster("silent", observed_at=timezone.now() - timedelta(seconds=60))
+    placement.place("agt_1")
+    Cluster.objects.update(observed_at=timezone.now() - timedelta(seconds=121))
+    make_cluster("b", capacity=1)
+    assert placement.place("agt_2").name == "b"
+    with pytest.raises(NoCapacity, match=r"1 full, 0 cordoned, 1 silent$"):
+        placement.place("agt_3")
+    assert placement.place("agt_1") == cluster
+
+
+@pytest.mark.django_db
+def test_a_cluster_that_was_never_observed_takes_agents() -> None:
+    make_cluster("new", observed_at=None)
+    assert placement.place("agt_1").name == "new"
 
 
 @pytest.mark.django_db
@@ -81,18 +105,27 @@ def test_workers_at_the_same_moment_neither_overfill_a_cluster_nor_place_twice()
     assert told == set(placed.items())
 
 
-@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 8), st.booleans()), max_size=5))
-def test_no_full_or_cordoned_cluster_is_chosen_while_another_has_room(rows: list[tuple[int, int, bool]]) -> None:
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 8), st.booleans(), SEEN), max_size=5))
+def test_no_full_cordoned_or_silent_cluster_is_chosen_while_another_has_room(
+    rows: list[tuple[int, int, bool, int | None]],
+) -> None:
     clusters = [
-        Cluster(pk=pk, name=f"c{pk}", capacity=capacity, cordoned=cordoned)
-        for pk, (capacity, _, cordoned) in enumerate(rows)
+        Cluster(
+            pk=pk,
+            name=f"c{pk}",
+            capacity=capacity,
+            cordoned=cordoned,
+            observed_at=None if seen is None else NOW - timedelta(seconds=seen),
+        )
+        for pk, (capacity, _, cordoned, seen) in enumerate(rows)
     ]
-    placed = {pk: count for pk, (_, count, _) in enumerate(rows)}
+    placed = {pk: count for pk, (_, count, _, _) in enumerate(rows)}
+    silent = {pk for pk, (_, _, _, seen) in enumerate(rows) if seen is not None and seen > 120}
     free = {
         one.pk: (one.capacity - placed[one.pk]) / one.capacity
         for one in clusters
-        if not one.cordoned and placed[one.pk] < one.capacity
+        if not one.cordoned and one.pk not in silent and placed[one.pk] < one.capacity
     }
-    chosen = placement.choose(clusters, placed)
+    chosen = placement.choose(clusters, placed, now=NOW)
     assert (chosen is None) == (not free)
     assert chosen is None or free[chosen.pk] == max(free.values())

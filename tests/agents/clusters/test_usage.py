@@ -33,15 +33,15 @@ def fresh_nodes() -> Iterator[None]:
 
 @pytest.fixture
 def api(db: None, tmp_path: Path) -> Iterator[KubeApi]:
-    """Two nodes; the account `observe` has the rights that the chart gives it."""
+    """Two nodes; the account `drive` has the rights that the chart gives it."""
     with KubeApi(tmp_path / "cluster", nodes=2) as found:
-        found.allow("observe", chart.rules("observe"))
+        found.allow("drive", chart.rules("drive"))
         yield found
 
 
 @pytest.fixture
 def cluster(api: KubeApi) -> Cluster:
-    return cluster_of(api.kubeconfig("observe"))
+    return cluster_of(api.kubeconfig("drive"))
 
 
 def make_pod(api: KubeApi, cluster: Cluster, namespace: str, *, node: str = "node", **used: int) -> Pod:
@@ -111,7 +111,7 @@ def test_by_way_of_the_api_server_where_the_operator_says_so(api: KubeApi, clust
     make_pod(api, cluster, "pod-a-1", memory_bytes=BRIDGE_BYTES + MIB, disk_bytes=2)
     cluster.stats_through_api = True
     assert usage.measure(cluster) == {"pod-a-1": UNKNOWN}  # that needs more rights
-    api.allow("observe", THROUGH_API)
+    api.allow("drive", THROUGH_API)
     assert usage.measure(cluster) == {"pod-a-1": Usage(memory_bytes=MIB, disk_bytes=2)}
 
 

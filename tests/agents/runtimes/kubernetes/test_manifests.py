@@ -273,6 +273,14 @@ def test_by_ingress_a_slug_takes_the_controllers_certificate_and_a_customers_hos
     assert own["tls"] == [{"hosts": ["agent.example.com"], "secretName": "domain"}]
 
 
+@pytest.mark.parametrize("routes", [BY_GATEWAY, BY_INGRESS], ids=["gateway", "ingress"])
+def test_without_an_issuer_of_certificates_a_customers_hostname_has_no_objects(routes: Routes) -> None:
+    where = place(routes=dataclasses.replace(routes, certificate_issuer=""))
+    spec = public_spec(domain="agent.example.com")
+    assert network.domain_objects(spec, where) == []
+    assert len(network.routes(spec, where)) == 1
+
+
 def test_without_a_way_in_there_are_no_routes() -> None:
     where = place(routes=Routes())
     spec = public_spec(domain="agent.example.com")
