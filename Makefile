@@ -15,7 +15,7 @@ PRODUCTION := AGENTPODS_ENV=production AGENT_RUNTIME=kubernetes BASE_URL=https:/
 
 .DEFAULT_GOAL := help
 .PHONY: help run demo test checks setup lint format types imports migrations openapi deploy-check templates unit coverage \
-	test-engines test-browser test-slow test-year test-crash test-images fuzz bench images translations lock lock-engines
+	test-engines test-browser test-slow test-year test-crash test-cluster test-images fuzz bench images translations lock lock-engines
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -90,6 +90,10 @@ test-year: setup ## Heavy: a year of random payments, lapses and outages beside 
 
 test-crash: setup ## Heavy: ten minutes of kills under load, then an audit; SEED replays one, also SECONDS, AGENTS, ACCOUNTS
 	@exec $(BIN)/python -m tests.crash
+
+test-cluster: setup ## Heavy: conformance suite and API flow on the cluster that TEST_KUBECONFIG names (CONTRIBUTING.md)
+	@test -n "$$TEST_KUBECONFIG" || { echo "TEST_KUBECONFIG: name a kubeconfig; CONTRIBUTING.md says what else"; exit 2; }
+	$(BIN)/pytest --force-enable-socket tests/agents/runtimes/test_contract.py tests/agents/clusters/test_flow.py $(ARGS)
 
 test-images: setup ## Heavy: what `make images` made, in containers; as root, with runc or crun
 	$(BIN)/pytest -m images $(ARGS)

@@ -12,8 +12,7 @@ class Migration(migrations.Migration):
         AddIndexConcurrently(
             model_name="agent",
             index=models.Index(
-                condition=Q(("domain__isnull", False), ("domain_ready_at__isnull", True))
-                & ~Q(("desired", "deleted")),
+                condition=Q(("domain__isnull", False), ("domain_ready_at__isnull", True)) & ~Q(("desired", "deleted")),
                 fields=["id"],
                 name="agent_domain_new",
             ),

@@ -17,6 +17,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 IMAGES = ("agentpods", "pi")
+# Not made unless asked for: an engine's image with the double of its program, on the engine's own.
+DOUBLES = {"pi-double": "pi"}
 SUITE = "bookworm"
 BASE = f"localhost/debian:{SUITE}"
 TOOLS = ("debootstrap", "buildah")  # programs, and the packages of Debian that they are in
@@ -63,10 +65,10 @@ class Builder:
         shutil.rmtree(system)
 
     def build(self, name: str, *, base: str, tag: str, archive: Path) -> None:
-        place = ROOT / "deploy" / "images" / name
+        place = ROOT / ("tests/doubles/images" if name in DOUBLES else "deploy/images") / name
         image = f"localhost/{name}:{tag}"
         self.buildah(
-            "build", "--isolation", "chroot", "--format", "oci", *(["--pull-never"] if base == BASE else []),
+            "build", "--isolation", "chroot", "--format", "oci", *(["--pull-never"] if base.startswith("localhost/") else []),
             "--build-arg", f"BASE={base}", "--ignorefile", place / "Dockerfile.dockerignore",
             "--file", place / "Dockerfile", *self._mounts, "--tag", image, ROOT,
         )  # fmt: skip
@@ -119,7 +121,9 @@ def main() -> None:
     parser.add_argument("output", type=Path)
     parser.add_argument("--tag", default="latest")
     parser.add_argument("--base", help="an image to build on, instead of one that debootstrap makes")
-    parser.add_argument("--only", action="append", choices=IMAGES, help="not all images; may be repeated")
+    parser.add_argument(
+        "--only", action="append", choices=[*IMAGES, *DOUBLES], help="not all images; may be repeated, in this order"
+    )
     parser.add_argument("--volume", action="append", default=[], help="a directory that pip.conf or npmrc names")
     given = parser.parse_args()
     _check_machine()
@@ -129,7 +133,8 @@ def main() -> None:
         if not given.base:
             builder.make_base()
         for name in given.only or IMAGES:
-            builder.build(name, base=given.base or BASE, tag=given.tag, archive=given.output / f"{name}.tar")
+            base = f"localhost/{DOUBLES[name]}:{given.tag}" if name in DOUBLES else given.base or BASE
+            builder.build(name, base=base, tag=given.tag, archive=given.output / f"{name}.tar")
 
 
 if __name__ == "__main__":

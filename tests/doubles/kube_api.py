@@ -47,7 +47,7 @@ class KubeApi:
     `directory_of` (the files of a PersistentVolume), `log_of` (what a container wrote), `wait(condition)`.
     The server's troubles: `fail`, `cut_watches`, `stale`/`fresh`, `compact`, `stop`/`start`.
     The pods' troubles: `script(namespace, what)`: image, unschedulable, crash, oom, evicted, evicted-silently, volume
-    (its provisioning) or mount; None to end them. `kill`; `finalizer` and `drop_finalizer`; `use`; `add_node`,
+    (its provisioning), mount, or slow (new pods are being created, and nothing is said); None to end them. `kill`; `finalizer` and `drop_finalizer`; `use`; `add_node`,
     `lose_node`, `find_node`.
     """
 

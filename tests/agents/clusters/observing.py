@@ -126,6 +126,12 @@ class Turns:
             self.observer._woken.clear()
             self.observer.turn()
 
+    def rest(self) -> None:
+        """It goes on until there has been no news for a while."""
+        while self.observer._woken.wait(0.5):
+            self.observer._woken.clear()
+            self.observer.turn()
+
     def row(self, namespace: str, **wanted: Any) -> Pod:
         """The pod's row, once it says this."""
         self.until(lambda: Pod.objects.filter(pk=namespace, **wanted).exists())

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 import time
-from collections.abc import Iterator
-from datetime import timedelta
+from collections.abc import Collection, Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from agents.clusters import observer
+from agents.clusters import observer, sightings
 from agents.clusters.models import Cluster
 from tests.agents.clusters.observing import cluster_of
 from tests.doubles.kube_api import KubeApi
@@ -43,17 +42,23 @@ def test_the_check_names_clusters_that_nobody_observes(db: None) -> None:
 def test_it_observes_until_it_is_told_to_stop(api: KubeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     row = cluster_of(api.kubeconfig())
     monkeypatch.setattr(observer, "RENEW_SECONDS", 0.2)
+    told_at: list[float] = []
+
+    def hold(me: str, *, alive: Collection[int], now: datetime) -> set[int]:
+        if row.pk in alive and not told_at:
+            told_at.append(time.monotonic())
+            os.kill(os.getpid(), signal.SIGTERM)
+        return held(me, alive=alive, now=now)
+
+    held = sightings.hold
+    monkeypatch.setattr(sightings, "hold", hold)
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    began = time.monotonic()
-    end = threading.Timer(1.5, os.kill, (os.getpid(), signal.SIGTERM))
-    end.start()
     try:
         call_command("observe")
     finally:
-        end.join()
         for number, known in before.items():
             signal.signal(number, known)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - told_at[0] < 5
     row.refresh_from_db()
     assert row.observed_at is not None
     assert row.observer == ""

@@ -172,8 +172,7 @@ def test_an_observer_with_nothing_to_see_asks_and_writes_nothing(
     turns = observed(wanted=of_agents)
     runtime.deploy(pod_spec())
     turns.row(NAMESPACE, phase="ready")
-    api.wait(lambda: not turns.observer._woken.wait(0.3))
-    turns.observer.turn()
+    turns.rest()
     requests, writes = api.requests, api.writes
     with CaptureQueriesContext(connection) as asked:
         for _ in range(5):

@@ -12,7 +12,7 @@ from tests.doubles.kube.failures import Failure
 from tests.doubles.kube.objects import condition, is_going, with_conditions
 from tests.doubles.kube.pods import PodRun
 from tests.doubles.kube.resources import BY_KIND, Object
-from tests.doubles.kube.trouble import CRASH, EVICTED, EVICTED_SILENTLY, MOUNT, OOM
+from tests.doubles.kube.trouble import CRASH, EVICTED, EVICTED_SILENTLY, MOUNT, OOM, SLOW
 
 _UNREACHABLE = "node.kubernetes.io/unreachable"
 _LOW = "The node was low on resource: ephemeral-storage. Threshold quantity: 10%, available: 9%."
@@ -75,6 +75,9 @@ def _begin(run: PodRun) -> bool:
         volume = next(iter(run.pod["spec"].get("volumes") or []), {"name": "data"})["name"]
         error = "rpc error: code = Internal desc = mount failed: exit status 32"
         why = f'MountVolume.SetUp failed for volume "{volume}" : {error}'
+    if run.cluster.troubles.has(run.namespace, SLOW):
+        run.publish()
+        return False
     if why:
         run.event("FailedMount", why)
         run.publish()

@@ -67,7 +67,9 @@ class ContainerState:
             "started": self.started,
             "restartCount": self.restarts,
             "state": state,
-            "lastState": {"terminated": self.last} if self.last and (self.waiting or self.last is not self.ended) else {},
+            "lastState": {"terminated": self.last}
+            if self.last and (self.waiting or self.last is not self.ended)
+            else {},
         }
 
 

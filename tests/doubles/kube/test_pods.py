@@ -91,6 +91,7 @@ def test_a_quota_and_pod_security_refuse_the_pod_and_not_the_deployment(cluster:
         ("volume", "ProvisioningFailed"),
         ("mount", "FailedMount"),
         ("oom", "OOMKilled"),
+        ("slow", "ContainerCreating"),
     ],
 )
 def test_a_scripted_trouble_is_seen_where_a_real_one_is_and_passes(

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from tests.doubles.kube.failures import Failure
 
 IMAGE, UNSCHEDULABLE, CRASH, OOM = "image", "unschedulable", "crash", "oom"
-EVICTED, EVICTED_SILENTLY, VOLUME, MOUNT = "evicted", "evicted-silently", "volume", "mount"
-SCRIPTS = {IMAGE, UNSCHEDULABLE, CRASH, OOM, EVICTED, EVICTED_SILENTLY, VOLUME, MOUNT}
+EVICTED, EVICTED_SILENTLY, VOLUME, MOUNT, SLOW = "evicted", "evicted-silently", "volume", "mount", "slow"
+SCRIPTS = {IMAGE, UNSCHEDULABLE, CRASH, OOM, EVICTED, EVICTED_SILENTLY, VOLUME, MOUNT, SLOW}
 _MESSAGES = {
     429: "the server has received too many requests and has asked us to try again later",
     500: "Internal error occurred: etcdserver: request timed out",

@@ -33,6 +33,10 @@ def is_up(cluster: KubeApi, namespace: str = NAMESPACE) -> bool:
     return bool(deployment and deployment.get("status", {}).get("readyReplicas"))
 
 
+def comes_up(cluster: KubeApi, namespace: str = NAMESPACE) -> None:
+    cluster.wait(lambda: is_up(cluster, namespace))
+
+
 def volumes(cluster: KubeApi) -> list[str]:
     return [one["metadata"]["name"] for one in cluster.objects("PersistentVolume")]
 
@@ -41,7 +45,7 @@ def volumes(cluster: KubeApi) -> list[str]:
 def up(runtime: KubernetesRuntime, cluster: KubeApi) -> KubernetesRuntime:
     """A cluster with one pod that is ready."""
     runtime.deploy(public_spec())
-    cluster.wait(lambda: is_up(cluster))
+    comes_up(cluster)
     return runtime
 
 
@@ -150,7 +154,7 @@ def test_the_next_generation_has_the_volume_of_the_last(up: KubernetesRuntime, c
     up.delete(NAMESPACE, agent_id=AGENT, data=False)
     assert cluster.get("Namespace", NAMESPACE) is None
     up.deploy(public_spec(NEXT))
-    cluster.wait(lambda: is_up(cluster, NEXT))
+    comes_up(cluster, NEXT)
     assert volumes(cluster) == [volume]
     claim = cluster.get("PersistentVolumeClaim", "data", NEXT)
     assert claim
@@ -189,7 +193,7 @@ def test_a_deploy_that_is_killed_anywhere_is_finished_by_the_next(
             else:
                 break
         runtime.deploy(public_spec(namespace))
-        cluster.wait(lambda namespace=namespace: is_up(cluster, namespace))
+        comes_up(cluster, namespace)
         runtime.delete(namespace, agent_id=AGENT, data=True)
     assert made() == number - 1 >= 10
 
@@ -200,7 +204,7 @@ def test_a_removal_that_is_killed_anywhere_is_finished_by_the_next(
     for number in (1, 2, 3):
         namespace = f"pod-abc-{number}"
         runtime.deploy(public_spec(namespace))
-        cluster.wait(lambda namespace=namespace: is_up(cluster, namespace))
+        comes_up(cluster, namespace)
         runtime.stop(namespace)
         with monkeypatch.context() as patch:
             killed_at(patch, number)
@@ -218,7 +222,7 @@ def test_a_move_that_is_killed_anywhere_loses_no_volume(
     runtime: KubernetesRuntime, cluster: KubeApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runtime.deploy(public_spec("pod-abc-1"))
-    cluster.wait(lambda: is_up(cluster, "pod-abc-1"))
+    comes_up(cluster, "pod-abc-1")
     (volume,) = volumes(cluster)
     for number in range(1, 15):
         old, new = f"pod-abc-{number}", f"pod-abc-{number + 1}"
@@ -230,7 +234,7 @@ def test_a_move_that_is_killed_anywhere_loses_no_volume(
             except Killed:
                 runtime.delete(old, agent_id=AGENT, data=False)
                 runtime.deploy(public_spec(new))
-        cluster.wait(lambda new=new: is_up(cluster, new))
+        comes_up(cluster, new)
         assert volumes(cluster) == [volume]
 
 
@@ -241,7 +245,7 @@ def test_a_call_that_failed_is_made_again(runtime: KubernetesRuntime, cluster: K
         runtime.deploy(public_spec())
     except ClusterFailure:
         runtime.deploy(public_spec())
-    cluster.wait(lambda: is_up(cluster))
+    comes_up(cluster)
 
 
 def test_a_server_that_asks_for_a_long_pause_is_not_waited_for(runtime: KubernetesRuntime, cluster: KubeApi) -> None:
