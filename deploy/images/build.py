@@ -67,8 +67,9 @@ class Builder:
     def build(self, name: str, *, base: str, tag: str, archive: Path) -> None:
         place = ROOT / ("tests/doubles/images" if name in DOUBLES else "deploy/images") / name
         image = f"localhost/{name}:{tag}"
+        own = ["--pull-never"] if base.startswith("localhost/") else []
         self.buildah(
-            "build", "--isolation", "chroot", "--format", "oci", *(["--pull-never"] if base.startswith("localhost/") else []),
+            "build", "--isolation", "chroot", "--format", "oci", *own,
             "--build-arg", f"BASE={base}", "--ignorefile", place / "Dockerfile.dockerignore",
             "--file", place / "Dockerfile", *self._mounts, "--tag", image, ROOT,
         )  # fmt: skip
