@@ -157,7 +157,8 @@ def _unwell(agent: Agent, pod: Observation | None) -> Explanation:
     elif not pod.gateway_alive and agent.cause in LASTING:
         cause, message = agent.cause, agent.cause_message
     elif not pod.gateway_alive:
-        cause, message = "GATEWAY_DOWN", "the pod's gateway is being started again"
+        cause = pod.cause or "GATEWAY_DOWN"
+        message = pod.message or "the pod's gateway is being started again"
     else:
         cause, message = (
             pod.cause or "ENGINE_DOWN",

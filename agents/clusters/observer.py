@@ -109,7 +109,10 @@ class Observer:
             log.warning("a cluster is observed by another", extra={"cluster": self._lookouts[pk].name})
             self._lookouts.pop(pk).close()
         for cluster in Cluster.objects.filter(pk__in=held):
-            self._look_out(cluster)
+            try:
+                self._look_out(cluster)
+            except Exception:
+                log.exception("a cluster cannot be observed", extra={"cluster": cluster.name})
 
     def _look_out(self, cluster: Cluster) -> None:
         """Watch it, and with the credentials that it has now."""

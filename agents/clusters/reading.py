@@ -115,13 +115,12 @@ def _ending(told: Sighting) -> Sighting:
 
 def _without_pod(seen: Seen, deployment: Json, told: Sighting, now: datetime) -> Sighting:
     """Not started yet, refused by the cluster, or between one pod and the next."""
-    refused = causes.of_deployment(deployment, seen.events, now=now)
-    trouble = refused or causes.of_former(seen.pods, seen.events, now=now)
-    return _troubled(_ending(told) if _lives(seen.pods) else told, trouble, seen)
+    refused, former = causes.of_deployment(deployment, seen.events, now=now), _former(seen, now)
+    return _troubled(_ending(told) if _lives(seen.pods) else told, refused or former, seen, former=former)
 
 
 def _with_pod(seen: Seen, pod: Json, told: Sighting, now: datetime) -> Sighting:
-    lost = causes.is_lost(pod)
+    lost, former = causes.is_lost(pod), _former(seen, now)
     told = replace(
         told,
         phase=Phase.UNHEALTHY if seen.was_ready else Phase.STARTING,
@@ -134,22 +133,27 @@ def _with_pod(seen: Seen, pod: Json, told: Sighting, now: datetime) -> Sighting:
     if objects.is_ready(pod, names.ENGINE) and not lost:
         told = replace(told, phase=Phase.READY)
         trouble = causes.of_ready(pod, now=now) if told.gateway_alive else causes.of_pod(pod, seen.events, now=now)
-        return _troubled(told, trouble, seen)
-    trouble = causes.of_pod(pod, seen.events, now=now) or causes.of_former(seen.pods, seen.events, now=now)
-    told = _troubled(told, trouble, seen)
+        return _troubled(told, trouble or former, seen, former=former)
+    told = _troubled(told, causes.of_pod(pod, seen.events, now=now) or former, seen, former=former)
     knows = seen.health is not None and told.gateway_alive and objects.is_running(pod, names.ENGINE)
     return _by_bridge(told, _state(seen.health)) if knows else told
 
 
-def _troubled(told: Sighting, trouble: Trouble | None, seen: Seen) -> Sighting:
+def _former(seen: Seen, now: datetime) -> Trouble | None:
+    return causes.of_former(seen.pods, seen.events, now=now)
+
+
+def _troubled(told: Sighting, trouble: Trouble | None, seen: Seen, *, former: Trouble | None = None) -> Sighting:
+    """Why the pod before this one had to go is evidence too: the trouble may have begun there."""
     if trouble is None:
         return told
+    earlier = former.evidence if former else ()
     return replace(
         told,
         phase=Phase.FAILED if trouble.final else told.phase,
         cause=trouble.cause,
         message=words(trouble.message),
-        evidence=objects.lines([*trouble.evidence, *objects.warnings(seen.events, seen.pods)]),
+        evidence=objects.lines([*trouble.evidence, *earlier, *objects.warnings(seen.events, seen.pods)]),
         since=trouble.since or told.since,
     )
 

@@ -47,8 +47,8 @@ class KubeApi:
     `directory_of` (the files of a PersistentVolume), `log_of` (what a container wrote), `wait(condition)`.
     The server's troubles: `fail`, `cut_watches`, `stale`/`fresh`, `compact`, `stop`/`start`.
     The pods' troubles: `script(namespace, what)`: image, unschedulable, crash, oom, evicted, evicted-silently, volume
-    (its provisioning), mount, or slow (new pods are being created, and nothing is said); None to end them. `kill`; `finalizer` and `drop_finalizer`; `use`; `add_node`,
-    `lose_node`, `find_node`.
+    (its provisioning), mount, or slow (new pods are being created, and nothing is said); None to end them. `kill`;
+    `finalizer` and `drop_finalizer`; `use`; `add_node`, `lose_node`, `find_node`.
     """
 
     def __init__(
@@ -188,9 +188,8 @@ class KubeApi:
 
     @property
     def watching(self) -> int:
-        """How many streams are open and not mute."""
-        with self._store.changed:
-            return sum(not watch.is_mute for watch in self._watches.open)
+        """How many streams are open, followed and not mute."""
+        return self._watches.count()
 
     def stale(self) -> None:
         """Lists answer what is now, until `fresh`."""

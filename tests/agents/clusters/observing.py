@@ -118,7 +118,7 @@ class Turns:
         """What it has of the only cluster it observes."""
         return next(iter(self.observer._lookouts.values()), None)
 
-    def until(self, condition: Callable[[], object], *, within: float = 10.0) -> None:
+    def until(self, condition: Callable[[], object], *, within: float = 20.0) -> None:
         ends = time.monotonic() + within
         while not condition():
             assert time.monotonic() < ends, "not so in time"

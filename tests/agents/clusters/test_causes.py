@@ -124,12 +124,18 @@ def test_a_pod_that_no_node_takes_says_why(message: str, cause: str) -> None:
     assert (told.phase, told.cause, told.message) == (Phase.STARTING, cause, message)
 
 
-def test_a_pod_that_was_evicted_says_so_until_the_next_one_is_ready() -> None:
+def test_a_pod_that_was_evicted_says_so_for_a_while_also_when_the_next_one_is_ready() -> None:
     words = "Pod ephemeral local storage usage exceeds the total limit of containers 1Gi."
     old = pod(name="old", phase="Failed", reason="Evicted", message=words)
     new = pod(*UNREADY)
     assert (see(old, new).cause, see(old, new).message) == ("EVICTED", words)
-    assert see(old, pod()).cause is None
+    assert (see(old, pod()).phase, see(old, pod()).cause) == (Phase.READY, "EVICTED")
+
+
+def test_an_eviction_is_evidence_where_the_next_pod_has_another_trouble() -> None:
+    old = pod(name="old", phase="Failed", reason="Evicted", message="no memory")
+    told = see(old, pod(waiting("engine", "ErrImagePull", "404"), running("gateway")))
+    assert (told.cause, told.evidence) == ("IMAGE_PULL", ("engine: ErrImagePull: 404", "pod old: Evicted: no memory"))
 
 
 def test_an_eviction_that_only_an_event_tells_of_is_one() -> None:

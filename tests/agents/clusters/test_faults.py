@@ -207,6 +207,18 @@ def test_explain_has_the_clusters_own_words(owner: User, api: KubeApi, script: s
     assert words in " ".join([told.message, *told.evidence]).lower()
 
 
+@pytest.mark.parametrize(("script", "cause"), [("evicted", "EVICTED"), ("evicted-silently", "EVICTED"), ("oom", "OOM")])
+def test_what_befalls_a_running_agent_is_explained_too(owner: User, api: KubeApi, script: str, cause: str) -> None:
+    (agent_id,) = create(owner, 1)
+    until("running", [agent_id])
+    api.script(Agent.objects.get(pk=agent_id).namespace, script)
+
+    def explained() -> bool:
+        return explanation.of(Agent.objects.get(pk=agent_id)).cause == cause
+
+    eventually(explained, within=30, what=cause)
+
+
 def test_an_idle_fleet_writes_nothing_and_asks_nothing(owner: User, api: KubeApi, agents: list[str]) -> None:
     until("running", agents)
     eventually(lambda: is_quiet(api), within=WITHIN, what="quiet")

@@ -136,7 +136,7 @@ def test_an_eviction_is_told_also_where_only_an_event_says_so(
     turns.row(NAMESPACE, phase="ready")
     api.script(NAMESPACE, "mount")  # the next pod takes its time
     api.script(NAMESPACE, script)
-    assert turns.row(NAMESPACE, cause="EVICTED").evidence
+    turns.until(lambda: any("Evicted" in line for line in Pod.objects.get().evidence))
 
 
 def test_a_refusal_that_only_the_replica_set_meets_is_told(
@@ -357,6 +357,9 @@ def test_a_cluster_that_cannot_be_reached_keeps_nobody_from_seeing_another(
     api: KubeApi, row: Cluster, runtime: KubernetesRuntime
 ) -> None:
     Cluster.objects.create(name="another", routing="none", kubeconfig="clusters: [", capacity=0)
+    sealed = Cluster.objects.create(name="sealed", routing="none", kubeconfig="clusters: []", capacity=0)
+    with connection.cursor() as cursor:  # sealed with a key that is lost
+        cursor.execute("UPDATE agents_cluster SET kubeconfig = 'nonsense' WHERE id = %s", [sealed.pk])
     with observing() as turns:
         runtime.deploy(pod_spec())
         turns.row(NAMESPACE, phase="ready")

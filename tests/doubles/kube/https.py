@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import select
 import socket
 import ssl
 import threading
@@ -55,6 +56,12 @@ class Exchange(BaseHTTPRequestHandler):
         if part or not self.close_connection:
             self.wfile.write(b"%x\r\n%s\r\n" % (len(part), part))
             self.wfile.flush()
+
+    def is_left(self) -> bool:
+        """Whether the client of a stream has gone, for it has nothing more to say but that."""
+        poll = select.poll()
+        poll.register(self.connection, select.POLLIN)
+        return bool(poll.poll(0))
 
     def log_message(self, format: str, *args: object) -> None:
         """Quiet."""

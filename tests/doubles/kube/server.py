@@ -110,6 +110,7 @@ class Server:
             wanted=wanted,
             since=since,
             until=time.monotonic() + seconds,
+            is_left=exchange.is_left,
             bookmarks=query.get("allowWatchBookmarks") in {"true", "1", "True"},
         )
         exchange.begin_stream()

@@ -25,6 +25,7 @@ class Watch:
     since: int
     until: float  # monotonic
     bookmarks: bool
+    is_left: Callable[[], bool]
     is_cut: bool = False
     is_mute: bool = False
     is_expired: bool = False
@@ -89,6 +90,11 @@ class Watches:
         resource = watch.resource
         metadata = {"resourceVersion": str(watch.since), "creationTimestamp": None}
         return _line("BOOKMARK", {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata})
+
+    def count(self) -> int:
+        """Of streams that somebody follows and that are not mute."""
+        with self.store.changed:
+            return sum(not watch.is_mute and not watch.is_left() for watch in self.open)
 
     def cut(self, *, silently: bool) -> None:
         self._tell("is_mute" if silently else "is_cut")
