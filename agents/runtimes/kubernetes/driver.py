@@ -62,7 +62,7 @@ class KubernetesRuntime:
         connection = connections.of(pod.cluster)
         path = f"/apis/apps/v1/namespaces/{namespace}/deployments/{names.POD}"
         found = connection.find(path)
-        if found is None or not _is_ours(found):
+        if found is None or not ending.is_of(found, connections.place(pod.cluster).installation):
             return
         if found["spec"]["replicas"]:
             self._keep_volume(connection, pod)
@@ -140,10 +140,6 @@ def _runs_as(found: Json, wanted: Json) -> bool:
     known = (metadata.get("annotations") or {}).get(names.HASH_ANNOTATION)
     same = known == wanted["metadata"]["annotations"][names.HASH_ANNOTATION]
     return bool(same and found["spec"].get("replicas") and "deletionTimestamp" not in metadata)
-
-
-def _is_ours(found: Json) -> bool:
-    return (found["metadata"].get("labels") or {}).get(names.MANAGED_BY_LABEL) == names.MANAGED_BY
 
 
 def _public_url(spec: PodSpec, cluster: Cluster) -> str | None:

@@ -26,7 +26,7 @@ def refuse_foreign(connection: Connection, namespace: str, *, installation: str)
     found = connection.find(_path(namespace))
     if found is None:
         return
-    if not _is_of(found, installation):
+    if not is_of(found, installation):
         message = f"namespace {namespace} is there and not ours"
         raise RuntimeFailure(message, cause="NOT_OURS", permanent=True)
     if "deletionTimestamp" in found["metadata"]:
@@ -38,7 +38,7 @@ def end_namespace(connection: Connection, namespace: str, *, labels: dict[str, s
     found = connection.find(_path(namespace))
     if found is None:
         return
-    if not _is_of(found, labels[names.INSTALLATION_LABEL]):
+    if not is_of(found, labels[names.INSTALLATION_LABEL]):
         raise RuntimeFailure(f"namespace {namespace} is not ours to remove", cause="NOT_OURS")
     if volume := volumes.bound(connection, namespace):
         if data:
@@ -66,7 +66,8 @@ def blockers(namespace: Json) -> str:
     return "; ".join([*said, *held]) or "its objects are ending"
 
 
-def _is_of(found: Json, installation: str) -> bool:
+def is_of(found: Json, installation: str) -> bool:
+    """Whether it belongs to an agent of this installation."""
     labels = found["metadata"].get("labels") or {}
     return labels.get(names.INSTALLATION_LABEL) == installation and names.AGENT_LABEL in labels
 
