@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from django.conf import settings
 from django.utils import timezone
@@ -209,9 +211,26 @@ def _silent_gateway_or_model(agent: Agent) -> Explanation | None:
             evidence=[failure.message],
             next=_call("GET", agent, "liveness"),
         )
+    if trouble := _told_by_bridge(agent, health.engine or {}):
+        return trouble
     if health.model is None or health.revision < agent.spec_revision:  # an older key's, perhaps
         return None
     return _refused(agent, health.model)
+
+
+def _told_by_bridge(agent: Agent, state: Mapping[str, Any]) -> Explanation | None:
+    """A runtime that asks no pod that is well does not know what only the bridge does: a full disk."""
+    cause, message, evidence = state.get("cause"), state.get("message"), state.get("evidence")
+    if not isinstance(cause, str) or not cause:
+        return None
+    return Explanation(
+        status=agent.status,
+        cause=cause,
+        message=str(message or cause),
+        since=agent.status_since,
+        evidence=[str(line) for line in evidence] if isinstance(evidence, list) else [],
+        next=_remedy(agent, cause) or _call("POST", agent, "talk-test"),
+    )
 
 
 def _refused(agent: Agent, last: ModelRefusal) -> Explanation:

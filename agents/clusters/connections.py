@@ -8,21 +8,30 @@ import threading
 from django.conf import settings
 
 from agents.clusters.models import Cluster
+from agents.runtimes.base import RuntimeFailure
 from agents.runtimes.kubernetes.client import Connection
 from agents.runtimes.kubernetes.place import Place, Routes, Routing
+from config.crypto import UnreadableSecret
 
 _known: dict[int, tuple[str, Connection]] = {}
 _lock = threading.Lock()
 
 
 def of(cluster: Cluster) -> Connection:
-    """This process's connection; a new one when the operator has given other credentials."""
-    fingerprint = hashlib.sha256(f"{cluster.name}\n{cluster.kubeconfig}".encode()).hexdigest()
+    """This process's connection; a new one when the operator has given other credentials.
+
+    Raises RuntimeFailure when the key that its kubeconfig is sealed with is lost.
+    """
+    try:
+        kubeconfig = cluster.kubeconfig
+    except UnreadableSecret as lost:
+        raise RuntimeFailure(f"cluster {cluster.name}: {lost.message}", cause="SECRET_LOST") from lost
+    fingerprint = hashlib.sha256(f"{cluster.name}\n{kubeconfig}".encode()).hexdigest()
     with _lock:
         known = _known.get(cluster.pk)
         if known and known[0] == fingerprint:
             return known[1]
-        fresh = Connection(cluster.name, cluster.kubeconfig, calls=settings.KUBERNETES_MAX_CALLS)
+        fresh = Connection(cluster.name, kubeconfig, calls=settings.KUBERNETES_MAX_CALLS)
         _known[cluster.pk] = (fingerprint, fresh)
     if known:
         known[1].close()

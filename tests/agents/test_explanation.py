@@ -12,6 +12,7 @@ from agents.errors import renew_url
 from agents.models import Agent, AgentQuota, QuotaStatus, Reason
 from agents.runtimes.base import Phase
 from tests.agents.conftest import GatewayOf, MakeAgent, settle
+from tests.doubles.bridge import BridgeDouble
 from tests.doubles.runtime import ScriptedRuntime
 
 
@@ -72,6 +73,16 @@ def test_a_gateway_that_does_not_answer_is_no_health(running: Agent) -> None:
     found = explanation.of(running)
     assert (found.cause, found.next) == ("GATEWAY_DOWN", f"GET /agents/{running.id}/liveness")
     assert found.evidence == [found.message]
+
+
+def test_what_only_the_bridge_of_a_pod_that_is_well_knows_is_told(
+    running: Agent, gateway_of: GatewayOf, bridge: BridgeDouble
+) -> None:
+    gateway_of(running)
+    running.llm_key_hash = "0" * 64
+    bridge.cause, bridge.message = "DISK_FULL", "the disk of the agent's data is full"
+    found = explanation.of(running)
+    assert (found.cause, found.message, found.next) == ("DISK_FULL", bridge.message, f"PATCH /agents/{running.id}")
 
 
 @pytest.mark.parametrize("highest", ["tiny", "large"])
