@@ -37,7 +37,8 @@ setup: $(STAMP) ## The environment alone
 $(STAMP): | requirements.lock
 	@echo "Making $(VENV) from requirements.lock (once, a minute or two)"
 	@$(BIN)/python -m pip --version > /dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps \
+		--requirement requirements.lock
 	@rm -f $(VENV)/installed-*
 	@touch $@
 

@@ -1,7 +1,7 @@
 """What of the tests is measured for coverage: to measure nearly doubles what a test, or the start of a process, costs.
 
-The gate wants every line to be run by somebody, and each is run by many. So what repeats is not measured, where it is
-dear: of tests that use the database, the later cases of one that has many, and what is generated.
+The gate wants every line to be run by somebody, and each is run by many. So what repeats is not measured: the later
+cases of a test that has many, what is generated, and tests marked `unmeasured`.
 """
 
 from __future__ import annotations
@@ -30,12 +30,7 @@ def repeats(test: pytest.Item) -> bool:
     cases = getattr(test, "callspec", None)
     is_later = cases is not None and any(index >= CASES for index in cases.indices.values())
     is_generated = test.get_closest_marker("hypothesis") is not None
-    return (is_later or is_generated) and _uses_database(test)
-
-
-def _uses_database(test: pytest.Item) -> bool:
-    fixtures = {"db", "transactional_db"} & set(getattr(test, "fixturenames", ()))
-    return bool(fixtures) or test.get_closest_marker("django_db") is not None
+    return is_later or is_generated
 
 
 @contextmanager

@@ -17,6 +17,8 @@ from config.run import programs, web
 from tests.deploy import chart
 from tests.deploy.chart import Object, Refused
 
+pytestmark = pytest.mark.unmeasured
+
 OLDEST = "1.31"
 NEWEST = kubernetes_validate.latest_version()
 NOT_IN_THE_SCHEMAS = {"HTTPRoute"}

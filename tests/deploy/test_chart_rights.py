@@ -12,6 +12,8 @@ from agents.runtimes.kubernetes.place import Place, Routes, Routing
 from tests.deploy import chart
 from tests.deploy.chart import Object, Refused
 
+pytestmark = pytest.mark.unmeasured
+
 CASES: dict[str, dict[str, Any]] = {
     "usual": {},
     "ingress": {"hosting": {"routing": "ingress"}},

@@ -14,6 +14,8 @@ import yaml
 
 from tests.deploy import chart
 
+pytestmark = pytest.mark.unmeasured
+
 ROOT = chart.CHART.parents[2]
 SCHEMA = json.loads((chart.CHART / "values.schema.json").read_text(encoding="utf-8"))
 PAGE = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")

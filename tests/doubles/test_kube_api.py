@@ -17,6 +17,8 @@ from kubernetes.client.exceptions import ApiException
 from tests.doubles.kube.official_client import Driver, deployment, refusal, secret, watching
 from tests.doubles.kube_api import KubeApi
 
+pytestmark = pytest.mark.unmeasured
+
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[KubeApi]:

@@ -155,7 +155,7 @@ def test_a_kubeconfig_whose_key_is_lost_is_said(cluster: Cluster, settings: Any)
     Cluster.objects.update(kubeconfig="a: b")
     settings.SECRETS_KEYS = [Fernet.generate_key().decode()]
     (finding,) = checking.check(Cluster.objects.get())
-    assert finding.startswith("kubeconfig: cannot be read any more")
+    assert finding.startswith("cluster one: kubeconfig: cannot be read any more")
 
 
 # When, and who is told.

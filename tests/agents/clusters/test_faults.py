@@ -21,7 +21,7 @@ from tests.agents.conftest import PERSONA
 from tests.agents.pod.bridge.process import eventually
 from tests.doubles.kube_api import KubeApi
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.unmeasured]
 
 AGENTS = 6
 WITHIN = 40.0

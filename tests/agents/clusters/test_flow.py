@@ -18,7 +18,7 @@ from tests.agents.conftest import PERSONA
 from tests.agents.pod.bridge.process import eventually
 from tests.agents.runtimes.conftest import REAL_KEY
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.unmeasured]
 
 NEW = {"personaId": PERSONA, "tier": "tiny", "llmProvider": "openai", "llmKey": REAL_KEY}
 

@@ -96,7 +96,7 @@ def kubernetes(tmp_path: Path, settings: Settings) -> Iterator[KubernetesRuntime
         clear_away(runtime)
 
 
-IN_CLUSTERS = pytest.param("kubernetes", marks=pytest.mark.django_db(transaction=True))
+IN_CLUSTERS = pytest.param("kubernetes", marks=[pytest.mark.django_db(transaction=True), pytest.mark.unmeasured])
 
 
 @pytest.fixture(params=[IN_CLUSTERS] if ground.is_real else ["local", IN_CLUSTERS])

@@ -13,6 +13,8 @@ from kubernetes.client.exceptions import ApiException
 from tests.doubles.kube.official_client import WITH_DATA, Driver, claim, deployment, is_ready, refusal, secret, watching
 from tests.doubles.kube_api import HELD, KubeApi
 
+pytestmark = pytest.mark.unmeasured
+
 SERVER = """
 import http.server, json, signal, sys
 start = json.load(open(sys.argv[1]))
