@@ -111,10 +111,10 @@ class Connection:
         """Change these fields alone; null removes one."""
         return self._call("PATCH", path, {"fieldManager": names.FIELD_MANAGER}, body=body, content=MERGE)
 
-    def delete(self, path: str, *, options: Json | None = None) -> None:
+    def delete(self, path: str) -> None:
         """What is gone already is as it should be."""
         try:
-            self._call("DELETE", path, None, body=options or {}, content=JSON)
+            self._call("DELETE", path, None)
         except Refused as refusal:
             if refusal.status != 404:
                 raise

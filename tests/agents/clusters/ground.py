@@ -7,7 +7,7 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ KUBECONFIG = "TEST_KUBECONFIG"
 # On a real cluster: images, and from where the tests reach pods.
 IMAGES = {"POD_IMAGE": "TEST_POD_IMAGE", "ENGINE_IMAGES": "TEST_ENGINE_IMAGES"}
 GONE_SECONDS = 120.0
+END_SECONDS = 90.0
 
 is_real = KUBECONFIG in os.environ
 # A real pod is scheduled, its volume made, its containers started.
@@ -122,45 +123,41 @@ class ToldRuntime(KubernetesRuntime):
 @contextmanager
 def observing(**given: Any) -> Iterator[None]:
     """An observer in a thread of its own, as the process `observe` has it."""
-    stop = threading.Event()
-    observer = Observer(**given)
-
-    def run() -> None:
-        try:
-            observer.run(stop)
-        finally:
-            connection.close()
-
-    thread = threading.Thread(target=run, name="observer")
-    thread.start()
-    try:
+    with _beside("observer", Observer(**given).run):
         yield
-    finally:
-        stop.set()
-        thread.join(30)
-        assert not thread.is_alive(), "the observer does not end"
 
 
 @contextmanager
 def reconciling() -> Iterator[None]:
-    """What beat and a worker do, in a thread: the scan of what is due, again and again."""
+    """What beat and a worker do: the scan of what is due, again and again."""
+
+    def scan(stop: threading.Event) -> None:
+        while not stop.wait(0.1):
+            reconciler.reconcile_due()
+
+    with _beside("reconciler", scan):
+        yield
+
+
+@contextmanager
+def _beside(name: str, work: Callable[[threading.Event], None]) -> Iterator[None]:
+    """In a thread with a database connection of its own, until the block ends."""
     stop = threading.Event()
 
     def run() -> None:
         try:
-            while not stop.wait(0.1):
-                reconciler.reconcile_due()
+            work(stop)
         finally:
             connection.close()
 
-    thread = threading.Thread(target=run, name="reconciler")
+    thread = threading.Thread(target=run, name=name)
     thread.start()
     try:
         yield
     finally:
         stop.set()
-        thread.join(90)
-        assert not thread.is_alive(), "the reconciler does not end"
+        thread.join(END_SECONDS)
+        assert not thread.is_alive(), f"the {name} does not end"
 
 
 @contextmanager
