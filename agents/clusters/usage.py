@@ -1,8 +1,8 @@
 """Memory and disk of a cluster's pods, as their nodes measure them: one request a node, straight to its kubelet.
 
-The kubelet is sent our token, so it must prove by a certificate of the cluster's authority that it is one; nothing is
-ever sent to one that cannot. Clusters whose kubelets have signed their own certificates need `serverTLSBootstrap: true`
-in the kubelets' configuration, or the setting that asks by way of the API server.
+We show it our token or certificate, so it must prove by a certificate of the cluster's authority that it is a kubelet;
+nothing is ever sent to one that cannot. Clusters whose kubelets have signed their own certificates need
+`serverTLSBootstrap: true` in the kubelets' configuration, or the setting that asks by way of the API server.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ class _Reference(msgspec.Struct):
 
 class _Memory(msgspec.Struct):
     workingSetBytes: int | None = None  # noqa: N815 # the kubelet's names
+    availableBytes: int | None = None  # noqa: N815 # up to the limit, where there is one
 
 
 class _Container(msgspec.Struct):
@@ -148,35 +149,29 @@ def _through_api(connection: Connection, node: Node) -> _Summary:
 
 
 def _kubelet(connection: Connection, node: Node) -> _Summary:
-    token = connection.bearer()
-    if node.url is None or token is None:
-        raise Unmeasured(
-            "it names no address" if node.url is None else "kubelets are asked with a token; there is none"
-        )
-    return _decoder.decode(_read(f"{node.url}/stats/summary", token, authority=connection.authority()))
-
-
-def _read(url: str, token: str, *, authority: str | None) -> bytes:
-    until = time.monotonic() + NODE_SECONDS
+    if node.url is None:
+        raise Unmeasured("it names no address")
     with requests.Session() as session:
         session.trust_env = False  # no proxy, and no other credentials
-        session.verify = authority or True
-        try:
-            with session.get(
-                url,
-                headers={"Authorization": f"Bearer {token}"},
-                timeout=NODE_SECONDS,
-                allow_redirects=False,
-                stream=True,
-            ) as answer:
-                return _body(answer, until=until)
-        except requests.exceptions.SSLError as error:
-            raise Unmeasured(
-                "its certificate is not of the cluster's authority, so it is sent no token:"
-                " set serverTLSBootstrap on its kubelet, or let the cluster be asked through the API server"
-            ) from error
-        except requests.RequestException as error:
-            raise Unmeasured(f"it does not answer ({type(error).__name__})") from error
+        session.verify = connection.authority() or True
+        session.cert = connection.certificate()
+        if token := connection.bearer():
+            session.headers["Authorization"] = f"Bearer {token}"
+        return _decoder.decode(_read(session, f"{node.url}/stats/summary"))
+
+
+def _read(session: requests.Session, url: str) -> bytes:
+    until = time.monotonic() + NODE_SECONDS
+    try:
+        with session.get(url, timeout=NODE_SECONDS, allow_redirects=False, stream=True) as answer:
+            return _body(answer, until=until)
+    except requests.exceptions.SSLError as error:
+        raise Unmeasured(
+            "its certificate is not of the cluster's authority, so it is shown nothing of ours:"
+            " set serverTLSBootstrap on its kubelet, or let the cluster be asked through the API server"
+        ) from error
+    except OSError as error:
+        raise Unmeasured(f"it does not answer ({type(error).__name__})") from error
 
 
 def _body(answer: requests.Response, *, until: float) -> bytes:
@@ -197,11 +192,15 @@ def _by_namespace(pods: Iterable[_PodStats]) -> dict[str, Usage]:
 
 
 def _memory(pod: _PodStats) -> int | None:
-    """The engine's: what its bridge may take is not its owner's."""
+    """The engine's container's, in the measure of its tier: whole where the kernel ends it.
+
+    The container's limit is the tier's memory and what its bridge may take, which nobody measures apart.
+    """
     engine = next((one.memory for one in pod.containers if one.name == names.ENGINE), None)
     if engine is None or engine.workingSetBytes is None:
         return None
-    return max(0, engine.workingSetBytes - names.BRIDGE_BYTES)
+    limit = engine.workingSetBytes + (engine.availableBytes or 0)
+    return engine.workingSetBytes * max(0, limit - names.BRIDGE_BYTES) // limit if limit else 0
 
 
 def _disk(pod: _PodStats) -> int | None:

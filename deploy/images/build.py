@@ -74,7 +74,7 @@ class Builder:
             "--file", place / "Dockerfile", *self._mounts, "--tag", image, ROOT,
         )  # fmt: skip
         archive.unlink(missing_ok=True)
-        self.buildah("push", "--quiet", image, f"oci-archive:{archive}:{name}:{tag}")
+        self.buildah("push", "--quiet", image, f"oci-archive:{archive}:{image}")
 
 
 def _cut(system: Path) -> None:

@@ -39,14 +39,25 @@ class Certificates:
             x509.SubjectAlternativeName([_host(name) for name in (host, *others)]), critical=False
         )
         self.served.write_bytes(
-            key.private_bytes(
-                serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-            )
-            + certificate.sign(signer, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+            _written(key) + certificate.sign(signer, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
         )
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(self.served)
+        context.verify_mode = ssl.CERT_OPTIONAL
+        context.load_verify_locations(self.authority)
         return context
+
+    def client(self, name: str) -> tuple[bytes, bytes]:
+        """A certificate that says who asks, and its key."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        certificate = _builder(_name(name), self._issuer, key).sign(self._key, hashes.SHA256())
+        return certificate.public_bytes(serialization.Encoding.PEM), _written(key)
+
+
+def _written(key: Key) -> bytes:
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
 
 
 def _host(host: str) -> x509.GeneralName:

@@ -6,6 +6,7 @@ watches), so that a driver which works against it has been contradicted where th
 
 from __future__ import annotations
 
+import base64
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -109,8 +110,14 @@ class KubeApi:
 
     def kubeconfig(self, account: str = access.ADMIN) -> str:
         authority = self._certificates.authority.read_bytes()
-        token = self._access.token(account)
-        return access.kubeconfig(server=self.url, authority=authority, account=account, token=token)
+        shown = {"token": self._access.token(account)}
+        return access.kubeconfig(server=self.url, authority=authority, account=account, shown=shown)
+
+    def kubeconfig_with_certificate(self, account: str) -> str:
+        authority = self._certificates.authority.read_bytes()
+        certificate, key = (base64.b64encode(part).decode() for part in self._certificates.client(account))
+        shown = {"client-certificate-data": certificate, "client-key-data": key}
+        return access.kubeconfig(server=self.url, authority=authority, account=account, shown=shown)
 
     def allow(self, account: str, rules: list[Object]) -> None:
         self._access.rules[account] = rules

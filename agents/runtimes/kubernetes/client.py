@@ -132,9 +132,14 @@ class Connection:
                 raise ClusterFailure(self.name, f"the stream broke off ({type(error).__name__})") from error
 
     def bearer(self) -> str | None:
-        """The token for kubelets, fresh; None for credentials of another kind."""
+        """Our token, fresh; None for credentials of another kind."""
         said = self._configuration().get_api_key_with_prefix("BearerToken", alias="authorization")
         return str(said).removeprefix("Bearer ") if said else None
+
+    def certificate(self) -> tuple[str, str] | None:
+        """The files with our certificate and its key; None for credentials of another kind."""
+        found = self._configuration()
+        return (found.cert_file, found.key_file) if found.cert_file and found.key_file else None
 
     def authority(self) -> str | None:
         """The file with the cluster's own authority."""

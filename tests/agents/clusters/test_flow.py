@@ -87,7 +87,7 @@ def test_an_agent_lives_its_life_on_a_cluster(client: APIClient, cluster: Cluste
     def measured() -> bool:
         sampling.sample()
         quota = owner.get("/quota")["quota"]
-        return bool(quota["memoryUsedBytes"] and quota["diskUsedBytes"])
+        return bool(quota and quota["memoryUsedBytes"] and quota["diskUsedBytes"])
 
     eventually(measured, within=60 * ground.PATIENCE, what="a measurement")
 

@@ -21,6 +21,8 @@ from tests.deploy import chart
 from tests.doubles.certificates import Certificates
 from tests.doubles.kube_api import KubeApi
 
+# Of an engine's container: what its tier has, and what the bridge may take.
+LIMIT = 4 * BRIDGE_BYTES
 UNKNOWN = Usage(memory_bytes=None, disk_bytes=None)
 THROUGH_API = [{"apiGroups": [""], "resources": ["nodes", "nodes/proxy"], "verbs": ["get", "list"]}]
 
@@ -47,7 +49,10 @@ def cluster(api: KubeApi) -> Cluster:
 def make_pod(api: KubeApi, cluster: Cluster, namespace: str, *, node: str = "node", **used: int) -> Pod:
     """A pod that runs, and its row."""
     volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
-    containers = [{"name": name, "image": "registry.example/one:1"} for name in ("engine", "gateway")]
+    limits = {"limits": {"memory": str(LIMIT)}}
+    containers = [
+        {"name": name, "image": "registry.example/one:1", "resources": limits} for name in ("engine", "gateway")
+    ]
     api.use(namespace, **used)
     api.put("Namespace", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
     claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
@@ -59,12 +64,14 @@ def make_pod(api: KubeApi, cluster: Cluster, namespace: str, *, node: str = "nod
     return Pod.objects.create(namespace=namespace, agent_id="agt_1", cluster=cluster, phase="ready")
 
 
-def test_a_pod_takes_what_its_engine_takes_and_its_volume(api: KubeApi, cluster: Cluster) -> None:
-    make_pod(api, cluster, "pod-a-1", memory_bytes=BRIDGE_BYTES + 5 * MIB, disk_bytes=7 * MIB)
-    make_pod(api, cluster, "pod-b-1", node="node-1", memory_bytes=MIB, disk_bytes=0)
+def test_a_pod_takes_its_share_of_what_its_engines_container_takes_and_its_volume(
+    api: KubeApi, cluster: Cluster
+) -> None:
+    make_pod(api, cluster, "pod-a-1", memory_bytes=LIMIT, disk_bytes=7 * MIB)
+    make_pod(api, cluster, "pod-b-1", node="node-1", memory_bytes=4 * MIB, disk_bytes=0)
     assert usage.measure(cluster) == {
-        "pod-a-1": Usage(memory_bytes=5 * MIB, disk_bytes=7 * MIB),
-        "pod-b-1": Usage(memory_bytes=0, disk_bytes=0),
+        "pod-a-1": Usage(memory_bytes=LIMIT - BRIDGE_BYTES, disk_bytes=7 * MIB),
+        "pod-b-1": Usage(memory_bytes=3 * MIB, disk_bytes=0),
     }
     assert dict(Pod.objects.values_list("namespace", "disk_bytes")) == {"pod-a-1": 7 * MIB, "pod-b-1": 0}
 
@@ -86,9 +93,9 @@ def test_a_node_that_fails_takes_nobody_elses_numbers_away(
     api: KubeApi, cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     make_pod(api, cluster, "pod-a-1", memory_bytes=MIB, disk_bytes=MIB)
-    make_pod(api, cluster, "pod-b-1", node="node-1", memory_bytes=MIB, disk_bytes=2)
+    make_pod(api, cluster, "pod-b-1", node="node-1", memory_bytes=4 * MIB, disk_bytes=2)
     api.fail("GET", "/kubelet/node/", status=500)
-    assert usage.measure(cluster) == {"pod-a-1": UNKNOWN, "pod-b-1": Usage(memory_bytes=0, disk_bytes=2)}
+    assert usage.measure(cluster) == {"pod-a-1": UNKNOWN, "pod-b-1": Usage(memory_bytes=3 * MIB, disk_bytes=2)}
     assert [record.node for record in caplog.records if hasattr(record, "node")] == ["node"]
 
 
@@ -108,27 +115,38 @@ def test_a_cluster_whose_nodes_are_not_told_is_not_measured(api: KubeApi, cluste
 
 
 def test_by_way_of_the_api_server_where_the_operator_says_so(api: KubeApi, cluster: Cluster) -> None:
-    make_pod(api, cluster, "pod-a-1", memory_bytes=BRIDGE_BYTES + MIB, disk_bytes=2)
+    make_pod(api, cluster, "pod-a-1", memory_bytes=4 * MIB, disk_bytes=2)
     cluster.stats_through_api = True
     assert usage.measure(cluster) == {"pod-a-1": UNKNOWN}  # that needs more rights
     api.allow("drive", THROUGH_API)
-    assert usage.measure(cluster) == {"pod-a-1": Usage(memory_bytes=MIB, disk_bytes=2)}
+    assert usage.measure(cluster) == {"pod-a-1": Usage(memory_bytes=3 * MIB, disk_bytes=2)}
+
+
+def test_who_is_known_by_a_certificate_shows_it_to_kubelets_too(api: KubeApi) -> None:
+    cluster = cluster_of(api.kubeconfig_with_certificate("drive"))
+    make_pod(api, cluster, "pod-a-1", memory_bytes=4 * MIB, disk_bytes=2)
+    assert usage.measure(cluster) == {"pod-a-1": Usage(memory_bytes=3 * MIB, disk_bytes=2)}
+    api.allow("drive", [])
+    assert usage.measure(cluster) == {"pod-a-1": UNKNOWN}
 
 
 class Asked:
     """A connection whose token must not reach anybody but a kubelet."""
 
-    def __init__(self, authority: Path | None, token: str | None = "token") -> None:
-        self._authority, self._token = authority, token
+    def __init__(self, authority: Path | None, *, certificate: tuple[str, str] | None = None) -> None:
+        self._authority, self._certificate = authority, certificate
 
-    def bearer(self) -> str | None:
-        return self._token
+    def bearer(self) -> str:
+        return "token"
+
+    def certificate(self) -> tuple[str, str] | None:
+        return self._certificate
 
     def authority(self) -> str | None:
         return str(self._authority) if self._authority else None
 
 
-def test_a_kubelet_that_cannot_prove_itself_is_sent_no_token(api: KubeApi, tmp_path: Path) -> None:
+def test_a_kubelet_that_cannot_prove_itself_is_shown_nothing_of_ours(api: KubeApi, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     node = usage.nodes_of(1, connections.of(cluster_of(api.kubeconfig())))[0]
     for authority in (Certificates(tmp_path / "other").authority, None):
@@ -137,16 +155,16 @@ def test_a_kubelet_that_cannot_prove_itself_is_sent_no_token(api: KubeApi, tmp_p
 
 
 @pytest.mark.parametrize(
-    ("node", "token", "why"),
+    ("node", "certificate", "why"),
     [
-        (usage.Node("one", None), "token", "no address"),
-        (usage.Node("one", "https://127.0.0.1:1"), None, "with a token"),
-        (usage.Node("one", "https://127.0.0.1:1"), "token", "does not answer"),
+        (usage.Node("one", None), None, "no address"),
+        (usage.Node("one", "https://127.0.0.1:1"), None, "does not answer"),
+        (usage.Node("one", "https://127.0.0.1:1"), ("/gone/certificate.pem", "/gone/key.pem"), "does not answer"),
     ],
 )
-def test_a_node_that_cannot_be_asked_says_why(node: usage.Node, token: str | None, why: str) -> None:
+def test_a_node_that_cannot_be_asked_says_why(node: usage.Node, certificate: tuple[str, str] | None, why: str) -> None:
     with pytest.raises(usage.Unmeasured, match=why):
-        usage._kubelet(Asked(None, token), node)  # type: ignore[arg-type]
+        usage._kubelet(Asked(None, certificate=certificate), node)  # type: ignore[arg-type]
 
 
 class Slow(requests.Response):
@@ -177,8 +195,8 @@ def test_of_two_pods_in_a_namespace_the_newer_one_counts_and_what_is_not_said_is
     def told(start: str, **more: Any) -> dict[str, Any]:
         return {"podRef": {"name": start, "namespace": "pod-a-1"}, "startTime": start, **more}
 
-    engine = {"name": "engine", "memory": {"workingSetBytes": BRIDGE_BYTES + 1}}
+    engine = {"name": "engine", "memory": {"workingSetBytes": LIMIT, "availableBytes": 0}}
     body = {"pods": [told("2026-11-22T12:00:00Z", containers=[engine]), told("2026-11-22T11:00:00Z")]}
     pods = usage._decoder.decode(json.dumps(body).encode()).pods
-    assert usage._by_namespace(pods) == {"pod-a-1": Usage(memory_bytes=1, disk_bytes=None)}
+    assert usage._by_namespace(pods) == {"pod-a-1": Usage(memory_bytes=LIMIT - BRIDGE_BYTES, disk_bytes=None)}
     assert usage._by_namespace(pods[1:]) == {"pod-a-1": UNKNOWN}

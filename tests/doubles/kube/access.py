@@ -28,8 +28,10 @@ class Access:
             self.tokens[known[account]] = account
         return known[account]
 
-    def account(self, header: str | None) -> str:
-        """Whose token this is; 401 for nobody's."""
+    def account(self, header: str | None, certified: str | None) -> str:
+        """Whom a certificate names, or whose token this is; 401 for nobody."""
+        if certified:
+            return certified
         scheme, _, token = (header or "").partition(" ")
         if scheme.lower() != "bearer" or token not in self.tokens:
             raise Failure(401, "Unauthorized")
@@ -72,13 +74,14 @@ def user(account: str) -> str:
     return "kubernetes-admin" if account == ADMIN else f"system:serviceaccount:agentpods:{account}"
 
 
-def kubeconfig(*, server: str, authority: bytes, account: str, token: str) -> str:
+def kubeconfig(*, server: str, authority: bytes, account: str, shown: Object) -> str:
+    """`shown`: what proves that it is this account."""
     cluster = {"server": server, "certificate-authority-data": base64.b64encode(authority).decode()}
     config = {
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{"name": "double", "cluster": cluster}],
-        "users": [{"name": account, "user": {"token": token}}],
+        "users": [{"name": account, "user": shown}],
         "contexts": [{"name": "double", "context": {"cluster": "double", "user": account}}],
         "current-context": "double",
         "preferences": {},

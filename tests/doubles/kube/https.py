@@ -44,6 +44,13 @@ class Exchange(BaseHTTPRequestHandler):
         self.wfile.write(body)
         self.wfile.flush()
 
+    @property
+    def certified(self) -> str | None:
+        """Who the client's certificate says it is."""
+        assert isinstance(self.connection, ssl.SSLSocket)
+        subject: Any = (self.connection.getpeercert() or {}).get("subject", ())
+        return next((value for part in subject for name, value in part if name == "commonName"), None)
+
     def begin_stream(self) -> None:
         self.send_response(200)
         self.send_header("Content-Type", "application/json")

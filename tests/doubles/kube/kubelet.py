@@ -51,7 +51,7 @@ class Kubelets:
         subresource = "stats" if exchange.route.startswith("/stats") else "proxy"
         try:
             self.cluster.troubles.meet(exchange.command, f"/kubelet/{node}{exchange.path}")
-            account = self.access.account(exchange.headers.get("Authorization"))
+            account = self.access.account(exchange.headers.get("Authorization"), exchange.certified)
             self.access.check(account, "get", Target(BY_KIND["Node"], name=node, subresource=subresource))
             exchange.answer(200, self.document(node, exchange.route))
         except Failure as failure:
@@ -90,7 +90,12 @@ def _pod(cluster: Cluster, run: PodRun) -> Object:
         "podRef": {"name": run.name, "namespace": run.namespace, "uid": run.uid},
         "startTime": run.since,
         "containers": [
-            {"name": name, "startTime": run.since, "memory": _memory(size), "rootfs": {"usedBytes": 0}}
+            {
+                "name": name,
+                "startTime": run.since,
+                "memory": _memory(size) | _available(run, name, size),
+                "rootfs": {"usedBytes": 0},
+            }
             for name, size in used.items()
         ],
         "memory": _memory(sum(used.values()) + 2**20),
@@ -101,6 +106,13 @@ def _pod(cluster: Cluster, run: PodRun) -> Object:
 
 def _memory(size: int) -> Object:
     return {"time": now(), "usageBytes": size + 4096, "workingSetBytes": size, "rssBytes": size}
+
+
+def _available(run: PodRun, name: str, size: int) -> Object:
+    """Told where there is a limit."""
+    container = next(one for one in run.pod["spec"]["containers"] if one["name"] == name)
+    limit = ((container.get("resources") or {}).get("limits") or {}).get("memory")
+    return {"availableBytes": max(0, int(quantities.quantity(limit)) - size)} if limit else {}
 
 
 def _used(run: PodRun, name: str, told: Usage) -> int:

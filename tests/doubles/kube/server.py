@@ -50,7 +50,7 @@ class Server:
             self.writes += exchange.command != "GET"
         try:
             self._troubles.meet(exchange.command, exchange.path)
-            account = self._api.access.account(exchange.headers.get("Authorization"))
+            account = self._api.access.account(exchange.headers.get("Authorization"), exchange.certified)
             self._answer(exchange, account)
         except Failure as failure:
             exchange.answer(failure.code, failure.status, retry_after=failure.retry_after)

@@ -4,6 +4,8 @@ const path = require("path");
 
 const [engine] = fs.readdirSync("/opt/engines").filter((name) => name.startsWith("pi-"));
 const modules = path.join("/opt/engines", engine, "node_modules", "@earendil-works");
+const about = path.join(modules, "pi-coding-agent", "package.json");
+fs.writeFileSync(about, JSON.stringify({ ...JSON.parse(fs.readFileSync(about)), type: "commonjs" }));
 fs.copyFileSync("/build/pi.js", path.join(modules, "pi-coding-agent", "dist", "bundle", "cli.js"));
 const catalog = path.join(modules, "pi-ai", "dist", "providers", "data");
 fs.mkdirSync(catalog, { recursive: true });
