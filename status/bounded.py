@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Generic, TypeVar
 
+from django.db import connection
 from django.utils import timezone
 
 log = logging.getLogger(__name__)
@@ -74,6 +75,7 @@ class Bounded(Generic[T]):
             run.outcome = Outcome(ok=False, latency_ms=_elapsed_ms(run), checked_at=now)
         else:
             run.outcome = Outcome(value=value, ok=True, latency_ms=_elapsed_ms(run), checked_at=now)
+        connection.close()  # back to the pool: with this thread it would be lost
         run.ended = time.monotonic()
         run.finished.set()
 

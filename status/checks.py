@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.conf import settings
-from django.db import connection
 from django.db.models import Exists, OuterRef, Q
 
 from agents.models import Cluster, Placement
@@ -36,16 +35,13 @@ class Records:
 
 def database() -> Records:
     """PostgreSQL answers queries on the tables of this release."""
-    try:
-        return Records(
-            loops=dict(Loop.objects.values_list("name", "succeeded_at")),
-            incidents=list(Incident.objects.all()[:NEWEST_INCIDENTS]),
-            catalog_updated_at=updated_at(),
-            prices_checked_at=prices_checked_at(),
-            clusters=_clusters(),
-        )
-    finally:
-        connection.close()  # back to the pool: this thread ends
+    return Records(
+        loops=dict(Loop.objects.values_list("name", "succeeded_at")),
+        incidents=list(Incident.objects.all()[:NEWEST_INCIDENTS]),
+        catalog_updated_at=updated_at(),
+        prices_checked_at=prices_checked_at(),
+        clusters=_clusters(),
+    )
 
 
 def _clusters() -> list[datetime | None]:

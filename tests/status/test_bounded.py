@@ -3,6 +3,11 @@ from __future__ import annotations
 import threading
 import time
 
+import pytest
+from django.conf import settings
+from django.db import connection
+
+from status import bounded
 from status.bounded import FRESH_SECONDS, LIMIT_SECONDS, Bounded
 
 
@@ -29,6 +34,13 @@ def test_a_result_is_shared_while_it_is_fresh() -> None:
     time.sleep(FRESH_SECONDS)
     check.outcome()
     assert len(calls) == 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_check_gives_its_database_connection_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounded, "FRESH_SECONDS", 0.0)
+    asked = Bounded("asked", lambda: connection.cursor().close())
+    assert all(asked.outcome().ok for _ in range(settings.DATABASE_POOL_SIZE + 1))
 
 
 def test_nobody_waits_longer_than_the_limit_and_a_hung_check_is_not_started_twice() -> None:
