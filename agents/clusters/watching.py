@@ -1,7 +1,8 @@
 """One list and its watch: keeps in memory what is read of one kind of object, for as long as it is told to.
 
 Whatever fails, the next try comes later and later, and never at the same moment as everybody else's. What is doubtful
-is asked for anew: a version that is too old, a stream without a sign of life, a list that is older than what was seen.
+is asked for anew: a version that is too old, a server without a sign of life, a list that is older than what was seen.
+A stream that fell silent is opened again where it was: it may have been cut, or nothing has happened.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ log = logging.getLogger(__name__)
 
 LIST_SECONDS = 30.0
 WATCH_SECONDS = 300  # and up to a fifth more or less
-# Bookmarks come each minute.
+# Bookmarks come each minute, at least where the store tells its progress; a store that does not has none for who missed
+# nothing.
 SILENCE_SECONDS = 90.0
 RELIST_SECONDS = 1800.0
 LONGEST_PAUSE_SECONDS = 30.0
@@ -92,7 +94,7 @@ class Watch:
         began, ended_well, self._was_useful = self._clock(), False, False
         try:
             self._list_if_due()
-            self._follow(stop)
+            self._follow_until_silent(stop)
             ended_well = self._clock() - began >= SHORT_SECONDS
         except RuntimeFailure as failure:
             self._doubt(failure)
@@ -181,6 +183,16 @@ class Watch:
 
     # The watch.
 
+    def _follow_until_silent(self, stop: threading.Event) -> None:
+        began = self._clock()
+        try:
+            self._follow(stop)
+        except ClusterFailure:
+            silent = self._clock() - self._heard_at
+            if self._heard_at < began or silent < SILENCE_SECONDS:
+                raise
+            log.info("a watch was silent", extra={"path": self._kind.path, "seconds": round(silent)})
+
     def _follow(self, stop: threading.Event) -> None:
         query = {
             "watch": "true",
@@ -193,6 +205,7 @@ class Watch:
         for line in self._source.lines(self._kind.path, query, seconds=SILENCE_SECONDS):
             if stop.is_set():
                 return
+            self._heard_at = self._clock()
             if line.strip():
                 self._take(_event(line))
 
@@ -203,7 +216,7 @@ class Watch:
         version = str(obj["metadata"]["resourceVersion"])
         if what in {"ADDED", "MODIFIED", "DELETED"}:
             self._apply(what, self._kind.keep(obj))
-        self._heard_at, self._was_useful, self._version = self._clock(), True, version
+        self._was_useful, self._version = True, version
         if version.isdigit():
             self._highest = max(self._highest or 0, int(version))
 

@@ -120,9 +120,13 @@ class Connection:
                 raise
 
     def lines(self, path: str, query: Mapping[str, str] | None = None, *, seconds: float) -> Iterator[bytes]:
-        """A stream line by line until its end. `seconds` may pass without a byte. Raises Refused and ClusterFailure."""
+        """A stream line by line until its end; an empty one first, when it is open. `seconds` may pass without a byte.
+
+        Raises Refused and ClusterFailure.
+        """
         with self._answer("GET", path, query, seconds=seconds) as answer:
             self._check(answer)
+            yield b""
             rest = b""
             try:
                 for chunk in answer.stream(2**16, decode_content=True):

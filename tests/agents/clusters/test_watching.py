@@ -28,6 +28,7 @@ class Script:
         self.lists: list[Any] = []
         self.streams: list[list[Any]] = []
         self.asked: list[tuple[str, dict[str, str]]] = []
+        self.refuses: Exception | None = None  # to open a stream
 
     def get(self, path: str, query: Mapping[str, str] | None = None, *, seconds: float = 10.0) -> Json:
         self.asked.append(("list", dict(query or {})))
@@ -39,6 +40,9 @@ class Script:
 
     def lines(self, path: str, query: Mapping[str, str] | None = None, *, seconds: float) -> Iterator[bytes]:
         self.asked.append(("watch", dict(query or {})))
+        if self.refuses:
+            raise self.refuses
+        yield b""
         for part in self.streams.pop(0) if self.streams else []:
             if isinstance(part, Exception):
                 raise part
@@ -238,20 +242,40 @@ def test_a_stream_that_breaks_off_soon_goes_on_a_moment_later(script: Script) ->
     assert script.verbs.count("list") == 1
 
 
-def test_a_stream_that_fell_silent_is_dropped_and_the_list_read_again(script: Script) -> None:
-    silent = ClusterFailure("one", "the stream broke off (ReadTimeoutError)")
+SILENT = ClusterFailure("one", "the stream broke off (ReadTimeoutError)")
+
+
+def test_a_stream_that_fell_silent_is_opened_again_where_it_was(script: Script) -> None:
     alive: list[bool] = []
     watched = Watched(script)
 
     def look() -> None:
         alive.append(watched.watch.is_alive())
 
-    script.lists = [listed(), listed(version="20")]
-    script.streams = [[bookmark("15"), script.passes(89), look, script.passes(1), look, silent]]
+    script.lists = [listed()]
+    script.streams = [
+        [bookmark("15"), script.passes(89), look, script.passes(1), look, SILENT],
+        [look, script.passes(90), SILENT],
+        [look, happened("ADDED", version="16"), script.passes(60)],
+    ]
+    for _ in range(3):
+        assert watched.turn() < 0.5
+    assert alive == [True, False, True, True]
+    assert script.verbs == ["list", "watch", "watch", "watch"]
+    assert [query["resourceVersion"] for _, query in script.asked[1:]] == ["10", "15", "15"]
+    assert watched.watch.namespaces() == {"pod-abc-1"}
+
+
+def test_a_server_that_does_not_even_open_a_stream_is_asked_for_its_list_when_it_is_back(script: Script) -> None:
+    script.lists, script.streams = [listed(), listed(version="20")], [[bookmark("15")]]
+    watched = Watched(script)
     watched.turn()
+    script.now += watching.SILENCE_SECONDS
+    script.refuses = SILENT
+    assert watched.turn() >= 0.5
+    script.refuses = None
     watched.turn()
-    assert alive == [True, False]
-    assert script.verbs == ["list", "watch", "list", "watch"]
+    assert script.verbs == ["list", "watch", "watch", "list", "watch"]
 
 
 def test_now_and_then_everything_is_listed_anew(script: Script) -> None:
