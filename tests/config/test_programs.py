@@ -22,6 +22,11 @@ def test_mail_does_not_wait_until_slow_removals_are_done() -> None:
     assert [name for name, queues in served_by().items() if "default" in queues and "lifecycle" not in queues]
 
 
+def test_whoever_takes_what_concerns_pods_takes_all_of_it() -> None:
+    """In a cluster it alone has an account."""
+    assert {queue for task, _, queue in BEAT.values() if task.startswith("agents.")} == {"lifecycle"}
+
+
 def test_whoever_may_print_developments_mail_is_shown() -> None:
     shown = {program.name for program in programs() if program.shown}
     assert {name for name, queues in served_by().items() if "default" in queues} <= shown

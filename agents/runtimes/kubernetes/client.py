@@ -138,7 +138,7 @@ class Connection:
     def bearer(self) -> str | None:
         """Our token, fresh; None for credentials of another kind."""
         said = self._configuration().get_api_key_with_prefix("BearerToken", alias="authorization")
-        return str(said).removeprefix("Bearer ") if said else None
+        return str(said).split()[-1] if said else None  # the library writes the scheme in both cases
 
     def certificate(self) -> tuple[str, str] | None:
         """The files with our certificate and its key; None for credentials of another kind."""

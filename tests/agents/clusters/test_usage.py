@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import time
+from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import requests
+import yaml
+from kubernetes.config import incluster_config
 
 from agents.clusters import connections, usage
 from agents.clusters.models import Cluster, Pod
@@ -128,6 +132,26 @@ def test_who_is_known_by_a_certificate_shows_it_to_kubelets_too(api: KubeApi) ->
     assert usage.measure(cluster) == {"pod-a-1": Usage(memory_bytes=3 * MIB, disk_bytes=2)}
     api.allow("drive", [])
     assert usage.measure(cluster) == {"pod-a-1": UNKNOWN}
+
+
+@pytest.fixture
+def inside(api: KubeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    """The cluster that this process runs in, as a pod finds it."""
+    config = yaml.safe_load(api.kubeconfig("drive"))
+    token, authority = tmp_path / "token", tmp_path / "ca.crt"
+    token.write_text(config["users"][0]["user"]["token"], encoding="utf-8")
+    authority.write_bytes(b64decode(config["clusters"][0]["cluster"]["certificate-authority-data"]))
+    host = urlsplit(config["clusters"][0]["cluster"]["server"])
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", str(host.hostname))
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(host.port))
+    monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(token))
+    monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(authority))
+    return cluster_of("")
+
+
+def test_a_service_account_shows_its_token_to_kubelets_too(api: KubeApi, inside: Cluster) -> None:
+    make_pod(api, inside, "pod-a-1", memory_bytes=4 * MIB, disk_bytes=2)
+    assert usage.measure(inside) == {"pod-a-1": Usage(memory_bytes=3 * MIB, disk_bytes=2)}
 
 
 class Asked:
