@@ -9,6 +9,7 @@ import pytest
 
 from agents.clusters import checking
 from agents.runtimes.kubernetes.place import Place, Routes, Routing
+from config.celery import BEAT
 from tests.deploy import chart
 from tests.deploy.chart import Object, Refused
 
@@ -236,3 +237,13 @@ def test_the_internet_is_for_those_that_need_it_and_does_not_hold_what_is_privat
     assert set(blocks) == {"0.0.0.0/0", "::/0"}
     assert blocks["0.0.0.0/0"] >= INTERNAL
     assert blocks["::/0"] >= {"fc00::/7", "fe80::/10", "::1/128"}
+
+
+def test_whoever_takes_what_concerns_pods_is_who_has_the_account_for_it() -> None:
+    takes = {
+        name: command[command.index("-Q") + 1].split(",")
+        for name, spec in pods("usual").items()
+        if "-Q" in (command := spec["containers"][0].get("command") or [])
+    }
+    assert {queue for task, _, queue in BEAT.values() if task.startswith("agents.")} == {"lifecycle"}
+    assert [name for name, queues in takes.items() if "lifecycle" in queues] == ["worker"]
