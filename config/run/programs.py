@@ -76,8 +76,16 @@ def _app() -> list[Program]:
             shown=True,
         ),
         Program(name="beat", group="app", command=_celery("beat", "-s", str(schedule), "--pidfile=")),
+        *_observer(),
         Program(name="greet", group="app", command=_ours("config.run.greet"), restart=ONCE, shown=True),
     ]
+
+
+def _observer() -> list[Program]:
+    """Whoever sees what pods on clusters do."""
+    if settings.AGENT_RUNTIME != "kubernetes":
+        return []
+    return [Program(name="observer", group="app", command=_ours("django", "observe"))]
 
 
 def is_given(name: str) -> bool:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from config.celery import BEAT
 from config.run.programs import Program, programs
 
@@ -25,6 +27,12 @@ def test_mail_does_not_wait_until_slow_removals_are_done() -> None:
 def test_whoever_takes_what_concerns_pods_takes_all_of_it() -> None:
     """In a cluster it alone has an account."""
     assert {queue for task, _, queue in BEAT.values() if task.startswith("agents.")} == {"lifecycle"}
+
+
+def test_pods_on_clusters_are_observed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "observer" not in {program.name for program in programs()}
+    monkeypatch.setattr("config.settings.AGENT_RUNTIME", "kubernetes")
+    assert "observer" in {program.name for program in programs()}
 
 
 def test_whoever_may_print_developments_mail_is_shown() -> None:
