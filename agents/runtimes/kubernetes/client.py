@@ -276,9 +276,8 @@ class Connection:
     def _client(self) -> ApiClient:
         client: ApiClient | None = getattr(self._own, "client", None)
         if client is None:
-            from kubernetes.client import ApiClient  # noqa: PLC0415 # see above
-
-            client = self._own.client = ApiClient(self._configuration())
+            made: ApiClient = credentials.library().client.ApiClient(self._configuration())
+            client = self._own.client = made
             with self._configuring:
                 self._clients.append(client)
         return client

@@ -2,28 +2,41 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import threading
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 if TYPE_CHECKING:
     from kubernetes.client import Configuration
 
+_importing = threading.Lock()
+
+
+def library() -> Any:
+    """The official client with all its parts, on first use, for it is a quarter of what a process's start costs.
+
+    One thread imports it: two that do so at once can find each other's half.
+    """
+    with _importing:
+        import kubernetes.utils.quantity  # noqa: PLC0415 # see above
+
+    return kubernetes
+
 
 def configuration(kubeconfig: str | None) -> Configuration:
     """None is the cluster that we run in. Raises ValueError, without a word of what the kubeconfig says."""
-    from kubernetes import client, config  # noqa: PLC0415 # on first use: a quarter of what our processes' start costs
-
-    found = client.Configuration()
+    config = library().config
+    found: Configuration = library().client.Configuration()
     found.connection_pool_maxsize = 1  # of one thread
     found.proxy = None
     try:
         if kubeconfig:
-            config.load_kube_config_from_dict(  # type: ignore[no-untyped-call] # the library's
+            config.load_kube_config_from_dict(
                 yaml.safe_load(kubeconfig), client_configuration=found, persist_config=False
             )
         else:
-            config.load_incluster_config(client_configuration=found)  # type: ignore[no-untyped-call]
+            config.load_incluster_config(client_configuration=found)
     except (config.ConfigException, yaml.YAMLError, KeyError, TypeError, ValueError) as error:
         raise ValueError(type(error).__name__) from error
     return found

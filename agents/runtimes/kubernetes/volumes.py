@@ -11,6 +11,7 @@ from typing import Any
 
 from agents.runtimes.kubernetes import names
 from agents.runtimes.kubernetes.client import Connection, Refused
+from agents.runtimes.kubernetes.credentials import library
 
 log = logging.getLogger(__name__)
 
@@ -66,10 +67,8 @@ def reserve(connection: Connection, volume: Json, *, namespace: str) -> None:
 
 def grow_to(connection: Connection, claim: Json, *, wanted_bytes: int) -> None:
     """Ask for a larger disk where the tier has grown. Not every storage can: then it stays as it is."""
-    from kubernetes.utils.quantity import parse_quantity  # noqa: PLC0415 # the client is imported on first use
-
     namespace = claim["metadata"]["namespace"]
-    asked = parse_quantity(claim["spec"]["resources"]["requests"]["storage"])  # type: ignore[no-untyped-call] # the library's
+    asked = library().utils.quantity.parse_quantity(claim["spec"]["resources"]["requests"]["storage"])
     if asked >= wanted_bytes:
         return
     path = f"/api/v1/namespaces/{namespace}/persistentvolumeclaims/{names.CLAIM}"
