@@ -48,6 +48,13 @@ def clock() -> Iterator[Clock]:
         yield Clock(traveller)
 
 
+@pytest.fixture(autouse=True)
+def clock_first(request: pytest.FixtureRequest) -> None:
+    """Whoever has a clock has agents that were made by it, in whatever order a test names the two."""
+    if "clock" in request.fixturenames:
+        request.getfixturevalue("clock")
+
+
 def tick(agent: Agent, clock: Clock) -> Agent:
     """All that billing and the reconciler have to do now: as many steps as it takes."""
     for _ in range(10):

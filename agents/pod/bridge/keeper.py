@@ -115,6 +115,7 @@ class Keeper:
             self._status.show(Phase.STARTING)
         await self._apply()
         self._healthy_since = time.monotonic()
+        self._status.clear_trouble()  # its former life's
         self._status.show(Phase.READY)
 
     async def _apply(self) -> None:
