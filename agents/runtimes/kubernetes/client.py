@@ -276,7 +276,7 @@ class Connection:
     def _client(self) -> ApiClient:
         client: ApiClient | None = getattr(self._own, "client", None)
         if client is None:
-            made: ApiClient = credentials.library().client.ApiClient(self._configuration())
+            made: ApiClient = credentials.official_client().client.ApiClient(self._configuration())
             client = self._own.client = made
             with self._configuring:
                 self._clients.append(client)

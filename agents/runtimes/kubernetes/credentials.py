@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _importing = threading.Lock()
 
 
-def library() -> Any:
+def official_client() -> Any:
     """The official client with all its parts, on first use, for it is a quarter of what a process's start costs.
 
     One thread imports it: two that do so at once can find each other's half.
@@ -26,8 +26,8 @@ def library() -> Any:
 
 def configuration(kubeconfig: str | None) -> Configuration:
     """None is the cluster that we run in. Raises ValueError, without a word of what the kubeconfig says."""
-    config = library().config
-    found: Configuration = library().client.Configuration()
+    config = official_client().config
+    found: Configuration = official_client().client.Configuration()
     found.connection_pool_maxsize = 1  # of one thread
     found.proxy = None
     try:

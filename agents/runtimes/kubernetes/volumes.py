@@ -11,7 +11,7 @@ from typing import Any
 
 from agents.runtimes.kubernetes import names
 from agents.runtimes.kubernetes.client import Connection, Refused
-from agents.runtimes.kubernetes.credentials import library
+from agents.runtimes.kubernetes.credentials import official_client
 
 log = logging.getLogger(__name__)
 
@@ -68,7 +68,7 @@ def reserve(connection: Connection, volume: Json, *, namespace: str) -> None:
 def grow_to(connection: Connection, claim: Json, *, wanted_bytes: int) -> None:
     """Ask for a larger disk where the tier has grown. Not every storage can: then it stays as it is."""
     namespace = claim["metadata"]["namespace"]
-    asked = library().utils.quantity.parse_quantity(claim["spec"]["resources"]["requests"]["storage"])
+    asked = official_client().utils.quantity.parse_quantity(claim["spec"]["resources"]["requests"]["storage"])
     if asked >= wanted_bytes:
         return
     path = f"/api/v1/namespaces/{namespace}/persistentvolumeclaims/{names.CLAIM}"
