@@ -181,6 +181,26 @@ def test_a_pod_that_somebody_else_removed_is_built_again_with_its_volume(owner: 
     one_pod_each(api, [agent])
 
 
+def test_an_agent_of_a_restored_dump_finds_the_disk_of_its_later_pod(owner: User, api: KubeApi) -> None:
+    (agent,) = create(owner, 1)
+    until("running", [agent])
+    dumped = Agent.objects.get(pk=agent)
+    for generation in (2, 3):
+        lifecycle.rebuild(Agent.objects.get(pk=agent), actor="test")
+        runs_as(agent, generation)
+    (volume,) = [one["metadata"]["name"] for one in api.objects("PersistentVolume")]
+    dumped.save()  # and the pods as an observer finds them that starts on the restored state
+
+    runs_as(agent, 2)
+    one_pod_each(api, [agent])
+    assert [one["metadata"]["name"] for one in api.objects("PersistentVolume")] == [volume]
+
+
+def runs_as(agent: str, generation: int) -> None:
+    wanted = Agent.objects.filter(pk=agent, status="running", generation=generation)
+    eventually(wanted.exists, within=WITHIN, what=f"generation {generation}")
+
+
 def remove_namespace(namespace: str) -> None:
     connections.of(Cluster.objects.get()).delete(f"/api/v1/namespaces/{namespace}")
 
