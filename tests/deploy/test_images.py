@@ -243,6 +243,19 @@ def test_the_control_plane_finds_what_it_imports_in_the_projects_image(project: 
     assert container.run("python", "-c", settings + asked) == (0, "")
 
 
+def test_the_project_describes_its_api_from_its_image(project: Image, place: Path) -> None:
+    container = Container(
+        root=project.root,
+        bundle=place / "description",
+        uid=10000,
+        mounts={"/tmp": place / "tmp"},
+        environment=_environment_of(project),
+        cwd=project.config["WorkingDir"],
+    )
+    assert container.run("python", "manage.py", "spectacular", "--fail-on-warn", "--file=/tmp/openapi.yaml") == (0, "")
+    assert (place / "tmp" / "openapi.yaml").read_text() == (ROOT / "openapi.yaml").read_text()
+
+
 def test_static_files_are_collected_where_production_looks_for_them(project: Image) -> None:
     assert any((project.root / "app" / "var" / "static" / "admin").rglob("*.css"))
 
