@@ -199,13 +199,13 @@ class LocalRuntime:
 
     def _with_free_ports(self, spec: PodSpec, record: Record, missing: list[Program]) -> Record:
         """A foreign listener on an inner port is evaded, with both programs; one on the agent's public port is not."""
-        if Program.GATEWAY in missing and not ports.is_free(record.public_port):
+        if Program.GATEWAY in missing and not ports.come_free([record.public_port]):
             raise RuntimeFailure(f"port {record.public_port} of the agent is taken by another program", cause="PORT")
         needed = {
             Program.GATEWAY: [record.management_port, record.llm_port],
             Program.BRIDGE: [record.bridge_port, record.engine_port, record.side_port],
         }
-        if all(ports.is_free(port) for program in missing for port in needed[program]):
+        if ports.come_free([port for program in missing for port in needed[program]]):
             return record
         self._end(spec.namespace, seconds=HASTY_SECONDS)
         return self._promise_ports(spec, dataclasses.replace(record, ended=True))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import secrets
 import socket
-from collections.abc import Container
+import time
+from collections.abc import Collection, Container
 
 from agents.runtimes.base import RuntimeFailure
 from agents.runtimes.local.home import Home, make_private, write_private
@@ -12,6 +13,8 @@ from agents.runtimes.local.home import Home, make_private, write_private
 HOST = "127.0.0.1"
 FIRST, LAST = 20_000, 31_999
 _TRIES = 500
+_CLOSING_SECONDS = 1.0
+_LOOK_SECONDS = 0.02
 
 
 def is_free(port: int) -> bool:
@@ -22,6 +25,16 @@ def is_free(port: int) -> bool:
             probe.bind((HOST, port))
         except OSError:
             return False
+    return True
+
+
+def come_free(ports: Collection[int]) -> bool:
+    """Whether they are free, or will be within a second: a program that was killed is gone before its ports are."""
+    until = time.monotonic() + _CLOSING_SECONDS
+    while not all(map(is_free, ports)):
+        if time.monotonic() > until:
+            return False
+        time.sleep(_LOOK_SECONDS)
     return True
 
 

@@ -1,4 +1,4 @@
-"""What only the local runtime must withstand: killed programs and workers, racing workers, foreign listeners."""
+"""What only the local runtime must withstand: killed programs and workers, racing workers."""
 
 from __future__ import annotations
 
@@ -7,18 +7,15 @@ import os
 import pickle
 import random
 import signal
-import socket
 import subprocess
 import sys
 import time
-from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import psutil
 import pytest
 
 from agents.pod import processes
-from agents.runtimes import management
 from agents.runtimes.base import Phase, RuntimeFailure
 from agents.runtimes.local import LocalRuntime, programs
 from agents.runtimes.local.programs import Program
@@ -31,6 +28,7 @@ from tests.agents.runtimes.conftest import (
     pod_spec,
     wait_for,
 )
+from tests.agents.runtimes.local.conftest import program, say
 
 WORKER = """
 import pickle, sys
@@ -41,28 +39,6 @@ print("up", flush=True)
 sys.stdin.readline()
 LocalRuntime(home=home, engine_cache=cache).deploy(spec)
 """
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    return (tmp_path / "home").resolve()
-
-
-@pytest.fixture
-def ready(local: LocalRuntime) -> LocalRuntime:
-    local.deploy(pod_spec())
-    wait_for(local, Phase.READY)
-    return local
-
-
-def program(home: Path, name: Program) -> psutil.Process:
-    return programs.find(home)[NAMESPACE, name]
-
-
-def say(runtime: LocalRuntime, message: str) -> str:
-    endpoint = runtime.endpoint(NAMESPACE)
-    assert endpoint
-    return management.chat(endpoint, MANAGEMENT_TOKEN, message=message, session_id="s1").reply
 
 
 def of_this_home(home: Path) -> list[psutil.Process]:
@@ -295,46 +271,6 @@ def test_a_link_out_of_the_data_directory_is_removed_and_not_followed(
     (home / "data" / AGENT / "workspace" / "link").symlink_to(outside)
     ready.delete(NAMESPACE, agent_id=AGENT, data=True)
     assert (outside / "kept").exists()
-
-
-def test_a_foreign_listener_on_the_agents_port_is_the_cause_port(ready: LocalRuntime) -> None:
-    endpoint = ready.endpoint(NAMESPACE)
-    assert endpoint
-    port = int(endpoint.public_url.rsplit(":", 1)[1])
-    ready.stop(NAMESPACE)
-    wait_for(ready, Phase.STOPPED)
-    with socket.create_server(("127.0.0.1", port)):
-        with pytest.raises(RuntimeFailure) as failure:
-            ready.deploy(pod_spec())
-        assert failure.value.cause == "PORT"
-        assert str(port) in str(failure.value)
-    ready.deploy(pod_spec())
-    wait_for(ready, Phase.READY)
-
-
-def test_a_foreign_listener_on_an_inner_port_is_evaded(ready: LocalRuntime, home: Path) -> None:
-    say(ready, "say x")
-    endpoint = ready.endpoint(NAMESPACE)
-    assert endpoint
-    port = int(endpoint.management_url.rsplit(":", 1)[1])
-    program(home, Program.GATEWAY).kill()
-    wait_for(ready, lambda pod: not pod.gateway_alive)
-    with ExitStack() as listening:
-        with suppress(OSError):  # another test's pod may be quicker, and is as foreign
-            listening.enter_context(socket.create_server(("127.0.0.1", port)))
-        ready.deploy(pod_spec())
-        wait_for(ready, lambda pod: pod.phase == Phase.READY and pod.gateway_alive)
-        assert say(ready, "count") == "1"
-
-
-def test_ports_of_stopped_pods_are_given_to_no_other(ready: LocalRuntime) -> None:
-    ready.stop(NAMESPACE)
-    wait_for(ready, Phase.STOPPED)
-    ready.deploy(pod_spec("pod-def-1", agent_id="agt_def"))
-    first, second = ready.home.record(NAMESPACE), ready.home.record("pod-def-1")
-    assert first
-    assert second
-    assert not {first.public_port, *first.inner_ports} & {second.public_port, *second.inner_ports}
 
 
 def test_neither_key_nor_management_token_is_in_any_environment_argument_or_file(
