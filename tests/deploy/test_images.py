@@ -229,30 +229,27 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.kill()
 
 
-def test_the_control_plane_finds_what_it_imports_in_the_projects_image(project: Image, place: Path) -> None:
-    container = Container(
+@pytest.fixture
+def control_plane(project: Image, place: Path) -> Container:
+    return Container(
         root=project.root,
-        bundle=place / "web",
+        bundle=place / "control-plane",
         uid=10000,
         mounts={"/tmp": place / "tmp"},
         environment=_environment_of(project),
         cwd=project.config["WorkingDir"],
     )
+
+
+def test_the_control_plane_finds_what_it_imports_in_the_projects_image(control_plane: Container) -> None:
     asked = "import django; django.setup(); import config.run.web, config.urls, config.celery, kubernetes, granian"
     settings = "import os; os.environ['DJANGO_SETTINGS_MODULE'] = 'config.settings'; "
-    assert container.run("python", "-c", settings + asked) == (0, "")
+    assert control_plane.run("python", "-c", settings + asked) == (0, "")
 
 
-def test_the_project_describes_its_api_from_its_image(project: Image, place: Path) -> None:
-    container = Container(
-        root=project.root,
-        bundle=place / "description",
-        uid=10000,
-        mounts={"/tmp": place / "tmp"},
-        environment=_environment_of(project),
-        cwd=project.config["WorkingDir"],
-    )
-    assert container.run("python", "manage.py", "spectacular", "--fail-on-warn", "--file=/tmp/openapi.yaml") == (0, "")
+def test_the_project_describes_its_api_from_its_image(control_plane: Container, place: Path) -> None:
+    described = control_plane.run("python", "manage.py", "spectacular", "--fail-on-warn", "--file=/tmp/openapi.yaml")
+    assert described == (0, "")
     assert (place / "tmp" / "openapi.yaml").read_text() == (ROOT / "openapi.yaml").read_text()
 
 
