@@ -1,12 +1,20 @@
 # Two commands: `make run` and `make test`. Everything else is a part of one of them, alone.
-# The environment is made from requirements.lock, hashes checked, and made anew when that file changes.
+# The environment is made from two locks, hashes checked: requirements.lock is what running needs, requirements-test.lock
+# what checks and tests need beside that. It is brought up to date when a lock changes.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/installed-$(shell cksum requirements.lock | cut -d ' ' -f 1)
+FOR_RUN := $(VENV)/installed-run-$(shell cksum requirements.lock | cut -d ' ' -f 1)
+FOR_TESTS := $(VENV)/installed-tests-$(shell cat requirements.lock requirements-test.lock | cksum | cut -d ' ' -f 1)
+# The first thing done with Python: it may be any, or none.
+CHECK_PYTHON = $(or $(PYTHON),false) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2> /dev/null || \
+	{ echo "Python 3.11 is needed, and $(or $(PYTHON),no python3) is not it: install it, or name yours, e.g. PYTHON=/opt/python3.11/bin/python3.11" >&2; exit 1; }
+RESOLVE = $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
+	--no-annotate --no-header
+MAKE_ENVIRONMENT = $(PYTHON) -I config/run/environment.py $(VENV)
 # Test processes; more than two cores, for many tests wait for real programs.
-WORKERS ?= 3
+WORKERS ?= 4
 # A production that would start: what `check --deploy` judges.
 PRODUCTION := AGENTPODS_ENV=production AGENT_RUNTIME=kubernetes BASE_URL=https://console.example.com \
 	POD_IMAGE=images.example.com/agentpods ENGINE_IMAGES=pi=images.example.com/pi \
@@ -20,27 +28,27 @@ PRODUCTION := AGENTPODS_ENV=production AGENT_RUNTIME=kubernetes BASE_URL=https:/
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | column -t -s '|'
 
-run: setup ## Start everything; PORT, AGENTPODS_HOME and the settings of docs/settings.md come from the environment
+run: ## Start everything; PORT, AGENTPODS_HOME and the settings of docs/settings.md come from the environment
+	@test -e $(FOR_RUN) || { $(CHECK_PYTHON); $(PYTHON) -I config/run/ports.py; }
+	@$(MAKE) --no-print-directory $(FOR_RUN)
 	@exec $(BIN)/python -m config.run
 
-demo: setup ## Drive a running `make run` from outside, step by step (or one of its own, where that one does not fit)
+demo: $(FOR_RUN) ## Drive a running `make run` from outside, step by step (or one of its own, where that one does not fit)
 	@ENGINE_CACHE="$${ENGINE_CACHE:-$${AGENTPODS_HOME:-$(CURDIR)/var}/engines}" \
 		$(BIN)/python examples/demo.py --start "$(MAKE) --no-print-directory run"
 
-test: setup ## All checks and the whole suite, in random order; two at a time, for most need one core alone
-	@$(MAKE) --no-print-directory --jobs=2 checks coverage
+test: setup ## All checks and the whole suite, in random order; where CI is set, with its branch coverage
+	@$(MAKE) --no-print-directory --jobs=2 checks $(if $(CI),coverage,unit)
 
 checks: lint types imports migrations openapi deploy-check ## All but the suite
 
-setup: $(STAMP) ## The environment alone
+setup: $(FOR_TESTS) ## The environment alone, with all that checks and tests need
 
-$(STAMP): | requirements.lock
-	@echo "Making $(VENV) from requirements.lock (once, a minute or two)"
-	@$(BIN)/python -m pip --version > /dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps \
-		--requirement requirements.lock
-	@rm -f $(VENV)/installed-*
-	@touch $@
+$(FOR_RUN): | requirements.lock
+	@$(CHECK_PYTHON); $(MAKE_ENVIRONMENT) requirements.lock --stamp $@ --needs 1000
+
+$(FOR_TESTS): | $(FOR_RUN) requirements-test.lock
+	@$(CHECK_PYTHON); $(MAKE_ENVIRONMENT) requirements-test.lock --stamp $@ --needs 1000
 
 lint: setup ## ruff: rules and format; djlint: templates
 	$(BIN)/ruff check
@@ -92,9 +100,10 @@ test-year: setup ## Heavy: a year of random payments, lapses and outages beside 
 test-crash: setup ## Heavy: ten minutes of kills under load, then an audit; SEED replays one, also SECONDS, AGENTS, ACCOUNTS
 	@exec $(BIN)/python -m tests.crash
 
-test-cluster: setup ## Heavy: conformance suite and API flow on the cluster that TEST_KUBECONFIG names (CONTRIBUTING.md)
+test-cluster: setup ## Heavy: conformance suite, API flow and escalations on the cluster that TEST_KUBECONFIG names (CONTRIBUTING.md)
 	@test -n "$$TEST_KUBECONFIG" || { echo "TEST_KUBECONFIG: name a kubeconfig; CONTRIBUTING.md says what else"; exit 2; }
-	$(BIN)/pytest --force-enable-socket tests/agents/runtimes/test_contract.py tests/agents/clusters/test_flow.py $(ARGS)
+	$(BIN)/pytest --force-enable-socket tests/agents/runtimes/test_contract.py tests/agents/clusters/test_flow.py \
+		tests/agents/clusters/test_escalation.py $(ARGS)
 
 test-images: setup ## Heavy: what `make images` made, in containers; as root, with runc or crun
 	$(BIN)/pytest -m images $(ARGS)
@@ -112,10 +121,10 @@ images: ## The images of deploy/images as OCI archives in OUTPUT (var/images), a
 translations: setup ## Texts of the public pages: what is said now into templates/locale/*.po, and those compiled
 	$(BIN)/python -m catalog.pages.translations
 
-lock: setup ## Resolve pyproject.toml anew into requirements.lock
-	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
-		--no-annotate --no-header --group dev pyproject.toml -o requirements.lock
+lock: setup ## Resolve pyproject.toml anew into requirements.lock, and its group dev into requirements-test.lock
+	$(RESOLVE) pyproject.toml -o requirements.lock
+	$(RESOLVE) pyproject.toml -o requirements-test.lock --group dev --constraint requirements.lock \
+		$$(sed -n 's/^\([a-z0-9-]*\)==.*/--no-emit-package \1/p' requirements.lock)
 
 lock-engines: setup ## Resolve the engines of PyPI anew into their requirements.txt
-	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
-		--no-annotate --no-header agents/engines/pypi/hermes/requirements.in -o agents/engines/pypi/hermes/requirements.txt
+	$(RESOLVE) agents/engines/pypi/hermes/requirements.in -o agents/engines/pypi/hermes/requirements.txt

@@ -14,10 +14,11 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.utils import timezone
 
-from accounts import keys, switches
-from accounts.models import ApiKey, IdempotentReply, Letter, Session, SignInCode, Suspension, Switches, User
+from accounts import switches
+from accounts.admin_steps import DeleteGroups, RevokeKeys
+from accounts.models import ApiKey, IdempotentReply, Letter, Session, SignInCode, Suspension, Switches, User, WrongTry
+from config.admin_steps import WithSteps
 
 RIGHTS = ("is_staff", "is_superuser", "groups", "user_permissions")
 
@@ -112,24 +113,17 @@ class UserAdmin(BaseUserAdmin[User]):
 
 
 @admin.register(ApiKey)
-class ApiKeyAdmin(ReadOnly, admin.ModelAdmin[ApiKey]):
+class ApiKeyAdmin(ReadOnly, WithSteps):
     list_display = ("id", "name", "masked", "user", "created_at", "last_used_at", "revoked_at")
     list_filter = (("revoked_at", admin.EmptyFieldListFilter), "created_at", "last_used_at")
     list_select_related = ("user",)
     search_fields = ("id", "prefix", "name", "user__email", "user__id")
     fields = ("id", "user", "name", "masked", "created_at", "last_used_at", "revoked_at")
-    actions = ("revoke",)
+    steps = (RevokeKeys(),)
 
     @admin.display(description="secret")
     def masked(self, key: ApiKey) -> str:
         return masked(key)
-
-    @admin.action(description="Revoke", permissions=["revoke"])
-    def revoke(self, request: HttpRequest, queryset: QuerySet[ApiKey]) -> None:
-        for key in queryset.select_related("user"):
-            keys.revoke(key.user, key.pk, now=timezone.now())
-            self.log_change(request, key, "Revoked.")
-        self.message_user(request, "The keys answer 401 from now on.", messages.SUCCESS)
 
     def has_revoke_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("accounts.change_apikey")
@@ -148,7 +142,7 @@ class SessionAdmin(ReadOnly, admin.ModelAdmin[Session]):
 class SignInCodeAdmin(ReadOnly, admin.ModelAdmin[SignInCode]):
     """Whether and when a code was mailed and used; never the code, which has left or is about to."""
 
-    list_display = ("email", "created_at", "expires_at", "mailed_at", "mail_attempts", "used_at", "wrong_tries")
+    list_display = ("email", "created_at", "expires_at", "mailed_at", "mail_attempts", "used_at", "signed_in_at")
     list_filter = (
         "lang",
         "created_at",
@@ -161,9 +155,13 @@ class SignInCodeAdmin(ReadOnly, admin.ModelAdmin[SignInCode]):
     def get_queryset(self, request: HttpRequest) -> QuerySet[SignInCode]:
         return super().get_queryset(request).defer("sealed", "digest")
 
-    @admin.display(description="wrong tries")
-    def wrong_tries(self, code: SignInCode) -> int:
-        return len(code.wrong_tries_at)
+
+@admin.register(WrongTry)
+class WrongTryAdmin(ReadOnly, admin.ModelAdmin[WrongTry]):
+    list_display = ("email", "at", "strange")
+    list_filter = ("at",)
+    search_fields = ("email",)
+    fields = list_display
 
 
 @admin.register(Letter)
@@ -229,11 +227,12 @@ admin.site.unregister(Group)
 
 
 @admin.register(Group)
-class GroupAdmin(admin.ModelAdmin[Group]):
+class GroupAdmin(WithSteps):
     """Sets of rights for members of staff; only superusers change them."""
 
     search_fields = ("name",)
     filter_horizontal = ("permissions",)
+    steps = (DeleteGroups(),)
 
     def has_change_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:
         return bool(request.user.is_superuser)

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 
 from django.conf import settings
 
-_IPV6_NETWORK_BITS = 64  # what one customer of a provider gets, and may take any address of
+_IPV6_HOUSEHOLD_BITS = 64  # what one customer of a provider gets, and may take any address of
+_IPV6_NETWORK_BITS = 48  # the most that one customer commonly gets
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -33,12 +34,25 @@ def of(meta: Mapping[str, object]) -> str:
     return found
 
 
+def household_of(meta: Mapping[str, object]) -> str:
+    """What limits by address count for the request with this META."""
+    return household(of(meta))
+
+
 def household(address: str) -> str:
     """What a limit by address counts: an IPv4 address, or the /64 network of an IPv6 one."""
     parsed = _parse(address)
     if not isinstance(parsed, ipaddress.IPv6Address):
         return address
-    return str(ipaddress.ip_network((int(parsed), _IPV6_NETWORK_BITS), strict=False))
+    return str(ipaddress.ip_network((int(parsed), _IPV6_HOUSEHOLD_BITS), strict=False))
+
+
+def network(household: str) -> str:
+    """What a limit counts that many households of one customer shall not get round: the /48 of an IPv6 household."""
+    try:
+        return str(ipaddress.IPv6Network(household).supernet(new_prefix=_IPV6_NETWORK_BITS))
+    except ValueError:  # an IPv4 address, or none
+        return household
 
 
 def _parse(hop: str) -> Address | None:

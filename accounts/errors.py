@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.conf import settings
+
 from config.errors import BadRequest, InvalidCode, NotFound, RateLimited, Unauthorized
 
 
@@ -27,7 +29,7 @@ class InvalidSession(Unauthorized):
 
 class AccountSuspended(Unauthorized):
     def __init__(self) -> None:
-        super().__init__("this account is suspended")
+        super().__init__(f"this account is suspended: write to {settings.SUPPORT_EMAIL}")
 
 
 class SignUpsClosed(Unauthorized):
@@ -50,7 +52,17 @@ class WrongCode(InvalidCode):
 class TooManyWrongTries(RateLimited):
     def __init__(self, *, retry_after: int) -> None:
         super().__init__(
-            f"email: too many wrong codes were tried for this mailbox; try again in {retry_after} s",
+            "code: too many wrong codes came from your address; get a new code with POST /auth/request,"
+            f" or try again in {retry_after} s",
+            retry_after=retry_after,
+        )
+
+
+class TooManyStrangers(RateLimited):
+    def __init__(self, *, retry_after: int) -> None:
+        super().__init__(
+            "code: too many wrong codes came from addresses that had not asked for one; get a code of your own with"
+            f" POST /auth/request from where you are, or try again in {retry_after} s",
             retry_after=retry_after,
         )
 
@@ -58,6 +70,14 @@ class TooManyWrongTries(RateLimited):
 class NoSuchKey(NotFound):
     def __init__(self) -> None:
         super().__init__("id: you have no such API key; GET /keys lists yours")
+
+
+class TooManyKeys(BadRequest):
+    def __init__(self, count: int, most: int) -> None:
+        super().__init__(
+            f"keys: {count} of at most {most} live API keys exist; revoke one first (GET /keys, DELETE /keys/{{id}})"
+        )
+        self.most = most
 
 
 class BadCursor(BadRequest):

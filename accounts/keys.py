@@ -7,9 +7,11 @@ import string
 import threading
 from datetime import datetime, timedelta
 
+from django.conf import settings
+from django.db import transaction
 from django.db.models import Q
 
-from accounts.errors import BadCursor, InvalidKey, NoSuchKey
+from accounts.errors import BadCursor, InvalidKey, NoSuchKey, TooManyKeys
 from accounts.models import KEY_PREFIX_LENGTH, ApiKey, User
 from config.crypto import sha256
 from config.ids import is_id
@@ -27,8 +29,13 @@ _noted: dict[str, datetime] = {}
 _noting = threading.Lock()
 
 
+@transaction.atomic
 def create(user: User, *, name: str, now: datetime) -> tuple[ApiKey, str]:
-    """A new key and its secret, which is not stored and cannot be shown again."""
+    """A new key and its secret, which is not stored and cannot be shown again. Raises TooManyKeys."""
+    User.objects.select_for_update(no_key=True).get(pk=user.pk)  # of two at once only one has the last place
+    live = ApiKey.objects.owned_by(user).filter(revoked_at__isnull=True).count()
+    if live >= settings.MAX_KEYS:
+        raise TooManyKeys(live, settings.MAX_KEYS)
     secret = SECRET_PREFIX + "".join(secrets.choice(_ALPHABET) for _ in range(SECRET_CHARACTERS))
     key = ApiKey.objects.create(
         user=user, name=name, prefix=secret[:KEY_PREFIX_LENGTH], digest=sha256(secret), created_at=now

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import idna
 from django.core.exceptions import ValidationError
 from django.core.validators import EmailValidator
@@ -39,13 +41,20 @@ def inbox(address: str) -> str:
     """Where mail to this canonical address lands, as far as its spelling tells: what limits by mailbox count.
 
     `ann+shop@example.com` is an address, and so an account, of its own, and lands with `ann@example.com`; Gmail also
-    ignores dots.
+    ignores dots. `"ann"@example.com` is that mailbox too, and so is every spelling with backslashes (RFC 5321, 4.1.2).
     """
     local, _, domain = address.rpartition("@")
+    local = _unquoted(local)
     name = local.split("+", 1)[0] or local
     if domain not in WITHOUT_DOTS:
         return f"{name}@{domain}"
     return f"{name.replace('.', '')}@{WITHOUT_DOTS[0]}"
+
+
+def _unquoted(local: str) -> str:
+    if len(local) < len('""') or not (local.startswith('"') and local.endswith('"')):
+        return local
+    return re.sub(r"\\(.)", r"\1", local[1:-1])
 
 
 def _check_length(address: str) -> None:

@@ -10,17 +10,20 @@ from email.header import Header
 from enum import Enum, auto
 from typing import Any, TypeVar
 
+from django.conf import settings
 from django.core import mail
 from django.core.mail import EmailMessage, EmailMultiAlternatives
 from django.core.mail.backends.base import BaseEmailBackend
 from django.db import transaction
 from django.db.models import QuerySet
+from django.utils import timezone
 
-from accounts.models import Mailed
+from accounts.models import Mailed, MailServer
 
 log = logging.getLogger(__name__)
 
 MAILS_PER_SCAN = 100
+FAILURE_HOLDS = timedelta(hours=1)
 
 Row = TypeVar("Row", bound=Mailed)
 
@@ -75,12 +78,32 @@ def hand_over(message: EmailMessage, connection: BaseEmailBackend, *, row: Maile
         message.send()
     except smtplib.SMTPRecipientsRefused as error:
         refused_for_good = all(status >= 500 for status, _ in error.recipients.values())
-        log.warning("the mail server refused an address", extra={"mail": row.pk, "for_good": refused_for_good})
+        log.warning("the mail server refused the address of %s", row.pk, extra={"for_good": refused_for_good})
+        _forget_failure()  # it answers
         return Outcome.REFUSED if refused_for_good else Outcome.LATER
     except OSError as error:  # an SMTPException is one too
-        log.warning("the mail server failed, the scan will try again", extra={"mail": row.pk, "error": _told(error)})
+        server = f"{settings.EMAIL_HOST}:{settings.EMAIL_PORT}"
+        told = "the mail server failed (%s: %s): the mail waits and is tried again"
+        log.error(told, server, _told(error), extra={"mail": row.pk, "error": _told(error)})
+        _note_failure(now=timezone.now())
         return Outcome.FAILED
+    _forget_failure()
     return Outcome.TAKEN
+
+
+def failing_since(*, now: datetime) -> datetime | None:
+    """When the mail server failed last, unless it has taken a mail after that or nothing was tried for an hour."""
+    return MailServer.objects.filter(failed_at__gt=now - FAILURE_HOLDS).values_list("failed_at", flat=True).first()
+
+
+def _note_failure(*, now: datetime) -> None:
+    MailServer.objects.bulk_create(
+        [MailServer(failed_at=now)], update_conflicts=True, unique_fields=["id"], update_fields=["failed_at"]
+    )
+
+
+def _forget_failure() -> None:
+    MailServer.objects.filter(failed_at__isnull=False).update(failed_at=None)
 
 
 def _told(error: OSError) -> str:

@@ -187,35 +187,73 @@ class Mailed(models.Model):
         abstract = True
 
 
-class SignInCode(Mailed):
-    """The one code of an address, with what has been tried and mailed there in the last hour.
+class MailServer(models.Model):
+    """The one row: since when the mail server takes nothing. `accounts/mailing.py` alone writes it."""
 
-    A new code overwrites the row, so an address never has two live codes; `used_at` ends it. The digits lie here
-    encrypted only while they wait to be mailed. Limits count all addresses of one mailbox together.
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1, editable=False)
+    failed_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return f"failing since {self.failed_at}" if self.failed_at else "taking mail"
+
+
+class SignInCode(Mailed):
+    """The newest code of an e-mail address that one household asked for, and what that household did before.
+
+    A household is an IPv4 address or an IPv6 /64, stored as a digest under SECRET_KEY. A new code overwrites the row,
+    so a household never has two live codes of an address; `used_at` ends it. The digits lie here encrypted only while
+    they wait to be mailed. After a sign-in the household is familiar for a while: the row is then kept for that.
     """
 
     id = models.CharField(primary_key=True, max_length=ID_LENGTH, default=partial(new_id, "cod"), editable=False)
-    email = models.CharField("e-mail", max_length=mailbox.MAX_LENGTH, unique=True)
-    inbox = models.CharField(max_length=mailbox.MAX_LENGTH, default="", db_default="", editable=False)
-    digest = models.CharField(max_length=DIGEST_LENGTH, editable=False)
+    email = models.CharField("e-mail", max_length=mailbox.MAX_LENGTH)
+    household = models.CharField(max_length=DIGEST_LENGTH, editable=False)
+    inbox = models.CharField(max_length=mailbox.MAX_LENGTH, editable=False)
+    digest = models.CharField(max_length=DIGEST_LENGTH, blank=True, editable=False)
     sealed = EncryptedText(null=True, editable=False)
     lang = models.CharField(max_length=LANG_LENGTH)
     created_at = models.DateTimeField()
-    expires_at = models.DateTimeField(db_index=True)
+    expires_at = models.DateTimeField()
     used_at = models.DateTimeField(null=True, blank=True)
-    wrong_tries_at = ArrayField(models.DateTimeField(), default=list, editable=False)
     mails_at = ArrayField(models.DateTimeField(), default=list, editable=False)
+    signed_in_at = models.DateTimeField(null=True, blank=True, help_text="When a right code last came from there.")
+    forget_at = models.DateTimeField(db_index=True)
 
     class Meta:
+        db_table = "accounts_householdcode"  # accounts_signincode was the table of a code per address
         ordering = ("-created_at", "-id")
         verbose_name = "sign-in code"
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(fields=["email", "household"], name="one_code_per_household")
+        ]
         indexes: ClassVar[list[models.Index]] = [
-            models.Index(fields=["mail_due_at"], condition=models.Q(mail_due_at__isnull=False), name="code_mail_due"),
-            models.Index(fields=["inbox"], name="code_inbox"),
+            models.Index(fields=["mail_due_at"], condition=models.Q(mail_due_at__isnull=False), name="household_mail"),
+            models.Index(fields=["inbox"], name="household_inbox"),
         ]
 
     def __str__(self) -> str:
         return self.email
+
+
+class WrongTry(models.Model):
+    """One wrong code for an e-mail address. Kept for a day, as long as it counts.
+
+    A network is an IPv4 address or an IPv6 /48, stored as a digest like a household.
+    """
+
+    email = models.CharField("e-mail", max_length=mailbox.MAX_LENGTH)
+    household = models.CharField(max_length=DIGEST_LENGTH, editable=False)
+    network = models.CharField(max_length=DIGEST_LENGTH, editable=False)
+    strange = models.PositiveSmallIntegerField(help_text="Compared with so many codes that others had asked for.")
+    at = models.DateTimeField(db_index=True)
+
+    class Meta:
+        ordering = ("-at", "-id")
+        verbose_name_plural = "wrong tries"
+        indexes: ClassVar[list[models.Index]] = [models.Index(fields=["email", "at"], name="wrong_try_email")]
+
+    def __str__(self) -> str:
+        return f"{self.email} at {self.at:%Y-%m-%d %H:%M}"
 
 
 class Letter(Mailed):

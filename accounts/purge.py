@@ -1,4 +1,4 @@
-"""Forgets what is over: old codes, letters, sessions and stored replies. Revoked keys stay: they are history."""
+"""Forgets what is over: codes, letters, sessions, stored replies, used pages. Revoked keys stay: they are history."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from django.contrib.sessions.models import Session as AdminSession
 from django.db.models import Model, QuerySet
 
 from accounts import replies
-from accounts.models import IdempotentReply, Letter, Session, SignInCode
-from accounts.signin import WINDOW
+from accounts.models import IdempotentReply, Letter, Session, SignInCode, WrongTry
+from accounts.signin import DAY
+from config.models import UsedPage
 
 BATCH = 1_000
 SESSION_KEPT = timedelta(days=7)
@@ -21,10 +22,12 @@ def run(*, now: datetime) -> int:
     return sum(
         _delete(rows)
         for rows in (
-            SignInCode.objects.filter(expires_at__lte=now - WINDOW, mail_due_at__isnull=True),
+            SignInCode.objects.filter(forget_at__lte=now, mail_due_at__isnull=True),
+            WrongTry.objects.filter(at__lte=now - DAY),
             Session.objects.filter(expires_at__lte=now - SESSION_KEPT),
             IdempotentReply.objects.filter(created_at__lte=now - replies.KEPT),
             Letter.objects.filter(written_at__lte=now - LETTER_KEPT, mail_due_at__isnull=True),
+            UsedPage.objects.filter(forget_at__lte=now),
             AdminSession.objects.filter(expire_date__lte=now),
         )
     )

@@ -57,7 +57,7 @@ class RequestSerializer(Serializer):
 
 
 class RequestedSerializer(Serializer):
-    ok = serializers.BooleanField(default=True, initial=True)
+    ok = serializers.BooleanField()
     dev_code = serializers.CharField(
         required=False, help_text="The code itself, only where the server runs in a development mode that shows codes."
     )

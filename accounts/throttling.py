@@ -28,8 +28,8 @@ class Limit:
 
 AUTH_REQUEST = Limit(name="auth-request", times=10, seconds=600)
 AUTH_VERIFY = Limit(name="auth-verify", times=10, seconds=600)
-ADMIN_LOGIN_ADDRESS = Limit(name="admin-login-address", times=10, seconds=600)
-ADMIN_LOGIN_ACCOUNT = Limit(name="admin-login-account", times=30, seconds=3600)
+ADMIN_LOGIN = Limit(name="admin-login", times=10, seconds=600)
+ADMIN_LOGIN_HOUR = Limit(name="admin-login-hour", times=30, seconds=3600)
 
 # Both counters work in whole milliseconds and return how many to wait, 0 when the call may go on.
 _SPEND = """

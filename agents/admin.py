@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import partial
 from typing import Any
 
 from django.contrib import admin, messages
@@ -17,9 +15,11 @@ from agents import (
     quota,
     talk_test,
 )
+from agents.admin_steps import DeleteAgents, PauseAgents, RebuildAgents
 from agents.clusters import admin as clusters_admin  # noqa: F401  # registers clusters
 from agents.clusters import placement
-from agents.models import Agent, AgentQuota, Reason, Transition
+from agents.models import Agent, AgentQuota, Transition
+from config.admin_steps import WithSteps
 from config.crypto import readable
 from config.errors import ServiceError
 
@@ -62,8 +62,16 @@ class QuotaInline(ReadOnlyInline):
         return ", ".join(quota.measured(snapshot))
 
 
+class QuotaFilter(admin.ChoicesFieldListFilter):
+    """Named apart from the agent's own status."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.title = "quota"
+
+
 @admin.register(Agent)
-class AgentAdmin(admin.ModelAdmin[Agent]):
+class AgentAdmin(WithSteps):
     list_display = (
         "id",
         "name",
@@ -77,7 +85,7 @@ class AgentAdmin(admin.ModelAdmin[Agent]):
         "cause",
         "created_at",
     )
-    list_filter = ("status", "desired", "engine", "tier", "quota_snapshot__status", "paid", "lang")
+    list_filter = ("status", "desired", "engine", "tier", ("quota_snapshot__status", QuotaFilter), "paid", "lang")
     search_fields = ("id", "name", "user__email", "slug", "domain", "suffix")
     search_help_text = "Id, name, owner's e-mail, slug, domain or namespace suffix"
     list_select_related = ("user", "quota_snapshot")
@@ -85,7 +93,8 @@ class AgentAdmin(admin.ModelAdmin[Agent]):
     show_full_result_count = False
     date_hierarchy = "created_at"
     inlines = (QuotaInline, TransitionInline)
-    actions = ("pause_agents", "resume_agents", "rebuild_agents", "talk_test_agents", "delete_agents")
+    actions = ("resume_agents", "talk_test_agents")
+    steps = (PauseAgents(), RebuildAgents(), DeleteAgents())
     fieldsets = (
         (
             None,
@@ -193,17 +202,14 @@ class AgentAdmin(admin.ModelAdmin[Agent]):
         }
         return ", ".join(f"{name} {MASKED}" for name, value in stored.items() if value) or "none"
 
-    @admin.action(description="Pause (stop the pod, keep its data)", permissions=["change"])
-    def pause_agents(self, request: HttpRequest, agents: QuerySet[Agent]) -> None:
-        self._each(request, agents, partial(lifecycle.pause, reason=Reason.OWNER), "asked to stop")
-
     @admin.action(description="Resume", permissions=["change"])
     def resume_agents(self, request: HttpRequest, agents: QuerySet[Agent]) -> None:
-        self._each(request, agents, lifecycle.resume, "asked to start")
-
-    @admin.action(description="Rebuild (replace the pod, keep its data)", permissions=["change"])
-    def rebuild_agents(self, request: HttpRequest, agents: QuerySet[Agent]) -> None:
-        self._each(request, agents, lifecycle.rebuild, "asked to be rebuilt")
+        for agent in self.bounded(request, agents):
+            try:
+                lifecycle.resume(agent, actor=f"operator:{request.user.pk}")
+                self.message_user(request, f"{agent}: asked to start", messages.SUCCESS)
+            except ServiceError as refusal:
+                self.message_user(request, f"{agent}: {refusal.message}", messages.ERROR)
 
     @admin.action(description="Talk test (which hop is silent; costs each agent a model call)", permissions=["change"])
     def talk_test_agents(self, request: HttpRequest, agents: QuerySet[Agent]) -> None:
@@ -217,18 +223,6 @@ class AgentAdmin(admin.ModelAdmin[Agent]):
             self.message_user(request, f"{agent}: {words}", messages.SUCCESS if found.ok else messages.WARNING)
         if agents.count() > 1:
             self.message_user(request, "only the first was tested", messages.WARNING)
-
-    @admin.action(description="Delete (pod and data, for good)", permissions=["change"])
-    def delete_agents(self, request: HttpRequest, agents: QuerySet[Agent]) -> None:
-        self._each(request, agents, lifecycle.delete, "asked to be deleted")
-
-    def _each(self, request: HttpRequest, agents: Iterable[Agent], rule: Callable[..., Agent], done: str) -> None:
-        for agent in agents:
-            try:
-                rule(agent, actor=f"operator:{request.user.pk}")
-                self.message_user(request, f"{agent}: {done}", messages.SUCCESS)
-            except ServiceError as refusal:
-                self.message_user(request, f"{agent}: {refusal.message}", messages.ERROR)
 
 
 @admin.register(Transition)

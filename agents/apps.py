@@ -1,8 +1,10 @@
-"""The app's configuration: the catalog is told that agents use personas and models."""
+"""The app's configuration: the catalog is told that agents use personas and models, and the runtime is loaded early."""
 
 from __future__ import annotations
 
 from django.apps import AppConfig
+
+from config import preload
 
 
 class AgentsConfig(AppConfig):
@@ -10,9 +12,10 @@ class AgentsConfig(AppConfig):
 
     def ready(self) -> None:
         import catalog.models_in_use  # noqa: PLC0415 # models are there only now
-        from agents import models_in_use  # noqa: PLC0415
+        from agents import checks, models_in_use, runtimes  # noqa: F401, PLC0415 # checks register themselves
         from agents.models import Agent  # noqa: PLC0415
         from catalog import usage  # noqa: PLC0415
 
         usage.register("agents", lambda persona_id: Agent.objects.live().filter(persona_id=persona_id).exists())
+        preload.before_threads(runtimes.current_runtime)
         catalog.models_in_use.register("agent", models_in_use.counts)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from agents import pods
 from agents.errors import HopFailed, WrongState
 from agents.models import Agent, Desired, Status
 from agents.runtimes import current_runtime, management
@@ -28,10 +29,10 @@ def say(agent: Agent, *, message: str, session_id: str | None = None) -> ChatRep
     Raises WrongState unless the agent runs, HopFailed naming the hop, and Unavailable when too many calls wait.
     """
     endpoint = _endpoint(agent, message, session_id)
-    token = agent.management_token
-    with waiting.place(), _failures():
+    access = pods.access_of(agent)
+    with waiting.turns.take(agent.user_id), _failures():
         await_key(agent, endpoint)
-        return management.chat(endpoint, token, message=message, session_id=session_id)
+        return management.chat(endpoint, access, message=message, session_id=session_id)
 
 
 def stream(agent: Agent, *, message: str, session_id: str | None = None) -> Iterator[ChatEvent]:
@@ -47,9 +48,9 @@ def stream(agent: Agent, *, message: str, session_id: str | None = None) -> Iter
 
 def _events(agent: Agent, endpoint: Endpoint, message: str, session_id: str | None) -> Iterator[ChatEvent]:
     """Begins with `start`, so that the place is taken, and given back, with the iterator."""
-    token = agent.management_token
-    with waiting.place():
-        turn = management.chat_events(endpoint, token, message=message, session_id=session_id)
+    access = pods.access_of(agent)
+    with waiting.turns.take(agent.user_id):
+        turn = management.chat_events(endpoint, access, message=message, session_id=session_id)
         with _failures():
             await_key(agent, endpoint)
             yield next(turn)
@@ -75,7 +76,7 @@ def await_key(agent: Agent, endpoint: Endpoint) -> None:
     if agent.llm_key_hash is None:
         return
     until = time.monotonic() + KEY_SECONDS
-    while not management.health(endpoint, agent.management_token).has_key:
+    while not management.health(endpoint, pods.access_of(agent)).has_key:
         if time.monotonic() > until:
             raise management.HopFailure("gateway", "the model key has not reached the pod yet")
         time.sleep(KEY_STEP_SECONDS)

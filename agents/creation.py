@@ -11,17 +11,18 @@ from django.db import IntegrityError, transaction
 from django.db.models import ForeignObjectRel
 from django.utils import timezone
 
-from accounts import switches
+from accounts import mailbox, switches
 from accounts.models import User
-from agents import a2a, channels, domains, entitlement, lifecycle, llm_key, profile, slugs, tools, vendors
-from agents.engines import ENGINES
-from agents.errors import CreatesClosed, DomainTaken, EngineNotLanded
+from agents import a2a, channels, domains, entitlement, lifecycle, llm_key, profile, slugs, tools, trials, vendors
+from agents.errors import CreatesClosed, DomainTaken
 from agents.models import Agent
 from catalog.engines import check_tier, known_engine
 from catalog.llm_models import known_model
 from catalog.models import Engine
 from catalog.personas import current_soul, public_persona
 from catalog.tiers import known_tier
+from catalog.vocabulary import DEFAULT_ENGINE
+from config import waiting
 from config.errors import BadRequest
 from config.ids import new_id
 from webhooks import addresses, hooks
@@ -37,7 +38,7 @@ class NewAgent:
 
     persona_id: str
     tier: str
-    engine: str = "pi"
+    engine: str = DEFAULT_ENGINE.value
     name: str | None = None
     channels: list[str] = field(default_factory=lambda: [channels.WEB])
     channel_secrets: dict[str, str] = field(default_factory=dict, repr=False)
@@ -47,6 +48,7 @@ class NewAgent:
     tools: dict[str, Any] | None = field(default=None, repr=False)
     llm_provider: str | None = None
     llm_key: str | None = field(default=None, repr=False)
+    llm_key_checked: bool = False  # what its provider said of it, not the caller
     model: str | None = None
     extra_soul: str | None = None
     a2a: dict[str, Any] | None = field(default=None, repr=False)
@@ -64,19 +66,23 @@ def values_of(body: dict[str, Any]) -> dict[str, Any]:
 def checked(user: User, wanted: NewAgent) -> NewAgent:
     """The same wish with domain and webhook URL as they are stored. Asks the network: call it outside a transaction.
 
-    Raises BadRequest naming the field, DomainTaken, FreePodCapReached, CreatesClosed, NoFreePlaceLeft, EngineNotLanded.
+    Raises BadRequest naming the field, DomainTaken, FreePodCapReached, TrialsUsedUp, CreatesClosed, NoFreePlaceLeft.
     """
     engine = known_engine(wanted.engine)
     _check_values(wanted, engine)
     domain = domains.normalised(wanted.domain) if wanted.domain is not None else None
-    webhook_url = addresses.check(wanted.webhook_url, field="webhookUrl") if wanted.webhook_url is not None else None
+    webhook_url = None
+    if wanted.webhook_url is not None:
+        with waiting.looks.take(user.id):
+            webhook_url = addresses.check(wanted.webhook_url, field="webhookUrl")
     _check_rules(engine, wanted, domain)
     entitlement.refuse_full(user)
+    trials.refuse_used_up(user, now=timezone.now())
     _refuse_closed()
-    if engine.id not in ENGINES:
-        raise EngineNotLanded(engine.id, sorted(ENGINES))
     if wanted.llm_key:
-        vendors.check_key(_provider_of(wanted), wanted.llm_key, name="llmKey")
+        with waiting.looks.take(user.id):
+            checked = vendors.check_key(_provider_of(wanted), wanted.llm_key, name="llmKey")
+        wanted = replace(wanted, llm_key_checked=checked)
     return replace(wanted, domain=domain, webhook_url=webhook_url)
 
 
@@ -84,11 +90,11 @@ def checked(user: User, wanted: NewAgent) -> NewAgent:
 def create(user: User, wanted: NewAgent, *, actor: str) -> tuple[Agent, str | None]:
     """Create a checked agent and start its provisioning. The webhook secret is returned once, None without a hook.
 
-    Raises FreePodCapReached, NoFreePlaceLeft and DomainTaken again: of two creates at once only one can have the last
-    place or the name. Raises AccountSuspended when that happened meanwhile.
+    Raises FreePodCapReached, TrialsUsedUp, NoFreePlaceLeft and DomainTaken again: of two creates at once only one can
+    have the last place or the name. Raises AccountSuspended when that happened meanwhile.
     """
     now = timezone.now()
-    entitlement.hold_free_place(user)
+    entitlement.hold_free_place(user, now=now)
     agent = _row(user, wanted, now=now)
     _insert(agent)
     secret = hooks.install(agent, url=wanted.webhook_url, now=now)[1] if wanted.webhook_url is not None else None
@@ -181,6 +187,8 @@ def _row(user: User, wanted: NewAgent, *, now: datetime) -> Agent:
         status_since=now,
         deadline_at=now + lifecycle.PROVISIONING_DEADLINE,
         reconcile_at=now,
+        inbox=mailbox.inbox(user.email),
+        trial_ends_at=entitlement.trial_end(now),
         entitled_until=entitlement.trial_end(now),
         term_due_at=entitlement.first_notice(now),
         slug=slugs.mint(name),
@@ -203,4 +211,5 @@ def _configure(agent: Agent, wanted: NewAgent) -> None:
     if wanted.a2a is not None:
         a2a.apply(agent, wanted.a2a)
     if wanted.llm_key:
-        llm_key.put(agent, provider=_provider_of(wanted), key=wanted.llm_key, model=wanted.model)
+        checked = wanted.llm_key_checked
+        llm_key.put(agent, provider=_provider_of(wanted), key=wanted.llm_key, model=wanted.model, checked=checked)

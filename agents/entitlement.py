@@ -13,7 +13,8 @@ from django.db.models import F
 
 from accounts.errors import AccountSuspended
 from accounts.models import User
-from agents.errors import AboveTrialTier, FreePodCapReached, NoFreePlaceLeft
+from agents import trials
+from agents.errors import AboveTrialTier, FreePodCapReached, LargerOnlyPaid, NoFreePlaceLeft
 from agents.models import Agent
 from catalog.models import Tier
 from catalog.vocabulary import TierId
@@ -31,7 +32,12 @@ def first_notice(created_at: datetime) -> datetime:
     return trial_end(created_at) - timedelta(days=max(settings.NOTICE_DAYS))
 
 
-def hold_free_place(user: User) -> None:
+def is_in_trial(agent: Agent, now: datetime) -> bool:
+    """Whether it was never paid for and its free time is not over."""
+    return not agent.was_paid and now < (agent.trial_ends_at or trial_end(agent.created_at))
+
+
+def hold_free_place(user: User, *, now: datetime) -> None:
     """Take the account's lock, so that two creates cannot both have the last place. Needs a transaction.
 
     A suspension takes the same lock: it finds this agent, or this create finds the suspension.
@@ -40,6 +46,7 @@ def hold_free_place(user: User) -> None:
     if not user.is_active:
         raise AccountSuspended
     refuse_full(user)
+    trials.hold(user, now=now)
     _hold_place_of_all()
 
 
@@ -66,6 +73,13 @@ def refuse_full(user: User) -> None:
         raise FreePodCapReached(count, settings.MAX_FREE_AGENTS)
 
 
+def refuse_larger(agent: Agent, tier: Tier, *, now: datetime) -> None:
+    """Raise LargerOnlyPaid after the free time, AboveTrialTier for a tier that no unpaid agent may have."""
+    if not is_in_trial(agent, now):
+        raise LargerOnlyPaid(agent.id, tier.id)
+    refuse_above_trial(tier)
+
+
 def refuse_above_trial(tier: Tier) -> None:
     """Raise AboveTrialTier when an agent that nobody pays for may not have this tier."""
     highest = settings.MAX_TRIAL_TIER
@@ -78,8 +92,9 @@ def give_back(user: User, *, since: datetime, now: datetime) -> None:
 
     Billing looks at these agents at once: it counts by the same suspensions, and by more.
     """
-    running_out = Agent.objects.owned_by(user.pk).live().filter(entitled_until__gt=since)
-    running_out.update(entitled_until=F("entitled_until") + (now - since), term_due_at=now)
+    live = Agent.objects.owned_by(user.pk).live()
+    live.filter(trial_ends_at__gt=since).update(trial_ends_at=F("trial_ends_at") + (now - since))
+    live.filter(entitled_until__gt=since).update(entitled_until=F("entitled_until") + (now - since), term_due_at=now)
 
 
 @transaction.atomic
@@ -96,6 +111,6 @@ def withdraw(agent: Agent, *, until: datetime) -> Agent:
 
 def _set(agent: Agent, *, paid: bool, until: datetime | None) -> Agent:
     agent = Agent.objects.select_for_update().get(pk=agent.pk)
-    agent.paid, agent.entitled_until = paid, until
-    agent.save(update_fields=["paid", "entitled_until"])
+    agent.paid, agent.was_paid, agent.entitled_until = paid, agent.was_paid or paid, until
+    agent.save(update_fields=["paid", "was_paid", "entitled_until"])
     return agent

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.conf import settings
 
 from config.errors import BadRequest, Conflict, NotFound, Unavailable
@@ -21,10 +23,18 @@ class FreePodCapReached(BadRequest):
         )
 
 
-class EngineNotLanded(BadRequest):
-    def __init__(self, engine_id: str, landed: list[str]) -> None:
+class TrialsUsedUp(BadRequest):
+    """`again` is when the next trial may begin; `payable` is an agent that counts only until somebody pays for it."""
+
+    def __init__(self, *, limit: int, days: int, again: datetime, payable: str | None) -> None:
+        way = ""
+        if payable:
+            way = f", or pay for an agent you have ({renew_url(payable)}): a paid one does not count"
+        elif settings.SUPPORT_EMAIL:
+            way = f", or write to {settings.SUPPORT_EMAIL}: you have no agent that could be paid for"
         super().__init__(
-            f"engine: {engine_id!r} is announced but cannot be created yet; available: {', '.join(landed)}"
+            f"agents: your mailbox has had {limit} free trials in {days} days, deleted agents included;"
+            f" wait until {again:%Y-%m-%dT%H:%M:%SZ}{way}"
         )
 
 
@@ -43,6 +53,15 @@ class NotEntitled(Conflict):
         url = renew_url(agent_id)
         super().__init__(
             f"the free time of this agent has ended; pay at {url}", headers={"Link": f'<{url}>; rel="payment"'}
+        )
+
+
+class LargerOnlyPaid(Conflict):
+    def __init__(self, agent_id: str, tier: str) -> None:
+        url = renew_url(agent_id)
+        super().__init__(
+            f"tier: {tier!r} is larger, and the free time of this agent has ended; pay for it at {url}",
+            headers={"Link": f'<{url}>; rel="payment"'},
         )
 
 

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from django.conf import settings
 from django.utils import timezone
 
-from agents import quota
+from agents import llm_key, pods, quota
 from agents.errors import renew_url
 from agents.models import Agent, AgentQuota, Desired, QuotaStatus, Reason, Status
 from agents.runtimes import current_runtime, management
-from agents.runtimes.base import Observation, Phase
-from agents.runtimes.management import ModelRefusal
+from agents.runtimes.base import DATA_LOST, Observation, Phase
+from agents.runtimes.management import Health, ModelRefusal
 from catalog import tiers
 from catalog.vocabulary import TierId
 from config import waiting
 
 STOP_MESSAGES = {
     Reason.OWNER: "paused by its owner",
+    Reason.OPERATOR: "paused by the operator of this service, not by its owner",
     Reason.TRIAL: "its free time has ended",
     Reason.PAYMENT: "its paid term has ended",
     Reason.QUOTA: "for an hour it took 95 % or more of the memory or disk of its tier; resumed it has a fresh hour",
@@ -30,8 +31,9 @@ STOP_MESSAGES = {
 
 
 GATEWAY_SECONDS = 3.0
+NEAR_THE_LIMIT = (QuotaStatus.GRACE, QuotaStatus.WARN)
 # What does not pass by waiting.
-LASTING = {"INSTALL", "CRASH_LOOP", "PORT", "DISK_FULL", "OOM", "CONFIG", "STUCK"}
+LASTING = {"INSTALL", "CRASH_LOOP", "PORT", "DISK_FULL", "OOM", "CONFIG", "STUCK", DATA_LOST}
 # By the provider's status (None: no answer at all), and the call that helps.
 MODEL_CAUSES: dict[int | None, tuple[str, str]] = {
     None: ("MODEL_UNREACHABLE", "talk-test"),
@@ -52,19 +54,41 @@ class Explanation:
     since: datetime
     evidence: list[str] = field(default_factory=list)
     next: str | None = None
+    others: list[Explanation] = field(default_factory=list)
+
+    @property
+    def lines(self) -> list[str]:
+        """The evidence, then a line for each other cause."""
+        return [*self.evidence, *(f"also {one.cause}: {one.message}; next: {one.next}" for one in self.others)]
 
 
 def of(agent: Agent) -> Explanation:
-    """The cause of the agent's state: from its row, and from the pod while it should run."""
+    """The most urgent cause of the agent's state, and in `others` what is wrong besides, the more urgent first.
+
+    From its row, and from the pod while it should run.
+    """
+    first, *others = _found(agent)
+    return replace(first, others=others)
+
+
+def _found(agent: Agent) -> list[Explanation]:
+    """All causes, the most urgent first; at least one."""
     match Status(agent.status):
         case Status.STOPPED:
-            return _stopped(agent)
+            return [_stopped(agent), *_unpaid(agent)]
         case Status.FAILED:
-            return _failed(agent)
+            return [_failed(agent), *_unpaid(agent), *_quota_causes(agent, *NEAR_THE_LIMIT)]
         case _:
-            waiting.release_connection()
-            pod = current_runtime().observe(agent.suffix).get(agent.namespace)
-            return _provisioning(agent, pod) if agent.status == Status.PROVISIONING else _running(agent, pod)
+            with waiting.looks.take(agent.user_id):
+                return _looked_at(agent)
+
+
+def _looked_at(agent: Agent) -> list[Explanation]:
+    """What an agent that should run shows of itself. Raises Unavailable when too many calls wait."""
+    pod = current_runtime().observe(agent.suffix).get(agent.namespace)
+    if agent.status == Status.PROVISIONING:
+        return [_provisioning(agent, pod)]
+    return [_stopping(agent)] if agent.desired == Desired.STOPPED else _running(agent, pod) or [_healthy(agent)]
 
 
 def _stopped(agent: Agent) -> Explanation:
@@ -72,11 +96,17 @@ def _stopped(agent: Agent) -> Explanation:
     return Explanation(
         status=agent.status,
         cause=agent.operation.upper(),
-        message=f"the pod is stopped: {why}; its data is kept",
+        message=f"the pod is stopped: {why}; its data is kept{_whom_to_ask(agent)}",
         since=agent.status_since,
         evidence=_measured(agent) if agent.operation == Reason.QUOTA else [],
         next=_start(agent, "resume"),
     )
+
+
+def _whom_to_ask(agent: Agent) -> str:
+    """Only the people who stopped it know why."""
+    by_people = agent.operation in {Reason.OPERATOR, Reason.SUSPENDED}
+    return f"; write to {settings.SUPPORT_EMAIL} to ask why" if by_people else ""
 
 
 def _failed(agent: Agent) -> Explanation:
@@ -106,36 +136,74 @@ def _provisioning(agent: Agent, pod: Observation | None) -> Explanation:
     )
 
 
-def _running(agent: Agent, pod: Observation | None) -> Explanation:
-    if agent.desired == Desired.STOPPED:
-        return Explanation(
+def _stopping(agent: Agent) -> Explanation:
+    return Explanation(
+        status=agent.status,
+        cause="STOPPING",
+        message="the pod is being stopped",
+        since=agent.status_since,
+        next=f"GET /agents/{agent.id}",
+    )
+
+
+def _healthy(agent: Agent) -> Explanation:
+    return Explanation(
+        status=agent.status, cause="OK", message="the agent runs and has a model key", since=agent.status_since
+    )
+
+
+def _running(agent: Agent, pod: Observation | None) -> list[Explanation]:
+    """What is wrong with an agent that should run: what silences it now, what will stop it, what keeps it mute."""
+    answers = pod is not None and pod.phase == Phase.READY and pod.gateway_alive
+    # The cluster knows what happened to the pod; the gateway need not be asked.
+    health, asked = _gateway_health(agent) if answers and not (pod and pod.cause) else (None, [])
+    engine = _told_by_bridge(agent, health.engine or {}) if health else []
+    if not answers:
+        engine = [_unwell(agent, pod)]
+    elif pod and pod.cause:
+        engine = [_troubled(agent, pod, pod.cause)]
+    return [
+        *_quota_causes(agent, QuotaStatus.GRACE),
+        *asked,
+        *engine,
+        *_keyless(agent),
+        *_model_causes(agent, health),
+        *_quota_causes(agent, QuotaStatus.WARN),
+    ]
+
+
+def _unpaid(agent: Agent) -> list[Explanation]:
+    """Beside another reason to be down: it would not start either."""
+    if agent.is_entitled(timezone.now()) or agent.operation in {Reason.TRIAL, Reason.PAYMENT}:
+        return []
+    return [
+        Explanation(
             status=agent.status,
-            cause="STOPPING",
-            message="the pod is being stopped",
-            since=agent.status_since,
-            next=f"GET /agents/{agent.id}",
+            cause="UNPAID",
+            message="its free or paid time has ended: it starts again once it is paid for",
+            since=agent.entitled_until or agent.status_since,
+            next=renew_url(agent.id),
         )
-    if pod is None or pod.phase != Phase.READY or not pod.gateway_alive:
-        return _unwell(agent, pod)
-    if pod.cause:
-        return _troubled(agent, pod, pod.cause)
-    if grace := _quota_in(agent, QuotaStatus.GRACE):
-        return _over_quota(agent, grace)
-    if agent.llm_key_hash is None:
-        return Explanation(
+    ]
+
+
+def _keyless(agent: Agent) -> list[Explanation]:
+    if agent.llm_key_hash is not None:
+        return []
+    return [
+        Explanation(
             status=agent.status,
             cause="NO_MODEL_KEY",
             message="the agent answers but says nothing: it has no model key",
             since=agent.status_since,
             next=_call("PATCH", agent, "llm-key"),
         )
-    if silent := _silent_gateway_or_model(agent):
-        return silent
-    if warned := _quota_in(agent, QuotaStatus.WARN):
-        return _over_quota(agent, warned)
-    return Explanation(
-        status=agent.status, cause="OK", message="the agent runs and has a model key", since=agent.status_since
-    )
+    ]
+
+
+def _quota_causes(agent: Agent, *statuses: QuotaStatus) -> list[Explanation]:
+    snapshot: AgentQuota | None = getattr(agent, "quota_snapshot", None)
+    return [_over_quota(agent, snapshot)] if snapshot and snapshot.status in statuses else []
 
 
 def _over_quota(agent: Agent, snapshot: AgentQuota) -> Explanation:
@@ -195,15 +263,15 @@ def _remedy(agent: Agent, cause: str) -> str | None:
     return _start(agent, "rebuild") if cause in LASTING else None
 
 
-def _silent_gateway_or_model(agent: Agent) -> Explanation | None:
-    """What only the pod's gateway knows: whether it answers, and the provider's last word, if that was a failure."""
+def _gateway_health(agent: Agent) -> tuple[Health | None, list[Explanation]]:
+    """What only the pod's gateway knows, or that it does not answer."""
     endpoint = current_runtime().endpoint(agent.namespace)
     if endpoint is None:
-        return None
+        return None, []
     try:
-        health = management.health(endpoint, agent.management_token, seconds=GATEWAY_SECONDS)
+        return management.health(endpoint, pods.access_of(agent), seconds=GATEWAY_SECONDS), []
     except management.HopFailure as failure:
-        return Explanation(
+        down = Explanation(
             status=agent.status,
             cause="GATEWAY_DOWN",
             message=failure.message,
@@ -211,19 +279,39 @@ def _silent_gateway_or_model(agent: Agent) -> Explanation | None:
             evidence=[failure.message],
             next=_call("GET", agent, "liveness"),
         )
-    if trouble := _told_by_bridge(agent, health.engine or {}):
-        return trouble
-    if health.model is None or health.revision < agent.spec_revision:  # an older key's, perhaps
-        return None
-    return _refused(agent, health.model)
+        return None, [down]
 
 
-def _told_by_bridge(agent: Agent, state: Mapping[str, Any]) -> Explanation | None:
+def _model_causes(agent: Agent, health: Health | None) -> list[Explanation]:
+    """The provider's last word, if that was a failure; else whether the key was ever seen to work."""
+    if agent.llm_key_hash is None:
+        return []
+    is_current = health is not None and health.revision >= agent.spec_revision  # else its word is of an older key
+    if health and is_current and health.model is not None:
+        return [_refused(agent, health.model)]
+    if health and is_current and health.model_answered:
+        llm_key.prove(agent)
+        return []
+    if agent.llm_key_checked:
+        return []
+    return [
+        Explanation(
+            status=agent.status,
+            cause="KEY_UNCHECKED",
+            message="the agent runs; its model key could not be checked when it was installed, for its provider was not"
+            " asked or gave no clear answer, and the model has not answered yet",
+            since=agent.status_since,
+            next=_call("POST", agent, "talk-test"),
+        )
+    ]
+
+
+def _told_by_bridge(agent: Agent, state: Mapping[str, Any]) -> list[Explanation]:
     """A runtime that asks no pod that is well does not know what only the bridge does: a full disk."""
     cause, message, evidence = state.get("cause"), state.get("message"), state.get("evidence")
     if not isinstance(cause, str) or not cause:
-        return None
-    return Explanation(
+        return []
+    told = Explanation(
         status=agent.status,
         cause=cause,
         message=str(message or cause),
@@ -231,6 +319,7 @@ def _told_by_bridge(agent: Agent, state: Mapping[str, Any]) -> Explanation | Non
         evidence=[str(line) for line in evidence] if isinstance(evidence, list) else [],
         next=_remedy(agent, cause) or _call("POST", agent, "talk-test"),
     )
+    return [told]
 
 
 def _refused(agent: Agent, last: ModelRefusal) -> Explanation:
@@ -250,11 +339,6 @@ def _larger(agent: Agent) -> str:
     mine, highest = tiers.tier_of(agent.tier), TierId.values.index(settings.MAX_TRIAL_TIER)
     larger = [tier for tier in tiers.offered() if quota.is_larger(tier, than=mine) and tier.rank <= highest]
     return f"PATCH /agents/{agent.id}" if larger and not agent.paid else _call("GET", agent, "quota")
-
-
-def _quota_in(agent: Agent, status: QuotaStatus) -> AgentQuota | None:
-    snapshot: AgentQuota | None = getattr(agent, "quota_snapshot", None)
-    return snapshot if snapshot and snapshot.status == status else None
 
 
 def _measured(agent: Agent) -> list[str]:

@@ -6,20 +6,24 @@ confirmed. Nothing else assigns a status (design: Invariants 1, Agent life cycle
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from accounts.models import User
 from agents import configuration, quota
 from agents.errors import IllegalTransition, NotEntitled, OwnerSuspended, WrongState
 from agents.models import Agent, Desired, Reason, Status, Transition
+from agents.runtimes.base import DATA_LOST
 from catalog import personas
 from config import wake
 from webhooks import events
 
 PROVISIONING_DEADLINE = timedelta(minutes=10)
+TOLD_AGAIN = timedelta(hours=1)
 FORGIVEN_AFTER = timedelta(minutes=2)  # a pod that held this long is recovered with a clean slate
 SETTLED = {Status.RUNNING, Status.STOPPED, Status.FAILED}
 
@@ -46,13 +50,16 @@ EVENTS = {
 
 
 @transaction.atomic
-def pause(agent: Agent, *, reason: Reason, actor: str) -> Agent:
-    """Ask for the pod to stop; `stopped` and its event follow when the runtime confirms. The data is kept."""
+def pause(agent: Agent, *, reason: Reason, actor: str, why: str = "") -> Agent:
+    """Ask for the pod to stop; `stopped` and its event follow when the runtime confirms. The data is kept.
+
+    `why` is an operator's own sentence. It goes on the timeline, which owners do not see.
+    """
     now = timezone.now()
     agent = _locked(agent)
     if agent.desired == Desired.DELETED or (agent.desired == Desired.STOPPED and not _is_held(agent, reason)):
         return agent
-    _note(agent, reason=reason, actor=actor, now=now, note="stop asked for")
+    _note(agent, reason=reason, actor=actor, now=now, note=_because("stop asked for", why))
     return _want(agent, Desired.STOPPED, operation=reason, now=now)
 
 
@@ -77,8 +84,11 @@ def resume(agent: Agent, *, actor: str) -> Agent:
 
 
 @transaction.atomic
-def rebuild(agent: Agent, *, actor: str, reason: Reason = Reason.REBUILD) -> Agent:
-    """Replace the pod; its data is kept. The persona's soul is taken anew. Raises WrongState, NotEntitled."""
+def rebuild(agent: Agent, *, actor: str, reason: Reason = Reason.REBUILD, why: str = "") -> Agent:
+    """Replace the pod; its data is kept. The persona's soul is taken anew. Raises WrongState, NotEntitled.
+
+    An agent whose data is lost begins anew with an empty disk: whoever asks for this knows it, for `explain` says so.
+    """
     now = timezone.now()
     agent = configuration.locked(agent)
     if agent.status == Status.PROVISIONING:
@@ -89,18 +99,20 @@ def rebuild(agent: Agent, *, actor: str, reason: Reason = Reason.REBUILD) -> Age
     agent.soul = personas.current_soul(agent.persona_id) or agent.soul
     agent.spec_revision += 1
     agent.recoveries = 0
-    _replace(agent, reason=reason, actor=actor, now=now)
-    return _want(agent, Desired.RUNNING, operation=reason, now=now, also=("soul", "spec_revision", "recoveries"))
+    agent.data_expected = agent.data_expected and not (agent.status == Status.FAILED and agent.cause == DATA_LOST)
+    _replace(agent, reason=reason, actor=actor, now=now, note=why)
+    also = ("soul", "spec_revision", "recoveries", "data_expected")
+    return _want(agent, Desired.RUNNING, operation=reason, now=now, also=also)
 
 
 @transaction.atomic
-def delete(agent: Agent, *, actor: str, reason: Reason = Reason.OWNER) -> Agent:
+def delete(agent: Agent, *, actor: str, reason: Reason = Reason.OWNER, why: str = "") -> Agent:
     """Ask for pod and data to be removed. Reads answer 404 at once; `deleted` and its event follow on confirmation."""
     now = timezone.now()
     agent = _locked(agent)
     if agent.desired == Desired.DELETED:
         return agent
-    _note(agent, reason=reason, actor=actor, now=now, note="deletion asked for")
+    _note(agent, reason=reason, actor=actor, now=now, note=_because("deletion asked for", why))
     return _want(agent, Desired.DELETED, operation=reason, now=now)
 
 
@@ -125,12 +137,13 @@ def came_up(agent: Agent, *, generation: int, public_url: str, now: datetime) ->
     first = not agent.was_running
     agent.dseq = agent.namespace
     agent.endpoint_url = public_url
-    agent.was_running = True
+    agent.was_running = agent.data_expected = True
     agent.cause = agent.cause_message = ""
     agent.cause_evidence = []
     agent.lost_since = None
-    fields = ("dseq", "endpoint_url", "was_running", "cause", "cause_message", "cause_evidence", "lost_since")
-    agent = _move(agent, Status.RUNNING, reason=reason, actor="reconciler", now=now, also=fields)
+    fields = ("dseq", "endpoint_url", "was_running", "data_expected", "lost_since")
+    causes = ("cause", "cause_message", "cause_evidence")
+    agent = _move(agent, Status.RUNNING, reason=reason, actor="reconciler", now=now, also=(*fields, *causes))
     if first:
         personas.count_deployment(agent.persona_id)
     return agent
@@ -185,6 +198,15 @@ def recover(agent: Agent, *, generation: int, note: str, now: datetime) -> Agent
     return _want(agent, Desired.RUNNING, operation=Reason.RECOVERY, now=now, also=("recoveries",))
 
 
+@transaction.atomic
+def put_back(agent: Agent, what: Sequence[str], *, now: datetime) -> None:
+    """Somebody had changed the pod's objects in its cluster; on the timeline once an hour for the same."""
+    note = f"put back in its cluster: {'; '.join(what)}"
+    told = Transition.objects.filter(agent=agent, reason=Reason.RECOVERY, note=note, at__gt=now - TOLD_AGAIN)
+    if not told.exists():
+        _note(_locked(agent), reason=Reason.RECOVERY, actor="reconciler", now=now, note=note)
+
+
 # The machine.
 
 
@@ -205,9 +227,19 @@ def _guard(agent: Agent, now: datetime) -> None:
         raise NotEntitled(agent.id)
 
 
+def pausable(reason: Reason) -> Q:
+    """Of which agents `pause` changes anything."""
+    held = Q() if reason == Reason.SUSPENDED else Q(desired=Desired.STOPPED, operation=Reason.SUSPENDED)
+    return Q(desired=Desired.RUNNING) | held
+
+
 def _is_held(agent: Agent, reason: Reason) -> bool:
     """Whether it is stopped only for its account's suspension, and now for a reason that outlives that."""
     return agent.operation == Reason.SUSPENDED and reason != Reason.SUSPENDED
+
+
+def _because(asked: str, why: str) -> str:
+    return f"{asked}: {why}" if why else asked
 
 
 def _want(agent: Agent, desired: Desired, *, operation: Reason, now: datetime, also: tuple[str, ...] = ()) -> Agent:
@@ -245,9 +277,21 @@ def _move(
     _note(agent, reason=reason, actor=actor, now=now, note=note, came_from=before)
     event_type = EVENTS.get(to)
     if event_type and not (before == Status.FAILED and to == Status.STOPPED and reason in UNPAID):
-        data = {"from": settled, "to": to.value} | ({"reason": reason.value} if to == Status.STOPPED else {})
+        came_from = _told_from(before, settled, to)
+        data = {"from": came_from, "to": to.value} | ({"reason": reason.value} if to == Status.STOPPED else {})
         events.emit(agent, event_type, data, now=now)
     return agent
+
+
+def _told_from(before: str, settled: str, to: Status) -> str:
+    """What an event says in `from`.
+
+    A pod that came up or failed ended an operation: its event tells the last settled status before that operation, so
+    a rebuild of a running agent is `running` to `running`. A stop or a deletion may interrupt an operation: its event
+    tells what the agent was at that moment, `provisioning` too. So does a rebuild that fails like the one before it.
+    """
+    is_same_failure = to == Status.FAILED and settled == Status.FAILED
+    return before if to in {Status.STOPPED, Status.DELETED} or is_same_failure else settled
 
 
 def _note(agent: Agent, *, reason: Reason, actor: str, now: datetime, note: str = "", came_from: str = "") -> None:

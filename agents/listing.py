@@ -11,6 +11,7 @@ from config.paging import MAX_PAGE, Page
 def page(user: User, *, status: str | None = None, limit: int = MAX_PAGE, cursor: str | None = None) -> Page[Agent]:
     """The caller's agents, newest first. Raises UnknownCursor."""
     found = Agent.objects.owned_by(user.pk).live().select_related("hook", "quota_snapshot")
+    found = found.defer("gateway_key", "gateway_certificate")  # not shown: a thousand need not be opened
     if status is not None:
         found = found.filter(status=status)
     return paging.page(found, path="/agents", ids="agt", narrowed={"status": status}, limit=limit, cursor=cursor)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import ssl
 import time
 from dataclasses import dataclass
+from typing import Any
 
+import certifi
 import requests
+from requests.adapters import HTTPAdapter
 
 from agents.models import Agent
 from agents.runtimes import current_runtime
+from agents.runtimes.base import Endpoint
 from config import waiting
 
 PROBE_TIMEOUT_SECONDS = 3
@@ -26,7 +31,10 @@ _recent: dict[str, tuple[float, Liveness]] = {}
 
 
 def of(agent: Agent) -> Liveness:
-    """What the runtime says of the pod and what its address answers; at most CACHED_SECONDS old."""
+    """What the runtime says of the pod and what its address answers; at most CACHED_SECONDS old.
+
+    Raises Unavailable when too many calls wait.
+    """
     known = _recent.get(agent.namespace)
     if known and time.monotonic() - known[0] < CACHED_SECONDS:
         return known[1]
@@ -43,16 +51,30 @@ def _look(agent: Agent) -> Liveness:
     if endpoint is None:
         return Liveness(reachable=None, serving=None)
     pod = runtime.observe(agent.suffix).get(agent.namespace)
-    waiting.release_connection()
-    return Liveness(reachable=pod is not None and pod.gateway_alive, serving=_serves(endpoint.public_url))
+    with waiting.looks.take(agent.user_id):
+        return Liveness(reachable=pod is not None and pod.gateway_alive, serving=_serves(endpoint))
 
 
-def _serves(url: str) -> bool | None:
+class _Trusting(HTTPAdapter):
+    """Takes certificates of one authority more than the public ones (PEM)."""
+
+    def __init__(self, authority: str) -> None:
+        self._context = ssl.create_default_context(cafile=certifi.where())
+        self._context.load_verify_locations(cadata=authority)
+        super().__init__()
+
+    def init_poolmanager(self, *given: Any, **named: Any) -> None:
+        super().init_poolmanager(*given, **named, ssl_context=self._context)
+
+
+def _serves(endpoint: Endpoint) -> bool | None:
     """Dials the runtime's endpoint, never a stored URL. None when the connection itself failed."""
     try:
         with requests.Session() as session:
             session.trust_env = False
-            answer = session.get(url, timeout=PROBE_TIMEOUT_SECONDS, allow_redirects=False, stream=True)
+            if endpoint.authority:
+                session.mount("https://", _Trusting(endpoint.authority))
+            answer = session.get(endpoint.public_url, timeout=PROBE_TIMEOUT_SECONDS, allow_redirects=False, stream=True)
             answer.close()
     except requests.ReadTimeout:
         return False

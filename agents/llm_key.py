@@ -12,6 +12,7 @@ from agents.models import Agent
 from catalog import llm_models, llm_providers
 from catalog.engines import engine_of
 from catalog.models import Engine
+from config import waiting
 from config.crypto import sha256
 from config.errors import BadRequest
 
@@ -67,17 +68,26 @@ def install(agent: Agent, *, provider: str, key: str, **named: str | None) -> Ag
     Asks the provider once whether the key is good, before the transaction; only a definite refusal is an error.
     """
     check(engine_of(agent.engine), provider=provider, key=key, model=named.get("model"))
-    vendors.check_key(provider, key)
+    with waiting.looks.take(agent.user_id):
+        checked = vendors.check_key(provider, key)
     with transaction.atomic():
         agent = configuration.locked(agent)
         kept = agent.model if agent.model and agent.model.startswith(f"{provider}:") else None
-        put(agent, provider=provider, key=key, model=named.get("model", kept))
-        return configuration.save(agent, fields=["llm_provider", "llm_key", "llm_key_hash", "model"])
+        put(agent, provider=provider, key=key, model=named.get("model", kept), checked=checked)
+        return configuration.save(agent, fields=["llm_provider", "llm_key", "llm_key_hash", "llm_key_checked", "model"])
 
 
-def put(agent: Agent, *, provider: str, key: str, model: str | None) -> None:
-    """Set the columns of an installed key."""
+def put(agent: Agent, *, provider: str, key: str, model: str | None, checked: bool) -> None:
+    """Set the columns of an installed key; `checked` is what its provider said of it."""
+    agent.llm_key_checked = checked
     agent.llm_provider, agent.llm_key, agent.llm_key_hash, agent.model = provider, key, sha256(key), model
+
+
+def prove(agent: Agent) -> None:
+    """The model has answered with this key: it need not be checked any more."""
+    if not agent.llm_key_checked:
+        same = Agent.objects.filter(pk=agent.pk, llm_key_hash=agent.llm_key_hash)
+        same.update(llm_key_checked=True)
 
 
 @transaction.atomic

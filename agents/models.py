@@ -12,6 +12,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from accounts import mailbox
 from agents.clusters.models import Cluster, Placement, Pod
 from config.crypto import EncryptedJson, EncryptedText
 from config.ids import new_id
@@ -64,6 +65,7 @@ class Reason(models.TextChoices):
     RESTORE = "restore"
     RECOVERY = "recovery"
     OWNER = "owner"
+    OPERATOR = "operator"
     TRIAL = "trial"
     PAYMENT = "payment"
     QUOTA = "quota"
@@ -128,6 +130,11 @@ class Agent(models.Model):
         null=True, blank=True, help_text="Since when a running agent's pod is not healthy."
     )
     was_running = models.BooleanField(default=False, help_text="Whether the pod ever came up.")
+    data_expected = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Whether it has data: then a pod that finds an empty disk fails with the cause DATA_LOST.",
+    )
 
     # The pod. `namespace` is stored before the first deploy and never used twice.
     slug = models.CharField(max_length=63, unique=True)
@@ -138,6 +145,9 @@ class Agent(models.Model):
     spec_revision = models.PositiveIntegerField(default=1)
     management_token = EncryptedText()
     ticket_key = EncryptedText()
+    # By what its gateway shows who it is (agents/identity.py); made before the first gateway is started with it.
+    gateway_key = EncryptedText(null=True, blank=True)
+    gateway_certificate = models.TextField(blank=True, default="", db_default="")
     engine_key = EncryptedText(help_text="The engine's encryption key; never returned.")
     dash_username = models.CharField(max_length=80, null=True, blank=True)
     dash_password = EncryptedText(null=True, blank=True)
@@ -149,6 +159,21 @@ class Agent(models.Model):
     attempts = models.PositiveIntegerField(default=0)
 
     # Entitlement. Billing changes it through agents/entitlement.py.
+    trial_ends_at = models.DateTimeField(
+        null=True,
+        blank=True,
+        help_text="Until when it is free, as promised when it was created. Suspensions of its account postpone it.",
+    )
+    was_paid = models.BooleanField(
+        default=False, db_default=False, help_text="Whether it was ever paid for or granted: then its trial is over."
+    )
+    inbox = models.CharField(
+        max_length=mailbox.MAX_LENGTH,
+        default="",
+        db_default="",
+        blank=True,
+        help_text="The mailbox of its owner when it was created: trials are counted by it.",
+    )
     paid = models.BooleanField(default=False)
     entitled_until = models.DateTimeField(null=True, blank=True)
     trial_notice_day = models.SmallIntegerField(null=True, blank=True)
@@ -160,6 +185,9 @@ class Agent(models.Model):
     llm_provider = models.CharField(max_length=20, null=True, blank=True)
     llm_key = EncryptedText(null=True, blank=True)
     llm_key_hash = models.CharField(max_length=64, null=True, blank=True)
+    llm_key_checked = models.BooleanField(
+        default=True, db_default=True, help_text="Whether its provider took the key when it was installed."
+    )
     model = models.CharField(max_length=200, null=True, blank=True)
 
     # Tools, channels, A2A, domain.
@@ -197,6 +225,8 @@ class Agent(models.Model):
                 name="agent_domain_new",
                 condition=Q(domain__isnull=False, domain_ready_at__isnull=True) & ~Q(desired="deleted"),
             ),
+            # The trials of a mailbox (agents/trials.py).
+            models.Index(fields=["inbox", "created_at"], name="agent_trials"),
             # Whether anybody still uses a persona.
             models.Index(fields=["persona_id"], name="agent_persona", condition=~Q(desired="deleted")),
         ]

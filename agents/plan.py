@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from agents.lifecycle import FORGIVEN_AFTER
 from agents.models import Agent, Desired, Reason, Status
-from agents.runtimes.base import Observation, Phase
+from agents.runtimes.base import DATA_LOST, Observation, Phase
 
 UNHEALTHY_LIMIT = timedelta(minutes=10)
 MAX_RECOVERIES = 5
@@ -20,6 +20,7 @@ class Step(StrEnum):
     CLEAR = "clear"  # remove pods of earlier generations
     DEPLOY = "deploy"
     CONFIGURE = "configure"
+    REPAIR = "repair"  # put back what somebody has changed in the cluster
     COME_UP = "come_up"
     FAIL = "fail"
     RECOVER = "recover"
@@ -79,8 +80,12 @@ def _provision(agent: Agent, pod: Observation | None, now: datetime) -> Step:
 
 def _keep_running(agent: Agent, pod: Observation | None, now: datetime) -> Step:
     lost_for_long = agent.lost_since is not None and now - agent.lost_since >= UNHEALTHY_LIMIT
+    if has_lost_data(pod):
+        return Step.FAIL  # another pod would find the same
     if pod is None or pod.phase == Phase.STOPPED or (lost_for_long and not is_healthy(pod)):
         return Step.FAIL if is_worn_out(agent, now) else Step.RECOVER
+    if pod.strayed:
+        return Step.REPAIR
     if is_behind(agent, pod) and pod.gateway_alive:
         return Step.CONFIGURE
     if needs_repair(pod):
@@ -117,6 +122,16 @@ def is_worn_out(agent: Agent, now: datetime) -> bool:
 def is_healthy(pod: Observation | None) -> bool:
     """Whether the engine answers and can be reached: a ready engine behind a dead gateway helps nobody."""
     return pod is not None and pod.phase == Phase.READY and pod.gateway_alive
+
+
+def is_as_wanted(pod: Observation) -> bool:
+    """Whether nothing is to be done for a running agent's pod."""
+    return is_healthy(pod) and not pod.strayed
+
+
+def has_lost_data(pod: Observation | None) -> bool:
+    """Whether the pod found an empty disk where its agent had data."""
+    return pod is not None and pod.phase == Phase.FAILED and pod.cause == DATA_LOST
 
 
 def is_installing(pod: Observation | None) -> bool:

@@ -6,9 +6,9 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 
-from agents.engines.providers import base_url_of
+from agents.engines.providers import base_url_of, is_own_server
 from agents.models import Agent
-from agents.runtimes.base import Limits, PodConfig, PodSecrets, PodSpec
+from agents.runtimes.base import Access, Identity, Limits, PodConfig, PodSecrets, PodSpec
 from agents.tools import A2A_TOOLSET
 from catalog import engines, llm_models, personas, tiers, tools
 
@@ -24,9 +24,11 @@ def spec_of(agent: Agent) -> PodSpec:
         limits=Limits(memory_bytes=tier.memory_bytes, disk_bytes=tier.disk_bytes, cpu=tier.cpu),
         config=config_of(agent),
         secrets=secrets_of(agent),
+        identity=Identity(key=agent.gateway_key, certificate=agent.gateway_certificate),
         public_url=public_url(agent),
         console_url=settings.BASE_URL,
         domain=agent.domain if agent.domain_ready_at else None,
+        data_expected=agent.data_expected,
     )
 
 
@@ -49,6 +51,7 @@ def config_of(agent: Agent) -> PodConfig:
         a2a_peers=agent.a2a_peers or [],
         dashboard=bool(agent.dash_username and agent.dash_password),
         has_key=bool(agent.llm_key),
+        own_model_server=is_own_server(agent.llm_provider, settings.LLM_BASE_URLS) if agent.llm_provider else False,
         telegram_api_url=settings.TELEGRAM_API_URL,
     )
 
@@ -64,6 +67,11 @@ def secrets_of(agent: Agent) -> PodSecrets:
         dash_password=agent.dash_password,
         a2a_token=agent.a2a_token if agent.a2a_enabled else None,
     )
+
+
+def access_of(agent: Agent) -> Access:
+    """What speaking with its gateway needs."""
+    return Access(token=agent.management_token, certificate=agent.gateway_certificate)
 
 
 def public_url(agent: Agent) -> str:

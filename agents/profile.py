@@ -87,5 +87,6 @@ def _prepare_tier(agent: Agent, tier_id: str) -> None:
     if agent.paid:
         raise Conflict("tier: this agent is paid for; buy a subscription with the other tier (POST /subscriptions)")
     if quota.is_larger(tier, than=tier_of(agent.tier)):
-        entitlement.refuse_above_trial(tier)
-        quota.start_afresh(agent, actor=quota.ACTOR, now=timezone.now())
+        now = timezone.now()
+        entitlement.refuse_larger(agent, tier, now=now)
+        quota.start_afresh(agent, actor=quota.ACTOR, now=now)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from django.utils import timezone
 
-from agents import drift, leases, lifecycle, plan, pods
+from agents import drift, identity, leases, lifecycle, plan, pods
 from agents.models import Agent, Status
 from agents.plan import Step
 from agents.runtimes import current_runtime
@@ -25,6 +25,8 @@ from config.crypto import UnreadableSecret
 log = logging.getLogger(__name__)
 
 SOON = timedelta(seconds=1)
+# By then the observer has seen what was put back.
+SEEN_AGAIN = timedelta(seconds=5)
 RETRY_CAP_SECONDS = 60
 BATCH = 200
 # Steps that write a verdict; they are taken only on what the runtime shows right now.
@@ -46,7 +48,7 @@ def reconcile_due(now: datetime | None = None) -> int:
 def _scan(now: datetime) -> int:
     runtime = current_runtime()
     observed = runtime.observe()
-    drift.mark({suffix_of(name) for name, pod in observed.items() if plan.is_healthy(pod)}, now=now)
+    drift.mark({suffix_of(name) for name, pod in observed.items() if plan.is_as_wanted(pod)}, now=now)
     due = leases.due(now, limit=BATCH)
     with wake.gathered():
         for agent_id in due:
@@ -81,6 +83,8 @@ def _pause_after(step: Step) -> timedelta | None:
 
     Only a look that found nothing to do lets it rest: what was asked for while the pod came up is still to be done.
     """
+    if step == Step.REPAIR:
+        return SEEN_AGAIN
     return None if step == Step.REST else SOON
 
 
@@ -132,7 +136,7 @@ def _clear(look: Look) -> None:
 def _spec_of(agent: Agent) -> PodSpec:
     """What its pod is given. A secret whose key is lost stays lost: only its owner can set another."""
     try:
-        return pods.spec_of(agent)
+        return pods.spec_of(identity.ensured(agent))
     except UnreadableSecret as lost:
         raise RuntimeFailure(lost.message, cause="SECRET_LOST", permanent=True) from lost
 
@@ -155,7 +159,16 @@ def _come_up(look: Look) -> None:
     endpoint = look.runtime.endpoint(look.agent.namespace)
     if endpoint is None:
         raise RuntimeFailure("the pod is ready but has no address", cause="NO_ADDRESS")
+    look.runtime.secure(look.agent.namespace)
+    if not look.agent.data_expected:
+        # Told before it is recorded: a worker that is killed in between comes here again.
+        look.runtime.expect_data(replace(_spec_of(look.agent), data_expected=True))
     lifecycle.came_up(look.agent, generation=look.agent.generation, public_url=endpoint.public_url, now=look.now)
+
+
+def _repair(look: Look) -> None:
+    if put_back := look.runtime.repair(_spec_of(look.agent)):
+        lifecycle.put_back(look.agent, put_back, now=look.now)
 
 
 def _wait(look: Look) -> None:
@@ -201,6 +214,7 @@ ACTS: dict[Step, Callable[[Look], None]] = {
     Step.CLEAR: _clear,
     Step.DEPLOY: _deploy,
     Step.CONFIGURE: _configure,
+    Step.REPAIR: _repair,
     Step.COME_UP: _come_up,
     Step.FAIL: _fail,
     Step.RECOVER: _recover,

@@ -9,15 +9,19 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from agents import pods
+from agents.a2a import MAX_PEERS
 from agents.channels import CHANNELS, SECRET_NAMES
+from agents.engines import ENGINES
+from agents.mcp_servers import MAX_ENV, MAX_HEADERS, MAX_SERVERS
 from agents.models import Agent, AgentQuota, QuotaStatus, Status
 from agents.profile import LANGS
 from agents.quota import STALE_AFTER
 from catalog.vocabulary import EngineId, ProviderId, TierId
-from config.api import Choice, Flag, Serializer, Text, TextMap
+from config.api import Choice, Flag, Serializer, Several, Text, TextMap
 from config.crypto import readable
 
 MAX_URL_CHARACTERS = 2_048
+MAX_SECRET_CHARACTERS = 1_000
 
 
 class McpServerSerializer(Serializer):
@@ -25,15 +29,15 @@ class McpServerSerializer(Serializer):
 
     name = Text()
     command = Text(required=False, max_length=1_000)
-    args = serializers.ListField(child=Text(allow_blank=True, max_length=4_000), required=False, max_length=64)
-    env = TextMap(required=False)
+    args = Several(child=Text(allow_blank=True, max_length=4_000), required=False, max_length=64)
+    env = TextMap(required=False, max_length=MAX_ENV)
     url = Text(required=False, max_length=MAX_URL_CHARACTERS)
-    headers = TextMap(required=False)
+    headers = TextMap(required=False, max_length=MAX_HEADERS)
 
 
 class AgentToolsSerializer(Serializer):
-    enabled = serializers.ListField(child=Text(max_length=40), max_length=64)
-    mcp_servers = McpServerSerializer(many=True)
+    enabled = Several(child=Text(max_length=40), max_length=64)
+    mcp_servers = Several(child=McpServerSerializer(), max_length=MAX_SERVERS)
 
 
 class A2aPeerPublicSerializer(Serializer):
@@ -156,14 +160,14 @@ class PeerSerializer(Serializer):
 class A2aSerializer(Serializer):
     enabled = Flag()
     listed = Flag(required=False)
-    peers = PeerSerializer(many=True, required=False)
+    peers = Several(child=PeerSerializer(), max_length=MAX_PEERS, required=False)
 
 
 class ChannelSecretsSerializer(Serializer):
     """Write-only secrets of channels; null forgets one, an absent one is kept."""
 
     def get_fields(self) -> dict[str, Any]:
-        return {name: Text(required=False, allow_null=True, max_length=1_000) for name in SECRET_NAMES}
+        return {name: Text(required=False, allow_null=True, max_length=MAX_SECRET_CHARACTERS) for name in SECRET_NAMES}
 
 
 class CreateAgentSerializer(Serializer):
@@ -171,11 +175,11 @@ class CreateAgentSerializer(Serializer):
 
     persona_id = Text(max_length=80)
     tier = Choice(choices=TierId.values)
-    engine = Choice(choices=EngineId.values, required=False)
+    engine = Choice(choices=list(ENGINES), required=False)
     name = Text(required=False)
-    channels = serializers.ListField(child=Choice(choices=CHANNELS), required=False)
+    channels = Several(child=Choice(choices=CHANNELS), max_length=len(CHANNELS), required=False)
     channel_secrets = ChannelSecretsSerializer(required=False)
-    telegram_token = Text(required=False, allow_null=True, max_length=1_000)
+    telegram_token = Text(required=False, allow_null=True, max_length=MAX_SECRET_CHARACTERS)
     lang = Choice(choices=LANGS, required=False)
     timezone = Text(required=False, allow_null=True)
     domain = Text(required=False, allow_null=True)
@@ -205,9 +209,9 @@ class LlmKeySerializer(Serializer):
 
 
 class ChannelsSerializer(Serializer):
-    channels = serializers.ListField(child=Choice(choices=CHANNELS))
+    channels = Several(child=Choice(choices=CHANNELS), max_length=len(CHANNELS))
     channel_secrets = ChannelSecretsSerializer(required=False)
-    telegram_token = Text(required=False, allow_null=True, max_length=1_000)
+    telegram_token = Text(required=False, allow_null=True, max_length=MAX_SECRET_CHARACTERS)
 
 
 class ChatSerializer(Serializer):
@@ -226,11 +230,13 @@ class LivenessSerializer(Serializer):
 
 
 class ExplanationSerializer(Serializer):
+    """The most urgent cause. Other causes are lines of `evidence` that begin with `also`, the more urgent first."""
+
     status = serializers.ChoiceField(choices=Status.choices)
     cause = serializers.CharField()
     message = serializers.CharField()
     since = serializers.DateTimeField()
-    evidence = serializers.ListField(child=serializers.CharField())
+    evidence = serializers.ListField(child=serializers.CharField(), source="lines")
     next = serializers.CharField(allow_null=True)
 
 

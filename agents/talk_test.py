@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from agents import chat
+from agents import chat, pods
 from agents.errors import WrongState
 from agents.models import Agent, Desired, Status
 from agents.runtimes import current_runtime, management
@@ -33,7 +33,7 @@ def run(agent: Agent) -> TalkTest:
     if agent.desired == Desired.STOPPED:
         paused = "stopped" if agent.status == Status.STOPPED else "being stopped"
         raise WrongState("talk-test", paused, f"POST /agents/{agent.id}/resume starts it")
-    with waiting.place():
+    with waiting.turns.take(agent.user_id):
         started = time.monotonic()
         try:
             return TalkTest(_tried(agent))
@@ -47,11 +47,11 @@ def _tried(agent: Agent) -> list[TriedHop]:
     if endpoint is None:
         raise management.HopFailure("gateway", "the pod has no address")
     started = time.monotonic()
-    health = management.health(endpoint, agent.management_token)
+    health = management.health(endpoint, pods.access_of(agent))
     reached = TriedHop(hop="gateway", ok=True, ms=round((time.monotonic() - started) * 1000), error=None)
     if agent.status == Status.RUNNING and agent.llm_key_hash is not None and not health.has_key:
         chat.await_key(agent, endpoint)
-    gateway, *others = management.talk_test(endpoint, agent.management_token)
+    gateway, *others = management.talk_test(endpoint, pods.access_of(agent))
     return [reached if gateway.ok else gateway, *others]
 
 

@@ -22,13 +22,16 @@ REFUSED = {"google": {400, 401, 403}, "gemini": {400, 401, 403}, "xai": {400, 40
 REFUSED_ELSE = {401}
 
 
-def check_key(provider: str, key: str, *, name: str = "key") -> None:
-    """Raise BadRequest naming the field when the provider definitely refuses the key; anything else is accepted."""
-    if not settings.LLM_KEY_CHECK:
-        return
+def check_key(provider: str, key: str, *, name: str = "key") -> bool:
+    """Whether the provider takes the key; False where nobody can tell: not asked, not reached, no clear answer.
+
+    A server of `LLM_BASE_URLS` may have nothing to ask (404, 405): the first answer of its model tells.
+
+    Raises BadRequest naming the field when the provider definitely refuses it.
+    """
     known = PROVIDERS[provider]
-    if known.check_path is None:
-        return
+    if not settings.LLM_KEY_CHECK or known.check_path is None:
+        return False
     path, _, query = known.check_path.partition("?")
     url = upstream_url(provider, base_url_of(provider, settings.LLM_BASE_URLS), path)
     headers = {"User-Agent": USER_AGENT, **known.key_headers(key)}
@@ -42,6 +45,7 @@ def check_key(provider: str, key: str, *, name: str = "key") -> None:
             answer.close()
     except requests.RequestException as error:
         log.info("provider not reached, key accepted", extra={"provider": provider, "error": type(error).__name__})
-        return
+        return False
     if answer.status_code in REFUSED.get(provider, REFUSED_ELSE):
         raise BadRequest(f"{name}: {provider} refused this key (HTTP {answer.status_code})")
+    return 200 <= answer.status_code < 300

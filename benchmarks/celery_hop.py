@@ -90,7 +90,7 @@ def _arrival(calls: Path, begin: int, word: str) -> float:
 def _tasks_of_sweeps() -> Figure:
     """Run what beat runs, in this process, over so many agents of which each has something due; nobody takes tasks."""
     settings.AGENT_RUNTIME = "benchmarks.recording.RecordingRuntime"
-    settings.MAX_FREE_AGENTS = AGENTS
+    settings.MAX_FREE_AGENTS, settings.MAX_TRIALS = AGENTS, 0
     owner = customers.one().user
     wanted = creation.NewAgent(persona_id="exam-coach", tier="small", webhook_url="https://hooks.example.com/agents")
     for _ in range(AGENTS):

@@ -23,7 +23,7 @@ WANTED = creation.NewAgent(persona_id="exam-coach", tier="small", webhook_url="h
 
 def measure() -> list[Figure]:
     customer = customers.one()
-    with override_settings(MAX_FREE_AGENTS=AGENTS):
+    with override_settings(MAX_FREE_AGENTS=AGENTS, MAX_TRIALS=0):
         agents = [creation.create(customer.user, WANTED, actor="benchmark")[0] for _ in range(AGENTS)]
     one = load.get(f"/agents/{agents[0].id}", Authorization=customer.bearer)
     many = load.get("/agents", Authorization=customer.bearer)

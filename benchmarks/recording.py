@@ -32,6 +32,9 @@ class RecordingRuntime:
         note("configure", spec.agent_id)
         self.pods[spec.namespace] = _ready(spec)
 
+    def expect_data(self, spec: PodSpec) -> None:
+        note("expect_data", spec.agent_id)
+
     def stop(self, namespace: str) -> None:
         note("stop", namespace)
         self.pods.pop(namespace, None)

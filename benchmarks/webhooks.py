@@ -52,7 +52,8 @@ BODY = '{"id":"evt","type":"agent.running","agent":{},"data":{"from":"provisioni
 
 
 def measure() -> list[Figure]:
-    settings.AGENT_RUNTIME, settings.MAX_FREE_AGENTS = "benchmarks.recording.RecordingRuntime", AGENTS
+    settings.AGENT_RUNTIME = "benchmarks.recording.RecordingRuntime"
+    settings.MAX_FREE_AGENTS, settings.MAX_TRIALS = AGENTS, 0
     with tempfile.TemporaryDirectory() as directory:
         made = Certificates(Path(directory))
         made.server(*(host(number) for number in range(COSTED_HOSTS)))

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
+from agents import entitlement
 from agents.models import Desired
 from billing import payments, revocations, subscriptions
 from billing.errors import LicenceRefused
@@ -118,8 +119,11 @@ def release(driver: LicenceDriver, row: Subscription, *, now: datetime) -> None:
         row.instance = UNCONFIRMED if row.instance.startswith(UNCONFIRMED) else ""
         row.check_at, row.unknown_since = None, None
         row.save(update_fields=["instance", "check_at", "unknown_since"])
-        if row.is_live and agent.desired == Desired.DELETED:
-            subscriptions.expire(agent, row, at=now, actor=ACTOR, now=now, note="its agent is deleted")
+        if agent.desired == Desired.DELETED:
+            if row.is_live:
+                subscriptions.expire(agent, row, at=now, actor=ACTOR, now=now, note="its agent is deleted")
+            if agent.paid and not Subscription.objects.live().filter(agent=agent).exists():
+                entitlement.withdraw(agent, until=now)  # its trial counts: the licence pays for another agent's
 
 
 def _release_there(driver: LicenceDriver, row: Subscription) -> bool:

@@ -55,12 +55,14 @@ def credit(agent: Agent, *, days: int, reason: str, actor: str, now: datetime, o
     if not 1 <= days <= MAX_CREDIT_DAYS:
         raise NothingToCredit(days, MAX_CREDIT_DAYS)
     agent = payments.locked(agent.pk)
+    held = Subscription.objects.paid().filter(agent=agent).first()
+    purchase = _purchase(agent, None)
     receipt = Receipt(
         provider=Provider.INTERNAL,
         external_id=f"crd_{once}:{agent.pk}" if once else new_id("crd"),
         kind=PaymentKind.CREDIT,
         agent_id=agent.pk,
-        purchase=replace(_purchase(agent, None), length=timedelta(days=days)),
+        purchase=replace(purchase, tier=held.tier if held else agent.tier, length=timedelta(days=days)),
         actor=actor,
         reason=reason,
     )

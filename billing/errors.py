@@ -83,6 +83,11 @@ class NotConfigured(BadRequest):
         )
 
 
+class NothingToPay(BadRequest):
+    def __init__(self, tier: str, period: str) -> None:
+        super().__init__(f"tier: {tier!r} costs nothing {period}, so there is nothing to pay")
+
+
 class LicenceRefused(BadRequest):
     """The provider, or what the key is of, says no. `why` never holds the key."""
 

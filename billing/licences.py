@@ -106,7 +106,7 @@ def activate(
     driver = registry.licence_driver(key.provider)
     _refuse_used(agent, key)
     throttling.spend(ACTIVATIONS, by=agent.user_id, now=now)
-    with waiting.place():
+    with waiting.turns.take(agent.user_id):
         bindings.free(driver, _elsewhere(agent, key).filter(license_fingerprint=key.fingerprint), now=now)
         waiting.release_connection()
         verdict = paid(driver.verify(key.text, now=now))

@@ -10,10 +10,11 @@ from django.db import transaction
 
 from agents.errors import NoSuchAgent
 from agents.models import Agent, Desired
+from billing import subscriptions
 from billing.errors import AlreadyPaid, IllegalMove, MoneySeen, OtherPlanHeld
-from billing.models import Order, Subscription
+from billing.models import Order
 from billing.providers import registry
-from billing.vocabulary import LICENSED, OrderStatus, Period, Provider
+from billing.vocabulary import OrderStatus, Period, Provider
 
 PENDING, PAID, EXPIRED = OrderStatus.PENDING, OrderStatus.PAID, OrderStatus.EXPIRED
 
@@ -46,7 +47,7 @@ def place(agent: Agent, terms: Terms, *, make: Callable[[Agent], Order]) -> Orde
         agent = Agent.objects.select_for_update().get(pk=agent.pk)
         if agent.desired == Desired.DELETED:
             raise NoSuchAgent
-        _refuse_other_plan(agent, terms)
+        refuse_other_plan(agent, tier=terms.tier)
         current = Order.objects.select_for_update().filter(agent=agent, status=PENDING).first()
         if current is not None and terms.are_of(current):
             return current
@@ -77,9 +78,17 @@ def pending_of(agent: Agent) -> Order | None:
     return Order.objects.filter(agent=agent, status=PENDING).first()
 
 
-def _refuse_other_plan(agent: Agent, terms: Terms) -> None:
-    held = Subscription.objects.live().filter(agent=agent, provider__in=LICENSED).exclude(tier=terms.tier).first()
-    if held is not None:
+def refuse_unplaceable(agent: Agent, terms: Terms) -> None:
+    """What `place` would refuse, as far as our own rows tell. Raises OtherPlanHeld, MoneySeen."""
+    refuse_other_plan(agent, tier=terms.tier)
+    current = pending_of(agent)
+    if current is not None and not terms.are_of(current) and _money_noted(current):
+        raise MoneySeen(current)
+
+
+def refuse_other_plan(agent: Agent, *, tier: str) -> None:
+    held = subscriptions.licence_of(agent)
+    if held is not None and held.tier != tier:
         raise OtherPlanHeld(held)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
+from billing.errors import NothingToPay
 from billing.vocabulary import Period
 from catalog.models import Tier
 from catalog.tiers import tier_of
@@ -13,6 +14,14 @@ from catalog.tiers import tier_of
 def price_of(tier: Tier, period: Period) -> Decimal:
     """In USD."""
     return tier.monthly_usd if period == Period.MONTHLY else tier.annual_usd
+
+
+def payable(tier: Tier, period: Period) -> Decimal:
+    """The price of what an order can be placed for, in USD. Raises NothingToPay."""
+    price = price_of(tier, period)
+    if not price:
+        raise NothingToPay(tier.id, period)
+    return price
 
 
 def snapshot_of(tier_id: str, period: Period) -> dict[str, Any]:

@@ -11,12 +11,12 @@ from django.db import transaction
 
 from agents.errors import NoSuchAgent
 from agents.models import Agent, Desired
-from billing import payments, periods, prices, subscriptions
-from billing.errors import OtherPlanHeld
-from billing.models import Subscription
+from billing import orders, payments, periods, prices, subscriptions
+from billing.orders import Terms
 from billing.subscriptions import Licence, Purchase
 from billing.vocabulary import LICENSED, Period, Provider
 from catalog.engines import check_tier, engine_of
+from catalog.models import Tier
 from catalog.tiers import known_tier
 
 
@@ -33,10 +33,13 @@ class Quote:
 
 
 def quote(agent: Agent, *, tier: str | None, period: Period, provider: Provider, now: datetime) -> Quote:
-    """Raises UnknownTier, EngineBelowMinTier, OtherPlanHeld, LicenceHeld. The provider need not be configured."""
+    """What would be refused has no quote; the provider need not be configured.
+
+    Raises UnknownTier, EngineBelowMinTier, NothingToPay, OtherPlanHeld, LicenceHeld, MoneySeen.
+    """
     wanted = known_tier(tier or agent.tier)
     check_tier(engine_of(agent.engine), wanted)
-    snapshot, price = prices.snapshot_of(wanted.id, period), prices.price_of(wanted, period)
+    snapshot, price = prices.snapshot_of(wanted.id, period), _price(wanted, period, provider)
     purchase = Purchase(
         provider=provider,
         tier=wanted.id,
@@ -58,6 +61,11 @@ def quote(agent: Agent, *, tier: str | None, period: Period, provider: Provider,
     )
 
 
+def _price(tier: Tier, period: Period, provider: Provider) -> Decimal:
+    """An order needs one; what a licence costs its provider says."""
+    return prices.price_of(tier, period) if provider in LICENSED else prices.payable(tier, period)
+
+
 def _any_licence(period: Period, *, now: datetime) -> Licence:
     till = periods.end_of(now, period, anchor_day=now.day)
     return Licence(key="", fingerprint="", external_ref="", till=till)
@@ -68,10 +76,8 @@ def _paid_till(agent: Agent, purchase: Purchase, *, now: datetime) -> tuple[date
     agent = payments.locked(agent.pk)
     if agent.desired == Desired.DELETED:
         raise NoSuchAgent
-    if purchase.provider not in LICENSED:
-        held = Subscription.objects.live().filter(agent=agent, provider__in=LICENSED).exclude(tier=purchase.tier)
-        if other := held.first():
-            raise OtherPlanHeld(other)
+    if purchase.provider is not None and purchase.licence is None:
+        orders.refuse_unplaceable(agent, Terms(purchase.provider, purchase.tier, purchase.period))
     bought = subscriptions.buy(agent, purchase, actor="quote", now=now)
     till = subscriptions.end_of(bought.subscription, now=now)
     transaction.set_rollback(True)

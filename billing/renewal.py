@@ -9,7 +9,7 @@ from agents.models import Agent
 from billing import licences, orders, purchasing
 from billing.crypto import orders as crypto_orders
 from billing.crypto import settling
-from billing.models import Order, Payment
+from billing.models import Order, Payment, Subscription
 from billing.models.subscriptions import LIVE
 from billing.providers import registry
 from billing.providers.base import Offer
@@ -70,6 +70,7 @@ def payment_to_show(agent: Agent, *, now: datetime) -> Payment | None:
     return rows.select_related("subscription").order_by("-at", "-id").first()
 
 
-def preferred(offers: list[Offer]) -> Provider | None:
-    """What is chosen before somebody chooses: the first way that works here."""
-    return next((offer.id for offer in offers if offer.active), None)
+def preferred(offers: list[Offer], *, licence: Subscription | None) -> Provider | None:
+    """What is chosen before somebody chooses: the first way that works here, and for an agent with this licence."""
+    working = (offer.id for offer in offers if offer.active)
+    return next((way for way in working if not (licence and way in LICENSED)), None)

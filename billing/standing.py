@@ -50,6 +50,7 @@ def _facts(agents: Sequence[Agent]) -> dict[str, Facts]:
     return {
         agent.pk: Facts(
             created_at=agent.created_at,
+            trial_ends_at=agent.trial_ends_at,
             bought=subscriptions[agent.pk],
             pauses=suspended[agent.user_id],
             stopped_at=stops.get(agent.pk),

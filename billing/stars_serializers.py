@@ -10,10 +10,11 @@ from billing.vocabulary import OrderStatus, Period
 from catalog.serializers import Usd
 from catalog.tiers import known_tier
 from catalog.vocabulary import TierId
-from config.api import Choice, ModelSerializer, Serializer, Text, Whole
+from config.api import Choice, Entries, ModelSerializer, Serializer, Text, Whole
 from config.paging import MAX_CURSOR, MAX_PAGE
 
 MAX_ID = 40
+MAX_ENTRIES = 256  # Telegram knows some hundred fields of a message
 
 
 def _offered(tier_id: str) -> None:
@@ -37,6 +38,7 @@ class StarsOrderSerializer(ModelSerializer):
         allow_null=True, help_text="The plan as it was when ordered, and `period`; it decides, whatever changes later."
     )
     status = serializers.ChoiceField(OrderStatus.choices)
+    paid_at = serializers.DateTimeField(allow_null=True)
 
     class Meta:
         model = StarsOrder
@@ -85,8 +87,8 @@ class TelegramUpdateSerializer(serializers.Serializer[None]):
     """What Telegram sends, in its own names; of a message only payments and refunds matter."""
 
     update_id = Whole(required=False)
-    message = serializers.DictField(required=False)
-    pre_checkout_query = serializers.DictField(required=False)
+    message = Entries(required=False, max_length=MAX_ENTRIES)
+    pre_checkout_query = Entries(required=False, max_length=MAX_ENTRIES)
 
 
 class ReceivedSerializer(Serializer):

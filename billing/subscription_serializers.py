@@ -7,14 +7,15 @@ from typing import Any
 from rest_framework import serializers
 
 from billing.serializers import BoughtPlan
-from billing.vocabulary import Period, Provider, SubscriptionStatus
+from billing.vocabulary import LICENSED, Period, Provider, SubscriptionStatus
 from catalog.serializers import Usd
 from catalog.vocabulary import TierId
-from config.api import Choice, Serializer, Text
+from config.api import Choice, Entries, Serializer, Text
 from config.crypto import readable
 from config.paging import MAX_CURSOR, MAX_PAGE
 
 MAX_KEY_CHARACTERS = 200
+SOLD_BY_KEY = [provider for provider in Provider.values if provider in LICENSED]
 BOUGHT = [provider for provider in Provider.values if provider != Provider.INTERNAL]
 
 
@@ -49,8 +50,22 @@ class CreateSubscriptionSerializer(Serializer):
     agent_id = Text()
     tier = Choice(choices=TierId.values, required=False)
     period = Choice(choices=Period.values)
-    provider = Choice(choices=Provider.values)
-    license_key = Text(required=False, max_length=MAX_KEY_CHARACTERS, help_text="As its buyer got it.")
+    provider = Choice(choices=SOLD_BY_KEY)
+    license_key = Text(max_length=MAX_KEY_CHARACTERS, help_text="As its buyer got it.")
+
+
+class AnyProvider(Choice):
+    """Takes every provider: the refusal of one that sells no keys says where it is paid. Names those that do."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        return data if data in Provider.values else super().to_internal_value(data)
+
+
+class AnySubscriptionSerializer(CreateSubscriptionSerializer):
+    """The same, with more that is refused by name only later."""
+
+    provider = AnyProvider(choices=SOLD_BY_KEY)
+    license_key = Text(required=False, max_length=MAX_KEY_CHARACTERS)
 
 
 class ListSubscriptionsSerializer(Serializer):
@@ -108,8 +123,8 @@ class HintSerializer(serializers.Serializer[Any]):
     license_key = Text(required=False, allow_blank=True, max_length=MAX_KEY_CHARACTERS)
     subscription_id = Text(required=False, allow_blank=True, max_length=MAX_KEY_CHARACTERS)
     sale_id = Text(required=False, allow_blank=True, max_length=MAX_KEY_CHARACTERS)
-    data = serializers.DictField(  # type: ignore[assignment]  # the wire name
-        required=False, help_text="Lemon Squeezy: `attributes` has the key or the order."
+    data = Entries(  # type: ignore[assignment]  # the wire name
+        required=False, max_length=64, help_text="Lemon Squeezy: `attributes` has the key or the order."
     )
 
 

@@ -59,6 +59,11 @@ class Bought:
     converted: timedelta = field(default=timedelta(0))
 
 
+def licence_of(agent: Agent) -> Subscription | None:
+    """The licence that pays for the agent. While it lives no other one can, and only its provider changes the plan."""
+    return Subscription.objects.live().filter(agent=agent, provider__in=LICENSED).first()
+
+
 def buy(agent: Agent, purchase: Purchase, *, actor: str, now: datetime) -> Bought:
     """A new subscription, or more of the one there is.
 
@@ -78,18 +83,24 @@ def buy(agent: Agent, purchase: Purchase, *, actor: str, now: datetime) -> Bough
 def _open(agent: Agent, purchase: Purchase, current: Subscription | None, *, actor: str, now: datetime) -> Bought:
     converted = _convert(agent, current, purchase, actor=actor, now=now)
     row = _new(agent, purchase, now=now, until=_later(now, purchase, anchor_day=now.day) + converted)
+    if converted or purchase.length is not None:
+        row.anchor_day = row.current_period_end.day
     return Bought(_activate(agent, row, actor=actor, now=now), converted)
 
 
 def _extend(agent: Agent, row: Subscription, purchase: Purchase, *, actor: str, now: datetime) -> Bought:
     """More of the same plan, after what is paid already (facts: billing 7.63).
 
-    What is over, though no worker has noticed, begins anew: on the day of the old run a month could be a day long.
+    The day of the month is kept along a run of plain renewals alone. Where the end was moved, by a suspension, by days
+    that an operator gave, or since all was over though no worker had noticed, a new run begins there: on the day of the
+    old one a month could be of one day, or of sixty.
     """
-    end = end_of(row, now=now)
-    if end <= now:
-        end, row.anchor_day = now, now.day
+    end = max(now, end_of(row, now=now))
+    if end != row.current_period_end:
+        row.anchor_day = end.day
     row.current_period_end = _later(end, purchase, anchor_day=row.anchor_day)
+    if purchase.length is not None:
+        row.anchor_day = row.current_period_end.day
     row.counted_at = now
     row.provider = purchase.provider or row.provider
     if purchase.length is None:  # days that an operator credits are no other plan

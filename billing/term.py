@@ -50,7 +50,10 @@ class Rules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
+    """`trial_ends_at` is what was promised at creation, later by the suspensions that are over; None: Rules say it."""
+
     created_at: datetime
+    trial_ends_at: datetime | None = None
     bought: Sequence[Bought] = ()
     pauses: Sequence[Pause] = ()
     stopped_at: datetime | None = None  # when the pod really stopped for want of payment
@@ -66,7 +69,7 @@ class Term:
 
 
 def term_of(facts: Facts, rules: Rules, *, now: datetime) -> Term:
-    """The term as it is now. Internal comes before paid, paid before grace, grace before trial (facts: billing 6)."""
+    """The term as it is now. Internal comes before paid, paid before grace, grace before trial."""
     live = [one for one in facts.bought if one.status != SubscriptionStatus.EXPIRED]
     if internal := next((one for one in live if one.internal), None):
         return Term(mode=TermMode.INTERNAL, paid_provider=internal.provider)
@@ -89,15 +92,22 @@ def runs_until(one: Bought, pauses: Sequence[Pause], *, now: datetime) -> dateti
 
 
 def _unpaid(facts: Facts, rules: Rules, *, now: datetime) -> Term:
+    """Nothing that was paid or given cuts the trial short: grace ends no earlier than the trial would have."""
+    mode, stops_at = TermMode.TRIAL, _trial_end(facts, rules, now=now)
     lapsed = [_lapsed_at(one, facts.pauses, now=now) for one in facts.bought]
     if lapsed:
         since = max(lapsed)
-        mode, stops_at = TermMode.GRACE, postponed(since + rules.grace, facts.pauses, since=since, now=now)
-    else:
-        since = facts.created_at
-        mode, stops_at = TermMode.TRIAL, postponed(since + rules.trial, facts.pauses, since=since, now=now)
+        mode = TermMode.GRACE
+        stops_at = max(stops_at, postponed(since + rules.grace, facts.pauses, since=since, now=now))
     stopped = max(stops_at, facts.stopped_at or stops_at)
     return Term(mode=mode, stops_at=stops_at, deletes_at=stopped + rules.kept)
+
+
+def _trial_end(facts: Facts, rules: Rules, *, now: datetime) -> datetime:
+    if facts.trial_ends_at is None:
+        return postponed(facts.created_at + rules.trial, facts.pauses, since=facts.created_at, now=now)
+    lasting = [pause for pause in facts.pauses if pause.until is None]
+    return postponed(facts.trial_ends_at, lasting, since=facts.created_at, now=now)
 
 
 def _lapsed_at(one: Bought, pauses: Sequence[Pause], *, now: datetime) -> datetime:

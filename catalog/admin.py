@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.admin import AdminSite
 from django.contrib.admin.utils import unquote
 from django.db.models import ForeignKey, JSONField, Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 
 from catalog import digests, moderation_admin, references, visibility
+from catalog.admin_steps import DeleteArticles, HideRows
 from catalog.files import HOUSE_AUTHOR
 from catalog.form_fields import JsonFormField, RowFormField
 from catalog.models import (
@@ -28,6 +30,7 @@ from catalog.models import (
 from catalog.moderation_steps import Ban, TakeDown, TakeDownArticle, may_moderate
 from catalog.refreshing import made_here
 from catalog.vocabulary import PersonaStatus
+from config.admin_steps import WithSteps
 
 Row = TypeVar("Row", bound=CatalogRow)
 
@@ -42,15 +45,19 @@ class CatalogForm(forms.ModelForm[Any]):
                 self.add_error(column, problem)
 
 
-class CatalogAdmin(admin.ModelAdmin[Row]):
+class CatalogAdmin(WithSteps, Generic[Row]):
     form = CatalogForm
     formfield_overrides: ClassVar[Any] = {
         JSONField: {"form_class": JsonFormField},
         ForeignKey: {"form_class": RowFormField},
     }
-    actions: Any = ("hide", "offer")
+    actions: Any = ("offer",)
     list_filter: ClassVar[Any] = ("hidden", "gone")
     derived: ClassVar[tuple[str, ...]] = ()  # properties, which a row that is being added has not got
+
+    def __init__(self, model: type[Row], admin_site: AdminSite) -> None:
+        super().__init__(model, admin_site)
+        self.steps = (HideRows(model), *self.steps)
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Agents may have what a row offers: hide it."""
@@ -77,21 +84,13 @@ class CatalogAdmin(admin.ModelAdmin[Row]):
             return "made here"
         return f"edited: {', '.join(edited)}" if (edited := digests.edited(row)) else "as loaded"
 
-    @admin.action(description="Hide from the public catalog", permissions=["change"])
-    def hide(self, request: HttpRequest, queryset: QuerySet[Row]) -> None:
-        self._log(request, queryset, "Hidden.")
-        count = visibility.hide(self.model, queryset.values_list("pk", flat=True))
-        self.message_user(request, f"{count} hidden.", messages.SUCCESS)
-
     @admin.action(description="Offer again", permissions=["change"])
     def offer(self, request: HttpRequest, queryset: QuerySet[Row]) -> None:
-        self._log(request, queryset, "Offered again.")
-        count = visibility.offer(self.model, queryset.values_list("pk", flat=True))
+        rows = self.bounded(request, queryset)
+        count = visibility.offer(self.model, [row.pk for row in rows])
+        for row in rows:
+            self.log_change(request, row, "Offered again.")
         self.message_user(request, f"{count} offered again.", messages.SUCCESS)
-
-    def _log(self, request: HttpRequest, queryset: QuerySet[Row], message: str) -> None:
-        for row in queryset:
-            self.log_change(request, row, message)
 
 
 @admin.register(Tier)
@@ -195,7 +194,7 @@ class PersonaL10nAdmin(CatalogAdmin[PersonaL10n]):
 
 
 @admin.register(Article)
-class ArticleAdmin(admin.ModelAdmin[Article]):
+class ArticleAdmin(WithSteps):
     formfield_overrides = CatalogAdmin.formfield_overrides
     list_display = ("title", "persona", "slug", "lang", "status", "updated_at")
     list_filter = ("status", "lang", "updated_at")
@@ -204,6 +203,7 @@ class ArticleAdmin(admin.ModelAdmin[Article]):
     autocomplete_fields = ("persona",)
     readonly_fields = ("id", "created_at", "updated_at")
     actions = ("take_down",)
+    steps = (DeleteArticles(),)
 
     def has_moderate_permission(self, request: HttpRequest) -> bool:
         return may_moderate(request)
@@ -211,11 +211,6 @@ class ArticleAdmin(admin.ModelAdmin[Article]):
     @admin.action(description="Take down (community)…", permissions=["moderate"])
     def take_down(self, request: HttpRequest, queryset: QuerySet[Article]) -> HttpResponse:
         return TakeDownArticle.asked(request, list(queryset.values_list("pk", flat=True)))
-
-    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Article]) -> None:
-        """One by one, so that each deletion reaches all processes."""
-        for article in queryset:
-            article.delete()
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Article]:
         rows = super().get_queryset(request)

@@ -13,6 +13,7 @@ from catalog import authoring, authors, markdown, personas, slugs
 from catalog.models import Article, Persona
 from catalog.moment import one_moment
 from catalog.vocabulary import ArticleStatus
+from config import waiting
 from config.errors import BadRequest, Conflict, NotFound
 
 ARTICLES_PER_PERSONA = 64
@@ -69,7 +70,8 @@ def one(persona: Persona, slug: str) -> Article:
 
 
 def write(persona: Persona, *, texts: Mapping[str, Any], now: datetime) -> Article:
-    """A new article. Raises Banned, UnshowableBody, TooManyArticles, SlugTaken."""
+    """A new article. Raises Banned, UnshowableBody, TooManyArticles, SlugTaken, Unavailable."""
+    _refuse_full(persona)
     return _write(persona, texts={**texts, **_html(persona, texts)}, now=now)
 
 
@@ -77,11 +79,9 @@ def write(persona: Persona, *, texts: Mapping[str, Any], now: datetime) -> Artic
 def _write(persona: Persona, *, texts: Mapping[str, Any], now: datetime) -> Article:
     authors.writing(str(persona.owner_id))
     persona = authoring.locked(persona)
-    present = Article.objects.filter(persona=persona)
-    if present.count() >= ARTICLES_PER_PERSONA:
-        raise TooManyArticles
+    _refuse_full(persona)
     slug = texts.get("slug") or slugs.mint(texts["title"], otherwise="article")
-    if present.filter(slug=slug).exists():
+    if Article.objects.filter(persona=persona, slug=slug).exists():
         raise SlugTaken(slug)
     article = Article(persona=persona, created_at=now, updated_at=now, **{**texts, "slug": slug})
     Article.objects.bulk_create([article])
@@ -90,7 +90,7 @@ def _write(persona: Persona, *, texts: Mapping[str, Any], now: datetime) -> Arti
 
 
 def change(article: Article, *, texts: Mapping[str, Any], now: datetime) -> Article:
-    """Put these fields in place of the ones that were. Raises Banned, UnshowableBody."""
+    """Put these fields in place of the ones that were. Raises Banned, UnshowableBody, Unavailable."""
     return _change(article, texts=texts, html=_html(article.persona, texts), now=now)
 
 
@@ -119,12 +119,20 @@ def delete(article: Article, *, now: datetime) -> None:
     _show(article, now=now)
 
 
+def _refuse_full(persona: Persona) -> None:
+    if Article.objects.filter(persona=persona).count() >= ARTICLES_PER_PERSONA:
+        raise TooManyArticles
+
+
 def _html(persona: Persona, texts: Mapping[str, Any]) -> dict[str, str]:
-    """The HTML of a body, if there is one. It may take a second, in which nothing is locked."""
+    """The HTML of a body, if there is one. It may take seconds, in which no row and no connection is held."""
     if "body" not in texts:
         return {}
-    authors.allowed(str(persona.owner_id))
-    made = markdown.rendering(texts["body"])
+    author_id = str(persona.owner_id)
+    authors.allowed(author_id)
+    with markdown.queue.place(author_id):
+        waiting.release_connection()
+        made = markdown.rendering(texts["body"])
     if made.problem:
         raise UnshowableBody(made.problem)
     return {"html": made.html}

@@ -9,7 +9,7 @@ from typing import Any
 from rest_framework import serializers
 from rest_framework.fields import empty
 
-from config.api import Text, json_type
+from config.api import Entries, Several, Text
 
 # Controls but line ends and tabs, line separators, and what turns the direction of the text around.
 _UNWELCOME = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
@@ -68,17 +68,6 @@ class OptionalParagraphs(Paragraphs):
         return super().run_validation(data) or None
 
 
-class Several(serializers.ListField):
-    """A list that is not looked at when it is too long."""
-
-    def to_internal_value(self, data: Any) -> list[Any]:
-        if not isinstance(data, list):
-            raise serializers.ValidationError(f"must be an array, not {json_type(data)}")
-        if self.max_length is not None and len(data) > self.max_length:
-            raise serializers.ValidationError(f"has {len(data)} elements; at most {self.max_length}")
-        return super().to_internal_value(data)
-
-
 class Distinct(Several):
     """A list in which nothing is there twice."""
 
@@ -90,21 +79,16 @@ class Distinct(Several):
         return values
 
 
-class Labelled(serializers.DictField):
+class Labelled(Entries):
     """An object of label to text; an empty one is none."""
 
-    def __init__(self, *, label: Line, max_length: int, **kwargs: Any) -> None:
+    def __init__(self, *, label: Line, **kwargs: Any) -> None:
         self.label_field = label
-        self.max_length = max_length
         super().__init__(**kwargs)
 
     def run_validation(self, data: Any = empty) -> Any:
         return super().run_validation(data) or None
 
     def to_internal_value(self, data: Any) -> Any:
-        if not isinstance(data, dict):
-            raise serializers.ValidationError(f"must be an object, not {json_type(data)}")
-        if len(data) > self.max_length:
-            raise serializers.ValidationError(f"has {len(data)} labels; at most {self.max_length}")
-        labelled = {self.label_field.run_validation(label): text for label, text in data.items()}
-        return super().to_internal_value(labelled)
+        texts = super().to_internal_value(data)
+        return {self.label_field.run_validation(label): text for label, text in texts.items()}

@@ -7,14 +7,14 @@ from typing import Any
 from rest_framework import serializers
 from rest_framework.fields import empty
 
-from catalog.author_fields import Distinct, Labelled, Line, Name, OptionalParagraphs, Paragraphs, Several
-from catalog.markdown import HTML_SIZE, PARTS
+from catalog.author_fields import Distinct, Labelled, Line, Name, OptionalParagraphs, Paragraphs
+from catalog.markdown import HTML_SIZE, PARTS, STEPS
 from catalog.models.authors import NAME_LENGTH
 from catalog.models.personas import ARTICLE_LENGTH, ID_LENGTH, SOUL_LENGTH
 from catalog.serializers import ArticleInfoSerializer, PersonaSerializer
 from catalog.slugs import is_slug
 from catalog.vocabulary import ArticleLang, ArticleStatus, Category, Channel, Risk, TierId
-from config.api import Choice, Serializer
+from config.api import Choice, Serializer, Several
 
 NAME = 80  # an agent's name is its persona's unless it is given one
 LABEL = 200
@@ -154,7 +154,8 @@ def _body(**kwargs: Any) -> Paragraphs:
         max_length=ARTICLE_LENGTH,
         validators=[_fits_bytes],
         help_text=f"Markdown, at most {ARTICLE_LENGTH} bytes of UTF-8, {HTML_SIZE} bytes of the HTML made of it and"
-        f" {PARTS} parts of Markdown: paragraphs, list items and table cells, most of which count as three.",
+        f" {PARTS} parts of Markdown: paragraphs, list items and table cells, most of which count as three. Reading it"
+        f" may take {STEPS} steps; prose takes some 15000.",
         **kwargs,
     )
 

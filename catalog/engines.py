@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.conf import settings
+
 from catalog import snapshot
 from catalog.models import Engine, Tier
 from catalog.vocabulary import TierId
@@ -10,7 +12,7 @@ from config.errors import BadRequest
 
 class UnknownEngine(BadRequest):
     def __init__(self, engine_id: str, field: str) -> None:
-        allowed = ", ".join(snapshot.offered(snapshot.current().engines))
+        allowed = ", ".join(engine.id for engine in offered())
         super().__init__(f"{field}: {engine_id!r} is not an engine; allowed: {allowed}; GET /engines tells more")
 
 
@@ -21,13 +23,19 @@ class EngineBelowMinTier(BadRequest):
 
 
 def offered() -> list[Engine]:
-    return list(snapshot.offered(snapshot.current().engines).values())
+    """The engines that agents can be created with: those that our pods can run."""
+    return [engine for engine in snapshot.offered(snapshot.current().engines).values() if can_run(engine.id)]
+
+
+def can_run(engine_id: str) -> bool:
+    """In clusters an engine needs an image (ENGINE_IMAGES)."""
+    return settings.AGENT_RUNTIME != "kubernetes" or engine_id in settings.ENGINE_IMAGES
 
 
 def known_engine(engine_id: str, field: str = "engine") -> Engine:
     """The offered engine of this id."""
     engine = snapshot.current().engines.get(engine_id)
-    if engine is None or not engine.offered:
+    if engine is None or not engine.offered or not can_run(engine.id):
         raise UnknownEngine(engine_id, field)
     return engine
 

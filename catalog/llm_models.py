@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from catalog import snapshot
+from catalog import llm_providers, snapshot
 from catalog.models import LlmModel
 from catalog.vocabulary import CostTier, ProviderId
 from config.errors import BadRequest
@@ -24,10 +24,9 @@ class NoModel(BadRequest):
 
 
 def offered(provider: str | None = None) -> list[LlmModel]:
-    """The offered models, of one provider or of all."""
-    now = snapshot.current()
-    vendors = snapshot.offered(now.llm_providers)
-    models = snapshot.offered(now.llm_models).values()
+    """The models of one provider, or of all, that an engine can use."""
+    vendors = {vendor.id for vendor in llm_providers.offered()}
+    models = snapshot.offered(snapshot.current().llm_models).values()
     return [model for model in models if model.provider in vendors and provider in {None, model.provider}]
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from catalog import snapshot
+from catalog import engines, snapshot
 from catalog.models import Engine, LlmProvider
 from config.errors import BadRequest
 
 
 class UnknownProvider(BadRequest):
     def __init__(self, provider_id: str, field: str) -> None:
-        allowed = ", ".join(snapshot.offered(snapshot.current().llm_providers))
+        allowed = ", ".join(provider.id for provider in offered())
         super().__init__(f"{field}: {provider_id!r} is not an LLM provider; allowed: {allowed}")
 
 
@@ -22,16 +22,16 @@ class EngineRefusesProvider(BadRequest):
 def known_provider(provider_id: str, field: str = "llmProvider") -> LlmProvider:
     """The offered provider of this id."""
     provider = snapshot.current().llm_providers.get(provider_id)
-    if provider is None or not provider.offered:
+    if provider is None or provider not in offered():
         raise UnknownProvider(provider_id, field)
     return provider
 
 
 def offered(engine: Engine | None = None) -> list[LlmProvider]:
-    """The offered providers, all or those whose keys one engine takes."""
+    """The offered providers whose keys this engine takes, or at least one of the offered engines."""
     providers = snapshot.offered(snapshot.current().llm_providers).values()
-    accepted = engine.accepted_providers if engine else None
-    return [provider for provider in providers if accepted is None or provider.id in accepted]
+    accepted = [one.accepted_providers for one in ([engine] if engine else engines.offered())]
+    return [provider for provider in providers if any(ids is None or provider.id in ids for ids in accepted)]
 
 
 def check_engine(provider: LlmProvider, *, engine: Engine, field: str = "llmProvider") -> None:

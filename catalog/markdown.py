@@ -2,30 +2,40 @@
 
 Two walls: the parser renders no HTML of the author's, and whatever it made passes a sanitiser with a short list.
 Pictures stand as their descriptions: a page makes no request to a host that an author chose.
-Some texts take a second of the processor, so a process makes one at a time, and articles keep what was made of them.
+Some texts take a thousand times the work of prose, so the steps of the parser are counted and it gives up in time: no
+text takes much more than half a second. A process makes one at a time; articles keep what was made of them.
 """
 
 from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 import nh3
 from django.utils.safestring import SafeString
 from markdown_it import MarkdownIt
 from markdown_it.common.utils import escapeHtml
 from markdown_it.renderer import RendererHTML
+from markdown_it.ruler import Ruler
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
+
+from config.errors import Unavailable
 
 NESTING = 20  # of quotes and lists; deeper is shown as text
 LAST_HEADING = 6
 HTML_SIZE = 256 * 1024
 PARTS = 50_000  # where a paragraph, a list item and a table cell begin, their text and where they end
+STEPS = 250_000  # calls of the parser's rules; 64 KiB of prose take 4,000 to 15,000, as much of links or tables 50,000
 REMEMBERED = 64  # texts
+PLACES = 8  # of a process; the last one waits a few seconds
+PLACES_OF_ONE = 2  # author
+RETRY_AFTER_SECONDS = 3
 
 _sanitiser = nh3.Cleaner(
     tags={
@@ -38,6 +48,34 @@ _sanitiser = nh3.Cleaner(
     url_relative="deny",
     link_rel="nofollow ugc noopener",
 )
+
+
+class Queue:
+    """Who waits for a rendering, or has one: so many at most, and few of one author, so that no one keeps it full."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside: Counter[str] = Counter()
+
+    @contextmanager
+    def place(self, author_id: str) -> Iterator[None]:
+        """Render inside of this. Raises Unavailable at once where there is no place."""
+        self._enter(author_id)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._inside -= Counter([author_id])  # and forgets who has no place any more
+
+    def _enter(self, author_id: str) -> None:
+        with self._lock:
+            if self._inside.total() < PLACES and self._inside[author_id] < PLACES_OF_ONE:
+                self._inside[author_id] += 1
+                return
+        raise Unavailable(
+            f"too many articles are being read as Markdown: try again in {RETRY_AFTER_SECONDS} s",
+            retry_after=RETRY_AFTER_SECONDS,
+        )
 
 
 class Rendering(NamedTuple):
@@ -65,18 +103,29 @@ def _rendering(text: str) -> Rendering:
 
 
 def _rendered(text: str) -> str:
+    _steps.begin()
     tokens = _parser.parse(text)
+    _refuse_larger(sum(map(_least, tokens)))
     for token in tokens:
         if token.type in {"heading_open", "heading_close"}:
             token.tag = f"h{min(int(token.tag[1:]) + 1, LAST_HEADING)}"
     return str(_renderer.render(tokens, _parser.options, {}))
 
 
+def _least(token: Token) -> int:
+    """How long its HTML is at least: what it says, and where its links lead, which may be said once and used often."""
+    told = sum(len(str(value)) for value in token.attrs.values())
+    return told + (sum(map(_least, token.children)) if token.children else len(token.content))
+
+
 def _sized(html: str) -> str:
-    size = len(html.encode())
+    _refuse_larger(len(html.encode()))
+    return html
+
+
+def _refuse_larger(size: int) -> None:
     if size > HTML_SIZE:
         raise _TooLarge(f"would be {size} bytes of HTML; at most {HTML_SIZE}")
-    return html
 
 
 class _TooLarge(Exception):
@@ -92,6 +141,33 @@ class _Parts(list[Token]):
         super().append(token)
 
 
+class _Steps:
+    """How often a rule of the parser was called for a text. Unlike seconds it is the same on every machine."""
+
+    def __init__(self) -> None:
+        self._left = 0
+
+    def begin(self) -> None:
+        self._left = STEPS
+
+    def bound(self, ruler: Ruler[Any]) -> None:
+        """Have every call of its rules counted."""
+        for rule in list(ruler.__rules__):
+            ruler.at(rule.name, self._counted(rule.fn), {"alt": rule.alt})
+
+    def _counted(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*given: Any) -> Any:
+            self._left -= 1
+            if self._left < 0:
+                raise _TooLarge(
+                    f"takes over {STEPS} steps to be read as Markdown, where prose takes some 15000: it has too many"
+                    " signs that mean something, such as brackets without an end"
+                )
+            return rule(*given)
+
+        return counted
+
+
 def _bound_parts(state: StateCore) -> None:
     state.tokens = _Parts()
 
@@ -103,5 +179,9 @@ class _Renderer(RendererHTML):
 
 _parser = MarkdownIt("commonmark", {"html": False, "maxNesting": NESTING}).enable(["table", "strikethrough"])
 _parser.core.ruler.before("block", "parts", _bound_parts)
+_steps = _Steps()
+for _ruler in (_parser.block.ruler, _parser.inline.ruler, _parser.inline.ruler2):
+    _steps.bound(_ruler)
 _renderer = _Renderer(_parser)
 _one_at_a_time = threading.Lock()
+queue = Queue()

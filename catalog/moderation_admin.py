@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from functools import partial
 from itertools import accumulate
 from typing import Any
 
@@ -17,14 +16,15 @@ from django.db.models.functions import Length
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from catalog import moderation
 from catalog.models import Article, Author, Persona, Review, Takedown, in_queue
-from catalog.moderation_steps import STEPS, Ban, Lift, TakeDown, may_moderate, page
+from catalog.moderation_steps import Ban, Lift, TakeDown, TakeDownArticle, may_moderate
 from catalog.vocabulary import ArticleStatus, PersonaStatus
+from config.admin_steps import WithSteps
 from config.errors import ServiceError
 
 MINUTE = "%Y-%m-%d %H:%M"
@@ -55,7 +55,7 @@ class ForModerators(admin.ModelAdmin[Any]):
 
 
 @admin.register(Review)
-class ReviewAdmin(ForModerators):
+class ReviewAdmin(WithSteps, ForModerators):
     """Published personas that nobody has passed as they are now, the oldest first."""
 
     list_display = ("name", "author", "owner", "category", "risk", "published_at", "changed")
@@ -63,21 +63,12 @@ class ReviewAdmin(ForModerators):
     list_select_related = ("owner",)
     search_fields = ("id", "name", "author", "owner__email", "owner__id")
     ordering = ("published_at",)
-    actions = ("let_pass", "take_down", "ban")
+    actions = ("let_pass", "ban")
+    steps = (TakeDown(),)
+    pages = (TakeDownArticle(), Ban(), Lift())
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).filter(in_queue()).defer("soul", "demo", "loaded", "does_examples")
-
-    def get_urls(self) -> list[URLPattern]:
-        steps = [
-            path(
-                f"{step.name.replace('_', '-')}/",
-                self.admin_site.admin_view(partial(page, self, step=step)),
-                name=f"catalog_review_{step.name}",
-            )
-            for step in STEPS
-        ]
-        return [*steps, *super().get_urls()]
 
     @admin.display(description="changed", ordering="updated_at")
     def changed(self, persona: Persona) -> SafeString:
@@ -101,10 +92,6 @@ class ReviewAdmin(ForModerators):
         if unseen := len(ids) - len(shown):
             were = "1 was" if unseen == 1 else f"{unseen} were"
             self.message_user(request, f"{were} not on your page: only what you see is passed.", messages.ERROR)
-
-    @admin.action(description="Take down…", permissions=["moderate"])
-    def take_down(self, request: HttpRequest, queryset: QuerySet[Persona]) -> HttpResponse:
-        return TakeDown.asked(request, list(queryset.values_list("pk", flat=True)))
 
     @admin.action(description="Ban the author…", permissions=["moderate"])
     def ban(self, request: HttpRequest, queryset: QuerySet[Persona]) -> HttpResponse:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from catalog import tiers
-from catalog.models import Persona
+from catalog import tiers, tools
+from catalog.models import Persona, Toolset
 from catalog.vocabulary import (
     ArticleLang,
     ArticleStatus,
@@ -125,9 +126,19 @@ class ToolsetInfoSerializer(Sparse):
     id = serializers.CharField()
     name = serializers.CharField()
     description = serializers.CharField()
-    default_enabled = serializers.BooleanField(help_text="In the safe minimal set.")
+    default_enabled = serializers.SerializerMethodField(
+        help_text="On where `tools.enabled` is empty: on the default engine, pi, or on the one that `engine` names."
+    )
     group = serializers.ChoiceField(ToolGroup.choices)
     plugin = serializers.CharField(required=False, help_text="Only for plugins.")
+    engines = serializers.SerializerMethodField(help_text="The engines that take it.")
+
+    def get_default_enabled(self, toolset: Toolset) -> bool:
+        return tools.is_default(toolset, self.context.get("engine"))
+
+    @extend_schema_field(serializers.ListField(child=serializers.ChoiceField(EngineId.choices)))
+    def get_engines(self, toolset: Toolset) -> list[str]:
+        return tools.engines_of(toolset)
 
 
 class ToolsSerializer(Serializer):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from catalog import snapshot
+from catalog import engines, snapshot
 from catalog.models import Engine, Toolset
+from catalog.vocabulary import DEFAULT_ENGINE
 from config.errors import BadRequest
 
 
@@ -27,9 +28,25 @@ class ToolsetTwice(BadRequest):
 
 
 def offered(engine: Engine | None = None) -> list[Toolset]:
-    """The offered toolsets, all or those that one engine supports."""
+    """The toolsets that this engine supports, or at least one of the offered engines."""
     toolsets = snapshot.offered(snapshot.current().toolsets).values()
-    return [toolset for toolset in toolsets if engine is None or _supports(engine, toolset.id)]
+    among = [engine] if engine else engines.offered()
+    return [toolset for toolset in toolsets if any(_supports(one, toolset.id) for one in among)]
+
+
+def names() -> set[str]:
+    """The ids of all toolsets, also of those that no engine supports yet."""
+    return set(snapshot.current().toolsets)
+
+
+def engines_of(toolset: Toolset) -> list[str]:
+    """The ids of the engines that support it."""
+    return [engine.id for engine in engines.offered() if _supports(engine, toolset.id)]
+
+
+def is_default(toolset: Toolset, engine: Engine | None = None) -> bool:
+    """Whether `tools.enabled: []` switches it on, on this engine or on the default one."""
+    return toolset.default_enabled and _supports(engine or engines.engine_of(DEFAULT_ENGINE), toolset.id)
 
 
 def safe_set() -> list[str]:

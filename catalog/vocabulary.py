@@ -23,6 +23,11 @@ class EngineId(TextChoices):
     PI = "pi"
 
 
+# The engines that a pod can run: each has its adapter in agents/engines/. The catalog offers no other.
+RUNNABLE = (EngineId.PI, EngineId.HERMES, EngineId.OPENCODE)
+DEFAULT_ENGINE = EngineId.PI  # of an agent that is created without `engine`
+
+
 class EngineStatus(TextChoices):
     STABLE = "stable"
     BETA = "beta"

@@ -6,15 +6,17 @@ import logging
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, SuspiciousOperation
 from django.db import DatabaseError, InterfaceError
 from django.http import Http404
+from django.http.multipartparser import MultiPartParserError
 from rest_framework import exceptions, serializers
-from rest_framework.request import Request
+from rest_framework.request import Empty, Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
 from config.errors import BadRequest, ErrorCode, ServiceError, Unavailable
+from config.parsing import USUAL_BODY_BYTES
 from config.requests import request_id
 
 log = logging.getLogger(__name__)
@@ -57,6 +59,7 @@ class Whole(serializers.IntegerField):
 
 
 SHOWN_CHARACTERS = 100  # of what came, in a message
+MESSAGE_CHARACTERS = 1_000  # of any message, whatever names and values it repeats
 
 
 class Choice(serializers.ChoiceField):
@@ -71,8 +74,41 @@ class Choice(serializers.ChoiceField):
         return super().to_internal_value(data)
 
 
-class TextMap(serializers.DictField):
-    """An object of string to string whose keys are the caller's own and pass untouched."""
+# What comes several times is counted before any of it is looked at: a hundred thousand elements cost as much as one too
+# many. Every list and every object of the caller's own keys in a body is one of these two.
+
+
+class Several(serializers.ListField):
+    """A list of at most `max_length` elements."""
+
+    def __init__(self, *, max_length: int, **kwargs: Any) -> None:
+        super().__init__(max_length=max_length, **kwargs)
+
+    def to_internal_value(self, data: Any) -> list[Any]:
+        if not isinstance(data, list):
+            raise serializers.ValidationError(f"must be an array, not {json_type(data)}")
+        if self.max_length is not None and len(data) > self.max_length:
+            raise serializers.ValidationError(f"has {len(data)} elements; at most {self.max_length}")
+        return super().to_internal_value(data)
+
+
+class Entries(serializers.DictField):
+    """An object of at most `max_length` entries whose keys are the caller's own and pass untouched."""
+
+    def __init__(self, *, max_length: int, **kwargs: Any) -> None:
+        self.max_length = max_length
+        super().__init__(**kwargs)
+
+    def to_internal_value(self, data: Any) -> Any:
+        if not isinstance(data, dict):
+            raise serializers.ValidationError(f"must be an object, not {json_type(data)}")
+        if len(data) > self.max_length:
+            raise serializers.ValidationError(f"has {len(data)} entries; at most {self.max_length}")
+        return super().to_internal_value(data)
+
+
+class TextMap(Entries):
+    """Entries of string to string."""
 
     child = Text(allow_blank=True)
 
@@ -138,9 +174,12 @@ class ErrorSerializer(Serializer):
 
 
 # A view authenticates, validates, calls one rule, serializes. `refusals` says what an action can answer beyond what its
-# credential, path and body imply (config/openapi.py).
+# credential, path and body imply (config/openapi.py). `changed_by` has the fields of the resource by their wire names
+# and says of each which call changes it. `max_body_bytes` is how large a body an honest caller may need.
 class ApiViewSet(GenericViewSet[Any]):
     refusals: Mapping[str, Collection[int]] = {}
+    changed_by: Mapping[str, str] = {}
+    max_body_bytes = USUAL_BODY_BYTES  # of a request; a larger one is 413 before it is looked at
     # Without OPTIONS: the framework would describe our serializers in a format of its own, and stumble where a view has
     # none. /openapi.json describes them.
     http_method_names = ["get", "post", "put", "patch", "delete", "head"]
@@ -152,17 +191,35 @@ class ApiViewSet(GenericViewSet[Any]):
             raise BadRequest(f"body: must be an object, not {json_type(request.data)}")
 
     def valid(self, request: Request, **kwargs: Any) -> dict[str, Any]:
-        """The validated body in snake_case. Unknown top-level keys are ignored and named in `Ignored-Fields`."""
+        """The validated body in snake_case. Unknown top-level keys are ignored and named in `Ignored-Fields`.
+
+        A field that exists and is changed by another call is not ignored: BadRequest names the call.
+        """
         serializer = self.get_serializer(data=request.data, **kwargs)
-        serializer.is_valid(raise_exception=True)
-        if isinstance(request.data, Mapping):
-            known = getattr(serializer, "fields", {})
-            self.ignored = [str(key) for key in request.data if key not in known]
-        validated: dict[str, Any] = serializer.validated_data
-        return validated
+        try:
+            if isinstance(request.data, Mapping):
+                known = getattr(serializer, "fields", {})
+                self.ignored = [str(key) for key in request.data if key not in known]
+                self._refuse_what_others_take(self.ignored)
+            serializer.is_valid(raise_exception=True)
+            validated: dict[str, Any] = serializer.validated_data
+            return validated
+        finally:
+            vars(serializer).update(initial_data=None, _kwargs={})  # see `finalize_response`
+
+    def _refuse_what_others_take(self, names: list[str]) -> None:
+        for name in names:
+            if name in self.changed_by:
+                raise BadRequest(f"{name}: this call does not take it; {self.changed_by[name]}")
 
     def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
+        """The last step of each call. It lets go of what the body was parsed into.
+
+        The framework's requests and serializers hold each other in circles. What they hold is freed by a full
+        collection alone, and a body of 1 MiB can be 50 MB of objects.
+        """
         response = super().finalize_response(request, response, *args, **kwargs)
+        vars(request).update(_data=Empty, _full_data=Empty)
         if ignored := getattr(self, "ignored", None):
             safe = [key for key in ignored if key.isascii() and key.replace("_", "").replace("-", "").isalnum()]
             response["Ignored-Fields"] = ",".join(safe)[:500]
@@ -170,6 +227,13 @@ class ApiViewSet(GenericViewSet[Any]):
 
 
 # Errors.
+
+_OF_DJANGO: dict[type[Exception], tuple[int, ErrorCode, str]] = {
+    Http404: (404, ErrorCode.NOT_FOUND, "not found"),
+    PermissionDenied: (403, ErrorCode.FORBIDDEN, "not allowed"),
+    MultiPartParserError: (400, ErrorCode.BAD_REQUEST, "body: not a form that can be read"),
+    SuspiciousOperation: (400, ErrorCode.BAD_REQUEST, "body: not a form that can be read"),
+}
 
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
@@ -189,10 +253,8 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
                 error.status_code, ErrorCode.BAD_REQUEST if error.status_code < 500 else ErrorCode.INTERNAL
             )
             return _answer(error.status_code, code, str(error.detail))
-        case Http404():
-            return _answer(404, ErrorCode.NOT_FOUND, "not found")
-        case PermissionDenied():
-            return _answer(403, ErrorCode.FORBIDDEN, "not allowed")
+        case Http404() | PermissionDenied() | MultiPartParserError() | SuspiciousOperation():
+            return _answer(*_OF_DJANGO[next(kind for kind in _OF_DJANGO if isinstance(error, kind))])
         case DatabaseError() | InterfaceError() if is_outage(error):
             log.warning("database unavailable", exc_info=error)
             return exception_handler(Unavailable("the database is not available: try again"), context)
@@ -211,6 +273,7 @@ def is_outage(error: Exception) -> bool:
 def _answer(status: int, code: ErrorCode, message: str, headers: dict[str, str] | None = None) -> Response:
     if status == 401:
         headers = {"WWW-Authenticate": "Bearer", **(headers or {})}
+    message = message if len(message) <= MESSAGE_CHARACTERS else f"{message[:MESSAGE_CHARACTERS]}…"
     return Response({"error": code.value, "message": message}, status=status, headers=headers)
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
-from celery import Celery
-from celery.signals import worker_ready
+from celery import Celery, bootsteps
+from celery.signals import worker_init, worker_ready
 
-from config import heap
+from config import heap, preload, pulse
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
@@ -44,6 +45,24 @@ app.conf.beat_schedule = {
     name: {"task": task, "schedule": seconds, "options": {"queue": queue, "expires": seconds}}
     for name, (task, seconds, queue) in BEAT.items()
 }
+
+
+class Pulse(bootsteps.StartStopStep):
+    """A worker's sign of life, given by the loop that takes its tasks; it stops while the broker is away."""
+
+    def start(self, consumer: Any) -> None:
+        self.beats = consumer.timer.call_repeatedly(pulse.SECONDS / 2, consumer.call_soon, (pulse.beat,))
+
+    def stop(self, consumer: Any) -> None:
+        self.beats.cancel()
+
+
+app.steps["consumer"].add(Pulse)
+
+
+@worker_init.connect(dispatch_uid="config.preload")
+def load(**_: object) -> None:
+    preload.run()
 
 
 @worker_ready.connect(dispatch_uid="config.settle")

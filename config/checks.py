@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+import idna
 from cryptography.fernet import Fernet
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, register
@@ -73,12 +75,49 @@ def _shown_codes() -> list[str]:
 
 @register(Tags.security, deploy=True)
 def console_apart_from_pods(**_: Any) -> list[CheckMessage]:
-    """A pod below the console's domain could set and read its cookies."""
-    host = (urlsplit(settings.BASE_URL).hostname or "").lower()
-    if host == settings.PLATFORM_DOMAIN or host.endswith(f".{settings.PLATFORM_DOMAIN}"):
-        message = f"BASE_URL's host {host} lies under PLATFORM_DOMAIN {settings.PLATFORM_DOMAIN}"
-        return [Error(message, hint="Serve pods on a domain of their own.", id="agentpods.E001")]
-    return []
+    """A page of a pod may set cookies for every domain above it, but for those where the public registers names.
+
+    Where console and pods share such a domain, pods send cookies to the console, and browsers take both for one site.
+    A browser knows from a long list where names are registered. We know that it is above the two names if one lies
+    below the other; of names that only end alike we can say that it is likely.
+    """
+    pods = _host_name(settings.PLATFORM_DOMAIN)
+    found: list[CheckMessage] = []
+    for console in sorted(
+        {_host_name(urlsplit(settings.BASE_URL).hostname or ""), *map(_host_name, settings.CONSOLE_HOSTS)}
+    ):
+        if _lies_below(console, pods) or _lies_below(pods, console):
+            message = f"the console's host {console} and PLATFORM_DOMAIN {pods} lie one below the other"
+            found.append(Error(message, hint=_APART, id="agentpods.E001"))
+        elif _ending(console) and _ending(console) == _ending(pods):
+            message = f"the console's host {console} and PLATFORM_DOMAIN {pods} are both below {_ending(console)}"
+            found.append(
+                CheckWarning(message, hint=f"Unless anybody can register a name there: {_APART}", id=_SAME_SITE)
+            )
+    return found
+
+
+_APART = "serve pods on a domain that shares nothing with the console's, such as example.net beside example.com."
+_SAME_SITE = "agentpods.W002"
+
+
+def _host_name(text: str) -> str:
+    """As it is asked for in the DNS, so that two spellings of an international name are one."""
+    name = text.strip().lower()
+    if not name.isascii():
+        with contextlib.suppress(idna.IDNAError):  # no name at all: compared as it is written
+            name = idna.encode(name, uts46=True).decode("ascii")
+    return name.strip(".")
+
+
+def _lies_below(name: str, other: str) -> bool:
+    return bool(other) and (name == other or name.endswith(f".{other}"))
+
+
+def _ending(name: str) -> str:
+    """The last two labels; none of a name with one, or of an address."""
+    *_, before, last = ["", "", *name.split(".")]
+    return f"{before}.{last}" if before and not last.isdigit() else ""
 
 
 @register(Tags.security, deploy=True)

@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import json
 import secrets
+import threading
 from dataclasses import dataclass
 
 from django.http import HttpResponse, HttpResponseBase
@@ -27,9 +28,17 @@ class Document:
     etag: str
 
 
-@functools.cache
+_making = threading.Lock()
+
+
 def document() -> Document:
-    """The OpenAPI document as bytes."""
+    """The OpenAPI document as bytes; made once, by one thread."""
+    with _making:
+        return _document()
+
+
+@functools.cache
+def _document() -> Document:
     schema = SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
     body = json.dumps(schema, ensure_ascii=False, separators=(",", ":"), default=str).encode()
     etag = f'W/"{hashlib.sha256(body).hexdigest()[:32]}"'

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.extensions import OpenApiAuthenticationExtension, OpenApiSerializerFieldExtension
 from drf_spectacular.openapi import AutoSchema as BaseAutoSchema
 from drf_spectacular.utils import OpenApiParameter
 
 from config import examples
 from config.api import ErrorSerializer
 from config.errors import ErrorCode
+from config.parsing import MAX_BODY_BYTES
 
 BEARER = "bearer"
 
@@ -44,7 +45,12 @@ ERRORS: dict[int, tuple[str, ErrorCode, str, str]] = {
         "The state of the thing does not allow this now.",
         "the agent is provisioning: wait until it is running",
     ),
-    413: ("TooLarge", ErrorCode.BAD_REQUEST, "The body is larger than 1 MiB.", "body: larger than 1048576 bytes"),
+    413: (
+        "TooLarge",
+        ErrorCode.BAD_REQUEST,
+        "The body is larger than this operation takes.",
+        "body: larger than 65536 bytes",
+    ),
     415: (
         "NotJson",
         ErrorCode.BAD_REQUEST,
@@ -127,6 +133,17 @@ class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-c
         }
 
 
+class EntriesSchema(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-call]
+    target_class = "config.api.Entries"
+    match_subclasses = True
+
+    def map_serializer_field(self, auto_schema: Any, direction: Any) -> dict[str, Any]:
+        """As the library has it, and how many entries there may be."""
+        plain = auto_schema._map_serializer_field(self.target, direction, bypass_extensions=True)  # noqa: SLF001 # as its own extensions do
+        values = plain.get("additionalProperties", {})
+        return {"type": "object", "additionalProperties": values, "maxProperties": self.target.max_length}
+
+
 class AutoSchema(BaseAutoSchema):
     """Adds to drf-spectacular what follows from our own rules, so that a view declares only its serializers.
 
@@ -174,6 +191,13 @@ class AutoSchema(BaseAutoSchema):
     def _is_create_operation(self) -> bool:
         return False  # creating answers 200 (spec: POST /keys)
 
+    def _get_request_body(self, direction: Any = "request") -> dict[str, Any] | None:
+        body: dict[str, Any] | None = super()._get_request_body(direction)  # type: ignore[no-untyped-call]
+        if body and direction == "request":
+            at_most: int = getattr(self.view, "max_body_bytes", MAX_BODY_BYTES)
+            body["description"] = f"At most {at_most // 1024} KiB."
+        return body
+
     def _get_response_bodies(self, direction: Any = "response") -> dict[str, Any]:
         answers: dict[str, Any] = super()._get_response_bodies(direction)
         if direction == "request":  # a webhook: the answers are the receiver's
@@ -191,7 +215,7 @@ class AutoSchema(BaseAutoSchema):
             found |= {401}
         if "{" in self.path:
             found |= {404}
-        if self._get_request_body():  # type: ignore[no-untyped-call]
+        if self._get_request_body():
             found |= {400, 413, 415}
         if any(parameter["in"] == "query" for parameter in self._get_parameters()):
             found |= {400}

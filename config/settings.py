@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from email.utils import parseaddr
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -23,6 +24,7 @@ if AGENTPODS_ENV not in {"development", "production"}:
 DEVELOPMENT = AGENTPODS_ENV == "development"
 DEBUG = False
 
+PULSE_FILE = env.text("PULSE_FILE")
 AGENTPODS_HOME = Path(env.text("AGENTPODS_HOME", str(BASE_DIR / "var"))).absolute()
 PORT = env.number("PORT", 8000, at_least=1, at_most=65_534)
 ROUTER_PORT = env.number("ROUTER_PORT", PORT + 1, at_least=1, at_most=65_535)
@@ -44,7 +46,7 @@ ALLOWED_HOSTS = env.words("ALLOWED_HOSTS") or [urlsplit(BASE_URL).hostname or ""
 if DEVELOPMENT:
     ALLOWED_HOSTS = [*ALLOWED_HOSTS, "127.0.0.1", "localhost", "[::1]"]
 TRUSTED_PROXIES = env.networks("TRUSTED_PROXIES")
-PLATFORM_DOMAIN = env.text("PLATFORM_DOMAIN", "pods.localhost").lower()
+PLATFORM_DOMAIN = env.text("PLATFORM_DOMAIN", "pods.localhost").strip(".").lower()
 CONSOLE_HOSTS = [host for host in ALLOWED_HOSTS if "." in host and host != "127.0.0.1"]
 EXPECTED_IP = env.text("EXPECTED_IP", "127.0.0.1")
 
@@ -53,10 +55,14 @@ TRIAL_DAYS = env.number("TRIAL_DAYS", 7)
 GRACE_DAYS = env.number("GRACE_DAYS", 3)
 KEPT_DAYS = env.number("KEPT_DAYS", 14)
 NOTICE_DAYS = [3, 2, 1]
+MAX_KEYS = env.number("MAX_KEYS", 100, at_least=1)  # live API keys of an account
 MAX_FREE_AGENTS = env.number("MAX_FREE_AGENTS", 3)
+MAX_TRIALS = env.number("MAX_TRIALS", 10)  # of one mailbox, over all its accounts; 0 is no limit
+MAX_TRIALS_DAYS = env.number("MAX_TRIALS_DAYS", 30, at_least=1)
 MAX_FREE_AGENTS_TOTAL = env.number("MAX_FREE_AGENTS_TOTAL", 0)  # over all accounts; 0 is no limit
 MAX_TRIAL_TIER = env.one_of("MAX_TRIAL_TIER", "large", allowed=("tiny", "small", "medium", "large"))
 SIGN_UPS_OPEN = env.flag("SIGN_UPS_OPEN", default=True)
+WAITING_CALLS_PER_ACCOUNT = env.number("WAITING_CALLS_PER_ACCOUNT", 4, at_least=1)
 CREATES_OPEN = env.flag("CREATES_OPEN", default=True)
 
 # Pods.
@@ -76,6 +82,7 @@ if not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?", INSTALLATI
 POD_IMAGE = env.text("POD_IMAGE")
 ENGINE_IMAGES = env.pairs("ENGINE_IMAGES")  # engine to image
 POD_EGRESS_CIDRS = env.networks("POD_EGRESS_CIDRS")
+OWN_NETWORKS = env.networks("OWN_NETWORKS")
 KUBERNETES_MAX_CALLS = env.number("KUBERNETES_MAX_CALLS", 8, at_least=1)
 
 # Webhooks.
@@ -116,6 +123,7 @@ EMAIL_USE_TLS = env.flag("EMAIL_USE_TLS")
 EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = env.text("DEFAULT_FROM_EMAIL", "Agentpods <no-reply@localhost>")
 SERVER_EMAIL = DEFAULT_FROM_EMAIL
+SUPPORT_EMAIL = env.text("SUPPORT_EMAIL") or parseaddr(DEFAULT_FROM_EMAIL)[1]
 ADMINS = [(address, address) for address in env.words("ADMINS")]
 SHOW_DEV_CODES = env.flag("SHOW_DEV_CODES", default=DEVELOPMENT)
 
@@ -168,8 +176,10 @@ MIDDLEWARE = [
     "config.requests.ProbeHostMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "config.content_policy.ContentPolicyMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
+    "config.long_forms.LongFormsMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
@@ -194,7 +204,14 @@ TEMPLATES = [
 ]
 
 AUTH_USER_MODEL = "accounts.User"
-AUTH_PASSWORD_VALIDATORS = [{"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"}]
+LOGIN_REDIRECT_URL = "/admin/"  # of operators whose `next` leads elsewhere
+AUTH_PASSWORD_VALIDATORS = [  # of operators; how many tries strangers have is in SECURITY.md
+    {
+        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
+        "OPTIONS": {"min_length": 12},
+    },
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
 
 LANGUAGE_CODE = "en"
 LANGUAGES = [
@@ -214,6 +231,7 @@ STATIC_URL = "/static/"
 # In development files are served from where they lie; production collects them when its image is built.
 STATIC_ROOT = None if DEVELOPMENT else AGENTPODS_HOME / "static"
 WHITENOISE_USE_FINDERS = DEVELOPMENT
+WHITENOISE_ROOT = BASE_DIR / "catalog" / "root"  # what browsers ask for at the root by themselves: /favicon.ico
 
 # Browser security. HTTPS is asked for wherever BASE_URL has it.
 _HTTPS = BASE_URL.startswith("https://")
@@ -267,6 +285,7 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_STORE_EAGER_RESULT = False
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_WORKER_REDIRECT_STDOUTS = False  # development's mail is printed, and is no warning
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_TASK_ROUTES = {
     "agents.*": {"queue": "lifecycle"},
@@ -288,5 +307,8 @@ LOGGING: dict[str, Any] = {
     },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain" if DEVELOPMENT else "json"}},
     "root": {"handlers": ["stderr"], "level": env.text("LOG_LEVEL", "INFO")},
-    "loggers": {"urllib3": {"level": "INFO"}},  # its debug lines have addresses, and Telegram's hold the bot's token
+    "loggers": {
+        "urllib3": {"level": "INFO"},  # its debug lines have addresses, and Telegram's hold the bot's token
+        "django.security.DisallowedHost": {"propagate": False, "level": "CRITICAL"},  # any scanner's; our 400 tells it
+    },
 }

@@ -1,36 +1,70 @@
-"""Places for calls that wait for somebody else: a receiver, a pod, a backup.
+"""Places for calls that wait for somebody else: a receiver, a pod, a payment company.
 
-A web process has 64 threads. Were all of them waiting, nothing else would be answered; so at most 48 wait, the next is
-told to come again, and none of them holds a database connection meanwhile (design: Processes and shapes).
+Web answers most requests in milliseconds on a few threads. A call that waits steps aside: another request runs in its
+stead, and its database connection goes back to the pool. How many calls wait is bounded, over all and for each account.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from django.conf import settings
 from django.db import connection
 
+from config.callers import caller
 from config.errors import Unavailable
 
-PLACES = 48
 RETRY_AFTER_SECONDS = 10
 
-_places = threading.BoundedSemaphore(PLACES)
+
+class Places:
+    """`total` calls may wait in this process, `each()` of them for one account."""
+
+    def __init__(self, total: int, *, each: Callable[[], int]) -> None:
+        self.total = total
+        self._each = each
+        self._lock = threading.Lock()
+        self._taken: Counter[str] = Counter()
+
+    @contextmanager
+    def take(self, account: str) -> Iterator[None]:
+        """Wait inside of this. Raises Unavailable when the account has its share, or every place is taken."""
+        self._enter(account)
+        try:
+            if current := caller.get():
+                current.step_aside()
+            release_connection()
+            yield
+        finally:
+            self._leave(account)
+
+    def _enter(self, account: str) -> None:
+        with self._lock:
+            if self._taken[account] >= self._each():
+                raise _busy(f"{self._each()} calls of this account are waiting for an answer already")
+            if self._taken.total() >= self.total:
+                raise _busy(f"{self.total} calls are waiting for an answer already")
+            self._taken[account] += 1
+
+    def _leave(self, account: str) -> None:
+        with self._lock:
+            self._taken[account] -= 1
+            if not self._taken[account]:
+                del self._taken[account]
 
 
-@contextmanager
-def place() -> Iterator[None]:
-    """Wait inside of this. Raises Unavailable when every place of this process is taken."""
-    if not _places.acquire(blocking=False):
-        message = f"{PLACES} calls are waiting for an answer already: try again in {RETRY_AFTER_SECONDS} s"
-        raise Unavailable(message, retry_after=RETRY_AFTER_SECONDS)
-    try:
-        release_connection()
-        yield
-    finally:
-        _places.release()
+# A turn with an agent, a test, a licence: up to two minutes.
+turns = Places(256, each=lambda: settings.WAITING_CALLS_PER_ACCOUNT)
+# A look that is over in seconds: liveness, why an agent is silent, whether a key is good. An account that asks about
+# many agents at once is served; one whose pods hang takes a quarter.
+looks = Places(128, each=lambda: 32)
+
+
+def _busy(problem: str) -> Unavailable:
+    return Unavailable(f"{problem}: try again in {RETRY_AFTER_SECONDS} s", retry_after=RETRY_AFTER_SECONDS)
 
 
 def release_connection() -> None:

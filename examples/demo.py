@@ -297,7 +297,7 @@ def run(base: str, outside: Outside) -> None:
     try:
         demo.walk()
     except requests.ConnectionError as error:
-        raise NotPrepared("nothing answers there") from error
+        raise NotPrepared("nothing answers there; PORT or BASE_URL say where your `make run` is") from error
     finally:
         print(flush=True)
         demo.clean_up()
@@ -305,7 +305,8 @@ def run(base: str, outside: Outside) -> None:
 
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="A whole life of an agent, seen from outside.")
-    parser.add_argument("--base-url", default=os.environ.get("BASE_URL") or "http://127.0.0.1:8000")
+    port = os.environ.get("PORT") or "8000"  # the same variables as `make run` takes
+    parser.add_argument("--base-url", default=os.environ.get("BASE_URL") or f"http://127.0.0.1:{port}")
     parser.add_argument(
         "--model-port", type=int, default=PORT, help="where the model server listens; licences and chain: the two after"
     )

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from typing import Any
+
 from django import forms
 from django.contrib import admin
 from django.http import HttpRequest
 
+from config.admin_steps import DeleteRows, WithSteps
 from status.components import IDS
 from status.models import Incident, Loop
 
@@ -21,8 +24,25 @@ class IncidentForm(forms.ModelForm[Incident]):
         fields = ("title", "status", "started_at", "resolved_at", "components")
 
 
+class DeleteIncidents(DeleteRows):
+    title = "Delete incidents"
+    model = Incident
+    warnings = (
+        *DeleteRows.warnings,
+        "It goes from /status/incidents too. Better mark one that is over as resolved.",
+    )
+
+    def shown(self, row: Any) -> dict[str, str]:
+        return {
+            "title": row.title,
+            "status": row.status,
+            "started": f"{row.started_at:%Y-%m-%d %H:%M} UTC",
+            "components": ", ".join(row.components),
+        }
+
+
 @admin.register(Incident)
-class IncidentAdmin(admin.ModelAdmin[Incident]):
+class IncidentAdmin(WithSteps):
     """Written by operators; shown at once in /status/incidents."""
 
     form = IncidentForm
@@ -30,6 +50,7 @@ class IncidentAdmin(admin.ModelAdmin[Incident]):
     list_filter = ("status",)
     search_fields = ("id", "title")
     date_hierarchy = "started_at"
+    steps = (DeleteIncidents(),)
 
 
 @admin.register(Loop)

@@ -7,7 +7,9 @@ from datetime import datetime
 
 from django.conf import settings
 from django.db.models import Exists, OuterRef, Q
+from django.utils import timezone
 
+from accounts import mailing
 from agents.models import Cluster, Placement
 from agents.runtimes import current_runtime
 from catalog.refreshing import prices_checked_at
@@ -30,6 +32,7 @@ class Records:
     incidents: list[Incident]
     catalog_updated_at: datetime | None
     prices_checked_at: datetime | None
+    mail_failed_at: datetime | None  # the mail server takes nothing since then
     clusters: list[datetime | None]  # when each that pods may be on was last seen alive
 
 
@@ -40,6 +43,7 @@ def database() -> Records:
         incidents=list(Incident.objects.all()[:NEWEST_INCIDENTS]),
         catalog_updated_at=updated_at(),
         prices_checked_at=prices_checked_at(),
+        mail_failed_at=mailing.failing_since(now=timezone.now()),
         clusters=_clusters(),
     )
 

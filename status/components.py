@@ -50,9 +50,10 @@ DEPENDENCIES: dict[str, tuple[str, Bounded[checks.Records] | Bounded[None]]] = {
     "runtime": ("Pod runtime", RUNTIME),
 }
 
+MAIL = "mail"
 PRICES = "models"
 SILENT_AFTER = timedelta(seconds=90)
-IDS = (*DEPENDENCIES, PRICES, *loops.PERIODS)
+IDS = (*DEPENDENCIES, MAIL, PRICES, *loops.PERIODS)
 
 _expected_since = timezone.now()
 _last_records: checks.Records | None = None
@@ -65,7 +66,7 @@ def platform(*, now: datetime) -> Platform:
     hurt = {name for incident in _open(records) for name in incident.components}
     components = [_dependency(name, outcome, hurt=hurt) for name, outcome in outcomes.items()]
     components = [_watched(one, records, now=now) if one.id == "runtime" else one for one in components]
-    components.append(_prices(records, hurt=hurt))
+    components += [_mail(records, hurt=hurt), _prices(records, hurt=hurt)]
     components += [_loop(name, records, hurt=hurt, now=now) for name in loops.PERIODS]
     return Platform(
         status=_overall(components),
@@ -125,6 +126,15 @@ def _watched(pods: Component, records: checks.Records | None, *, now: datetime) 
     if not silent or pods.status == Health.DOWN:
         return pods
     return replace(pods, status=Health.DOWN if silent == len(clusters) else Health.DEGRADED)
+
+
+def _mail(records: checks.Records | None, *, hurt: Collection[str]) -> Component:
+    """Known from the last mail that was sent: no mail server is asked for the status alone."""
+    failed_at = records.mail_failed_at if records else None
+    up = Health.DEGRADED if MAIL in hurt else Health.OK
+    return Component(
+        id=MAIL, name="Mail", status=Health.DOWN if failed_at else up, latency_ms=None, checked_at=failed_at
+    )
 
 
 def _prices(records: checks.Records | None, *, hurt: Collection[str]) -> Component:

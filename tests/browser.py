@@ -24,6 +24,8 @@ FLAGS = (
 )
 START_SECONDS = 30
 QUIET_SECONDS = 0.5  # without another request
+# On a busy machine a page may be silent for as long and still not be there.
+LOADED = "new Promise(done => document.readyState === 'complete' ? done() : addEventListener('load', () => done()))"
 
 
 @dataclass
@@ -72,6 +74,7 @@ class Browser:
         await self.call("Emulation.setEmulatedMedia", features=[scheme])
         await self.call("Page.navigate", url=url)
         await self._settle()
+        await self.call("Runtime.evaluate", expression=LOADED, awaitPromise=True)
         measured = await self.call("Runtime.evaluate", expression="document.documentElement.scrollWidth")
         self.visited.width = measured["result"]["value"]
         if picture:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 from collections.abc import Generator
@@ -62,6 +63,7 @@ from tests import emptying, measured  # noqa: E402 # as fixtures, it needs Djang
 from tests.fixtures import *  # noqa: E402, F403
 
 emptying.install()
+gc.set_threshold(100_000, 50, 100)  # what was imported stays: to walk over it again and again took a twentieth of all
 
 
 @pytest.hookimpl(wrapper=True)

@@ -17,6 +17,7 @@ import psycopg
 import redis as redis_client
 
 from config.run import postgres, redis
+from tests.patience import Patience
 
 PREFIX = "agentpods-test-"
 START_SECONDS = 30
@@ -106,9 +107,9 @@ class Stores:
             return False
 
     def _wait(self, answers: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + START_SECONDS
+        patience = Patience(START_SECONDS)
         while not answers():
-            if time.monotonic() > deadline or any(p.poll() is not None for p in self.processes):
+            if patience.ended() or any(p.poll() is not None for p in self.processes):
                 log = (self.root / "stores.log").read_text(errors="replace")
                 raise RuntimeError(f"the stores of the test run did not start:\n{log}")
             time.sleep(0.02)

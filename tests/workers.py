@@ -13,6 +13,7 @@ from django.db import connection
 
 from config.run import launch
 from tests.measured import unmeasured
+from tests.patience import Patience
 
 ROOT = Path(__file__).resolve().parent.parent
 START_SECONDS = 60
@@ -68,9 +69,9 @@ class Workers:
                 env={**unmeasured(), "DATABASE_URL": database_url(), **(environment or {})},
             )
         self.processes.append(process)
-        deadline = time.monotonic() + START_SECONDS
+        patience = Patience(START_SECONDS)
         while until not in log.read_text(errors="replace"):
-            if process.poll() is not None or time.monotonic() > deadline:
+            if process.poll() is not None or patience.ended():
                 raise RuntimeError(f"celery did not start:\n{log.read_text(errors='replace')}")
             time.sleep(0.05)
         return process

@@ -6,8 +6,8 @@ from django.conf import settings
 
 from config import waiting
 from config.errors import BadRequest
+from config.public_networks import Address
 from webhooks import networks, receiver_url, resolving
-from webhooks.networks import Address
 from webhooks.receiver_url import ReceiverUrl, Refused
 
 RESOLVE_SECONDS = 2.0

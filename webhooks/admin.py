@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
+from config.admin_steps import WithSteps
 from config.errors import ServiceError
 from webhooks import deliveries
 from webhooks.models import Delivery, Event, Hook
@@ -72,7 +73,7 @@ class EventAdmin(ReadOnlyAdmin):
 
 
 @admin.register(Delivery)
-class DeliveryAdmin(ReadOnlyAdmin):
+class DeliveryAdmin(ReadOnlyAdmin, WithSteps):
     list_display = ("event_id", "created_at", "type", "agent", "state", "attempts", "http_status", "error",
                     "duration_ms", "finished_at", "resent_by")  # fmt: skip
     list_filter = ("state", "error", "is_test", "event__type")
@@ -92,7 +93,7 @@ class DeliveryAdmin(ReadOnlyAdmin):
 
     @admin.action(description="Resend delivery (same id and bytes)", permissions=["resend"])
     def resend_deliveries(self, request: HttpRequest, chosen: QuerySet[Delivery]) -> None:
-        for delivery in chosen:
+        for delivery in self.bounded(request, chosen):
             try:
                 deliveries.resend(delivery, actor=f"operator:{request.user.pk}", now=timezone.now())
             except ServiceError as refusal:

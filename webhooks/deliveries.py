@@ -15,7 +15,7 @@ from webhooks.models import Delivery, Hook, Problem, State
 if TYPE_CHECKING:
     from agents.models import Agent
 
-# The waits count from the end of the failed attempt.
+# From the beginning of the failed attempt, so that three attempts end within 80 s even if each waits its whole 10 s.
 RETRY_DELAYS = (timedelta(seconds=10), timedelta(seconds=60))
 MAX_ATTEMPTS = len(RETRY_DELAYS) + 1
 
@@ -59,10 +59,11 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What is written for a claim."""
+    """What is written for a claim, and of which receiver it tells."""
 
     event_id: str
     token: str
+    url: str
     state: State
     attempts: int
     next_attempt_at: datetime
@@ -78,16 +79,17 @@ class Outcome:
         return str(self.http_status) if self.http_status is not None else f"error: {self.error}"
 
 
-def judge(claim: Claim, answer: Answer, *, at: datetime) -> Outcome:
-    """The outcome of an attempt that ended now."""
+def judge(claim: Claim, answer: Answer, *, began: datetime, at: datetime) -> Outcome:
+    """The outcome of an attempt that began then and ended now."""
     attempts = claim.attempts + 1
     state = _state(attempts, answer)
     return Outcome(
         event_id=claim.event_id,
         token=claim.token,
+        url=claim.url,
         state=state,
         attempts=attempts,
-        next_attempt_at=at + RETRY_DELAYS[attempts - 1] if state == State.PENDING else at,
+        next_attempt_at=max(at, began + RETRY_DELAYS[attempts - 1]) if state == State.PENDING else at,
         http_status=answer.status,
         error=answer.problem or "",
         duration_ms=round(answer.seconds * 1000),
@@ -101,6 +103,7 @@ def give_up(claim: Claim, *, at: datetime) -> Outcome:
     return Outcome(
         event_id=claim.event_id,
         token=claim.token,
+        url=claim.url,
         state=State.FAILED,
         attempts=claim.attempts,
         next_attempt_at=at,

@@ -20,7 +20,7 @@ from django.utils import timezone
 from config.crypto import decrypt
 from webhooks import deliveries, outbox, signing
 from webhooks.deliveries import Answer, Claim, Outcome
-from webhooks.models import Problem
+from webhooks.models import Problem, State
 from webhooks.outbox import Outbox
 from webhooks.sender import TOTAL_SECONDS, Sender
 
@@ -44,6 +44,8 @@ stopping = threading.Event()
 
 def drain(*, clock: Clock = timezone.now, ahead: timedelta = AHEAD) -> int:
     """Deliver what is due and what gets due within `ahead`; returns the number of attempts.
+
+    With an `ahead` of zero it waits for nothing but its own attempts, so it ends also when its clock stands still.
 
     Ends at once, with 0, when nothing is due or the process or the installation has all the drains it may have; a drain
     that runs in this process is told to look again.
@@ -130,14 +132,17 @@ class Drain:
 
     async def _attempt(self, sender: Sender, claim: Claim) -> Outcome:
         """Never raises: one delivery that cannot be sent must not end the drain of all."""
+        began = self.clock()
         try:
             answer = await _send(sender, claim)
         except Exception:
             log.exception("%s of %s could not be sent", claim.event_id, claim.agent_id)
             answer = Answer(None, Problem.INTERNAL, 0.0)
         self.sent += 1
-        outcome = deliveries.judge(claim, answer, at=self.clock())
-        log.info("%s of %s: attempt %d, %s", claim.event_id, claim.agent_id, outcome.attempts, outcome.summary)
+        outcome = deliveries.judge(claim, answer, began=began, at=self.clock())
+        level = logging.INFO if outcome.state == State.DELIVERED else logging.WARNING
+        told = "%s of %s: attempt %d at its receiver, %s"
+        log.log(level, told, claim.event_id, claim.agent_id, outcome.attempts, outcome.summary)
         return outcome
 
     async def _idle_seconds(self, box: Outbox) -> float | None:
@@ -148,6 +153,8 @@ class Drain:
         now = self.clock()
         if soonest is None or soonest > now + self.ahead:
             return POLL_SECONDS if self._in_flight else None
+        if not self.ahead and not self._in_flight:
+            return None  # due, and not to be had: another drain holds it or its agent
         # What is due but was not taken waits for another one's end.
         return min(POLL_SECONDS, (soonest - now).total_seconds()) if soonest > now else POLL_SECONDS
 

@@ -28,7 +28,8 @@ def install(agent: Agent, *, url: str, now: datetime) -> tuple[Hook, str]:
     """Set the receiver and mint a secret, which is shown this once. `url` is the answer of `addresses.check`.
 
     On an agent that has a hook this also rotates: the secret of until now signs a second header for 24 hours, an older
-    one signs no more. What is pending goes to the new address, signed with the new secret.
+    one signs no more. What is pending goes to the new address, signed with the new secret. Of a new address nothing is
+    known until an event was sent there.
     """
     secret = _new_secret()
     hook, created = Hook.objects.select_for_update(no_key=True).get_or_create(
@@ -69,6 +70,9 @@ def _rotate(hook: Hook, *, url: str, secret: str, now: datetime) -> None:
     hook.secret = secret
     hook.rotated_at = now
     hook.slow = hook.slow and hook.authority == authority(url)
+    if hook.url != url:
+        hook.last_status = hook.last_at = hook.last_event = None
     hook.url = url
     hook.authority = authority(url)
-    hook.save(update_fields=["url", "authority", "secret", "previous_secret", "rotated_at", "slow"])
+    fields = ["url", "authority", "secret", "previous_secret", "rotated_at", "slow"]
+    hook.save(update_fields=[*fields, "last_status", "last_at", "last_event"])

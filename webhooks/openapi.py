@@ -17,7 +17,7 @@ EVENTS: dict[EventType, tuple[str, dict[str, Any]]] = {
         {"from": "provisioning", "to": "running"},
     ),
     EventType.AGENT_STOPPED: (
-        "The pod was stopped; `reason` is owner, trial, payment, quota or suspended.",
+        "The pod was stopped; `reason` is owner, operator, trial, payment, quota or suspended.",
         {"from": "running", "to": "stopped", "reason": "owner"},
     ),
     EventType.AGENT_FAILED: (

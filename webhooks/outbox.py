@@ -1,8 +1,9 @@
 """The SQL of delivery: lease what is due, write what came of it. On a connection of the drain's own, never Django's.
 
 A claim is fair by construction. One delivery per agent is in flight, so a dead receiver costs one slot however long its
-backlog; at most so many go to one host and port; receivers that timed out last time share a lane; tests go first. A
-delivery that waits for its retry is not in flight and blocks nobody.
+backlog; at most so many go to one host and port; receivers that timed out last time share a lane; tests go first, also
+beside another delivery of their agent, for somebody waits for them. A delivery that waits for its retry is not in
+flight and blocks nobody.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ WITH RECURSIVE owing (agent_id) AS (
     )
     FROM owing WHERE owing.agent_id IS NOT NULL
 ), busy AS (
-    SELECT d.agent_id, h.authority
+    SELECT d.agent_id, d.is_test, h.authority
     FROM webhooks_delivery d JOIN webhooks_hook h ON h.agent_id = d.agent_id
     WHERE d.state = 'pending' AND d.lease_until > %(now)s
 ), ready AS (
@@ -61,7 +62,9 @@ WITH RECURSIVE owing (agent_id) AS (
             AND (d.lease_until IS NULL OR d.lease_until <= %(now)s)
         ORDER BY d.is_test DESC, d.next_attempt_at LIMIT 1
     ) due
-    WHERE NOT EXISTS (SELECT 1 FROM busy WHERE busy.agent_id = owing.agent_id)
+    WHERE NOT EXISTS (
+        SELECT 1 FROM busy WHERE busy.agent_id = owing.agent_id AND (busy.is_test OR NOT due.is_test)
+    )
 ), laned AS (
     SELECT *, row_number() OVER (PARTITION BY slow ORDER BY is_test DESC, next_attempt_at) AS place_in_lane
     FROM ready WHERE place_at_host <= %(per_authority)s
@@ -87,25 +90,30 @@ SELECT 1 FROM webhooks_hook WHERE agent_id IN (
 ) ORDER BY agent_id FOR NO KEY UPDATE
 """
 
-# The lease token guards: an outcome whose lease has passed to another drain, or was canceled, changes nothing.
+# The lease token guards: an outcome whose lease has passed to another drain, or was canceled, changes nothing. The hook
+# tells only of the URL that it has now.
 _RECORD = """
 WITH outcome AS (
     SELECT * FROM unnest(
         %s::text[], %s::text[], %s::text[], %s::int[], %s::timestamptz[], %s::int[], %s::text[], %s::int[],
-        %s::timestamptz[], %s::bool[], %s::text[]
-    ) AS o (event_id, token, state, attempts, next_attempt_at, http_status, error, duration_ms, ended_at, slow, summary)
+        %s::timestamptz[], %s::bool[], %s::text[], %s::text[]
+    ) AS o (
+        event_id, token, state, attempts, next_attempt_at, http_status, error, duration_ms, ended_at, slow, summary, url
+    )
 ), recorded AS (
     UPDATE webhooks_delivery d SET state = o.state, attempts = o.attempts, next_attempt_at = o.next_attempt_at,
         http_status = o.http_status, error = o.error, duration_ms = o.duration_ms, lease_until = NULL, lease_token = '',
         finished_at = CASE WHEN o.state <> 'pending' THEN o.ended_at END
     FROM outcome o
     WHERE d.event_id = o.event_id AND d.lease_token = o.token AND d.state = 'pending'
-    RETURNING d.agent_id, d.event_id, o.state, o.ended_at, o.slow, o.summary
+    RETURNING d.agent_id, d.event_id, o.state, o.ended_at, o.slow, o.summary, o.url
+), present AS (
+    SELECT recorded.* FROM recorded JOIN webhooks_hook h ON h.agent_id = recorded.agent_id AND h.url = recorded.url
 ), latest AS (
-    SELECT DISTINCT ON (agent_id) agent_id, slow FROM recorded ORDER BY agent_id, ended_at DESC
+    SELECT DISTINCT ON (agent_id) agent_id, slow FROM present ORDER BY agent_id, ended_at DESC
 ), ended AS (
     SELECT DISTINCT ON (r.agent_id) r.agent_id, r.ended_at, r.summary, e.type
-    FROM recorded r JOIN webhooks_event e ON e.id = r.event_id
+    FROM present r JOIN webhooks_event e ON e.id = r.event_id
     WHERE r.state <> 'pending' ORDER BY r.agent_id, r.ended_at DESC
 )
 UPDATE webhooks_hook h SET slow = latest.slow,
@@ -182,7 +190,7 @@ class Outbox:
         """Write what came of attempts, all in one statement, and the summary on the hooks of those that ended."""
         columns = [
             (o.event_id, o.token, o.state.value, o.attempts, o.next_attempt_at, o.http_status, str(o.error),
-             o.duration_ms, o.ended_at, o.slow, o.summary)
+             o.duration_ms, o.ended_at, o.slow, o.summary, o.url)
             for o in outcomes
         ]  # fmt: skip
         async with self._connection.pipeline(), self._connection.transaction():

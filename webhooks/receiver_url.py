@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import idna
 
-from webhooks.networks import Address
+from config.public_networks import Address
 
 MAX_LENGTH = 2048
 MAX_HOST_LENGTH = 253
@@ -102,7 +102,8 @@ def _host(host: str) -> str:
     name = _ascii(host)
     if _NUMBER.fullmatch(name.removesuffix(".").rpartition(".")[2]):
         return _ipv4(name, as_written=host)
-    name = name.removesuffix(".")
+    if name.endswith("."):
+        raise Refused("the host must not end with a dot")
     if len(name) > MAX_HOST_LENGTH or not all(_LABEL.fullmatch(label) for label in name.split(".")):
         raise Refused("the host is not a valid name")
     return name

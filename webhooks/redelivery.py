@@ -24,7 +24,7 @@ def run(agent: Agent, event_id: str, *, actor: str) -> Report:
     without a hook, or while the event is being delivered for the first time.
     """
     delivery = find(agent, event_id)
-    with waiting.place():
+    with waiting.turns.take(agent.user_id):
         deliveries.resend_or_join(delivery, actor=actor, now=timezone.now())
         return reports.wait_for(delivery.pk)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from config import waiting
+from config import callers, waiting
 from config.errors import Unavailable
 from webhooks.models import Delivery, State
 
-# Three attempts of 10 s with 70 s between them, and a little for the queue; proxies give up after 130 s.
-PATIENCE_SECONDS = 115.0
+# Three attempts last 80 s when the receiver never answers; the rest is for the queue. Proxies give up after 130 s.
+PATIENCE_SECONDS = 88.0
 POLL_SECONDS = (0.05, 0.1, 0.2, 0.4, 0.6)
 
 
@@ -25,11 +25,12 @@ class Report:
 def wait_for(event_id: str) -> Report:
     """The outcome of a delivery. The receiver's silence is an outcome; the delivery goes on if the caller hangs up.
 
-    Raises Unavailable when there is none in time.
+    Raises Unavailable when there is none in time, or the caller has left.
     """
     patient_until = time.monotonic() + PATIENCE_SECONDS
     looks = 0
-    while time.monotonic() < patient_until:
+    caller = callers.caller.get()
+    while time.monotonic() < patient_until and not (caller and caller.has_left):
         delivery = Delivery.objects.get(pk=event_id)
         waiting.release_connection()
         if delivery.state != State.PENDING:

@@ -18,7 +18,7 @@ from dns.exception import DNSException
 from dns.nameserver import Do53Nameserver
 from dns.resolver import Resolver
 
-from webhooks.networks import Address
+from config.public_networks import Address
 
 log = logging.getLogger(__name__)
 

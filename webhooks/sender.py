@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from ipaddress import IPv4Address, ip_address
 from socket import AF_INET, AF_INET6, AI_NUMERICHOST, AddressFamily, socket
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
@@ -21,9 +21,15 @@ from webhooks import networks, resolving
 from webhooks.deliveries import Answer
 from webhooks.models import Problem
 
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
 log = logging.getLogger(__name__)
 
 TOTAL_SECONDS = 10.0
+# All that a receiver may send us: certificates, the head of its answer, and what comes before it. RFC 9110 15.2 allows
+# any number of informational answers: without a bound, a flood of them keeps a core busy until the time-out.
+MAX_ANSWER_BYTES = 65_536
 
 # aiohttp adds these to every request if they are not skipped.
 _NOT_OURS = ("Accept", "Accept-Encoding")
@@ -116,7 +122,26 @@ def _judged_socket(info: AddressInfo) -> socket:
     family, kind, protocol, _, address = info
     if not networks.may_dial(ip_address(str(address[0]).partition("%")[0])):
         raise AddressRefusedError
-    return socket(family, kind, protocol)
+    return _ShortSocket(family, kind, protocol)
+
+
+class _ShortSocket(socket):
+    """A socket whose other side hangs up, as far as its reader can tell, after MAX_ANSWER_BYTES."""
+
+    _left = MAX_ANSWER_BYTES
+
+    def recv(self, size: int, flags: int = 0) -> bytes:
+        """What asyncio reads plain connections with."""
+        found = super().recv(min(size, self._left), flags) if self._left else b""
+        self._left -= len(found)
+        return found
+
+    def recv_into(self, buffer: Buffer, size: int = 0, flags: int = 0) -> int:
+        """What asyncio reads TLS connections with."""
+        wanted = size or memoryview(buffer).nbytes
+        count = super().recv_into(buffer, min(wanted, self._left), flags) if self._left else 0
+        self._left -= count
+        return count
 
 
 @functools.cache

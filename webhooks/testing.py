@@ -22,7 +22,7 @@ NOTE = "A test event, sent on request. Nothing has happened to the agent."
 
 def run(agent: Agent) -> Report:
     """Send a `test` event and wait for its outcome; a test that is running already is waited for instead."""
-    with waiting.place():
+    with waiting.turns.take(agent.user_id):
         return reports.wait_for(start(agent, now=timezone.now()))
 
 

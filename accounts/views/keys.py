@@ -60,7 +60,7 @@ class KeysViewSet(ApiViewSet):
         """Create an API key.
 
         An agent may use the key in your place until you revoke it. The secret is shown only in this answer. Only a
-        session token may create keys.
+        session token may create keys. 400 past 100 live keys (or what the operator allows): revoke one first.
         """
         key, secret = keys.create(caller(request), **self.valid(request), now=timezone.now())
         return Response(NewKeySerializer({"key": key, "secret": secret}).data)

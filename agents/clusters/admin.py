@@ -5,62 +5,67 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, ClassVar
 
-from django import forms
 from django.contrib import admin, messages
-from django.contrib.admin.utils import quote, unquote
-from django.core.exceptions import PermissionDenied
-from django.db import IntegrityError, transaction
-from django.db.models import JSONField, Model, ProtectedError, QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect
-from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.db import transaction
+from django.db.models import JSONField, Model, QuerySet
+from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.timesince import timesince
 
-from agents.clusters import losing, placement
+from agents.clusters import placement
+from agents.clusters.admin_steps import DeleteClusters, LoseClusters
 from agents.clusters.forms import ClusterForm
 from agents.clusters.models import Cluster, Enforcement, Placement, Pod
 from catalog.form_fields import JsonFormField
 from config import wake
-from config.errors import ServiceError
+from config.admin_steps import WithSteps
 
 SECRETS = ("kubeconfig", "pull_secret")
 OBSERVERS = ("observer", "observer_until", "observed_at", "network_policies", "found", "checked_at")
+SCHEDULING = ("runtime_class", "node_selector", "tolerations", "priority_class", "pod_annotations")
+BREACH = ("breached_at", "breach")  # the driver's
 IGNORED = "IGNORED: pods reach each other and your networks"
 
 
 @admin.register(Cluster)
-class ClusterAdmin(admin.ModelAdmin[Cluster]):
+class ClusterAdmin(WithSteps):
     form = ClusterForm
     formfield_overrides: ClassVar[Any] = {JSONField: {"form_class": JsonFormField}}
-    list_display = ("name", "region", "agents", "cordoned", "routing", "policies", "observed", "checked")
+    list_display = ("name", "region", "agents", "cordoned", "routing", "policies", "breached", "observed", "checked")
     list_filter = ("cordoned", "routing", "network_policies")
     search_fields = ("name", "region")
     list_per_page = 50
-    actions = ("cordon_clusters", "uncordon_clusters", "check_clusters", "lose_clusters")
-    readonly_fields = ("agents", *OBSERVERS)
+    actions = ("cordon_clusters", "uncordon_clusters", "check_clusters")
+    steps = (LoseClusters(), DeleteClusters())
+    readonly_fields = ("agents", *OBSERVERS, *BREACH)
     fieldsets = (
         (None, {"fields": ("name", "region", "capacity", "cordoned")}),
         ("How it is reached", {"fields": ("kubeconfig", "clear_kubeconfig", "control_namespace", "control_cidrs")}),
+        ("What pods may not reach", {"fields": ("own_cidrs",)}),
         (
             "How visitors come",
-            {"fields": ("routing", "gateway", "ingress_class", "router_namespace", "certificate_issuer")},
+            {
+                "fields": (
+                    "routing",
+                    "gateway",
+                    "ingress_class",
+                    "router_namespace",
+                    "router_ports",
+                    "certificate_issuer",
+                    "visitors_authority",
+                )
+            },
         ),
         (
             "Where pods run",
-            {"fields": ("storage_class", "runtime_class", "node_selector", "tolerations", "stats_through_api")},
+            {"fields": ("storage_class", *SCHEDULING, "dns_peers", "dns_port", "stats_through_api")},
         ),
         ("Images", {"fields": ("pull_policy", "pull_secret", "clear_pull_secret")}),
-        ("How it is", {"fields": ("agents", *OBSERVERS)}),
+        ("How it is", {"fields": ("agents", *OBSERVERS, *BREACH)}),
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Cluster]:
         return placement.with_placed(super().get_queryset(request))
-
-    def get_urls(self) -> list[URLPattern]:
-        lose = path("<path:object_id>/lose/", self.admin_site.admin_view(self.lose_view), name="agents_cluster_lose")
-        return [lose, *super().get_urls()]
 
     @admin.display(description="agents", ordering="placed")
     def agents(self, cluster: Any) -> str:
@@ -69,6 +74,10 @@ class ClusterAdmin(admin.ModelAdmin[Cluster]):
     @admin.display(description="network policies", ordering="network_policies")
     def policies(self, cluster: Cluster) -> str:
         return IGNORED if cluster.network_policies == Enforcement.IGNORED else cluster.get_network_policies_display()
+
+    @admin.display(description="protection broken", ordering="breached_at")
+    def breached(self, cluster: Cluster) -> str:
+        return _ago(cluster.breached_at)
 
     @admin.display(description="seen alive", ordering="observed_at")
     def observed(self, cluster: Cluster) -> str:
@@ -87,27 +96,6 @@ class ClusterAdmin(admin.ModelAdmin[Cluster]):
         given = {name.removeprefix("clear_") for name in form.fields}
         obj.save(update_fields=sorted(given) if change else None)
 
-    def get_actions(self, request: HttpRequest) -> Any:
-        """Each is deleted on its own page, which says what keeps it."""
-        return {name: action for name, action in super().get_actions(request).items() if name != "delete_selected"}
-
-    def delete_view(
-        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        cluster = self.get_object(request, unquote(object_id))
-        if cluster and (Placement.objects.filter(cluster=cluster).exists() or cluster.pods.exists()):
-            return self._kept(request, cluster)
-        try:
-            return super().delete_view(request, object_id, extra_context)
-        except (ProtectedError, IntegrityError):  # an agent was placed there meanwhile
-            return self._kept(request, cluster)
-
-    def _kept(self, request: HttpRequest, cluster: Any) -> HttpResponse:
-        words = f"cluster {cluster} is not deleted: {self.agents(cluster)} agents are placed there, or have pods there."
-        advice = "Cordon it and delete these agents, or give it up as lost for good."
-        self.message_user(request, f"{words} {advice}", messages.ERROR)
-        return redirect("admin:agents_cluster_change", quote(cluster.pk))
-
     @admin.action(description="Cordon (no new agents; those that are there stay)", permissions=["change"])
     def cordon_clusters(self, request: HttpRequest, clusters: QuerySet[Cluster]) -> None:
         self._set_cordoned(request, clusters, cordoned=True)
@@ -118,7 +106,7 @@ class ClusterAdmin(admin.ModelAdmin[Cluster]):
 
     def _set_cordoned(self, request: HttpRequest, clusters: QuerySet[Cluster], *, cordoned: bool) -> None:
         word = "cordoned" if cordoned else "uncordoned"
-        for cluster in clusters:
+        for cluster in self.bounded(request, clusters):
             with transaction.atomic():
                 if Cluster.objects.filter(pk=cluster.pk).exclude(cordoned=cordoned).update(cordoned=cordoned):
                     self.log_change(request, cluster, f"{word.capitalize()}.")
@@ -126,64 +114,11 @@ class ClusterAdmin(admin.ModelAdmin[Cluster]):
 
     @admin.action(description="Check (version, rights, routing, storage, network policies)", permissions=["change"])
     def check_clusters(self, request: HttpRequest, clusters: QuerySet[Cluster]) -> None:
-        for cluster in clusters:
+        for cluster in self.bounded(request, clusters):
             wake.on_commit("agents.check_cluster", str(cluster.pk), str(request.user.pk))
             self.log_change(request, cluster, "Check asked for.")
             words = "is being checked, with a few small pods; in two minutes its history says what was found"
             self.message_user(request, f"cluster {cluster}: {words}", messages.SUCCESS)
-
-    @admin.action(description="Lost for good…", permissions=["change"])
-    def lose_clusters(self, request: HttpRequest, clusters: QuerySet[Cluster]) -> HttpResponse | None:
-        chosen = list(clusters.values_list("pk", flat=True)[:2])
-        if len(chosen) > 1:
-            self.message_user(request, "One at a time: choose a single cluster.", messages.ERROR)
-            return None
-        return redirect("admin:agents_cluster_lose", quote(chosen[0]))
-
-    def lose_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Ask for the cluster's name, then give it up."""
-        cluster = self.get_object(request, unquote(object_id))
-        if cluster is None:
-            raise Http404
-        if not self.has_change_permission(request, cluster):
-            raise PermissionDenied
-        form = LoseForm(request.POST if request.method == "POST" else None, cluster=cluster)
-        if form.is_valid():
-            return self._lose(request, cluster)
-        context = {
-            **self.admin_site.each_context(request),
-            "opts": self.opts,
-            "title": f"{cluster} is lost for good",
-            "cluster": cluster,
-            "form": form,
-            "back": reverse("admin:agents_cluster_changelist"),
-        }
-        return TemplateResponse(request, "admin/agents/cluster/lose.html", context)
-
-    def _lose(self, request: HttpRequest, cluster: Cluster) -> HttpResponse:
-        try:
-            left = losing.lose(cluster, actor=f"operator:{request.user.pk}", now=timezone.now())
-        except ServiceError as refusal:
-            self.message_user(request, refusal.message, messages.ERROR)
-            return redirect("admin:agents_cluster_changelist")
-        self.log_change(request, cluster, "Given up as lost for good.")
-        more = f"; {left} still have to leave, and a worker sees to it; do it again if some stay" if left else ""
-        self.message_user(request, f"cluster {cluster}: given up{more}", messages.SUCCESS)
-        return redirect("admin:agents_cluster_changelist")
-
-
-class LoseForm(forms.Form):
-    name = forms.CharField(max_length=40, label="The cluster's name, to be sure")
-
-    def __init__(self, *args: Any, cluster: Cluster, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._cluster = cluster
-
-    def clean_name(self) -> str:
-        name: str = self.cleaned_data["name"].strip()
-        if name != self._cluster.name:
-            raise forms.ValidationError(f"Its name is {self._cluster.name}.")
-        return name
 
 
 class WrittenByRules(admin.ModelAdmin[Any]):

@@ -10,7 +10,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 
 from django.db import connection
@@ -21,7 +21,7 @@ from agents.clusters.reading import Life
 from agents.clusters.watching import Source
 from agents.models import Agent
 from agents.runtimes import management
-from agents.runtimes.base import Endpoint, RuntimeFailure
+from agents.runtimes.base import Access, Endpoint, RuntimeFailure
 from agents.runtimes.kubernetes import names
 from agents.runtimes.management import Health
 
@@ -38,7 +38,8 @@ EVENTS_PAUSE_SECONDS = 10.0
 MOST_EVENTS = 250
 
 _BEHIND = """
-SELECT p.namespace, a.id, a.spec_revision FROM agents_pod p JOIN agents_agent a ON a.id = p.agent_id
+SELECT p.namespace, a.id, a.spec_revision, a.gateway_certificate
+FROM agents_pod p JOIN agents_agent a ON a.id = p.agent_id
 WHERE p.cluster_id = %s AND p.gateway_alive AND p.namespace = 'pod-' || a.suffix || '-' || a.generation
     AND a.desired = 'running' AND (p.revision IS NULL OR p.revision < a.spec_revision OR p.phase <> 'ready')
 """
@@ -47,7 +48,7 @@ WHERE p.cluster_id = %s AND p.gateway_alive AND p.namespace = 'pod-' || a.suffix
 @dataclass(frozen=True, slots=True)
 class Want:
     revision: int
-    token: str = field(repr=False)
+    access: Access
 
 
 # By namespace what is wanted of the pods of a cluster; those that have it and are well may be left out.
@@ -61,18 +62,18 @@ def of_agents(cluster_id: int) -> dict[str, Want]:
         behind = cursor.fetchall()
     if not behind:
         return {}
-    agents = Agent.objects.filter(pk__in=[agent_id for _, agent_id, _ in behind])
+    agents = Agent.objects.filter(pk__in=[agent_id for _, agent_id, *_ in behind])
     tokens = dict(agents.values_list("pk", "management_token"))
     # A token whose key is lost is no text.
     return {
-        namespace: Want(revision, tokens[agent_id])
-        for namespace, agent_id, revision in behind
+        namespace: Want(revision, Access(token=tokens[agent_id], certificate=certificate))
+        for namespace, agent_id, revision, certificate in behind
         if isinstance(tokens.get(agent_id), str)
     }
 
 
 class Pool:
-    """Threads for calls that wait; they end with the process."""
+    """Threads for calls that wait: of one cluster, for those of one that is silent may all be waiting."""
 
     def __init__(self, threads: int = THREADS) -> None:
         self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
@@ -186,7 +187,7 @@ class Asking:
     def _ask_gateway(self, namespace: str, life: Life, want: Want) -> None:
         before, said = self._healths.get(namespace), None
         try:
-            said = management.health(endpoint(life[0]), want.token, seconds=HEALTH_SECONDS)
+            said = management.health(endpoint(life[0]), want.access, seconds=HEALTH_SECONDS)
             self._healths[namespace] = (life, said)
         except Exception as failure:  # noqa: BLE001 # whatever a pod answers, it is no news of us
             log.info("a gateway is not asked", extra={"namespace": namespace, "error": str(failure)})
@@ -214,5 +215,5 @@ def endpoint(address: str) -> Endpoint:
     """Of a pod by its own address."""
     host = f"[{address}]" if ":" in address else address
     return Endpoint(
-        public_url=f"http://{host}:{names.PUBLIC_PORT}", management_url=f"http://{host}:{names.MANAGEMENT_PORT}"
+        public_url=f"http://{host}:{names.PUBLIC_PORT}", management_url=f"https://{host}:{names.MANAGEMENT_PORT}"
     )

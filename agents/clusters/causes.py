@@ -21,6 +21,7 @@ ADMISSION = "ADMISSION"
 VOLUME = "VOLUME"
 CONFIG = "CONFIG"
 NODE_LOST = "NODE_LOST"
+GATEWAY_OUTDATED = "GATEWAY_OUTDATED"
 BOOT = "BOOT"
 
 # What ended longer ago than this does not explain what is now.
@@ -72,12 +73,20 @@ class Trouble:
     final: bool = False
 
 
+_OUTDATED = Trouble(
+    cause=GATEWAY_OUTDATED,
+    message="the pod was started by a release whose gateways have no certificate, and is being replaced",
+)
+
+
 def of_pod(pod: Json, events: Sequence[Json], *, now: datetime) -> Trouble | None:
     """Of a pod that should be ready and is not."""
     if is_lost(pod):
         return _lost(pod)
     found = _unscheduled(pod) or _first(_of_container(one, now=now) for one in statuses(pod))
-    return found or (None if objects.has_begun(pod) else _of_events(pod, events))
+    if found is None and not objects.has_begun(pod):
+        return _of_events(pod, events)
+    return found or (None if objects.has_certificate(pod) else _OUTDATED)
 
 
 def of_deployment(deployment: Json, events: Sequence[Json], *, now: datetime) -> Trouble | None:

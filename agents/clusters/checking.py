@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,11 +12,12 @@ from django.contrib.admin.models import CHANGE, LogEntry
 from django.db.models import F, Q
 from django.utils import timezone
 
-from agents.clusters import connections, enforcement
+from agents.clusters import connections, enforcement, own_networks, policies
 from agents.clusters.models import Cluster, Enforcement
 from agents.runtimes.base import RuntimeFailure
 from agents.runtimes.kubernetes.client import Connection, Refused
 from agents.runtimes.kubernetes.place import Place, Routing
+from agents.runtimes.kubernetes.rights import account_of
 from config import wake
 from config.crypto import UnreadableSecret
 
@@ -37,23 +38,30 @@ Right = tuple[str, str, tuple[str, ...]]  # group, resource, and below it perhap
 
 _LOOK = ("list",)
 _MAKE = ("get", "create", "patch")
-_ROUTE = (*_MAKE, "delete")
-# Of what workers do, wherever it is.
+_MAKE_AGAIN = (*_MAKE, "update")
+_ROUTE = (*_MAKE_AGAIN, "delete")
+# Of what workers do to what no namespace holds.
 RIGHTS: tuple[Right, ...] = (
     ("", "namespaces", ("get", "list", "create", "patch", "delete")),
-    ("", "resourcequotas", _MAKE),
-    ("", "limitranges", _MAKE),
-    ("", "secrets", _MAKE),
-    ("", "services", _MAKE),
-    ("", "persistentvolumeclaims", _MAKE),
     ("", "persistentvolumes", ("get", "list", "patch")),
-    ("", "pods", _LOOK),
-    ("", "events", _LOOK),
     ("", "nodes", _LOOK),
     ("storage.k8s.io", "storageclasses", _LOOK),
-    ("networking.k8s.io", "networkpolicies", _MAKE),
-    ("apps", "deployments", _MAKE),
 )
+# Of what they do in agents' namespaces. The chart's account has these in a role that it binds there.
+RIGHTS_INSIDE: tuple[Right, ...] = (
+    ("", "resourcequotas", _MAKE_AGAIN),
+    ("", "limitranges", _MAKE_AGAIN),
+    ("", "secrets", ("create", "patch")),
+    ("", "services", _MAKE_AGAIN),
+    ("", "persistentvolumeclaims", _MAKE),
+    ("", "pods", _LOOK),
+    ("networking.k8s.io", "networkpolicies", _MAKE_AGAIN),
+    ("apps", "deployments", _MAKE_AGAIN),
+)
+# Where the API server itself is, in the namespace `default`.
+RIGHTS_TO_SERVERS: tuple[Right, ...] = (("", "services", ("get",)), ("discovery.k8s.io", "endpointslices", ("get",)))
+_BIND: Right = ("rbac.authorization.k8s.io", "rolebindings", ("create", "patch"))
+_BIND_ROLE: Right = ("rbac.authorization.k8s.io", "clusterroles", ("bind",))
 _STATS = ("", "nodes/stats", ("get",))
 _STATS_THROUGH_API = ("", "nodes/proxy", ("get",))
 _INGRESS = ("networking.k8s.io", "ingresses", _ROUTE)
@@ -86,7 +94,8 @@ def check(cluster: Cluster) -> list[str]:
     """What is wrong, a sentence each. It is written down, and so is what its network does with policies."""
     try:
         connection, place = connections.of(cluster), connections.place(cluster)
-        findings = list(_findings(connection, place, rights(place, through_api=cluster.stats_through_api)))
+        findings = list(_findings(cluster, connection, place))
+        findings += policies.renew(cluster, connection, place)
     except RuntimeFailure as failure:
         return [str(failure)]
     except UnreadableSecret as lost:
@@ -113,15 +122,30 @@ def check_and_tell(cluster_id: str, *, operator: str = "") -> None:
 
 
 def rights(place: Place, *, through_api: bool) -> list[Right]:
-    """What workers need there. `through_api` says how its nodes are asked for their statistics."""
-    return [*RIGHTS, _STATS_THROUGH_API if through_api else _STATS, *_routing_rights(place)]
+    """What workers need everywhere. `through_api` says how its nodes are asked for their statistics."""
+    classes = [_INGRESS_CLASSES] if place.routes.routing == Routing.INGRESS else []
+    return [*RIGHTS, _STATS_THROUGH_API if through_api else _STATS, *classes]
 
 
-def _findings(connection: Connection, place: Place, wanted: Iterable[Right]) -> Iterator[str]:
+def rights_inside(place: Place) -> list[Right]:
+    """What workers need in agents' namespaces."""
+    return [*RIGHTS_INSIDE, *_routing_rights(place)]
+
+
+def _findings(cluster: Cluster, connection: Connection, place: Place) -> Iterator[str]:
     yield from _version(connection)
-    yield from _rights(connection, wanted)
+    yield from _rights(connection, rights(place, through_api=cluster.stats_through_api))
+    yield from _rights(connection, RIGHTS_TO_SERVERS, namespace="default", name="kubernetes")
+    account = account_of(connection)
+    if account is None:
+        yield from _rights(connection, rights_inside(place))
+    else:
+        yield from _rights(connection, [_BIND])
+        yield from _rights(connection, [_BIND_ROLE], name=account.role)
+        yield from _bounds(connection)
     yield from _routing(connection, place)
     yield from _storage(connection, place)
+    yield from own_networks.reachable(connection, place, is_here=connections.is_here(cluster))
 
 
 def _network(connection: Connection, place: Place) -> tuple[Enforcement, str]:
@@ -147,11 +171,29 @@ def _version(connection: Connection) -> Iterator[str]:
         yield f"Its API server is {major}.{minor}; the newest that was tried is 1.{NEWEST}."
 
 
-def _rights(connection: Connection, wanted: Iterable[Right]) -> Iterator[str]:
+def _rights(connection: Connection, wanted: Iterable[Right], *, namespace: str = "", name: str = "") -> Iterator[str]:
+    """A sentence for each that is missing: in all namespaces, where none is given, or for what lies in none."""
     for group, resource, verbs in wanted:
-        refused = [verb for verb in verbs if not _may(connection, group, resource, verb)]
+        where = {"group": group, "namespace": namespace, "name": name}
+        refused = [verb for verb in verbs if not _may(connection, resource, verb, where)]
         if refused:
-            yield f"Our account may not {', '.join(refused)} {resource}{f'.{group}' if group else ''}."
+            what = f"{resource}{f'.{group}' if group else ''}{f' {name}' if name else ''}"
+            yield f"Our account may not {', '.join(refused)} {what}."
+
+
+def _bounds(connection: Connection) -> Iterator[str]:
+    """Whether something holds our account to agents' namespaces: it must not be let make any other, not even to try."""
+    other = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": f"{enforcement.PREFIX}bounds"}}
+    try:
+        connection.apply(other, dry=True)
+    except Refused as refusal:
+        if refusal.status != 403:
+            raise
+        return
+    yield (
+        "Nothing holds our account to agents' namespaces: with its token, all of the cluster can be changed."
+        " Upgrade the chart that made it, with hosting.admissionPolicies."
+    )
 
 
 def _routing_rights(place: Place) -> list[Right]:
@@ -160,15 +202,14 @@ def _routing_rights(place: Place) -> list[Right]:
         case Routing.GATEWAY:
             return [_GATEWAY, *([_LISTENERS, *certificates] if certificates else [])]
         case Routing.INGRESS:
-            return [_INGRESS, _INGRESS_CLASSES, *certificates]
+            return [_INGRESS, *certificates]
         case Routing.NONE:
             return []
 
 
-def _may(connection: Connection, group: str, resource: str, verb: str) -> bool:
-    """In all namespaces, or for what lies in none."""
-    name, _, below = resource.partition("/")
-    asked = {"group": group, "resource": name, "verb": verb, **({"subresource": below} if below else {})}
+def _may(connection: Connection, resource: str, verb: str, where: Mapping[str, str]) -> bool:
+    plural, _, below = resource.partition("/")
+    asked = {**where, "resource": plural, "verb": verb, **({"subresource": below} if below else {})}
     review = {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SelfSubjectAccessReview",

@@ -38,6 +38,14 @@ def of(cluster: Cluster) -> Connection:
     return fresh
 
 
+def is_here(cluster: Cluster) -> bool:
+    """Whether it is the one that we run in ourselves, whose account each of our pods has."""
+    try:
+        return not cluster.kubeconfig
+    except UnreadableSecret:
+        return False
+
+
 def place(cluster: Cluster) -> Place:
     """What is the cluster's and what is this installation's, for builders."""
     return Place(
@@ -45,11 +53,13 @@ def place(cluster: Cluster) -> Place:
         pod_image=settings.POD_IMAGE,
         engine_images=settings.ENGINE_IMAGES,
         egress_cidrs=tuple(str(network) for network in settings.POD_EGRESS_CIDRS),
+        own_cidrs=(*cluster.own_cidrs, *(map(str, settings.OWN_NETWORKS) if is_here(cluster) else ())),
         routes=Routes(
             routing=Routing(cluster.routing),
             gateway=cluster.gateway,
             ingress_class=cluster.ingress_class,
             router_namespace=cluster.router_namespace,
+            router_ports=tuple(cluster.router_ports),
             control_namespace=cluster.control_namespace,
             control_cidrs=tuple(cluster.control_cidrs),
             certificate_issuer=cluster.certificate_issuer,
@@ -58,6 +68,10 @@ def place(cluster: Cluster) -> Place:
         runtime_class=cluster.runtime_class,
         node_selector=cluster.node_selector,
         tolerations=tuple(cluster.tolerations),
+        priority_class=cluster.priority_class,
+        pod_annotations=cluster.pod_annotations,
+        dns_peers=tuple(cluster.dns_peers),
+        dns_port=cluster.dns_port,
         pull_policy=cluster.pull_policy,
         pull_secret=cluster.pull_secret or None,
     )

@@ -20,6 +20,7 @@ from agents.runtimes.base import RuntimeFailure
 from agents.runtimes.kubernetes import names
 from agents.runtimes.kubernetes.client import Connection
 from agents.runtimes.kubernetes.place import Place
+from agents.runtimes.kubernetes.rights import Inside
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +36,7 @@ USER = 10002
 PORT = 8080
 
 THROUGH, BLOCKED = 0, 3
+_OURS = {names.MANAGED_BY_LABEL: names.MANAGED_BY, LABEL: "network"}
 
 LISTENER = """
 import socket, sys
@@ -94,16 +96,19 @@ class Trial:
         self.namespace = f"{PREFIX}{secrets.token_hex(4)}"
         self._connection = connection
         self._place = place
+        self._inside = Inside(connection, self.namespace, labels=self._labels())
         self._pause = pause
         self._until = time.monotonic() + LIMIT_SECONDS
 
     def run(self) -> Enforcement:
-        for manifest in (self._namespace(), *self._pull_secret(), self._workload("listener", LISTENER, str(PORT))):
-            self._connection.apply(manifest)
+        self._connection.apply(self._namespace())
+        self._inside.bind()
+        for manifest in (*self._pull_secret(), self._workload("listener", LISTENER, str(PORT))):
+            self._inside.apply(manifest)
         address = self._wait("listener", _address)
         if self._call("caller", CALLER, address) != THROUGH:
             raise Undecided("two pods cannot reach each other even without a policy")
-        self._connection.apply(self._policy())
+        self._inside.apply(self._policy())
         code = self._call("caller-behind-policy", CALLER_BEHIND_POLICY, address)
         if self._wait("listener", _address) != address:
             raise Undecided("the pod that was called was replaced meanwhile")
@@ -116,7 +121,7 @@ class Trial:
             log.warning("a namespace of a check is left behind, for the next one to remove: %s", failure)
 
     def _call(self, name: str, program: str, address: str) -> int:
-        self._connection.apply(self._workload(name, program, address, str(PORT)))
+        self._inside.apply(self._workload(name, program, address, str(PORT)))
         code: int = self._wait(name, _exit_code)
         if code not in {THROUGH, BLOCKED}:
             raise Undecided(f"the pod that calls ended with {code}")
@@ -126,7 +131,7 @@ class Trial:
         """What the pod of this workload tells, once it does."""
         selector = {"labelSelector": f"{WORKLOAD}={name}"}
         while True:
-            pods = self._connection.get(f"/api/v1/namespaces/{self.namespace}/pods", selector)["items"]
+            pods = self._inside.get(f"/api/v1/namespaces/{self.namespace}/pods", selector)["items"]
             for pod in pods:
                 if (found := told(pod)) is not None:
                     return found
@@ -138,8 +143,7 @@ class Trial:
 
     def _labels(self) -> dict[str, str]:
         """Without an agent's: nothing else of ours minds it."""
-        ours = {names.MANAGED_BY_LABEL: names.MANAGED_BY, names.INSTALLATION_LABEL: self._place.installation}
-        return {**ours, LABEL: "network"}
+        return {**_OURS, names.INSTALLATION_LABEL: self._place.installation}
 
     def _metadata(self, name: str) -> Json:
         return {"name": name, "namespace": self.namespace, "labels": self._labels()}

@@ -11,6 +11,7 @@ from agents.clusters.models import Cluster
 from config.crypto import Unreadable
 
 SECRETS = ("kubeconfig", "pull_secret")
+SHORTEST_PREFIX = 8
 IS_SET = "•••••• (set). Empty: it stays. Give another to replace it."
 
 
@@ -19,6 +20,13 @@ class WriteOnly(forms.Textarea):
 
     def format_value(self, value: Any) -> None:
         return None
+
+
+def _networks(parts: list[str]) -> list[str]:
+    try:
+        return [str(ipaddress.ip_network(part.strip())) for part in parts]
+    except ValueError as error:
+        raise forms.ValidationError(f"Networks, separated by commas: {error}") from error
 
 
 def _secret(name: str) -> forms.CharField:
@@ -44,10 +52,14 @@ class ClusterForm(forms.ModelForm[Cluster]):
                 self.fields[name].help_text += f" {IS_SET}"
 
     def clean_control_cidrs(self) -> list[str]:
-        try:
-            return [str(ipaddress.ip_network(part.strip())) for part in self.cleaned_data["control_cidrs"]]
-        except ValueError as error:
-            raise forms.ValidationError(f"Networks, separated by commas: {error}") from error
+        return _networks(self.cleaned_data["control_cidrs"])
+
+    def clean_own_cidrs(self) -> list[str]:
+        """A network as large as the internet is no cluster's own, and would close it to all pods."""
+        found = _networks(self.cleaned_data["own_cidrs"])
+        if any(ipaddress.ip_network(one).prefixlen < SHORTEST_PREFIX for one in found):
+            raise forms.ValidationError(f"The largest network that is taken is a /{SHORTEST_PREFIX}.")
+        return found
 
     def clean(self) -> dict[str, Any]:
         super().clean()

@@ -1,18 +1,19 @@
-"""One cluster as the observer sees it: three watches, what was asked, and what of all that is not written yet."""
+"""One cluster as the observer sees it: its watches, what was asked, and what of all that is not written yet."""
 
 from __future__ import annotations
 
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 
 from django.conf import settings
 
-from agents.clusters import objects, reading
+from agents.clusters import connections, objects, reading
 from agents.clusters.asking import Asking, Pool, Want
+from agents.clusters.guards import Guards
 from agents.clusters.models import Cluster
 from agents.clusters.objects import Json
 from agents.clusters.reading import Life, Seen, Sighting
@@ -59,15 +60,18 @@ class Lookout:
         self._namespaces = self._watch(NAMESPACES)
         self._deployments, self._pods = self._watch(DEPLOYMENTS), self._watch(PODS)
         self._watches = (self._namespaces, self._deployments, self._pods)
+        self.routes = connections.place(cluster).routes
+        self._guards = Guards(self.routes, self._watch)
 
     def start(self) -> None:
-        for watch in self._watches:
+        for watch in (*self._watches, *self._guards.watches.values()):
             threading.Thread(target=self._run, args=(watch,), name=f"watch-{self.name}", daemon=True).start()
 
     def close(self) -> None:
         """Its threads end with their streams, and nothing of them is written any more."""
         self._stop.set()
         self._has_begun.set()
+        self._pool.close()
 
     def is_complete(self) -> bool:
         return all(watch.is_complete for watch in self._watches)
@@ -171,8 +175,18 @@ class Lookout:
             events=self._asking.events(namespace),
             health=health,
             revision=revision,
+            digests=self._digests(namespace, found, deployments),
             was_ready=bool(before and life and before.pod_ip == life[0] and before.phase in _CAME_UP),
         )
+
+    def _digests(self, namespace: str, found: Json, deployments: Iterable[Json]) -> Mapping[str, str] | None:
+        """Of all objects that must stay; what was written of them, until all that is there is known."""
+        guarded = self._guards.digests(namespace)
+        if guarded is None:
+            before = self._written.get(namespace)
+            return before.seen if before else None
+        workloads = {f"Deployment/{one['metadata']['name']}": one["digest"] for one in deployments}
+        return {"Namespace": found["digest"], **workloads, **guarded}
 
     # News.
 

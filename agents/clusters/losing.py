@@ -87,6 +87,7 @@ def _leave(agent_id: str, cluster: Cluster, *, actor: str, now: datetime) -> Non
         return
     note = f"cluster {cluster} is lost, and the agent's data with it"
     _note(agent, note, actor=actor, now=now)
+    Agent.objects.filter(pk=agent_id).update(data_expected=False)  # it is known that it begins anew
     if agent.status == Status.RUNNING and agent.desired == Desired.RUNNING:
         lifecycle.recover(agent, generation=agent.generation, note="built again on another cluster", now=now)
         return

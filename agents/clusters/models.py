@@ -3,22 +3,40 @@
 from __future__ import annotations
 
 import json
+import ssl
 from typing import Any
 
-import yaml
 from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import ValidationError
-from django.core.validators import MinValueValidator, RegexValidator
+from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 from django.utils import timezone
 
 from agents.runtimes.base import Phase
+from agents.runtimes.kubernetes import kubeconfig
 from agents.runtimes.kubernetes.place import Routing
 from config.crypto import EncryptedText
 
 NAME = RegexValidator(r"^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$", "Lower-case letters, digits and dashes.")
+NOT_SYSTEM = RegexValidator(r"^(?!system-)[a-z0-9.-]*$", "A priority class of your own: not one of the system.")
 _OWN_NAMESPACE = RegexValidator(r"^$|^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$", "The name of a namespace.")
 _GATEWAY = RegexValidator(r"^$|^[a-z0-9-]+/[a-z0-9-]+(/[a-z0-9-]+)?$", "namespace/name, or namespace/name/listener.")
+
+
+# Where ingress-nginx and Envoy Gateway take visitors. No port on which another controller's pods take orders: 8443 is
+# ingress-nginx' admission webhook, 8080 may be Traefik's dashboard.
+USUAL_ROUTER_PORTS = [80, 443, 10080, 10443]
+
+
+def usual_router_ports() -> list[int]:
+    return list(USUAL_ROUTER_PORTS)
+
+
+def check_authority(text: str) -> None:
+    try:
+        ssl.create_default_context(cadata=text)
+    except ssl.SSLError as error:
+        raise ValidationError("Certificates as PEM.") from error
 
 
 class PullPolicy(models.TextChoices):
@@ -58,6 +76,15 @@ class Cluster(models.Model):
     router_namespace = models.CharField(
         max_length=63, blank=True, validators=[_OWN_NAMESPACE], help_text="Whose pods bring visitors."
     )
+    router_ports = ArrayField(
+        models.PositiveIntegerField(validators=[MinValueValidator(1), MaxValueValidator(65535)]),
+        default=usual_router_ports,
+        db_default=USUAL_ROUTER_PORTS,
+        blank=True,
+        size=20,
+        help_text="On which these pods take visitors, and nothing else. Agents may reach them there, and so each"
+        " other's public names, where the cluster leads its own public address straight to them.",
+    )
     control_namespace = models.CharField(
         max_length=63,
         blank=True,
@@ -67,6 +94,21 @@ class Cluster(models.Model):
     control_cidrs = ArrayField(
         models.CharField(max_length=43), default=list, blank=True, help_text="From where Agentpods comes otherwise."
     )
+    own_cidrs = ArrayField(
+        models.CharField(max_length=43),
+        default=list,
+        db_default=[],
+        blank=True,
+        help_text="This cluster's own networks: of nodes, pods, services and its API server. Pods never reach them."
+        " Private networks are closed in any case; Check names public addresses that are missing here.",
+    )
+    visitors_authority = models.TextField(
+        blank=True,
+        default="",
+        db_default="",
+        validators=[check_authority],
+        help_text="Who certifies the hostnames of agents (PEM), if that is no public authority.",
+    )
     certificate_issuer = models.CharField(
         max_length=60, blank=True, help_text="cert-manager's ClusterIssuer for customers' own hostnames."
     )
@@ -75,6 +117,28 @@ class Cluster(models.Model):
     runtime_class = models.CharField(max_length=60, blank=True, help_text="For example gvisor or kata.")
     node_selector = models.JSONField(default=dict, blank=True)
     tolerations = models.JSONField(default=list, blank=True)
+    priority_class = models.CharField(
+        max_length=63, blank=True, default="", db_default="", validators=[NOT_SYSTEM], help_text="Of agents' pods."
+    )
+    pod_annotations = models.JSONField(
+        default=dict,
+        db_default={},
+        blank=True,
+        help_text='Of agents\' pods, such as {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}.',
+    )
+    dns_peers = models.JSONField(
+        default=list,
+        db_default=[],
+        blank=True,
+        help_text='Whom pods ask for names, as peers of a network policy, such as [{"ipBlock": {"cidr":'
+        ' "169.254.20.10/32"}}] for NodeLocal DNS. Empty: the pods with the label k8s-app=kube-dns.',
+    )
+    dns_port = models.PositiveIntegerField(
+        default=53,
+        db_default=53,
+        validators=[MinValueValidator(1), MaxValueValidator(65535)],
+        help_text="OpenShift: 5353.",
+    )
     pull_policy = models.CharField(max_length=12, choices=PullPolicy.choices, default=PullPolicy.IF_NOT_PRESENT)
     pull_secret = EncryptedText(null=True, blank=True, help_text="A Docker configuration (JSON) for private images.")
     stats_through_api = models.BooleanField(
@@ -90,6 +154,11 @@ class Cluster(models.Model):
     )
     findings = models.JSONField(default=list, blank=True, help_text="What the last check found wrong.")
     checked_at = models.DateTimeField(null=True, blank=True)
+    # The driver's.
+    breached_at = models.DateTimeField(
+        null=True, blank=True, help_text="When an object that protects was last found gone or changed, and put back."
+    )
+    breach = models.TextField(blank=True, default="", db_default="", help_text="Which that was.")
 
     class Meta:
         ordering = ("name",)
@@ -99,29 +168,27 @@ class Cluster(models.Model):
 
     def clean(self) -> None:
         """What neither field nor database says: that JSON and YAML are of the right shape, and routing is complete."""
-        _check_kubeconfig(self.kubeconfig)
+        if self.kubeconfig:
+            self.kubeconfig = _checked_kubeconfig(self.kubeconfig)
         _check_pull_secret(self.pull_secret)
         if not _is_map_of_text(self.node_selector):
             raise ValidationError({"node_selector": "An object of text values."})
+        if not _is_map_of_text(self.pod_annotations):
+            raise ValidationError({"pod_annotations": "An object of text values."})
+        if not isinstance(self.dns_peers, list) or not all(_is_peer(one) for one in self.dns_peers):
+            raise ValidationError({"dns_peers": "A list of peers: namespaceSelector and podSelector, or ipBlock."})
         if not isinstance(self.tolerations, list) or not all(isinstance(one, dict) for one in self.tolerations):
             raise ValidationError({"tolerations": "A list of tolerations."})
         if self.routing == Routing.GATEWAY and not self.gateway:
             raise ValidationError({"gateway": "Needed with routing by Gateway API."})
 
 
-def _check_kubeconfig(text: str | None) -> None:
-    """Programs that a kubeconfig would start are refused: they would run in every worker."""
-    if not text:
-        return
+def _checked_kubeconfig(text: str) -> str:
+    """What of it is used: the credentials of other clusters in the same file have no place in the row."""
     try:
-        body = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ValidationError({"kubeconfig": "Not YAML."}) from error
-    if not isinstance(body, dict) or not body.get("clusters") or not body.get("users"):
-        raise ValidationError({"kubeconfig": "Needs clusters, users and contexts."})
-    users = [one.get("user") or {} for one in body["users"] if isinstance(one, dict)]
-    if any("exec" in user or "auth-provider" in user for user in users):
-        raise ValidationError({"kubeconfig": "Give a token or a certificate, not a program that fetches one."})
+        return kubeconfig.read(text).as_text()
+    except kubeconfig.Refused as refusal:
+        raise ValidationError({"kubeconfig": str(refusal)}) from refusal
 
 
 def _check_pull_secret(text: str | None) -> None:
@@ -129,10 +196,14 @@ def _check_pull_secret(text: str | None) -> None:
         return
     try:
         body = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValidationError({"pull_secret": "Not JSON."}) from error
     if not isinstance(body, dict) or not isinstance(body.get("auths"), dict):
         raise ValidationError({"pull_secret": 'A Docker configuration: {"auths": {…}}.'})
+
+
+def _is_peer(value: Any) -> bool:
+    return isinstance(value, dict) and bool(value) and value.keys() <= {"namespaceSelector", "podSelector", "ipBlock"}
 
 
 def _is_map_of_text(value: Any) -> bool:
@@ -168,6 +239,8 @@ class Pod(models.Model):
     evidence = models.JSONField(default=list, blank=True)
     since = models.DateTimeField(null=True, blank=True)
     pod_ip = models.GenericIPAddressField(null=True, blank=True)
+    kept = models.JSONField(null=True, blank=True, help_text="Digests of its objects as the driver last applied them.")
+    seen = models.JSONField(null=True, blank=True, help_text="The same as the observer sees them; null: not known.")
     disk_bytes = models.BigIntegerField(
         null=True, blank=True, help_text="As last measured; a stopped pod has no other."
     )

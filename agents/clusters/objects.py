@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from agents.runtimes.kubernetes import names
+from agents.runtimes.kubernetes import kept, names
 
 Json = dict[str, Any]
 
@@ -72,6 +72,11 @@ def agent_of(obj: Json) -> str:
     return str((obj["metadata"].get("labels") or {}).get(names.AGENT_LABEL, ""))
 
 
+def has_certificate(pod: Json) -> bool:
+    """Whether its gateway can show who it is; that of an older release cannot."""
+    return names.CERTIFICATE_LABEL in (pod["metadata"].get("labels") or {})
+
+
 # Events.
 
 
@@ -126,7 +131,16 @@ def moment(text: object) -> datetime | None:
 
 
 def keep_namespace(obj: Json) -> Json:
-    return {"metadata": _metadata(obj), "status": _some(obj.get("status"), "conditions")}
+    return {
+        "metadata": _metadata(obj),
+        "status": _some(obj.get("status"), "conditions"),
+        "digest": kept.digest({**obj, "kind": "Namespace"}),
+    }
+
+
+def keep_digest(kind: str, obj: Json) -> Json:
+    """Lists say the kind once, and not of each object."""
+    return {"metadata": _some(obj["metadata"], "name", "namespace"), "digest": kept.digest({**obj, "kind": kind})}
 
 
 def keep_deployment(obj: Json) -> Json:
@@ -134,29 +148,30 @@ def keep_deployment(obj: Json) -> Json:
         "metadata": _metadata(obj),
         "spec": _some(obj.get("spec"), "replicas"),
         "status": _some(obj.get("status"), "conditions"),
+        "digest": kept.digest({**obj, "kind": "Deployment"}),
     }
 
 
 def keep_pod(obj: Json) -> Json:
     status = obj.get("status") or {}
-    kept = _some(status, "phase", "reason", "message", "podIP", "startTime", "conditions")
+    told = _some(status, "phase", "reason", "message", "podIP", "startTime", "conditions")
     for group in STATUSES:
         if found := status.get(group):
-            kept[group] = [_some(one, "name", "ready", "restartCount", "state", "lastState") for one in found]
-    return {"metadata": _metadata(obj), "status": kept}
+            told[group] = [_some(one, "name", "ready", "restartCount", "state", "lastState") for one in found]
+    return {"metadata": _metadata(obj), "status": told}
 
 
 def keep_event(obj: Json) -> Json:
-    kept = _some(obj, "type", "reason", "message", "lastTimestamp", "eventTime")
+    told = _some(obj, "type", "reason", "message", "lastTimestamp", "eventTime")
     about = obj.get("involvedObject") or {}
-    return {**kept, "involvedObject": _some(about, "kind", "name")}
+    return {**told, "involvedObject": _some(about, "kind", "name")}
 
 
 def _metadata(obj: Json) -> Json:
     metadata = obj["metadata"]
     labels = metadata.get("labels") or {}
-    kept = _some(metadata, "name", "namespace", "creationTimestamp", "deletionTimestamp", "finalizers")
-    return {**kept, "labels": _some(labels, names.AGENT_LABEL)}
+    told = _some(metadata, "name", "namespace", "creationTimestamp", "deletionTimestamp", "finalizers")
+    return {**told, "labels": _some(labels, names.AGENT_LABEL, names.CERTIFICATE_LABEL)}
 
 
 def _some(obj: Json | None, *fields: str) -> Json:

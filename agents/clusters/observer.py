@@ -21,7 +21,7 @@ from agents.clusters.asking import Pool, Wanted, of_agents
 from agents.clusters.lookout import Lookout
 from agents.clusters.models import Cluster
 from agents.runtimes.kubernetes.client import Connection
-from config import waiting
+from config import pulse, waiting
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +56,6 @@ class Observer:
     ) -> None:
         self.name = f"observer-{secrets.token_hex(8)}"
         self._wanted, self._connect, self._clock = wanted, connect, clock
-        self._pool = Pool()
         self._woken = threading.Event()
         self._lookouts: dict[int, Lookout] = {}
         self._renew_at = 0.0
@@ -73,6 +72,7 @@ class Observer:
 
     def turn(self) -> None:
         """Renew the lease if it is time, and write what has changed. What fails now is done at the next turn."""
+        pulse.beat()
         try:
             if self._clock() >= self._renew_at:
                 self._hold(timezone.now())
@@ -92,7 +92,6 @@ class Observer:
         for lookout in self._lookouts.values():
             lookout.close()
         self._lookouts.clear()
-        self._pool.close()
         try:
             sightings.give_back(self.name)
         except DatabaseError as error:
@@ -115,15 +114,15 @@ class Observer:
                 log.exception("a cluster cannot be observed", extra={"cluster": cluster.name})
 
     def _look_out(self, cluster: Cluster) -> None:
-        """Watch it, and with the credentials that it has now."""
+        """Watch it, with the credentials and the routing that it has now."""
         connection, known = self._connect(cluster), self._lookouts.get(cluster.pk)
-        if known and known.connection is connection:
+        if known and known.connection is connection and known.routes == connections.place(cluster).routes:
             return
         if known:
             known.close()
         log.info("a cluster is observed", extra={"cluster": cluster.name, "observer": self.name})
         before = sightings.known(cluster.pk)
-        lookout = Lookout(cluster, connection, self._pool, before=before, changed=self._woken.set, clock=self._clock)
+        lookout = Lookout(cluster, connection, Pool(), before=before, changed=self._woken.set, clock=self._clock)
         self._lookouts[cluster.pk] = lookout
         lookout.start()
 

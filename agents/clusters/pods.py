@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+import json
+
+from django.db import connection
+from django.db.models import BooleanField
+from django.db.models.expressions import RawSQL
+
 from agents.clusters.models import Cluster, Pod
 from agents.runtimes.base import Endpoint, Observation, Phase
 from agents.runtimes.kubernetes import names
+from agents.runtimes.kubernetes.kept import Digests
 
 _SEEN = (
-    "namespace", "phase", "gateway_alive", "revision", "restarts", "cause", "message", "evidence", "since",
+    "namespace", "phase", "gateway_alive", "revision", "restarts", "cause", "message", "evidence", "since", "strayed",
 )  # fmt: skip
+# Nothing was noted of a pod that an older release has made: it is put right once, which notes it.
+_STRAYED = RawSQL(  # no parameters
+    "agents_pod.seen IS NOT NULL AND (agents_pod.kept IS NULL OR NOT agents_pod.seen @> agents_pod.kept)",
+    (),
+    output_field=BooleanField(),
+)
+
+
+_KEEP_SOME = "UPDATE agents_pod SET kept = kept || %s::jsonb WHERE namespace = %s"
 
 
 def make(namespace: str, *, agent_id: str, cluster: Cluster, public_url: str | None) -> Pod:
@@ -28,18 +44,31 @@ def find(namespace: str) -> Pod | None:
 def observed(suffix: str | None) -> dict[str, Observation]:
     """Every pod of every cluster as it was last seen, or those of one agent."""
     pods = Pod.objects.all() if suffix is None else Pod.objects.filter(namespace__startswith=f"pod-{suffix}-")
-    return {row[0]: _observation(row) for row in pods.values_list(*_SEEN)}
+    return {row[0]: _observation(row) for row in pods.annotate(strayed=_STRAYED).values_list(*_SEEN)}
+
+
+def keep(namespace: str, digests: Digests) -> None:
+    """Note how all objects of the pod are to stay."""
+    Pod.objects.filter(pk=namespace).update(kept=digests)
+
+
+def keep_some(namespace: str, digests: Digests) -> None:
+    """The same of some of them. A pod of which nothing was noted has to be put right whole."""
+    with connection.cursor() as cursor:
+        cursor.execute(_KEEP_SOME, [json.dumps(digests), namespace])
 
 
 def endpoint(namespace: str) -> Endpoint | None:
     """Where its hostname leads, and where the control plane manages it."""
-    public_url, ip = Pod.objects.filter(pk=namespace).values_list("public_url", "pod_ip").first() or (None, None)
+    columns = ("public_url", "pod_ip", "cluster__visitors_authority")
+    public_url, ip, authority = Pod.objects.filter(pk=namespace).values_list(*columns).first() or (None, None, "")
     if ip is None:
         return None
     host = f"[{ip}]" if ":" in ip else ip
     return Endpoint(
         public_url=public_url or f"http://{host}:{names.PUBLIC_PORT}",
-        management_url=f"http://{host}:{names.MANAGEMENT_PORT}",
+        management_url=f"https://{host}:{names.MANAGEMENT_PORT}",
+        authority=authority,
     )
 
 

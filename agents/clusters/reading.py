@@ -40,6 +40,7 @@ class Sighting:
     since: datetime | None = None
     pod_ip: str | None = None
     going: bool = False
+    seen: Mapping[str, str] | None = None  # digests of the objects that are there; None: not known
 
     @property
     def life(self) -> Life | None:
@@ -48,7 +49,7 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """All that is known of one namespace. The last three are of the pod's present life, if it was asked."""
+    """All that is known of one namespace. Health, revision and `was_ready` are of the pod's present life."""
 
     namespace: Json
     deployment: Json | None = None
@@ -57,12 +58,16 @@ class Seen:
     health: Health | None = None
     revision: int | None = None
     was_ready: bool = False
+    digests: Mapping[str, str] | None = None
 
 
 def read(seen: Seen, *, now: datetime) -> Sighting:
     """What this pod is now."""
     told = Sighting(
-        namespace=seen.namespace["metadata"]["name"], agent_id=objects.agent_of(seen.namespace), phase=Phase.STARTING
+        namespace=seen.namespace["metadata"]["name"],
+        agent_id=objects.agent_of(seen.namespace),
+        phase=Phase.STARTING,
+        seen=seen.digests,
     )
     if objects.is_deleted(seen.namespace):
         return replace(told, phase=Phase.STOPPED, message=words(ending.blockers(seen.namespace)), going=True)
@@ -124,7 +129,7 @@ def _with_pod(seen: Seen, pod: Json, told: Sighting, now: datetime) -> Sighting:
     told = replace(
         told,
         phase=Phase.UNHEALTHY if seen.was_ready else Phase.STARTING,
-        gateway_alive=objects.is_ready(pod, names.GATEWAY) and not lost,
+        gateway_alive=objects.is_ready(pod, names.GATEWAY) and objects.has_certificate(pod) and not lost,
         revision=seen.revision,
         restarts=objects.restarts(pod),
         since=moment(objects.condition(pod, "Ready").get("lastTransitionTime")) or moment(objects.born(pod)),

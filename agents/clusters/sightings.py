@@ -42,6 +42,7 @@ _COLUMNS = {
     "evidence": "jsonb",
     "since": "timestamptz",
     "pod_ip": "inet",
+    "seen": "jsonb",
 }
 _MATTERS = ("phase", "gateway_alive", "revision")
 
@@ -121,6 +122,7 @@ def write(cluster_id: int, found: Collection[Sighting], *, me: str, now: datetim
         column: [getattr(one, column) for one in ordered] for column in ("namespace", "agent_id", "going", *_COLUMNS)
     }
     arrays["evidence"] = [json.dumps(one.evidence) for one in ordered]
+    arrays["seen"] = [None if one.seen is None else json.dumps(one.seen) for one in ordered]
     with connection.cursor() as cursor:
         cursor.execute(_WRITE, {**arrays, "cluster": cluster_id, "me": me, "now": now})
         return {agent_id for (agent_id,) in cursor.fetchall()}

@@ -12,14 +12,16 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from agents.clusters import objects
 from agents.clusters.objects import Json
 from agents.runtimes.base import RuntimeFailure
-from agents.runtimes.kubernetes.client import ClusterFailure, Refused
+from agents.runtimes.kubernetes.client import ClusterFailure, Refused, Stream
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +42,7 @@ class Source(Protocol):
 
     def get(self, path: str, query: Mapping[str, str] | None = None, *, seconds: float = ...) -> Json: ...
 
-    def lines(self, path: str, query: Mapping[str, str] | None = None, *, seconds: float) -> Iterator[bytes]: ...
+    def lines(self, path: str, query: Mapping[str, str] | None = None, *, seconds: float) -> Stream: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,12 @@ class Kind:
 NAMESPACES = Kind("/api/v1/namespaces", "NamespaceList", objects.keep_namespace)
 DEPLOYMENTS = Kind("/apis/apps/v1/deployments", "DeploymentList", objects.keep_deployment)
 PODS = Kind("/api/v1/pods", "PodList", objects.keep_pod)
+
+
+def guarded(kind: str, group: str, plural: str) -> Kind:
+    """Objects that are to stay as they were told; of each only a digest is kept in memory."""
+    root = "/apis" if "/" in group else "/api"
+    return Kind(f"{root}/{group}/{plural}", f"{kind}List", partial(objects.keep_digest, kind))
 
 
 class Doubtful(Exception):
@@ -202,12 +210,13 @@ class Watch:
             "timeoutSeconds": str(int(WATCH_SECONDS * (0.8 + 0.4 * self._chance()))),
         }
         self._is_open = True
-        for line in self._source.lines(self._kind.path, query, seconds=SILENCE_SECONDS):
-            if stop.is_set():
-                return
-            self._heard_at = self._clock()
-            if line.strip():
-                self._take(_event(line))
+        with closing(self._source.lines(self._kind.path, query, seconds=SILENCE_SECONDS)) as lines:
+            for line in lines:
+                if stop.is_set():
+                    return
+                self._heard_at = self._clock()
+                if line.strip():
+                    self._take(_event(line))
 
     def _take(self, event: Json) -> None:
         what, obj = str(event.get("type")), event["object"]

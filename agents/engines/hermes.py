@@ -118,6 +118,7 @@ class Hermes:
             "agent": {"api_max_retries": _MODEL_TRIES, "environment_probe": False, "restart_drain_timeout": 0},
             "display": {"language": config.lang},
             "gateway": {"api_server": {"max_concurrent_runs": _RUNS_AT_ONCE}},
+            # Prefixed: hermes never offers a server that is called as one of its toolsets. The model does not see it.
             "mcp_servers": {f"u-{server['name']}": _mcp(server) for server in config.mcp_servers},
             # An empty list means none; a platform that is not listed would get all.
             "platform_toolsets": dict.fromkeys(platforms, chosen),

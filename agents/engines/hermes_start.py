@@ -5,8 +5,10 @@ Runs in hermes' own environment, so it imports nothing of ours.
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import os
+import re
 import sqlite3
 import sys
 from collections.abc import Iterator
@@ -17,6 +19,8 @@ from typing import Any
 
 # hermes sees that a caller has hung up only when it writes to him, and in a silence it writes this rarely otherwise.
 KEEPALIVE_SECONDS = 1.0
+# The longest name of a tool that every provider takes.
+NAME_CHARACTERS = 64
 # hermes builds a conversation's system prompt anew when the stored one names another model than the present.
 _STALE = "Model: (of an earlier configuration)"
 
@@ -27,6 +31,7 @@ def main() -> None:
     notice_callers_that_hang_up()
     end_model_calls_of_ended_turns()
     search_where_the_engine_works()
+    name_mcp_tools()
     sys.argv = ["hermes", *sys.argv[2:]]
     sys.exit(program.main())
 
@@ -72,6 +77,20 @@ def search_where_the_engine_works() -> None:
         return search(self, pattern, str(place.resolve()), *rest, **named)
 
     operations.ShellFileOperations.search = absolute
+
+
+def name_mcp_tools() -> None:
+    """`<server>__<tool>`, in the characters that every provider takes, and unlike any other."""
+    taken: dict[str, tuple[str, str]] = {}
+
+    def name(server: str, tool: str) -> str:
+        wanted = re.sub(r"[^A-Za-z0-9_-]", "_", f"{server.removeprefix('u-')}__{tool}")
+        if len(wanted) > NAME_CHARACTERS or taken.setdefault(wanted, (server, tool)) != (server, tool):
+            mark = hashlib.sha256(f"{server}\n{tool}".encode()).hexdigest()[:8]
+            return f"{wanted[: NAME_CHARACTERS - 9]}_{mark}"
+        return wanted
+
+    vars(importlib.import_module("tools.mcp_tool"))["mcp_prefixed_tool_name"] = name
 
 
 if __name__ == "__main__":

@@ -16,9 +16,10 @@ from agents.runtimes.base import PodConfig
 
 VERSION = "1.18.33"
 _MODULES = Path("node_modules")
-# The baseline build runs on every x64 CPU; the other one is no smaller and wants AVX2.
-_BINARIES = {"x86_64": "opencode-linux-x64-baseline", "aarch64": "opencode-linux-arm64"}
-_SEARCHES = {"x86_64": "ripgrep-linux-x64", "aarch64": "ripgrep-linux-arm64"}
+# Only machines whose packages have a hash in the lock. The baseline build runs on every x64 CPU; the other one is no
+# smaller and wants AVX2.
+_BINARIES = {"x86_64": "opencode-linux-x64-baseline"}
+_SEARCHES = {"x86_64": "ripgrep-linux-x64"}
 _HOST = "127.0.0.1"
 
 # Our provider id, opencode's own id for it, and what opencode wants at the end of its base URL.
@@ -33,6 +34,8 @@ _PROVIDERS = {
     "deepseek": ("deepseek", "/v1"),
     "xai": ("xai", "/v1"),
 }
+# Our provider id of an operator's own model server, and opencode's client for those.
+_OWN_SERVER, _OWN_CLIENT = "pod", "@ai-sdk/openai-compatible"
 # In place of nine kilobytes about programming. The persona follows it, from AGENTS.md.
 _PROMPT = "You are an assistant. The instructions below say who you are; follow them. Reply in plain text or Markdown."
 _SETTINGS = {
@@ -147,7 +150,7 @@ class Opencode:
         tools = {tool for toolset in chosen for tool in self.toolsets.get(toolset, ())}
         # A shell gets out of the workspace anyway.
         outside = {"external_directory"} if "bash" in tools else set()
-        servers = {f"{_server_id(server)}_*" for server in config.mcp_servers}
+        servers = {f"{server['name']}__*" for server in config.mcp_servers}
         return {"*": "deny", **dict.fromkeys(sorted(tools | outside | servers), "allow")}
 
 
@@ -162,7 +165,14 @@ def _json(value: Any) -> str:
 
 def _model(config: PodConfig) -> tuple[str, str] | None:
     known = _PROVIDERS.get(config.provider or "")
-    return (known[0], config.model) if known and config.model else None
+    if not known or not config.model:
+        return None
+    return (_OWN_SERVER if _speaks_chat_alone(config) else known[0], config.model)
+
+
+def _speaks_chat_alone(config: PodConfig) -> bool:
+    """opencode speaks the Responses API with these two, which few model servers but the vendors' own have."""
+    return config.own_model_server and config.provider in {"openai", "xai"}
 
 
 def _endpoint(config: PodConfig, model: tuple[str, str] | None, llm: KeyProxy) -> dict[str, Any]:
@@ -172,12 +182,13 @@ def _endpoint(config: PodConfig, model: tuple[str, str] | None, llm: KeyProxy) -
     name, ending = _PROVIDERS[config.provider or ""]
     base = f"{llm.url}/llm/{config.provider}{ending}"
     only = {"models": {model[1]: {}}, "whitelist": [model[1]]}
-    return {name: {"options": {"baseURL": base}, "env": [_TOKEN], **only}}
+    moved = {"options": {"baseURL": base}, "env": [_TOKEN], **only}
+    return {_OWN_SERVER: {**moved, "npm": _OWN_CLIENT}} if model[0] == _OWN_SERVER else {name: moved}
 
 
 def _server_id(server: Mapping[str, Any]) -> str:
-    """Prefixed, or `apply` with a tool `patch` would be a tool of opencode's own."""
-    return f"u-{server['name']}"
+    """opencode calls a tool `<id>_<tool>`: so it is `<server>__<tool>`, and `apply` with `patch` no tool of its own."""
+    return f"{server['name']}_"
 
 
 def _mcp(server: Mapping[str, Any]) -> dict[str, Any]:

@@ -34,8 +34,19 @@ _PROVIDERS = {
     "xai": ("xai", "/v1"),
 }
 _BUILT_IN = ("read", "bash", "powershell", "edit", "write", "grep", "find", "ls")
-# pi has no MCP of its own: this extension of ours gives it the servers' tools.
+# Extensions of ours. pi has no MCP of its own; and it would tell the model where on this machine it works.
 MCP_EXTENSION = Path(__file__).with_name("pi_mcp.ts")
+PROMPT_EXTENSION = Path(__file__).with_name("pi_prompt.ts")
+# Our provider id of an operator's own model server.
+_OWN_SERVER = "pod"
+# What such servers all take: the wire of chat completions as it was at first.
+_PLAIN_CHAT = {
+    "supportsStore": False,
+    "supportsDeveloperRole": False,
+    "supportsReasoningEffort": False,
+    "supportsStrictMode": False,
+    "maxTokensField": "max_tokens",
+}
 # No prompt templates, context files, or extensions but ours: they would be looked for in the directories above the
 # workspace too.
 _FLAGS = (
@@ -98,7 +109,9 @@ class Pi:
         files = {
             home / "settings.json": _json({**settings, "defaultTools": tools}),
             home / "models.json": _json({"providers": _endpoint(config, model, place, llm)}),
-            home / "APPEND_SYSTEM.md": persona_text(config),
+            home / "SYSTEM.md": persona_text(config),  # in place of pi's own text, which is about programming
+            home / "APPEND_SYSTEM.md": "",  # here an earlier release put the persona
+            home / PROMPT_EXTENSION.name: PROMPT_EXTENSION.read_text(encoding="utf-8"),
             **_mcp_files(config, home),
         }
         workspace = place.data / "workspace"
@@ -110,6 +123,7 @@ class Pi:
                 _heap(place),
                 str(place.install / self.package.entry),
                 *_FLAGS,
+                *("--extension", str(home / PROMPT_EXTENSION.name)),
                 *_tool_flags(config, tools, home),
             ),
             env=_environment(config, place, llm),
@@ -158,7 +172,14 @@ def _json(value: Any) -> str:
 
 def _model(config: PodConfig) -> tuple[str, str] | None:
     known = _PROVIDERS.get(config.provider or "")
-    return (known[0], config.model) if known and config.model else None
+    if not known or not config.model:
+        return None
+    return (_OWN_SERVER if _speaks_chat_alone(config) else known[0], config.model)
+
+
+def _speaks_chat_alone(config: PodConfig) -> bool:
+    """pi speaks the Responses API with these two, which few model servers but the vendors' own have."""
+    return config.own_model_server and config.provider in {"openai", "xai"}
 
 
 def _endpoint(config: PodConfig, model: tuple[str, str] | None, place: Place, llm: KeyProxy) -> dict[str, Any]:
@@ -167,6 +188,9 @@ def _endpoint(config: PodConfig, model: tuple[str, str] | None, place: Place, ll
         return {}
     name, ending = _PROVIDERS[config.provider or ""]
     moved: dict[str, Any] = {"baseUrl": f"{llm.url}/llm/{config.provider}{ending}", "apiKey": "$POD_LLM_TOKEN"}
+    if model[0] == _OWN_SERVER:
+        plain = {"id": model[1], "compat": {**_NO_HISTORY_OF_CHANGES, **_PLAIN_CHAT}}
+        return {_OWN_SERVER: {**moved, "api": "openai-completions", "models": [plain]}}
     if model[1] in _known_models(place.install, name):
         moved["modelOverrides"] = {model[1]: {"compat": _NO_HISTORY_OF_CHANGES}}
     else:

@@ -280,9 +280,9 @@ function shortened(parts: Json[]): Json[] {
   });
 }
 
-/** `mcp__<server>__<tool>` in the characters that every provider takes, and unlike any other. */
+/** `<server>__<tool>`, the nearest to `server:tool` in the characters that every provider takes, and unlike any other. */
 function uniqueName(server: string, tool: string, taken: Set<string>): string {
-  const wanted = `mcp__${server}__${tool}`.replace(/[^A-Za-z0-9_-]/g, "_");
+  const wanted = `${server}__${tool}`.replace(/[^A-Za-z0-9_-]/g, "_");
   let name = wanted;
   for (let n = 0; name.length > NAME_CHARACTERS || taken.has(name); n++) {
     const mark = createHash("sha256").update(`${server}\n${tool}\n${n}`).digest("hex").slice(0, 8);

@@ -1,15 +1,36 @@
-"""LLM providers as seen from a pod: where they are, how they take a key, and which path an engine's request goes to.
+"""LLM providers as seen from a pod: where they are, how they take a key, and which of their calls an engine may make.
 
 An engine sends `GW/llm/<provider>/<path>`. Engines disagree about what they append to a base URL (`/v1/messages`,
 `/messages`, `/openai/v1/chat/completions`), so the version prefix is cut off and the vendor's own is put in its place.
+
+A model key opens more than inference: files, batches, billing, the keys of an organisation. An engine gets the calls of
+the table below and no others. `{model}` in a path is a model's name, which may have its vendor before it.
 """
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass
 from enum import StrEnum
 from urllib.parse import urlsplit
+
+_MODELS = ("GET /models", "GET /models/{model}")
+_CHAT, _RESPONSES, _EMBEDDINGS = "POST /chat/completions", "POST /responses", "POST /embeddings"
+# Google's own protocol, and beside it the one of OpenAI.
+_GOOGLE_CALLS = (
+    "GET /models",
+    "GET /models/{name}",
+    "POST /models/{name}:generateContent",
+    "POST /models/{name}:streamGenerateContent",
+    "POST /models/{name}:countTokens",
+    "POST /models/{name}:embedContent",
+    "POST /models/{name}:batchEmbedContents",
+    "GET /openai/models",
+    "GET /openai/models/{model}",
+    "POST /openai/chat/completions",
+    "POST /openai/embeddings",
+)
 
 
 class KeyHeader(StrEnum):
@@ -21,6 +42,7 @@ class KeyHeader(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
     base_url: str  # LLM_BASE_URLS overrides it: what the vendor's own SDK takes
+    calls: tuple[str, ...] = (_CHAT, *_MODELS)  # inference: `METHOD /path`, the path without its version prefix
     sdk_prefix: str = ""  # what that SDK puts between a base without a version and the resource
     key_header: KeyHeader = KeyHeader.BEARER
     check_path: str | None = (
@@ -38,26 +60,40 @@ class Provider:
 _GOOGLE = Provider(
     base_url="https://generativelanguage.googleapis.com/v1beta",
     sdk_prefix="/v1beta",
+    calls=_GOOGLE_CALLS,
     key_header=KeyHeader.GOOGLE,
     check_path="/models?pageSize=1",
 )
 PROVIDERS: dict[str, Provider] = {
-    "openai": Provider(base_url="https://api.openai.com/v1"),
-    "anthropic": Provider(base_url="https://api.anthropic.com", sdk_prefix="/v1", key_header=KeyHeader.ANTHROPIC),
-    "openrouter": Provider(base_url="https://openrouter.ai/api/v1", check_path="/key"),  # its /models is public
+    "openai": Provider(base_url="https://api.openai.com/v1", calls=(_CHAT, _RESPONSES, _EMBEDDINGS, *_MODELS)),
+    "anthropic": Provider(
+        base_url="https://api.anthropic.com",
+        calls=("POST /messages", "POST /messages/count_tokens", *_MODELS),
+        sdk_prefix="/v1",
+        key_header=KeyHeader.ANTHROPIC,
+    ),
+    "openrouter": Provider(
+        base_url="https://openrouter.ai/api/v1",
+        calls=(_CHAT, _RESPONSES, _EMBEDDINGS, *_MODELS),
+        check_path="/key",  # its /models is public
+    ),
     "google": _GOOGLE,
     "gemini": _GOOGLE,
-    "groq": Provider(base_url="https://api.groq.com/openai/v1", sdk_prefix="/openai/v1"),
-    "mistral": Provider(base_url="https://api.mistral.ai/v1", sdk_prefix="/v1"),
+    "groq": Provider(
+        base_url="https://api.groq.com/openai/v1", calls=(_CHAT, _RESPONSES, *_MODELS), sdk_prefix="/openai/v1"
+    ),
+    "mistral": Provider(base_url="https://api.mistral.ai/v1", calls=(_CHAT, _EMBEDDINGS, *_MODELS), sdk_prefix="/v1"),
     "deepseek": Provider(base_url="https://api.deepseek.com", check_path="/user/balance"),
-    "xai": Provider(base_url="https://api.x.ai/v1", check_path="/api-key"),
+    "xai": Provider(base_url="https://api.x.ai/v1", calls=(_CHAT, _RESPONSES, *_MODELS), check_path="/api-key"),
     "nous": Provider(base_url="https://inference-api.nousresearch.com/v1", check_path=None),  # its /models is public
 }
 
 # What engines put before the resource; the longest first.
 _PREFIXES = ("/openai/v1", "/api/v1", "/v1beta", "/v1")
-# A path may only go down: plain segments, no dots alone, nothing encoded that could hide a slash or a dot.
-_SEGMENT = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._~:@!$&'()*+,;=-]+")
+# A path may only go down: plain segments without a dot at either end, and nothing encoded that could hide a slash.
+_SEGMENT = re.compile(r"(?!\.)[A-Za-z0-9._:@+-]+(?<!\.)")
+_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
+_PLACEHOLDERS = {"{name}": _NAME, "{model}": r"(?:[A-Za-z0-9][A-Za-z0-9._-]*/)?[A-Za-z0-9][A-Za-z0-9._:@+-]*"}
 
 
 class BadPathError(ValueError):
@@ -70,6 +106,18 @@ def base_url_of(provider: str, overrides: dict[str, str]) -> str:
     return overrides.get(provider) or overrides.get(twin) or PROVIDERS[provider].base_url
 
 
+def is_own_server(provider: str, overrides: dict[str, str]) -> bool:
+    """Whether the operator put a server of his own in the vendor's place."""
+    given, vendors = base_url_of(provider, overrides), PROVIDERS[provider].base_url
+    return urlsplit(given).hostname != urlsplit(vendors).hostname
+
+
+def methods_of(provider: str, path: str) -> frozenset[str]:
+    """The methods by which an engine may call this path, which is as `upstream_url` takes it. None: not inference."""
+    resource = _resource(path)
+    return frozenset(method for method, wanted in _calls(provider) if wanted.fullmatch(resource))
+
+
 def upstream_url(provider: str, base: str, path: str) -> str:
     """The URL of an engine's request. `path` is what follows `/llm/<provider>`, undecoded and without its query."""
     root = base.rstrip("/")
@@ -77,6 +125,17 @@ def upstream_url(provider: str, base: str, path: str) -> str:
     if prefix and _ends_with_a_version(root):
         prefix = ""
     return root + prefix + _resource(path)
+
+
+@functools.cache
+def _calls(provider: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
+    split = (call.partition(" ") for call in PROVIDERS[provider].calls)
+    return tuple((method, _pattern(path)) for method, _, path in split)
+
+
+def _pattern(path: str) -> re.Pattern[str]:
+    pieces = re.split(r"(\{\w+\})", path)
+    return re.compile("".join(_PLACEHOLDERS.get(piece) or re.escape(piece) for piece in pieces))
 
 
 def _ends_with_a_version(root: str) -> bool:

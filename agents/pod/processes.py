@@ -69,6 +69,19 @@ def descendants(process: psutil.Process) -> list[psutil.Process]:
         return []
 
 
+def listen(processes: Iterable[psutil.Process], port: int) -> bool:
+    """Whether one of these has a TCP listener on this port, at whatever address."""
+    return any(port in _listened(process) for process in processes)
+
+
+def _listened(process: psutil.Process) -> set[int]:
+    try:
+        connections = process.net_connections("tcp")
+    except (psutil.NoSuchProcess, psutil.AccessDenied):
+        return set()
+    return {one.laddr.port for one in connections if one.status == psutil.CONN_LISTEN}
+
+
 def send(processes: Iterable[psutil.Process], number: signal.Signals) -> None:
     for process in processes:
         try:

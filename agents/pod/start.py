@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from agents.pod import hardening
-from agents.runtimes.base import PodConfig, PodSecrets
+from agents.runtimes.base import Identity, PodConfig, PodSecrets
 
 
 def read(program: str, words: Sequence[str] | None = None) -> bytes:
@@ -45,8 +45,9 @@ class GatewayStart:
     engine: str
     public_url: str | None
     console_url: str
-    # The gateway keeps `<run_dir>/gateway.json` = {"pid", "revision"}, written atomically (mode 600) whenever it took a
-    # configuration, so that observe() knows what both programs have applied.
+    # The gateway keeps `<run_dir>/gateway.json` = {"pid", "revision", "certificate"}, written atomically (mode 600)
+    # whenever it took a configuration, so that observe() knows what both programs have applied. `certificate` is the
+    # fingerprint of `identity`: a gateway of a release without certificates does not say it.
     run_dir: str
     host: str  # the public and the management listener
     llm_host: str = "127.0.0.1"  # the key proxy: the pod's own affair, whatever the others listen on
@@ -59,13 +60,19 @@ class GatewayStart:
     engine_url: str  # of an engine that is a server
     side_url: str = ""  # of a server beside the engine: its dashboard
     engine_password: str = field(repr=False)
+    identity: Identity  # of the management listener
     config: PodConfig
     secrets: PodSecrets
 
     @classmethod
     def load(cls, text: bytes | str) -> Self:
         raw = json.loads(text)
-        return cls(**{**raw, "config": config_from(raw["config"]), "secrets": secrets_from(raw["secrets"])})
+        parts = {
+            "identity": Identity(**raw["identity"]),
+            "config": config_from(raw["config"]),
+            "secrets": secrets_from(raw["secrets"]),
+        }
+        return cls(**{**raw, **parts})
 
     def dump(self) -> bytes:
         return json.dumps(dataclasses.asdict(self)).encode()
@@ -78,6 +85,7 @@ class BridgeStart:
     engine: str
     run_dir: str
     data_dir: str
+    data_expected: bool = False  # the agent has run before: without its data the engine is not started
     engine_cache: str
     node: str = ""  # of the engine's image; "" = the one that comes with us
     memory_bytes: int

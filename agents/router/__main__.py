@@ -9,17 +9,22 @@ import signal
 import django
 from aiohttp import web
 
+from config.run import files
+
 HOST = "127.0.0.1"
+OPEN_FILES = 8192  # two for each request that is passed on
 GRACE_SECONDS = 1.0
 
 
 async def serve() -> None:
+    files.allow(OPEN_FILES)
     from django.conf import settings  # noqa: PLC0415 # after django.setup()
 
-    from agents.router.proxy import application  # noqa: PLC0415
+    from agents.router.proxy import SERVING, application  # noqa: PLC0415
 
     # A visitor who goes away ends the pod's work for them too.
-    runner = web.AppRunner(application(), handler_cancellation=True, shutdown_timeout=GRACE_SECONDS, access_log=None)
+    options = {**SERVING, "handler_cancellation": True, "shutdown_timeout": GRACE_SECONDS, "access_log": None}
+    runner = web.AppRunner(application(), **options)
     await runner.setup()
     await web.TCPSite(runner, HOST, settings.ROUTER_PORT).start()
     stop = asyncio.Event()

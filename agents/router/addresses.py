@@ -13,6 +13,7 @@ from django.db import Error, connection
 from psycopg_pool import PoolTimeout
 
 from agents.models import Agent, Status
+from agents.pod.states import AgentState
 
 log = logging.getLogger(__name__)
 
@@ -22,12 +23,21 @@ LOOKUP_THREADS = 4
 LOOKUP_SECONDS = 2.0
 
 
+# Any visitor hears of these: why an agent is stopped is its owner's alone, and stands in the console.
+STATES: dict[str, AgentState] = {
+    Status.PROVISIONING: AgentState.STARTING,
+    Status.FAILED: AgentState.FAILED,
+    Status.STOPPED: AgentState.STOPPED,
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where to go on; `endpoint` is None while there is nothing to go to."""
+    """Where to go on; `endpoint` is None while there is nothing to go to, for the reason that `state` names."""
 
     agent_id: str
     endpoint: str | None
+    state: AgentState | None = None
 
 
 def find(host: str) -> Address | None:
@@ -38,7 +48,9 @@ def find(host: str) -> Address | None:
     if row is None:
         return None
     agent_id, status, endpoint = row
-    return Address(agent_id, endpoint if status == Status.RUNNING else None)
+    if status == Status.RUNNING:
+        return Address(agent_id, endpoint)
+    return Address(agent_id, None, STATES.get(status))
 
 
 class Addresses:

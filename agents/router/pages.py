@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from aiohttp import web
 
+from agents.pod.states import STATE_HEADER, AgentState
+
 _PAGE = """<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -22,12 +24,21 @@ _HEADERS = {
 RETRY_SECONDS = "10"
 
 
+_ASLEEP = {
+    AgentState.STARTING: "It is being started. Try again in a moment.",
+    AgentState.FAILED: "It could not be started. Its owner sees in the console why.",
+}
+_STOPPED = "It is stopped. Its owner can start it in the console."
+
+
 def no_agent() -> web.Response:
-    return _page(404, "No agent here", "No agent answers under this name. It may have been deleted.")
+    text = "No agent answers under this name. It may have been deleted."
+    return _page(404, "No agent here", text, state=AgentState.GONE)
 
 
-def asleep() -> web.Response:
-    return _page(503, "This agent is not running", "It is stopped or still starting. Try again in a moment.")
+def asleep(state: AgentState | None) -> web.Response:
+    """`state` is for the chat page that somebody still has open: it reads the header."""
+    return _page(503, "This agent is not running", _ASLEEP.get(state, _STOPPED) if state else _STOPPED, state=state)
 
 
 def unreachable() -> web.Response:
@@ -35,11 +46,13 @@ def unreachable() -> web.Response:
 
 
 def bad_request() -> web.Response:
-    return _page(400, "Not understood", "The request names no host or no path.")
+    return _page(400, "Not understood", "The request names no valid host or no path.")
 
 
-def _page(status: int, title: str, text: str) -> web.Response:
+def _page(status: int, title: str, text: str, *, state: AgentState | None = None) -> web.Response:
     headers = {**_HEADERS, **({"Retry-After": RETRY_SECONDS} if status == 503 else {})}
+    if state is not None:
+        headers[STATE_HEADER] = state
     return web.Response(
         status=status, text=_PAGE.format(title=title, text=text), content_type="text/html", headers=headers
     )

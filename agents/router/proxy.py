@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import AsyncIterator
+from typing import Any
 
 import aiohttp
 from aiohttp import web
@@ -18,6 +20,11 @@ log = logging.getLogger(__name__)
 # A turn may think for 110 s before its first word; a stream may rest as long between two.
 TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=130)
 CHUNK_BYTES = 65_536
+# How aiohttp serves the application: the pod unpacks what a visitor has packed.
+SERVING: dict[str, Any] = {"auto_decompress": False}
+MAX_HOST_LENGTH = 253  # of a name in DNS
+# A name or an IPv6 address, and perhaps a port. Letters of other alphabets come as punycode.
+_HOST = re.compile(r"([a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?|\[[0-9a-f:.]+\])(?::[0-9]{0,5})?", re.IGNORECASE)
 ADDRESSES = web.AppKey("addresses", Addresses)
 CLIENT = web.AppKey("client", aiohttp.ClientSession)
 Socket = web.WebSocketResponse | aiohttp.ClientWebSocketResponse
@@ -43,7 +50,7 @@ async def _resources(app: web.Application) -> AsyncIterator[None]:
 
 async def route(request: web.Request) -> web.StreamResponse:
     host = _hostname(request)
-    if not host or not request.raw_path.startswith("/"):
+    if not host or not request.raw_path.startswith("/") or not _has_readable_key(request):
         return pages.bad_request()
     try:
         address = await request.app[ADDRESSES].of(host)
@@ -52,15 +59,23 @@ async def route(request: web.Request) -> web.StreamResponse:
     if address is None:
         return pages.no_agent()
     if address.endpoint is None:
-        return pages.asleep()
+        return pages.asleep(address.state)
     url = URL(address.endpoint.rstrip("/") + request.raw_path, encoded=True)
     if request.headers.get("Upgrade", "").lower() == "websocket":
         return await _websocket(request, url)
     return await _plain(request, url)
 
 
-def _hostname(request: web.Request) -> str:
-    return request.headers.get("Host", "").rpartition("@")[2].partition(":")[0].rstrip(".").lower()
+def _hostname(request: web.Request) -> str | None:
+    """The name that the visitor asked for, without its port; None where `Host` is missing or malformed."""
+    host = _HOST.fullmatch(request.headers.get("Host", ""))
+    name = host[1].rstrip(".").lower() if host else ""
+    return name if 0 < len(name) <= MAX_HOST_LENGTH else None
+
+
+def _has_readable_key(request: web.Request) -> bool:
+    """aiohttp fails on a websocket's key that is not ASCII."""
+    return request.headers.get("Sec-WebSocket-Key", "").isascii()
 
 
 async def _plain(request: web.Request, url: URL) -> web.StreamResponse:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
+import ssl
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
 from typing import Any, Protocol
+
+# The cause of a pod that finds an empty disk where its agent had data. Neither waiting nor another pod brings it back.
+DATA_LOST = "DATA_LOST"
 
 
 class Phase(StrEnum):
@@ -45,6 +50,7 @@ class PodConfig:
     a2a_peers: list[dict[str, Any]] = field(repr=False)
     dashboard: bool = False  # whether the owner has credentials for the engine's own web interface
     has_key: bool = True  # whether a model can be asked; the key itself is the gateway's
+    own_model_server: bool = False  # the provider is a server of the operator's (LLM_BASE_URLS), not the vendor
     telegram_api_url: str | None = None  # where bots speak instead of with Telegram itself
 
 
@@ -62,6 +68,27 @@ class PodSecrets:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """By what a gateway shows who it is: its private key and the certificate of that, both as PEM."""
+
+    key: str = field(repr=False)
+    certificate: str
+
+    @property
+    def fingerprint(self) -> str:
+        """The certificate's name in labels and reports: 32 hexadecimal digits of its SHA-256."""
+        return hashlib.sha256(ssl.PEM_cert_to_DER_cert(self.certificate)).hexdigest()[:32]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """What the control plane needs to speak with a gateway: the token that opens it, the certificate that proves it."""
+
+    token: str = field(repr=False)
+    certificate: str  # "" = no gateway was given one yet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PodSpec:
     namespace: str
     agent_id: str
@@ -70,9 +97,15 @@ class PodSpec:
     limits: Limits
     config: PodConfig
     secrets: PodSecrets
+    identity: Identity
     public_url: str | None
     console_url: str
     domain: str | None = None  # the customer's own hostname, once its DNS leads here
+    data_expected: bool = False  # the agent has run before: an empty disk is a loss
+
+    @property
+    def access(self) -> Access:
+        return Access(token=self.secrets.management_token, certificate=self.identity.certificate)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,10 +115,11 @@ class Observation:
     gateway_alive: bool
     revision: int | None  # applied by bridge and gateway, with the engine healthy on it
     restarts: int
-    cause: str | None  # INSTALL, CRASH_LOOP, PORT, DISK_FULL, OOM, ENGINE_HUNG, …
+    cause: str | None  # INSTALL, CRASH_LOOP, PORT, DISK_FULL, OOM, ENGINE_HUNG, DATA_LOST, …
     message: str | None
     evidence: list[str]
     since: datetime | None
+    strayed: bool = False  # something of it is not as it was told to be, and can be put back
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +132,7 @@ class Usage:
 class Endpoint:
     public_url: str
     management_url: str
+    authority: str = ""  # who certifies the public address (PEM), where that is no public authority
 
 
 class RuntimeFailure(Exception):
@@ -117,6 +152,17 @@ class Runtime(Protocol):
 
     def configure(self, spec: PodSpec) -> None:
         """Give a running pod a new revision in place. Returns when it took it; observe() shows when it is applied."""
+
+    def repair(self, spec: PodSpec) -> list[str]:
+        """Put back what somebody has changed or taken away of a pod that runs; what that was, a few words each."""
+
+    def secure(self, namespace: str) -> None:
+        """From now on the agent's data stays whatever becomes of the pod; only `delete` with `data` removes it."""
+
+    def expect_data(self, spec: PodSpec) -> None:
+        """Have every later start of the pod know that its agent has data, also one that nobody asks `deploy` for.
+
+        What runs is left alone."""
 
     def stop(self, namespace: str) -> None:
         """Ask the pod to stop. The data is kept; observe() shows STOPPED when done; what is gone succeeds."""

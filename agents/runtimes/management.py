@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+import orjson
 import requests
 
-from agents.runtimes.base import Endpoint, PodConfig, PodSecrets, RuntimeFailure
+from agents.runtimes import certificates
+from agents.runtimes.base import Access, Endpoint, PodConfig, PodSecrets, RuntimeFailure
+from config import hanging_up
 
-CONNECT_SECONDS = 3.0
+CONNECT_SECONDS = 10.0  # with the handshake, which a gateway on a busy machine may answer late
 HEALTH_SECONDS = 5.0
 CONFIGURE_SECONDS = 25.0
 TURN_SECONDS = 115.0  # the gateway gives up at 110
@@ -46,6 +48,7 @@ class Health:
     has_key: bool
     engine: dict[str, Any] | None  # the bridge's state; None while the bridge does not answer
     model: ModelRefusal | None = None
+    model_answered: bool = False  # since the key, the provider or the model last changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +75,18 @@ class ChatEvent:
     data: dict[str, Any] = field(repr=False)
 
 
-def health(endpoint: Endpoint, token: str, *, seconds: float = HEALTH_SECONDS) -> Health:
+def health(endpoint: Endpoint, access: Access, *, seconds: float = HEALTH_SECONDS) -> Health:
     """What the gateway says of itself, its engine and the model. Raises HopFailure when it does not answer."""
-    with _call("GET", endpoint, token, "/health", seconds=seconds) as answer:
+    with _call("GET", endpoint, access, "/health", seconds=seconds) as answer:
         body = _body(answer, "revision", "has_key")
-        model = _refusal(body.get("model") or {})
-        return Health(revision=body["revision"], has_key=body["has_key"], engine=body.get("engine"), model=model)
+        model = body.get("model") or {}
+        return Health(
+            revision=body["revision"],
+            has_key=body["has_key"],
+            engine=body.get("engine"),
+            model=_refusal(model),
+            model_answered=model.get("answered") is True,
+        )
 
 
 def _refusal(model: dict[str, Any]) -> ModelRefusal | None:
@@ -87,33 +96,33 @@ def _refusal(model: dict[str, Any]) -> ModelRefusal | None:
     return ModelRefusal(status=last["status"], message=last["message"], at=datetime.fromisoformat(last["at"]))
 
 
-def configure(endpoint: Endpoint, token: str, *, config: PodConfig, secrets: PodSecrets) -> None:
+def configure(endpoint: Endpoint, access: Access, *, config: PodConfig, secrets: PodSecrets) -> None:
     """Give the pod a revision and its secrets. Raises RuntimeFailure unless gateway and bridge took it."""
     body = {"config": dataclasses.asdict(config), "secrets": dataclasses.asdict(secrets)}
     try:
-        with _call("PUT", endpoint, token, "/config", seconds=CONFIGURE_SECONDS, body=body) as answer:
+        with _call("PUT", endpoint, access, "/config", seconds=CONFIGURE_SECONDS, body=body) as answer:
             _body(answer)
     except HopFailure as failure:
         raise RuntimeFailure(f"configuration not taken: {failure}", cause="CONFIGURE") from failure
 
 
-def talk_test(endpoint: Endpoint, token: str) -> list[TriedHop]:
+def talk_test(endpoint: Endpoint, access: Access) -> list[TriedHop]:
     """One word through every hop, in order, the gateway first. Raises HopFailure when the gateway is silent itself."""
-    with _call("POST", endpoint, token, "/talk-test", seconds=TALK_TEST_SECONDS) as answer:
+    with _call("POST", endpoint, access, "/talk-test", seconds=TALK_TEST_SECONDS) as answer:
         hops = _body(answer, "hops")["hops"]
         return [TriedHop(hop=hop["hop"], ok=hop["ok"], ms=hop["ms"], error=hop["error"]) for hop in hops]
 
 
-def chat(endpoint: Endpoint, token: str, *, message: str, session_id: str | None) -> ChatReply:
+def chat(endpoint: Endpoint, access: Access, *, message: str, session_id: str | None) -> ChatReply:
     """One turn, waited for. Raises HopFailure; an empty reply is a pod without a model key."""
     body = _question(message, session_id)
-    with _call("POST", endpoint, token, "/chat", seconds=TURN_SECONDS, body=body) as answer:
+    with _call("POST", endpoint, access, "/chat", seconds=TURN_SECONDS, body=body) as answer:
         said = _body(answer, "reply", "session_id")
         return ChatReply(reply=said["reply"], session_id=said["session_id"])
 
 
 def chat_events(
-    endpoint: Endpoint, token: str, *, message: str, session_id: str | None
+    endpoint: Endpoint, access: Access, *, message: str, session_id: str | None
 ) -> Generator[ChatEvent, None, None]:
     """The same turn as it comes, `start` when the pod has begun it. Closing the iterator ends the turn.
 
@@ -121,7 +130,7 @@ def chat_events(
     """
     body = _question(message, session_id)
     headers = {"Accept": "text/event-stream"}
-    with _call("POST", endpoint, token, "/chat", seconds=TURN_SECONDS, body=body, headers=headers) as answer:
+    with _call("POST", endpoint, access, "/chat", seconds=TURN_SECONDS, body=body, headers=headers) as answer:
         if answer.status_code != 200:
             _body(answer)
         yield ChatEvent("start", {})
@@ -136,29 +145,37 @@ def _question(message: str, session_id: str | None) -> dict[str, Any]:
 def _call(
     method: str,
     endpoint: Endpoint,
-    token: str,
+    access: Access,
     path: str,
     *,
     seconds: float,
     body: dict[str, Any] | None = None,
     headers: dict[str, str] | None = None,
 ) -> Iterator[requests.Response]:
-    """One request: no redirects, no proxy from the environment, nothing read yet."""
-    with requests.Session() as session:
-        session.trust_env = False
+    """One request: no redirects, nothing read yet. It ends when the caller has left.
+
+    The gateway proves who it is before it is told anything.
+    """
+    if not access.certificate:
+        raise HopFailure("gateway", "the pod's gateway is being started: it has no certificate yet")
+    with certificates.session(access.certificate) as session, hanging_up.ends_with_caller(session):
         try:
             with session.request(
                 method,
                 endpoint.management_url + path,
                 json=body,
-                headers={"Authorization": f"Bearer {token}", **(headers or {})},
-                timeout=(CONNECT_SECONDS, seconds),
+                headers={"Authorization": f"Bearer {access.token}", **(headers or {})},
+                timeout=(min(CONNECT_SECONDS, seconds), seconds),
                 allow_redirects=False,
                 stream=True,
             ) as answer:
                 yield answer
+        except requests.exceptions.SSLError as error:
+            raise HopFailure(
+                "gateway", "what answers in the place of the pod's gateway does not prove to be it"
+            ) from error
         except requests.Timeout as error:
-            raise HopFailure("gateway", f"the pod's gateway did not answer within {seconds:.0f} s") from error
+            raise HopFailure("gateway", "the pod's gateway did not answer in time") from error
         except requests.RequestException as error:
             raise HopFailure("gateway", f"the pod's gateway is not reached ({type(error).__name__})") from error
 
@@ -171,7 +188,7 @@ def _body(answer: requests.Response, *needed: str) -> dict[str, Any]:
         if len(raw) > MAX_REPLY_BYTES:
             raise HopFailure("gateway", f"the pod's gateway answered more than {MAX_REPLY_BYTES} bytes")
     try:
-        body = json.loads(bytes(raw))
+        body = orjson.loads(raw)
     except ValueError:
         body = None
     if not isinstance(body, dict):
@@ -201,16 +218,20 @@ def _events(answer: requests.Response) -> Iterator[ChatEvent]:
 
 def _data(value: str) -> dict[str, Any]:
     try:
-        body = json.loads(value)
+        body = orjson.loads(value)
     except ValueError:
         body = None
     return body if isinstance(body, dict) else {}
 
 
 def _lines(answer: requests.Response) -> Iterator[str]:
-    rest = b""
+    """Ends early after MAX_REPLY_BYTES: nothing bounds what waits in web for a client that reads slowly."""
+    rest, came = b"", 0
     try:
         for chunk in answer.iter_content(chunk_size=None):
+            came += len(chunk)
+            if came > MAX_REPLY_BYTES:
+                return
             *lines, rest = (rest + chunk).split(b"\n")
             yield from (line.decode().rstrip("\r") for line in lines)
     except requests.RequestException:

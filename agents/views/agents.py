@@ -11,6 +11,7 @@ from rest_framework.response import Response
 
 from accounts.idempotency import idempotent, keep
 from agents import creation, lifecycle, listing, profile
+from agents.changed_by import CHANGED_BY
 from agents.serializers import (
     AgentEnvelope,
     AgentsEnvelope,
@@ -21,10 +22,13 @@ from agents.serializers import (
     PatchAgentSerializer,
 )
 from agents.views.base import AgentViewSet
+from config.parsing import MAX_BODY_BYTES
 
 
 class AgentsViewSet(AgentViewSet):
+    changed_by = CHANGED_BY
     refusals = {"create": {409, 422}, "partial_update": {409}}
+    max_body_bytes = MAX_BODY_BYTES  # for MCP servers
 
     def get_serializer_class(self) -> type[Any]:
         return CreateAgentSerializer if self.action == "create" else PatchAgentSerializer
@@ -66,7 +70,8 @@ class AgentsViewSet(AgentViewSet):
         """Change plain settings: name, lang, timezone, extraSoul, tier.
 
         The pod takes the change in place within 30 seconds and stays `running`. The tier can be changed only while the
-        agent is free.
+        agent is free, to a larger one only during its trial. Send only what changes: any other field of an agent is
+        400, and the message names the call that changes it.
         """
         agent = self.own_agent(id)
         return self.answer(profile.change(agent, **self.valid(request)))

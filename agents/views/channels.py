@@ -7,12 +7,17 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents import channels
-from agents.serializers import AgentEnvelope, ChannelsSerializer
+from agents.changed_by import CHANGED_BY
+from agents.channels import SECRET_NAMES
+from agents.serializers import MAX_SECRET_CHARACTERS, AgentEnvelope, ChannelsSerializer
 from agents.views.base import AgentViewSet
+from config.parsing import room_for
 
 
 class ChannelsViewSet(AgentViewSet):
+    changed_by = CHANGED_BY
     serializer_class = ChannelsSerializer
+    max_body_bytes = room_for(characters=(len(SECRET_NAMES) + 1) * MAX_SECRET_CHARACTERS)
 
     @extend_schema(request=ChannelsSerializer, responses=AgentEnvelope)
     def update(self, request: Request, id: str) -> Response:

@@ -16,12 +16,14 @@ from agents.runtimes.management import ChatEvent
 from agents.serializers import ChatSerializer, ReplySerializer
 from agents.views.base import AgentViewSet
 from config.api import camel
+from config.parsing import room_for
 
 EVENT_STREAM = "text/event-stream"
 
 
 class ChatViewSet(AgentViewSet):
     serializer_class = ChatSerializer
+    max_body_bytes = room_for(utf8_bytes=chat.MAX_MESSAGE_BYTES)
     refusals = {"create": {409}}
 
     @extend_schema(

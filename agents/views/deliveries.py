@@ -62,9 +62,10 @@ class DeliveriesViewSet(AgentViewSet):
     def redeliver(self, request: Request, id: str, delivery: str) -> Response:
         """Send an event again and wait for its outcome.
 
-        The same id and the same bytes go to the webhook that the agent has now, with all retries: up to 100 seconds
-        with a dead receiver, and 200 also when `ok` is false. A redelivery that runs already is joined. 409 while the
-        event is being delivered for the first time, and without a webhook: set one with `PUT /agents/{id}/webhook`.
+        The same id and the same bytes go to the webhook that the agent has now, with all retries: up to 80 seconds
+        with a dead receiver, and 200 also when `ok` is false. 503 with `Retry-After` when there is no outcome after 90:
+        call again. A redelivery that runs already is joined. 409 while the event is being delivered for the first time,
+        and without a webhook: set one with `PUT /agents/{id}/webhook`.
         """
         report = redelivery.run(self.own_agent(id), delivery, actor=self.actor())
         return Response({"delivery": WebhookDeliverySerializer(report).data})

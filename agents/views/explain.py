@@ -14,5 +14,8 @@ from agents.views.base import AgentViewSet
 class ExplainViewSet(AgentViewSet):
     @extend_schema(responses=ExplanationEnvelope)
     def retrieve(self, request: Request, id: str) -> Response:
-        """Explain the agent's state: cause, evidence, and the next call to make (null when all is well)."""
+        """Explain the agent's state: cause, evidence, and the next call to make (null when all is well).
+
+        Of several causes the most urgent one; `evidence` lists the others, a line `also …` each.
+        """
         return Response({"explanation": ExplanationSerializer(explanation.of(self.own_agent(id))).data})

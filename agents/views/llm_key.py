@@ -7,11 +7,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents import llm_key
+from agents.changed_by import CHANGED_BY
 from agents.serializers import AgentEnvelope, LlmKeySerializer
 from agents.views.base import AgentViewSet
 
 
 class LlmKeyViewSet(AgentViewSet):
+    changed_by = CHANGED_BY
     serializer_class = LlmKeySerializer
 
     @extend_schema(request=LlmKeySerializer, responses=AgentEnvelope)
@@ -19,7 +21,8 @@ class LlmKeyViewSet(AgentViewSet):
         """Install or replace the model key, or change only the model.
 
         The key is checked once with its provider, stored encrypted and given to the pod's gateway alone; only its
-        SHA-256 is ever returned.
+        SHA-256 is ever returned. A key that the provider refuses is 400; one that could not be checked is taken, and
+        `GET /agents/{id}/explain` says `KEY_UNCHECKED` until the model has answered.
         """
         agent = self.own_agent(id)
         return self.answer(llm_key.change(agent, **self.valid(request)))

@@ -7,12 +7,16 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents import tools
+from agents.changed_by import CHANGED_BY
 from agents.serializers import AgentEnvelope, AgentToolsSerializer
 from agents.views.base import AgentViewSet
+from config.parsing import MAX_BODY_BYTES
 
 
 class ToolsViewSet(AgentViewSet):
+    changed_by = CHANGED_BY
     serializer_class = AgentToolsSerializer
+    max_body_bytes = MAX_BODY_BYTES
 
     @extend_schema(request=AgentToolsSerializer, responses=AgentEnvelope)
     def update(self, request: Request, id: str) -> Response:

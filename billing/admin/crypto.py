@@ -16,10 +16,11 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.csrf import csrf_protect
 
 from billing import decisions
-from billing.admin.base import PERMISSION, REASON_LENGTH, Corrected, WrittenByRules, actor_of
-from billing.admin.ledger import Decided
-from billing.crypto import sweeps, watching
+from billing.admin.base import PERMISSION, Corrected, WrittenByRules, actor_of
+from billing.admin.money_steps import CloseMoney, CreditMoney, LookAtChain
+from billing.crypto import sweeps
 from billing.models import ChainState, CryptoOrder, Deposit, DepositAddress, Misplaced, Sweep
+from config.admin_steps import ReasonForm
 from config.errors import ServiceError
 
 
@@ -30,17 +31,7 @@ class CryptoOrderAdmin(Corrected):
     list_select_related = ("agent",)
     raw_id_fields = ("agent", "user", "deposit_address")
     search_fields = ("id", "agent__id", "user__email", "tx_hash", "deposit_address__address")
-    actions = ("look",)
-
-    @admin.action(description="Look at the chain now", permissions=["correct"])
-    def look(self, request: HttpRequest, rows: QuerySet[CryptoOrder]) -> None:
-        now, actor = timezone.now(), actor_of(request)
-        self.each(
-            request,
-            rows,
-            lambda row, why: watching.ask(row, reason=why, actor=actor, now=now),
-            done="the chain is read, reload this page in a moment",
-        )
+    steps = (LookAtChain(),)
 
 
 class Undecided(admin.SimpleListFilter):
@@ -55,7 +46,8 @@ class Undecided(admin.SimpleListFilter):
 
 
 @admin.register(Deposit)
-class DepositAdmin(Decided):
+class DepositAdmin(Corrected):
+    steps = (CreditMoney(Deposit), CloseMoney(Deposit))
     list_display = (
         "seen_at",
         "asset",
@@ -109,9 +101,8 @@ class DepositAddressAdmin(WrittenByRules):
         return ", ".join(f"{mark.balance} {mark.asset}" for mark in row.high_waters.all() if mark.balance)
 
 
-class SweepForm(forms.Form):
+class SweepForm(ReasonForm):
     transaction = forms.CharField(max_length=80, strip=True)
-    reason = forms.CharField(max_length=REASON_LENGTH, strip=True)
 
 
 @admin.register(Sweep)

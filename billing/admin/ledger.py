@@ -7,10 +7,10 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.utils import timezone
 
-from billing import decisions, verification
-from billing.admin.base import Corrected, CreditForm, WrittenByRules, actor_of, agent_in, days_in
+from billing import decisions
+from billing.admin.base import Corrected, WrittenByRules
+from billing.admin.money_steps import CloseMoney, CreditMoney, VerifySubscriptions
 from billing.models import Decision, Order, Payment, Subscription
 
 MASKED = "•••••• (set)"
@@ -24,42 +24,11 @@ class SubscriptionAdmin(Corrected):
     search_fields = ("id", "agent__id", "user__email", "external_ref")
     exclude = ("license_key", "license_fingerprint")
     readonly_fields = ("licence",)
-    actions = ("verify",)
+    steps = (VerifySubscriptions(),)
 
     @admin.display(description="licence key")
     def licence(self, row: Subscription) -> str:
         return MASKED if row.license_fingerprint else ""
-
-    @admin.action(description="Verify at its provider now", permissions=["correct"])
-    def verify(self, request: HttpRequest, rows: QuerySet[Subscription]) -> None:
-        now, actor = timezone.now(), actor_of(request)
-        self.each(
-            request,
-            rows,
-            lambda row, why: verification.ask(row, reason=why, actor=actor, now=now),
-            done="its provider is asked",
-        )
-
-
-class Decided(Corrected):
-    """Money that may have bought nothing: what operators do about it, each once."""
-
-    action_form = CreditForm
-    actions = ("credit", "close")
-
-    @admin.action(description="Credit days for it", permissions=["correct"])
-    def credit(self, request: HttpRequest, rows: QuerySet[Any]) -> None:
-        days, to, actor, now = days_in(request), agent_in(request), actor_of(request), timezone.now()
-        self.each(
-            request,
-            rows,
-            lambda row, why: decisions.credit(row, days=days, agent_id=to, reason=why, actor=actor, now=now),
-        )
-
-    @admin.action(description="Close: it was sent back, or stays with us", permissions=["correct"])
-    def close(self, request: HttpRequest, rows: QuerySet[Any]) -> None:
-        now, actor = timezone.now(), actor_of(request)
-        self.each(request, rows, lambda row, why: decisions.close(row, reason=why, actor=actor, now=now))
 
 
 class BoughtNothing(admin.SimpleListFilter):
@@ -76,7 +45,8 @@ class BoughtNothing(admin.SimpleListFilter):
 
 
 @admin.register(Payment)
-class PaymentAdmin(Decided):
+class PaymentAdmin(Corrected):
+    steps = (CreditMoney(Payment), CloseMoney(Payment))
     list_display = ("at", "kind", "provider", "external_id", "agent", "price_usd", "amount", "currency", "unapplied")
     list_filter = (BoughtNothing, "kind", "provider", "late")
     list_select_related = ("agent",)

@@ -2,36 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib import admin
-from django.db.models import QuerySet
-from django.http import HttpRequest
-from django.utils import timezone
 
-from billing.admin.base import Corrected, actor_of
+from billing.admin.base import Corrected
+from billing.admin.money_steps import SendOrdersBack, SendStraysBack
 from billing.models import StarsOrder, StrayCharge
-from billing.stars import refunds
-
-
-class SentBack(Corrected):
-    """Charges in stars, which operators may send back."""
-
-    actions = ("send_back",)
-
-    @admin.action(description="Send the stars back", permissions=["correct"])
-    def send_back(self, request: HttpRequest, rows: QuerySet[Any]) -> None:
-        now, actor = timezone.now(), actor_of(request)
-        self.each(
-            request,
-            rows,
-            lambda row, why: refunds.ask(row.charge_id or "", reason=why, actor=actor, now=now),
-            done="goes back",
-        )
 
 
 @admin.register(StarsOrder)
-class StarsOrderAdmin(SentBack):
+class StarsOrderAdmin(Corrected):
+    steps = (SendOrdersBack(),)
     list_display = ("id", "agent", "tier", "period", "amount_stars", "status", "hold_until", "payer_id", "created_at")
     list_filter = ("status", "tier", "period")
     list_select_related = ("agent",)
@@ -39,7 +19,8 @@ class StarsOrderAdmin(SentBack):
 
 
 @admin.register(StrayCharge)
-class StrayChargeAdmin(SentBack):
+class StrayChargeAdmin(Corrected):
+    steps = (SendStraysBack(),)
     list_display = (
         "charge_id",
         "why",

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from django.contrib import admin
-from django.db.models import QuerySet
-from django.http import HttpRequest
 from django.utils import timezone
 
-from billing import corrections, key_moves, standing, verification
-from billing.admin.base import (
-    Corrected,
-    CreditForm,
-    Newest,
-    WrittenByRules,
-    actor_of,
-    agent_in,
-    days_in,
-    once_in,
+from billing import standing
+from billing.admin.base import Corrected, Newest, WrittenByRules
+from billing.admin.steps import (
+    CreditTerms,
+    GrantTerms,
+    MoveLicences,
+    RefundTerms,
+    RevokeTerms,
+    VerifyTerms,
+    told,
 )
 from billing.models import AgentTerm, Lapse, Payment, Subscription
 
@@ -56,55 +54,11 @@ class AgentTermAdmin(Corrected):
     )
     readonly_fields = ("term",)
     inlines = (SubscriptionInline, PaymentInline)
-    action_form = CreditForm
-    actions = ("grant", "revoke", "credit", "refund", "verify", "move")
+    steps = (GrantTerms(), RevokeTerms(), CreditTerms(), RefundTerms(), VerifyTerms(), MoveLicences())
 
     @admin.display(description="term")
     def term(self, agent: AgentTerm) -> str:
-        now = standing.term(agent, now=timezone.now())
-        dates = {"paid till": now.paid_till, "stops": now.stops_at, "deleted": now.deletes_at}
-        told = [f"{name} {moment:%Y-%m-%d %H:%M} UTC" for name, moment in dates.items() if moment]
-        return ", ".join([str(now.mode), *told])
-
-    @admin.action(description="Grant internal (without end)", permissions=["correct"])
-    def grant(self, request: HttpRequest, agents: QuerySet[AgentTerm]) -> None:
-        now, actor = timezone.now(), actor_of(request)
-        self.each(request, agents, lambda agent, why: corrections.grant(agent, reason=why, actor=actor, now=now))
-
-    @admin.action(description="Revoke the grant", permissions=["correct"])
-    def revoke(self, request: HttpRequest, agents: QuerySet[AgentTerm]) -> None:
-        now, actor = timezone.now(), actor_of(request)
-        self.each(request, agents, lambda agent, why: corrections.revoke(agent, reason=why, actor=actor, now=now))
-
-    @admin.action(description="Credit days", permissions=["correct"])
-    def credit(self, request: HttpRequest, agents: QuerySet[AgentTerm]) -> None:
-        now, actor = timezone.now(), actor_of(request)
-        days, once = days_in(request), once_in(request)
-        self.each(
-            request,
-            agents,
-            lambda agent, why: corrections.credit(agent, days=days, reason=why, actor=actor, now=now, once=once),
-        )
-
-    @admin.action(description="Refund: end what is paid now", permissions=["correct"])
-    def refund(self, request: HttpRequest, agents: QuerySet[AgentTerm]) -> None:
-        now, actor = timezone.now(), actor_of(request)
-        self.each(request, agents, lambda agent, why: corrections.refund(agent, reason=why, actor=actor, now=now))
-
-    @admin.action(description="Verify the licence now", permissions=["correct"])
-    def verify(self, request: HttpRequest, agents: QuerySet[AgentTerm]) -> None:
-        now, actor = timezone.now(), actor_of(request)
-        self.each(
-            request,
-            agents,
-            lambda agent, why: verification.ask_about(agent, reason=why, actor=actor, now=now),
-            done="its provider is asked",
-        )
-
-    @admin.action(description="Move the licence to the agent named", permissions=["correct"])
-    def move(self, request: HttpRequest, agents: QuerySet[AgentTerm]) -> None:
-        now, actor, taker = timezone.now(), actor_of(request), agent_in(request)
-        self.each(request, agents, lambda agent, why: key_moves.move(agent, to=taker, reason=why, actor=actor, now=now))
+        return told(standing.term(agent, now=timezone.now()))
 
 
 @admin.register(Lapse)

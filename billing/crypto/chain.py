@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import TypeVar
@@ -33,9 +33,18 @@ def read(configuration: Configuration, work: Callable[[Node], T], *, now: dateti
         _note(configuration.chain_id, node, now=now)
         return done
 
+    return _ask(configuration, configuration.urls, noted, now=now)
+
+
+def read_by(url: str, configuration: Configuration, work: Callable[[Node], T], *, now: datetime) -> T:
+    """Have this node do it, and no other. Raises Unknown."""
+    return _ask(configuration, [url], work, now=now)
+
+
+def _ask(configuration: Configuration, urls: Sequence[str], work: Callable[[Node], T], *, now: datetime) -> T:
     return rpc.ask(
-        configuration.urls,
-        noted,
+        urls,
+        work,
         chain_id=configuration.chain_id,
         confirmation=configuration.confirmation,
         depth=configuration.depth,

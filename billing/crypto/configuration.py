@@ -59,12 +59,18 @@ class Configuration:
         return int(self.confirmation.removeprefix("depth:")) if self.confirmation.startswith("depth:") else None
 
 
+def load() -> None:
+    """Import the libraries of stablecoins, where they are configured, and log what is wrong with the settings."""
+    if known := current():
+        abi.word_of(known.account.address(0))
+
+
 def current() -> Configuration | None:
     """None when there is nothing to pay with: not configured, or not so that money would be safe (which is logged)."""
     if not settings.CRYPTO_RPC_URLS and not settings.CRYPTO_XPUB:
         return None
     given = (
-        tuple(settings.CRYPTO_RPC_URLS),
+        tuple(dict.fromkeys(settings.CRYPTO_RPC_URLS)),  # each counts once
         settings.CRYPTO_CHAIN_ID,
         settings.CRYPTO_XPUB,
         settings.CRYPTO_FIRST_ADDRESS,

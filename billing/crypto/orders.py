@@ -24,6 +24,7 @@ from billing.orders import Terms
 from billing.vocabulary import Asset, Period, Provider
 from catalog.engines import check_tier, engine_of
 from catalog.tiers import known_tier
+from config import waiting
 from config.ids import is_id, new_id
 
 TTL = timedelta(hours=24)
@@ -54,18 +55,27 @@ def place(agent: Agent, *, asset: Asset, tier: str | None, period: Period, now: 
     """The agent's pending order on these terms, with what was at its address before.
 
     The chain is read before there is a row: when it cannot be, nothing is stored. Raises EngineBelowMinTier,
-    NotConfigured, ChainUnreadable, and what orders.place raises.
+    NothingToPay, NotConfigured, ChainUnreadable, and what orders.place raises.
     """
     terms = Terms(Provider(asset), tier or agent.tier, period)
-    check_tier(engine_of(agent.engine), known_tier(terms.tier))
+    tier_row = known_tier(terms.tier)
+    check_tier(engine_of(agent.engine), tier_row)
+    price = prices.payable(tier_row, period)
     known, token = offered(asset)
     pending = orders.pending_of(agent)
     if pending is not None and terms.are_of(pending):
         return CryptoOrder.objects.select_related("deposit_address").get(pk=pending.pk)
     address = addresses.address_of(agent, known.account, now=now)
-    baseline = _baseline(known, token, address, now=now)
+    baseline = _baseline(known, token, address, account=agent.user_id, now=now)
     make = partial(
-        _make, terms=terms, address=address, baseline=baseline, token=token, chain_id=known.chain_id, now=now
+        _make,
+        terms=terms,
+        price=price,
+        address=address,
+        baseline=baseline,
+        token=token,
+        chain_id=known.chain_id,
+        now=now,
     )
     placed = orders.place(agent, terms, make=make)
     return CryptoOrder.objects.select_related("deposit_address").get(pk=placed.pk)
@@ -79,9 +89,10 @@ def offered(asset: Asset) -> tuple[Configuration, Token]:
     return known, known.tokens[asset]
 
 
-def _baseline(known: Configuration, token: Token, address: DepositAddress, *, now: datetime) -> Baseline:
+def _baseline(known: Configuration, token: Token, address: DepositAddress, *, account: str, now: datetime) -> Baseline:
     try:
-        return baselines.at_latest(known, token, address, now=now)
+        with waiting.looks.take(account):
+            return baselines.at_latest(known, token, address, now=now)
     except Unknown as error:
         raise ChainUnreadable from error
     except Misconfigured as error:
@@ -93,13 +104,13 @@ def _make(
     agent: Agent,
     *,
     terms: Terms,
+    price: Decimal,
     address: DepositAddress,
     baseline: Baseline,
     token: Token,
     chain_id: int,
     now: datetime,
 ) -> CryptoOrder:
-    price = prices.price_of(known_tier(terms.tier), terms.period)
     return CryptoOrder.objects.create(
         id=new_id("cry"),
         user_id=agent.user_id,

@@ -7,18 +7,24 @@ the chain. A node that fails in the middle loses all of it, and the next one beg
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+import orjson
 import requests
+import urllib3
 
 from billing.crypto.errors import EndpointFailed, Unknown
 
 log = logging.getLogger(__name__)
 
 CONNECT_SECONDS, READ_SECONDS = 3, 10
+LONGEST_SECONDS = 60  # of one answer, however its bytes trickle in
+LARGEST_BYTES = 32 * 2**20
+CHUNK_BYTES = 65_536
 MAX_BLOCK = 2**53
 LAG_BLOCKS = 3  # a node may be this far behind the newest block that any told of
 
@@ -85,15 +91,27 @@ class Node:
             for index, (method, params) in enumerate(calls)
         ]
         try:
-            answer = self._session.post(
-                self._url, json=body, timeout=(CONNECT_SECONDS, READ_SECONDS), allow_redirects=False
-            )
-            given = answer.json() if answer.status_code == 200 else None
-        except (requests.RequestException, ValueError) as error:
+            with self._session.post(
+                self._url, json=body, timeout=(CONNECT_SECONDS, READ_SECONDS), allow_redirects=False, stream=True
+            ) as answer:
+                if answer.status_code != 200:
+                    raise EndpointFailed(f"status {answer.status_code}")
+                given = orjson.loads(_bounded(answer))  # it bounds how deep an answer is nested
+        except (OSError, urllib3.exceptions.HTTPError, ValueError) as error:
             raise EndpointFailed(type(error).__name__) from error
-        if given is None:
-            raise EndpointFailed(f"status {answer.status_code}")
         return _in_order(given, len(calls))
+
+
+def _bounded(answer: requests.Response) -> bytes:
+    """The body. Raises EndpointFailed when it is too large or takes too long."""
+    until = time.monotonic() + LONGEST_SECONDS
+    body = bytearray()
+    # read1, since everything else waits until a whole chunk is there
+    while chunk := answer.raw.read1(CHUNK_BYTES, decode_content=True):
+        body += chunk
+        if len(body) > LARGEST_BYTES or time.monotonic() > until:
+            raise EndpointFailed(f"an answer without an end: {len(body)} bytes so far")
+    return bytes(body)
 
 
 def _in_order(given: Any, count: int) -> list[Any]:

@@ -1,4 +1,4 @@
-"""The scan: all orders that wait, at one final block.
+"""The scan: all orders that wait, at one final block; and those whose chain nobody reads any more.
 
 It reads first and writes afterwards, and each order by itself: what fails for one is tried again with the next scan,
 and stops no other. While the chain cannot be read nothing is concluded from it; orders wait as much longer.
@@ -11,11 +11,11 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from django.db.models import DateTimeField, ExpressionWrapper, F, Value
+from django.db.models import DateTimeField, ExpressionWrapper, F, Q, Value
 from django.db.models.functions import Greatest
 
 from agents.models import Desired
-from billing.crypto import baselines, chain, configuration, settling
+from billing.crypto import agreement, baselines, chain, configuration, settling
 from billing.crypto.configuration import Configuration
 from billing.crypto.errors import Unknown
 from billing.crypto.reading import Moved, Reading, Seen, look, moved
@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 
 # Longer than this without a scan is an outage, which is given back to those who wait.
 OUTAGE = timedelta(minutes=2)
+ELSEWHERE = timedelta(days=1)
+AT_ONCE = 100
 _JOB = 1
 
 
@@ -34,8 +36,26 @@ def scan(*, now: datetime) -> None:
     """Look at all pending orders, at one final block."""
     settings = configuration.current()
     with chain.one_at_a_time(_JOB) as mine:
-        if settings is not None and mine:
+        if not mine:
+            return
+        give_up_elsewhere(settings, now=now)
+        if settings is not None:
             _scan(settings, now=now)
+
+
+def give_up_elsewhere(settings: Configuration | None, *, now: datetime) -> None:
+    """Orders of a chain that is read no more end too, so that their agents go on through their life.
+
+    They have a day more, for settings that were wrong for a while, and where money was seen as long as late money pays.
+    Should the chain be read again, late money still pays them.
+    """
+    waits = Q(seen=0, expires_at__lte=now - ELSEWHERE) | Q(expires_at__lte=now - settling.LATE)
+    rows = CryptoOrder.objects.filter(waits, status=OrderStatus.PENDING)
+    if settings is not None:
+        rows = rows.exclude(chain_id=settings.chain_id)
+    for order_id, chain_id in rows.order_by("expires_at").values_list("pk", "chain_id")[:AT_ONCE]:
+        log.warning("an order is given up: its chain is not read", extra={"order": order_id, "chain": chain_id})
+        settling.expire(order_id)
 
 
 def _scan(settings: Configuration, *, now: datetime) -> None:
@@ -61,8 +81,9 @@ def _scan(settings: Configuration, *, now: datetime) -> None:
     rows = waiting(settings, among=reading.seen)
     balances = {(row.deposit_address_id, str(row.asset)): reading.seen[row.pk].latest for row in rows}
     baselines.rise(balances, chain_id=settings.chain_id, block=reading.latest)
+    before = agreement.baselines(settings, rows, reading, now=now)
     for order in rows:
-        each(order, lambda row: _settle(row, reading, now=now))
+        each(order, lambda row: _settle(settings, row, reading, before.get(row.pk), now=now))
 
 
 def waiting(settings: Configuration, among: dict[str, Seen] | None = None) -> list[CryptoOrder]:
@@ -89,28 +110,29 @@ def _give_back(state: ChainState, *, now: datetime) -> None:
     waiting.filter(created_at__lt=now).update(expires_at=later)
 
 
-def _settle(order: CryptoOrder, reading: Reading, *, now: datetime) -> None:
+def _settle(
+    settings: Configuration, order: CryptoOrder, reading: Reading, baseline: int | None, *, now: datetime
+) -> None:
     seen = reading.seen[order.pk]
-    if seen.baseline is not None:
-        fix_baseline(order, seen.baseline)
+    if baseline is not None:
+        fix_baseline(order, baseline)
     received = max(seen.latest - int(order.baseline), 0)
     if order.seen != received:
         order.seen, order.seen_block = Decimal(received), reading.latest if received else None
         CryptoOrder.objects.filter(pk=order.pk).update(seen=order.seen, seen_block=order.seen_block)
     final = 0 if seen.final is None else max(seen.final - int(order.baseline), 0)
-    if is_paid(order, final, block=reading.final):
-        settling.pay(order.pk, received=final, block=reading.final, now=now)
+    agreed = agreed_on(settings, order, final, block=reading.final, now=now)
+    if agreed >= order.amount:
+        settling.pay(order.pk, received=agreed, block=reading.final, now=now)
     elif order.agent.desired == Desired.DELETED or _is_given_up(order, reading, unsettled=received - final, now=now):
         settling.expire(order.pk)
 
 
-def is_paid(order: CryptoOrder, received: int, *, block: int) -> bool:
-    """By the balance; with a baseline that could not be read again, only if the transfers say so too."""
+def agreed_on(settings: Configuration, order: CryptoOrder, received: int, *, block: int, now: datetime) -> int:
+    """What most nodes say has come, where the one that was asked says that it is enough; else 0."""
     if received < order.amount:
-        return False
-    if order.baseline_final:
-        return True
-    return sum(deposit.amount for deposit in settling.own_deposits(order, until=block)) >= order.amount
+        return 0
+    return agreement.received(settings, order, block=block, now=now)
 
 
 def _is_given_up(order: CryptoOrder, reading: Reading, *, unsettled: int, now: datetime) -> bool:

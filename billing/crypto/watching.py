@@ -9,12 +9,12 @@ from django.db import transaction
 from django.db.models import Q
 
 from billing import payments, timeline
-from billing.crypto import chain, configuration, settling, tokens
+from billing.crypto import agreement, chain, configuration, settling, tokens
 from billing.crypto.configuration import Configuration
 from billing.crypto.errors import Misconfigured, Unknown
 from billing.crypto.reading import Moved, Reading, look, moved, transfers
 from billing.crypto.rpc import Node
-from billing.crypto.scanning import each, fix_baseline, is_paid, waiting
+from billing.crypto.scanning import agreed_on, each, fix_baseline, waiting
 from billing.crypto.tokens import Transfer
 from billing.errors import AskedAlready
 from billing.models import ChainState, CryptoOrder, DepositAddress
@@ -72,19 +72,23 @@ def _watch(settings: Configuration, state: ChainState, *, now: datetime) -> None
     if found.transfers is not None:
         settling.record(found.transfers, settings, now=now)
         ChainState.objects.filter(pk=state.pk, all_to__lt=found.to).update(all_to=found.to)
+    before = agreement.baselines(settings, late, reading, now=now)
     for order in late:
-        each(order, lambda row: _settle(row, reading, now=now))
+        each(order, lambda row: _settle(settings, row, reading, before.get(row.pk), now=now))
     _fill_hashes(settings, now=now)
     settling.sort_out(chain_id=state.pk, now=now)
 
 
-def _settle(order: CryptoOrder, reading: Reading, *, now: datetime) -> None:
+def _settle(
+    settings: Configuration, order: CryptoOrder, reading: Reading, baseline: int | None, *, now: datetime
+) -> None:
     seen = reading.seen[order.pk]
-    if seen.baseline is not None:
-        fix_baseline(order, seen.baseline)
+    if baseline is not None:
+        fix_baseline(order, baseline)
     received = 0 if seen.final is None else max(seen.final - int(order.baseline), 0)
-    if is_paid(order, received, block=reading.final):
-        settling.pay(order.pk, received=received, block=reading.final, now=now)
+    agreed = agreed_on(settings, order, received, block=reading.final, now=now)
+    if agreed >= order.amount:
+        settling.pay(order.pk, received=agreed, block=reading.final, now=now)
 
 
 def _fill_hashes(settings: Configuration, *, now: datetime) -> None:
@@ -105,7 +109,10 @@ def _prove(settings: Configuration, order: CryptoOrder, *, now: datetime) -> Non
     """What was swept before it was counted is proven by its transfers, read once more from the chain as it is."""
     last = ChainState.objects.get(pk=order.chain_id).pending_to
     found = _record_own(settings, order, now=now)
-    received = sum(one.amount for one in found if one.token == order.token and one.block <= last)
+    told = sum(one.amount for one in found if one.token == order.token and one.block <= last)
+    if told < order.amount:
+        return
+    received = agreement.received(settings, order, block=last, now=now, was_swept=True)
     if received >= order.amount:
         settling.pay(order.pk, received=received, block=last, now=now)
 
@@ -149,7 +156,7 @@ def _reread(settings: Configuration, *, now: datetime) -> None:
     for token, facts in zip(settings.tokens.values(), told, strict=True):
         tokens.check(token, facts)
     chain.set_fault(settings.chain_id, "")
+    before = agreement.baselines(settings, orders, reading, now=now)
     for order in orders:
-        balance = reading.seen[order.pk].baseline
-        if balance is not None:
-            fix_baseline(order, balance)
+        if order.pk in before:
+            fix_baseline(order, before[order.pk])

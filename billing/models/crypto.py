@@ -23,6 +23,7 @@ class DepositAddress(models.Model):
     created_at = models.DateTimeField()
 
     class Meta:
+        verbose_name_plural = "deposit addresses"
         constraints: ClassVar[list[models.BaseConstraint]] = [
             models.UniqueConstraint(fields=["account", "hd_index"], name="deposit_address_index"),
             models.UniqueConstraint(fields=["agent", "account"], name="deposit_address_agent"),

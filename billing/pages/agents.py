@@ -48,6 +48,7 @@ class AgentsViewSet(AgentPageViewSet):
             "cause": words.cause(told),
             "since": words.moment(told.since),
             "remedy": words.remedy(told, agent.pk),
+            "others": [f"{words.cause(other)} {words.remedy(other, agent.pk)}" for other in told.others],
             "told": told,
             "evidence": "\n".join(told.evidence[:EVIDENCE_LINES]),
             "open": agent.status == Status.RUNNING,

@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from django.utils.translation import gettext
 
 from agents.models import Agent
-from billing import prices, renewal
+from billing import prices, renewal, subscriptions
 from billing.crypto import orders as crypto_orders
 from billing.errors import LicenceRefused
+from billing.models import Subscription
+from billing.pages import refusals
 from billing.pages.names import NAMES, chain_name, plan_name
 from billing.providers import registry
 from billing.providers.base import Offer
@@ -31,7 +33,7 @@ class PlanChoice:
     id: str
     plan: Plan
     saving: str  # what a year costs less than twelve months; empty where it does not
-    too_small: str  # why the agent cannot run on it
+    why_not: str  # empty where it can be bought
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +41,7 @@ class Way:
     id: Provider
     name: str
     about: str
-    soon: bool
+    why_not: str  # empty where it can be paid with
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +64,9 @@ def read(agent: Agent, given: Mapping[str, str]) -> Chosen:
     """What was chosen; what was not, or what there is not, is the agent's own plan, a month, and what works here."""
     tier, period, provider = given.get("tier"), given.get("period"), given.get("provider")
     plans, periods, ways = [one.id for one in tiers.offered()], set(Period.values), set(registry.MODULES)
-    own = agent.tier if agent.tier in plans else plans[0]
+    licence = subscriptions.licence_of(agent)
+    paid = licence.tier if licence else agent.tier
+    own = paid if paid in plans else plans[0]
     problems = {}
     if tier is not None and tier not in plans:
         problems["tier"] = gettext("There is no such plan. Choose one of these.")
@@ -73,7 +77,7 @@ def read(agent: Agent, given: Mapping[str, str]) -> Chosen:
     return Chosen(
         tier=tier if tier in plans else own,
         period=Period(period) if period in periods else Period.MONTHLY,
-        provider=Provider(provider) if provider in ways else renewal.preferred(registry.offers()),
+        provider=Provider(provider) if provider in ways else renewal.preferred(registry.offers(), licence=licence),
         problems=problems,
     )
 
@@ -85,14 +89,16 @@ def refuse_unreadable(wanted: Wanted, key: str) -> None:
 
 
 def plans(agent: Agent) -> list[PlanChoice]:
-    return [_plan(tier, agent) for tier in tiers.offered()]
+    licence = subscriptions.licence_of(agent)
+    return [_plan(tier, agent, licence) for tier in tiers.offered()]
 
 
-def _plan(tier: Tier, agent: Agent) -> PlanChoice:
+def _plan(tier: Tier, agent: Agent, licence: Subscription | None) -> PlanChoice:
     month, year = (prices.price_of(tier, period) for period in (Period.MONTHLY, Period.ANNUAL))
     less = month * YEAR - year
     saving = gettext("A year is %(sum)s less than twelve months.") % {"sum": words.usd(less)} if less > 0 else ""
-    return PlanChoice(id=tier.id, plan=words.plan(tier), saving=saving, too_small=_too_small(tier, agent))
+    why_not = _too_small(tier, agent) or (refusals.other_plan(licence) if licence and licence.tier != tier.id else "")
+    return PlanChoice(id=tier.id, plan=words.plan(tier), saving=saving, why_not=why_not)
 
 
 def _too_small(tier: Tier, agent: Agent) -> str:
@@ -107,28 +113,39 @@ def _too_small(tier: Tier, agent: Agent) -> str:
     return ""
 
 
-def ways() -> list[Way]:
-    return [_way(offer) for offer in registry.offers()]
+def ways(agent: Agent) -> list[Way]:
+    licence = subscriptions.licence_of(agent)
+    return [_way(offer, licence) for offer in registry.offers()]
 
 
-def _way(offer: Offer) -> Way:
-    return Way(id=offer.id, name=NAMES[offer.id], about=_about(offer.id), soon=not offer.active)
+def _way(offer: Offer, licence: Subscription | None) -> Way:
+    about, why_not = _about(offer.id), "" if offer.active else gettext("Coming soon: it is not set up here yet.")
+    if licence and offer.id == licence.provider:
+        about = gettext("It pays for this agent already. Choose it to enter a new key of the same licence.")
+    elif licence and offer.id in LICENSED:
+        why_not = refusals.second_licence(licence)
+    return Way(id=offer.id, name=NAMES[offer.id], about=about, why_not=why_not)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shop:
-    """Where keys are sold; `buy_url` is empty where the operator has named no place."""
+    """Where keys are sold; `buy_url` is empty where the operator has named no place.
+
+    Not `sells`: it pays already, and takes nothing but a new key of the same licence.
+    """
 
     name: str
     buy_url: str
+    sells: bool
 
 
-def shop(wanted: Wanted) -> Shop | None:
-    """None for what needs no key, and where keys are of no use yet."""
-    offer = registry.offer_of(wanted.provider)
-    if wanted.provider not in LICENSED or not offer.active:
+def shop(agent: Agent, wanted: Wanted) -> Shop | None:
+    """None for what needs no key, and where no key would be taken."""
+    offer, licence = registry.offer_of(wanted.provider), subscriptions.licence_of(agent)
+    if wanted.provider not in LICENSED or not offer.active or (licence and licence.provider != wanted.provider):
         return None
-    return Shop(name=NAMES[wanted.provider], buy_url=offer.buy_urls.get(wanted.tier) or offer.buy_url or "")
+    buy_url = offer.buy_urls.get(wanted.tier) or offer.buy_url or ""
+    return Shop(name=NAMES[wanted.provider], buy_url=buy_url, sells=licence is None)
 
 
 def _about(provider: Provider) -> str:

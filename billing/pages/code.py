@@ -35,10 +35,9 @@ class CodeViewSet(SignInPageViewSet):
         body = VerifySerializer(data={"email": email, "code": code})
         body.is_valid(raise_exception=True)
         now = timezone.now()
-        address = client_address.household(client_address.of(self.sent.META))
-        throttling.spend(throttling.AUTH_VERIFY, by=address, now=now)
-        found = body.validated_data
-        token, _ = signin.verify_code(found["email"], code=found["code"], attribution=None, now=now)
+        household = client_address.household_of(self.sent.META)
+        throttling.spend(throttling.AUTH_VERIFY, by=household, now=now)
+        token, _ = signin.verify_code(**body.validated_data, household=household, now=now)
         before = self.request.auth
         if isinstance(before, Session):
             sessions.end(before)

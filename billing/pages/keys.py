@@ -7,11 +7,12 @@ import re
 from django.db import transaction
 from django.http import HttpResponseBase
 from django.utils import timezone
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 from rest_framework.request import Request
 
 from accounts import keys, replies
 from accounts.authentication import caller
+from accounts.errors import TooManyKeys
 from accounts.models import ApiKey
 from accounts.serializers import KeyNameSerializer
 from billing.pages import doors
@@ -35,7 +36,10 @@ class KeysViewSet(AccountViewSet):
             return self.shown(
                 problem=gettext("A name has 1 to 60 characters, all on one line."), name=typed, status=400
             )
-        key, secret = self._made(body.validated_data["name"], once=self.typed("once"))
+        try:
+            key, secret = self._made(body.validated_data["name"], once=self.typed("once"))
+        except TooManyKeys as refusal:
+            return self.shown(problem=_too_many(refusal.most), name=typed, status=refusal.status)
         return self.page("key.html", {"key": key, "secret": secret})
 
     @transaction.atomic
@@ -49,3 +53,12 @@ class KeysViewSet(AccountViewSet):
         key, secret = keys.create(user, name=name, now=now)
         replies.keep(kept, status=200, reply={"key": key.pk})
         return key, secret
+
+
+def _too_many(most: int) -> str:
+    text = ngettext(
+        "You have %(count)d key that works, and may not have more. Revoke it first.",
+        "You have %(count)d keys that work, and may not have more. Revoke one that you no longer need first.",
+        most,
+    )
+    return text % {"count": most}

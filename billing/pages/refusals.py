@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.utils.translation import gettext, ngettext
 
 from agents.models import Agent
-from billing import errors, orders
+from billing import errors, orders, subscriptions
 from billing.crypto.errors import ChainUnreadable
 from billing.models import Subscription
 from billing.pages.names import NAMES, plan_name
@@ -65,11 +65,7 @@ def _plan(error: ServiceError, agent: Agent) -> tuple[str, str] | None:
         case errors.OtherPlanPaid():
             return "license_key", _other_period(error.paid)
         case errors.OtherPlanHeld():
-            text = gettext(
-                "A licence of %(provider)s pays for the plan %(plan)s. Change the plan there, or buy more time of"
-                " %(plan)s here."
-            )
-            return "tier", text % _held(agent)
+            return "tier", other_plan(subscriptions.licence_of(agent))
         case EngineBelowMinTier():
             engine = engine_of(agent.engine)
             text = gettext("%(engine)s needs the plan %(plan)s or a larger one.")
@@ -88,11 +84,7 @@ def _way(error: ServiceError, agent: Agent, wanted: Wanted) -> tuple[str, str] |
         case errors.NotConfigured():
             return "provider", gettext("This way to pay is coming soon. Choose another one.")
         case errors.LicenceHeld():
-            text = gettext(
-                "A licence of %(provider)s pays for this agent already. Change the plan there, or wait until it has"
-                " ended."
-            )
-            return "provider", text % _held(agent)
+            return "provider", second_licence(subscriptions.licence_of(agent))
         case errors.MoneySeen():
             return "provider", _money_seen(agent)
         case ChainUnreadable():
@@ -118,9 +110,27 @@ def _money_seen(agent: Agent) -> str:
     return text % {"plan": plan_name(pending.tier), "provider": NAMES[Provider(pending.provider)]}
 
 
-def _held(agent: Agent) -> dict[str, str]:
-    """The licence that holds the agent, as the rule found it a moment ago."""
-    row = Subscription.objects.live().filter(agent=agent, provider__in=LICENSED).first()
-    if row is None or row.provider is None:
-        return {"provider": gettext("another seller"), "plan": plan_name(agent.tier)}
-    return {"provider": NAMES[Provider(row.provider)], "plan": plan_name(row.tier)}
+def other_plan(licence: Subscription | None) -> str:
+    """Why nothing but its own plan can be bought beside a licence."""
+    if licence is None or licence.provider is None:
+        return _ended()
+    text = gettext(
+        "A licence of %(provider)s pays for the plan %(plan)s. Change the plan there, or buy more time of"
+        " %(plan)s here."
+    )
+    return text % {"provider": NAMES[Provider(licence.provider)], "plan": plan_name(licence.tier)}
+
+
+def second_licence(licence: Subscription | None) -> str:
+    """Why no key is taken beside a licence."""
+    if licence is None or licence.provider is None:
+        return _ended()
+    text = gettext(
+        "A licence of %(provider)s pays for this agent already. Change the plan there, or wait until it has ended."
+    )
+    return text % {"provider": NAMES[Provider(licence.provider)]}
+
+
+def _ended() -> str:
+    """Of a licence that was over a moment after it had been in the way."""
+    return gettext("The licence that paid for this agent has just ended. Look again.")

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 
 from agents.errors import NoSuchAgent
 from agents.models import Agent
-from billing import renewal
+from billing import renewal, subscriptions
 from billing.pages import bills, choices, moment, refusals
 from billing.pages.base import AgentPageViewSet
 from billing.pages.bills import Bill
@@ -74,9 +74,10 @@ class RenewViewSet(AgentPageViewSet):
             "refusal": refusal,
             "key_problem": refusal.text if refusal and refusal.field == "license_key" else "",
             "plans": choices.plans(agent),
-            "ways": choices.ways(),
+            "ways": choices.ways(agent),
+            "licensed": subscriptions.licence_of(agent) is not None,
             "bill": bill,
-            "shop": choices.shop(chosen.wanted) if sent and chosen.wanted else None,
+            "shop": choices.shop(agent, chosen.wanted) if sent and chosen.wanted else None,
             "license_key": key[: choices.LONGEST_KEY],
             "choosing": sent or now_there["state"] == "quiet",
             "renew_sheet": stamped("billing/renew.css"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from django.conf import settings
 from django.core.exceptions import ValidationError as NotValid
 from django.http import HttpResponseBase
 from django.utils import timezone
@@ -56,9 +57,10 @@ class SignInViewSet(SignInPageViewSet):
         body = RequestSerializer(data={"email": typed})
         body.is_valid(raise_exception=True)
         email, now = body.validated_data["email"], timezone.now()
-        address = client_address.household(client_address.of(self.sent.META))
-        throttling.spend(throttling.AUTH_REQUEST, by=address, now=now)
-        return email, signin.request_code(email, lang=languages.of_letters(self.sent), now=now)
+        household = client_address.household_of(self.sent.META)
+        throttling.spend(throttling.AUTH_REQUEST, by=household, now=now)
+        lang = languages.of_letters(self.sent)
+        return email, signin.request_code(email, household=household, lang=lang, now=now)
 
 
 def status_of(refusal: Exception) -> int:
@@ -73,9 +75,13 @@ def problem(refusal: Exception) -> str:
         case errors.NoLiveCode():
             return gettext("This code has expired or was used already. Have a new one sent.")
         case errors.AccountSuspended():
-            return gettext("This account is suspended. Please write to us.")
+            return gettext("This account is suspended. Please write to %(address)s.") % {
+                "address": settings.SUPPORT_EMAIL
+            }
         case errors.SignUpsClosed():
             return gettext("New accounts are not taken at the moment. People who have one can sign in.")
+        case errors.TooManyWrongTries() | errors.TooManyStrangers():
+            return gettext("Too many wrong codes were tried. Have a new code sent to use it from here.")
         case RateLimited():
             minutes = math.ceil(int(refusal.headers["Retry-After"]) / 60)
             text = ngettext(

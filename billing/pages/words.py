@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from agents.errors import renew_url
 from agents.explanation import Explanation
 from agents.models import Status
+from agents.runtimes.base import DATA_LOST
 from billing.models import Payment
 from billing.pages.names import NAMES
 from billing.pages.sums import exact
@@ -46,8 +47,11 @@ PERIODS: dict[str, Promise] = {Period.MONTHLY: _("for a month"), Period.ANNUAL: 
 # agents/explanation.py says why in English and in detail; this says it to a person.
 CAUSES: dict[str, Promise] = {
     "OK": _("Everything is fine: the agent runs and has a model key."),
+    "KEY_UNCHECKED": _("The agent runs. Its model key could not be checked: the first answer shows whether it works."),
+    "UNPAID": _("It is not paid for any more."),
     "NO_MODEL_KEY": _("The agent runs but says nothing, because it has no model key."),
     "OWNER": _("You paused it. Its data is kept."),
+    "OPERATOR": _("We paused it, not you. Its data is kept."),
     "TRIAL": _("Its free time is over. Its data is kept for now."),
     "PAYMENT": _("What was paid for is over. Its data is kept for now."),
     "QUOTA": _("It was stopped because its memory or disk was full for an hour. Its data is kept."),
@@ -57,6 +61,7 @@ CAUSES: dict[str, Promise] = {
     "STOPPING": _("It is being stopped."),
     "POD_LOST": _("Its pod is gone and is being built again."),
     "GATEWAY_DOWN": _("Its gateway does not answer and is being started again."),
+    "GATEWAY_OUTDATED": _("Its gateway does not answer and is being started again."),
     "ENGINE_DOWN": _("Its engine does not answer and is being started again."),
     "ENGINE_HUNG": _("Its engine hangs and is being started again."),
     "QUOTA_GRACE": _("Its memory or disk is full. It is stopped within the hour unless it takes less."),
@@ -70,6 +75,7 @@ CAUSES: dict[str, Promise] = {
     "CRASH_LOOP": _("Its engine ends again and again."),
     "OOM": _("Its engine needs more memory than the plan has."),
     "DISK_FULL": _("Its disk is full."),
+    DATA_LOST: _("Its disk is empty, and its data was there: it was not started."),
     "BOOT_TIMEOUT": _("It did not come up in time."),
 }
 
@@ -85,6 +91,8 @@ def remedy(told: Explanation, agent_id: str) -> str:
         return ""
     if told.next == renew_url(agent_id):
         return gettext("Pay for it, and it can be started again.")
+    if told.cause == DATA_LOST:
+        return gettext("Write to us first: there may be a backup. Built again, it begins with an empty disk.")
     method, _, path = told.next.partition(" ")
     return _steps().get((method, path.removeprefix(f"/agents/{agent_id}")), "")
 
@@ -124,7 +132,8 @@ def left(term: Term, *, now: datetime) -> str:
     if rest < DAY:
         hours = math.ceil(rest / HOUR)
         return ngettext("%(count)d hour left", "%(count)d hours left", hours) % {"count": hours}
-    return ngettext("%(count)d day left", "%(count)d days left", rest.days) % {"count": rest.days}
+    days = math.floor(rest / DAY + 0.5)  # a moment after it began, a trial of seven days has seven left
+    return ngettext("%(count)d day left", "%(count)d days left", days) % {"count": days}
 
 
 def consequence(term: Term, *, now: datetime) -> str:

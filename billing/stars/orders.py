@@ -22,6 +22,7 @@ from billing.stars.updates import PreCheckout
 from billing.vocabulary import OrderStatus, Period, Provider
 from catalog.engines import check_tier, engine_of
 from catalog.tiers import tier_of
+from config import waiting
 from config.ids import is_id, new_id
 from config.post import one_line
 
@@ -50,10 +51,11 @@ def order(agent: Agent, *, tier: str | None, period: Period, now: datetime) -> S
     """The agent's pending order on these terms, with an invoice that can be paid.
 
     Telegram makes the invoice before there is a row: when it cannot, nothing is stored. Raises EngineBelowMinTier,
-    NotConfigured, TelegramAway, and what orders.place raises.
+    NothingToPay, NotConfigured, TelegramAway, and what orders.place raises.
     """
     terms = Terms(Provider.STARS, tier or agent.tier, period)
     check_tier(engine_of(agent.engine), tier_of(terms.tier))
+    prices.payable(tier_of(terms.tier), period)
     if not bot.is_configured():
         raise NotConfigured("stars", Provider.STARS)
     expire_due(now=now, agent=agent)
@@ -66,7 +68,7 @@ def order(agent: Agent, *, tier: str | None, period: Period, now: datetime) -> S
 def _invoiced(agent: Agent, terms: Terms, *, now: datetime) -> StarsOrder:
     """The order as it will be stored, with its invoice."""
     tier = tier_of(terms.tier)
-    price = prices.price_of(tier, terms.period)
+    price = prices.payable(tier, terms.period)
     new = StarsOrder(
         id=new_id("stx"),
         user_id=agent.user_id,
@@ -81,12 +83,13 @@ def _invoiced(agent: Agent, terms: Terms, *, now: datetime) -> StarsOrder:
         star_usd=settings.STAR_USD,
         amount_stars=in_stars(price, settings.STAR_USD),
     )
-    new.invoice_link = telegram.create_invoice_link(
-        title=f"{tier.name}, {DESCRIBED[terms.period]}",
-        description=one_line(f"{tier.name} for {agent.name}, {DESCRIBED[terms.period]} ({agent.pk})"),
-        payload=new.id,  # its primary key is the parent row, which is not there yet
-        stars=new.amount_stars,
-    )
+    with waiting.looks.take(agent.user_id):
+        new.invoice_link = telegram.create_invoice_link(
+            title=f"{tier.name}, {DESCRIBED[terms.period]}",
+            description=one_line(f"{tier.name} for {agent.name}, {DESCRIBED[terms.period]} ({agent.pk})"),
+            payload=new.id,  # its primary key is the parent row, which is not there yet
+            stars=new.amount_stars,
+        )
     return new
 
 
@@ -104,7 +107,7 @@ def approve(query: PreCheckout, *, now: datetime) -> str | None:
     """
     if not is_id("stx", query.payload):
         return "This invoice is not known here."
-    wanted = StarsOrder.objects.select_related("agent").filter(pk=query.payload).first()
+    wanted = StarsOrder.objects.select_related("agent__user").filter(pk=query.payload).first()
     refusal = _refusal(wanted, query, now=now)
     if refusal or wanted is None:
         return refusal
@@ -119,6 +122,8 @@ def _refusal(wanted: StarsOrder | None, query: PreCheckout, *, now: datetime) ->
         return "This invoice is paid already."
     if wanted.agent.desired == Desired.DELETED:
         return "The agent that this invoice is for has been deleted."
+    if not wanted.agent.user.is_active:
+        return "The account that this invoice is for is suspended, so it cannot be paid."
     if wanted.status == OrderStatus.EXPIRED or wanted.expires_at <= now:
         return "This invoice has expired. Make a new order and pay that one."
     if (query.currency, query.amount) != (telegram.CURRENCY, wanted.amount_stars):

@@ -22,7 +22,7 @@ from billing.subscription_serializers import HintSerializer
 from billing.vocabulary import LICENSED
 from config.api import ApiViewSet
 from config.negotiation import JsonAlways
-from config.parsing import MAX_BODY_BYTES, BodyTooLarge, StrictJSONParser
+from config.parsing import StrictJSONParser, bounded
 
 FORM = "application/x-www-form-urlencoded"
 MAX_FIELDS = 1_000
@@ -37,11 +37,8 @@ class Form(BaseParser):
     def parse(
         self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
     ) -> dict[str, str]:
-        raw = stream.read(MAX_BODY_BYTES + 1)
-        if len(raw) > MAX_BODY_BYTES:
-            raise BodyTooLarge
         try:
-            return dict(parse_qsl(raw.decode("utf-8"), max_num_fields=MAX_FIELDS))
+            return dict(parse_qsl(bounded(stream, parser_context).decode("utf-8"), max_num_fields=MAX_FIELDS))
         except ValueError as error:
             raise ParseError("body: not a form") from error
 

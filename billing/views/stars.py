@@ -27,7 +27,9 @@ from billing.stars_serializers import (
     TelegramUpdateSerializer,
 )
 from config.api import ApiViewSet
+from config.parsing import room_for
 
+MESSAGE_CHARACTERS = 4_096  # of a message at Telegram, which may quote others
 SECRET_HEADER = "X-Telegram-Bot-Api-Secret-Token"  # noqa: S105 # a header's name
 
 
@@ -90,6 +92,7 @@ class StarsCallbackViewSet(ApiViewSet):
     permission_classes = (AllowAny,)
     serializer_class = TelegramUpdateSerializer
     refusals = {"create": {401}}
+    max_body_bytes = room_for(characters=4 * MESSAGE_CHARACTERS)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """The secret comes before anything else, even before the body is read."""

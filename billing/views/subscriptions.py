@@ -14,6 +14,7 @@ from billing import licences, listing, purchasing
 from billing.models import Subscription
 from billing.ownership import agent_named
 from billing.subscription_serializers import (
+    AnySubscriptionSerializer,
     CreateSubscriptionSerializer,
     ListSubscriptionsSerializer,
     SubscriptionEnvelope,
@@ -25,7 +26,7 @@ from billing.vocabulary import Provider
 
 class SubscriptionsViewSet(AgentViewSet):
     queryset = Subscription.objects.none()  # type: ignore[assignment]  # the type of {id} for the OpenAPI document
-    serializer_class = CreateSubscriptionSerializer
+    serializer_class = AnySubscriptionSerializer
     refusals = {"create": {403, 404, 409, 422, 429}, "list": {400, 403, 404}}
 
     @extend_schema(request=CreateSubscriptionSerializer, responses=SubscriptionEnvelope)

@@ -12,7 +12,7 @@ from django.db import models
 from catalog import cost
 from catalog.fields import Paragraphs
 from catalog.models.rows import LABEL_LENGTH, CatalogRow, env_name, label, lines, toolset_id
-from catalog.vocabulary import Channel, CostTier, EngineId, EngineStatus, ProviderId, TierId, ToolGroup
+from catalog.vocabulary import RUNNABLE, Channel, CostTier, EngineId, EngineStatus, ProviderId, TierId, ToolGroup
 
 MONTHS_PAID_A_YEAR = 10  # annual billing: two months free
 MIB, GIB = 2**20, 2**30
@@ -101,6 +101,10 @@ class Engine(CatalogRow):
 
     def __str__(self) -> str:
         return self.label
+
+    @property
+    def offered(self) -> bool:
+        return super().offered and self.id in RUNNABLE
 
     @property
     def accepted_providers(self) -> list[str] | None:

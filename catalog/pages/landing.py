@@ -15,7 +15,7 @@ from catalog.pages.base import PageViewSet
 from catalog.pages.languages import Language, address
 from catalog.pages.reading import Reading, cards, read
 from catalog.pages.words import CATEGORIES, plan, told
-from catalog.vocabulary import EngineStatus, PersonaStatus
+from catalog.vocabulary import PersonaStatus
 
 IN_A_CATEGORY = 3
 FEATURED_LINES = 4
@@ -45,8 +45,7 @@ def _content(language: Language) -> dict[str, Any]:
         "popular": cards(now.popular, language),
         "plans": [plan(tier) for tier in tiers.offered()],
         "trial": tiers.trial(),
-        "engines": [_engine(engine) for engine in engines.offered() if engine.status == EngineStatus.STABLE],
-        "coming": [engine.label for engine in engines.offered() if engine.status != EngineStatus.STABLE],
+        "engines": [_engine(engine) for engine in engines.offered()],
         "questions": faq,
         "structured": structured.landing(language, faq),
     }

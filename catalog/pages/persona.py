@@ -8,7 +8,7 @@ from django.conf import settings
 from django.http import HttpResponseBase
 from rest_framework.request import Request
 
-from catalog import engines, personas, snapshot, tiers
+from catalog import engines, llm_models, personas, tiers
 from catalog.models import Persona
 from catalog.pages import shelves, structured
 from catalog.pages.base import PageViewSet
@@ -17,7 +17,6 @@ from catalog.pages.languages import Language, address
 from catalog.pages.plain import description, line
 from catalog.pages.reading import cards, entry, read
 from catalog.pages.words import plan
-from catalog.vocabulary import EngineStatus
 
 ARTICLES = 50
 
@@ -51,18 +50,17 @@ def _content(slug: str, language: Language) -> dict[str, Any]:
 def _engines(persona: Persona) -> list[str]:
     """Those that run on its plan and have its channels."""
     rank, channels = tiers.tier_of(persona.tier).rank, set(persona.channels)
-    running = (engine for engine in engines.offered() if engine.status == EngineStatus.STABLE)
     return [
         engine.label
-        for engine in running
+        for engine in engines.offered()
         if tiers.tier_of(engine.min_tier).rank <= rank and channels <= set(engine.channels)
     ]
 
 
 def _models(persona: Persona) -> list[str]:
     """By label, each once: several providers may have the same model."""
-    offered = snapshot.offered(snapshot.current().llm_models)
-    return list(dict.fromkeys(offered[model].label for model in persona.recommended_models if model in offered))
+    labels = {model.id: model.label for model in llm_models.offered()}
+    return list(dict.fromkeys(labels[model] for model in persona.recommended_models if model in labels))
 
 
 def _neighbours(persona: Persona) -> list[Persona]:

@@ -11,13 +11,18 @@ from rest_framework.response import Response
 
 from catalog import articles, authoring
 from catalog.author_serializers import ArticleEnvelope, PatchArticleSerializer, WriteArticleSerializer
+from catalog.changed_by import ARTICLE
 from catalog.models import Article
+from catalog.models.personas import ARTICLE_LENGTH
 from catalog.views.authored import AuthoredViewSet
+from config.parsing import room_for
 
 
 class ArticlesViewSet(AuthoredViewSet):
+    changed_by = ARTICLE
     open_actions = ("retrieve",)
     refusals = {"create": {403, 409}, "partial_update": {403}, "destroy": {403}}
+    max_body_bytes = room_for(utf8_bytes=ARTICLE_LENGTH)
 
     def get_serializer_class(self) -> type[Any]:
         return WriteArticleSerializer if self.action == "create" else PatchArticleSerializer

@@ -9,11 +9,13 @@ from rest_framework.response import Response
 
 from catalog import authors
 from catalog.author_serializers import AuthorEnvelope, RenameAuthorSerializer
+from catalog.changed_by import AUTHOR
 from catalog.models import Author
 from catalog.views.authored import AuthoredViewSet
 
 
 class AuthorViewSet(AuthoredViewSet):
+    changed_by = AUTHOR
     serializer_class = RenameAuthorSerializer
     refusals = {"update": {403}}
 

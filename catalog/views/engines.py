@@ -18,6 +18,6 @@ class EnginesViewSet(CatalogViewSet):
     def list(self, request: Request) -> HttpResponse:
         """List the engines.
 
-        What each can do and the smallest plan it fits. An engine that is `beta` may refuse to be created yet.
+        Those that an agent can be created with: what each can do and the smallest plan it fits.
         """
         return self.answer(request, "engines", lambda: EnginesSerializer({"engines": engines.offered()}).data)

@@ -19,16 +19,20 @@ from catalog.author_serializers import (
     PatchPersonaSerializer,
     PersonaEnvelope,
 )
+from catalog.changed_by import PERSONA
 from catalog.search_serializers import FindPersonasSerializer
 from catalog.serializers import NoSuchPersonaSerializer, PersonaPageSerializer, PersonasSerializer
 from catalog.views import publication
 from catalog.views.authored import AuthoredViewSet
 from catalog.views.base import CatalogViewSet
+from config.parsing import MAX_BODY_BYTES
 
 
 class PersonasViewSet(AuthoredViewSet, CatalogViewSet):
+    changed_by = PERSONA
     open_actions = ("list", "retrieve")
     refusals = {"create": {403}, "partial_update": {403}, "destroy": {403, 409}}
+    max_body_bytes = MAX_BODY_BYTES  # for texts in six languages
 
     def get_serializer_class(self) -> type[Any]:
         return DraftPersonaSerializer if self.action == "create" else PatchPersonaSerializer

@@ -8,34 +8,43 @@ import sys
 import time
 
 from config import settings
+from config.run import ports
 
 WAIT_SECONDS = 120
+WORD_SECONDS = 10
 POLL_SECONDS = 0.05
 
 TEXT = """
 Agentpods {version} is up after {seconds:.1f} s.
 
-  API      {base}           docs: {base}/docs   schema: {base}/openapi.json
-  Pods     http://<slug>.{domain}:{router}
+  Pages    {base}/          the personas, and what they cost
+  Sign in  {base}/sign-in   the code: {mail}
+  API      {base}/docs      schema: {base}/openapi.json
   Admin    {base}/admin/    {operator}
+  Status   {base}/status    what is late or down
+  Pods     http://<slug>.{domain}:{router}
   State    {home}   (logs: {home}/logs)
 
-Sign in (development shows the code in the answer):
+Sign in from a program (development shows the code in the answer), then talk to an agent: README.md
   curl -s {base}/auth/request -H 'Content-Type: application/json' -d '{{"email": "you@example.com"}}'
-  curl -s {base}/auth/verify -H 'Content-Type: application/json' -d '{{"email": "you@example.com", "code": "DEVCODE"}}'
 
-See it all work: make demo      Stop, pods included: Ctrl-C
+See it all work: {demo}      Stop, pods included: Ctrl-C
 """
 
 
 def main() -> None:
-    deadline = time.monotonic() + WAIT_SECONDS
+    deadline, next_word = time.monotonic() + WAIT_SECONDS, time.monotonic() + WORD_SECONDS
+    log = settings.AGENTPODS_HOME / "logs" / "web.log"
     while not _answers():
+        if time.monotonic() > next_word:
+            _say(f"Starting: the web does not answer yet on port {settings.PORT}; its log is {log}")
+            next_word += WORD_SECONDS
         if time.monotonic() > deadline:
-            sys.exit(f"the web does not answer on port {settings.PORT}; see {settings.AGENTPODS_HOME}/logs/web.log")
+            _say(f"The web does not answer on port {settings.PORT}: see {log}")
+            sys.exit(1)
         time.sleep(POLL_SECONDS)
     started = float(os.environ.get("AGENTPODS_STARTED", time.time()))
-    print(  # noqa: T201 # what it is for
+    _say(
         TEXT.format(
             version=settings.VERSION,
             seconds=time.time() - started,
@@ -44,8 +53,14 @@ def main() -> None:
             router=settings.ROUTER_PORT,
             operator=_operator(),
             home=settings.AGENTPODS_HOME,
+            mail=_mail(),
+            demo=_demo(),
         )
     )
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)  # noqa: T201 # what it is for
 
 
 def _answers() -> bool:
@@ -57,6 +72,19 @@ def _answers() -> bool:
         return False
     finally:
         connection.close()
+
+
+def _mail() -> str:
+    if settings.EMAIL_BACKEND.endswith("console.EmailBackend"):
+        return "in the mail that is printed here"
+    return f"in a mail by way of {settings.EMAIL_HOST}:{settings.EMAIL_PORT}"
+
+
+def _demo() -> str:
+    """`make demo`, with what it must be told to find us."""
+    if f"http://127.0.0.1:{settings.PORT}" != settings.BASE_URL:
+        return f"make demo BASE_URL={settings.BASE_URL}"
+    return "make demo" if settings.PORT == ports.DEFAULT_PORT else f"make demo PORT={settings.PORT}"
 
 
 def _operator() -> str:

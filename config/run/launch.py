@@ -1,5 +1,6 @@
 """Run a program that ends when its parent does: `launch.py [--user NAME] [--end-signal INT] [--parent PID] PROGRAM …`
 
+With `--clean` the program does not see our environment, except for a few variables that hold no secret.
 It replaces itself with the program, so that the pid its parent knows is the program's own. It is run as a file and uses
 the standard library alone: it stands before each program that starts.
 """
@@ -12,9 +13,12 @@ import os
 import pwd
 import signal
 import sys
+from collections.abc import Mapping
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
+# All that a program which is not ours gets of our environment. AGENTPODS_HOME says which run a process belongs to.
+_NOT_SECRET = ("PATH", "LANG", "LC_ALL", "TZ", "TZDIR", "TMPDIR", "LD_LIBRARY_PATH", "AGENTPODS_HOME")
 
 
 def main(arguments: list[str]) -> None:
@@ -23,16 +27,23 @@ def main(arguments: list[str]) -> None:
         become(pwd.getpwnam(options.user))
     # After the change of user, which would clear it.
     end_with_parent(signal.Signals[f"SIG{options.end_signal}"], parent=options.parent)
-    os.execvp(options.program[0], options.program)  # noqa: S606 # replacing ourselves is the purpose
+    environment = clean(os.environ) if options.clean else os.environ
+    os.execvpe(options.program[0], options.program, environment)  # noqa: S606 # replacing ourselves is the purpose
 
 
 def _parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
+    parser.add_argument("--clean", action="store_true")
     parser.add_argument("--user")
     parser.add_argument("--end-signal", default="TERM")
     parser.add_argument("--parent", type=int)
     parser.add_argument("program", nargs=argparse.REMAINDER)
     return parser.parse_args(arguments)
+
+
+def clean(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a program that is not ours: no secret, no setting, nothing that its own libraries read."""
+    return {name: environment[name] for name in _NOT_SECRET if name in environment}
 
 
 def become(user: pwd.struct_passwd) -> None:

@@ -121,8 +121,9 @@ def is_stuck(data: Path, *, pid: int) -> bool:
 
 
 def _as(user: pwd.struct_passwd | None, *, end_signal: str = "TERM") -> list[str]:
-    """The words before a command line that make it run as `user` and end with its parent."""
-    return [sys.executable, "-IS", LAUNCH, "--end-signal", end_signal, *(["--user", user.pw_name] if user else [])]
+    """The words before a command line: it runs as `user`, without our environment, and ends with its parent."""
+    words = [sys.executable, "-IS", LAUNCH, "--clean", "--end-signal", end_signal]
+    return [*words, *(["--user", user.pw_name] if user else [])]
 
 
 def _programs(user: pwd.struct_passwd | None) -> Path:
@@ -173,7 +174,7 @@ def _system_user() -> pwd.struct_passwd:
     except KeyError:
         create = ["useradd", "--system", "--no-create-home", "--shell", "/usr/sbin/nologin", SYSTEM_USER]
         if shutil.which(create[0]):
-            subprocess.run(create, capture_output=True, check=False)
+            subprocess.run(create, env=launch.clean(os.environ), capture_output=True, check=False)
     try:
         return pwd.getpwnam(SYSTEM_USER)
     except KeyError:

@@ -143,8 +143,10 @@ def _section(program: Program, *, logs: Path) -> str:
 def _output(program: Program, *, logs: Path) -> str:
     log = _escaped(str(logs / f"{program.name}.log"))
     if program.shown:
-        return f"stdout_logfile=NONE\nstdout_events_enabled=true\nstderr_logfile={log}\n{_rotation('stderr')}"
-    return f"redirect_stderr=true\nstdout_logfile={log}\n{_rotation('stdout')}"
+        shown = "stdout_logfile=NONE\nstdout_events_enabled=true\nstderr_events_enabled=true\n"
+        return f"{shown}stderr_logfile={log}\n{_rotation('stderr')}"
+    events = "" if program.group == "stores" else "stdout_events_enabled=true\n"
+    return f"redirect_stderr=true\n{events}stdout_logfile={log}\n{_rotation('stdout')}"
 
 
 def _rotation(stream: str) -> str:

@@ -10,7 +10,7 @@ from config.run import launch
 
 
 def command(socket: Path, *, databases: int = 16) -> list[str]:
-    """The server's command line; it ends when its parent dies."""
+    """The server's command line; it has nothing of our environment and ends when its parent dies."""
     options = {
         "port": "0",
         "unixsocket": str(socket),
@@ -21,7 +21,7 @@ def command(socket: Path, *, databases: int = 16) -> list[str]:
         "dir": str(socket.parent),
     }
     words = [word for name, value in options.items() for word in (f"--{name}", value)]
-    return [sys.executable, "-IS", str(Path(launch.__file__)), str(_program()), *words]
+    return [sys.executable, "-IS", str(Path(launch.__file__)), "--clean", str(_program()), *words]
 
 
 def _program() -> Path:

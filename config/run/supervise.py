@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from supervisor.states import ProcessStates, SupervisorStates
 from supervisor.supervisord import Supervisor
 
 from config.run import postgres
+from config.run.console import Console, last_lines, log_of
 
 MAX_RESTART_DELAY_SECONDS = 5
 POLL_SECONDS = 0.2
@@ -60,26 +60,29 @@ class _Supervisor(Supervisor):  # type: ignore[misc]  # supervisor has no types
     """Starts the app when `prepare` has ended well; gives up when it has not."""
 
     failed = False
+    console = Console()
     postgres_data: Path | None = None
 
     def runforever(self) -> None:
         self.options.poller = _QuickPoller(self.options.poller)
-        events.subscribe(events.ProcessLogStdoutEvent, _show)
+        events.subscribe(events.ProcessLogEvent, self.console.hear)
         events.subscribe(events.ProcessStateExitedEvent, self._exited)
-        events.subscribe(events.ProcessStateBackoffEvent, _tell_stumble)
+        events.subscribe(events.ProcessStateBackoffEvent, self.console.tell_stumble)
         events.subscribe(events.Tick5Event, self._end_stuck_postgres)
         super().runforever()
 
     def _exited(self, event: Any) -> None:
         process = event.process
         if process.config.name != "prepare":
+            self.console.tell_end(process)
             return
         if process.exitstatus == 0:
             for member in self.process_groups["app"].processes.values():
                 member.spawn()
             return
         self.failed = True
-        _tell(f"The start failed: see {process.config.stderr_logfile}\n{_last_lines(process.config.stderr_logfile)}")
+        log = log_of(process.config)
+        self.console.tell(f"The start failed: see {log}\n{last_lines(log)}")
         self.options.mood = SupervisorStates.SHUTDOWN
 
     def _end_stuck_postgres(self, event: Any) -> None:
@@ -88,7 +91,7 @@ class _Supervisor(Supervisor):  # type: ignore[misc]  # supervisor has no types
             return
         pid = self.process_groups["stores"].processes["postgres"].pid
         if pid and postgres.is_stuck(self.postgres_data, pid=pid):
-            _tell("postgres was told to stop and does not end: it is killed and started again")
+            self.console.tell("postgres was told to stop and does not end: it is killed and started again")
             os.kill(pid, signal.SIGKILL)
 
 
@@ -107,27 +110,3 @@ def serve(configuration: Path, *, postgres_data: Path | None) -> int:
     except ExitNow:
         options.close_logger()
     return 1 if supervisor.failed else 0
-
-
-def _tell_stumble(event: Any) -> None:
-    """Once per trouble, not at each further try."""
-    config = event.process.config
-    if event.process.backoff == 1:
-        _tell(f"{config.name} ended at once and is started again; see {config.stderr_logfile or config.stdout_logfile}")
-
-
-def _last_lines(path: str, count: int = 8) -> str:
-    return "\n".join(Path(path).read_text(encoding="utf-8", errors="replace").splitlines()[-count:])
-
-
-def _tell(message: str) -> None:
-    print(message, file=sys.stderr, flush=True)  # noqa: T201 # the operator's terminal
-
-
-def _show(event: Any) -> None:
-    """What a program prints is shown to whoever runs us, as long as somebody reads it."""
-    try:
-        sys.stdout.write(event.data if isinstance(event.data, str) else event.data.decode(errors="replace"))
-        sys.stdout.flush()
-    except OSError:
-        sys.stdout = open("/dev/null", "w", encoding="utf-8")  # noqa: SIM115, PTH123 # the reader is gone for good

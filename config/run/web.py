@@ -1,50 +1,101 @@
-"""The web program: the WSGI application on granian, one process with 64 threads."""
+"""The web program: Django behind `config/serving`, on granian, in one process."""
 
 from __future__ import annotations
 
+import argparse
+import json
 import signal
+import sys
+from collections.abc import Sequence
 from typing import Any
 
-from config.run import launch
+from config.run import files, launch
 
-THREADS = 64
+# Requests that run at once. Those that wait for somebody else have threads of their own (config/waiting.py).
+THREADS = 32
+# Connections: more than anybody needs, for idle and slow ones cost little. Each is a file.
+MAX_CONNECTIONS = 8192
+OTHER_FILES = 512
+# How long a connection may take to send its headers, or rest between two requests (milliseconds).
+HEADER_MILLISECONDS = 15_000
+HEADER_BYTES = 32_768
 KILL_TIMEOUT_SECONDS = 3
 
 
 def application() -> Any:
     """Called in granian's own child process, which must not outlive the program that holds its port."""
     launch.end_with_parent(signal.SIGKILL)
-    from config import heap  # noqa: PLC0415 # imported in the child, after the line above
-    from config.wsgi import application as wsgi  # noqa: PLC0415
+    from config import heap, waiting  # noqa: PLC0415 # imported in the child, after the line above
+    from config.serving.front import Front  # noqa: PLC0415
+    from config.serving.server import DRAIN  # noqa: PLC0415
+    from config.wsgi import application as django  # noqa: PLC0415
+    from status.views.health import ALIVE  # noqa: PLC0415
 
     heap.settle()
     _warm()
-    return wsgi
+    waiters = waiting.turns.total + waiting.looks.total
+    front = Front(django, running=THREADS, waiting=waiters, alive=json.dumps(ALIVE).encode())
+    signal.signal(DRAIN, lambda *_: front.drain())
+    return front
 
 
 def _warm() -> None:
     from catalog.views import warming  # noqa: PLC0415 # its models need the application
+    from config import preload  # noqa: PLC0415
 
+    preload.run()
     warming.start()
 
 
 def main() -> None:
-    from granian import Granian  # noqa: PLC0415 # `application` is imported without it
-    from granian.constants import Interfaces  # noqa: PLC0415
+    from granian.constants import HTTPModes, Interfaces, Loops  # noqa: PLC0415 # `application` is imported without it
+    from granian.http import HTTP1Settings  # noqa: PLC0415
 
     from config import settings  # noqa: PLC0415
+    from config.serving.server import Server  # noqa: PLC0415
 
-    Granian(
+    given = arguments(sys.argv[1:], port=settings.PORT)
+    Server(
         "config.run.web:application",
         factory=True,
-        interface=Interfaces.WSGI,
-        address="127.0.0.1",
-        port=settings.PORT,
-        blocking_threads=THREADS,
+        interface=Interfaces.RSGI,
+        address=given.address,
+        port=given.port,
+        loop=Loops.asyncio,
+        backlog=4096,
+        backpressure=_room_for_connections(),
+        http=HTTPModes.http1,
+        http1_settings=HTTP1Settings(header_read_timeout=HEADER_MILLISECONDS, max_buffer_size=HEADER_BYTES),
         respawn_failed_workers=True,
-        workers_kill_timeout=KILL_TIMEOUT_SECONDS,
+        workers_kill_timeout=given.stop_seconds,
+        drain_seconds=given.drain_seconds,
         websockets=False,
     ).serve()
+
+
+def arguments(given: Sequence[str], *, port: int) -> argparse.Namespace:
+    """What the command line says; `port` is the default."""
+    parser = argparse.ArgumentParser(prog="python -m config.run.web", description=__doc__)
+    parser.add_argument("--address", default="127.0.0.1", help="where to listen (default: %(default)s)")
+    parser.add_argument("--port", type=int, default=port, help="(default: PORT, %(default)s)")
+    parser.add_argument(
+        "--drain-seconds",
+        type=int,
+        default=0,
+        help="how long it goes on answering after SIGTERM, while clients turn elsewhere (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--stop-seconds",
+        type=int,
+        default=KILL_TIMEOUT_SECONDS,
+        help="how long requests may take to end after that (default: %(default)s)",
+    )
+    return parser.parse_args(given)
+
+
+def _room_for_connections() -> int:
+    """How many connections this process takes."""
+    return max(128, min(MAX_CONNECTIONS, files.allow(MAX_CONNECTIONS + OTHER_FILES) - OTHER_FILES))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -16,7 +17,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-IMAGES = ("agentpods", "pi")
+IMAGES = ("agentpods", "pi", "hermes", "opencode")
+# Engines whose lock has a program for one processor alone.
+PROCESSORS = {"opencode": "x86_64"}
 # Not made unless asked for: an engine's image with the double of its program, on the engine's own.
 DOUBLES = {"pi-double": "pi"}
 SUITE = "bookworm"
@@ -69,7 +72,8 @@ class Builder:
         image = f"localhost/{name}:{tag}"
         own = ["--pull-never"] if base.startswith("localhost/") else []
         self.buildah(
-            "build", "--isolation", "chroot", "--format", "oci", *own,
+            # With layers: what two images begin with alike is made once, and is one layer where they are pulled.
+            "build", "--layers", "--isolation", "chroot", "--format", "oci", *own,
             "--build-arg", f"BASE={base}", "--ignorefile", place / "Dockerfile.dockerignore",
             "--file", place / "Dockerfile", *self._mounts, "--tag", image, ROOT,
         )  # fmt: skip
@@ -117,6 +121,13 @@ def _check_machine() -> None:
         sys.exit(f"missing, and only Debian's apt-get could be asked for them here: {', '.join(missing)}")
 
 
+def _for_this_machine() -> list[str]:
+    lacking = [name for name, processor in PROCESSORS.items() if processor != platform.machine()]
+    if lacking:
+        sys.stderr.write(f"not for {platform.machine()}, so not made: {', '.join(lacking)}\n")
+    return [name for name in IMAGES if name not in lacking]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("output", type=Path)
@@ -133,7 +144,7 @@ def main() -> None:
         builder = Builder(Path(scratch), given.volume)
         if not given.base:
             builder.make_base()
-        for name in given.only or IMAGES:
+        for name in given.only or _for_this_machine():
             base = f"localhost/{DOUBLES[name]}:{given.tag}" if name in DOUBLES else given.base or BASE
             builder.build(name, base=base, tag=given.tag, archive=given.output / f"{name}.tar")
 

@@ -1,7 +1,7 @@
 """The part of requirements.lock that an image needs, hashes and all, for `pip install --no-deps --require-hashes`.
 
-The lock also holds what checks and tests need. With --project pip itself says what the project's own dependencies need;
-whatever it names must be in the lock."""
+The lock also holds what `make run` alone needs. With --project pip itself says what the project's own dependencies
+need; whatever it names must be in the lock."""
 
 from __future__ import annotations
 

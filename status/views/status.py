@@ -19,8 +19,9 @@ class StatusViewSet(ApiViewSet):
         """The platform's health, always 200.
 
         `down`: the database does not answer. `degraded`: another component is down, a periodic loop is late, or an open
-        incident names a component. A loop's `checkedAt` is its last success; that of `models` is when the prices of the
-        models were last looked up. `catalogUpdatedAt` is when the catalog last changed or was found current."""
+        incident names a component. `mail` is `down` while the mail server takes no mail, as the last one showed. A
+        loop's `checkedAt` is its last success; that of `models` is when the prices of the models were last looked up.
+        `catalogUpdatedAt` is when the catalog last changed or was found current."""
         platform = components.platform(now=timezone.now())
         platform_fields = {
             "status": platform.status,

@@ -53,3 +53,11 @@ def test_an_ipv6_customer_is_counted_as_a_whole_network() -> None:
     assert client_address.household("2001:db8:1:2::9") != client_address.household("2001:db8:1:3::9")
     assert client_address.household("198.51.100.7") == "198.51.100.7"
     assert client_address.household("") == ""
+
+
+def test_a_network_is_what_one_customer_may_get_of_ipv6() -> None:
+    one, other = (client_address.household(f"2001:db8:1:{number}::9") for number in (2, 3))
+    assert client_address.network(one) == client_address.network(other)
+    assert client_address.network(one) != client_address.network(client_address.household("2001:db8:2:2::9"))
+    assert client_address.network("198.51.100.7") == "198.51.100.7"
+    assert client_address.network("") == ""

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from accounts import keys
 from accounts.models import User
+from tests.operating import choose, send
 
 
 @pytest.mark.django_db
@@ -20,10 +21,11 @@ def test_the_console_sets_no_cookie_but_its_session_and_its_csrf_token() -> None
     key, _ = keys.create(User.objects.create_user("ann@example.com"), name="a key", now=timezone.now())
     console = Client()
     console.force_login(operator)
-    done = console.post("/admin/accounts/apikey/", {"action": "revoke", "_selected_action": [key.pk]})
+    asking = choose(console, "/admin/accounts/apikey/", "revoke", key)
+    done = send(console, asking, follow=False)
     assert done.status_code == 302
     assert set(console.cookies) <= {settings.SESSION_COOKIE_NAME, settings.CSRF_COOKIE_NAME}
-    assert "answer 401 from now on" in console.get("/admin/accounts/apikey/").content.decode()
+    assert "Revoked: " in console.get(done.headers["Location"]).content.decode()
 
 
 @pytest.mark.django_db

@@ -9,7 +9,8 @@ from django.contrib.sessions.models import Session as AdminSession
 from rest_framework.test import APIClient
 
 from accounts import purge, tasks
-from accounts.models import ApiKey, IdempotentReply, Session, SignInCode, User
+from accounts.models import ApiKey, IdempotentReply, Session, SignInCode, User, WrongTry
+from config.models import UsedPage
 from tests.accounts.conftest import SignIn, new_key
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -17,14 +18,31 @@ NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 pytestmark = pytest.mark.django_db
 
 
-def test_codes_go_when_neither_they_nor_their_wrong_tries_count_any_more(sign_in: SignIn) -> None:
+def test_codes_and_wrong_tries_go_when_they_count_no_more(api: APIClient) -> None:
+    with time_machine.travel(NOON, tick=False) as clock:
+        api.post("/auth/request", {"email": "ann@example.com"}, format="json")
+        tasks.send_codes()
+        clock.shift(timedelta(minutes=9))
+        api.post("/auth/verify", {"email": "ann@example.com", "code": "000000"}, format="json")
+        clock.shift(timedelta(minutes=60))
+        tasks.purge_old()
+        assert (SignInCode.objects.count(), WrongTry.objects.count()) == (1, 1)
+        clock.shift(timedelta(minutes=1))
+        tasks.purge_old()
+        assert (SignInCode.objects.count(), WrongTry.objects.count()) == (0, 1)
+        clock.shift(timedelta(hours=23))
+        tasks.purge_old()
+        assert WrongTry.objects.count() == 0
+
+
+def test_where_somebody_signed_in_is_forgotten_after_ninety_days(sign_in: SignIn) -> None:
     with time_machine.travel(NOON, tick=False) as clock:
         sign_in()
         tasks.send_codes()
-        clock.shift(timedelta(minutes=69))
+        clock.shift(timedelta(days=90) - timedelta(seconds=1))
         tasks.purge_old()
         assert SignInCode.objects.count() == 1
-        clock.shift(timedelta(minutes=1))
+        clock.shift(1)
         tasks.purge_old()
         assert SignInCode.objects.count() == 0
 
@@ -48,6 +66,14 @@ def test_stored_replies_go_after_a_day() -> None:
     assert IdempotentReply.objects.exists()
     purge.run(now=NOON + timedelta(hours=24))
     assert not IdempotentReply.objects.exists()
+
+
+def test_used_pages_go_when_they_are_too_old_to_be_sent() -> None:
+    UsedPage.objects.create(pk="page:row", forget_at=NOON)
+    purge.run(now=NOON - timedelta(seconds=1))
+    assert UsedPage.objects.exists()
+    purge.run(now=NOON)
+    assert not UsedPage.objects.exists()
 
 
 def test_the_admins_old_sessions_go_too() -> None:

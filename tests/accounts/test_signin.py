@@ -10,12 +10,13 @@ from django.db import connection
 from pytest_django import Settings
 
 from accounts import signin
-from accounts.errors import NoLiveCode, TooManyWrongTries, WrongCode
-from accounts.models import Session, SignInCode, User
+from accounts.errors import NoLiveCode, TooManyStrangers, TooManyWrongTries, WrongCode
+from accounts.models import Session, SignInCode, User, WrongTry
 from config.errors import ServiceError
 from tests.accounts.conftest import ANN
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+HOME = "127.0.0.1"
 THREADS = 8
 
 T = TypeVar("T")
@@ -36,17 +37,17 @@ def _at_once(work: Callable[[int], T], times: int) -> list[T]:
         return list(pool.map(alone, range(times)))
 
 
-def _verify(code: str, email: str = ANN) -> str:
+def _verify(code: str, email: str = ANN, *, household: str = HOME, now: datetime = NOON) -> str:
     """What came of it: `in`, or the name of the refusal."""
     try:
-        signin.verify_code(email, code=code, attribution=None, now=NOON)
+        signin.verify_code(email, code=code, household=household, attribution=None, now=now)
     except ServiceError as refusal:
         return type(refusal).__name__
     return "in"
 
 
-def _request(email: str = ANN) -> str:
-    return str(signin.request_code(email, lang="en", now=NOON))
+def _request(email: str = ANN, *, household: str = HOME, now: datetime = NOON) -> str:
+    return str(signin.request_code(email, household=household, lang="en", now=now))
 
 
 def _wrong(code: str) -> str:
@@ -64,23 +65,30 @@ def test_of_many_who_use_one_code_at_once_one_gets_in() -> None:
 
 def test_wrong_tries_at_once_are_all_counted() -> None:
     code = _request()
-    outcomes = _at_once(lambda _: _verify(_wrong(code)), 40)
-    assert outcomes.count(WrongCode.__name__) == signin.WRONG_TRIES_PER_WINDOW
-    assert outcomes.count(TooManyWrongTries.__name__) == 40 - signin.WRONG_TRIES_PER_WINDOW
+    outcomes = _at_once(lambda _: _verify(_wrong(code)), 20)
+    assert outcomes.count(WrongCode.__name__) == signin.TRIES_PER_CODE
+    assert outcomes.count(TooManyWrongTries.__name__) == 20 - signin.TRIES_PER_CODE
     assert _verify(code) == TooManyWrongTries.__name__
-    assert len(SignInCode.objects.get().wrong_tries_at) == signin.WRONG_TRIES_PER_WINDOW
+    assert WrongTry.objects.count() == signin.TRIES_PER_CODE
+
+
+def test_strangers_at_once_have_no_more_tries_together_than_one_after_the_other() -> None:
+    code = _request()
+
+    def mistype(number: int) -> str:
+        return _verify(_wrong(code), household=f"198.51.100.{number % 20}")
+
+    first = [mistype(number) for number in range(40)]  # each of the twenty has a slip and a try
+    outcomes = [*first, *_at_once(mistype, 40)]
+    assert outcomes.count(WrongCode.__name__) == signin.STRANGE_TRIES
+    assert outcomes.count(TooManyStrangers.__name__) == 80 - signin.STRANGE_TRIES
+    assert _verify(code) == "in"
 
 
 def test_of_codes_asked_for_at_once_one_lives() -> None:
-    codes = _at_once(lambda _: _request(), 8)
+    codes = _at_once(lambda _: _request(), signin.TRIES_PER_CODE)  # so the last of them may still be tried
     assert SignInCode.objects.count() == 1
     assert [_verify(code) for code in codes].count("in") == 1
-
-
-def test_wrong_tries_are_remembered_over_new_codes() -> None:
-    for _ in range(signin.WRONG_TRIES_PER_WINDOW):
-        assert _verify(_wrong(_request())) == WrongCode.__name__
-    assert _verify(_request()) == TooManyWrongTries.__name__
 
 
 def test_the_digest_of_a_code_is_not_the_same_for_two_mailboxes() -> None:
@@ -92,20 +100,13 @@ def _tagged(number: int) -> str:
     return ANN.replace("@", f"+{number}@")
 
 
-def test_wrong_tries_count_over_all_addresses_of_a_mailbox() -> None:
-    codes = {_tagged(number): _request(_tagged(number)) for number in range(4)}
-    outcomes = _at_once(lambda number: _verify(_wrong(codes[_tagged(number % 4)]), _tagged(number % 4)), 40)
-    assert outcomes.count(WrongCode.__name__) == signin.WRONG_TRIES_PER_WINDOW
-    assert outcomes.count(TooManyWrongTries.__name__) == 40 - signin.WRONG_TRIES_PER_WINDOW
-    assert _verify(codes[_tagged(0)], _tagged(0)) == TooManyWrongTries.__name__
-    assert _verify(_request("bob@example.com"), "bob@example.com") == "in"
-
-
-def test_mails_count_over_all_addresses_of_a_mailbox_and_what_is_over_leaves_no_row(settings: Settings) -> None:
+def test_mails_count_by_address_and_those_of_one_stranger_by_mailbox(settings: Settings) -> None:
     settings.SHOW_DEV_CODES = False
-    _at_once(lambda number: _request(_tagged(number)), 2 * signin.MAILS_PER_WINDOW)
-    rows = SignInCode.objects.all()
-    assert sum(len(row.mails_at) for row in rows) == len(rows) == signin.MAILS_PER_WINDOW
+    _at_once(lambda number: _request(household=f"192.0.2.{number}"), 24)
+    assert sum(len(row.mails_at) for row in SignInCode.objects.all()) == signin.MAILS_TO_STRANGERS
+    _at_once(lambda number: _request(_tagged(number), household="198.51.100.1"), 24)
+    rows = SignInCode.objects.exclude(email=ANN)
+    assert sum(len(row.mails_at) for row in rows) == len(rows) == signin.MAILS_TO_A_STRANGER
 
 
 def test_each_address_of_a_mailbox_is_an_account_with_a_code_of_its_own() -> None:

@@ -12,9 +12,9 @@ from rest_framework.test import APIClient
 
 from accounts import sessions
 from accounts.models import User
-from agents import creation, reconciler
+from agents import creation, identity, reconciler
 from agents.models import Agent
-from agents.runtimes.base import Endpoint
+from agents.runtimes.base import Endpoint, Identity
 from catalog.models import Persona
 from catalog.vocabulary import PersonaStatus
 from tests.agents.pod.gateway.process import Gateway
@@ -112,7 +112,9 @@ def gateway_of(bridge: BridgeDouble, runtime: ScriptedRuntime, tmp_path: Path) -
     started: list[Gateway] = []
 
     def start(agent: Agent, **given: object) -> Gateway:
+        own = identity.ensured(agent)
         known = {
+            "identity": Identity(key=own.gateway_key, certificate=own.gateway_certificate),
             "management_token": agent.management_token,
             "ticket_key": agent.ticket_key,
             "namespace": agent.namespace,

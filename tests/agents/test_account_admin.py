@@ -12,6 +12,7 @@ from rest_framework.test import APIClient
 from accounts.models import Suspension, User
 from agents import suspension
 from agents.models import Agent, Status
+from tests import operating
 from tests.agents.conftest import settle
 
 USERS = "/admin/accounts/user/"
@@ -32,14 +33,13 @@ def console(operator: User) -> Client:
 
 
 def act(console: Client, action: str, *users: User, reason: str = "") -> str:
-    body = {"action": action, "_selected_action": [user.pk for user in users], "reason": reason}
-    return console.post(USERS, body, follow=True).content.decode()
+    return operating.act(console, USERS, action, *users, reason=reason)
 
 
 def test_an_operator_suspends_with_a_reason_and_restores(
     console: Client, operator: User, owner: User, client: APIClient, running: Agent
 ) -> None:
-    assert "suspended" in act(console, "suspend_accounts", owner, reason="mines coins")
+    assert "Suspended: owner@example.com" in act(console, "suspend_accounts", owner, reason="mines coins")
     assert client.get("/me").status_code == 401
     suspension.enforce()
     assert settle(running).status == Status.STOPPED
@@ -57,7 +57,7 @@ def test_an_operator_suspends_with_a_reason_and_restores(
 
 
 def test_nobody_is_suspended_without_a_reason(console: Client, owner: User) -> None:
-    assert "give the reason" in act(console, "suspend_accounts", owner, reason="  ")
+    assert "This field is required" in act(console, "suspend_accounts", owner, reason="  ")
     owner.refresh_from_db()
     assert owner.is_active
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -9,13 +10,17 @@ from django.contrib.admin.utils import quote
 from django.contrib.auth.models import Permission
 from django.test import Client
 from django.utils import timezone
+from pytest_django import Settings
+from rest_framework.test import APIClient
 
 from accounts.models import User
 from agents import lifecycle
 from agents.admin import INLINE_ROWS
 from agents.models import Agent, AgentQuota, QuotaStatus, Reason
+from tests import operating
 from tests.agents.conftest import GatewayOf, MakeAgent, settle
 from tests.doubles.runtime import ScriptedRuntime
+from webhooks.models import Event
 
 LIST = "/admin/agents/agent/"
 
@@ -33,10 +38,7 @@ def console(operator: User) -> Client:
 
 
 def act(console: Client, action: str, *agents: Agent) -> str:
-    body = {"action": action, "_selected_action": [agent.pk for agent in agents]}
-    answer = console.post(LIST, body, follow=True)
-    assert answer.status_code == 200
-    return answer.content.decode()
+    return operating.act(console, LIST, action, *agents)
 
 
 def test_agents_are_found_by_owner_name_and_id(console: Client, running: Agent) -> None:
@@ -63,7 +65,14 @@ def test_one_page_shows_the_timeline_and_no_secret(console: Client, make_agent: 
     assert "timeline" in page.lower()
     assert "reconciler" in page
     assert "model key •" in page
-    for secret in ("sk-very-secret", "1:hush", agent.management_token, agent.ticket_key, agent.engine_key):
+    for secret in (
+        "sk-very-secret",
+        "1:hush",
+        agent.management_token,
+        agent.ticket_key,
+        agent.engine_key,
+        agent.gateway_key,
+    ):
         assert secret not in page
 
 
@@ -79,15 +88,32 @@ def test_nothing_on_the_page_can_be_edited_or_deleted(console: Client, running: 
 def test_actions_call_the_rules_and_are_on_the_timeline_with_their_actor(
     console: Client, operator: User, running: Agent, runtime: ScriptedRuntime
 ) -> None:
-    assert "asked to stop" in act(console, "pause_agents", running)
+    assert "Asked to stop" in act(console, "pause_agents", running)
     assert settle(running).status == "stopped"
     assert "asked to start" in act(console, "resume_agents", running)
     assert settle(running).status == "running"
-    assert "asked to be rebuilt" in act(console, "rebuild_agents", running)
+    assert "Asked to be rebuilt" in act(console, "rebuild_agents", running)
     assert settle(running).status == "running"
-    assert "asked to be deleted" in act(console, "delete_agents", running)
+    assert "Asked to be deleted" in act(console, "delete_agents", running)
     assert settle(running).status == "deleted"
     assert running.transitions.filter(actor=f"operator:{operator.pk}").count() == 4
+
+
+def test_what_an_operator_paused_is_told_as_that_and_its_owner_may_resume_it(
+    console: Client, running: Agent, client: APIClient, settings: Settings
+) -> None:
+    settings.SUPPORT_EMAIL = "help@example.com"
+    act(console, "pause_agents", running)
+    settle(running)
+    told = client.get(f"/agents/{running.pk}/explain").json()["explanation"]
+    assert (told["cause"], told["next"]) == ("OPERATOR", f"POST /agents/{running.pk}/resume")
+    assert "paused by the operator of this service, not by its owner" in told["message"]
+    assert "write to help@example.com" in told["message"]
+    last = Event.objects.filter(agent=running).latest("created_at")
+    assert json.loads(last.body)["data"] == {"from": "running", "to": "stopped", "reason": "operator"}
+    assert set(running.transitions.order_by("-id").values_list("reason", flat=True)[:2]) == {"operator"}
+    assert client.post(f"/agents/{running.pk}/resume").status_code == 200
+    assert settle(running).status == "running"
 
 
 @pytest.mark.parametrize("action", ["pause_agents", "resume_agents", "rebuild_agents", "delete_agents"])
@@ -105,7 +131,7 @@ def test_a_refused_action_says_why_and_goes_on_with_the_others(
 ) -> None:
     waiting = make_agent()
     page = act(console, "rebuild_agents", running, waiting)
-    assert "asked to be rebuilt" in page
+    assert "Asked to be rebuilt" in page
     assert "rebuild: not possible while the agent is provisioning" in page
 
 

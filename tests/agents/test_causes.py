@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -131,7 +132,7 @@ def world(
 @pytest.fixture
 def model(settings: Any) -> Iterator[ModelServer]:
     with ModelServer(key=KEY) as server:
-        settings.LLM_BASE_URLS = server.base_urls()
+        settings.LLM_BASE_URLS, settings.LLM_KEY_CHECK = server.base_urls(), True
         yield server
 
 
@@ -302,3 +303,19 @@ def test_an_engine_that_takes_more_memory_than_it_has_is_out_of_memory(talking: 
     assert found["next"] == f"PATCH /agents/{talking.id}"
     assert any("heap out of memory" in line for line in found["evidence"])
     assert talking.first_silent()[0] == "engine"
+
+
+def test_data_that_is_gone_is_told_and_a_rebuild_begins_anew(talking: World) -> None:
+    talking.call("POST", "/pause")
+    talking.until(lambda: talking.agent()["status"] == "stopped", what="stopped")
+    shutil.rmtree(talking.data)
+    talking.call("POST", "/resume")
+    talking.until(lambda: talking.agent()["status"] == "failed", what="failed")
+    found = talking.explain()
+    assert (found["cause"], found["next"]) == ("DATA_LOST", f"POST /agents/{talking.id}/rebuild")
+    assert "the agent's disk is empty" in found["message"]
+    assert list(talking.data.iterdir()) == []
+    assert talking.first_silent() == ("engine", f"DATA_LOST: {found['message']}")
+    talking.call("POST", "/rebuild")
+    talking.until(lambda: talking.agent()["status"] == "running", what="running")
+    assert talking.say("count").json()["reply"] == "0"

@@ -107,8 +107,9 @@ def test_of_many_accounts_that_create_at_once_only_so_many_get_a_place(
 
 
 def test_without_a_limit_over_all_accounts_no_lock_is_taken(
-    owner: User, catalog: None, runtime: ScriptedRuntime
+    owner: User, catalog: None, runtime: ScriptedRuntime, settings: Settings
 ) -> None:
+    settings.MAX_TRIALS = 0
     wanted = creation.checked(owner, creation.NewAgent(persona_id=PERSONA, tier="tiny"))
     with CaptureQueriesContext(connection) as queries:
         creation.create(owner, wanted, actor="user:x")

@@ -7,13 +7,20 @@ from typing import Any
 
 import pytest
 
-from agents import explanation, lifecycle
+from agents import explanation, lifecycle, llm_key
 from agents.errors import renew_url
 from agents.models import Agent, AgentQuota, QuotaStatus, Reason
 from agents.runtimes.base import Phase
 from tests.agents.conftest import GatewayOf, MakeAgent, settle
 from tests.doubles.bridge import BridgeDouble
+from tests.doubles.provider import Provider
 from tests.doubles.runtime import ScriptedRuntime
+
+
+def causes(agent: Agent) -> list[str]:
+    """All that explain names, the most urgent first."""
+    found = explanation.of(agent)
+    return [found.cause, *(other.cause for other in found.others)]
 
 
 def stopped(agent: Agent, reason: Reason) -> Agent:
@@ -66,6 +73,58 @@ def test_a_pod_near_its_limit_says_so_where_nothing_else_is_wrong(running: Agent
     assert explanation.of(agent).cause == "NO_MODEL_KEY"
     agent.llm_key_hash = "0" * 64
     assert explanation.of(agent).cause == "QUOTA_WARN"
+
+
+def test_the_most_urgent_cause_is_named_and_the_others_are_listed(
+    running: Agent, gateway_of: GatewayOf, bridge: BridgeDouble
+) -> None:
+    gateway_of(running)
+    bridge.cause, bridge.message = "DISK_FULL", "the disk of the agent's data is full"
+    agent = measured(running, QuotaStatus.GRACE)
+    assert causes(agent) == ["QUOTA_GRACE", "DISK_FULL", "NO_MODEL_KEY"]
+    bridge.cause = None
+    assert causes(agent) == ["QUOTA_GRACE", "NO_MODEL_KEY"]
+    AgentQuota.objects.update(status=QuotaStatus.WARN)
+    agent = Agent.objects.get(pk=agent.pk)
+    assert causes(agent) == ["NO_MODEL_KEY", "QUOTA_WARN"]
+    (line,) = [line for line in explanation.of(agent).lines if line.startswith("also ")]
+    assert line.startswith("also QUOTA_WARN: the memory or disk of the tier tiny is nearly or fully used up")
+    assert line.endswith(f"next: PATCH /agents/{agent.pk}")
+
+
+def test_an_agent_that_is_down_also_says_what_would_keep_it_down(
+    make_agent: MakeAgent, runtime: ScriptedRuntime
+) -> None:
+    agent = stopped(settle(make_agent()), Reason.OWNER)
+    assert causes(agent) == ["OWNER"]
+    agent.entitled_until = agent.created_at
+    assert causes(agent) == ["OWNER", "UNPAID"]
+    agent.operation = Reason.TRIAL
+    assert causes(agent) == ["TRIAL"]
+    runtime.comes_up_as = Phase.FAILED
+    failed = measured(settle(make_agent()), QuotaStatus.GRACE)
+    failed.entitled_until = failed.created_at
+    assert causes(failed) == ["BOOT_TIMEOUT", "UNPAID", "QUOTA_GRACE"]
+
+
+def test_an_unwell_pod_is_not_asked_and_comes_before_its_key(running: Agent, runtime: ScriptedRuntime) -> None:
+    runtime.set(running.namespace, phase=Phase.UNHEALTHY)
+    assert causes(running) == ["ENGINE_DOWN", "NO_MODEL_KEY"]
+
+
+def test_a_key_that_could_not_be_checked_is_told_until_the_model_has_answered(
+    running: Agent, gateway_of: GatewayOf, settings: Any
+) -> None:
+    with Provider() as provider:
+        settings.LLM_KEY_CHECK, settings.LLM_BASE_URLS = True, {"openai": "http://127.0.0.1:1/v1"}
+        agent = llm_key.install(running, provider="openai", key="sk-one")
+        gateway = gateway_of(agent, revision=agent.spec_revision, llm_key="sk-one", llm_base_url=f"{provider.url}/v1")
+        assert causes(agent) == ["KEY_UNCHECKED"]
+        assert explanation.of(agent).next == f"POST /agents/{agent.pk}/talk-test"
+        assert gateway.call_model().status_code == 200
+        assert causes(agent) == ["OK"]
+        gateway.stop()
+    assert Agent.objects.get(pk=agent.pk).llm_key_checked
 
 
 def test_a_gateway_that_does_not_answer_is_no_health(running: Agent) -> None:

@@ -58,7 +58,7 @@ ACTS: dict[str, Act] = {
 }
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(acts=st.lists(st.sampled_from(sorted(ACTS)), max_size=25))
 def test_any_history_is_legal_and_ends_as_wanted(
     make_agent: MakeAgent, runtime: ScriptedRuntime, acts: list[str]

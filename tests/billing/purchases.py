@@ -45,11 +45,12 @@ class Model:
             have.end = months_after(max(have.end, now), MONTHS[period], have.anchor)
             have.daily = min(have.daily, daily)
             return
-        end = months_after(now, MONTHS[period], now.day)
+        end, run = months_after(now, MONTHS[period], now.day), now
         if have is not None:
             seconds = Fraction(int(max(have.end - now, timedelta(0)).total_seconds())) * have.daily / daily
             end += timedelta(seconds=seconds.numerator // seconds.denominator)
-        self.paid = Paid(tier, end, now.day, daily)
+            run = end if seconds >= 1 else now  # what is converted moves the end: a new run begins there
+        self.paid = Paid(tier, end, run.day, daily)
 
     def time(self, now: datetime) -> None:
         if self.paid is not None and self.paid.end <= now:

@@ -1,14 +1,15 @@
-"""The ABI and checksums, by web3, and only for whoever asks a chain."""
+"""The ABI and checksums, and what is imported for them."""
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 
 import pytest
 
 from billing.crypto import abi
+from tests.doubles.wallet import XPUB, first_address
+from tests.measured import unmeasured
 
 USDC = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
 
@@ -43,14 +44,41 @@ def test_what_is_no_text_is_said() -> None:
             abi.text_in(junk)
 
 
-def test_a_web_process_does_not_pay_for_web3_when_it_starts() -> None:
-    code = "import sys, django; django.setup(); import config.urls, config.wsgi; print('web3' in sys.modules)"
-    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "config.settings"}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["False"]
+CONFIGURED = {
+    "CRYPTO_RPC_URLS": "http://127.0.0.1:9",
+    "CRYPTO_XPUB": XPUB,
+    "CRYPTO_FIRST_ADDRESS": first_address(),
+    "CRYPTO_CHAIN_ID": "8453",
+}
+LIBRARIES = ["bip_utils", "eth_abi", "eth_utils"]
+LOADED = f"import sys; print(*[name for name in {LIBRARIES} if name in sys.modules])"
+WEB = "import django; django.setup(); import config.urls, config.wsgi; from config.run import web; web._warm()"
+WORKER = "import django; django.setup(); from celery.signals import worker_init; worker_init.send(None)"
 
 
-def test_web3_does_not_let_deeply_nested_bodies_end_the_process() -> None:
-    code = "import sys, json; from billing.crypto import abi; abi.selector('x()'); json.loads('[' * 1_000_000)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.returncode, "RecursionError" in done.stderr) == (1, True)
+def ran(code: str, **environ: str) -> str:
+    environment = {**unmeasured(), "DJANGO_SETTINGS_MODULE": "config.settings", **environ}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("start", [WEB, WORKER])
+def test_the_libraries_of_stablecoins_are_there_before_threads_start_and_only_where_they_are_taken(start: str) -> None:
+    assert ran(f"{start}; {LOADED}") == ""
+    assert ran(f"{start}; {LOADED}", **CONFIGURED).split() == LIBRARIES
+
+
+def test_first_callers_at_once_leave_the_limit_of_recursion_as_it_was() -> None:
+    """web3 raises it. Put back by two threads at once it stayed raised, and a nested body ended the process."""
+    code = (
+        "import django, sys, threading; django.setup()\n"
+        "from billing.crypto import abi, configuration\n"
+        "def ask():\n"
+        "    abi.word_of(configuration.current().account.address(0)); abi.selector('x()')\n"
+        "callers = [threading.Thread(target=ask) for _ in range(40)]\n"
+        "[caller.start() for caller in callers]; [caller.join() for caller in callers]\n"
+        "assert 'web3' not in sys.modules and 'py_ecc' not in sys.modules\n"
+        "print(sys.getrecursionlimit())\n"
+    )
+    assert ran(code, **CONFIGURED) == "1000"

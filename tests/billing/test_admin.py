@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.admin.utils import quote
@@ -15,10 +17,12 @@ from agents.models import Agent
 from billing import standing
 from billing.models import Payment, Subscription
 from billing.vocabulary import Provider
+from tests import operating
 from tests.billing.conftest import DAY, NOON, Clock, Pay, licence
 
 TERMS = "/admin/billing/agentterm/"
 KEY = "SECRET-LICENCE-KEY"
+WHY = "an outage of ours"
 
 pytestmark = pytest.mark.django_db
 
@@ -40,9 +44,8 @@ def agent(clock: Clock, running: Agent) -> Agent:
     return running
 
 
-def act(console: Client, action: str, agent: Agent, **given: object) -> str:
-    body = {"action": action, "_selected_action": [agent.pk], "reason": "an outage of ours", **given}
-    return console.post(TERMS, body, follow=True).content.decode()
+def act(console: Client, action: str, row: Agent, **given: Any) -> str:
+    return operating.act(console, TERMS, action, row, **{"reason": WHY, **given})
 
 
 def mode(agent: Agent, clock: Clock) -> str:
@@ -52,14 +55,14 @@ def mode(agent: Agent, clock: Clock) -> str:
 def test_an_operator_grants_and_revokes_with_a_reason(
     console: Client, operator: User, agent: Agent, clock: Clock
 ) -> None:
-    assert "done" in act(console, "grant", agent)
+    assert f"Granted: {agent}" in act(console, "grant", agent)
     assert mode(agent, clock) == "internal"
     row = Payment.objects.get()
     assert (row.kind, row.reason, row.actor) == ("grant", "an outage of ours", f"operator:{operator.pk}")
     act(console, "revoke", agent)
     assert mode(agent, clock) == "grace"
     log = LogEntry.objects.filter(object_id=agent.pk, user=operator).order_by("action_time")
-    assert [entry.get_change_message() for entry in log] == ["grant: an outage of ours", "revoke: an outage of ours"]
+    assert [entry.get_change_message() for entry in log] == [f"Granted: {WHY}", f"Grant revoked: {WHY}"]
 
 
 def test_days_are_credited(console: Client, agent: Agent, clock: Clock) -> None:
@@ -69,13 +72,14 @@ def test_days_are_credited(console: Client, agent: Agent, clock: Clock) -> None:
 
 @pytest.mark.parametrize("days", ["", "0", "-1", "99999", "x", "²"])
 def test_no_days_are_no_credit(console: Client, agent: Agent, clock: Clock, days: str) -> None:
-    assert "allowed" in act(console, "credit", agent, days=days)
+    page = act(console, "credit", agent, days=days)
+    assert ("allowed" if days else "This field is required") in page
     assert mode(agent, clock) == "trial"
 
 
 @pytest.mark.parametrize("action", ["grant", "revoke", "credit", "refund"])
 def test_nothing_is_done_without_a_reason(console: Client, agent: Agent, action: str) -> None:
-    assert "give the reason" in act(console, action, agent, reason="  ", days=3)
+    assert "This field is required" in act(console, action, agent, reason="  ", days=3)
     assert not Payment.objects.exists()
 
 
@@ -86,12 +90,28 @@ def test_a_refund_ends_what_is_paid(console: Client, agent: Agent, pay: Pay, clo
     assert "nothing to refund" in act(console, "refund", agent)
 
 
+def test_a_refund_shows_what_was_paid_and_until_when(console: Client, agent: Agent, pay: Pay, clock: Clock) -> None:
+    row = pay(agent)
+    asking = operating.choose(console, TERMS, "refund", agent)
+    bought = Subscription.objects.get(pk=row.subscription_id)
+    for told in (agent.pk, agent.name, "owner@example.com", bought.pk, f"{bought.price_usd} USD", "paid till 20"):
+        assert told in asking.content.decode()
+    assert mode(agent, clock) == "paid"
+
+
+def test_what_was_paid_meanwhile_is_not_refunded(console: Client, agent: Agent, pay: Pay, clock: Clock) -> None:
+    pay(agent)
+    asking = operating.choose(console, TERMS, "refund", agent)
+    pay(agent, "2")
+    assert "term was paid, paid till" in operating.send(console, asking).content.decode()
+    assert mode(agent, clock) == "paid"
+
+
 def test_a_button_that_is_pressed_twice_credits_once(console: Client, agent: Agent, clock: Clock) -> None:
-    page = console.get(TERMS).content.decode()
-    once = page.partition('name="once" value="')[2].partition('"')[0]
-    assert len(once) == 32
-    for _ in range(2):
-        act(console, "credit", agent, days=30, once=once)
+    asking = operating.choose(console, TERMS, "credit", agent)
+    operating.send(console, asking, days=30)
+    page = operating.send(console, asking, days=30).content.decode()
+    assert "changed since you looked, so nothing was done to it: term was trial" in page
     assert standing.term(agent, now=clock.now).paid_till == NOON + 30 * DAY
     act(console, "credit", agent, days=30)
     assert standing.term(agent, now=clock.now).paid_till == NOON + 60 * DAY
@@ -107,10 +127,9 @@ def test_a_licence_is_verified_now_and_who_asked_is_on_the_timeline(
     def ask() -> str:
         if where == "term":
             return act(console, "verify", agent)
-        body = {"action": "verify", "_selected_action": [subscription.pk], "reason": "an outage of ours"}
-        return console.post("/admin/billing/subscription/", body, follow=True).content.decode()
+        return operating.act(console, "/admin/billing/subscription/", "verify", subscription, reason=WHY)
 
-    assert "its provider is asked" in ask()
+    assert "Its provider is asked" in ask()
     subscription.refresh_from_db()
     assert subscription.check_at == clock.now
     assert "being looked at already" in ask()
@@ -124,15 +143,15 @@ def test_a_licence_is_verified_now_and_who_asked_is_on_the_timeline(
 def test_without_a_licence_there_is_nobody_to_ask(console: Client, agent: Agent, pay: Pay) -> None:
     assert "there is no provider to ask" in act(console, "verify", agent)
     row = pay(agent)
-    body = {"action": "verify", "_selected_action": [row.subscription_id], "reason": "why not"}
-    page = console.post("/admin/billing/subscription/", body, follow=True).content.decode()
+    bought = Subscription.objects.get(pk=row.subscription_id)
+    page = operating.act(console, "/admin/billing/subscription/", "verify", bought)
     assert "there is no provider to ask" in page
 
 
 def test_a_licence_is_moved_only_with_somebody_to_move_it_to(console: Client, agent: Agent, pay: Pay) -> None:
-    assert "nothing to move" in act(console, "move", agent)
+    assert "nothing to move" in act(console, "move", agent, agent="agt_none")
     pay(agent, provider=Provider.GUMROAD, licence=licence(NOON + 30 * DAY))
-    assert "no such agent" in act(console, "move", agent)
+    assert "no such agent" in act(console, "move", agent, agent="agt_none")
 
 
 def test_who_may_only_look_corrects_nothing(agent: Agent, clock: Clock) -> None:
@@ -141,7 +160,9 @@ def test_who_may_only_look_corrects_nothing(agent: Agent, clock: Clock) -> None:
     client = Client()
     client.force_login(clerk)
     assert agent.pk in client.get(TERMS).content.decode()
-    act(client, "grant", agent)
+    for action in ("grant", "credit", "refund", "revoke", "move", "verify"):
+        act(client, action, agent, days=3)
+        assert client.get(f"{TERMS}{action}/", {"id": agent.pk}).status_code == 403
     assert not Payment.objects.exists()
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from django.contrib.auth.models import Permission
 from django.db import connection
+from django.db.models import Model
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
@@ -13,6 +16,7 @@ from agents.models import Agent
 from billing import standing
 from billing.crypto import misplaced
 from billing.models import CryptoOrder, Decision, Deposit, DepositAddress, Payment, Sweep
+from tests import operating
 from tests.agents.conftest import MakeAgent
 from tests.agents.conftest import settle as come_to_rest
 from tests.billing.conftest import DAY, Clock
@@ -68,9 +72,8 @@ def clerk(clock: Clock) -> Client:
     return client
 
 
-def act(console: Client, url: str, action: str, row: object, **given: object) -> str:
-    body = {"action": action, "_selected_action": [row], "reason": WHY, **given}
-    return console.post(url, body, follow=True).content.decode()
+def act(console: Client, url: str, action: str, row: Model, **given: Any) -> str:
+    return operating.act(console, url, action, row, **{"reason": WHY, **given})
 
 
 @pytest.fixture
@@ -90,9 +93,9 @@ def test_a_deposit_that_bought_nothing_is_found_at_once_and_credited_once(
     page = console.get(f"{DEPOSITS}?open=1").content.decode()
     assert (stray.tx_hash in page, "1 deposit" in page) == (True, True)
     assert "5000000000000000000" in page, "to the last unit"
-    assert "done" in act(console, DEPOSITS, "credit", stray.pk, days=30)
-    assert "somebody has decided" in act(console, DEPOSITS, "credit", stray.pk, days=30)
-    assert "somebody has decided" in act(console, DEPOSITS, "close", stray.pk)
+    assert "Credited: 5" in act(console, DEPOSITS, "credit", stray, days=30)
+    assert "somebody has decided" in act(console, DEPOSITS, "credit", stray, days=30)
+    assert "somebody has decided" in act(console, DEPOSITS, "close", stray)
     assert standing.term(running, now=clock.now).paid_till == clock.now + 30 * DAY
     row = Decision.objects.get()
     assert (row.actor, row.reason, row.deposit) == (f"operator:{operator.pk}", WHY, stray)
@@ -101,13 +104,13 @@ def test_a_deposit_that_bought_nothing_is_found_at_once_and_credited_once(
 
 @pytest.mark.parametrize("given", [{"reason": " ", "days": 3}, {"days": "x"}, {"days": 3, "agent": "agt_none"}])
 def test_what_is_wrong_is_said_and_decides_nothing(console: Client, stray: Deposit, given: dict[str, object]) -> None:
-    page = act(console, DEPOSITS, "credit", stray.pk, **given)
-    assert any(words in page for words in ("give the reason", "days: 0 given", "is no agent of the account"))
+    page = act(console, DEPOSITS, "credit", stray, **given)
+    assert any(words in page for words in ("This field is required", "days: 0 given", "is no agent of the account"))
     assert (Decision.objects.count(), Payment.objects.count()) == (0, 0)
 
 
 def test_it_is_closed_with_a_reason(console: Client, stray: Deposit) -> None:
-    assert "done" in act(console, DEPOSITS, "close", stray.pk)
+    assert "Closed: 5" in act(console, DEPOSITS, "close", stray)
     assert Decision.objects.get().credit is None
 
 
@@ -116,7 +119,7 @@ def test_what_was_paid_beyond_the_amount_is_found(console: Client, order: Order,
     settle(coins, clock)
     row = Payment.objects.get()
     assert row.pk in console.get(f"{BILLING}payment/?open=over").content.decode()
-    act(console, f"{BILLING}payment/", "credit", row.pk, days=20)
+    act(console, f"{BILLING}payment/", "credit", row, days=20)
     assert row.pk not in console.get(f"{BILLING}payment/?open=over").content.decode()
 
 
@@ -124,15 +127,15 @@ def test_the_chain_is_looked_at_now_once_and_who_asked_is_on_the_timeline(
     console: Client, operator: User, order: Order, coins: Chain, clock: Clock, running: Agent
 ) -> None:
     wanted = order()
-    pages = [act(console, ORDERS, "look", wanted.pk) for _ in range(2)]
-    assert ["the chain is read" in page for page in pages] == [True, False]
+    pages = [act(console, ORDERS, "look", wanted) for _ in range(2)]
+    assert ["The chain is read" in page for page in pages] == [True, False]
     assert "being looked at already" in pages[1]
     (noted,) = running.transitions.filter(note__contains=wanted.pk)
     assert (noted.actor, noted.note) == (f"operator:{operator.pk}", f"the chain is read now for {wanted.pk}: {WHY}")
     clock.go(HOUR)
-    assert "the chain is read" in act(console, ORDERS, "look", wanted.pk)
+    assert "The chain is read" in act(console, ORDERS, "look", wanted)
     CryptoOrder.objects.update(chain_id=1)
-    assert "is not read" in act(console, ORDERS, "look", wanted.pk)
+    assert "is not read" in act(console, ORDERS, "look", wanted)
 
 
 def test_a_sweep_is_recorded_by_its_transaction(
@@ -195,8 +198,8 @@ def test_rows_are_only_shown(console: Client, clerk: Client, stray: Deposit) -> 
 
 
 def test_who_may_only_look_decides_nothing(clerk: Client, stray: Deposit, clock: Clock) -> None:
-    act(clerk, DEPOSITS, "credit", stray.pk, days=3)
-    act(clerk, ORDERS, "look", CryptoOrder.objects.get().pk)
+    act(clerk, DEPOSITS, "credit", stray, days=3)
+    act(clerk, ORDERS, "look", CryptoOrder.objects.get())
     assert not Decision.objects.exists()
     assert clerk.get(f"{BILLING}books/").status_code == 200
     nobody = Client()
@@ -215,7 +218,7 @@ def test_lists_ask_as_much_for_many_rows_as_for_few(
         settle(coins, clock)
         watch(clock)
         misplaced.look(now=clock.now)
-        act(console, DEPOSITS, "close", Deposit.objects.filter(asset="usdc").latest("pk").pk)
+        act(console, DEPOSITS, "close", Deposit.objects.filter(asset="usdc").latest("pk"))
 
     def asked(model: str) -> int:
         console.get(f"{BILLING}{model}/")

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 from django.db import connection
+from pytest_django import Settings
 from rest_framework.test import APIClient
 
 from accounts.models import User
@@ -48,6 +49,25 @@ def test_18_the_key_of_a_deleted_agent_pays_for_another(
     assert list(licence.instances.values()) == [other.pk]
     assert (licence_of(agent).status, licence_of(other).status) == (EXPIRED, ACTIVE)
     assert (len(confirmed(agent)), len(confirmed(other))) == (1, 0)
+
+
+def test_one_licence_makes_no_more_than_one_trial_a_paid_one(
+    agent: Agent, mine: APIClient, lemon: LemonSqueezyServer, settings: Settings
+) -> None:
+    """Else a licence of the smallest plan would pay for week after week of the largest."""
+    settings.MAX_TRIALS = 3
+    lemon.sell(LEMON)
+    wanted = {"personaId": agent.persona_id, "tier": "tiny"}
+    last = agent
+    for _ in range(3):
+        assert post(mine, last, LEMON, provider="lemonsqueezy").status_code == 200
+        assert mine.delete(f"/agents/{last.pk}").status_code == 204
+        created = mine.post("/agents", wanted, format="json")
+        assert created.status_code == 200, created.content
+        last = Agent.objects.get(pk=created.json()["agent"]["id"])
+    assert post(mine, last, LEMON, provider="lemonsqueezy").status_code == 200
+    refused = mine.post("/agents", wanted, format="json")
+    assert (refused.status_code, "3 free trials" in refused.json()["message"]) == (400, True)
 
 
 def test_18_the_licence_of_a_deleted_agent_is_given_back_within_a_day(

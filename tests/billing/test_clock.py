@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 import time_machine
+from celery import current_app
 
 from accounts.models import User
 from agents.models import Agent
@@ -33,6 +34,14 @@ def test_66_a_worker_whose_clock_is_wrong_stops_nobody(running: Agent, wrong: ti
     with time_machine.travel(datetime.now(UTC) + wrong), pytest.raises(ClockDiffers):
         tasks.step(running.pk)
     assert not Event.objects.filter(agent=running, type="deletion.warning").exists()
+
+
+@pytest.mark.parametrize("wrong", [timedelta(days=8), -timedelta(minutes=2)], ids=["ahead", "behind"])
+@pytest.mark.parametrize("task", sorted(name for name in current_app.tasks if name.startswith("billing.")))
+def test_no_worker_whose_clock_is_wrong_decides_anything_about_money(db: None, task: str, wrong: timedelta) -> None:
+    given = ["agt_1"] if task in {"billing.step", "billing.verify"} else []
+    with time_machine.travel(datetime.now(UTC) + wrong), pytest.raises(ClockDiffers):
+        current_app.tasks[task](*given)
 
 
 def test_66_a_worker_whose_clock_is_right_takes_the_steps_that_are_due(running: Agent) -> None:

@@ -177,3 +177,18 @@ def test_a_repeat_with_the_same_key_is_the_same_reply(
         client.post(ORDERS, body(running), format="json", headers={"Idempotency-Key": "one"}) for _ in range(2)
     )
     assert (first.json(), again["Idempotent-Replayed"]) == (again.json(), "true")
+
+
+@pytest.mark.parametrize("provider", ["usdt", "stars"])
+def test_a_plan_that_costs_nothing_has_no_order_and_no_quote(
+    client: APIClient, coins: Chain, running: Agent, provider: str
+) -> None:
+    Tier.objects.filter(pk="tiny").update(monthly_usd=Decimal(0))
+    snapshot.forget()
+    wanted = {"agentId": running.pk, "period": "monthly"}
+    for answer in (
+        client.post("/crypto/orders", {**wanted, "asset": "usdt"}, format="json"),
+        client.get("/subscriptions/quote", {**wanted, "provider": provider}),
+    ):
+        assert (answer.status_code, answer.json()["error"]) == (400, "BAD_REQUEST")
+        assert answer.json()["message"].startswith("tier: ")

@@ -150,6 +150,17 @@ def test_42_without_a_node_there_is_no_order(order: Order, proxy: RpcProxy, faul
     assert not CryptoOrder.objects.exists()
 
 
+@pytest.mark.parametrize(
+    "body",
+    [b"[" * 200_000, b'[{"id": 0, "result": ' + b"[" * 100_000, b" " * (33 * 2**20), b'[{"id": 0, "result": NaN}]'],
+)
+def test_a_node_that_answers_without_end_or_bottom_is_not_believed(order: Order, proxy: RpcProxy, body: bytes) -> None:
+    proxy.body = body
+    with pytest.raises(ChainUnreadable):
+        order()
+    assert not CryptoOrder.objects.exists()
+
+
 def test_43_a_node_of_another_chain_is_dropped_with_an_alarm(
     order: Order, coins: Chain, proxy: RpcProxy, settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -161,16 +172,64 @@ def test_43_a_node_of_another_chain_is_dropped_with_an_alarm(
     assert order().chain_id == 31337
 
 
-def test_a_hash_that_was_not_known_is_found_later(order: Order, coins: Chain, proxy: RpcProxy, clock: Clock) -> None:
+@pytest.mark.parametrize("fault", ["no_logs", "refuse"])
+def test_a_balance_alone_pays_nothing(order: Order, coins: Chain, proxy: RpcProxy, clock: Clock, fault: str) -> None:
     wanted = order()
     tx_hash = pays(coins.usdt, wanted)
-    proxy.no_logs = True
+    setattr(proxy, fault, {"no_logs": True, "refuse": "eth_getLogs"}[fault])
     settle(coins, clock)
-    assert (fresh(wanted).status, fresh(wanted).tx_hash) == (PAID, None)
-    proxy.no_logs = False
     watch(clock)
-    assert fresh(wanted).tx_hash == tx_hash
-    assert Deposit.objects.get().order == fresh(wanted)
+    assert state(wanted) == (PENDING, int(wanted.amount))
+    setattr(proxy, fault, {"no_logs": False, "refuse": None}[fault])
+    settle(coins, clock)
+    watch(clock)
+    found = fresh(wanted)
+    assert (found.status, found.tx_hash, Deposit.objects.get().order) == (PAID, tx_hash, found)
+
+
+@pytest.mark.parametrize("honest", [1, 2])
+def test_one_node_that_lies_pays_nothing(
+    order: Order, coins: Chain, proxy: RpcProxy, clock: Clock, settings: Settings, honest: int
+) -> None:
+    wanted = order(asset=Asset.USDC)
+    settings.CRYPTO_RPC_URLS = [proxy.url, *(f"{coins.url}/{'' if number else '?'}" for number in range(honest))]
+    proxy.invents = int(wanted.amount)
+    for _ in range(3):
+        coins.mine()
+        settle(coins, clock)
+        watch(clock)
+    assert (fresh(wanted).status, Payment.objects.count()) == (PENDING, 0)
+    proxy.invents = 0
+    pays(coins.usdc, wanted)
+    settle(coins, clock)
+    assert (fresh(wanted).status, int(fresh(wanted).credited)) == (PAID, int(wanted.amount))
+
+
+def test_a_minority_that_is_away_holds_nothing_up(
+    order: Order, coins: Chain, proxy: RpcProxy, clock: Clock, settings: Settings
+) -> None:
+    wanted = order()
+    settings.CRYPTO_RPC_URLS = [coins.url, proxy.url, f"{coins.url}/"]
+    proxy.status = 500
+    pays(coins.usdt, wanted)
+    settle(coins, clock)
+    assert fresh(wanted).status == PAID
+
+
+def test_while_most_nodes_are_away_nothing_is_paid_and_nothing_is_lost(
+    order: Order, coins: Chain, proxy: RpcProxy, clock: Clock, settings: Settings
+) -> None:
+    wanted = order()
+    settings.CRYPTO_RPC_URLS = [coins.url, proxy.url]
+    proxy.status = 500
+    pays(coins.usdt, wanted)
+    settle(coins, clock)
+    assert fresh(wanted).status == PENDING
+    wait(coins, clock, 30 * HOUR)
+    proxy.status = 200
+    settle(coins, clock)
+    watch(clock)
+    assert fresh(wanted).status == PAID
 
 
 @pytest.mark.parametrize("confirmation", ["safe", "depth:1"])
@@ -237,21 +296,6 @@ def test_a_node_that_gives_transfers_of_few_blocks_is_asked_for_fewer(
     proxy.max_span = 3
     scan(clock)
     assert fresh(wanted).tx_hash == tx_hash
-
-
-def test_a_node_without_transfers_pays_by_the_balance_and_the_hash_follows(
-    order: Order, coins: Chain, proxy: RpcProxy, clock: Clock
-) -> None:
-    wanted = order()
-    tx_hash = pays(coins.usdt, wanted)
-    proxy.refuse = "eth_getLogs"
-    settle(coins, clock)
-    assert (fresh(wanted).status, fresh(wanted).tx_hash) == (PAID, None)
-    watch(clock)
-    assert fresh(wanted).tx_hash is None
-    proxy.refuse = None
-    watch(clock)
-    assert (fresh(wanted).tx_hash, Deposit.objects.get().order) == (tx_hash, fresh(wanted))
 
 
 def test_a_transfer_that_is_read_twice_is_one_row(order: Order, coins: Chain, clock: Clock) -> None:

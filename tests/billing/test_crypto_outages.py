@@ -35,7 +35,7 @@ __all__ = ["chain", "coins", "one_chain", "order", "proxy"]
 
 pytestmark = pytest.mark.django_db
 
-PENDING, PAID = OrderStatus.PENDING, OrderStatus.PAID
+PENDING, PAID, EXPIRED = OrderStatus.PENDING, OrderStatus.PAID, OrderStatus.EXPIRED
 FAULTS: dict[str, dict[str, object]] = {
     "500 from all": {"status": 500},
     "nonsense": {"body": b"<html>"},
@@ -84,7 +84,7 @@ def test_43_the_next_endpoint_is_asked_at_once(
     coins.final()
     for name, value in FAULTS[fault].items():
         setattr(proxy, name, value)
-    settings.CRYPTO_RPC_URLS = [proxy.url, coins.url]
+    settings.CRYPTO_RPC_URLS = [proxy.url, coins.url, f"{coins.url}/"]
     scan(clock)
     assert fresh(wanted).status == PAID
 
@@ -154,3 +154,55 @@ def test_40_a_scan_by_a_node_that_lags_a_little_concludes_nothing_too_early(
     proxy.behind = 0
     scan(clock)
     assert (fresh(wanted).status, Payment.objects.count()) == (PAID, 1)
+
+
+@pytest.mark.parametrize("left", [{"CRYPTO_RPC_URLS": [], "CRYPTO_XPUB": ""}, {"CRYPTO_CHAIN_ID": 8453}])
+def test_an_order_of_a_chain_that_is_read_no_more_ends_and_its_agent_goes_on_through_its_life(
+    order: Order, coins: Chain, clock: Clock, running: Agent, settings: Settings, left: dict[str, object]
+) -> None:
+    wanted = order()
+    for name, value in left.items():
+        setattr(settings, name, value)
+    clock.go(47 * HOUR)
+    scan(clock)
+    assert state(wanted) == (PENDING, 0)
+    clock.go(2 * HOUR)
+    scan(clock)
+    assert state(wanted) == (EXPIRED, 0)
+    agent = running
+    for _ in range(60):
+        clock.go(24 * HOUR)
+        agent = tick(agent, clock)
+    assert agent.desired == "deleted"
+
+
+def test_where_money_was_seen_an_order_waits_as_long_as_late_money_pays(
+    order: Order, coins: Chain, clock: Clock, settings: Settings
+) -> None:
+    wanted = order()
+    pays(coins.usdt, wanted, 1)
+    scan(clock)
+    settings.CRYPTO_RPC_URLS, settings.CRYPTO_XPUB = [], ""
+    clock.go(14 * 24 * HOUR)
+    scan(clock)
+    assert state(wanted) == (PENDING, 1)
+    clock.go(24 * HOUR)
+    scan(clock)
+    assert state(wanted) == (EXPIRED, 1)
+
+
+def test_money_that_came_meanwhile_pays_once_the_chain_is_read_again(
+    order: Order, coins: Chain, clock: Clock, settings: Settings
+) -> None:
+    wanted, urls, xpub = order(), settings.CRYPTO_RPC_URLS, settings.CRYPTO_XPUB
+    settings.CRYPTO_RPC_URLS, settings.CRYPTO_XPUB = [], ""
+    pays(coins.usdt, wanted)
+    clock.go(50 * HOUR)
+    scan(clock)
+    assert fresh(wanted).status == EXPIRED
+    settings.CRYPTO_RPC_URLS, settings.CRYPTO_XPUB = urls, xpub
+    coins.mine(at=clock.now)
+    coins.final()
+    watch(clock)
+    watch(clock)
+    assert fresh(wanted).status == PAID

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from pytest_django import Settings
 from rest_framework.test import APIClient
 
 from accounts.models import User
@@ -144,9 +145,14 @@ def test_03_another_key_of_the_same_purchase_is_refused_too(
 
 @pytest.mark.django_db(transaction=True)
 def test_04_fifty_threads_that_activate_one_key_make_one_subscription_and_one_event(
-    owner: User, make_agent: MakeAgent, lemon: LemonSqueezyServer, monkeypatch: pytest.MonkeyPatch
+    owner: User,
+    make_agent: MakeAgent,
+    lemon: LemonSqueezyServer,
+    monkeypatch: pytest.MonkeyPatch,
+    settings: Settings,
 ) -> None:
     monkeypatch.setattr(licences, "ACTIVATIONS", Limit(name="many", times=1000, seconds=60))
+    settings.WAITING_CALLS_PER_ACCOUNT = 50
     agents = [settle(make_agent()) for _ in range(2)]
     licence = lemon.sell(LEMON)
     now = agents[0].created_at

@@ -178,7 +178,7 @@ def test_17_a_licence_that_is_paid_again_is_the_same_subscription(agent: Agent, 
 
 def test_5_a_refund_ends_it_now_and_grace_begins(agent: Agent, pay: Pay, clock: Clock) -> None:
     pay(agent)
-    clock.go(DAY)
+    clock.go(10 * DAY)
     corrections.refund(agent, reason="asked for it", actor=OPERATOR, now=clock.now)
     term = standing.term(agent, now=clock.now)
     assert (term.mode, term.stops_at) == (TermMode.GRACE, clock.now + 3 * DAY)

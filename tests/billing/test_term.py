@@ -42,6 +42,22 @@ def test_a_new_agent_is_on_trial_from_its_creation() -> None:
     assert term_at(2 * DAY) == Term(mode=TRIAL, stops_at=NOON + 7 * DAY, deletes_at=NOON + 21 * DAY)
 
 
+def test_what_was_paid_and_is_over_leaves_the_trial_its_days() -> None:
+    row = bought(status=EXPIRED, expired_at=NOON + DAY, ends=NOON + DAY)
+    assert term_at(2 * DAY, row) == Term(mode=GRACE, stops_at=NOON + 7 * DAY, deletes_at=NOON + 21 * DAY)
+
+
+def test_the_end_that_was_promised_at_creation_comes_before_the_rules_of_today() -> None:
+    facts = Facts(created_at=NOON, trial_ends_at=NOON + 14 * DAY)
+    assert term_of(facts, RULES, now=NOON + 10 * DAY).stops_at == NOON + 14 * DAY
+
+
+def test_of_a_promised_end_only_the_suspension_that_lasts_is_still_to_be_given_back() -> None:
+    over, lasting = Pause(NOON + DAY, NOON + 2 * DAY), Pause(NOON + 3 * DAY, None)
+    facts = Facts(created_at=NOON, trial_ends_at=NOON + 8 * DAY, pauses=(over, lasting))
+    assert term_of(facts, RULES, now=NOON + 5 * DAY).stops_at == NOON + 10 * DAY
+
+
 def test_deletion_counts_from_the_stop_that_really_happened() -> None:
     assert term_at(20 * DAY, stopped=12 * DAY).deletes_at == NOON + 26 * DAY
     assert term_at(8 * DAY, stopped=2 * DAY).deletes_at == NOON + 21 * DAY
@@ -80,7 +96,10 @@ def test_of_several_payments_that_ended_the_last_one_counts() -> None:
 
 @dataclass
 class Hours:
-    """An account's life in whole hours: free hours, then what is bought; a suspended hour uses up nothing."""
+    """An account's life in whole hours: free ones from its creation on, what is bought, grace after that.
+
+    A suspended hour uses up nothing. Grace ends no earlier than the free hours.
+    """
 
     now: int = 0
     free: int = 7 * 24
@@ -96,13 +115,12 @@ class Hours:
                 self._use_one()
 
     def _use_one(self) -> None:
+        self.free = max(0, self.free - 1)
         if self.paid:
             self.paid -= 1
             self.grace = 3 * 24 if self.paid == 0 else None
         elif self.grace is not None:
             self.grace = max(0, self.grace - 1)
-        else:
-            self.free = max(0, self.free - 1)
 
     @property
     def mode(self) -> TermMode:
@@ -112,7 +130,7 @@ class Hours:
 
     @property
     def left(self) -> int:
-        return self.paid or (self.free if self.grace is None else self.grace)
+        return self.paid or max(self.free, self.grace or 0)
 
 
 steps = st.lists(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -94,17 +94,18 @@ def test_a_renewal_is_seen_at_the_very_end_and_is_a_row_of_the_ledger(agent: Age
 @pytest.mark.parametrize(
     "purchase", [{"refunded": True}, {"disputed": True}, {"subscription_cancelled_at": "2026-11-21T13:00:00Z"}]
 )
+@pytest.mark.parametrize(("after", "stops"), [(DAY, NOON + 7 * DAY), (10 * DAY, NOON + 13 * DAY)])  # day 7: the trial's
 def test_05_what_was_reversed_expires_at_once_and_grace_begins(
-    agent: Agent, sale: Sale, clock: Clock, purchase: dict[str, Any]
+    agent: Agent, sale: Sale, clock: Clock, purchase: dict[str, Any], after: timedelta, stops: datetime
 ) -> None:
     sale.purchase = purchase
-    check(clock, DAY)
+    check(clock, after)
     row = licence_of(agent)
     assert (row.status, row.expired_at, row.current_period_end) == (EXPIRED, clock.now, clock.now)
-    assert mode(agent, clock) == TermMode.GRACE
-    assert kinds(agent) == ["payment", "revoke"]
-    clock.go(3 * DAY)
-    assert tick(agent, clock).status == Status.STOPPED
+    assert (mode(agent, clock), kinds(agent)) == (TermMode.GRACE, ["payment", "revoke"])
+    for moment, status in ((stops - MINUTE, Status.RUNNING), (stops, Status.STOPPED)):
+        clock.at(moment)
+        assert tick(agent, clock).status == status
     assert "agent.stopped" in event_types(agent)
 
 

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import copy
 import shutil
-import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
+from rest_framework.test import APIClient
 
 from accounts.models import User
 from catalog import files, loading, snapshot
 from catalog.models import Persona
 from catalog.vocabulary import Category, PersonaStatus, TierId
 from tests.catalog import loaded
-from tests.catalog.webs import Web
 from tests.catalog.writing import Writer
+from tests.patience import wait_until
+from tests.webs import Web
 
 LISTS = set(files.LISTS.values())
 
@@ -90,9 +92,14 @@ def started(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> 
 def webs(transactional_db: None, started: list[Web]) -> list[Web]:
     """Two web processes, each with the catalog in its memory."""
     loading.load()
-    time.sleep(snapshot.CHECK_SECONDS)  # what they saw of another test's database is forgotten by then
-    assert all(web.get("/tiers").ok for web in started)
+    for path in ("/tiers", "/personas"):
+        wait_until(partial(_all_say, started, path, APIClient().get(path).json()), seconds=10)
     return started
+
+
+def _all_say(webs: list[Web], path: str, said: object) -> bool:
+    """Whether what they saw of another test's database is forgotten."""
+    return all(web.get(path).json() == said for web in webs)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.db import connection, models, transaction
 
@@ -22,6 +22,7 @@ class Loaded:
 
     report: loading.Report
     tables: dict[str, bytes]
+    snapshot: snapshot.Snapshot
 
 
 _loaded: Loaded | None = None
@@ -38,9 +39,10 @@ def load(contents: files.Contents) -> loading.Report:
     global _loaded  # noqa: PLW0603 # of this process
     if _loaded is None:
         report = loading.write(copy.deepcopy(contents))
-        _loaded = Loaded(report, {table: _out_of(table) for table in TABLES})
+        _loaded = Loaded(report, {table: _out_of(table) for table in TABLES}, snapshot.look())
     else:
         _restore(_loaded.tables)
+    _remember(_loaded.snapshot)
     return copy.deepcopy(_loaded.report)
 
 
@@ -62,13 +64,22 @@ def enter(name: str, make: Callable[[], None]) -> None:
     """
     if scene := _scenes.get(name):
         _restore(scene.tables)
-        snapshot._holder._snapshot, snapshot._holder._checked_at = scene.snapshot, 0.0
+        _remember(scene.snapshot)
         return
     load(contents())
     make()
     snapshot.forget()
     rows = {table: _out_of(table) for table in TABLES if table != PersonaDocument._meta.db_table}
     _scenes[name] = Scene(rows, snapshot.current())
+    _remember(_scenes[name].snapshot)
+
+
+def _remember(seen: snapshot.Snapshot) -> None:
+    """As a process that read the catalog before: it looks at the version at once, and reads only what changed.
+
+    Another object, so that the answers which were made of it under another test's settings are not given again.
+    """
+    snapshot._holder._snapshot, snapshot._holder._checked_at = replace(seen), 0.0
 
 
 def _out_of(table: str) -> bytes:

@@ -46,6 +46,13 @@ def act(console: Client, address: str, action: str, *chosen: Any, **more: str) -
     )
 
 
+def confirm(console: Client, address: str, **typed: str) -> Any:
+    """Open the page of a step, and send what it remembers of itself with what was typed."""
+    asking = console.get(address)
+    kept = [asking.context["seen"]] if asking.context and "seen" in asking.context else []
+    return console.post(address, {**dict(kept), "confirm": "1", **typed}, follow=True)
+
+
 def history() -> list[tuple[str, str]]:
     rows = LogEntry.objects.order_by("id").select_related("content_type")
     return [(row.content_type.model if row.content_type else "", row.change_message) for row in rows]

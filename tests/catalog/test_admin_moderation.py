@@ -18,7 +18,20 @@ from accounts.models import Letter, User
 from catalog import authoring
 from catalog.models import Article, Author, Persona, PersonaL10n, Takedown, in_queue
 from catalog.vocabulary import ArticleStatus, PersonaStatus
-from tests.catalog.moderating import ARTICLES, AUTHORS, NOON, PERSONAS, QUEUE, act, history, review, seen, staff, status
+from tests.catalog.moderating import (
+    ARTICLES,
+    AUTHORS,
+    NOON,
+    PERSONAS,
+    QUEUE,
+    act,
+    confirm,
+    history,
+    review,
+    seen,
+    staff,
+    status,
+)
 from tests.doubles.smtp_server import SmtpServer
 
 pytestmark = pytest.mark.usefixtures("catalog")
@@ -198,7 +211,7 @@ def test_a_moderator_needs_no_other_permission(community: Persona, steps: list[s
     assert client.post(review(community), seen(page)).status_code == 302
     assert not Persona.objects.filter(in_queue()).exists()
     for address in steps[:3]:
-        assert client.post(address, {"reason": "No.", "confirm": "1"}).status_code == 302
+        assert confirm(client, address, reason="No.").redirect_chain
     assert status(community) == "draft"
     assert client.get(PERSONAS).status_code == 403
     assert client.post(f"{AUTHORS}{quote(str(community.owner_id))}/change/", {"name": "x"}).status_code == 403
@@ -271,12 +284,12 @@ def test_hostile_text_is_text_on_every_page_and_in_every_mail(
     pages += ["/admin/catalog/takedown/", "/admin/accounts/letter/", f"{AUTHORS}?q=e", f"{QUEUE}?q=alert"]
     steps = [f"{QUEUE}take-down-article/?article={article.pk}", f"{QUEUE}take-down/?persona={hostile.pk}"]
     steps += [f"{QUEUE}ban/?author={owner}", f"{QUEUE}lift/?author={owner}"]
-    bodies = [console.get(page) for page in pages]
+    bodies = [console.get(page, follow=True) for page in pages]
     console.post(review(hostile), seen(bodies[5].content.decode()))
     for step in steps:
         bodies += [console.get(step), console.post(step, {"reason": hostile.name, "preview": "1"})]
-        bodies += [console.post(step, {"reason": hostile.name, "confirm": "1"}, follow=True)]
-    bodies += [console.get(page) for page in pages]
+        bodies += [confirm(console, step, reason=hostile.name)]
+    bodies += [console.get(page, follow=True) for page in pages]
     bodies += [console.get(f"/admin/accounts/letter/{quote(letter.pk)}/change/") for letter in Letter.objects.all()]
     bodies += [console.get(f"/admin/catalog/takedown/{quote(one.pk)}/change/") for one in Takedown.objects.all()]
     for body in bodies:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from agents.engines import ENGINES
 from catalog import engines, snapshot, tiers
 from catalog.models import Engine
+from catalog.vocabulary import RUNNABLE
 from config.errors import BadRequest
 
 pytestmark = pytest.mark.usefixtures("catalog")
@@ -17,24 +19,34 @@ def test_an_offered_engine_is_known() -> None:
     assert (engine.channels, engine.toolsets) == (["web"], ["file", "terminal", "skills", "a2a"])
 
 
+def test_every_engine_that_is_offered_has_an_adapter_and_every_adapter_is_offered() -> None:
+    assert {engine.id for engine in engines.offered()} == set(RUNNABLE) == set(ENGINES)
+
+
+@pytest.mark.parametrize("engine", ["claude-code", "openclaw", "n8n"])
+def test_an_engine_without_an_adapter_is_unknown(engine: str) -> None:
+    with pytest.raises(BadRequest, match=f"^engine: '{engine}' is not an engine; allowed: pi, hermes, opencode;"):
+        engines.known_engine(engine)
+
+
 def test_an_unknown_engine_names_the_field_and_what_is_allowed() -> None:
     with pytest.raises(BadRequest, match=r"^engine: 'gpt' is not an engine; allowed: pi, hermes, "):
         engines.known_engine("gpt")
 
 
 def test_a_hidden_engine_is_refused_to_new_agents_and_kept_by_those_that_have_it() -> None:
-    Engine.objects.filter(id="n8n").update(gone=True)
+    Engine.objects.filter(id="hermes").update(gone=True)
     snapshot.forget()
     with pytest.raises(BadRequest):
-        engines.known_engine("n8n")
-    assert engines.engine_of("n8n").label == "n8n"
+        engines.known_engine("hermes")
+    assert engines.engine_of("hermes").label == "Hermes"
 
 
 @pytest.mark.parametrize(
     ("engine", "tier"), [("pi", "tiny"), ("pi", "large"), ("hermes", "small"), ("n8n", "medium"), ("n8n", "large")]
 )
 def test_a_plan_that_fits_is_taken(engine: str, tier: str) -> None:
-    engines.check_tier(engines.known_engine(engine), tiers.known_tier(tier))
+    engines.check_tier(engines.engine_of(engine), tiers.known_tier(tier))
 
 
 @pytest.mark.parametrize(
@@ -48,4 +60,4 @@ def test_a_plan_that_fits_is_taken(engine: str, tier: str) -> None:
 )
 def test_a_plan_below_the_engines_smallest_is_refused(engine: str, tier: str, allowed: str) -> None:
     with pytest.raises(BadRequest, match=f"^tier: {tier} is too small for .*; allowed: {allowed}$"):
-        engines.check_tier(engines.known_engine(engine), tiers.known_tier(tier))
+        engines.check_tier(engines.engine_of(engine), tiers.known_tier(tier))

@@ -24,9 +24,9 @@ def test_an_unknown_model_names_the_field(model: str) -> None:
 
 def test_a_hidden_model_and_one_of_a_hidden_provider_are_refused() -> None:
     LlmModel.objects.filter(id="xai:grok-4.3").update(hidden=True)
-    LlmProvider.objects.filter(id="nous").update(hidden=True)
+    LlmProvider.objects.filter(id="groq").update(hidden=True)
     snapshot.forget()
-    for model in ("xai:grok-4.3", "nous:Hermes-4-70B"):
+    for model in ("xai:grok-4.3", "groq:openai/gpt-oss-120b", "nous:Hermes-4-70B"):
         with pytest.raises(BadRequest):
             llm_models.known_model(model)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+import time
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from html.parser import HTMLParser
 
@@ -130,3 +132,38 @@ def test_who_asks_for_the_same_text_at_once_gets_what_was_made_once() -> None:
 
     with ThreadPoolExecutor(8) as readers:
         assert len(set(map(id, list(readers.map(ask, range(8)))))) == 1
+
+
+ENDLESS = {
+    "brackets": "[" * 65_536,
+    "pictures": "![" * 32_766,
+    "brackets and stars": "[*" * 32_768,
+    "lines below a quote": "> " * 50 + "a\n" * 32_700,
+    "links without an end": "![a](" * 13_000,
+    "pictures in pictures": "![" * 20_000 + "](a)" * 6_000,
+    "quotes of references": '[a]: b "' + "x\n" * 32_000,
+    "lines of brackets": "[a\n" * 21_000,
+    "tables": "|\n|-\n" * 13_000,
+}
+LEFT = 10.0  # seconds of the processor on a busy machine; a tenth is usual, and without a bound it was minutes
+
+
+@pytest.mark.parametrize("text", ENDLESS.values(), ids=ENDLESS)
+def test_a_text_that_takes_too_much_work_is_given_up_and_shown_as_it_was_written(text: str) -> None:
+    begun = time.thread_time()
+    made = rendering(text)
+    assert time.thread_time() - begun < LEFT
+    assert "steps to be read as Markdown" in str(made.problem)
+    assert made.html.startswith("<pre>")
+
+
+def test_a_link_that_is_said_once_and_used_often_takes_no_memory() -> None:
+    text = "[a]: https://a.example/" + "b" * 20_000 + "\n\n" + "[a]" * 15_000
+    tracemalloc.start()
+    try:
+        made = rendering(text)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert "bytes of HTML; at most 262144" in str(made.problem)
+    assert peak < 64 * 2**20

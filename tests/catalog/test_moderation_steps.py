@@ -14,7 +14,7 @@ from accounts.models import Letter, User
 from catalog import authoring, authors
 from catalog.models import Article, Author, Persona, Takedown
 from catalog.vocabulary import ArticleStatus
-from tests.catalog.moderating import ARTICLES, AUTHORS, NOON, PERSONAS, QUEUE, act, history, review, status
+from tests.catalog.moderating import ARTICLES, AUTHORS, NOON, PERSONAS, QUEUE, act, confirm, history, review, status
 
 pytestmark = pytest.mark.usefixtures("catalog")
 
@@ -46,8 +46,8 @@ def test_a_persona_is_taken_down_with_a_reason_that_is_mailed(
     assert "It promises\ncures." in preview
     assert "Your persona “Night Owl” was taken down" in preview
     assert status(community) == "published"
-    done = console.post(form, {"reason": " It promises\r\ncures. ", "confirm": "1"}, follow=True)
-    assert "Night Owl: done, and told by mail." in done.content.decode()
+    done = confirm(console, form, reason=" It promises\r\ncures. ")
+    assert "Taken down, and told by mail: Night Owl" in done.content.decode()
     assert status(community) == "draft"
     assert Takedown.objects.get().reason == "It promises\ncures."
     assert "It promises\ncures." in Letter.objects.get().text
@@ -56,9 +56,9 @@ def test_a_persona_is_taken_down_with_a_reason_that_is_mailed(
     assert Takedown.objects.get().taken_down_by == f"operator:{operator.pk}"
 
 
-@pytest.mark.parametrize("reason", ["", "  \r\n ", "x" * 2_001, "nul \0"])
+@pytest.mark.parametrize("reason", ["", "  \r\n ", "x" * 2_001, "nul \0", "\u200b\u2060", "\u3164"])
 def test_a_reason_is_required_and_bounded(console: Client, community: Persona, reason: str) -> None:
-    answer = console.post(f"{QUEUE}take-down/?persona={community.pk}", {"reason": reason, "confirm": "1"})
+    answer = confirm(console, f"{QUEUE}take-down/?persona={community.pk}", reason=reason)
     assert answer.status_code == 200
     assert answer.context["form"].errors["reason"]
     assert status(community) == "published"
@@ -67,7 +67,7 @@ def test_a_reason_is_required_and_bounded(console: Client, community: Persona, r
 
 def test_line_ends_of_browsers_do_not_count(console: Client, community: Persona) -> None:
     reason = "line\r\n" * 400  # 2,000 characters with one for each end
-    console.post(f"{QUEUE}take-down/?persona={community.pk}", {"reason": reason, "confirm": "1"})
+    confirm(console, f"{QUEUE}take-down/?persona={community.pk}", reason=reason)
     assert status(community) == "draft"
 
 
@@ -75,8 +75,8 @@ def test_line_ends_of_browsers_do_not_count(console: Client, community: Persona)
 def test_what_cannot_be_taken_down_is_said(console: Client, community: Persona, ids: str) -> None:
     authoring.unpublish(community, now=NOON)
     asking = console.get(f"{QUEUE}take-down/?{ids}", follow=True)
-    sent = console.post(f"{QUEUE}take-down/?{ids}", {"reason": "No.", "confirm": "1"}, follow=True)
-    assert all("nothing of these left to do" in answer.content.decode() for answer in (asking, sent))
+    sent = confirm(console, f"{QUEUE}take-down/?{ids}", reason="No.")
+    assert all("nothing left to do" in answer.content.decode() for answer in (asking, sent))
     assert Persona.objects.get(pk="exam-coach").public
     assert not Letter.objects.exists()
 
@@ -85,7 +85,7 @@ def test_what_was_taken_down_meanwhile_holds_up_no_other(console: Client, commun
     other = Persona.objects.create(id="day-owl", name="Day Owl", status="published", owner=community.owner)
     authoring.unpublish(community, now=NOON)
     both = f"{QUEUE}take-down/?persona={community.pk}&persona={other.pk}"
-    console.post(both, {"reason": "No.", "confirm": "1"})
+    confirm(console, both, reason="No.")
     assert (status(other), Letter.objects.count()) == ("draft", 1)
 
 
@@ -102,7 +102,7 @@ def test_more_than_fifty_are_taken_in_parts(console: Client, community: Persona)
 def test_an_article_is_taken_down_with_a_reason(console: Client, article: Article) -> None:
     asking = act(console, ARTICLES, "take_down", article)
     form = asking.request["PATH_INFO"] + "?" + asking.request["QUERY_STRING"]
-    console.post(form, {"reason": "An advertisement.", "confirm": "1"})
+    confirm(console, form, reason="An advertisement.")
     article.refresh_from_db()
     assert article.status == ArticleStatus.DRAFT
     assert "An advertisement." in Letter.objects.get().text
@@ -125,13 +125,13 @@ def test_an_author_is_banned_from_the_queue_and_let_back_in(console: Client, com
     assert "1 published ones become drafts" in asking.content.decode()
     form = asking.request["PATH_INFO"] + "?" + asking.request["QUERY_STRING"]
     assert parse_qs(urlsplit(form).query) == {"author": [community.owner_id]}
-    console.post(form, {"reason": "Spam.", "confirm": "1"})
+    confirm(console, form, reason="Spam.")
     author = Author.objects.get()
     assert (author.banned, status(community)) == (True, "draft")
     assert history() == [("author", "Banned: Spam."), ("persona", "Taken down with the ban of its author: Spam.")]
     lifting = act(console, f"{AUTHORS}?banned_at__isempty=0", "lift", author)
     assert "The ban was for: Spam." in lifting.content.decode()
-    console.post(lifting.request["PATH_INFO"] + "?" + lifting.request["QUERY_STRING"], {"confirm": "1"})
+    confirm(console, lifting.request["PATH_INFO"] + "?" + lifting.request["QUERY_STRING"])
     author.refresh_from_db()
     assert not author.banned
     assert history()[-1] == ("author", "Ban lifted. It was for: Spam.")
@@ -150,7 +150,7 @@ def test_every_step_is_reached_from_the_pages_of_a_persona_and_of_its_author(con
         }
     page = console.get(f"{AUTHORS}{quote(owner.pk)}/change/").content.decode()
     assert f'href="{QUEUE}{ban}"' in page
-    console.post(f"{QUEUE}{ban}", {"reason": "Spam.", "confirm": "1"})
+    confirm(console, f"{QUEUE}{ban}", reason="Spam.")
     assert f"{QUEUE}lift/?author=" in console.get(f"{AUTHORS}{quote(owner.pk)}/change/").content.decode()
     assert "take-down" not in console.get(f"{PERSONAS}exam-coach/change/").content.decode()
 

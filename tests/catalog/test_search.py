@@ -223,6 +223,7 @@ def test_what_is_published_and_unpublished_between_pages_moves_nobody_else(
 ) -> None:
     for number in range(20):
         make(f"p-{number:02}", name="Zebrafish", tier=TierId.LARGE)
+    snapshot.forget()
     seen: list[str] = []
     reading = pages(api, **query, limit=4)
     for number, page in enumerate(reading):

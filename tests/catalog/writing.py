@@ -137,7 +137,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"doesExamples": {"a": 5}}, "doesExamples.a: must be a string"),
     ({"doesExamples": {"a": ""}}, "doesExamples.a: "),
     ({"doesExamples": {"": "a"}}, "doesExamples: "),
-    ({"doesExamples": {str(number): "a" for number in range(13)}}, "doesExamples: has 13 labels"),
+    ({"doesExamples": {str(number): "a" for number in range(13)}}, "doesExamples: has 13 entries"),
     ({"demo": [{"role": "user"}]}, "demo[0].text: "),
     ({"demo": [{"role": "system", "text": "a"}]}, "demo[0].role: 'system' is not one of"),
     ({"demo": ["a"]}, "demo[0]: must be an object"),

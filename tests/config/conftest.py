@@ -5,11 +5,9 @@ from __future__ import annotations
 import http.client
 import os
 import pwd
-import random
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -23,6 +21,8 @@ import pytest
 
 from config import embedded
 from tests.measured import unmeasured
+from tests.patience import Patience
+from tests.ports import free_port
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SETTINGS = re.findall(r'env\.\w+\(\s*"([A-Z_]+)"', (ROOT / "config" / "settings.py").read_text(encoding="utf-8"))
@@ -38,10 +38,9 @@ PROGRAMS = {
 
 
 class Run:
-    def __init__(self, home: Path, *, user: str | None = None, measured: bool = False, **more: str) -> None:
+    def __init__(self, home: Path, *, user: str | None = None, **more: str) -> None:
         self.home, self.port, self.user = home, free_port(), user
-        given = os.environ if measured else unmeasured()
-        kept = {name: value for name, value in given.items() if name not in SETTINGS}
+        kept = {name: value for name, value in unmeasured().items() if name not in SETTINGS}
         kept.pop("AGENTPODS_SUPERVISOR", None)
         self.environment = {**kept, "AGENTPODS_HOME": str(home), "PORT": str(self.port), **more}
         self.environment["MAKELEVEL"] = "1"  # as under make: it ends when we are killed
@@ -82,9 +81,9 @@ class Run:
 
     def wait(self, true: Callable[[], object], *, seconds: float) -> float:
         """Wait for something to be so; returns how long it took."""
-        began = time.monotonic()
+        began, patience = time.monotonic(), Patience(seconds)
         while not true():
-            assert time.monotonic() - began < seconds, f"not within {seconds} s:\n{self.said()}"
+            assert not patience.ended(), f"not within {seconds} s:\n{self.said()}"
             time.sleep(0.1)
         return time.monotonic() - began
 
@@ -126,7 +125,11 @@ class Run:
 
     def exit_status(self, *, within: float) -> int:
         assert self.process
-        return self.process.wait(within)
+        self.wait(self._has_ended, seconds=within)
+        return self.process.wait()
+
+    def _has_ended(self) -> bool:
+        return self.process is not None and self.process.poll() is not None
 
     def said(self) -> str:
         return self.output.read_text(encoding="utf-8", errors="replace")
@@ -136,8 +139,8 @@ class Run:
         if self.process and self.process.poll() is None:
             self.signal(signal.SIGTERM)
             try:
-                self.process.wait(20)
-            except subprocess.TimeoutExpired:
+                self.exit_status(within=20)
+            except AssertionError:
                 late = (self.home / "logs" / "supervisord.log").read_text(encoding="utf-8")
                 self.process.kill()
                 self.process.wait()
@@ -162,29 +165,6 @@ def environment(process: psutil.Process) -> dict[str, str]:
         return process.environ()
     except psutil.Error:
         return {}
-
-
-_chance = random.SystemRandom()  # the module's own is seeded alike for every test, and in every process of a run
-_given: set[int] = set()
-
-
-def free_port() -> int:
-    """A port that is free, as is the one after it, the router's. Below those that the kernel hands to clients.
-
-    Another one each time, for who asks for several before listening on the first.
-    """
-    while True:
-        port = _chance.randrange(20_000, 32_000, 2)
-        if port in _given:
-            continue
-        _given.add(port)
-        with socket.socket() as first, socket.socket() as second:
-            try:
-                first.bind(("127.0.0.1", port))
-                second.bind(("127.0.0.1", port + 1))
-            except OSError:
-                continue
-            return port
 
 
 def can_run_us(user: str) -> bool:
@@ -214,8 +194,8 @@ def make_run(base: Path) -> Iterator[MakeRun]:
     """`make_run()`: not started yet, on a fresh home; all of them are ended with the test."""
     runs: list[Run] = []
 
-    def make(home: Path | None = None, *, user: str | None = None, measured: bool = False, **environment: str) -> Run:
-        runs.append(Run(home or base / f"home-{len(runs)}", user=user, measured=measured, **environment))
+    def make(home: Path | None = None, *, user: str | None = None, **environment: str) -> Run:
+        runs.append(Run(home or base / f"home-{len(runs)}", user=user, **environment))
         return runs[-1]
 
     yield make

@@ -19,7 +19,7 @@ class Pets(Serializer):
     is_tame = Flag(required=False)
     leg_count = Whole(required=False)
     kind_of_pet = Choice(choices=["cat", "dog"], required=False)
-    own_words = TextMap(required=False)
+    own_words = TextMap(required=False, max_length=8)
 
 
 class Owners(Serializer):

@@ -13,6 +13,7 @@ import pytest
 from config import redis as our_redis
 from config import volatile, wake
 from tests.doubles.broker import Broker
+from tests.patience import Patience
 from tests.workers import Workers
 
 TASK = "accounts.purge"
@@ -27,10 +28,10 @@ def broker(tmp_path: Path, settings: Any) -> Iterator[Broker]:
 
 def _resumes(celery: Workers) -> bool:
     """Whether a task sent from now on is done."""
-    deadline = time.monotonic() + SECONDS_TO_RESUME
+    patience = Patience(SECONDS_TO_RESUME)
     before = _done(celery)
     while _done(celery) <= before:
-        if time.monotonic() > deadline:
+        if patience.ended():
             return False
         volatile.forget_outage()
         wake.on_commit(TASK)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -77,11 +78,59 @@ def test_no_process_of_such_a_production_starts(production: Any) -> None:
         ConfigConfig("config", config).ready()
 
 
-@pytest.mark.parametrize("host", ["pods.example.net", "console.pods.example.net"])
-def test_a_console_below_the_pods_domain_is_an_error(production: Any, host: str) -> None:
-    assert checks.console_apart_from_pods() == []
-    production.BASE_URL = f"https://{host}"
+@pytest.mark.parametrize(
+    ("console", "pods"),
+    [
+        ("pods.example.net", "pods.example.net"),
+        ("console.pods.example.net", "pods.example.net"),
+        ("example.com", "pods.example.com"),
+        ("Example.COM.", "pods.example.com"),
+        ("example.com", "a.b.pods.example.com"),
+        ("console.example.com", "pods.console.example.com"),
+        ("example.co.uk", "pods.example.co.uk"),
+        ("bücher.example", "pods.xn--bcher-kva.example"),
+        ("xn--bcher-kva.example", "pods.bücher.example."),
+        ("BÜCHER.example", "pods.XN--Bcher-kva.example"),
+        ("bu\u0308cher\u3002example", "pods.bücher.example"),
+    ],
+)
+def test_console_and_pods_one_below_the_other_is_an_error(production: Any, console: str, pods: str) -> None:
+    production.BASE_URL, production.PLATFORM_DOMAIN = f"https://{console}", pods
     assert [found.id for found in checks.console_apart_from_pods()] == ["agentpods.E001"]
+
+
+def test_each_host_of_the_console_is_looked_at(production: Any) -> None:
+    production.CONSOLE_HOSTS = ["console.example.com", "www.pods.example.net"]
+    assert [found.id for found in checks.console_apart_from_pods()] == ["agentpods.E001"]
+
+
+def test_console_and_pods_of_one_ending_are_a_warning(production: Any) -> None:
+    """They may be of one owner, or names below a public suffix such as `co.uk`: only a long list could tell."""
+    production.PLATFORM_DOMAIN = "pods.example.com"
+    assert [found.id for found in checks.console_apart_from_pods()] == ["agentpods.W002"]
+
+
+@pytest.mark.parametrize(
+    ("console", "pods"),
+    [
+        ("console.example.com", "pods.example.net"),
+        ("example.com", "notexample.com"),
+        ("console.example.com", "pods-example.com"),
+        ("127.0.0.1", "pods.0.1"),
+        ("localhost", "pods.example.com"),
+    ],
+)
+def test_console_and_pods_that_share_nothing_are_as_they_should_be(production: Any, console: str, pods: str) -> None:
+    production.BASE_URL, production.PLATFORM_DOMAIN = f"https://{console}", pods
+    assert checks.console_apart_from_pods() == []
+
+
+def test_check_deploy_fails_where_pods_lie_below_the_console(tmp_path: Path) -> None:
+    given = {"BASE_URL": "https://example.com", "PLATFORM_DOMAIN": "pods.example.com", "AGENTPODS_HOME": str(tmp_path)}
+    command = [sys.executable, "manage.py", "check", "--deploy", "--tag", "security"]
+    told = subprocess.run(command, cwd=ROOT, env={**os.environ, **given}, capture_output=True, text=True, check=False)
+    assert told.returncode != 0
+    assert "agentpods.E001" in told.stderr
 
 
 def test_a_console_without_https_is_an_error(production: Any) -> None:

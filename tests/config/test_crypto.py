@@ -19,7 +19,9 @@ LOST = Fernet(Fernet.generate_key()).encrypt(b"123456").decode()
 @pytest.fixture
 def row() -> SignInCode:
     now = timezone.now()
-    SignInCode.objects.create(email="ann@example.com", lang="en", created_at=now, expires_at=now, sealed="123456")
+    SignInCode.objects.create(
+        email="ann@example.com", lang="en", created_at=now, expires_at=now, forget_at=now, sealed="123456"
+    )
     SignInCode.objects.update(sealed=Value(LOST, TextField()))
     return SignInCode.objects.get()
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from django.test import RequestFactory
+from rest_framework.test import APIClient
 
 from config import failures
 
@@ -27,3 +28,9 @@ def test_where_people_look_a_failure_is_a_page(status: int) -> None:
 def test_a_fault_of_ours_is_500_for_programs_and_people() -> None:
     assert json.loads(failures.server_error(RequestFactory().get("/x")).content)["error"] == "INTERNAL"
     assert b"Something went wrong" in failures.server_error(RequestFactory().get("/admin/x")).content
+
+
+def test_another_host_is_told_and_nothing_is_logged(capfd: pytest.CaptureFixture[str]) -> None:
+    answer = APIClient().get("/tiers", HTTP_HOST="scanner.example")
+    assert (answer.status_code, answer.json()["error"]) == (400, "BAD_REQUEST")
+    assert "DisallowedHost" not in "".join(capfd.readouterr())

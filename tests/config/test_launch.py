@@ -11,6 +11,8 @@ import psutil
 import pytest
 
 from tests.config.conftest import ROOT
+from tests.measured import unmeasured
+from tests.patience import Patience
 
 LAUNCH = [sys.executable, "-m", "config.run.launch"]
 # A parent that starts LAUNCH's words, tells the pid and waits for its own end.
@@ -36,6 +38,20 @@ def test_a_program_whose_parent_is_gone_already_does_not_start() -> None:
     assert "started" not in refused.stdout
 
 
+def test_a_program_that_is_not_ours_is_told_no_secret_and_no_setting() -> None:
+    given = {
+        **unmeasured(),
+        "SECRET_KEY": "s3cret",
+        "DATABASE_URL": "postgresql://u:s3cret@db/x",
+        "PGOPTIONS": "-c a=b",
+    }
+    words = [*LAUNCH, "--clean", "/usr/bin/env"]
+    told = subprocess.run(words, cwd=ROOT, env={**given, "LANG": "C"}, capture_output=True, text=True, check=True)
+    names = {line.partition("=")[0] for line in told.stdout.splitlines()}
+    assert {"PATH", "LANG"} <= names
+    assert names <= {"PATH", "LANG", "LC_ALL", "TZ", "TZDIR", "TMPDIR", "LD_LIBRARY_PATH", "AGENTPODS_HOME"}
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_root_gives_up_all_its_rights() -> None:
     status = ["cat", "/proc/self/status"]
@@ -49,7 +65,7 @@ def test_root_gives_up_all_its_rights() -> None:
 
 
 def _wait(true: object) -> None:
-    deadline = time.monotonic() + 20
+    patience = Patience(20)
     while not true():  # type: ignore[operator]  # one of the lambdas above
-        assert time.monotonic() < deadline
+        assert not patience.ended()
         time.sleep(0.02)

@@ -6,6 +6,8 @@ import json
 import logging
 import re
 
+import pytest
+from django.test import Client
 from rest_framework.test import APIClient
 
 from config.requests import JsonFormatter, request_id
@@ -31,3 +33,25 @@ def test_a_log_line_of_a_request_carries_its_id() -> None:
         assert json.loads(JsonFormatter().format(RECORD))["requestId"] == "req_1"
     finally:
         request_id.reset(token)
+
+
+LONG_FORM = {"a": "%" * 65_536}
+
+
+@pytest.mark.django_db
+def test_a_long_form_is_not_read_for_a_stranger() -> None:
+    refused = Client(enforce_csrf_checks=True).post("/agents", LONG_FORM)
+    assert (refused.status_code, refused.json()["message"]) == (413, "body: larger than 65536 bytes")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", ["/admin/agents/agent/", "/sign-in", "/account/keys"])
+def test_a_long_form_is_refused_in_words_where_people_look(path: str) -> None:
+    refused = Client(enforce_csrf_checks=True).post(path, LONG_FORM)
+    assert (refused.status_code, refused["Content-Type"]) == (413, "text/html; charset=utf-8")
+    assert "too long for this page" in refused.content.decode()
+
+
+@pytest.mark.django_db
+def test_staff_may_send_a_long_form(admin_client: Client) -> None:
+    assert admin_client.post("/admin/agents/agent/", LONG_FORM).status_code != 413

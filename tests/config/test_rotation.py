@@ -26,13 +26,13 @@ def _old_key(settings: Settings) -> None:
 
 def _code(number: int, sealed: str | None = "123456") -> SignInCode:
     return SignInCode.objects.create(
-        email=f"a{number}@b.com", digest="", lang="en", sealed=sealed, created_at=NOON, expires_at=NOON
+        email=f"a{number}@b.com", lang="en", sealed=sealed, created_at=NOON, expires_at=NOON, forget_at=NOON
     )
 
 
 def _stored() -> list[str | None]:
     with connection.cursor() as cursor:
-        cursor.execute("SELECT sealed FROM accounts_signincode ORDER BY email")
+        cursor.execute("SELECT sealed FROM accounts_householdcode ORDER BY email")
         return [sealed for (sealed,) in cursor.fetchall()]
 
 

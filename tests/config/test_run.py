@@ -10,14 +10,18 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import psutil
 import psycopg
 import pytest
+import requests
+from cryptography.fernet import Fernet
 
 from config import embedded
 from config.run import postgres
 from tests.config.conftest import PROGRAMS, ROOT, MakeRun, Run, can_run_us
+from tests.ports import free_port
 
 END_SECONDS = 15
 BACK_SECONDS = 15
@@ -25,46 +29,105 @@ BACK_SECONDS = 15
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 
 
-def test_it_starts_twice_on_one_home_of_a_very_long_name_and_ends_whole(make_run: MakeRun, base: Path) -> None:
-    run = make_run(base / ("x" * 120), measured=True)
+def test_it_starts_again_on_one_home_of_a_very_long_name_after_it_was_killed(make_run: MakeRun, base: Path) -> None:
+    run = make_run(base / ("x" * 120))
     run.start()
     assert run.status("/health") == 200
     user, password = (run.home / "operator.txt").read_text(encoding="utf-8").split()
     run.wait(lambda: f"user {user}   password {password}" in run.said(), seconds=10)
+    for path in ("/", "/sign-in", "/docs", "/openapi.json", "/admin/", "/status"):
+        assert f"http://127.0.0.1:{run.port}{path} " in run.said().replace("\n", " ")
+        run.wait(partial(_shows, run, path), seconds=10)
+    assert "the mail that is printed here" in run.said()
+    requests.post(f"http://127.0.0.1:{run.port}/auth/request", json={"email": "you@example.com"}, timeout=60)
+    run.wait(lambda: "\nTo: you@example.com\n" in run.said(), seconds=15)
+    assert "redirected" not in run.said()
+    assert f"make demo PORT={run.port}" in run.said()
     assert {(run.home / name).stat().st_mode & 0o777 for name in ("operator.txt", "secrets.env")} == {0o600}
     secrets = (run.home / "secrets.env").read_text(encoding="utf-8")
-    run.signal(signal.SIGTERM)
-    assert run.exit_status(within=END_SECONDS) == 0
-    assert run.everything() == []
+    run.signal(signal.SIGKILL)
+    assert run.exit_status(within=5) == -signal.SIGKILL
+    run.wait(lambda: not run.everything(), seconds=60)
 
     run.start()  # how quickly: benchmarks/second_start.py
     assert (run.home / "operator.txt").read_text(encoding="utf-8").split() == [user, password]
     assert (run.home / "secrets.env").read_text(encoding="utf-8") == secrets
-    run.signal(signal.SIGINT)
+    _ends_whole(run, signal.SIGTERM)
+
+
+def _ends_whole(run: Run, told: signal.Signals) -> None:
+    run.signal(told)
     assert run.exit_status(within=END_SECONDS) == 0
     assert run.everything() == []
 
 
-def test_nothing_is_left_when_its_supervisor_is_killed_and_the_next_start_works(make_run: MakeRun) -> None:
-    run = make_run()
-    run.start()
-    run.signal(signal.SIGKILL)
-    assert run.exit_status(within=5) == -signal.SIGKILL
-    assert run.wait(lambda: not run.everything(), seconds=60) < 60
-    run.start()
+def _shows(run: Run, path: str) -> bool:
+    return run.status(path) in {200, 302}
 
 
 def _is_back(run: Run, name: str, killed: psutil.Process) -> bool:
     return run.running().get(name, killed) != killed
 
 
-def test_each_program_is_back_in_seconds_after_it_was_killed(make_run: MakeRun) -> None:
-    run = make_run()
+def test_while_it_is_up(make_run: MakeRun, subtests: pytest.Subtests) -> None:
+    """What is asked of a run that is up, of one, for a start takes much longer."""
+    smtp = {"EMAIL_BACKEND": "django.core.mail.backends.smtp.EmailBackend", "EMAIL_HOST": "127.0.0.1"}
+    secret = {
+        "SECRET_KEY": "s3cret" * 10,
+        "SECRETS_KEYS": Fernet.generate_key().decode(),
+        "OPENAI_API_KEY": "sk-s3cret",
+    }
+    run = make_run(**secret, **smtp, EMAIL_PORT=str(free_port()))
     run.start()
+    for asked in (the_embedded_servers_are_told_no_secret, its_home_is_its_own, a_mail_server_that_is_down_is_told_of):
+        with subtests.test(asked.__name__):
+            asked(run)
+    with subtests.test("each program is back in seconds after it was killed"):
+        each_program_is_back(run)
+    with subtests.test("Ctrl-C ends all of it"):
+        _ends_whole(run, signal.SIGINT)
+
+
+def the_embedded_servers_are_told_no_secret(run: Run) -> None:
+    """Whoever breaks into one of them finds nothing there that opens anything else."""
+    for name in ("postgres", "redis"):
+        server = run.running()[name]
+        for process in (server, *server.children(recursive=True)):
+            assert not {"SECRET_KEY", "SECRETS_KEYS", "OPENAI_API_KEY"} & process.environ().keys()
+            assert "s3cret" not in str(process.environ())
+
+
+def its_home_is_its_own(run: Run) -> None:
+    second = Run(run.home)
+    second.output = run.output.with_suffix(".second")
+    second.start(until_up=False)
+    assert second.exit_status(within=20) == 1
+    assert "another `make run` already uses" in second.said()
+    run.wait(lambda: run.status("/health") == 200, seconds=BACK_SECONDS)
+
+
+def a_mail_server_that_is_down_is_told_of(run: Run) -> None:
+    """At once, and in the status; not to whom it was to go."""
+    base = f"http://127.0.0.1:{run.port}"
+    requests.post(f"{base}/auth/request", json={"email": "you@example.com"}, timeout=60)
+    told = f"the mail server failed (127.0.0.1:{run.environment['EMAIL_PORT']}: "
+    run.wait(lambda: told in run.said(), seconds=BACK_SECONDS)
+
+    def mail() -> Any:
+        components = requests.get(f"{base}/status", timeout=60).json()["components"]
+        return next(one["status"] for one in components if one["id"] == "mail")
+
+    run.wait(lambda: mail() == "down", seconds=BACK_SECONDS)
+    assert "you@example.com" not in run.said().partition(told)[2].partition("\n")[0]
+
+
+def each_program_is_back(run: Run) -> None:
     for name in PROGRAMS:
         killed = run.running()[name]
         killed.kill()
         run.wait(partial(_is_back, run, name, killed), seconds=BACK_SECONDS)
+    log = run.home / "logs" / "beat.log"
+    run.wait(lambda: f"beat: ended and is started again; see {log}" in run.said(), seconds=BACK_SECONDS)
     for _ in range(2):
         killed = run.running()["beat"]
         killed.kill()
@@ -88,7 +151,7 @@ def test_a_postgresql_that_does_not_end_its_shutdown_is_killed_and_started_again
 
 
 def test_a_taken_port_is_named_and_nothing_is_started(make_run: MakeRun) -> None:
-    run = make_run(measured=True)
+    run = make_run()
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", run.port))
         taken.listen()
@@ -96,16 +159,6 @@ def test_a_taken_port_is_named_and_nothing_is_started(make_run: MakeRun) -> None
         assert run.exit_status(within=20) == 1
     assert f"port {run.port} is taken" in run.said()
     assert run.everything() == []
-
-
-def test_one_home_has_one_run(make_run: MakeRun) -> None:
-    first = make_run()
-    first.start()
-    second = make_run(home=first.home)
-    second.start(until_up=False)
-    assert second.exit_status(within=20) == 1
-    assert "another `make run` already uses" in second.said()
-    assert first.status("/health") == 200
 
 
 @pytest.mark.slow
@@ -118,7 +171,7 @@ def test_two_homes_run_side_by_side(make_run: MakeRun) -> None:
 
 @pytest.mark.skipif(not can_run_us("nobody"), reason="needs root, and an interpreter that others may run")
 def test_an_ordinary_user_may_run_it(make_run: MakeRun) -> None:
-    run = make_run(user="nobody", measured=True)
+    run = make_run(user="nobody")
     run.start()
     assert run.status("/health/ready") == 200
     assert {process.username() for process in run.everything()} == {"nobody"}
@@ -145,6 +198,7 @@ def test_root_keeps_only_postgresql_data_outside_of_a_home_that_others_cannot_en
     run.start()
 
 
+@pytest.mark.slow
 def test_given_stores_are_used_and_none_are_started(make_run: MakeRun, transactional_db: None) -> None:
     at = os.environ["DATABASE_URL"].replace("/agentpods?", "/given_stores?")
     with psycopg.connect(os.environ["DATABASE_URL"].replace("/agentpods?", "/postgres?"), autocommit=True) as admin:

@@ -27,6 +27,23 @@ def test_a_resource_has_exactly_the_fields_of_the_specification(document: Docume
     assert set(component["required"]) == always
 
 
+def test_a_subscription_is_bought_with_a_key_of_a_provider_that_sells_keys(document: Document) -> None:
+    body = document["paths"]["/subscriptions"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    component = document["components"]["schemas"][body["$ref"].rsplit("/", 1)[1]]
+    assert component["properties"]["provider"]["enum"] == ["gumroad", "lemonsqueezy"]
+    assert set(component["required"]) == {"agentId", "licenseKey", "period", "provider"}
+
+
+@pytest.mark.parametrize("name", ["StarsOrder", "CryptoOrder", "Subscription", "ApiKey", "AgentTerm"])
+def test_a_field_that_is_always_there_is_required_also_where_it_may_be_null(document: Document, name: str) -> None:
+    component = document["components"]["schemas"][name]
+    assert set(component["required"]) == set(component["properties"])
+
+
+def test_asking_for_a_code_is_always_answered_with_ok(document: Document) -> None:
+    assert document["components"]["schemas"]["Requested"]["required"] == ["ok"]
+
+
 def test_every_operation_has_a_name_of_its_own_a_summary_a_group_and_a_security_rule(document: Document) -> None:
     names = [operation["operationId"] for _, _, operation in operations(document)]
     assert len(names) == len(set(names))

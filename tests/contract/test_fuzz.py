@@ -65,9 +65,7 @@ ALWAYS = [
 # are ignored.
 MODES = {GenerationMode.POSITIVE: ALWAYS, GenerationMode.NEGATIVE: [*ALWAYS, negative_data_rejection]}
 REFUSALS = ["400", "401", "403", "404", "409", "413", "415", "422"]
-BOUNDS = bounds(
-    max_examples=15, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
-)
+BOUNDS = bounds(max_examples=8, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
 
 
 # Waits for a worker to deliver.

@@ -127,14 +127,18 @@ def receipts(evidence: Evidence) -> Findings:
 
 
 def event_chains(evidence: Evidence) -> Findings:
-    """The bodies of an agent's events tell one story: each begins where the one before it ended, `deleted` is last."""
+    """The bodies of an agent's events tell one story: each begins where the one before it ended, `deleted` is last.
+
+    Provisioning has no event: what stopped, failed or was deleted may come from there whatever was told before.
+    """
     for agent_id, events in evidence.events.items():
         stated = "provisioning"
         for event in (one for one in events if one.type.startswith("agent.")):
             said = json.loads(event.body)["data"]
             if stated == "deleted":
                 yield f"event: {event.pk} says that {agent_id} is {said['to']} after it was deleted"
-            if said["from"] != stated:
+            may_interrupt = said["from"] == "provisioning" and said["to"] != "running"
+            if said["from"] != stated and not may_interrupt:
                 yield f"event: {event.pk} of {agent_id} comes from {said['from']}, the one before said {stated}"
             stated = said["to"]
 

@@ -262,6 +262,7 @@ def prepared(options: Options, run: Run, journal: Path) -> Iterator[Campaign]:
             "WEBHOOK_ALLOWED_CIDRS": "127.0.0.0/8",
             "TRUSTED_PROXIES": "127.0.0.1/32",  # customers come from addresses of their own
             "MAX_FREE_AGENTS": str(-(-options.agents // options.accounts)),
+            "MAX_TRIALS": "0",
         }
         stack.callback(run.end)
         yield Campaign(options, run, model, receiver, Calls(journal / "calls.jsonl"), journal)

@@ -17,13 +17,13 @@ from agents.models import Agent
 from agents.runtimes.base import Endpoint
 from tests.agents.conftest import MakeAgent, catalog, make_agent, owner, runtime, settle
 from tests.agents.pod.bridge.process import eventually
-from tests.config.conftest import free_port
 from tests.crash import sight
 from tests.crash.auditor import audit
 from tests.crash.evidence import gather
 from tests.crash.promises import Promise
 from tests.doubles.receiver import Received
 from tests.doubles.runtime import ScriptedRuntime
+from tests.ports import free_port
 from webhooks import hooks, signing
 from webhooks.models import Delivery, Event, State
 

@@ -17,10 +17,10 @@ from django.utils import timezone
 from accounts.models import IdempotentReply
 from agents.models import Agent, Desired, Status, Transition
 from tests.agents.pod.bridge.process import eventually
-from tests.config.conftest import free_port
 from tests.crash import sight
 from tests.crash.conftest import World
 from tests.crash.watch import doubles
+from tests.ports import free_port
 from webhooks.models import Delivery, Event, State
 
 pytestmark = pytest.mark.usefixtures("world")

@@ -7,8 +7,10 @@ whatever a later test starts; a fifth of a second buys that off, and one process
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -30,7 +32,7 @@ MINIMAL: Values = {
     "console": {"host": "console.example.com", "trustedProxies": ["10.42.0.0/16"]},
     "platform": {"domain": "pods.example.net", "expectedIp": "203.0.113.10"},
     "secret": {"existing": "agentpods-settings"},
-    "networkPolicy": {"gatewayNamespace": "gateway"},
+    "networkPolicy": {"gatewayNamespace": "gateway", "ownNetworks": []},
 }
 
 
@@ -66,6 +68,29 @@ def lint(values: Values) -> list[str]:
     return list(answer["findings"])
 
 
+def on_a_server_without_policies(values: Values | None = None) -> list[Object] | Refused:
+    """Rendered as for an API server that tells its kinds, and has no ValidatingAdmissionPolicy among them."""
+    (answer,) = _ask([{"values": merged(MINIMAL, values or {}), "tells_kinds": True}])
+    return Refused(answer["refused"]) if "refused" in answer else _objects(answer["files"])
+
+
+def username(account: str) -> str:
+    """What the API server calls `drive`, `observe` or `remote`."""
+    return f"system:serviceaccount:{NAMESPACE}:{RELEASE}-{account}"
+
+
+@cache
+def _hosting_alone() -> list[Object]:
+    return render({"controlPlane": {"enabled": False}})
+
+
+def accounts(*, remote: bool = False) -> list[Object]:
+    """What the chart installs of accounts, rights and policies: `drive` and `observe`, or `remote`, which is both."""
+    kinds = {"ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"}
+    policies = {"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
+    return [one for one in (_hosting_alone() if remote else _minimal()) if one["kind"] in kinds | policies]
+
+
 @cache
 def rules(account: str) -> list[Object]:
     """The ClusterRole of `drive` or `observe`, as rendered with routing by Gateway API and certificates."""
@@ -79,7 +104,7 @@ def _minimal() -> list[Object]:
 
 def role_rules(objects: Sequence[Object], account: str) -> list[Object]:
     """What the ClusterRole of `drive` or `observe` among these objects allows."""
-    name = f"{RELEASE}-{account}"
+    name = f"{NAMESPACE}-{RELEASE}-{account}"
     (role,) = [one for one in objects if one["kind"] == "ClusterRole" and one["metadata"]["name"] == name]
     return list(role["rules"])
 
@@ -130,10 +155,25 @@ def _answer(chart: Any, question: Mapping[str, Any]) -> dict[str, Any]:
         report = helm_python.lint(CHART, question["values"], strict=True)
         worth = [one["error"] for one in report["messages"] if one["severity"] >= 2]
         return {"findings": [*worth, *report["errors"]]}
+    if question.get("tells_kinds"):
+        chart = _of_a_server_that_tells_its_kinds(helm_python)
     try:
         return {"files": chart.render(question["values"], name=RELEASE, namespace=NAMESPACE)}
     except helm_python.HelmError as error:
         return {"refused": str(error)}
+
+
+def _of_a_server_that_tells_its_kinds(helm: Any) -> Any:
+    """Helm's engine without a server knows versions alone, so one of them stands for a kind."""
+    copy = Path(tempfile.mkdtemp()) / CHART.name
+    shutil.copytree(CHART, copy)
+    template = copy / "templates" / "admission.yaml"
+    text = template.read_text(encoding="utf-8")
+    template.write_text(text.replace('Has "v1/Pod"', 'Has "v1"'), encoding="utf-8")
+    try:
+        return helm.Chart.load(copy)
+    finally:
+        shutil.rmtree(copy.parent)
 
 
 def main() -> None:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import time
 from collections.abc import Iterator
 from functools import cache
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import kubernetes_validate
 import pytest
 from django.core.management import get_commands
-from granian.cli import cli
 
+from agents.runtimes import management
 from config.run import programs, web
 from tests.deploy import chart
 from tests.deploy.chart import Object, Refused
@@ -172,6 +176,29 @@ def test_every_program_is_probed_and_only_web_takes_requests() -> None:
         assert ("readinessProbe" in container) == (container["name"] == "web")
 
 
+@pytest.mark.parametrize(("name", "silent"), [("observer", 3), ("worker", 10), ("worker-webhooks", 10)])
+def test_who_has_a_main_loop_is_probed_by_its_sign_of_life(name: str, silent: int, tmp_path: Path) -> None:
+    """By the file's age alone: no program is started to ask, and no cluster or broker that is away ends it at once."""
+    (container,) = containers(deployment(name))
+    (file,) = [one["value"] for one in container["env"] if one["name"] == "PULSE_FILE"]
+    here = tmp_path / "pulse"
+
+    def passes(probe: str) -> bool:
+        shell, option, script = container[f"{probe}Probe"]["exec"]["command"]
+        told = subprocess.run([shell, option, script.replace(file, str(here))], capture_output=True, check=False)
+        return told.returncode == 0
+
+    assert not passes("startup")
+    assert not passes("liveness")
+    here.touch()
+    assert passes("startup")
+    os.utime(here, (time.time() - 60 * (silent - 1),) * 2)
+    assert not passes("startup")
+    assert passes("liveness")
+    os.utime(here, (time.time() - 60 * (silent + 1),) * 2)
+    assert not passes("liveness")
+
+
 def test_web_is_probed_where_it_tells_its_health() -> None:
     (container,) = containers(deployment("web"))
     paths = {name: container[f"{name}Probe"]["httpGet"]["path"] for name in ("startup", "liveness", "readiness")}
@@ -209,16 +236,13 @@ def test_beat_starts_as_make_run_starts_it_but_for_the_place_of_its_schedule() -
 
 def test_web_starts_as_make_run_starts_it_but_for_every_address() -> None:
     start = command("web")
-    assert start[:3] == ["python", "-m", "granian"]
-    options = cli.make_context("granian", start[3:]).params
-    assert options["app"] == "config.run.web:application"
-    assert options["blocking_threads"] == web.THREADS
-    assert {name: options[name] for name in ("factory", "websockets", "respawn_failed_workers")} == {
-        "factory": True,
-        "websockets": False,
-        "respawn_failed_workers": True,
-    }
-    assert (str(options["interface"].value), options["host"], options["port"]) == ("wsgi", "0.0.0.0", 8000)
+    assert start[:3] == ["python", "-m", "config.run.web"]
+    given = web.arguments(start[3:], port=0)
+    assert (given.address, given.port) == ("0.0.0.0", 8000)
+    assert given.drain_seconds * 1000 > web.HEADER_MILLISECONDS  # no connection rests so long
+    assert given.stop_seconds >= management.TURN_SECONDS
+    grace = deployment("web")["spec"]["template"]["spec"]["terminationGracePeriodSeconds"]
+    assert grace > given.drain_seconds + given.stop_seconds
 
 
 def test_every_command_of_manage_py_exists() -> None:

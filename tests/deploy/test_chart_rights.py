@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from agents.clusters import checking
+from agents.clusters import checking, guards
 from agents.runtimes.kubernetes.place import Place, Routes, Routing
+from config import public_networks
 from config.celery import BEAT
 from tests.deploy import chart
 from tests.deploy.chart import Object, Refused
@@ -24,6 +25,7 @@ CASES: dict[str, dict[str, Any]] = {
     "pods with private addresses elsewhere": {
         "networkPolicy": {"agents": {"to": [{"ipBlock": {"cidr": "10.64.0.0/12"}}]}}
     },
+    "own networks": {"networkPolicy": {"ownNetworks": ["9.9.0.0/16", "2a01:4f8:1::/48", "fd00:1::/32"]}},
     "hosting elsewhere": {"hosting": {"enabled": False}},
     "hosting alone": {"controlPlane": {"enabled": False}},
 }
@@ -35,15 +37,22 @@ def rule(group: str, resources: str, verbs: str) -> Rule:
     return group, frozenset(resources.split()), frozenset(verbs.split())
 
 
-MAKE, ROUTE = "get create patch", "get create patch delete"
+MAKE, MAKE_AGAIN, ROUTE = "get create patch", "get create patch update", "get create patch update delete"
 ALWAYS = {
     rule("", "namespaces", "get list create patch delete"),
-    rule("", "resourcequotas limitranges secrets services persistentvolumeclaims", MAKE),
     rule("", "persistentvolumes", "get list patch"),
-    rule("", "pods events nodes", "list"),
+    rule("", "nodes", "list"),
     rule("storage.k8s.io", "storageclasses", "list"),
-    rule("apps", "deployments", MAKE),
-    rule("networking.k8s.io", "networkpolicies", MAKE),
+    rule("rbac.authorization.k8s.io", "rolebindings", "create patch"),
+    rule("rbac.authorization.k8s.io", "clusterroles", "bind"),
+}
+INSIDE = {
+    rule("", "persistentvolumeclaims", MAKE),
+    rule("", "resourcequotas limitranges services", MAKE_AGAIN),
+    rule("", "secrets", "create patch"),
+    rule("", "pods", "list"),
+    rule("apps", "deployments", MAKE_AGAIN),
+    rule("networking.k8s.io", "networkpolicies", MAKE_AGAIN),
 }
 ROUTES = rule("gateway.networking.k8s.io", "httproutes", ROUTE)
 ROUTES_AND_LISTENERS = rule("gateway.networking.k8s.io", "httproutes listenersets", ROUTE)
@@ -54,7 +63,14 @@ OBSERVE = {
     rule("", "namespaces pods", "get list watch"),
     rule("apps", "deployments", "get list watch"),
     rule("", "events", "list"),
+    rule("", "services resourcequotas limitranges", "list watch"),
+    rule("rbac.authorization.k8s.io", "rolebindings", "list watch"),
 }
+POLICIES = rule("networking.k8s.io", "networkpolicies", "list watch")
+POLICIES_AND_INGRESSES = rule("networking.k8s.io", "networkpolicies ingresses", "list watch")
+SEEN_ROUTES = rule("gateway.networking.k8s.io", "httproutes", "list watch")
+SEEN_ROUTES_AND_LISTENERS = rule("gateway.networking.k8s.io", "httproutes listenersets", "list watch")
+SEEN_CERTIFICATES = rule("cert-manager.io", "certificates", "list watch")
 STATS = rule("", "nodes/stats", "get")
 STATS_THROUGH_API = rule("", "nodes/stats nodes/proxy", "get")
 # As the admin's form says the same of a cluster; `through_api` is its field `stats_through_api`.
@@ -105,19 +121,56 @@ def egress(case: str, policy: str) -> tuple[list[str], list[Object]]:
     ("case", "routes"),
     [
         ("usual", {ROUTES_AND_LISTENERS, CERTIFICATES}),
-        ("ingress", {INGRESSES, INGRESS_CLASSES, CERTIFICATES}),
+        ("ingress", {INGRESSES, CERTIFICATES}),
         ("no routing", set()),
         ("no certificates", {ROUTES}),
         ("hosting alone", {ROUTES_AND_LISTENERS, CERTIFICATES}),
     ],
 )
 def test_drive_may_do_what_the_driver_does_and_nothing_else(case: str, routes: set[Rule]) -> None:
-    assert rights(case, "drive") == ALWAYS | {STATS} | routes
+    assert rights(case, "drive") == ALWAYS | {STATS} | ({INGRESS_CLASSES} if case == "ingress" else set())
+    assert rights(case, "agent") == INSIDE | routes
 
 
-@pytest.mark.parametrize("case", sorted(CASES.keys() - {"hosting elsewhere"}))
-def test_observe_may_look_and_nothing_else(case: str) -> None:
-    assert rights(case, "observe") == OBSERVE
+def test_drive_gives_nobody_any_role_but_that_of_agents_namespaces() -> None:
+    (bind,) = [one for one in chart.role_rules(rendered()["usual"], "drive") if one["verbs"] == ["bind"]]
+    assert bind["resourceNames"] == ["agentpods-system-agentpods-agent"]
+    bound = {one["roleRef"]["name"] for one in of_kind("usual", "ClusterRoleBinding")}
+    assert "agentpods-system-agentpods-agent" not in bound, "nowhere but where the account gives it to itself"
+
+
+@pytest.mark.parametrize(
+    ("case", "routes"),
+    [
+        ("usual", {POLICIES, SEEN_ROUTES_AND_LISTENERS, SEEN_CERTIFICATES}),
+        ("ingress", {POLICIES_AND_INGRESSES, SEEN_CERTIFICATES}),
+        ("no routing", {POLICIES}),
+        ("no certificates", {POLICIES, SEEN_ROUTES}),
+        ("hosting alone", {POLICIES, SEEN_ROUTES_AND_LISTENERS, SEEN_CERTIFICATES}),
+    ],
+)
+def test_observe_may_look_and_nothing_else(case: str, routes: set[Rule]) -> None:
+    assert rights(case, "observe") == OBSERVE | routes
+
+
+@pytest.mark.parametrize("case", PLACES)
+def test_observe_may_watch_all_that_is_guarded(case: str) -> None:
+    watched = {kind.path for kind in guards.kinds(PLACES[case]).values()}
+    allowed = {
+        f"{'/apis/' + group if group else '/api'}/v1/{one}"
+        for group, many, verbs in rights(case, "observe")
+        for one in many
+        if {"list", "watch"} <= verbs
+    }
+    assert watched <= allowed
+
+
+def test_a_check_asks_where_the_api_server_is_as_the_chart_lets_it() -> None:
+    (role,) = of_kind("usual", "Role")
+    asked = {(group, resource, verb) for group, resource, verbs in checking.RIGHTS_TO_SERVERS for verb in verbs}
+    given = {(one["apiGroups"][0], one["resources"][0], one["verbs"][0]) for one in role["rules"]}
+    assert (role["metadata"]["namespace"], given) == ("default", asked)
+    assert {tuple(one["resourceNames"]) for one in role["rules"]} == {("kubernetes",)}
 
 
 def test_only_statistics_through_the_api_need_the_nodes_proxy() -> None:
@@ -133,23 +186,49 @@ def test_what_the_cluster_double_enforces_is_what_is_rendered() -> None:
 def test_a_check_of_a_cluster_asks_for_the_rights_that_the_chart_gives(case: str) -> None:
     through_api = case == "statistics through the API"
     place = Place(installation="agentpods", pod_image="", engine_images={}, routes=PLACES[case])
-    wanted = checking.rights(place, through_api=through_api)
-    asked = {(group, resource, verb) for group, resource, verbs in wanted for verb in verbs}
-    given = {(group, one, verb) for group, many, verbs in rights(case, "drive") for one in many for verb in verbs}
-    # Who may ask by way of the API server may go back to asking nodes themselves.
-    assert given - asked == ({("", "nodes/stats", "get")} if through_api else set())
-    assert asked - given == set()
+    for role, wanted in {
+        "drive": [*checking.rights(place, through_api=through_api), checking._BIND, checking._BIND_ROLE],
+        "agent": checking.rights_inside(place),
+    }.items():
+        asked = {(group, resource, verb) for group, resource, verbs in wanted for verb in verbs}
+        given = {(group, one, verb) for group, many, verbs in rights(case, role) for one in many for verb in verbs}
+        # Who may ask by way of the API server may go back to asking nodes themselves.
+        assert given - asked == ({("", "nodes/stats", "get")} if through_api and role == "drive" else set())
+        assert asked - given == set()
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_no_role_holds_a_wildcard_an_exec_or_a_list_of_secrets(case: str) -> None:
-    for role in of_kind(case, "ClusterRole"):
+def test_no_role_holds_a_wildcard_an_exec_or_a_look_at_secrets(case: str) -> None:
+    for role in [*of_kind(case, "ClusterRole"), *of_kind(case, "Role")]:
         assert set(role) == {"apiVersion", "kind", "metadata", "rules"}
         for one in role["rules"]:
             assert "*" not in {*one["apiGroups"], *one["resources"], *one["verbs"]}
             assert not {"pods/exec", "pods/attach", "pods/portforward"} & set(one["resources"])
-            assert not ("secrets" in one["resources"] and {"list", "watch", "delete"} & set(one["verbs"]))
-            assert not {"impersonate", "bind", "escalate"} & set(one["verbs"])
+            assert not ("secrets" in one["resources"] and {"get", "list", "watch", "delete"} & set(one["verbs"]))
+            assert not {"impersonate", "escalate"} & set(one["verbs"])
+            assert "bind" not in one["verbs"] or one["resourceNames"]
+
+
+def test_a_server_without_admission_policies_is_refused_and_told_what_to_do_instead() -> None:
+    refused = chart.on_a_server_without_policies()
+    assert isinstance(refused, Refused)
+    for way_out in ("--runtime-config", "hosting.enabled=false", "hosting.admissionPolicies=false"):
+        assert way_out in str(refused)
+    without = chart.on_a_server_without_policies({"hosting": {"admissionPolicies": False}})
+    assert isinstance(without, list)
+    assert "ValidatingAdmissionPolicy" not in {one["kind"] for one in without}
+
+
+def test_the_policy_holds_both_accounts_and_fails_closed() -> None:
+    (policy,) = of_kind("usual", "ValidatingAdmissionPolicy")
+    (condition,) = policy["spec"]["matchConditions"]
+    for account in ("drive", "observe"):
+        assert f"'{chart.username(account)}'" in condition["expression"]
+    assert policy["spec"]["failurePolicy"] == "Fail"
+    (rule,) = policy["spec"]["matchConstraints"]["resourceRules"]
+    assert {tuple(some) for some in rule.values()} == {("*",), ("*/*",)}
+    (binding,) = of_kind("usual", "ValidatingAdmissionPolicyBinding")
+    assert binding["spec"] == {"policyName": policy["metadata"]["name"], "validationActions": ["Deny"]}
 
 
 def test_only_worker_and_observer_carry_a_token() -> None:
@@ -168,8 +247,11 @@ def test_only_worker_and_observer_carry_a_token() -> None:
 
 def test_each_account_has_its_own_role() -> None:
     bound = {one["roleRef"]["name"]: one["subjects"][0]["name"] for one in of_kind("usual", "ClusterRoleBinding")}
-    assert bound == {"agentpods-drive": "agentpods-drive", "agentpods-observe": "agentpods-observe"}
-    assert {one["metadata"]["name"] for one in of_kind("usual", "ServiceAccount")} == set(bound)
+    assert bound == {
+        "agentpods-system-agentpods-drive": "agentpods-drive",
+        "agentpods-system-agentpods-observe": "agentpods-observe",
+    }
+    assert {one["metadata"]["name"] for one in of_kind("usual", "ServiceAccount")} == set(bound.values())
 
 
 def test_where_no_pods_are_hosted_nobody_has_rights_or_a_token() -> None:
@@ -181,9 +263,15 @@ def test_where_no_pods_are_hosted_nobody_has_rights_or_a_token() -> None:
 def test_a_cluster_that_only_hosts_has_one_account_with_both_roles_and_no_programs() -> None:
     case = "hosting alone"
     kinds = {one["kind"] for one in rendered()[case]}
-    assert kinds == {"ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Secret"}
+    assert kinds == {
+        *("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "Secret"),
+        *("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"),
+    }
     bound = {one["roleRef"]["name"]: one["subjects"][0]["name"] for one in of_kind(case, "ClusterRoleBinding")}
-    assert bound == {"agentpods-drive": "agentpods-remote", "agentpods-observe": "agentpods-remote"}
+    assert bound == {
+        "agentpods-system-agentpods-drive": "agentpods-remote",
+        "agentpods-system-agentpods-observe": "agentpods-remote",
+    }
     (token,) = of_kind(case, "Secret")
     assert token["type"] == "kubernetes.io/service-account-token"
 
@@ -231,12 +319,19 @@ def test_other_clusters_pods_are_reached_where_their_addresses_are_given() -> No
 
 
 def test_the_internet_is_for_those_that_need_it_and_does_not_hold_what_is_private() -> None:
+    """What is not public is one list, of config/public_networks.py, which writes the chart's copy."""
     components, (rule,) = egress("usual", "internet")
     assert components == ["web", "worker", "worker-webhooks"]
+    blocks = {one["ipBlock"]["cidr"]: one["ipBlock"]["except"] for one in rule["to"]}
+    assert blocks == public_networks.internet()
+
+
+def test_the_clusters_own_networks_are_not_the_internet() -> None:
+    _, (rule,) = egress("own networks", "internet")
     blocks = {one["ipBlock"]["cidr"]: set(one["ipBlock"]["except"]) for one in rule["to"]}
-    assert set(blocks) == {"0.0.0.0/0", "::/0"}
-    assert blocks["0.0.0.0/0"] >= INTERNAL
-    assert blocks["::/0"] >= {"fc00::/7", "fe80::/10", "::1/128"}
+    usual = public_networks.internet()
+    assert blocks["0.0.0.0/0"] - set(usual["0.0.0.0/0"]) == {"9.9.0.0/16"}
+    assert blocks["2000::/3"] - set(usual["2000::/3"]) == {"2a01:4f8:1::/48"}
 
 
 def test_whoever_takes_what_concerns_pods_is_who_has_the_account_for_it() -> None:

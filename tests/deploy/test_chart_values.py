@@ -32,6 +32,14 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"web": {"replicas": "two"}}, "/web/replicas"),
     ({"web": {"resources": {"limits": {"memory": 512}}}}, "/web/resources/limits/memory"),
     ({"worker": None}, "missing property 'worker'"),
+    ({"web": {"autoscaling": {"maxReplica": 3}}}, "'maxReplica' not allowed"),
+    ({"web": {"nodeSelector": {"a": 1}}}, "/web/nodeSelector/a"),
+    ({"affinity": {"nodeAfinity": {}}}, "'nodeAfinity' not allowed"),
+    ({"podLabels": {"app.kubernetes.io/name": "other"}}, "app.kubernetes.io/name"),
+    ({"extraVolumes": [{"name": "tmp", "emptyDir": {}}]}, "/extraVolumes/0/name"),
+    ({"extraVolumeMounts": [{"name": "one", "mountPath": "relative"}]}, "/extraVolumeMounts/0/mountPath"),
+    ({"serviceAccount": {"annotation": {}}}, "'annotation' not allowed"),
+    ({"prePull": {"enabled": "yes"}}, "/prePull/enabled"),
     ({"observer": {"replicas": 3}}, "/observer/replicas"),
     ({"observer": {"statsThroughApi": True}}, "'statsThroughApi' not allowed"),
     ({"image": {"repository": ""}}, "/image/repository"),
@@ -48,6 +56,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"hosting": {"statsThroughApi": "yes"}}, "/hosting/statsThroughApi"),
     ({"hosting": {"enabled": False}, "controlPlane": {"enabled": False}}, "/hosting/enabled"),
     ({"networkPolicy": {"gatewayNamespace": ""}}, "/networkPolicy/gatewayNamespace"),
+    ({"networkPolicy": {"ownNetworks": ["9.9.9.9"]}}, "/networkPolicy/ownNetworks/0"),
     ({"networkPolicy": {"database": {"to": [{"host": "db"}]}}}, "'host' not allowed"),
     ({"secret": {"existing": ""}}, "/secret"),
     ({"secret": {"existing": "", "values": NEEDED}}, "missing property 'REDIS_URL'"),
@@ -82,6 +91,7 @@ def test_nothing_is_assumed_that_only_the_operator_knows() -> None:
         "/platform/domain",
         "/secret",
         "/networkPolicy/gatewayNamespace",
+        "missing property 'ownNetworks'",
     ):
         assert place in findings
 

@@ -1,8 +1,10 @@
-"""What the project's image is made of: everything that runs, without the image being made."""
+"""What images are made of: all that runs or is installed, and nothing else. None of them is made here."""
 
 from __future__ import annotations
 
 import fnmatch
+import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -10,24 +12,33 @@ from pathlib import Path, PurePath
 
 import pytest
 
+from agents.engines import ENGINES
+from agents.engines.base import Engine
+
 ROOT = Path(__file__).resolve().parents[2]
-RULES = (ROOT / "deploy" / "images" / "agentpods" / "Dockerfile.dockerignore").read_text(encoding="utf-8").splitlines()
+IMAGES = ROOT / "deploy" / "images"
+NAMES = ["agentpods", *ENGINES]
 
 
 @pytest.fixture
 def context(tmp_path: Path) -> Path:
+    return context_of("agentpods", tmp_path)
+
+
+def context_of(name: str, scratch: Path) -> Path:
     """A copy of what the rules let into the image."""
+    rules = (IMAGES / name / "Dockerfile.dockerignore").read_text(encoding="utf-8").splitlines()
 
     def left_out(directory: str, names: list[str]) -> set[str]:
-        return {name for name in names if is_left_out((Path(directory) / name).relative_to(ROOT))}
+        return {name for name in names if is_left_out((Path(directory) / name).relative_to(ROOT), rules)}
 
-    return Path(shutil.copytree(ROOT, tmp_path / "app", ignore=left_out))
+    return Path(shutil.copytree(ROOT, scratch / "app", ignore=left_out))
 
 
-def is_left_out(path: PurePath) -> bool:
+def is_left_out(path: PurePath, rules: list[str]) -> bool:
     """The last rule that names the path or a directory above it decides."""
     out = False
-    for rule in RULES:
+    for rule in rules:
         pattern = rule.removeprefix("!").removeprefix("**/")
         names = [path, *path.parents] if "**/" not in rule else [PurePath(part) for part in path.parts]
         if rule and not rule.startswith("#") and any(matches(name, pattern) for name in names):
@@ -51,3 +62,38 @@ def test_the_project_describes_its_api_with_what_is_let_in(context: Path) -> Non
     done = subprocess.run(command, cwd=context, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert (context / "openapi.made.yaml").read_text() == (ROOT / "openapi.yaml").read_text()
+
+
+def test_every_engine_has_an_image() -> None:
+    assert sorted(runpy.run_path(str(IMAGES / "build.py"))["IMAGES"]) == sorted(NAMES)
+
+
+@pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
+def test_an_engines_image_sees_its_own_lock_and_nothing_else_of_the_project(engine: Engine, tmp_path: Path) -> None:
+    context, recipe = context_of(engine.id, tmp_path), engine.package.recipe
+    let_in = {path.relative_to(context) for path in context.rglob("*") if path.is_file()}
+    for_node = {Path("requirements.lock"), Path("deploy/images/locked.py")}
+    assert let_in - for_node == {path.relative_to(ROOT) for path in recipe.iterdir()}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_a_dockerfile_copies_is_let_in(name: str, tmp_path: Path) -> None:
+    context = context_of(name, tmp_path)
+    copied = re.findall(r"^COPY (?!--from)(.+) \S+$", dockerfile(name), re.MULTILINE)
+    assert copied
+    assert [source for line in copied for source in line.split() if not (context / source).exists()] == []
+
+
+@pytest.mark.parametrize(("name", "other"), [("hermes", "agentpods"), ("opencode", "pi")])
+def test_images_that_can_share_a_layer_begin_alike(name: str, other: str) -> None:
+    assert debian_stage(name) == debian_stage(other)
+
+
+def debian_stage(name: str) -> str:
+    found = re.search(r"^FROM \$\{BASE\} AS debian\n(.+?)\n\n", dockerfile(name), re.MULTILINE | re.DOTALL)
+    assert found
+    return found[1]
+
+
+def dockerfile(name: str) -> str:
+    return (IMAGES / name / "Dockerfile").read_text(encoding="utf-8")

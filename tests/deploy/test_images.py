@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import functools
 import json
 import os
 import re
@@ -16,12 +18,19 @@ from typing import Any
 import pytest
 import requests
 
-from agents.engines.pi import PI
+from agents.engines import ENGINES
+from agents.engines.base import Engine, NpmPackage
+from agents.engines.hermes import HERMES
 from agents.pod.bridge import install
 from agents.pod.start import BridgeStart
-from tests.agents.pod.bridge.process import TOKEN, eventually, free_port, pod_config
+from tests.agents.engines.conftest import smallest_tier
+from tests.agents.engines.expectations import EXPECTED
+from tests.agents.pod.bridge.process import TOKEN, eventually, pod_config
 from tests.agents.pod.gateway.process import document
 from tests.deploy.oci import Container, Image
+from tests.doubles.model_protocols import ToolCall
+from tests.doubles.model_server import ModelServer
+from tests.ports import free_port
 
 pytestmark = [pytest.mark.images, pytest.mark.skipif(os.geteuid() != 0, reason="containers are started by root here")]
 
@@ -32,7 +41,9 @@ FOREIGN = {"LD_LIBRARY_PATH": "/lib", "PYTHONHOME": "/opt/other", "PYTHONPATH": 
 ENGINE_UID, GATEWAY_UID = 10001, 10002
 PYTHON = "/agentpods/bin/python"
 MARKS = ["--namespace=pod-test-1", "--home=/run/agentpods"]
-Run = Callable[..., Container]
+USERS = {"agentpods": "10000:10000", **dict.fromkeys(ENGINES, "10001:10001")}
+UNCHECKED = b"\x01\x00\x00\x00"  # the flags of compiled code that is not compared with its source
+Unpacked = Callable[[str], Image]
 
 
 @pytest.fixture(scope="session")
@@ -44,19 +55,37 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     shutil.rmtree(place)
 
 
-def _unpacked(name: str, scratch: Path) -> Image:
-    (scratch / name).mkdir()
-    return Image.unpack(OUTPUT / f"{name}.tar", scratch / name)
+@pytest.fixture(scope="session")
+def unpacked(scratch: Path) -> Unpacked:
+    """Each image once, when it is asked for."""
+
+    @functools.cache
+    def unpack(name: str) -> Image:
+        (scratch / name).mkdir()
+        return Image.unpack(OUTPUT / f"{name}.tar", scratch / name)
+
+    return unpack
 
 
 @pytest.fixture(scope="session")
-def project(scratch: Path) -> Image:
-    return _unpacked("agentpods", scratch)
+def project(unpacked: Unpacked) -> Image:
+    return unpacked("agentpods")
 
 
-@pytest.fixture(scope="session")
-def pi(scratch: Path) -> Image:
-    return _unpacked("pi", scratch)
+@pytest.fixture(params=USERS)
+def image(request: pytest.FixtureRequest, unpacked: Unpacked) -> Image:
+    return unpacked(request.param)
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request: pytest.FixtureRequest) -> Engine:
+    return ENGINES[request.param]
+
+
+@pytest.fixture
+def model() -> Iterator[ModelServer]:
+    with ModelServer() as model:
+        yield model
 
 
 @pytest.fixture(scope="session")
@@ -145,7 +174,7 @@ import importlib, pkgutil, agents.engines, agents.pod.bridge
 for package in (agents.engines, agents.pod.bridge):
     for module in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
         importlib.import_module(module.name)
-print(agents.engines.PI.package.lock.is_file())
+print(all(engine.package.lock.is_file() for engine in agents.engines.ENGINES.values()))
 """
     assert _in_the_engines_image(nothing, volume, place).run(PYTHON, "-c", asked) == (0, "True\n")
 
@@ -157,41 +186,80 @@ def test_the_bridge_has_our_code_for_itself_alone(volume: Path) -> None:
     assert not (packages / "django").exists()
 
 
-def test_the_bridge_brings_up_the_real_engine_as_pid_1_of_its_image(pi: Image, volume: Path, place: Path) -> None:
-    port = free_port()
-    (place / "start" / "start.json").write_bytes(_bridge_start(port).dump())
-    container = _in_the_engines_image(pi.root, volume, place)
+@contextlib.contextmanager
+def _up(engine: Engine, unpacked: Unpacked, volume: Path, place: Path, **more: Any) -> Iterator[BridgeStart]:
+    """The bridge as PID 1 of the engine's image, and the engine ready."""
+    start = dataclasses.replace(_bridge_start(engine), **more)
+    (place / "start" / "start.json").write_bytes(start.dump())
+    container = _in_the_engines_image(unpacked(engine.id).root, volume, place)
     process = container.start(PYTHON, "-m", "agents.pod.bridge", "--start=/etc/agentpods/start.json", *MARKS)
     try:
-        eventually(lambda: _status(port, "/readyz") == 200, within=60, what=f"readiness: {container.said()}")
-        state = requests.get(f"http://127.0.0.1:{port}/state", headers={"Authorization": f"Bearer {TOKEN}"}, timeout=5)
-        assert state.json()["revision"] == 1
-        assert (place / "data" / "agent").stat().st_uid == ENGINE_UID
-        assert stat.S_IMODE((place / "data" / "agent").stat().st_mode) & 0o777 == 0o700
+        eventually(lambda: _status(start.port, "/readyz") == 200 or process.poll() is not None, within=90)
+        assert process.poll() is None, container.said()
+        yield start
     finally:
         _end(process)
-    assert json.loads((place / "run" / "state.json").read_text())["phase"] == "stopped"
 
 
-def _bridge_start(port: int) -> BridgeStart:
+def _bridge_start(engine: Engine) -> BridgeStart:
     return BridgeStart(
         namespace="pod-test-1",
         agent_id="agt_test",
-        engine=PI.id,
+        engine=engine.id,
         run_dir="/run/agentpods",
         data_dir="/data/agent",
         engine_cache="/opt/engines",
         node="/opt/node/bin/node",
-        memory_bytes=512 * 2**20,
+        memory_bytes=smallest_tier(engine.id).memory_bytes,
         host="127.0.0.1",
-        port=port,
+        port=free_port(),
         token=TOKEN,
         llm_url="http://127.0.0.1:9",
         llm_token="none",
         engine_port=free_port(),
-        engine_password="none",
+        side_port=free_port(),
+        engine_password="engine-password-for-tests",
         config=pod_config(),
     )
+
+
+def test_the_bridge_brings_up_the_real_engine_as_pid_1_of_its_image(
+    engine: Engine, unpacked: Unpacked, volume: Path, place: Path
+) -> None:
+    with _up(engine, unpacked, volume, place) as start:
+        url, headers = f"http://127.0.0.1:{start.port}/state", {"Authorization": f"Bearer {TOKEN}"}
+        assert requests.get(url, headers=headers, timeout=5).json()["revision"] == 1
+        assert (place / "data" / "agent").stat().st_uid == ENGINE_UID
+        assert stat.S_IMODE((place / "data" / "agent").stat().st_mode) & 0o777 == 0o700
+    assert json.loads((place / "run" / "state.json").read_text())["phase"] == "stopped"
+
+
+def test_the_engines_tools_find_in_its_image_what_they_need(
+    engine: Engine, unpacked: Unpacked, volume: Path, place: Path, model: ModelServer
+) -> None:
+    toolset, shell, command = EXPECTED[engine.id].exec
+    search, pattern = EXPECTED[engine.id].search
+    config = pod_config(model="gpt-5", toolsets=[toolset, "file"])
+    with _up(engine, unpacked, volume, place, llm_url=f"http://127.0.0.1:{model.port}", config=config) as start:
+        model.tool_calls = [ToolCall(shell, {command: "echo under the oak-$((40 + 2)) > notes.txt; cat notes.txt"})]
+        assert _reply(start, "write it down") == "pong"
+        assert "oak-42" in str(model.turns()[-1].body)
+        model.tool_calls = [ToolCall(search, {pattern: "under the"})]
+        assert _reply(start, "where is it?", session="another") == "pong"
+        assert "oak-42" in str(model.turns()[-1].body)
+
+
+def _reply(start: BridgeStart, message: str, session: str = "talk") -> str:
+    url, headers = f"http://127.0.0.1:{start.port}/turn", {"Authorization": f"Bearer {TOKEN}"}
+    said = requests.post(url, json={"session_id": session, "message": message}, headers=headers, timeout=60)
+    last: dict[str, Any] = json.loads(said.text.splitlines()[-1])
+    assert last["type"] == "done", last
+    return str(last["reply"])
+
+
+def test_hermes_shows_its_own_pages_in_its_image(unpacked: Unpacked, volume: Path, place: Path) -> None:
+    with _up(HERMES, unpacked, volume, place, config=pod_config(dashboard=True)) as start:
+        eventually(lambda: _status(start.side_port, "/") == 200, within=60, what="the dashboard")
 
 
 def test_the_gateway_runs_from_the_projects_image(project: Image, place: Path) -> None:
@@ -257,38 +325,50 @@ def test_static_files_are_collected_where_production_looks_for_them(project: Ima
     assert any((project.root / "app" / "var" / "static" / "admin").rglob("*.css"))
 
 
-def test_the_engine_says_the_version_that_the_lock_has(pi: Image, place: Path, scratch: Path) -> None:
-    target = install.directory(PI, pi.root / "opt" / "engines")
-    assert install.is_installed(PI, target)
+def test_the_engine_says_the_version_that_the_lock_has(engine: Engine, unpacked: Unpacked, place: Path) -> None:
+    image = unpacked(engine.id)
+    target = install.directory(engine, image.root / "opt" / "engines")
+    assert install.is_installed(engine, target)
     container = Container(
-        root=pi.root,
+        root=image.root,
         bundle=place / "version",
         uid=ENGINE_UID,
         mounts={"/tmp": place / "tmp"},
         environment={"HOME": "/tmp", "PI_OFFLINE": "1"},
     )
-    entry = Path("/opt/engines") / target.name / PI.package.entry
-    code, said = container.run("/opt/node/bin/node", entry, "--version")
-    assert (code, PI.package.version in said) == (0, True), said
+    code, said = container.run(*_program(engine, Path("/opt/engines") / target.name), "--version")
+    assert (code, engine.package.version in said) == (0, True), said
 
 
-@pytest.mark.parametrize(("name", "user"), [("agentpods", "10000:10000"), ("pi", "10001:10001")])
-def test_an_image_has_a_user_of_its_own_with_a_name(name: str, user: str, request: pytest.FixtureRequest) -> None:
-    image: Image = request.getfixturevalue({"agentpods": "project", "pi": "pi"}[name])
-    assert image.config["User"] == user
-    assert re.search(rf"^[a-z]+:x:{user}:", (image.root / "etc" / "passwd").read_text(), re.MULTILINE)
+def _program(engine: Engine, place: Path) -> list[str | Path]:
+    package = engine.package
+    if isinstance(package, NpmPackage):
+        return [*(() if package.native else ("/opt/node/bin/node",)), place / package.entry]
+    return [place / package.python, "-I", "-m", package.module]
+
+
+def test_hermes_has_nothing_to_compile_when_it_starts(unpacked: Unpacked) -> None:
+    """Whatever time its files have where they are unpacked."""
+    sources = list((unpacked(HERMES.id).root / "opt" / "engines").rglob("*.py"))
+    compiled = [path.parent / "__pycache__" / f"{path.stem}.cpython-311.pyc" for path in sources]
+    assert sources
+    assert [path for path in compiled if not path.exists() or path.read_bytes()[4:8] != UNCHECKED] == []
+
+
+@pytest.mark.parametrize("name", USERS)
+def test_an_image_has_a_user_of_its_own_with_a_name(name: str, unpacked: Unpacked) -> None:
+    image = unpacked(name)
+    assert image.config["User"] == USERS[name]
+    assert re.search(rf"^[a-z]+:x:{USERS[name]}:", (image.root / "etc" / "passwd").read_text(), re.MULTILINE)
 
 
 # Names of files that tell of the machine that built the image, or that only a build needs.
 LEFT_BY_A_BUILD = re.compile(
     r"\.npmrc|npmrc|pip\.conf|\.netrc|\.pypirc|\.git|\.env|.*\.deb|_cacache|\.npm|pip|npm-cli\.js|.*\.key"
 )
-CERTIFICATES = ("etc/ssl", "usr/share/ca-certificates")
 
 
-@pytest.mark.parametrize("name", ["project", "pi"])
-def test_nothing_of_the_build_or_its_machine_is_left_in_an_image(name: str, request: pytest.FixtureRequest) -> None:
-    image: Image = request.getfixturevalue(name)
+def test_nothing_of_the_build_or_its_machine_is_left_in_an_image(image: Image) -> None:
     files = [path for path in image.root.rglob("*") if LEFT_BY_A_BUILD.fullmatch(path.name)]
     assert [path for path in files if _says_something(path)] == []
     sources = [path for path in (image.root / "etc" / "apt").rglob("*.list") if path.read_text()]
@@ -304,9 +384,7 @@ def _says_something(path: Path) -> bool:
     return path.is_dir() or path.stat().st_size > 0
 
 
-@pytest.mark.parametrize("name", ["project", "pi"])
-def test_no_program_of_an_image_makes_its_caller_root(name: str, request: pytest.FixtureRequest) -> None:
-    image: Image = request.getfixturevalue(name)
+def test_no_program_of_an_image_makes_its_caller_root(image: Image) -> None:
     places = [image.root / place for place in ("opt", "app") if (image.root / place).exists()]
     raised = [path for place in places for path in place.rglob("*") if _mode(path) & (stat.S_ISUID | stat.S_ISGID)]
     assert raised == []
@@ -316,8 +394,7 @@ def _mode(path: Path) -> int:
     return path.lstat().st_mode
 
 
-def test_every_file_of_ours_can_be_read_by_every_user(project: Image, pi: Image) -> None:
+def test_every_file_of_ours_can_be_read_by_every_user(image: Image) -> None:
     """A pod names the user, not the image."""
-    ours: list[Any] = [project.root / "app", project.root / "opt", pi.root / "opt"]
-    paths = (path for place in ours for path in place.rglob("*") if not path.is_symlink())
+    paths = (path for place in ("app", "opt") for path in (image.root / place).rglob("*") if not path.is_symlink())
     assert [path for path in paths if not path.stat().st_mode & stat.S_IROTH] == []

@@ -20,6 +20,7 @@ from tests.doubles.kube.api import Api
 from tests.doubles.kube.cluster import Cluster, Settings, Usage
 from tests.doubles.kube.kubelet import Kubelets
 from tests.doubles.kube.objects import first_objects
+from tests.doubles.kube.policies import Policies
 from tests.doubles.kube.registry import Registry
 from tests.doubles.kube.resources import BY_KIND, Object
 from tests.doubles.kube.server import Server
@@ -77,8 +78,9 @@ class KubeApi:
         )
         self._cluster = Cluster(Registry(Store()), Troubles(), settings)
         self._store, self._registry = self._cluster.store, self._cluster.registry
-        self._access = Access()
-        self._api = Api(self._registry, self._access)
+        self._access = Access(objects=self._store.all)
+        self._policies = Policies(self._access)
+        self._api = Api(self._registry, self._access, self._policies)
         self._watches = Watches(self._store, bookmark_seconds)
         self._kubelets = Kubelets(self._cluster, self._access, tls)
         self._server = Server(self._api, self._cluster.troubles, self._watches, tls, self._kubelets.document)
@@ -121,6 +123,13 @@ class KubeApi:
 
     def allow(self, account: str, rules: list[Object]) -> None:
         self._access.rules[account] = rules
+
+    def install(self, objects: list[Object]) -> None:
+        """A rendered chart's accounts, what they may do, and the policies that hold them to it."""
+        self._access.install(objects)
+        self._policies.install(objects)
+        for binding in (one for one in objects if one["kind"] == "RoleBinding"):
+            self.put("RoleBinding", binding)
 
     # To look.
 

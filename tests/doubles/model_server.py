@@ -17,7 +17,7 @@ from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
 from tests.doubles import model_protocols
-from tests.doubles.model_protocols import Seen, ToolCall
+from tests.doubles.model_protocols import Protocol, Seen, ToolCall
 
 # What follows the host in the base URL that each vendor's SDK takes.
 SDK_BASES = {
@@ -52,6 +52,7 @@ class ModelServer:
         self.reply: str | Callable[[Seen], str] = "pong"
         self.tool_calls: list[ToolCall] = []  # each is asked for once, before the next text
         self.pause = 0.5
+        self.speaks = frozenset(Protocol)  # most servers but the vendors' own speak one protocol alone
         self.seen: list[Seen] = []
         self.closed_early = 0  # answers whose reader went away
         self._released = threading.Event()
@@ -132,11 +133,11 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         length = int(self.headers.get("Content-Length") or 0)
         seen = self._seen(json.loads(self.rfile.read(length) or b"{}"))
+        double = self.server.double
         if not self._key_is_good(seen):
             return self._json(401, model_protocols.error_body(401))
-        if seen.protocol is None:
+        if seen.protocol not in double.speaks:
             return self._json(404, {"error": {"message": f"no such path: {seen.path}"}})
-        double = self.server.double
         if double.mood in {Mood.UNAUTHORIZED, Mood.RATE_LIMITED, Mood.BROKEN}:
             return self._json(int(double.mood), model_protocols.error_body(int(double.mood)))
         if double.mood == Mood.HANGING:

@@ -9,7 +9,7 @@ const flag = (name) => (flags.includes(name) ? flags[flags.indexOf(name) + 1] : 
 const home = process.env.PI_CODING_AGENT_DIR;
 if (fs.existsSync(path.join(home, "die-at-start"))) { console.error("fatal: told to die, key sk-secret-of-a-channel"); process.exit(7); }
 const settings = JSON.parse(fs.readFileSync(path.join(home, "settings.json"), "utf8"));
-const soul = fs.readFileSync(path.join(home, "APPEND_SYSTEM.md"), "utf8");
+const soul = fs.readFileSync(path.join(home, "SYSTEM.md"), "utf8");
 const session = flag("--session-id");
 const file = session && path.join(home, "sessions", "--ws--", `x_${session}.jsonl`);
 const past = file && fs.existsSync(file) ? fs.readFileSync(file, "utf8").trim().split("\n").filter(Boolean) : [];

@@ -31,6 +31,7 @@ class Provider:
         self.answer: Callable[[ProviderHandler], None] = lambda handler: handler.whole(200, b'{"ok": true}')
         self.requests: list[Request] = []
         self.hung_up = threading.Event()  # a reader went away in the middle
+        self.broken_off = threading.Event()  # a request ended before its body did, so it is none of `requests`
 
     @property
     def url(self) -> str:
@@ -60,7 +61,13 @@ class ProviderHandler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         double = self.server.double
-        double.requests.append(Request(self.command, self.path, self.headers, self._body()))
+        try:
+            body = self._body()
+        except EOFError:
+            double.broken_off.set()
+            self.close_connection = True
+            return
+        double.requests.append(Request(self.command, self.path, self.headers, body))
         try:
             double.answer(self)
         except OSError:
@@ -72,12 +79,20 @@ class ProviderHandler(BaseHTTPRequestHandler):
     def _body(self) -> bytes:
         if self.headers.get("Transfer-Encoding", "").lower() == "chunked":
             return b"".join(iter(self._chunk, b""))
-        return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        return self._exactly(int(self.headers.get("Content-Length") or 0))
 
     def _chunk(self) -> bytes:
-        size = int(self.rfile.readline(), 16)
-        data = self.rfile.read(size)
+        size = self.rfile.readline()
+        if not size:
+            raise EOFError
+        data = self._exactly(int(size, 16))
         self.rfile.readline()
+        return data
+
+    def _exactly(self, size: int) -> bytes:
+        data = self.rfile.read(size)
+        if len(data) < size:
+            raise EOFError
         return data
 
     def whole(self, status: int, body: bytes, **headers: str) -> None:

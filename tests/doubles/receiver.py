@@ -128,6 +128,9 @@ class Receiver:
             self.port = server.sockets[0].getsockname()[1]
             ready.set()
             loop.run_forever()
+            for listener in server.sockets:
+                loop.remove_reader(listener.fileno())
+            loop.run_until_complete(_some_rounds())  # a server that closes loses whom it has just let in, unclosed
             server.close()
             loop.run_until_complete(_end_all(self._transports))
 
@@ -159,7 +162,12 @@ async def _end_all(transports: list[asyncio.WriteTransport]) -> None:
     await asyncio.gather(*others, return_exceptions=True)
     for transport in transports:
         transport.abort()
-    for _ in range(3):  # a transport closes its socket in the loop's next rounds
+    await _some_rounds()
+
+
+async def _some_rounds() -> None:
+    """A connection is made, and a closed one gives its socket back, in the loop's next rounds."""
+    for _ in range(3):
         await asyncio.sleep(0)
 
 

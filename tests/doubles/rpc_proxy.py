@@ -9,6 +9,8 @@ from typing import Any
 
 import requests
 
+BALANCE_OF = "0x70a08231"
+
 
 class RpcProxy:
     """Its faults may be changed at any time."""
@@ -19,6 +21,7 @@ class RpcProxy:
         self.chain_id: int | None = None
         self.behind = 0  # blocks
         self.no_logs = False
+        self.invents = 0  # units of a token that nobody sent: in every balance, and as a transfer in every answer
         self.max_span = 10**9  # blocks in one question for logs
         self.body: bytes | None = None
         self.refuse: str | None = None  # a method that this node answers with an error
@@ -85,7 +88,26 @@ class RpcProxy:
             return {**answer, "result": hex(self.chain_id)}
         if call["method"] == "eth_getLogs" and self.no_logs:
             return {**answer, "result": []}
+        if self.invents and call["method"] == "eth_getLogs":
+            return {**answer, "result": [*answer["result"], _invented(call["params"][0], self.invents)]}
+        if self.invents and call["method"] == "eth_call" and call["params"][0]["data"].startswith(BALANCE_OF):
+            return {**answer, "result": f"0x{int(answer['result'], 16) + self.invents:064x}"}
         return answer
+
+
+def _invented(where: dict[str, Any], amount: int) -> dict[str, Any]:
+    """To the first of the receivers that were asked about, in the newest of the blocks."""
+    topic, _, receivers = where["topics"]
+    return {
+        "address": where["address"][0],
+        "topics": [topic, "0x" + "11" * 32, receivers[0]],
+        "data": f"0x{amount:064x}",
+        "blockNumber": where["toBlock"],
+        "blockHash": "0x" + "22" * 32,
+        "transactionHash": "0x" + "33" * 32,
+        "logIndex": "0x0",
+        "removed": False,
+    }
 
 
 def _span(call: dict[str, Any]) -> int:

@@ -31,6 +31,7 @@ class ScriptedRuntime:
         self.trouble: RuntimeFailure | None = None
         self.addresses: dict[str, Endpoint] = {}
         self.measured: dict[str, Usage] = {}
+        self.changed: list[str] = []  # what a repair puts back
 
     @classmethod
     @contextmanager
@@ -61,6 +62,19 @@ class ScriptedRuntime:
             raise RuntimeFailure("no such pod", cause="POD_LOST")
         self.pods[spec.namespace].spec = spec
         self.set(spec.namespace, revision=spec.config.revision)
+
+    def repair(self, spec: PodSpec) -> list[str]:
+        self._record("repair", spec.namespace)
+        self.set(spec.namespace, strayed=False)
+        return list(self.changed)
+
+    def secure(self, namespace: str) -> None:
+        self._record("secure", namespace)
+
+    def expect_data(self, spec: PodSpec) -> None:
+        self._record("expect_data", spec.namespace)
+        if spec.namespace in self.pods:
+            self.pods[spec.namespace].spec = spec
 
     def stop(self, namespace: str) -> None:
         self._record("stop", namespace)

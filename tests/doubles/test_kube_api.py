@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
 import ssl
+import struct
 import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 import yaml
 from kubernetes.client.exceptions import ApiException
 
+from agents.runtimes.kubernetes.client import Connection
 from tests.doubles.kube.official_client import Driver, deployment, refusal, secret, watching
 from tests.doubles.kube_api import KubeApi
 
@@ -237,3 +241,13 @@ def test_lists_of_its_own_kinds_say_the_kind_once_and_from_the_cache_all_of_them
     found = json.loads(answer.data)
     assert (found["kind"], len(found["items"])) == ("NamespaceList", 2)
     assert all("kind" not in one for one in found["items"])
+
+
+def test_clients_that_hang_up_before_they_are_let_in_keep_nobody_out(cluster: KubeApi) -> None:
+    at = urlsplit(cluster.url)
+    for _ in range(300):
+        with socket.create_connection((str(at.hostname), int(at.port or 0))) as hasty:
+            hasty.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset
+            hasty.sendall(b"hello")
+    with closing(Connection("after", cluster.kubeconfig())) as connection:
+        assert connection.get("/version")["major"] == "1"

@@ -14,13 +14,13 @@ from agents.runtimes.local import programs
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def demo(*arguments: str, seconds: float) -> subprocess.CompletedProcess[str]:
+def demo(*arguments: str, seconds: float, **more: str) -> subprocess.CompletedProcess[str]:
     """Run as a stranger would: of the test's own environment only how this machine reaches the registries."""
     kept = {"ENGINE_CACHE", "ANVIL"}
     environment = {name: value for name, value in os.environ.items() if name in kept or programs.is_inherited(name)}
     command = [sys.executable, "examples/demo.py", "--model-port", "0", *arguments]
     return subprocess.run(
-        command, cwd=ROOT, env=environment, timeout=seconds, capture_output=True, text=True, check=False
+        command, cwd=ROOT, env=environment | more, timeout=seconds, capture_output=True, text=True, check=False
     )
 
 
@@ -33,8 +33,9 @@ def test_an_agent_lives_its_whole_life_as_the_interface_says(closed_port: int) -
 
 
 def test_without_a_service_the_demo_says_how_to_start_one(closed_port: int) -> None:
-    done = demo("--base-url", f"http://127.0.0.1:{closed_port}", seconds=60)
+    done = demo(seconds=60, PORT=str(closed_port))
     assert done.returncode == 2
-    assert "nothing answers there" in done.stdout
+    assert f"http://127.0.0.1:{closed_port} does not fit: nothing answers there" in done.stdout
+    assert "PORT or BASE_URL say where" in done.stdout
     assert "make run" in done.stdout
     assert "CRYPTO_XPUB=xpub" in done.stdout

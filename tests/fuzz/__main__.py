@@ -78,6 +78,7 @@ def service(home: Path, models: dict[str, str]) -> Iterator[str]:
         "WEBHOOK_ALLOWED_CIDRS": "127.0.0.0/8",
         "TRUSTED_PROXIES": "127.0.0.0/8",
         "MAX_FREE_AGENTS": "6",
+        "MAX_TRIALS": "0",
         "ENGINE_CACHE": os.environ.get("ENGINE_CACHE") or str(ROOT / "var" / "engines"),
     }
     inherited = {name: value for name, value in os.environ.items() if name not in {"DATABASE_URL", "REDIS_URL"}}

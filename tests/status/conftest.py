@@ -14,6 +14,7 @@ import requests
 
 from status import components
 from tests.measured import unmeasured
+from tests.patience import Patience
 
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 60
@@ -56,16 +57,7 @@ def web(tmp_path: Path) -> Iterator[Web]:
     def start(changes: dict[str, str]) -> str:
         with socket.create_server(("127.0.0.1", 0)) as server:
             port = server.getsockname()[1]
-        command = [
-            sys.executable,
-            "-m",
-            "granian",
-            "--interface",
-            "wsgi",
-            "--port",
-            str(port),
-            "config.wsgi:application",
-        ]
+        command = [sys.executable, "-m", "config.run.web", "--port", str(port)]
         with (tmp_path / "web.log").open("wb") as log:
             processes.append(
                 subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log, env={**unmeasured(), **changes})
@@ -79,8 +71,8 @@ def web(tmp_path: Path) -> Iterator[Web]:
 
 
 def _when_up(base: str, log: Path) -> str:
-    deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline:
+    patience = Patience(START_SECONDS)
+    while not patience.ended():
         try:
             requests.get(f"{base}/health", timeout=5).raise_for_status()
         except requests.ConnectionError:

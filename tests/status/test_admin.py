@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import pytest
+from django.contrib.admin.utils import quote
 from django.test import Client
 from django.utils import timezone
 
 from accounts.models import User
 from status import loops
 from status.models import Incident
+from tests.operating import act
 
 pytestmark = pytest.mark.django_db
 
@@ -43,3 +45,14 @@ def test_loops_are_read_and_nothing_else(console: Client) -> None:
     assert b"agents.sweep" in console.get("/admin/status/loop/").content
     assert console.get("/admin/status/loop/add/").status_code == 403
     assert console.post("/admin/status/loop/agents.sweep/delete/", {"post": "yes"}).status_code == 403
+
+
+def test_an_incident_is_deleted_only_with_a_reason(console: Client) -> None:
+    began = {"title": "Slow", "status": "investigating", "started_at_0": "2026-11-21", "started_at_1": "12:00"}
+    console.post("/admin/status/incident/add/", began)
+    row = Incident.objects.get()
+    for place in (f"/admin/status/incident/{quote(row.pk)}/delete/", "/admin/status/incident/"):
+        console.post(place, {"post": "yes", "action": "delete_selected", "_selected_action": [row.pk]})
+    assert Incident.objects.exists()
+    assert "Deleted: Slow" in act(console, "/admin/status/incident/", "delete_rows", row, reason="a drill")
+    assert not Incident.objects.exists()

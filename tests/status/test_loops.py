@@ -9,6 +9,7 @@ from celery import current_app
 
 from status import loops
 from status.models import Loop
+from tests.patience import Patience
 from tests.workers import Workers
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -89,7 +90,7 @@ def test_every_loop_names_a_registered_task() -> None:
 def test_a_worker_records_the_loops_it_works_for(celery: Workers) -> None:
     celery.start("default")
     current_app.send_task("accounts.purge", queue="default")
-    deadline = time.monotonic() + 30
-    while not Loop.objects.filter(name="accounts.purge").exists() and time.monotonic() < deadline:
+    patience = Patience(30)
+    while not Loop.objects.filter(name="accounts.purge").exists() and not patience.ended():
         time.sleep(0.05)
     assert Loop.objects.get().name == "accounts.purge"

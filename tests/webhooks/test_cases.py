@@ -288,7 +288,8 @@ CASES = [
 GROUPS = {"addresses": range(1, 64), "texts": range(64, 93), "situations": range(93, 107)}
 
 
-@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.unmeasured
+@pytest.mark.parametrize("group", [pytest.param("addresses", marks=pytest.mark.slow), "texts", "situations"])
 def test_receivers(
     group: str, new_world: Callable[[], AbstractContextManager[World]], subtests: pytest.Subtests
 ) -> None:

@@ -34,33 +34,43 @@ def failed(problem: Problem = Problem.CONNECT) -> Answer:
     return Answer(status=None, problem=problem, seconds=0.25)
 
 
+def judged(claim: Claim, answer: Answer, *, at: datetime) -> deliveries.Outcome:
+    return deliveries.judge(claim, answer, began=NOON, at=at)
+
+
 @pytest.mark.parametrize(("attempts", "wait"), [(0, 10), (1, 60)])
-def test_a_retry_waits_from_the_end_of_the_failed_attempt(attempts: int, wait: int) -> None:
-    outcome = deliveries.judge(claim(attempts=attempts), failed(), at=NOON)
-    assert (outcome.state, outcome.attempts) == (State.PENDING, attempts + 1)
-    assert outcome.next_attempt_at == NOON + timedelta(seconds=wait)
+def test_a_retry_waits_from_the_beginning_of_the_failed_attempt(attempts: int, wait: int) -> None:
+    for seconds in (0, 9.9):
+        outcome = judged(claim(attempts=attempts), failed(), at=NOON + timedelta(seconds=seconds))
+        assert (outcome.state, outcome.attempts) == (State.PENDING, attempts + 1)
+        assert outcome.next_attempt_at == NOON + timedelta(seconds=wait)
+
+
+def test_a_retry_is_never_due_before_the_attempt_ended() -> None:
+    ended = NOON + timedelta(seconds=12)
+    assert judged(claim(), failed(), at=ended).next_attempt_at == ended
 
 
 def test_the_third_failure_is_the_last() -> None:
-    outcome = deliveries.judge(claim(attempts=2), failed(Problem.TIMEOUT), at=NOON)
+    outcome = judged(claim(attempts=2), failed(Problem.TIMEOUT), at=NOON)
     assert (outcome.state, outcome.attempts, outcome.summary) == (State.FAILED, 3, "error: timeout")
 
 
 def test_a_status_is_told_as_a_number() -> None:
-    outcome = deliveries.judge(claim(attempts=2), Answer(status=503, problem=None, seconds=0.1), at=NOON)
+    outcome = judged(claim(attempts=2), Answer(status=503, problem=None, seconds=0.1), at=NOON)
     assert (outcome.state, outcome.summary, outcome.duration_ms) == (State.FAILED, "503", 100)
 
 
 def test_a_refused_address_is_tried_three_times_like_every_failure() -> None:
-    outcome = deliveries.judge(claim(), failed(Problem.ADDRESS_REFUSED), at=NOON)
+    outcome = judged(claim(), failed(Problem.ADDRESS_REFUSED), at=NOON)
     assert (outcome.state, outcome.attempts) == (State.PENDING, 1)
-    outcome = deliveries.judge(claim(attempts=2), failed(Problem.ADDRESS_REFUSED), at=NOON)
+    outcome = judged(claim(attempts=2), failed(Problem.ADDRESS_REFUSED), at=NOON)
     assert (outcome.state, outcome.attempts, outcome.summary) == (State.FAILED, 3, "error: address refused")
 
 
 @pytest.mark.parametrize("problem", list(Problem))
 def test_only_a_time_out_sends_a_hook_to_the_slow_lane(problem: Problem) -> None:
-    assert deliveries.judge(claim(), failed(problem), at=NOON).slow == (problem == Problem.TIMEOUT)
+    assert judged(claim(), failed(problem), at=NOON).slow == (problem == Problem.TIMEOUT)
 
 
 def test_a_delivery_that_kills_its_drain_again_and_again_is_poison() -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import base64
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from django.db import connection
 
 from agents.models import Agent
@@ -57,6 +58,15 @@ def test_the_latest_outcome_survives_a_rotation(agent: Agent) -> None:
     Hook.objects.update(last_status="204", last_event="test")
     hooks.install(agent, url=URL, now=NOON)
     assert hook_of(agent).last_status == "204"
+
+
+@pytest.mark.parametrize("other", ["https://other.example/", f"{URL}x", URL.replace("https", "http")])
+def test_of_a_new_address_nothing_is_known(agent: Agent, other: str) -> None:
+    hooks.install(agent, url=URL, now=NOON)
+    Hook.objects.update(last_status="204", last_at=NOON, last_event="test")
+    hook, _ = hooks.install(agent, url=other, now=NOON)
+    for row in (hook, hook_of(agent)):
+        assert (row.last_status, row.last_at, row.last_event) == (None, None, None)
 
 
 def test_a_new_receiver_starts_outside_of_the_slow_lane(agent: Agent) -> None:

@@ -14,6 +14,17 @@ def test_an_operator_may_allow_a_private_network(settings: Any) -> None:
     assert not networks.may_dial(ip_address("172.19.0.5"))
 
 
+def test_the_clusters_own_public_addresses_are_refused_unless_they_are_allowed(settings: Any) -> None:
+    settings.OWN_NETWORKS = [ip_network("9.9.9.0/24"), ip_network("2a01:4f8::/32")]
+    assert [networks.may_dial(ip_address(one)) for one in ("9.9.9.5", "9.9.10.5", "2a01:4f8::5")] == [
+        False,
+        True,
+        False,
+    ]
+    settings.WEBHOOK_ALLOWED_CIDRS = [ip_network("9.9.9.5/32")]
+    assert networks.may_dial(ip_address("9.9.9.5"))
+
+
 def test_a_name_with_one_private_answer_is_refused_whole() -> None:
     assert networks.dialable([ip_address("8.8.8.8"), ip_address("10.0.0.1")]) == []
 

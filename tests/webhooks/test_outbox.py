@@ -39,7 +39,7 @@ def claim(clock: Clock, *, slots: int = 100, slow_slots: int = 25) -> list[Claim
 
 
 def record(clock: Clock, claims: list[Claim], answer: Answer) -> None:
-    outcomes = [deliveries.judge(claim, answer, at=clock.now) for claim in claims]
+    outcomes = [deliveries.judge(claim, answer, began=clock.now, at=clock.now) for claim in claims]
     with_outbox(lambda box: box.record(outcomes))
 
 
@@ -73,6 +73,19 @@ def test_one_delivery_of_an_agent_is_in_flight_at_a_time(make_agent: MakeAgent, 
     assert claim(clock) == []
     Delivery.objects.filter(pk=first.pk).update(state=State.DELIVERED, lease_until=None)
     assert [taken.event_id for taken in claim(clock)] == [second.pk]
+
+
+def test_a_test_is_sent_beside_an_event_in_flight_and_nothing_beside_a_test(
+    make_agent: MakeAgent, clock: Clock
+) -> None:
+    agent = make_agent(hosts(1))
+    event = emit(agent, now=clock.now)
+    assert [taken.event_id for taken in claim(clock)] == [event.pk]
+    test = emit(agent, EventType.TEST, now=clock.forward(1))
+    assert [taken.event_id for taken in claim(clock)] == [test.pk]
+    Delivery.objects.filter(pk=event.pk).update(state=State.DELIVERED, lease_until=None)
+    emit(agent, now=clock.forward(1))
+    assert claim(clock) == []
 
 
 def test_a_test_goes_before_what_waits_longer(make_agent: MakeAgent, clock: Clock) -> None:
@@ -162,11 +175,11 @@ def test_of_outcomes_written_together_the_latest_is_shown(make_agent: MakeAgent,
     agent = make_agent(hosts(1))
     emit(agent, EventType.AGENT_RUNNING, now=clock.now)
     (first,) = claim(clock)
-    one = deliveries.judge(first, OK, at=clock.now)
+    one = deliveries.judge(first, OK, began=clock.now, at=clock.now)
     Delivery.objects.update(lease_until=clock.now - timedelta(seconds=1))
     emit(agent, EventType.TEST, now=clock.now)
     (second,) = claim(clock)
-    two = deliveries.judge(second, Answer(status=201, problem=None, seconds=1), at=clock.forward(1))
+    two = deliveries.judge(second, Answer(status=201, problem=None, seconds=1), began=clock.now, at=clock.forward(1))
     with_outbox(lambda box: box.record([two, one]))
     assert (hook_of(agent).last_status, hook_of(agent).last_event) == ("201", "test")
 

@@ -6,13 +6,17 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
 
 from tests.doubles.receiver import Receiver, after, hang, raw, status
+from tests.patience import Patience
 from tests.webhooks.conftest import MakeAgent, emit, hook_of
 from tests.workers import Workers
+from webhooks import testing
 from webhooks.models import Delivery, State
+from webhooks.reports import Report
 
 pytestmark = pytest.mark.slow
 
@@ -20,7 +24,7 @@ ALLOWED = {"WEBHOOK_ALLOWED_CIDRS": "127.0.0.0/8"}
 SLACK_SECONDS = 2.5
 
 
-def test_three_attempts_are_spaced_from_the_end_of_the_failed_one(
+def test_three_attempts_begin_ten_and_sixty_seconds_after_the_one_before(
     celery: Workers, loopback: None, make_agent: MakeAgent
 ) -> None:
     refusing, hanging = Receiver([status(500)]), Receiver([hang])
@@ -32,10 +36,27 @@ def test_three_attempts_are_spaced_from_the_end_of_the_failed_one(
             emit(agent)
         wait_until(lambda: not Delivery.objects.pending().exists(), seconds=130)
     assert spacing(refusing) == pytest.approx([10, 70], abs=SLACK_SECONDS)
-    assert spacing(hanging) == pytest.approx([20, 90], abs=SLACK_SECONDS)
+    assert spacing(hanging) == pytest.approx([10, 70], abs=SLACK_SECONDS)
     for receiver in (refusing, hanging):
         assert len({(request.body, request.header("X-Service-Delivery")) for request in receiver.received}) == 1
     assert [hook_of(agent).last_status for agent in agents] == ["500", "error: timeout"]
+
+
+@pytest.mark.parametrize("rude", [hang, raw(b"HTTP/1.1 200 OK\r\n", *[b"X"] * 60, pause=1)], ids=["hangs", "drips"])
+def test_a_test_of_a_receiver_that_never_answers_ends_within_ninety_seconds(
+    celery: Workers, loopback: None, make_agent: MakeAgent, rude: Any
+) -> None:
+    """Also while an event of the agent waits for the same receiver."""
+    celery.start("webhooks", environment=ALLOWED)
+    celery.beat()
+    with Receiver([rude]).listening() as receiver:
+        agent = make_agent(receiver.url)
+        emit(agent)
+        wait_until(lambda: bool(receiver.received), seconds=20)
+        began = time.monotonic()
+        report = testing.run(agent)
+    assert report == Report(ok=False, status=None, attempts=3, error="timeout")
+    assert 75 < time.monotonic() - began < 90
 
 
 def test_an_event_arrives_within_a_second_of_its_commit(
@@ -108,7 +129,7 @@ def spacing(receiver: Receiver) -> list[float]:
 
 
 def wait_until(happened: Callable[[], bool], *, seconds: float) -> None:
-    deadline = time.monotonic() + seconds
+    patience = Patience(seconds)
     while not happened():
-        assert time.monotonic() < deadline, "it did not happen in time"
+        assert not patience.ended(), "it did not happen in time"
         time.sleep(0.1)

@@ -13,7 +13,6 @@ ACCEPTED = {
     "https://example.com": "https://example.com",
     "https://example.com?token=a@b": "https://example.com?token=a@b",
     "HTTPS://EXAMPLE.com/Hook": "https://example.com/Hook",
-    "https://example.com./hook": "https://example.com/hook",
     "https://bücher.example/": "https://xn--bcher-kva.example/",
     "https://example.com/%7Eада?q=ё": "https://example.com/%7E%D0%B0%D0%B4%D0%B0?q=%D1%91",
     "http://8.8.8.8:80/": "http://8.8.8.8:80/",
@@ -24,6 +23,15 @@ REFUSED = [
     # Spellings of an address that readers disagree on, letters in disguise.
     *("http://１２７.0.0.1/", "http://1.2.3.4.5/", "http://example.0x7f/", "http://example.99/"),
     *("http://ｅxample.com/", "http://example。com/"),
+    # A dot at the end of the name.
+    *("https://example.com./hook", "http://example.com./", "http://example.com.", "http://example.com.:8080/x"),
+    *(
+        "http://example.com.?x",
+        "http://example.com../",
+        "http://bücher.example。/",
+        "http://EXAMPLE.COM./",
+        "http://./",
+    ),
     # Zone ids and brackets.
     *("http://[fe80::1%eth0]/", "http://[[::1]]/", "http://[::1/", "http://[]/", "http://[127.0.0.1]/"),
     "http://[::1]:80:80/",

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.doubles.certificates import Certificates
 from tests.doubles.receiver import Receiver, hang, raw, status
 from webhooks import sender
 from webhooks.deliveries import Answer
@@ -69,6 +70,37 @@ def test_a_receiver_that_takes_too_long_is_left_at_the_limit(receiver: Receiver,
 def test_the_body_of_an_answer_is_never_waited_for(receiver: Receiver, behaviour: Any) -> None:
     receiver.answers(behaviour)
     assert post(receiver.url, seconds=5).ok
+
+
+FLOODS = {
+    "many 103": raw(b"HTTP/1.1 103 Early Hints\r\n\r\n" * 1000, repeat=True),
+    "long 103": raw(b"HTTP/1.1 103 Early Hints\r\n" + b"Link: </a>\r\n" * 120 + b"\r\n", repeat=True),
+    "many 100": raw(b"HTTP/1.1 100 Continue\r\n\r\n" * 1000, repeat=True),
+    "empty lines": raw(b"\r\n" * 1000, repeat=True),
+    "header lines": raw(b"HTTP/1.1 200 OK\r\n", *[b"X-Flood: 1\r\n" * 100] * 1000),
+}
+
+
+@pytest.mark.parametrize("flood", FLOODS)
+def test_a_receiver_that_floods_us_before_it_answers_is_left_at_once(receiver: Receiver, flood: str) -> None:
+    receiver.answers(FLOODS[flood])
+    answer = post(receiver.url, seconds=60)
+    assert (answer.status, answer.problem) == (None, Problem.PROTOCOL)
+    assert answer.seconds < sender.TOTAL_SECONDS
+
+
+def test_a_flood_over_tls_is_left_too(loopback: None, trusted: Certificates) -> None:
+    with Receiver(tls=trusted.server("localhost"), host="localhost").listening() as secured:
+        secured.answers(FLOODS["many 103"])
+        answer = post(secured.url, seconds=60)
+    assert (answer.status, answer.problem) == (None, Problem.PROTOCOL)
+
+
+def test_a_receiver_may_send_hints_many_headers_and_a_long_body(receiver: Receiver) -> None:
+    hints = b"HTTP/1.1 100 Continue\r\n\r\n" + b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" * 10
+    head = b"HTTP/1.1 200 OK\r\n" + b"".join(b"X-%d: %s\r\n" % (number, b"a" * 500) for number in range(60))
+    receiver.answers(raw(hints + head + b"Content-Length: 5000000\r\n\r\n" + b"x" * 5_000_000))
+    assert post(receiver.url).ok
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from django.db import OperationalError, connection
 from agents.models import Agent
 from tests.doubles.broker import Broker
 from tests.doubles.receiver import Receiver
+from tests.patience import Patience
 from tests.webhooks.conftest import Clock, MakeAgent, delivery_of, emit
 from tests.workers import Workers, database_url
 from webhooks.models import Event, State
@@ -37,8 +38,8 @@ def environment(broker: Broker) -> dict[str, str]:
 
 
 def delivered(event: Event) -> bool:
-    deadline = time.monotonic() + SECONDS
-    while delivery_of(event).state != State.DELIVERED and time.monotonic() < deadline:
+    patience = Patience(SECONDS)
+    while delivery_of(event).state != State.DELIVERED and not patience.ended():
         time.sleep(0.05)
     return delivery_of(event).state == State.DELIVERED
 

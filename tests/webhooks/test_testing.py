@@ -83,5 +83,5 @@ def test_a_wait_without_end_is_given_up_and_can_be_joined(hooked: Agent, monkeyp
     assert reports.PATIENCE_SECONDS < 130
 
 
-def test_the_real_patience_outlasts_a_hanging_receiver_and_not_the_proxies() -> None:
-    assert 100 < reports.PATIENCE_SECONDS < 130
+def test_the_real_patience_outlasts_a_hanging_receiver_and_ends_within_ninety_seconds() -> None:
+    assert 80 + 5 < reports.PATIENCE_SECONDS < 90

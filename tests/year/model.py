@@ -17,11 +17,15 @@ WARNINGS = (1, 2, 3)  # days
 
 @dataclass
 class Life:
-    """`until` is when the present mode ends: the free week, the paid time, the grace."""
+    """`until` is when the present mode ends: the free week, the paid time, the grace.
+
+    What was paid takes no free day: grace ends no earlier than the free week, `free_until`.
+    """
 
     born: datetime
     mode: str = "trial"
     until: datetime = field(init=False)
+    free_until: datetime = field(init=False)
     now: datetime = field(init=False)
     anchor: int = 0
     suspended: bool = False
@@ -34,6 +38,7 @@ class Life:
 
     def __post_init__(self) -> None:
         self.now, self.until = self.born, self.born + FREE
+        self.free_until = self.until
 
     def tell(self, what: str) -> None:
         self.told.append((self.now, what))
@@ -42,8 +47,11 @@ class Life:
         self.now += HOUR
         if self.suspended and self.now - HOUR < self.until:
             self.until += HOUR
+            self.anchor = self.until.day
+        if self.suspended and self.now - HOUR < self.free_until:
+            self.free_until += HOUR
         if self.mode == "paid" and self.now >= self.until and not self.suspended:
-            self.mode, self.until = "grace", self.until + GRACE
+            self.mode, self.until = "grace", max(self.until + GRACE, self.free_until)
 
     @property
     def lasts(self) -> bool:
@@ -61,7 +69,7 @@ class Life:
         self.tell("payment.confirmed")
 
     def refund(self) -> None:
-        self.mode, self.until = "grace", self.now + GRACE
+        self.mode, self.until = "grace", max(self.now + GRACE, self.free_until)
 
     def suspend(self) -> None:
         self.suspended = True
@@ -70,7 +78,10 @@ class Life:
 
     def restore(self) -> None:
         self.suspended = False
-        if self.stopped_for == "suspended" and self.lasts:
+
+    def suspensions_are_looked_at(self) -> None:
+        """What one has stopped starts once it is over and the agent may run, and be it long after."""
+        if self.stopped_for == "suspended" and not self.suspended and self.lasts:
             self._start()
 
     # What a worker does.

@@ -15,6 +15,7 @@ __all__ = ["catalog", "runtime"]
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("catalog", "runtime")]
 
 
+@pytest.mark.unmeasured
 def test_some_weeks_of_a_few_agents() -> None:
     agree(agents=8, days=50, seed=1)
 

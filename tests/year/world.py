@@ -34,7 +34,7 @@ class Year:
         self.chance = random.Random(seed)
         self.persona_id = persona_id
         self.paid = 0
-        self.asleep_until = BEGIN
+        self.asleep_until = self.end = BEGIN
         self.lives: dict[str, Life] = {}
         self.users: dict[str, User] = {}
         with time_machine.travel(BEGIN, tick=False):
@@ -53,7 +53,8 @@ class Year:
     def live(self, days: int) -> None:
         now = BEGIN
         with time_machine.travel(now, tick=False) as clock:
-            for _ in range(days * 24):
+            self.end = BEGIN + timedelta(days=days)
+            while now < self.end:
                 now += HOUR
                 clock.move_to(now)
                 for life in self.lives.values():
@@ -97,23 +98,27 @@ class Year:
 
     def _suspend(self, agent_id: str, life: Life) -> None:
         suspension.suspend(self.users[agent_id], reason="spam", actor=OPERATOR)
-        suspension.enforce()
-        self._reconcile()
         life.suspend()
+        self._enforce()
 
     def _restore(self, agent_id: str, life: Life) -> None:
         suspension.restore(self.users[agent_id], actor=OPERATOR)
+        life.restore()
+        self._enforce()
+
+    def _enforce(self) -> None:
         suspension.enforce()
         self._reconcile()
-        life.restore()
+        for life in self.lives.values():
+            life.suspensions_are_looked_at()
 
     # What workers do, and do not while they are away.
 
     def _work(self, now: datetime, clock: time_machine.Traveller) -> None:
         if now < self.asleep_until:
             return
-        if self.chance.random() < 0.002:
-            self.asleep_until = now + HOUR * self.chance.randint(1, 24 * 9)
+        if now < self.end and self.chance.random() < 0.002:
+            self.asleep_until = min(now + HOUR * self.chance.randint(1, 24 * 9), self.end)  # where all is looked at
             return
         for look in range(LOOKS):
             clock.move_to(now + look * LEAP)

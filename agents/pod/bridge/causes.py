@@ -13,6 +13,8 @@ PORT = "PORT"
 OOM = "OOM"
 # Less than any engine needs to go on: its next session file does not fit.
 FULL_BYTES = 128 * 1024
+# What a fresh disk has of itself.
+_OF_THE_DISK = {"lost+found"}
 
 _NUMBERS = {errno.ENOSPC: DISK_FULL, errno.EDQUOT: DISK_FULL, errno.EADDRINUSE: PORT, errno.ENOMEM: OOM}
 _WORDS = {
@@ -41,6 +43,16 @@ def full_disk(directory: Path) -> str | None:
     if left >= FULL_BYTES or not system.f_blocks:
         return None
     return f"the disk of the agent's data is full: {left} of {system.f_blocks * system.f_frsize} bytes are left"
+
+
+def lost_data(directory: Path) -> str | None:
+    """What to say when nothing is there, where the agent had data; None while there is anything."""
+    if any(found.name not in _OF_THE_DISK for found in directory.iterdir()):
+        return None
+    return (
+        "the agent's disk is empty, and it had data there: the engine was not started. Support may have a backup;"
+        " a rebuild begins anew with the empty disk"
+    )
 
 
 def refuse_taken(port: int) -> None:

@@ -20,7 +20,7 @@ from agents.pod.bridge.member import Member
 from agents.pod.bridge.side import SideKeeper
 from agents.pod.bridge.status import Status
 from agents.pod.start import BridgeStart
-from agents.runtimes.base import Phase, PodConfig
+from agents.runtimes.base import DATA_LOST, Phase, PodConfig
 
 log = logging.getLogger(__name__)
 
@@ -93,6 +93,13 @@ class Keeper:
                 await self._watch()
             except Death as death:
                 await self._bury(death)
+
+    async def refuse(self, lost: str) -> None:
+        """Until cancelled, keep no engine: the agent's data is gone. Nothing is written there, not even by an engine
+        that would begin anew, so that every later start finds the same."""
+        self._status.show(Phase.FAILED, cause=DATA_LOST, message=lost)
+        while True:
+            await self._rest(LONGEST_PAUSE_SECONDS)
 
     async def _install(self) -> None:
         pause = FIRST_PAUSE_SECONDS

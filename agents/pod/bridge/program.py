@@ -16,7 +16,7 @@ from aiohttp import web
 from agents.engines import ENGINES
 from agents.engines.base import Engine, Processes
 from agents.pod import processes
-from agents.pod.bridge import linux
+from agents.pod.bridge import causes, linux
 from agents.pod.bridge.crew import Crew
 from agents.pod.bridge.keeper import Keeper, secrets_of
 from agents.pod.bridge.log import EngineLog
@@ -48,7 +48,7 @@ async def serve(start: BridgeStart, home: str) -> None:
     crew = _crew(engine, start, home, engine_log)
     status = Status(run_dir / "state.json", engine_log=engine_log, engine_pid=crew.main_pid)
     with _sole_bridge(Path(start.data_dir)):
-        _find_room(run_dir, Path(start.data_dir))
+        lost = _move_in(start)
         linux.become_subreaper()
         _end_leftovers(start.namespace, home)
         side = SideKeeper(marks=processes.marks(start.namespace, home, processes.ENGINE))
@@ -60,7 +60,7 @@ async def serve(start: BridgeStart, home: str) -> None:
             except OSError as error:
                 status.show(Phase.FAILED, cause="PORT", message=f"port {start.port}: {error.strerror}")
                 raise
-            await _until_told(keeper)
+            await _until_told(keeper, lost=lost)
             await side.end()
             await _end(crew)
     status.show(Phase.STOPPED)
@@ -81,13 +81,13 @@ async def _listen(stack: AsyncExitStack, app: web.Application, start: BridgeStar
     await web.TCPSite(runner, start.host, start.port).start()
 
 
-async def _until_told(keeper: Keeper) -> None:
+async def _until_told(keeper: Keeper, *, lost: str | None) -> None:
     """Keep the engine until we must end. An error in the keeper itself ends the bridge: the runtime starts it anew."""
     told = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, told.set)
-    keeping = asyncio.create_task(keeper.keep())
+    keeping = asyncio.create_task(keeper.keep() if lost is None else keeper.refuse(lost))
     waits: set[asyncio.Task[object]] = {
         keeping,
         asyncio.create_task(told.wait()),
@@ -115,9 +115,18 @@ def _end_leftovers(namespace: str, home: str) -> None:
         raise AlreadyRunningError(f"processes of an earlier engine do not end: {[process.pid for process in left]}")
 
 
-def _find_room(run_dir: Path, data: Path) -> None:
+def _move_in(start: BridgeStart) -> str | None:
+    """Make room for what is not the engine's. Where the agent's data is gone, nothing: then what there is to say."""
+    data = Path(start.data_dir)
+    Path(start.run_dir).mkdir(mode=0o700, parents=True, exist_ok=True)
+    if start.data_expected and (lost := causes.lost_data(data)):
+        return lost
+    _find_room(data)
+    return None
+
+
+def _find_room(data: Path) -> None:
     """The user of somebody's image has no home that can be written to, and perhaps no place for temporary files."""
-    run_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     for name, usual, own in (("HOME", "", data / "home"), ("TMPDIR", "/tmp", data / "tmp")):  # noqa: S108
         if not os.access(os.environ.get(name) or usual, os.W_OK):
             own.mkdir(mode=0o700, exist_ok=True)

@@ -36,6 +36,12 @@ class BridgeState:
     def ready(self) -> bool:
         return self.phase == Phase.READY
 
+    @property
+    def restarts(self) -> int:
+        """How often the engine was started again since the bridge began."""
+        said = self.raw.get("restarts")
+        return said if isinstance(said, int) else 0
+
 
 class Bridge:
     def __init__(self, session: aiohttp.ClientSession, *, url: str, token: str) -> None:

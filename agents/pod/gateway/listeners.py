@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import ssl
 from contextlib import AsyncExitStack
 
 import aiohttp
 from aiohttp import web
 
-from agents.pod.gateway import dashboard
+from agents.pod.gateway import dashboard, tls
 from agents.pod.gateway.bridge import Bridge
 from agents.pod.gateway.llm import proxy
 from agents.pod.gateway.llm.log import ModelLog
@@ -38,7 +39,8 @@ async def serve(pod: Pod) -> None:
         turns = Turns(pod, bridge, models)
         await _listen(stack, proxy.KeyProxy(pod, models, outside).app(), start.llm_host, start.llm_port)
         test = TalkTest(pod, bridge, turns, inside)
-        await _listen(stack, Management(pod, bridge, turns, models, test).app(), start.host, start.management_port)
+        management = Management(pod, bridge, turns, models, test).app()
+        await _listen(stack, management, start.host, start.management_port, tls.server_context(start.identity))
         pages = dashboard.proxy_for(pod, await stack.enter_async_context(dashboard.client()))
         await _listen(stack, Public(pod, bridge, turns, pages).app(), start.host, start.public_port)
         reporting = asyncio.create_task(_report(pod))
@@ -55,13 +57,15 @@ def _bridge_client() -> aiohttp.ClientSession:
     )
 
 
-async def _listen(stack: AsyncExitStack, app: web.Application, host: str, port: int) -> None:
+async def _listen(
+    stack: AsyncExitStack, app: web.Application, host: str, port: int, context: ssl.SSLContext | None = None
+) -> None:
     app.on_response_prepare.append(_no_server_name)
     # Cancelled handlers are how a caller that hangs up ends a turn or a model call.
     runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=GRACE_SECONDS)
     await runner.setup()
     stack.push_async_callback(runner.cleanup)
-    await web.TCPSite(runner, host, port).start()
+    await web.TCPSite(runner, host, port, ssl_context=context).start()
 
 
 async def _no_server_name(_: web.Request, response: web.StreamResponse) -> None:

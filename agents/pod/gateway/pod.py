@@ -46,17 +46,22 @@ class Pod:
         """Whatever must never leave in a log line or an answer."""
         own, start = self.secrets, self._start
         given = (own.management_token, own.ticket_key, own.llm_key, own.dash_password, own.a2a_token)
-        return [text for text in (*given, start.bridge_token, start.llm_token, start.engine_password) if text]
+        inner = (start.bridge_token, start.llm_token, start.engine_password, start.identity.key)
+        return [text for text in (*given, *inner) if text]
 
     def report(self) -> None:
         """Tell the runtime which revision is in force; where that fails, the next configuration tells again."""
         try:
-            _write(Path(self._start.run_dir) / "gateway.json", {"pid": os.getpid(), "revision": self.config.revision})
+            _write(Path(self._start.run_dir) / "gateway.json", self._said())
         except OSError as error:
             log.warning("gateway.json: %s", error)
 
+    def _said(self) -> dict[str, int | str]:
+        certificate = self._start.identity.fingerprint
+        return {"pid": os.getpid(), "revision": self.config.revision, "certificate": certificate}
 
-def _write(path: Path, body: dict[str, int]) -> None:
+
+def _write(path: Path, body: dict[str, int | str]) -> None:
     """Replace the file whole, readable by its owner alone."""
     fresh = path.with_suffix(".tmp")
     with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:

@@ -9,12 +9,14 @@ from aiohttp import web
 from agents.pod.gateway import chat, pages
 from agents.pod.gateway.a2a.endpoint import CARD_PATHS, A2a
 from agents.pod.gateway.answers import Handler, Refusal, error_json, errors
-from agents.pod.gateway.bridge import Bridge
+from agents.pod.gateway.bridge import Bridge, BridgeState
 from agents.pod.gateway.dashboard import DashboardProxy
 from agents.pod.gateway.pod import Pod
 from agents.pod.gateway.sessions import SESSION_SECONDS, Sessions, TooManyTries, has_password
 from agents.pod.gateway.turns import Turns
+from agents.pod.states import AgentState
 from agents.pod.tickets import InvalidTicket
+from agents.runtimes.base import Phase
 
 FORM_BYTES = 16 * 1024
 
@@ -59,7 +61,9 @@ class Public:
         if request.path != "/healthz":
             state = await self._bridge.state()
             if state is None or not state.ready:
-                raise Refusal(503, "the agent's engine is not ready", Retry_After=str(pages.LOOK_AGAIN_SECONDS))
+                wait = str(pages.LOOK_AGAIN_SECONDS)
+                why = _state_of(state)
+                raise Refusal(503, "the agent's engine is not ready", Retry_After=wait, Agent_State=why)
         return await handler(request)
 
     def _refused(self, request: web.Request, refusal: Refusal) -> web.Response:
@@ -197,6 +201,13 @@ class Public:
 
     def _closed(self) -> Notice:
         return Notice(403, "sign in with a link from the console first", page="closed")
+
+
+def _state_of(state: BridgeState | None) -> AgentState:
+    """What an engine that is not ready does, as its bridge sees it."""
+    if state is not None and state.phase in {Phase.INSTALLING, Phase.STARTING} and not state.restarts:
+        return AgentState.STARTING
+    return AgentState.FAILING if state is not None and state.phase == Phase.FAILED else AgentState.RESTARTING
 
 
 async def _secure(_: web.Request, response: web.StreamResponse) -> None:

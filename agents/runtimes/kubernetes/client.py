@@ -9,11 +9,13 @@ from __future__ import annotations
 import http.client
 import json
 import logging
+import re
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import urllib3
 
@@ -43,6 +45,8 @@ JSON = "application/json"
 _PLURALS = {"NetworkPolicy": "networkpolicies", "Ingress": "ingresses"}
 
 Json = dict[str, Any]
+T = TypeVar("T")
+Stream = Generator[bytes, None, None]  # to be closed by who ends it early
 
 
 class ClusterFailure(RuntimeFailure):
@@ -60,7 +64,13 @@ class Refused(RuntimeFailure):
         self.status = status
         self.reason = reason
 
+    @property
+    def lacks_rights(self) -> bool:
+        """Whether our account may not do this, wherever a policy or a quota would have let it."""
+        return self.status == 403 and _LACKS_RIGHTS.search(str(self)) is not None
 
+
+_LACKS_RIGHTS = re.compile(r'User ".*" cannot \w+ resource')
 _CAUSES = {401: "CREDENTIALS", 403: "FORBIDDEN", 422: "INVALID"}
 
 
@@ -79,12 +89,16 @@ class Connection:
     def __init__(self, name: str, kubeconfig: str | None, *, calls: int = 8) -> None:
         self.name = name
         self._kubeconfig = kubeconfig
+        self._calls = calls
         self._turns = threading.BoundedSemaphore(calls)
         self._breaker = Breaker()
         self._own = threading.local()
         self._clients: list[ApiClient] = []
         self._configuring = threading.Lock()
         self._configured: Configuration | None = None
+        self._username: str | None = None
+        self._threads: ThreadPoolExecutor | None = None
+        self._is_closed = False
 
     def get(self, path: str, query: Mapping[str, str] | None = None, *, seconds: float = CALL_SECONDS) -> Json:
         """The object, or the list. Raises Refused, with status 404 too, and ClusterFailure."""
@@ -100,12 +114,17 @@ class Connection:
             raise
 
     def post(self, path: str, body: Json) -> Json:
-        return self._call("POST", path, None, body=body, content=JSON)
+        """Make an object that is not there, or ask what only a POST asks. Raises Refused, 409 for one that is there."""
+        return self._call("POST", path, {"fieldManager": names.FIELD_MANAGER}, body=body, content=JSON)
 
-    def apply(self, manifest: Json) -> Json:
-        """Make the object as it is given, whatever it was; what others have set beside it stays."""
-        query = {"fieldManager": names.FIELD_MANAGER, "force": "true"}
+    def apply(self, manifest: Json, *, dry: bool = False) -> Json:
+        """Make the object as it is given, whatever it was; what others have set beside it stays. `dry`: only try."""
+        query = {"fieldManager": names.FIELD_MANAGER, "force": "true", **({"dryRun": "All"} if dry else {})}
         return self._call("PATCH", path_of(manifest), query, body=manifest, content=APPLY)
+
+    def replace(self, manifest: Json) -> Json:
+        """Make the object all that is given and nothing more, whoever set the rest."""
+        return self._call("PUT", path_of(manifest), {"fieldManager": names.FIELD_MANAGER}, body=manifest, content=JSON)
 
     def merge(self, path: str, body: Json) -> Json:
         """Change these fields alone; null removes one."""
@@ -119,7 +138,35 @@ class Connection:
             if refusal.status != 404:
                 raise
 
-    def lines(self, path: str, query: Mapping[str, str] | None = None, *, seconds: float) -> Iterator[bytes]:
+    def at_once(self, calls: Sequence[Callable[[], T]]) -> list[T]:
+        """What these calls of ours return, in their order. All have ended when the first failure is raised.
+
+        However many of them fail, the server has failed once: they were made in the same moment.
+        """
+        try:
+            made = [self._pool().submit(self._in_wave, call) for call in calls]
+        except RuntimeError as error:  # of the pool, which `close` has shut
+            raise ClusterFailure(self.name, "other credentials were given meanwhile") from error
+        wait(made)
+        if any(isinstance(one.exception(), ClusterFailure) for one in made):
+            self._breaker.failed()
+        return [one.result() for one in made]
+
+    def _pool(self) -> ThreadPoolExecutor:
+        with self._configuring:
+            if self._threads is None:
+                self._threads = ThreadPoolExecutor(self._calls, thread_name_prefix=f"calls-{self.name}")
+            return self._threads
+
+    def _in_wave(self, call: Callable[[], T]) -> T:
+        self._own.is_in_wave = True
+        return call()
+
+    def _failed(self) -> None:
+        if not getattr(self._own, "is_in_wave", False):
+            self._breaker.failed()
+
+    def lines(self, path: str, query: Mapping[str, str] | None = None, *, seconds: float) -> Stream:
         """A stream line by line until its end; an empty one first, when it is open. `seconds` may pass without a byte.
 
         Raises Refused and ClusterFailure.
@@ -134,6 +181,14 @@ class Connection:
                     yield from whole
             except (urllib3.exceptions.HTTPError, http.client.HTTPException, OSError) as error:
                 raise ClusterFailure(self.name, f"the stream broke off ({type(error).__name__})") from error
+
+    def username(self) -> str:
+        """Who we are to the API server, which is asked once."""
+        if self._username is None:
+            review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+            said = self.post("/apis/authentication.k8s.io/v1/selfsubjectreviews", review)
+            self._username = str(said["status"]["userInfo"]["username"])
+        return self._username
 
     def bearer(self) -> str | None:
         """Our token, fresh; None for credentials of another kind."""
@@ -151,8 +206,13 @@ class Connection:
         return found
 
     def close(self) -> None:
+        """Close what is open. A call that is still made afterwards closes what it opens by itself."""
         with self._configuring:
+            self._is_closed = True
             clients, self._clients = self._clients, []
+            threads, self._threads = self._threads, None
+        if threads:
+            threads.shutdown(wait=False)
         for client in clients:
             client.rest_client.pool_manager.clear()
 
@@ -192,7 +252,7 @@ class Connection:
         with self._answer(method, path, query, body=body, content=content, seconds=seconds) as answer:
             if answer.status == 429 or answer.status >= 500:
                 log.info("cluster %s answered %s to %s %s", self.name, answer.status, method, path)
-                self._breaker.failed()
+                self._failed()
                 return None, _pause(answer)
             self._breaker.worked()
             self._check(answer)
@@ -235,7 +295,7 @@ class Connection:
                 method, url, body=data, headers=headers, timeout=timeout, preload_content=False, retries=False
             )
         except (urllib3.exceptions.HTTPError, http.client.HTTPException, OSError) as error:
-            self._breaker.failed()
+            self._failed()
             raise ClusterFailure(self.name, f"{method} {path} was not answered ({type(error).__name__})") from error
         whole = False
         try:
@@ -244,6 +304,8 @@ class Connection:
         finally:
             # What was not read to its end must not be taken for the next answer.
             answer.release_conn() if whole else answer.close()
+            if self._is_closed:
+                client.rest_client.pool_manager.clear()
 
     def _check(self, answer: urllib3.BaseHTTPResponse) -> None:
         if answer.status < 300:

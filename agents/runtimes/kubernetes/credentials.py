@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-import yaml
+from agents.runtimes.kubernetes import kubeconfig
 
 if TYPE_CHECKING:
     from kubernetes.client import Configuration
@@ -24,19 +24,23 @@ def official_client() -> Any:
     return kubernetes
 
 
-def configuration(kubeconfig: str | None) -> Configuration:
-    """None is the cluster that we run in. Raises ValueError, without a word of what the kubeconfig says."""
+def configuration(text: str | None) -> Configuration:
+    """None is the cluster that we run in. Raises ValueError, without a word of what the kubeconfig says.
+
+    What a kubeconfig may have is judged here too: rows may be older than the rule.
+    """
     config = official_client().config
     found: Configuration = official_client().client.Configuration()
     found.connection_pool_maxsize = 1  # of one thread
     found.proxy = None
     try:
-        if kubeconfig:
-            config.load_kube_config_from_dict(
-                yaml.safe_load(kubeconfig), client_configuration=found, persist_config=False
-            )
+        if text:
+            given = kubeconfig.read(text).as_dict()
+            config.load_kube_config_from_dict(given, client_configuration=found, persist_config=False)
         else:
             config.load_incluster_config(client_configuration=found)
-    except (config.ConfigException, yaml.YAMLError, KeyError, TypeError, ValueError) as error:
+    except kubeconfig.Refused:
+        raise
+    except (config.ConfigException, KeyError, TypeError, ValueError, OSError) as error:
         raise ValueError(type(error).__name__) from error
     return found

@@ -38,6 +38,7 @@ def gateway(spec: PodSpec) -> bytes:
         engine_url=f"http://{LOOPBACK}:{names.ENGINE_PORT}",
         side_url=f"http://{LOOPBACK}:{names.SIDE_PORT}",
         engine_password=_token(spec, "engine"),
+        identity=spec.identity,
         config=spec.config,
         secrets=spec.secrets,
     ).dump()
@@ -51,6 +52,7 @@ def bridge(spec: PodSpec) -> bytes:
         engine=spec.engine,
         run_dir=names.RUN_DIRECTORY,
         data_dir=names.DATA_DIRECTORY,
+        data_expected=spec.data_expected,
         engine_cache=names.ENGINES_DIRECTORY,
         node=names.NODE,
         memory_bytes=spec.limits.memory_bytes,

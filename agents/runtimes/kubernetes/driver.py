@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import logging
 import time
+from functools import partial
 from typing import Any
 
-from agents.clusters import connections, placement, pods, usage
+from agents.clusters import breaches, connections, placement, pods, usage
 from agents.clusters.models import Cluster, Pod
 from agents.runtimes import management
 from agents.runtimes.base import Endpoint, Observation, PodSpec, RuntimeFailure, Usage
-from agents.runtimes.kubernetes import ending, manifests, names, network, volumes
-from agents.runtimes.kubernetes.client import Connection, path_of
+from agents.runtimes.kubernetes import ending, kept, manifests, names, network, volumes
+from agents.runtimes.kubernetes.client import Connection, Refused, path_of
 from agents.runtimes.kubernetes.place import Place
+from agents.runtimes.kubernetes.repair import Repair
+from agents.runtimes.kubernetes.rights import Inside
 
 log = logging.getLogger(__name__)
 
@@ -39,34 +42,70 @@ class KubernetesRuntime:
         known = pods.make(
             spec.namespace, agent_id=spec.agent_id, cluster=cluster, public_url=_public_url(spec, cluster)
         )
-        connection = connections.of(cluster)
-        found = connection.find(path_of(wanted))
+        inside = _inside(spec.namespace, spec.agent_id, cluster)
+        home = manifests.namespace(spec, place)
+        if known.kept is None and (made := _begun(inside.connection, home)):
+            self._apply(inside, spec, place, wanted, home=made, is_new=True)
+            return
+        is_there = ending.find_ours(inside.connection, spec.namespace, installation=place.installation)
+        found = inside.find(path_of(wanted)) if is_there else None
         if found is None or not _runs_as(found, wanted) or known.cause == "CONFIG":
-            self._apply(connection, spec, place, wanted)
+            self._apply(inside, spec, place, wanted, home=inside.connection.apply(home), is_new=False)
 
     def configure(self, spec: PodSpec) -> None:
         """The pod first: what it refuses must not become what its next start reads."""
         pod, address = pods.find(spec.namespace), self.endpoint(spec.namespace)
         if pod is None or address is None:
             raise RuntimeFailure("the pod has no address", cause="NO_ADDRESS")
-        management.configure(address, spec.secrets.management_token, config=spec.config, secrets=spec.secrets)
-        connection, place = connections.of(pod.cluster), connections.place(pod.cluster)
-        for manifest in [*manifests.secrets(spec, place), *network.domain_objects(spec, place)]:
-            connection.apply(manifest)
-        self._keep_volume(connection, pod)
+        management.configure(address, spec.access, config=spec.config, secrets=spec.secrets)
+        inside, place = _inside(pod.namespace, pod.agent_id, pod.cluster), connections.place(pod.cluster)
+        objects = [*manifests.secrets(spec, place), *network.domain_objects(spec, place)]
+        pods.keep_some(pod.namespace, kept.of(*(inside.apply(manifest) for manifest in objects)))
+        self._keep_volume(inside, pod)
+
+    def repair(self, spec: PodSpec) -> list[str]:
+        pod = pods.find(spec.namespace)
+        if pod is None:
+            return []
+        place = connections.place(pod.cluster)
+        inside = _inside(pod.namespace, pod.agent_id, pod.cluster)
+        repair = Repair(inside, kept=pod.kept or {}, seen=pod.seen or {})
+        repair.put_back(spec, place)
+        self._keep_volume(inside, pod)
+        pods.keep(pod.namespace, repair.digests)
+        if breach := [words for key, words in repair.told.items() if kept.is_security(key)]:
+            breaches.note(pod, breach)
+        return list(repair.told.values())
+
+    def secure(self, namespace: str) -> None:
+        """Most pods that came up did so for the first time: their volume is not looked at before it is told to stay."""
+        pod = pods.find(namespace)
+        if pod is None:
+            return
+        inside = _inside(namespace, pod.agent_id, pod.cluster)
+        if name := volumes.bound_name(inside):
+            volumes.keep_named(inside.connection, name, labels=_labels(pod.agent_id, pod.cluster))
+
+    def expect_data(self, spec: PodSpec) -> None:
+        """In the document alone: the cluster starts pods by itself, and each reads it anew."""
+        pod = pods.find(spec.namespace)
+        if pod is None:
+            raise RuntimeFailure("the pod is not known any more", cause="POD_LOST")
+        inside = _inside(pod.namespace, pod.agent_id, pod.cluster)
+        inside.apply(manifests.engine_secret(spec, connections.place(pod.cluster)))
 
     def stop(self, namespace: str) -> None:
         pod = pods.find(namespace)
         if pod is None:
             return
-        connection = connections.of(pod.cluster)
+        inside = _inside(namespace, pod.agent_id, pod.cluster)
         path = f"/apis/apps/v1/namespaces/{namespace}/deployments/{names.POD}"
-        found = connection.find(path)
+        found = inside.find(path)
         if found is None or not ending.is_of(found, connections.place(pod.cluster).installation):
             return
         if found["spec"]["replicas"]:
-            self._keep_volume(connection, pod)
-            connection.merge(path, {"spec": {"replicas": 0}})
+            self._keep_volume(inside, pod)
+            inside.merge(path, {"spec": {"replicas": 0}})
 
     def delete(self, namespace: str, *, agent_id: str, data: bool) -> None:
         pod = pods.find(namespace)
@@ -74,12 +113,12 @@ class KubernetesRuntime:
         if cluster is None:
             return
         connection = connections.of(cluster)
-        labels = names.labels(installation=connections.place(cluster).installation, agent_id=agent_id)
+        labels = _labels(agent_id, cluster)
         ending.end_namespace(connection, namespace, labels=labels, data=data)
         ending.wait_until_gone(connection, namespace, until=time.monotonic() + self._gone_seconds)
         if data:
             for volume in volumes.left_behind(connection, labels=labels):
-                volumes.release(connection, volume)
+                volumes.release(connection, volume, labels=labels)
             placement.forget(agent_id)
         pods.forget(namespace)
 
@@ -103,35 +142,53 @@ class KubernetesRuntime:
 
     # Starting.
 
-    def _apply(self, connection: Connection, spec: PodSpec, place: Place, wanted: Json) -> None:
-        """Everything, the workload last: who sees its hash knows that the rest is there."""
-        ending.refuse_foreign(connection, spec.namespace, installation=place.installation)
-        connection.apply(manifests.namespace(spec, place))
-        for manifest in manifests.before_workload(spec, place):
-            connection.apply(manifest)
-        self._claim(connection, spec, place)
-        for manifest in [*network.routes(spec, place), *network.domain_objects(spec, place)]:
-            connection.apply(manifest)
-        connection.apply(wanted)
+    def _apply(self, inside: Inside, spec: PodSpec, place: Place, wanted: Json, *, home: Json, is_new: bool) -> None:
+        """Everything in the namespace, the workload last: who sees its hash knows that the rest is there.
 
-    def _claim(self, connection: Connection, spec: PodSpec, place: Place) -> None:
+        The first shows that our rights are in force; those between need not wait for each other.
+        """
+        first, *rest = manifests.before_workload(spec, place)
+        rest += [*network.routes(spec, place), *network.domain_objects(spec, place)]
+        applied = [home, *inside.bind(), inside.apply(first)]
+        claim = partial(self._claim, inside, spec, place, is_new=is_new)
+        applied += inside.connection.at_once([claim, *(partial(inside.apply, manifest) for manifest in rest)])
+        applied.append(inside.apply(wanted))
+        pods.keep(spec.namespace, kept.of(*applied))
+
+    def _claim(self, inside: Inside, spec: PodSpec, place: Place, *, is_new: bool) -> Json:
         """The namespace's claim: there already, on the volume that an earlier pod has left, or on a new one."""
-        wanted = manifests.claim(spec, place)
-        found = connection.find(path_of(wanted))
-        if found:
-            volumes.grow_to(connection, found, wanted_bytes=spec.limits.disk_bytes)
-            return
+        connection, wanted = inside.connection, manifests.claim(spec, place)
+        if not is_new and (found := inside.find(path_of(wanted))):
+            volumes.grow_to(inside, found, wanted_bytes=spec.limits.disk_bytes)
+            return found
         labels = names.labels(installation=place.installation, agent_id=spec.agent_id)
         for volume in volumes.left_behind(connection, labels=labels)[:1]:
             volumes.reserve(connection, volume, namespace=spec.namespace)
             wanted = manifests.claim_of(volume, spec, place)
-        connection.apply(wanted)
+        return inside.apply(wanted)
 
-    def _keep_volume(self, connection: Connection, pod: Pod) -> None:
+    def _keep_volume(self, inside: Inside, pod: Pod) -> None:
         """As soon as there is one: whatever becomes of the namespace, the agent's files stay."""
-        labels = names.labels(installation=connections.place(pod.cluster).installation, agent_id=pod.agent_id)
-        if volume := volumes.bound(connection, pod.namespace):
-            volumes.keep(connection, volume, labels=labels)
+        if volume := volumes.bound(inside):
+            volumes.keep(inside.connection, volume, labels=_labels(pod.agent_id, pod.cluster))
+
+
+def _begun(connection: Connection, namespace: Json) -> Json | None:
+    """The new namespace; None where one of that name is there already, whoever made it."""
+    try:
+        return connection.post("/api/v1/namespaces", namespace)
+    except Refused as refusal:
+        if refusal.status == 409:
+            return None
+        raise
+
+
+def _inside(namespace: str, agent_id: str, cluster: Cluster) -> Inside:
+    return Inside(connections.of(cluster), namespace, labels=_labels(agent_id, cluster))
+
+
+def _labels(agent_id: str, cluster: Cluster) -> dict[str, str]:
+    return names.labels(installation=connections.place(cluster).installation, agent_id=agent_id)
 
 
 def _runs_as(found: Json, wanted: Json) -> bool:

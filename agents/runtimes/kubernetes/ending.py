@@ -7,7 +7,8 @@ from typing import Any
 
 from agents.runtimes.base import RuntimeFailure
 from agents.runtimes.kubernetes import names, volumes
-from agents.runtimes.kubernetes.client import Connection
+from agents.runtimes.kubernetes.client import Connection, Refused
+from agents.runtimes.kubernetes.rights import Inside
 
 POLL_SECONDS = 0.25
 
@@ -21,16 +22,17 @@ class StillThere(RuntimeFailure):
         super().__init__(f"namespace {namespace} is not gone yet: {why}", cause="DELETING")
 
 
-def refuse_foreign(connection: Connection, namespace: str, *, installation: str) -> None:
-    """What is not ours is never adopted, and a name on its way out is not used again."""
+def find_ours(connection: Connection, namespace: str, *, installation: str) -> Json | None:
+    """The namespace, if it is there. What is not ours is never adopted, and a name on its way out is not used again."""
     found = connection.find(_path(namespace))
     if found is None:
-        return
+        return None
     if not is_of(found, installation):
         message = f"namespace {namespace} is there and not ours"
         raise RuntimeFailure(message, cause="NOT_OURS", permanent=True)
     if "deletionTimestamp" in found["metadata"]:
         raise StillThere(namespace, blockers(found))
+    return found
 
 
 def end_namespace(connection: Connection, namespace: str, *, labels: dict[str, str], data: bool) -> None:
@@ -40,13 +42,23 @@ def end_namespace(connection: Connection, namespace: str, *, labels: dict[str, s
         return
     if not is_of(found, labels[names.INSTALLATION_LABEL]):
         raise RuntimeFailure(f"namespace {namespace} is not ours to remove", cause="NOT_OURS")
-    if volume := volumes.bound(connection, namespace):
+    if volume := _bound(connection, namespace, labels, is_ending="deletionTimestamp" in found["metadata"]):
         if data:
-            volumes.release(connection, volume)
+            volumes.release(connection, volume, labels=labels)
         else:
             volumes.keep(connection, volume, labels=labels)
     if "deletionTimestamp" not in found["metadata"]:
         connection.delete(_path(namespace))
+
+
+def _bound(connection: Connection, namespace: str, labels: dict[str, str], *, is_ending: bool) -> Json | None:
+    """In a namespace that ends our rights may be gone, and cannot be given again; its volume was kept before."""
+    try:
+        return volumes.bound(Inside(connection, namespace, labels=labels))
+    except Refused as refusal:
+        if is_ending and refusal.status == 403:
+            return None
+        raise
 
 
 def wait_until_gone(connection: Connection, namespace: str, *, until: float) -> None:

@@ -39,7 +39,7 @@ def before_workload(spec: PodSpec, place: Place) -> list[Manifest]:
     return [
         _quota(spec, place),
         _limits(spec, place),
-        network.policy(spec, place),
+        network.policy(spec.namespace, spec.agent_id, place),
         *secrets(spec, place),
         *pull,
         _service(spec, place),
@@ -48,17 +48,12 @@ def before_workload(spec: PodSpec, place: Place) -> list[Manifest]:
 
 def secrets(spec: PodSpec, place: Place) -> list[Manifest]:
     """One for each container: the engine's never holds the model key or the management token."""
-    given = {names.GATEWAY_SECRET: documents.gateway(spec), names.ENGINE_SECRET: documents.bridge(spec)}
-    return [
-        {
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "metadata": metadata(spec, place, name),
-            "type": "Opaque",
-            "data": {names.START_FILE: base64.b64encode(document).decode()},
-        }
-        for name, document in given.items()
-    ]
+    return [_secret(spec, place, names.GATEWAY_SECRET, documents.gateway(spec)), engine_secret(spec, place)]
+
+
+def engine_secret(spec: PodSpec, place: Place) -> Manifest:
+    """What each start of the engine's container reads."""
+    return _secret(spec, place, names.ENGINE_SECRET, documents.bridge(spec))
 
 
 def claim(spec: PodSpec, place: Place) -> Manifest:
@@ -90,18 +85,21 @@ def claim_of(volume: Manifest, spec: PodSpec, place: Place) -> Manifest:
 def deployment(spec: PodSpec, place: Place) -> Manifest:
     """The workload, with the hash of everything else: it is applied last, so who sees it knows that all is there."""
     labels = names.labels(installation=place.installation, agent_id=spec.agent_id)
+    certificate = {names.CERTIFICATE_LABEL: spec.identity.fingerprint}
+    annotations = {"annotations": dict(place.pod_annotations)} if place.pod_annotations else {}
+    described = {"labels": {**labels, **certificate}, **annotations}
     body = {
         "replicas": 1,
         "revisionHistoryLimit": 1,
         "strategy": {"type": "Recreate"},
         "selector": {"matchLabels": {names.AGENT_LABEL: spec.agent_id}},
-        "template": {"metadata": {"labels": labels}, "spec": workload.pod(spec, place)},
+        "template": {"metadata": described, "spec": workload.pod(spec, place)},
     }
-    described = metadata(spec, place, names.POD)
+    named = metadata(spec, place, names.POD)
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": {**described, "annotations": {names.HASH_ANNOTATION: fingerprint(spec, place, body)}},
+        "metadata": {**named, "annotations": {names.HASH_ANNOTATION: fingerprint(spec, place, body)}},
         "spec": body,
     }
 
@@ -113,9 +111,24 @@ def metadata(spec: PodSpec, place: Place, name: str) -> Manifest:
 
 def fingerprint(spec: PodSpec, place: Place, body: Manifest) -> str:
     """Of all that a deploy would apply but the documents, which change in place with every revision."""
-    objects = [_quota(spec, place), network.policy(spec, place), *network.routes(spec, place), body]
+    objects = [
+        _quota(spec, place),
+        network.policy(spec.namespace, spec.agent_id, place),
+        *network.routes(spec, place),
+        body,
+    ]
     text = json.dumps(objects, sort_keys=True)
     return hashlib.sha256(f"{text}{place.pull_secret}".encode()).hexdigest()[:32]
+
+
+def _secret(spec: PodSpec, place: Place, name: str, document: bytes) -> Manifest:
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": metadata(spec, place, name),
+        "type": "Opaque",
+        "data": {names.START_FILE: base64.b64encode(document).decode()},
+    }
 
 
 def _quota(spec: PodSpec, place: Place) -> Manifest:

@@ -8,6 +8,8 @@ MANAGED_BY_LABEL = "app.kubernetes.io/managed-by"
 MANAGED_BY = "agentpods"
 INSTALLATION_LABEL = "agentpods.dev/installation"
 AGENT_LABEL = "agentpods.dev/agent"
+# On pods: the fingerprint of what their gateway shows. Those of a release without certificates have none.
+CERTIFICATE_LABEL = "agentpods.dev/certificate"
 HASH_ANNOTATION = "agentpods.dev/spec-hash"
 
 # Objects inside the agent's namespace.
@@ -16,6 +18,7 @@ CLAIM = "data"
 GATEWAY_SECRET = "gateway"  # noqa: S105 # a name
 ENGINE_SECRET = "engine"  # noqa: S105
 PULL_SECRET = "pull"  # noqa: S105
+RIGHTS = "agentpods"  # the binding of our own account's role
 DOMAIN = "domain"  # what the customer's own hostname needs
 
 ENGINE = "engine"

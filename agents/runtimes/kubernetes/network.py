@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_network
 from typing import Any
 from urllib.parse import urlsplit
 
 from agents.runtimes.base import PodSpec
 from agents.runtimes.kubernetes import names
 from agents.runtimes.kubernetes.place import Place, Routes, Routing
+from config import public_networks
 
 _Json = dict[str, Any]
 
-# Neither neighbours nor metadata services: all that is not the public internet.
-_NOT_PUBLIC_4 = [
-    "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
-    "192.168.0.0/16", "198.18.0.0/15", "224.0.0.0/4", "240.0.0.0/4",
-]  # fmt: skip
-_NOT_PUBLIC_6 = ["::1/128", "64:ff9b::/96", "fc00::/7", "fe80::/10", "ff00::/8"]
 _NAMESPACE_NAME = "kubernetes.io/metadata.name"
+_USUAL_DNS = {"namespaceSelector": {}, "podSelector": {"matchLabels": {"k8s-app": "kube-dns"}}}
 
 
-def policy(spec: PodSpec, place: Place) -> _Json:
+def policy(namespace: str, agent_id: str, place: Place) -> _Json:
     """Nothing in or out but: visitors to the public port, the control plane to management, names, the internet."""
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
-        "metadata": _metadata(spec, place, names.POD),
+        "metadata": {
+            "name": names.POD,
+            "namespace": namespace,
+            "labels": names.labels(installation=place.installation, agent_id=agent_id),
+        },
         "spec": {
             "podSelector": {},
             "policyTypes": ["Ingress", "Egress"],
@@ -50,15 +51,26 @@ def _ingress(routes: Routes) -> list[_Json]:
 
 def _egress(place: Place) -> list[_Json]:
     names_of_hosts = {
-        "to": [{"namespaceSelector": {}, "podSelector": {"matchLabels": {"k8s-app": "kube-dns"}}}],
-        "ports": [{"protocol": protocol, "port": 53} for protocol in ("UDP", "TCP")],
+        "to": [dict(peer) for peer in place.dns_peers] or [_USUAL_DNS],
+        "ports": [{"protocol": protocol, "port": place.dns_port} for protocol in ("UDP", "TCP")],
     }
+    # Neither neighbours nor metadata services, and of this cluster nothing, whatever addresses it has.
+    own = [ip_network(cidr) for cidr in place.own_cidrs]
     internet = [
-        {"ipBlock": {"cidr": "0.0.0.0/0", "except": _NOT_PUBLIC_4}},
-        {"ipBlock": {"cidr": "::/0", "except": _NOT_PUBLIC_6}},
+        {"ipBlock": {"cidr": cidr, "except": holes}} for cidr, holes in public_networks.internet(without=own).items()
     ]
     given = [{"ipBlock": {"cidr": cidr}} for cidr in place.egress_cidrs]
-    return [names_of_hosts, {"to": [*internet, *given]}]
+    return [names_of_hosts, {"to": [*internet, *given]}, *_own_front_door(place.routes)]
+
+
+def _own_front_door(routes: Routes) -> list[_Json]:
+    """The pods that bring visitors, on the ports that visitors come to: other agents' names and the console's.
+
+    Many clusters turn their public address into a private one of these pods before they look at the policy.
+    """
+    if not routes.router_namespace or not routes.router_ports:
+        return []
+    return [{"to": [_namespace(routes.router_namespace)], "ports": [_port(port) for port in routes.router_ports]}]
 
 
 def routes(spec: PodSpec, place: Place) -> list[_Json]:

@@ -12,6 +12,7 @@ from typing import Any
 from agents.runtimes.kubernetes import names
 from agents.runtimes.kubernetes.client import Connection, Refused
 from agents.runtimes.kubernetes.credentials import official_client
+from agents.runtimes.kubernetes.rights import Inside
 
 log = logging.getLogger(__name__)
 
@@ -22,26 +23,35 @@ RELEASED, AVAILABLE = "Released", "Available"
 Json = dict[str, Any]
 
 
-def bound(connection: Connection, namespace: str) -> Json | None:
-    """The volume of this namespace's claim, if it has one yet."""
-    claim = connection.find(f"/api/v1/namespaces/{namespace}/persistentvolumeclaims/{names.CLAIM}")
-    name = claim and claim["spec"].get("volumeName")
-    return connection.find(f"{VOLUMES}/{name}") if name else None
+def bound_name(inside: Inside) -> str | None:
+    """Of the volume of this namespace's claim, if it has one yet."""
+    claim = inside.find(f"/api/v1/namespaces/{inside.namespace}/persistentvolumeclaims/{names.CLAIM}")
+    return claim["spec"].get("volumeName") if claim else None
+
+
+def bound(inside: Inside) -> Json | None:
+    """The volume itself."""
+    name = bound_name(inside)
+    return inside.connection.find(f"{VOLUMES}/{name}") if name else None
 
 
 def keep(connection: Connection, volume: Json, *, labels: dict[str, str]) -> None:
     """Make it outlive its claim, and findable by the agent."""
     known = volume["metadata"].get("labels") or {}
-    if volume["spec"]["persistentVolumeReclaimPolicy"] == RETAIN and labels.items() <= known.items():
-        return
+    if volume["spec"]["persistentVolumeReclaimPolicy"] != RETAIN or not labels.items() <= known.items():
+        keep_named(connection, volume["metadata"]["name"], labels=labels)
+
+
+def keep_named(connection: Connection, name: str, *, labels: dict[str, str]) -> None:
+    """The same without a look at it."""
     change = {"metadata": {"labels": labels}, "spec": {"persistentVolumeReclaimPolicy": RETAIN}}
-    connection.merge(f"{VOLUMES}/{volume['metadata']['name']}", change)
+    connection.merge(f"{VOLUMES}/{name}", change)
 
 
-def release(connection: Connection, volume: Json) -> None:
-    """Let it go with its claim; the storage is freed by the cluster."""
+def release(connection: Connection, volume: Json, *, labels: dict[str, str]) -> None:
+    """Let it go with its claim; the storage is freed by the cluster. What is changed carries our labels, always."""
     if volume["spec"]["persistentVolumeReclaimPolicy"] != DELETE:
-        change = {"spec": {"persistentVolumeReclaimPolicy": DELETE}}
+        change = {"metadata": {"labels": labels}, "spec": {"persistentVolumeReclaimPolicy": DELETE}}
         connection.merge(f"{VOLUMES}/{volume['metadata']['name']}", change)
 
 
@@ -65,14 +75,13 @@ def reserve(connection: Connection, volume: Json, *, namespace: str) -> None:
     connection.merge(f"{VOLUMES}/{volume['metadata']['name']}", {"spec": {"claimRef": claim}})
 
 
-def grow_to(connection: Connection, claim: Json, *, wanted_bytes: int) -> None:
+def grow_to(inside: Inside, claim: Json, *, wanted_bytes: int) -> None:
     """Ask for a larger disk where the tier has grown. Not every storage can: then it stays as it is."""
-    namespace = claim["metadata"]["namespace"]
     asked = official_client().utils.quantity.parse_quantity(claim["spec"]["resources"]["requests"]["storage"])
     if asked >= wanted_bytes:
         return
-    path = f"/api/v1/namespaces/{namespace}/persistentvolumeclaims/{names.CLAIM}"
+    path = f"/api/v1/namespaces/{inside.namespace}/persistentvolumeclaims/{names.CLAIM}"
     try:
-        connection.merge(path, {"spec": {"resources": {"requests": {"storage": str(wanted_bytes)}}}})
+        inside.merge(path, {"spec": {"resources": {"requests": {"storage": str(wanted_bytes)}}}})
     except Refused as refusal:
-        log.warning("a volume does not grow", extra={"namespace": namespace, "why": str(refusal)})
+        log.warning("a volume does not grow", extra={"namespace": inside.namespace, "why": str(refusal)})

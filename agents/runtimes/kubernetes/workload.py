@@ -46,6 +46,7 @@ def pod(spec: PodSpec, place: Place) -> _Json:
         "volumes": _volumes(),
         **({"nodeSelector": dict(place.node_selector)} if place.node_selector else {}),
         **({"tolerations": [dict(one) for one in place.tolerations]} if place.tolerations else {}),
+        **({"priorityClassName": place.priority_class} if place.priority_class else {}),
         **runtime,
         **pull,
     }

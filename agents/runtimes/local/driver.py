@@ -71,8 +71,17 @@ class LocalRuntime:
         endpoint = self.endpoint(spec.namespace)
         if endpoint is None:
             raise RuntimeFailure("the pod has no address", cause="NO_ADDRESS")
-        token = spec.secrets.management_token
-        management.configure(endpoint, token, config=spec.config, secrets=spec.secrets)
+        management.configure(endpoint, spec.access, config=spec.config, secrets=spec.secrets)
+
+    def repair(self, spec: PodSpec) -> list[str]:
+        """Nobody else has a hand in processes and directories of ours: a pod that is not as wanted is deployed."""
+        return []
+
+    def secure(self, namespace: str) -> None:
+        """The agent's files lie beside its pods from the first moment."""
+
+    def expect_data(self, spec: PodSpec) -> None:
+        """Nothing to do: here only `deploy` starts pods, and it is told."""
 
     def stop(self, namespace: str) -> None:
         if not self.home.run_dir(namespace).is_dir():
@@ -130,7 +139,7 @@ class LocalRuntime:
         if record is None:
             return None
         return Endpoint(
-            public_url=f"http://{HOST}:{record.public_port}", management_url=f"http://{HOST}:{record.management_port}"
+            public_url=f"http://{HOST}:{record.public_port}", management_url=f"https://{HOST}:{record.management_port}"
         )
 
     # Starting.
@@ -163,6 +172,7 @@ class LocalRuntime:
     def _start_missing(self, spec: PodSpec, record: Record) -> None:
         for program in Program:
             self._end_hung(program, spec.namespace)
+        self._end_other_gateway(spec)
         missing = self._missing(spec.namespace)
         if not missing:
             return
@@ -194,21 +204,40 @@ class LocalRuntime:
             processes.send([*processes.descendants(process), process], signal.SIGKILL)
             psutil.wait_procs([process], timeout=KILL_SECONDS)
 
+    def _end_other_gateway(self, spec: PodSpec) -> None:
+        """One that shows another certificate, or none as an older release did, is asked nothing any more."""
+        process = programs.find(self.home.root).get((spec.namespace, Program.GATEWAY))
+        shown = sight.certificate(self.home.run_dir(spec.namespace))
+        if process is None or shown in {None, spec.identity.fingerprint}:
+            return
+        log.info("a gateway with another certificate is ended", extra={"namespace": spec.namespace})
+        for number, seconds in ((signal.SIGTERM, HASTY_SECONDS), (signal.SIGKILL, KILL_SECONDS)):
+            processes.send([process], number)
+            psutil.wait_procs([process], timeout=seconds)
+
     def _is_silent(self, namespace: str, program: Program, process: psutil.Process) -> bool:
         return sight.silence(self.home.run_dir(namespace), program, process) > HUNG_SECONDS
 
     def _with_free_ports(self, spec: PodSpec, record: Record, missing: list[Program]) -> Record:
-        """A foreign listener on an inner port is evaded, with both programs; one on the agent's public port is not."""
-        if Program.GATEWAY in missing and not ports.come_free([record.public_port]):
+        """A foreign listener on an inner port is evaded, with both programs; one on the agent's public port is not.
+
+        An engine that took a port of its gateway ends: it is started again with the whole pod.
+        """
+        public = [record.public_port] if Program.GATEWAY in missing else []
+        if not ports.come_free(public) and not self._takes(spec.namespace, record.public_port):
             raise RuntimeFailure(f"port {record.public_port} of the agent is taken by another program", cause="PORT")
         needed = {
-            Program.GATEWAY: [record.management_port, record.llm_port],
+            Program.GATEWAY: [*public, record.management_port, record.llm_port],
             Program.BRIDGE: [record.bridge_port, record.engine_port, record.side_port],
         }
         if ports.come_free([port for program in missing for port in needed[program]]):
             return record
         self._end(spec.namespace, seconds=HASTY_SECONDS)
         return self._promise_ports(spec, dataclasses.replace(record, ended=True))
+
+    def _takes(self, namespace: str, port: int) -> bool:
+        """Whether a process of the pod itself listens there."""
+        return processes.listen([*self._trees(namespace), *processes.marked(namespace, self.home.root)], port)
 
     def _gateway_document(self, spec: PodSpec, record: Record) -> bytes:
         return GatewayStart(
@@ -229,6 +258,7 @@ class LocalRuntime:
             engine_url=f"http://{HOST}:{record.engine_port}",
             side_url=f"http://{HOST}:{record.side_port}",
             engine_password=record.engine_password,
+            identity=spec.identity,
             config=spec.config,
             secrets=spec.secrets,
         ).dump()
@@ -242,6 +272,7 @@ class LocalRuntime:
             engine=spec.engine,
             run_dir=str(self.home.run_dir(spec.namespace)),
             data_dir=str(data),
+            data_expected=spec.data_expected,
             engine_cache=str(self._engine_cache),
             memory_bytes=spec.limits.memory_bytes,
             host=HOST,

@@ -26,10 +26,11 @@ def observe(namespace: str, run_dir: Path, record: Record | None, found: Found) 
     phase, cause, message, evidence = _verdict(run_dir, record, state, gateway=gateway, bridge=bridge)
     # The gateway's first report says that its listeners are open.
     age = _age(run_dir / programs.REPORTS[Program.GATEWAY]) if gateway else None
-    serves = age is not None and age <= STALE_SECONDS
+    outdated = age is not None and certificate(run_dir) == ""
+    serves = age is not None and age <= STALE_SECONDS and not outdated
     if phase == Phase.READY and gateway and not serves:
         phase = Phase.STARTING if age is None else Phase.UNHEALTHY
-        cause, message = (None, None) if age is None else ("GATEWAY_HUNG", "the gateway does not report")
+        cause, message = _silent(age, outdated=outdated)
     told: Mapping[str, Any] = state or {}
     return Observation(
         namespace=namespace,
@@ -42,6 +43,12 @@ def observe(namespace: str, run_dir: Path, record: Record | None, found: Found) 
         evidence=evidence,
         since=datetime.fromisoformat(told["since"]) if told.get("since") else None,
     )
+
+
+def _silent(age: float | None, *, outdated: bool) -> tuple[str | None, str | None]:
+    if outdated:
+        return "GATEWAY_OUTDATED", "the gateway was started by a release without certificates and is being replaced"
+    return (None, None) if age is None else ("GATEWAY_HUNG", "the gateway does not report")
 
 
 _Verdict = tuple[Phase, str | None, str | None, list[str]]
@@ -78,6 +85,12 @@ def _without_bridge(run_dir: Path, state: dict[str, Any] | None) -> _Verdict:
     if state and state["phase"] == Phase.FAILED:
         return Phase.UNHEALTHY, state["cause"], state["message"], state["evidence"]
     return Phase.UNHEALTHY, "BRIDGE_DIED", "the bridge is gone", programs.last_words(run_dir, Program.BRIDGE)
+
+
+def certificate(run_dir: Path) -> str | None:
+    """The fingerprint that the gateway reports; "" if its release has no certificates, None before its first report."""
+    report = read_json(run_dir / programs.REPORTS[Program.GATEWAY])
+    return str(report.get("certificate", "")) if report is not None else None
 
 
 def silence(run_dir: Path, program: Program, process: psutil.Process) -> float:

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
 from accounts import code_mail, letters
 from accounts import purge as accounts_purge
+from accounts.models import Letter, SignInCode
 from agents import reconciler, sampling, suspension, sweeper
+from agents.models import Agent
 from billing import lapses, verification
 from billing.crypto import misplaced, scanning, watching
 from billing.stars import feed, orders, refunds
 from catalog import personas
 from webhooks import draining, purging
+from webhooks.models import Delivery
 
 
 class Command(BaseCommand):
@@ -45,13 +49,26 @@ class Command(BaseCommand):
             "stars orders given up": lambda: orders.expire_due(now=at),
             "terms due": lambda: lapses.step_due(now=at),
             "agents due": lambda: reconciler.reconcile_due(at),
-            "deliveries": lambda: draining.drain(clock=lambda: at),
+            "deliveries": lambda: draining.drain(clock=lambda: at, ahead=timedelta(0)),
             "deployments shown": personas.show_deployments,
             "old events": lambda: purging.purge(now=at),
             "old codes, sessions and replies": lambda: accounts_purge.run(now=at),
         }
         for name, do in work.items():
             self.stdout.write(f"{name}: {do() or 0}")
+        for name, rows in _left(at).items():
+            self.stdout.write(f"left, {name}: {rows.count()}")
+
+
+def _left(at: datetime) -> dict[str, QuerySet[Any]]:
+    """What failed or has more to do: a later run or the workers take it up again."""
+    return {
+        "deliveries to be tried again": Delivery.objects.pending(),
+        "sign-in mail": SignInCode.objects.filter(mail_due_at__isnull=False),
+        "letters": Letter.objects.filter(mail_due_at__isnull=False),
+        "agents due": Agent.objects.due(at),
+        "terms due": Agent.objects.term_due(at),
+    }
 
 
 def _moment(given: str | None) -> datetime:

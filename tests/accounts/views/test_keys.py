@@ -2,16 +2,19 @@ from __future__ import annotations
 
 import json
 import re
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import pytest
 import time_machine
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from pytest_django import Settings
 from rest_framework.test import APIClient
 
 from accounts import keys
-from accounts.models import ApiKey
+from accounts.errors import TooManyKeys
+from accounts.models import ApiKey, User
 from config import docs
 from config.crypto import sha256
 from tests.accounts.conftest import new_key
@@ -151,7 +154,7 @@ def test_the_document_says_of_names_what_the_service_does(ann: APIClient, name: 
         ("", "name: This field may not be blank."),
         ("   \t\n", "name: This field may not be blank."),
         ("x" * 61, "name: Ensure this field has no more than 60 characters."),
-        ("x" * 900_000, "name: Ensure this field has no more than 60 characters."),
+        ("x" * 60_000, "name: Ensure this field has no more than 60 characters."),
         ("a\nb", "name: may not contain control characters"),
         ("a\x1b[31mb", "name: may not contain control characters"),
         ("a\x7fb", "name: may not contain control characters"),
@@ -243,3 +246,37 @@ def test_a_key_does_not_expire(ann: APIClient) -> None:
     _, agent = new_key(ann)
     with time_machine.travel(datetime.now(UTC) + timedelta(days=3650)):
         assert agent.get("/me").status_code == 200
+
+
+def test_an_account_has_a_hundred_live_keys_and_revoking_one_makes_room(ann: APIClient, bob: APIClient) -> None:
+    user = User.objects.get(email="ann@example.com")
+    made = [keys.create(user, name=f"key {number}", now=NOON)[0] for number in range(100)]
+    refused = ann.post("/keys", {"name": "one more"}, format="json")
+    assert refused.status_code == 400
+    assert refused.json() == {
+        "error": "BAD_REQUEST",
+        "message": "keys: 100 of at most 100 live API keys exist; revoke one first (GET /keys, DELETE /keys/{id})",
+    }
+    assert bob.post("/keys", {"name": "his own"}, format="json").status_code == 200
+    assert ann.delete(f"/keys/{made[0].pk}").status_code == 204
+    assert ann.post("/keys", {"name": "one more"}, format="json").status_code == 200
+    assert ann.post("/keys", {"name": "and another"}, format="json").status_code == 400
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_many_keys_made_at_once_only_so_many_are_made(settings: Settings) -> None:
+    settings.MAX_KEYS = 5
+    user = User.objects.create_user("ann@example.com")
+
+    def make(number: int) -> bool:
+        try:
+            keys.create(user, name=f"key {number}", now=NOON)
+        except TooManyKeys:
+            return False
+        finally:
+            connection.close()
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(make, range(20))) == 5
+    assert ApiKey.objects.count() == 5

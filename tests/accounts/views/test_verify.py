@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import time_machine
+from pytest_django import Settings
 from rest_framework.test import APIClient
 
 from accounts.models import Session, User
@@ -113,25 +114,6 @@ def test_a_code_works_for_its_own_mailbox_only(api: APIClient) -> None:
     assert _verify(api, code, "bob@example.com").json()["error"] == "INVALID_CODE"
 
 
-def test_twenty_wrong_tries_an_hour_over_all_codes_and_addresses(api: APIClient) -> None:
-    with time_machine.travel(NOON, tick=False) as clock:
-        for number in range(20):
-            address = f"192.0.2.{number}"
-            code = _code(api, REMOTE_ADDR=address)
-            body = {**ANN, "code": _wrong(code)}
-            answer = api.post("/auth/verify", body, format="json", REMOTE_ADDR=address)
-            assert answer.json()["error"] == "INVALID_CODE"
-            clock.shift(60)
-        code = _code(api, REMOTE_ADDR="192.0.2.90")
-        locked = _verify(api, code)
-        assert locked.status_code == 429
-        assert locked.json()["error"] == "RATE_LIMITED"
-        assert locked["Retry-After"] == str(40 * 60)
-        assert _verify(api, _code(api, "bob@example.com"), "bob@example.com").status_code == 200
-        clock.shift(40 * 60)
-        assert _verify(api, _code(api)).status_code == 200
-
-
 def test_ten_tries_in_ten_minutes_from_one_address(api: APIClient) -> None:
     with time_machine.travel(NOON, tick=False) as clock:
         for _ in range(10):
@@ -155,12 +137,14 @@ def test_a_session_lives_thirty_days(api: APIClient) -> None:
         assert "POST /auth/request" in expired.json()["message"]
 
 
-def test_a_suspended_account_does_not_sign_in(api: APIClient) -> None:
+def test_a_suspended_account_does_not_sign_in_and_is_told_whom_to_write_to(api: APIClient, settings: Settings) -> None:
+    settings.SUPPORT_EMAIL = "help@example.com"
     _verify(api, _code(api))
     User.objects.update(is_active=False)
     refused = _verify(api, _code(api))
     assert refused.status_code == 401
-    assert refused.json() == {"error": "UNAUTHORIZED", "message": "this account is suspended"}
+    told = "this account is suspended: write to help@example.com"
+    assert refused.json() == {"error": "UNAUTHORIZED", "message": told}
     assert Session.objects.count() == 1
 
 
@@ -242,7 +226,7 @@ def test_a_wrong_attribution_is_refused_by_name_and_uses_up_nothing(
         ("-12345", "code: must be exactly six digits"),
         ("١٢٣٤٥٦", "code: must be exactly six digits"),
         ("１２３４５６", "code: must be exactly six digits"),
-        ("1" * 500_000, "code: must be exactly six digits"),
+        ("1" * 100_000, "code: must be exactly six digits"),
     ],
 )
 def test_a_wrong_code_text_is_refused_by_name(api: APIClient, code: object, problem: str) -> None:

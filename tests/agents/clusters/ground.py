@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -26,8 +25,11 @@ from agents.runtimes.kubernetes.driver import KubernetesRuntime
 from tests.deploy import chart
 from tests.doubles.kube_api import KubeApi
 from tests.doubles.pi import install_double
+from tests.patience import Patience
 
 KUBECONFIG = "TEST_KUBECONFIG"
+# Of the chart that made its account: a policy holds the account to what is this installation's.
+INSTALLATION = os.environ.get("TEST_INSTALLATION", "agentpods-test")
 # On a real cluster: images, and from where the tests reach pods.
 IMAGES = {"POD_IMAGE": "TEST_POD_IMAGE", "ENGINE_IMAGES": "TEST_ENGINE_IMAGES"}
 GONE_SECONDS = 120.0
@@ -57,8 +59,9 @@ def double(directory: Path, settings: Settings, *, run: bool) -> Iterator[tuple[
     with KubeApi(
         directory / "cluster", run=run, engines=install_double(directory / "engines"), probe_seconds=0.2
     ) as api:
-        api.allow("ground", [*chart.rules("drive"), *chart.rules("observe")])
-        row = Cluster.objects.create(name="double", kubeconfig=api.kubeconfig("ground"), routing="none", capacity=100)
+        api.install(chart.accounts(remote=True))
+        kubeconfig = api.kubeconfig(chart.username("remote"))
+        row = Cluster.objects.create(name="double", kubeconfig=kubeconfig, routing="none", capacity=100)
         yield api, row
 
 
@@ -66,7 +69,7 @@ def double(directory: Path, settings: Settings, *, run: bool) -> Iterator[tuple[
 def _real(settings: Settings) -> Iterator[Cluster]:
     settings.POD_IMAGE = os.environ["TEST_POD_IMAGE"]
     settings.ENGINE_IMAGES = dict(one.split("=", 1) for one in os.environ["TEST_ENGINE_IMAGES"].split(","))
-    settings.INSTALLATION = f"test-{secrets.token_hex(4)}"
+    settings.INSTALLATION = INSTALLATION
     row = Cluster.objects.create(
         name="real",
         kubeconfig=Path(os.environ[KUBECONFIG]).read_text(encoding="utf-8"),
@@ -77,6 +80,7 @@ def _real(settings: Settings) -> Iterator[Cluster]:
         storage_class=os.environ.get("TEST_STORAGE_CLASS", ""),
         stats_through_api=os.environ.get("TEST_STATS_THROUGH_API") == "1",
     )
+    _clear(row, settings.INSTALLATION)  # what a run that was killed has left
     try:
         yield row
     finally:
@@ -84,17 +88,17 @@ def _real(settings: Settings) -> Iterator[Cluster]:
 
 
 def _clear(row: Cluster, installation: str) -> None:
-    """What a failed test has left, volumes too: they are let go before the namespaces that hold them."""
+    """What a test has left, volumes too: they are let go before the namespaces that hold them."""
     api = connections.of(row)
     ours = {"labelSelector": f"{names.INSTALLATION_LABEL}={installation}"}
-    until = time.monotonic() + GONE_SECONDS
+    patience = Patience(GONE_SECONDS)
     for volume in api.get("/api/v1/persistentvolumes", ours)["items"]:
         path = f"/api/v1/persistentvolumes/{volume['metadata']['name']}"
         api.merge(path, {"spec": {"persistentVolumeReclaimPolicy": "Delete"}})
     while left := api.get("/api/v1/namespaces", ours)["items"]:
         for one in left:
             api.delete(f"/api/v1/namespaces/{one['metadata']['name']}")
-        assert time.monotonic() < until, f"namespaces stay: {[one['metadata']['name'] for one in left]}"
+        assert not patience.ended(), f"namespaces stay: {[one['metadata']['name'] for one in left]}"
         time.sleep(0.5)
 
 
@@ -117,7 +121,7 @@ class ToldRuntime(KubernetesRuntime):
         return dict(self.wants)
 
     def _note(self, spec: PodSpec) -> None:
-        self.wants[spec.namespace] = Want(spec.config.revision, spec.secrets.management_token)
+        self.wants[spec.namespace] = Want(spec.config.revision, spec.access)
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -13,6 +12,7 @@ from agents.clusters.asking import Wanted
 from agents.clusters.models import Cluster, Pod
 from agents.clusters.observer import Observer
 from agents.clusters.reading import Seen, Sighting
+from tests.patience import Patience
 
 Json = dict[str, Any]
 
@@ -28,7 +28,7 @@ LABELS = {
 
 def metadata(name: str, *, namespace: str | None = NAMESPACE, **more: Any) -> Json:
     inside = {"namespace": namespace} if namespace else {}
-    return {"name": name, **inside, "labels": LABELS, "creationTimestamp": "2026-11-22T11:59:00Z", **more}
+    return {"name": name, **inside, "creationTimestamp": "2026-11-22T11:59:00Z", "labels": LABELS, **more}
 
 
 def namespace(name: str = NAMESPACE, **more: Any) -> Json:
@@ -67,6 +67,7 @@ def pod(*containers: Json, name: str = "pod-1", init: Json | None = None, phase:
     status = {"phase": phase, "podIP": "127.8.0.1", "containerStatuses": list(containers or WELL), **more}
     if init:
         status["initContainerStatuses"] = [init]
+    meta = {"labels": {**LABELS, "agentpods.dev/certificate": "0" * 32}, **meta}
     return {"metadata": metadata(name, **meta), "status": status}
 
 
@@ -119,9 +120,9 @@ class Turns:
         return next(iter(self.observer._lookouts.values()), None)
 
     def until(self, condition: Callable[[], object], *, within: float = 20.0) -> None:
-        ends = time.monotonic() + within
+        patience = Patience(within)
         while not condition():
-            assert time.monotonic() < ends, "not so in time"
+            assert not patience.ended(), "not so in time"
             self.observer._woken.wait(0.05)
             self.observer._woken.clear()
             self.observer.turn()

@@ -26,6 +26,8 @@ class ScriptedCluster:
         self.ends_with: int | None = None
         self.waits_for = ""  # why no pod starts
         self.away = False
+        self.account = "kubernetes-admin"
+        self.is_bounded = True  # whether a policy holds the chart's account to agents' namespaces
         self.forbidden: set[tuple[str, str]] = set()  # verb and resource, with what is below it
         self.documents: dict[str, Json] = {
             "/version": {"major": "1", "minor": "33+"},
@@ -59,8 +61,15 @@ class ScriptedCluster:
         resource = "/".join(filter(None, (asked["resource"], asked.get("subresource"))))
         return {**body, "status": {"allowed": (asked["verb"], resource) not in self.forbidden}}
 
-    def apply(self, manifest: Json) -> Json:
+    def username(self) -> str:
+        return self.account
+
+    def apply(self, manifest: Json, *, dry: bool = False) -> Json:
         self._answer()
+        if dry:
+            if self.is_bounded:
+                raise Refused("one", 403, "Forbidden", "a policy denied the request")
+            return manifest
         self.applied.append(manifest)
         metadata = {"creationTimestamp": datetime.now(UTC).isoformat(), **manifest["metadata"]}
         self.objects[path_of(manifest)] = {**manifest, "metadata": metadata}

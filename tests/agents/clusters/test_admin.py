@@ -15,6 +15,7 @@ from django.utils import timezone
 from accounts.models import User
 from agents.clusters import losing
 from agents.models import Agent, Cluster, Placement, Pod
+from tests import operating
 from tests.agents.clusters.conftest import make_cluster
 
 LIST = "/admin/agents/cluster/"
@@ -34,8 +35,13 @@ FORM = {
     "pull_policy": "IfNotPresent",
     "node_selector": "{}",
     "tolerations": "[]",
+    "pod_annotations": "{}",
+    "dns_peers": "[]",
+    "dns_port": "53",
     "initial-node_selector": "{}",
     "initial-tolerations": "[]",
+    "initial-pod_annotations": "{}",
+    "initial-dns_peers": "[]",
 }
 
 
@@ -66,11 +72,8 @@ def page_of(cluster: Cluster) -> str:
     return f"{LIST}{cluster.pk}/change/"
 
 
-def act(console: Client, action: str, *clusters: Cluster) -> str:
-    body = {"action": f"{action}_clusters", "_selected_action": [cluster.pk for cluster in clusters]}
-    answer = console.post(LIST, body, follow=True)
-    assert answer.status_code == 200
-    return answer.content.decode()
+def act(console: Client, action: str, *clusters: Cluster, **typed: str) -> str:
+    return operating.act(console, LIST, f"{action}_clusters", *clusters, **typed)
 
 
 def save(console: Client, cluster: Cluster | None = None, /, **given: str) -> str:
@@ -131,13 +134,43 @@ def test_credentials_whose_key_is_lost_are_given_anew(console: Client, settings:
     assert "very-secret-token" in str(Cluster.objects.get().kubeconfig)
 
 
+def test_a_clusters_own_networks_are_asked_for(console: Client) -> None:
+    assert "Pods never reach them" in console.get(f"{LIST}add/").content.decode()
+    save(console, own_cidrs="198.51.100.0/24, 2a01:4f8::/32")
+    assert Cluster.objects.get().own_cidrs == ["198.51.100.0/24", "2a01:4f8::/32"]
+
+
+def test_a_kubeconfig_from_before_the_rule_is_told_when_its_cluster_is_saved(console: Client) -> None:
+    save(console, kubeconfig=KUBECONFIG)
+    old = KUBECONFIG.replace("token: very-secret-token", "tokenFile: /run/token")
+    Cluster.objects.update(kubeconfig=old)
+    assert "not the path of a file" in save(console, Cluster.objects.get(), region="north")
+    save(console, Cluster.objects.get(), region="north", kubeconfig=KUBECONFIG)
+    assert Cluster.objects.get().region == "north"
+
+
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
         ({"kubeconfig": KUBECONFIG.replace("token: very", "exec: very")}, "not a program that fetches one"),
+        (
+            {"kubeconfig": KUBECONFIG.replace("token: very-secret-token", "tokenFile: /etc/passwd")},
+            "not the path of a file",
+        ),
+        ({"kubeconfig": KUBECONFIG.replace("server:", "proxy-url: http://x, server:")}, "proxies"),
+        ({"kubeconfig": "[" * 60_000}, "Nested too deeply."),
+        ({"pull_secret": "[" * 60_000}, "Not JSON."),
         ({"kubeconfig": "- nothing"}, "Needs clusters, users and contexts."),
         ({"routing": "gateway"}, "Needed with routing by Gateway API."),
         ({"control_cidrs": "10.0.0.0/8, elsewhere"}, "Networks, separated by commas"),
+        ({"router_ports": "443, 70000"}, "Item 2 in the array did not validate"),
+        ({"priority_class": "system-node-critical"}, "A priority class of your own"),
+        ({"pod_annotations": '{"a": 1}'}, "An object of text values."),
+        ({"dns_peers": '[{"host": "dns"}]'}, "A list of peers"),
+        ({"visitors_authority": "no certificate"}, "Certificates as PEM."),
+        ({"own_cidrs": "203.0.113.7/24"}, "Networks, separated by commas"),
+        ({"own_cidrs": "0.0.0.0/0"}, "The largest network that is taken is a /8."),
+        ({"own_cidrs": "9.0.0.0/8, 2000::/3"}, "The largest network that is taken is a /8."),
         ({"node_selector": "[1]"}, "An object of text values."),
         ({"tolerations": "["}, "Enter a valid JSON"),
         ({"name": "Not A Name"}, "Lower-case letters, digits and dashes."),
@@ -219,24 +252,27 @@ def test_a_lost_cluster_is_given_up_on_a_page_that_asks_for_its_name(
     cluster = make_cluster("one", observed_at=None)
     for agent_id in ("agt_1", "agt_2"):
         Placement.objects.create(agent_id=agent_id, cluster=cluster)
-    page = act(console, "lose", cluster)
-    assert "Last seen alive: never" in page
-    assert "2 agents leave it" in page
-    lose = f"{LIST}{cluster.pk}/lose/"
-    assert "Its name is one." in console.post(lose, {"name": "two"}).content.decode()
+    asking = operating.choose(console, LIST, "lose_clusters", cluster)
+    for told in ('<td dir="auto">never</td>', "2 agents leave one", 'name="reason"'):
+        assert told in asking.content.decode()
+    assert "Its name is one." in operating.send(console, asking, name="two").content.decode()
+    assert "This field is required" in operating.send(console, asking, name="one", reason="").content.decode()
     assert Placement.objects.count() == 2
-    assert "1 still have to leave" in console.post(lose, {"name": "one"}, follow=True).content.decode()
+    done = operating.send(console, asking, name="one", reason="the hall burnt down")
+    assert "1 agents still have to leave one" in done.content.decode()
     cluster.refresh_from_db()
     assert cluster.cordoned
-    assert history() == ["Given up as lost for good."]
+    assert history() == ["Given up as lost for good: the hall burnt down"]
     assert asked == [("agents.lose_cluster", str(cluster.pk), f"operator:{operator.pk}")]
 
 
 def test_a_cluster_that_lives_is_not_given_up(console: Client, cluster: Cluster) -> None:
-    page = console.post(f"{LIST}{cluster.pk}/lose/", {"name": "one"}, follow=True).content.decode()
-    assert "was seen alive" in page
+    asking = operating.choose(console, LIST, "lose_clusters", cluster)
+    for _ in range(2):  # a page that was refused may be sent again
+        assert "was seen alive" in operating.send(console, asking, name="one").content.decode()
     assert history() == []
-    assert console.get(f"{LIST}0/lose/").status_code == 404
+    nowhere = console.get(f"{LIST}lose-clusters/", {"id": ["0", "x"]}, follow=True)
+    assert "nothing left to do" in nowhere.content.decode()
 
 
 def test_one_cluster_is_given_up_at_a_time(console: Client, cluster: Cluster) -> None:
@@ -248,7 +284,8 @@ def test_who_may_only_look_changes_nothing(cluster: Cluster) -> None:
     viewer.user_permissions.set(Permission.objects.filter(codename__in=["view_cluster", "view_placement", "view_pod"]))
     console = signed_in(viewer)
     act(console, "cordon", cluster)
-    assert console.post(f"{LIST}{cluster.pk}/lose/", {"name": "one"}).status_code == 403
+    for step in ("lose-clusters", "delete-rows"):
+        assert console.get(f"{LIST}{step}/", {"id": cluster.pk}).status_code == 403
     assert "(set)" not in console.get(page_of(cluster)).content.decode()
     cluster.refresh_from_db()
     assert not cluster.cordoned
@@ -256,15 +293,15 @@ def test_who_may_only_look_changes_nothing(cluster: Cluster) -> None:
 
 def test_a_cluster_with_agents_is_not_deleted_and_one_without_is(console: Client, cluster: Cluster) -> None:
     Placement.objects.create(agent_id="agt_1", cluster=cluster)
-    delete = f"{LIST}{cluster.pk}/delete/"
-    assert (
-        "Cluster one is not deleted: 1 of 100 agents"
-        in console.post(delete, {"post": "yes"}, follow=True).content.decode()
-    )
+    asking = console.post(f"{LIST}{cluster.pk}/delete/", {"post": "yes"}, follow=True)
+    kept = operating.send(console, asking, reason="sold")
+    assert "One: not deleted: 1 of 100 agents" in kept.content.decode()
     assert "delete_selected" not in console.get(LIST).content.decode()
     Placement.objects.all().delete()
-    console.post(delete, {"post": "yes"})
+    assert "agents was 1 of 100, is 0 of 100" in operating.send(console, asking, reason="sold").content.decode()
+    assert "Deleted: one" in operating.act(console, LIST, "delete_rows", cluster, reason="sold")
     assert not Cluster.objects.exists()
+    assert history() == ["Deleted: sold"]
 
 
 # Placements and pods.
@@ -294,3 +331,8 @@ def test_placements_and_pods_are_found_and_not_touched(
     page = console.get("/admin/agents/pod/pod-x0-1/change/").content.decode()
     assert 'name="phase"' not in page
     assert console.post("/admin/agents/pod/pod-x0-1/delete/").status_code == 403
+
+
+def test_agents_are_let_to_no_port_on_which_a_controller_takes_orders(db: None) -> None:
+    """8443 is ingress-nginx' admission webhook, 8080 may be Traefik's dashboard; a hostile engine would ask both."""
+    assert not {8080, 8443} & set(Cluster(name="one").router_ports)

@@ -8,19 +8,21 @@ from typing import Any
 
 import pytest
 
+from agents import pods
 from agents.clusters import asking
 from agents.clusters.asking import Asking, Pool, Rounds, Want
 from agents.clusters.models import Cluster, Pod
 from agents.models import Agent, Desired
 from agents.runtimes import management
-from agents.runtimes.base import Endpoint
+from agents.runtimes.base import Access, Endpoint
 from agents.runtimes.kubernetes.client import ClusterFailure
 from agents.runtimes.management import Health, HopFailure
 from tests.agents.clusters.observing import Json, event
 from tests.agents.conftest import MakeAgent
 
 LIFE = ("127.8.0.1", 0)
-WANT = Want(revision=2, token="token")
+ACCESS = Access(token="secret-token", certificate="certificate")
+WANT = Want(revision=2, access=ACCESS)
 GOOD = Health(revision=2, has_key=True, engine={"phase": "ready", "revision": 2})
 
 
@@ -47,10 +49,10 @@ class Gateways:
 
     def __init__(self) -> None:
         self.answer: Health | Exception = GOOD
-        self.asked: list[tuple[str, str]] = []
+        self.asked: list[tuple[str, Access]] = []
 
-    def health(self, endpoint: Endpoint, token: str, *, seconds: float) -> Health:
-        self.asked.append((endpoint.management_url, token))
+    def health(self, endpoint: Endpoint, access: Access, *, seconds: float) -> Health:
+        self.asked.append((endpoint.management_url, access))
         if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer
@@ -103,13 +105,13 @@ def test_a_gateway_is_asked_at_its_pods_address_and_its_answer_is_news(
     asks: Asking, gateways: Gateways, news: list[str]
 ) -> None:
     asks.ask_gateways({"pod-a-1": (LIFE, WANT)})
-    assert gateways.asked == [("http://127.8.0.1:8081", "token")]
+    assert gateways.asked == [("https://127.8.0.1:8081", ACCESS)]
     assert asks.health("pod-a-1", LIFE) == GOOD
     assert news == ["pod-a-1"]
 
 
 def test_an_address_of_the_newer_kind_is_written_as_urls_want_it() -> None:
-    assert asking.endpoint("fd00::1").management_url == "http://[fd00::1]:8081"
+    assert asking.endpoint("fd00::1").management_url == "https://[fd00::1]:8081"
 
 
 def test_a_gateway_is_asked_at_most_once_a_second_and_the_same_again_is_no_news(
@@ -140,7 +142,7 @@ def test_one_that_does_not_answer_is_asked_less_and_less(asks: Asking, gateways:
 def test_a_new_revision_is_asked_for_at_once(asks: Asking, gateways: Gateways) -> None:
     gateways.answer = HopFailure("gateway", "silent")
     asks.ask_gateways({"pod-a-1": (LIFE, WANT)})
-    asks.ask_gateways({"pod-a-1": (LIFE, Want(revision=3, token="token"))})
+    asks.ask_gateways({"pod-a-1": (LIFE, Want(revision=3, access=ACCESS))})
     assert len(gateways.asked) == 2
 
 
@@ -222,7 +224,7 @@ def pods_become(agent: Agent, **changes: Any) -> None:
 
 
 def test_pods_are_asked_until_they_are_ready_on_what_is_wanted(cluster: Cluster, behind: Agent) -> None:
-    wanted = {behind.namespace: Want(revision=behind.spec_revision, token=behind.management_token)}
+    wanted = {behind.namespace: Want(revision=behind.spec_revision, access=pods.access_of(behind))}
     assert asking.of_agents(cluster.pk) == wanted
     pods_become(behind, phase="ready")
     assert asking.of_agents(cluster.pk) == wanted
@@ -250,4 +252,4 @@ def test_a_pod_whose_token_is_lost_is_not_asked(cluster: Cluster, behind: Agent,
 
 
 def test_a_token_is_not_shown() -> None:
-    assert "token" not in repr(WANT).replace("token=", "")
+    assert "secret-token" not in repr(WANT)

@@ -52,12 +52,35 @@ def test_the_version_must_be_one_that_was_tried(
 
 
 def test_rights_that_are_missing_are_named(cluster: Cluster, api: ScriptedCluster) -> None:
-    api.forbidden = {("patch", "namespaces"), ("delete", "namespaces"), ("list", "events"), ("patch", "deployments")}
+    api.forbidden = {("patch", "namespaces"), ("delete", "namespaces"), ("list", "nodes"), ("patch", "deployments")}
     assert checking.check(cluster) == [
         "Our account may not patch, delete namespaces.",
-        "Our account may not list events.",
+        "Our account may not list nodes.",
         "Our account may not patch deployments.apps.",
     ]
+
+
+CHARTS = "system:serviceaccount:agents:pods-remote"
+
+
+def test_the_charts_account_must_be_able_to_give_itself_its_rights(cluster: Cluster, api: ScriptedCluster) -> None:
+    api.account = CHARTS
+    api.forbidden = {("patch", "deployments")}  # it has these only where it gives them to itself
+    assert checking.check(cluster) == []
+    (binding,) = [one for one in api.applied if one["kind"] == "RoleBinding"]
+    assert binding["roleRef"]["name"] == "agents-pods-agent"
+    assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "pods-remote", "namespace": "agents"}]
+    api.forbidden = {("create", "rolebindings"), ("bind", "clusterroles")}
+    assert checking.check(cluster) == [
+        "Our account may not create rolebindings.rbac.authorization.k8s.io.",
+        "Our account may not bind clusterroles.rbac.authorization.k8s.io agents-pods-agent.",
+    ]
+
+
+def test_an_account_that_nothing_holds_to_agents_namespaces_is_told_of(cluster: Cluster, api: ScriptedCluster) -> None:
+    api.account, api.is_bounded = CHARTS, False
+    (finding,) = checking.check(cluster)
+    assert finding.startswith("Nothing holds our account to agents' namespaces")
 
 
 @pytest.mark.parametrize(("through_api", "needed"), [(False, "nodes/stats"), (True, "nodes/proxy")])

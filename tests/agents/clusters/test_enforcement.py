@@ -22,6 +22,7 @@ from agents.runtimes.kubernetes import names
 from agents.runtimes.kubernetes.client import ClusterFailure
 from agents.runtimes.kubernetes.place import Place
 from tests.agents.clusters.scripted import ScriptedCluster
+from tests.patience import Patience
 
 PLACE = Place(installation="agentpods", pod_image="images.example.com/agentpods", engine_images={})
 EVERYTHING = replace(
@@ -154,9 +155,9 @@ def test_the_listener_takes_callers() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     with subprocess.Popen([sys.executable, "-S", "-c", enforcement.LISTENER, str(port)]) as listener:
-        until = time.monotonic() + 10
+        patience = Patience(10)
         while not _connects(port):
-            assert time.monotonic() < until
+            assert not patience.ended()
             time.sleep(0.02)
         listener.kill()
 

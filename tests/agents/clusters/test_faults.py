@@ -13,26 +13,23 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from accounts.models import User
-from agents import creation, explanation, lifecycle
+from agents import explanation, lifecycle, sweeper
 from agents.clusters import connections
-from agents.models import Agent, Cluster, Placement, Pod, Reason
-from tests.agents.clusters import ground
-from tests.agents.conftest import PERSONA
+from agents.models import Agent, Cluster, Reason
+from agents.runtimes import current_runtime
+from tests.agents.clusters import living
+from tests.agents.clusters.living import WITHIN, create, delete, leaves_nothing, one_pod_each, until
 from tests.agents.pod.bridge.process import eventually
 from tests.doubles.kube_api import KubeApi
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.unmeasured]
 
-AGENTS = 6
-WITHIN = 40.0
 OUTAGE_SECONDS = 2.0
 
 
 @pytest.fixture
 def api(tmp_path: Path, settings: Settings, catalog: None) -> Iterator[KubeApi]:
-    """A cluster whose pods just become ready, observed and reconciled."""
-    settings.AGENT_RUNTIME, settings.LLM_KEY_CHECK, settings.MAX_FREE_AGENTS = "kubernetes", False, 100
-    with ground.double(tmp_path, settings, run=False) as (found, _), ground.observing(), ground.reconciling():
+    with living.cluster(tmp_path, settings) as found:
         yield found
 
 
@@ -41,50 +38,10 @@ def agents(owner: User, api: KubeApi) -> list[str]:
     return create(owner)
 
 
-def create(owner: User, number: int = AGENTS) -> list[str]:
-    """That many agents are asked for; nobody waits for them."""
-    new = creation.checked(owner, creation.NewAgent(persona_id=PERSONA, tier="tiny"))
-    return [creation.create(owner, new, actor=f"user:{owner.pk}")[0].pk for _ in range(number)]
+SLOWER = [pytest.param(trouble, marks=pytest.mark.slow) for trouble in ("429", "hangs up", "slow", "away")]
 
 
-def until(status: str, agents: list[str]) -> None:
-    rows = Agent.objects.filter(pk__in=agents)
-
-    def all_are() -> bool:
-        return set(rows.values_list("status", flat=True)) == {status}
-
-    try:
-        eventually(all_are, within=WITHIN, what=status)
-    except AssertionError as error:
-        raise AssertionError([(one, one.cause, one.cause_message, one.desired) for one in rows]) from error
-
-
-def delete(agents: list[str]) -> None:
-    for agent in Agent.objects.filter(pk__in=agents):
-        lifecycle.delete(agent, actor="test")
-
-
-def leaves_nothing(api: KubeApi) -> None:
-    """No namespace, no volume, no row."""
-    eventually(lambda: not pods_of(api), within=WITHIN, what="the namespaces' end")
-    api.wait(lambda: not api.objects("PersistentVolume"))
-    assert not Pod.objects.exists()
-    assert not Placement.objects.exists()
-
-
-def pods_of(api: KubeApi) -> list[str]:
-    return [one["metadata"]["name"] for one in api.objects("Namespace") if one["metadata"]["name"].startswith("pod-")]
-
-
-def one_pod_each(api: KubeApi, agents: list[str]) -> None:
-    """Neither a double nor an orphan."""
-    wanted = {agent.namespace for agent in Agent.objects.filter(pk__in=agents)}
-    eventually(lambda: set(pods_of(api)) == wanted, within=WITHIN, what="one namespace for each")
-    assert {len(api.objects("Pod", name)) for name in wanted} == {1}
-    assert len(api.objects("PersistentVolume")) == len(wanted)
-
-
-@pytest.mark.parametrize("trouble", ["500", "429", "hangs up", "slow", "away"])
+@pytest.mark.parametrize("trouble", ["500", *SLOWER])
 def test_agents_come_up_and_go_through_a_server_in_trouble(owner: User, api: KubeApi, trouble: str) -> None:
     with troubled(api, trouble):
         agents = create(owner)
@@ -183,7 +140,7 @@ def test_a_pod_that_somebody_else_removed_is_built_again_with_its_volume(owner: 
 
 def test_an_agent_of_a_restored_dump_finds_the_disk_of_its_later_pod(owner: User, api: KubeApi) -> None:
     (agent,) = create(owner, 1)
-    until("running", [agent])
+    runs_as(agent, 1)
     dumped = Agent.objects.get(pk=agent)
     for generation in (2, 3):
         lifecycle.rebuild(Agent.objects.get(pk=agent), actor="test")
@@ -191,13 +148,15 @@ def test_an_agent_of_a_restored_dump_finds_the_disk_of_its_later_pod(owner: User
     (volume,) = [one["metadata"]["name"] for one in api.objects("PersistentVolume")]
     dumped.save()  # and the pods as an observer finds them that starts on the restored state
 
+    sweeper.sweep()  # as each minute
     runs_as(agent, 2)
     one_pod_each(api, [agent])
     assert [one["metadata"]["name"] for one in api.objects("PersistentVolume")] == [volume]
 
 
 def runs_as(agent: str, generation: int) -> None:
-    wanted = Agent.objects.filter(pk=agent, status="running", generation=generation)
+    """And nobody is at it any more, or will be soon."""
+    wanted = Agent.objects.filter(pk=agent, status="running", generation=generation, reconcile_at=None)
     eventually(wanted.exists, within=WITHIN, what=f"generation {generation}")
 
 
@@ -231,12 +190,15 @@ def test_explain_has_the_clusters_own_words(owner: User, api: KubeApi, script: s
 def test_what_befalls_a_running_agent_is_explained_too(owner: User, api: KubeApi, script: str, cause: str) -> None:
     (agent_id,) = create(owner, 1)
     until("running", [agent_id])
-    api.script(Agent.objects.get(pk=agent_id).namespace, script)
+    agent = Agent.objects.get(pk=agent_id)
+    api.script(agent.namespace, script)
 
-    def explained() -> bool:
-        return explanation.of(Agent.objects.get(pk=agent_id)).cause == cause
+    def seen() -> bool:
+        pod = current_runtime().observe(agent.suffix).get(agent.namespace)
+        return pod is not None and pod.cause == cause
 
-    eventually(explained, within=30, what=cause)
+    eventually(seen, within=30, what=cause)
+    assert explanation.of(Agent.objects.get(pk=agent_id)).cause == cause
 
 
 def test_an_idle_fleet_writes_nothing_and_asks_nothing(owner: User, api: KubeApi, agents: list[str]) -> None:

@@ -14,7 +14,7 @@ from pytest_django import Settings
 from accounts.models import User
 from agents.models import Agent, Cluster, Pod
 from tests.agents.clusters import ground
-from tests.agents.clusters.test_faults import create, delete, leaves_nothing, one_pod_each
+from tests.agents.clusters.living import create, delete, leaves_nothing, one_pod_each
 from tests.agents.pod.bridge.process import eventually
 from tests.doubles.kube_api import KubeApi
 from tests.workers import Workers
@@ -28,7 +28,8 @@ KILLS = 12
 
 @pytest.fixture
 def api(tmp_path: Path, settings: Settings, catalog: None) -> Iterator[KubeApi]:
-    settings.AGENT_RUNTIME, settings.LLM_KEY_CHECK, settings.MAX_FREE_AGENTS = "kubernetes", False, 10 * FLEET
+    settings.AGENT_RUNTIME, settings.LLM_KEY_CHECK = "kubernetes", False
+    settings.MAX_FREE_AGENTS, settings.MAX_TRIALS = 10 * FLEET, 0
     with ground.double(tmp_path, settings, run=False) as (found, row):
         Cluster.objects.filter(pk=row.pk).update(capacity=10 * FLEET)
         for number in range(20):

@@ -78,7 +78,7 @@ def test_an_agent_lives_its_life_on_a_cluster(client: APIClient, cluster: Cluste
     assert owner.until("running")["dseq"] == first
     assert owner.say("say hello") == "hello"
     assert owner.get("/liveness")["liveness"] == {"reachable": True, "serving": True}
-    assert owner.get("/explain")["explanation"]["cause"] == "OK"
+    assert owner.get("/explain")["explanation"]["cause"] == "KEY_UNCHECKED"  # no provider is asked here
 
     assert client.patch(owner.path, {"name": "Another name"}, format="json").status_code == 200
     wanted = owner.row().spec_revision

@@ -11,6 +11,7 @@ from agents import lifecycle
 from agents.clusters import losing, placement
 from agents.clusters.losing import StillAlive
 from agents.models import Agent, Cluster, Placement, Pod, Reason, Status
+from agents.runtimes.base import Phase
 from tests.agents.clusters.conftest import make_cluster
 from tests.agents.conftest import MakeAgent, event_types, settle
 from tests.doubles.runtime import ScriptedRuntime
@@ -48,6 +49,26 @@ def test_a_running_agent_starts_elsewhere_and_its_timeline_says_that_its_data_is
     told = again.transitions.get(note="cluster lost is lost, and the agent's data with it")
     assert (told.actor, told.reason) == (OPERATOR, Reason.RECOVERY)
     assert event_types(again) == ["agent.running", "agent.running"]
+
+
+@pytest.mark.parametrize("wanted", ["running", "stopped"])
+def test_its_agents_begin_anew_and_do_not_miss_their_data(
+    lost: Cluster, running: Agent, runtime: ScriptedRuntime, wanted: str
+) -> None:
+    if wanted == "stopped":
+        lifecycle.pause(running, reason=Reason.OWNER, actor="user:x")
+        settle(running)
+    put(running, lost)
+    running.refresh_from_db()
+    assert running.data_expected
+    lose(lost)
+    runtime.pods.clear()
+    runtime.comes_up_as = Phase.STARTING
+    if wanted == "stopped":
+        lifecycle.resume(settle(running), actor="user:x")
+    again = settle(running, rounds=4)
+    assert (again.status, again.data_expected) == (Status.PROVISIONING, False)
+    assert not runtime.pods[again.namespace].spec.data_expected
 
 
 def test_a_stopped_agent_stays_stopped_and_never_gets_its_old_namespace_again(

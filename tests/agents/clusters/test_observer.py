@@ -14,18 +14,20 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django import Settings
 
-from agents.clusters import asking, pods, reading, sightings, watching
+from agents.clusters import asking, guards, pods, reading, sightings, watching
 from agents.clusters.asking import Want, of_agents
 from agents.clusters.models import Cluster, Pod
 from agents.models import Agent
 from agents.runtimes import management
+from agents.runtimes.base import Access
 from agents.runtimes.kubernetes.client import Connection
 from agents.runtimes.kubernetes.driver import KubernetesRuntime
+from agents.runtimes.kubernetes.place import Routes
 from agents.runtimes.management import Health
 from config import wake
 from tests.agents.clusters.observing import LABELS, Turns, cluster_of, observing
 from tests.agents.conftest import MakeAgent
-from tests.agents.runtimes.conftest import NAMESPACE, pod_spec
+from tests.agents.runtimes.conftest import ACCESS, NAMESPACE, pod_spec
 from tests.deploy import chart
 from tests.doubles.kube_api import KubeApi
 
@@ -252,17 +254,17 @@ def test_a_revision_is_known_once_the_gateway_has_told_it_and_unknown_in_the_pod
     api: KubeApi, observed: Observed, runtime: KubernetesRuntime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: dict[str, Any] = {"phase": "ready", "revision": 7}
-    asked: list[str] = []
+    asked: list[Access] = []
 
-    def health(endpoint: Any, token: str, *, seconds: float) -> Health:
-        asked.append(token)
+    def health(endpoint: Any, access: Access, *, seconds: float) -> Health:
+        asked.append(access)
         return Health(revision=8, has_key=True, engine=dict(told))
 
     monkeypatch.setattr(management, "health", health)
-    turns = observed(wanted=lambda _: {NAMESPACE: Want(revision=7, token="the token")})
+    turns = observed(wanted=lambda _: {NAMESPACE: Want(revision=7, access=ACCESS)})
     runtime.deploy(pod_spec())
     turns.row(NAMESPACE, phase="ready", revision=7)
-    assert set(asked) == {"the token"}
+    assert set(asked) == {ACCESS}
     told["revision"] = None  # the engine has not said yet
     api.kill(NAMESPACE, "engine")
     turns.row(NAMESPACE, revision=None, restarts=1)
@@ -338,7 +340,7 @@ def test_a_watch_that_is_cut_silently_is_noticed(
 ) -> None:
     monkeypatch.setattr(watching, "SILENCE_SECONDS", 1.0)
     turns = observed()
-    api.wait(lambda: api.watching == 3)
+    api.wait(lambda: api.watching == 3 + len(guards.kinds(Routes())))
     api.cut_watches(silently=True)
     runtime.deploy(pod_spec())
     turns.row(NAMESPACE, phase="ready")
@@ -374,3 +376,12 @@ def test_new_credentials_are_used_without_a_restart(api: KubeApi, row: Cluster, 
         turns.observer._renew_at = 0.0
         runtime.deploy(pod_spec())
         turns.row(NAMESPACE, phase="ready")
+
+
+def test_a_call_after_the_end_of_a_connection_leaves_nothing_open(api: KubeApi) -> None:
+    """A thread may be in the middle of its work when the cluster's row changes."""
+    connection = Connection("one", api.kubeconfig("observe"))
+    connection.close()
+    connection.get("/api/v1/namespaces")
+    (client,) = connection._clients
+    assert len(client.rest_client.pool_manager.pools) == 0

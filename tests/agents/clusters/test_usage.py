@@ -17,9 +17,11 @@ from kubernetes.config import incluster_config
 
 from agents.clusters import connections, usage
 from agents.clusters.models import Cluster, Pod
+from agents.models import Agent
 from agents.runtimes.base import Usage
 from agents.runtimes.kubernetes.client import ClusterFailure
 from agents.runtimes.kubernetes.names import BRIDGE_BYTES, MIB
+from catalog.tiers import tier_of
 from tests.agents.clusters.observing import cluster_of, metadata
 from tests.deploy import chart
 from tests.doubles.certificates import Certificates
@@ -222,5 +224,23 @@ def test_of_two_pods_in_a_namespace_the_newer_one_counts_and_what_is_not_said_is
     engine = {"name": "engine", "memory": {"workingSetBytes": LIMIT, "availableBytes": 0}}
     body = {"pods": [told("2026-11-22T12:00:00Z", containers=[engine]), told("2026-11-22T11:00:00Z")]}
     pods = usage._decoder.decode(json.dumps(body).encode()).pods
-    assert usage._by_namespace(pods) == {"pod-a-1": Usage(memory_bytes=LIMIT - BRIDGE_BYTES, disk_bytes=None)}
-    assert usage._by_namespace(pods[1:]) == {"pod-a-1": UNKNOWN}
+    newest, oldest = usage._by_namespace(pods)["pod-a-1"], usage._by_namespace(pods[1:])["pod-a-1"]
+    assert usage._usage(newest, limit=None) == Usage(memory_bytes=LIMIT - BRIDGE_BYTES, disk_bytes=None)
+    assert usage._usage(oldest, limit=None) == UNKNOWN
+
+
+@pytest.mark.parametrize(("limit", "told"), [(512 * MIB + BRIDGE_BYTES, 64 * MIB), (None, None)])
+def test_a_kubelet_that_does_not_see_the_limit_is_read_by_what_the_tier_asked_for(
+    limit: int | None, told: int | None
+) -> None:
+    """An idle agent is not shown with next to nothing, and one of whom nothing is known is unknown."""
+    engine = {"name": "engine", "memory": {"workingSetBytes": 72 * MIB}}
+    body = {"pods": [{"podRef": {"name": "one", "namespace": "pod-a-1"}, "containers": [engine]}]}
+    (pod,) = usage._decoder.decode(json.dumps(body).encode()).pods
+    assert usage._usage(pod, limit=limit).memory_bytes == told
+
+
+def test_the_limit_is_that_of_the_agents_tier(running: Agent) -> None:
+    assert usage._limits({"pod-a-1": running.pk, "pod-b-1": "agt_nobody"}) == {
+        "pod-a-1": tier_of(running.tier).memory_bytes + BRIDGE_BYTES
+    }

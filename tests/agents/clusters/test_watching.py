@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 
 from agents.clusters import watching
 from agents.clusters.watching import NAMESPACES, PODS, Kind, Watch
-from agents.runtimes.kubernetes.client import ClusterFailure, Refused
+from agents.runtimes.kubernetes.client import ClusterFailure, Refused, Stream
 from tests.agents.clusters.observing import Json, metadata, namespace, pod
 
 STOP = threading.Event()
@@ -38,7 +38,7 @@ class Script:
         found: Json = answer
         return found
 
-    def lines(self, path: str, query: Mapping[str, str] | None = None, *, seconds: float) -> Iterator[bytes]:
+    def lines(self, path: str, query: Mapping[str, str] | None = None, *, seconds: float) -> Stream:
         self.asked.append(("watch", dict(query or {})))
         if self.refuses:
             raise self.refuses

@@ -20,8 +20,8 @@ from django.conf import settings
 from agents.engines import ENGINES
 from agents.engines.base import Engine
 from agents.pod import processes
-from agents.runtimes import management
-from agents.runtimes.base import Limits, Observation, Phase, PodSecrets, PodSpec
+from agents.runtimes import certificates, management
+from agents.runtimes.base import Access, Limits, Observation, Phase, PodSecrets, PodSpec
 from agents.runtimes.local import LocalRuntime, programs
 from agents.runtimes.local.programs import Program
 from tests.agents.pod.bridge.process import eventually, pod_config
@@ -29,6 +29,8 @@ from tests.doubles.model_server import ModelServer
 
 REAL_KEY = "sk-real-4711-0815-key-of-the-owner"
 MANAGEMENT_TOKEN = "management-token-4711-0815"
+IDENTITY = certificates.make()
+ACCESS = Access(token=MANAGEMENT_TOKEN, certificate=IDENTITY.certificate)
 TICKET_KEY = "ticket-key-4711-0815"
 CATALOG = Path(__file__).parents[3] / "catalog" / "data"
 # A first installation takes as long as the registry does.
@@ -77,6 +79,7 @@ class Pod:
                 dash_password=None,
                 a2a_token=None,
             ),
+            identity=IDENTITY,
             public_url=None,
             console_url="http://127.0.0.1:8000",
         )
@@ -115,7 +118,7 @@ class Pod:
     def say(self, message: str, session: str = "talk") -> str:
         endpoint = self.runtime.endpoint(self.namespace)
         assert endpoint
-        return management.chat(endpoint, MANAGEMENT_TOKEN, message=message, session_id=session).reply
+        return management.chat(endpoint, ACCESS, message=message, session_id=session).reply
 
     def failing_hop(self, message: str = "hello", session: str = "talk") -> str:
         with pytest.raises(management.HopFailure) as failure:

@@ -12,7 +12,9 @@ class Expected:
     paths: dict[str, tuple[str, str]]  # provider: a model that the engine knows, and where its request must arrive
     exec: tuple[str, str, str]  # the toolset that runs commands, its tool, and the argument with the command
     search: tuple[str, str]  # the tool that searches files for a text, and the argument with the pattern
-    mcp: str = "mcp__{server}__{tool}"  # what it calls the tool of an MCP server
+    mcp: str = "{server}__{tool}"  # what it calls the tool of an MCP server
+    system_begins: str = "You are Captain Zorblax."  # the soul
+    says_where_it_works: bool = False  # its tools take absolute paths, so it names the agent's own directory
     either: frozenset[str] = frozenset()  # tools for one purpose, of which a model is offered those that suit it
 
     def whole(self, offered: set[str]) -> set[str]:
@@ -50,7 +52,7 @@ HERMES = Expected(
     },
     exec=("terminal", "terminal", "command"),
     search=("search_files", "pattern"),
-    mcp="mcp__u_{server}__{tool}",
+    says_where_it_works=True,
 )
 
 OPENCODE = Expected(
@@ -67,7 +69,8 @@ OPENCODE = Expected(
     },
     exec=("terminal", "bash", "command"),
     search=("grep", "pattern"),
-    mcp="u-{server}_{tool}",
+    system_begins="You are an assistant. The instructions below say who you are; follow them.",
+    says_where_it_works=True,
     either=frozenset({"edit", "write", "apply_patch"}),
 )
 

@@ -13,7 +13,7 @@ from agents.engines.base import Processes
 from agents.runtimes import management
 from agents.runtimes.base import Phase
 from agents.runtimes.management import ModelRefusal, TriedHop
-from tests.agents.engines.conftest import MANAGEMENT_TOKEN, REAL_KEY, Pod
+from tests.agents.engines.conftest import ACCESS, REAL_KEY, Pod
 from tests.agents.pod.bridge.process import eventually
 from tests.doubles.small_disk import SmallDisk
 
@@ -27,7 +27,7 @@ with_a_port = pytest.mark.parametrize(
 def talk_test(pod: Pod) -> dict[str, TriedHop]:
     endpoint = pod.runtime.endpoint(pod.namespace)
     assert endpoint
-    return {hop.hop: hop for hop in management.talk_test(endpoint, MANAGEMENT_TOKEN)}
+    return {hop.hop: hop for hop in management.talk_test(endpoint, ACCESS)}
 
 
 def silent(pod: Pod) -> set[str]:
@@ -37,7 +37,7 @@ def silent(pod: Pod) -> set[str]:
 def last_word(pod: Pod) -> ModelRefusal | None:
     endpoint = pod.runtime.endpoint(pod.namespace)
     assert endpoint
-    return management.health(endpoint, MANAGEMENT_TOKEN).model
+    return management.health(endpoint, ACCESS).model
 
 
 def test_a_healthy_pod_has_no_silent_hop(pod: Pod) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import signal
-import socket
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
 import pytest
+from django.conf import settings
 
 from agents.engines.base import Engine
 from agents.pod import processes
@@ -17,10 +18,10 @@ from agents.pod.bridge import install
 from agents.runtimes import management
 from agents.runtimes.base import Phase
 from agents.runtimes.local.programs import Program
-from tests.agents.engines.conftest import MANAGEMENT_TOKEN, REAL_KEY, TICKET_KEY, Pod
+from tests.agents.engines.conftest import ACCESS, MANAGEMENT_TOKEN, REAL_KEY, TICKET_KEY, Pod
 from tests.agents.engines.expectations import expected
 from tests.agents.pod.bridge.process import eventually
-from tests.doubles.model_protocols import Seen, ToolCall
+from tests.doubles.model_protocols import Protocol, Seen, ToolCall
 from tests.doubles.model_server import Mood
 
 pytestmark = pytest.mark.engines
@@ -104,6 +105,51 @@ def test_soul_language_and_time_zone_change_in_place_also_for_a_running_conversa
     assert "Asia/Tokyo" in system
     assert "по-русски" in system
     assert "Zorblax" not in system
+    assert _said(pod.model.turns()[-1]) == ["one", "pong", "two"]
+
+
+def test_the_system_prompt_is_the_soul_and_names_no_place_of_the_machine(pod: Pod) -> None:
+    pod.start(toolsets=list(pod.engine.toolsets), extra_soul="Whisper.")
+    pod.say("one")
+    pod.change(soul="You are Captain Zorblax. You like tea.")
+    pod.say("two")
+    for seen in pod.model.turns():
+        system = seen.system
+        assert system.startswith(expected(pod).system_begins)
+        assert "You are Captain Zorblax." in system
+        assert "Whisper." in system
+        assert "operating inside" not in system
+        if expected(pod).says_where_it_works:
+            system = system.replace(str(pod.data), "")
+        for place in (pod.home, settings.ENGINE_CACHE, Path.home(), "node_modules", "site-packages"):
+            assert str(place) not in system
+    assert "You like tea." in pod.model.turns()[-1].system
+
+
+@pytest.mark.parametrize("provider", ["openai", "xai"])
+def test_a_server_of_the_operators_that_speaks_chat_completions_alone_is_enough(pod: Pod, provider: str) -> None:
+    toolset, tool, argument = expected(pod).exec
+    pod.model.speaks = frozenset({Protocol.CHAT})
+    pod.start(provider=provider, model="qwen/qwen3:8b", own_model_server=True, toolsets=[toolset])
+    pod.model.tool_calls = [ToolCall(tool, {argument: "echo from-$((40 + 2))"})]
+    assert pod.say("run it") == "pong"
+    assert "from-42" in str(pod.model.turns()[-1].body)
+    pod.model.reply = "one two three"
+    endpoint = pod.runtime.endpoint(pod.namespace)
+    assert endpoint
+    events = list(management.chat_events(endpoint, ACCESS, message="talk", session_id="talk"))
+    assert len([event for event in events if event.name == "delta"]) > 1
+    assert {(seen.protocol, seen.model, seen.wants_stream) for seen in pod.model.turns()} == {
+        (Protocol.CHAT, "qwen/qwen3:8b", True)
+    }
+
+
+def test_a_conversation_goes_on_when_its_server_becomes_the_operators_own(pod: Pod) -> None:
+    pod.start(model="gpt-5")
+    pod.say("one")
+    pod.model.speaks = frozenset({Protocol.CHAT})
+    pod.change(own_model_server=True)
+    assert pod.say("two") == "pong"
     assert _said(pod.model.turns()[-1]) == ["one", "pong", "two"]
 
 
@@ -213,7 +259,7 @@ def test_a_caller_that_hangs_up_ends_the_model_call(pod: Pod) -> None:
     pod.model.mood, pod.model.pause, pod.model.reply = Mood.SLOW, 0.3, "word " * 200
     endpoint = pod.runtime.endpoint(pod.namespace)
     assert endpoint
-    events = management.chat_events(endpoint, MANAGEMENT_TOKEN, message="talk", session_id="talk")
+    events = management.chat_events(endpoint, ACCESS, message="talk", session_id="talk")
     assert [next(events).name, next(events).name] == ["start", "delta"]
     events.close()
     eventually(lambda: pod.model.closed_early, within=10, what="the end of the model call")
@@ -228,14 +274,9 @@ def test_it_stops_within_twenty_seconds_in_the_middle_of_a_turn_and_leaves_no_ch
     pod.say("leave something behind")
     assert any(process.name() == "sleep" for process in pod.engine_processes())
     pod.model.mood = Mood.HANGING
-    endpoint = pod.runtime.endpoint(pod.namespace)
-    assert endpoint
-    with socket.create_connection(("127.0.0.1", int(endpoint.management_url.rsplit(":", 1)[1]))) as hanging:
-        body = b'{"message": "hang", "session_id": "talk"}'
-        head = f"POST /chat HTTP/1.1\r\nHost: pod\r\nAuthorization: Bearer {MANAGEMENT_TOKEN}\r\n"
-        head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-        hanging.sendall(head.encode() + body)
-        turns = len(pod.model.turns())
+    turns = len(pod.model.turns())
+    with ThreadPoolExecutor() as callers:
+        callers.submit(pod.failing_hop, "hang")
         eventually(lambda: len(pod.model.turns()) > turns, what="the hanging turn")
         started = time.monotonic()
         pod.runtime.stop(pod.namespace)

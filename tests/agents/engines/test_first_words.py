@@ -1,8 +1,19 @@
-"""In the default suite: the real engine is installed and says its first words."""
+"""A real engine is installed and says its first words: in the default suite the smallest one."""
 
 from __future__ import annotations
 
+import pytest
+
+from agents.engines import ENGINES
+from agents.engines.base import Engine
 from tests.agents.engines.conftest import REAL_KEY, Pod
+
+OTHERS = [pytest.param(name, marks=pytest.mark.engines) for name in sorted(ENGINES) if name != "pi"]
+
+
+@pytest.fixture(params=["pi", *OTHERS])
+def engine(request: pytest.FixtureRequest) -> Engine:
+    return ENGINES[request.param]
 
 
 def test_a_real_engine_comes_up_and_answers_with_the_models_words(pod: Pod) -> None:

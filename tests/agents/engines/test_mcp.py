@@ -13,10 +13,11 @@ from agents.engines import ENGINES
 from agents.runtimes.local.programs import Program
 from tests.agents.engines.conftest import Pod
 from tests.agents.engines.expectations import expected
-from tests.agents.pod.bridge.process import eventually, free_port
-from tests.doubles import mcp_stdio
+from tests.agents.pod.bridge.process import eventually
+from tests.doubles import mcp_stdio, mcp_tools
 from tests.doubles.mcp_http import McpHttpServer
 from tests.doubles.model_protocols import ToolCall
+from tests.ports import free_port
 
 pytestmark = pytest.mark.engines
 
@@ -133,6 +134,19 @@ def test_a_dead_and_a_hanging_server_keep_neither_the_engine_nor_the_others_from
         assert "http echoes all the same" in heard
         for name in ("dead", "hung", "foreign"):
             assert tools_of(pod, name) == set()
+
+
+@pytest.mark.parametrize("engine", ["hermes", "pi"], indirect=True)
+def test_long_and_like_names_of_tools_are_told_apart_and_fit(pod: Pod) -> None:
+    """opencode sends such names as they are."""
+    with McpHttpServer() as crm:
+        crm.tools = [mcp_tools.tool(name, "A tool") for name in ("a.b", "a/b", "x" * 90 + "1", "x" * 90 + "2")]
+        pod.start(mcp_servers=[crm.entry("crm-1")])
+        pod.say("hello")
+        names = tools_of(pod, "crm-1")
+        assert "crm-1__a_b" in names
+        assert len(names) == 4
+        assert max(map(len, names)) <= 64
 
 
 def test_a_tool_that_fails_is_heard_by_the_model_and_the_turn_goes_on(pod: Pod, crm: McpHttpServer) -> None:

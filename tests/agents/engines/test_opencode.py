@@ -136,11 +136,11 @@ def test_mcp_servers_are_named_so_that_none_is_a_tool_of_its_own(place: Place) -
     stdio = {"name": "apply", "command": "python3", "args": ["server.py"], "env": {"A": "b"}}
     http = {"name": "crm", "url": "https://crm.example/mcp", "headers": {"X-Key": "k"}}
     launch = render(place, mcp_servers=[stdio, http], toolsets=["web"])
-    local, remote = settings(launch)["mcp"]["u-apply"], settings(launch)["mcp"]["u-crm"]
+    local, remote = settings(launch)["mcp"]["apply_"], settings(launch)["mcp"]["crm_"]
     assert (local["type"], local["command"], local["environment"]) == ("local", ["python3", "server.py"], {"A": "b"})
     assert (remote["type"], remote["url"], remote["headers"]) == ("remote", "https://crm.example/mcp", {"X-Key": "k"})
     assert remote["oauth"] is False
-    assert allowed(launch) == {"webfetch", "u-apply_*", "u-crm_*"}
+    assert allowed(launch) == {"webfetch", "apply__*", "crm__*"}
 
 
 def test_what_an_owner_wrote_is_no_variable_of_the_engines(place: Place) -> None:
@@ -149,7 +149,7 @@ def test_what_an_owner_wrote_is_no_variable_of_the_engines(place: Place) -> None
     launch = render(place, mcp_servers=[{"name": "x", "command": "run", "env": written}])
     assert "{env:" not in text(launch)
     assert "{file:" not in text(launch)
-    assert settings(launch)["mcp"]["u-x"]["environment"] == written
+    assert settings(launch)["mcp"]["x_"]["environment"] == written
 
 
 def test_it_asks_nobody_for_updates_packages_models_or_a_title(place: Place) -> None:
@@ -184,7 +184,6 @@ def test_the_committed_lock_names_no_registry_and_holds_the_version() -> None:
     assert "http" not in OPENCODE.package.lock.read_text(encoding="utf-8")
     packages = {name.rpartition("node_modules/")[2]: entry for name, entry in lock["packages"].items()}
     assert packages["opencode-linux-x64-baseline"]["version"] == OPENCODE.package.version
-    assert packages["opencode-linux-arm64"]["version"] == OPENCODE.package.version
 
 
 def test_the_public_catalog_promises_what_the_engine_can() -> None:

@@ -15,9 +15,10 @@ import pytest
 
 from agents.engines import pi
 from agents.pod.bridge import install
-from tests.agents.pod.bridge.process import eventually, free_port
+from tests.agents.pod.bridge.process import eventually
 from tests.doubles.mcp_http import McpHttpServer
 from tests.doubles.mcp_tools import PIXEL, tool
+from tests.ports import free_port
 
 HARNESS = Path(__file__).parents[2] / "doubles" / "pi_extension.mjs"
 Entry = dict[str, Any]
@@ -82,8 +83,8 @@ def test_tools_are_listed_page_by_page_and_called(load: Load, json_response: boo
         require={"x-key": "secret-of-the-customer"}, page=1, json_response=json_response, stateless=stateless
     ) as server:
         extension = load(server.entry("crm"))
-        assert extension.tools() == [f"mcp__crm__{name}" for name in ("echo", "add", "picture", "fail")]
-        assert extension.text("mcp__crm__add", a=1, b=2) == "the sum is 3"
+        assert extension.tools() == [f"crm__{name}" for name in ("echo", "add", "picture", "fail")]
+        assert extension.text("crm__add", a=1, b=2) == "the sum is 3"
         methods = [message.method for message in server.seen]
         assert methods == ["initialize", "notifications/initialized", *["tools/list"] * 4, "tools/call"]
         assert {message.headers["mcp-protocol-version"] for message in server.seen[1:]} == {"2025-11-25"}
@@ -92,10 +93,8 @@ def test_tools_are_listed_page_by_page_and_called(load: Load, json_response: boo
 def test_a_picture_comes_as_a_picture_and_a_failure_as_a_failure(load: Load) -> None:
     with McpHttpServer() as server:
         extension = load(server.entry("crm"))
-        assert extension.call("mcp__crm__picture")["content"] == [
-            {"type": "image", "data": PIXEL, "mimeType": "image/png"}
-        ]
-        assert extension.call("mcp__crm__fail") == {"error": "it failed as told"}
+        assert extension.call("crm__picture")["content"] == [{"type": "image", "data": PIXEL, "mimeType": "image/png"}]
+        assert extension.call("crm__fail") == {"error": "it failed as told"}
 
 
 def test_names_are_unique_short_and_of_plain_characters(load: Load) -> None:
@@ -109,23 +108,23 @@ def test_names_are_unique_short_and_of_plain_characters(load: Load) -> None:
         names = load(server.entry("crm"), server.entry("other")).tools()
         assert len(set(names)) == 8
         assert all(len(name) <= 64 and name.replace("_", "").isalnum() for name in names)
-        assert names[0] == "mcp__crm__a_b"
+        assert names[0] == "crm__a_b"
 
 
 def test_names_come_in_the_order_of_the_configuration_whoever_answers_first(load: Load) -> None:
     with McpHttpServer(page=1) as slow, McpHttpServer() as quick:
         slow.tools = [tool(f"t{number}", "one") for number in range(20)]
         names = load(slow.entry("slow"), quick.entry("quick")).tools()
-        assert [name.split("__")[1] for name in names] == ["slow"] * 20 + ["quick"] * len(quick.tools)
+        assert [name.split("__")[0] for name in names] == ["slow"] * 20 + ["quick"] * len(quick.tools)
 
 
 def test_a_session_that_the_server_forgot_is_opened_again(load: Load) -> None:
     port = free_port()
     with McpHttpServer(port=port) as server:
         extension = load(server.entry("crm"))
-        assert extension.text("mcp__crm__echo", text="one") == "http echoes one"
+        assert extension.text("crm__echo", text="one") == "http echoes one"
     with McpHttpServer(port=port) as server:  # restarted: it knows no session
-        assert extension.text("mcp__crm__echo", text="two") == "http echoes two"
+        assert extension.text("crm__echo", text="two") == "http echoes two"
         assert server.calls() == [("echo", {"text": "two"})]
 
 
@@ -140,7 +139,7 @@ def test_a_server_that_comes_late_is_found_before_a_later_turn(load: Load, tmp_p
             return bool(extension.tools())
 
         eventually(found, within=20, what="the late server")
-        assert extension.text("mcp__crm__echo", text="here") == "http echoes here"
+        assert extension.text("crm__echo", text="here") == "http echoes here"
     assert "MCP server crm: cannot be reached (ECONNREFUSED)" in extension.close()
 
 
@@ -148,7 +147,7 @@ def test_one_server_that_refuses_costs_the_others_nothing(load: Load) -> None:
     with McpHttpServer(require={"x-key": "good"}) as server:
         wrong = {**server.entry("wrong"), "headers": {"x-key": "bad"}}
         extension = load(wrong, server.entry("right"))
-        assert {name.split("__")[1] for name in extension.tools()} == {"right"}
+        assert {name.split("__")[0] for name in extension.tools()} == {"right"}
     assert extension.close().strip() == "MCP server wrong: answered 401"
 
 
@@ -161,7 +160,7 @@ def test_sessions_are_ended_with_the_conversation(load: Load) -> None:
 def test_a_call_that_the_turn_gives_up_is_cancelled_at_the_server(load: Load) -> None:
     with _Scripted() as server:
         extension = load({"name": "slow", "url": server.url})
-        assert extension.ask(abort="mcp__slow__wait", arguments={}, after=200) == {
+        assert extension.ask(abort="slow__wait", arguments={}, after=200) == {
             "error": "MCP server slow: did not answer in time"
         }
         eventually(lambda: "notifications/cancelled" in server.methods, what="the cancellation")
@@ -177,13 +176,13 @@ def test_headers_are_not_carried_to_another_server(load: Load) -> None:
 
 def test_a_redirect_within_the_server_is_followed(load: Load) -> None:
     with _Scripted(redirect="/elsewhere") as server:
-        assert load({"name": "moved", "url": server.url}).tools() == ["mcp__moved__wait"]
+        assert load({"name": "moved", "url": server.url}).tools() == ["moved__wait"]
 
 
 def test_an_answer_that_is_cut_off_is_fetched_where_it_broke_off(load: Load) -> None:
     with _Scripted(cut=True) as server:
         extension = load({"name": "cut", "url": server.url})
-        assert extension.tools() == ["mcp__cut__wait"]
+        assert extension.tools() == ["cut__wait"]
         assert server.resumed == ["event-1"]
 
 
@@ -191,7 +190,7 @@ def test_an_answer_that_is_cut_off_is_fetched_where_it_broke_off(load: Load) -> 
 def test_the_version_that_the_server_chooses_is_spoken_if_we_know_it(load: Load, version: str) -> None:
     with _Scripted(version=version) as server:
         known = version == "2024-11-05"
-        assert load({"name": "old", "url": server.url}).tools() == (["mcp__old__wait"] if known else [])
+        assert load({"name": "old", "url": server.url}).tools() == (["old__wait"] if known else [])
 
 
 class _Scripted:

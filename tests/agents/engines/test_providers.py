@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.engines.providers import PROVIDERS, BadPathError, KeyHeader, base_url_of, upstream_url
+from agents.engines.providers import PROVIDERS, BadPathError, KeyHeader, base_url_of, is_own_server, upstream_url
 from catalog.vocabulary import ProviderId
 
 
@@ -67,6 +67,19 @@ def test_every_provider_of_the_catalog_is_known_here() -> None:
 def test_the_operators_base_wins_over_the_vendors() -> None:
     assert base_url_of("openai", {"openai": "http://127.0.0.1:9/v1"}) == "http://127.0.0.1:9/v1"
     assert base_url_of("openai", {"xai": "http://127.0.0.1:9/v1"}) == "https://api.openai.com/v1"
+
+
+@pytest.mark.parametrize(
+    ("overrides", "own"),
+    [
+        ({}, False),
+        ({"xai": "http://10.0.0.5/v1"}, False),
+        ({"openai": "https://api.openai.com/v1/"}, False),
+        ({"openai": "http://10.0.0.5:8000/v1"}, True),
+    ],
+)
+def test_a_server_of_the_operators_is_told_from_the_vendors(overrides: dict[str, str], own: bool) -> None:
+    assert is_own_server("openai", overrides) is own
 
 
 def test_google_and_gemini_stand_in_for_each_other() -> None:

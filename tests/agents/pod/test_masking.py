@@ -1,15 +1,31 @@
 from __future__ import annotations
 
+import itertools
 import logging
+import re
+from collections.abc import Callable
+from urllib.parse import unquote
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agents.pod.masking import MASK, MaskingFormatter, StreamMask, mask_text
 
 SECRET = "sk-abc/def-0123"
 
 
-@pytest.mark.parametrize("spelling", [SECRET, "sk-abc%2Fdef-0123", "sk-abc\\/def-0123"])
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        SECRET,
+        "sk-abc%2Fdef-0123",
+        "sk-abc%2fdef-0123",
+        "sk-abc\\/def-0123",
+        "\\u0073k-abc\\u002Fdef-0123",
+        "%73k%2Dabc%2fdef-012\\u0033",
+    ],
+)
 def test_a_secret_is_masked_in_every_spelling(spelling: str) -> None:
     assert mask_text(f"key {spelling}.", [SECRET]) == f"key {MASK}."
 
@@ -45,3 +61,83 @@ def test_a_key_that_is_no_secret_does_not_break_what_it_stands_in(key: str) -> N
     assert mask_text(answer, [key]) == answer
     mask = StreamMask([key])
     assert mask.feed(answer.encode()) + mask.finish() == answer.encode()
+
+
+SPELLED: dict[str, Callable[[str], str]] = {
+    "plain": lambda character: character,
+    "json": lambda character: f"\\u{ord(character):04x}",
+    "JSON": lambda character: f"\\u{ord(character):04X}",
+    "url": lambda character: f"%{ord(character):02X}",
+}
+KEY = "sk-proj-Zq7kP2mVx9Lw4Rt6Yb1Nc8Hd"
+TEXT = st.text(alphabet="sk-projZq %\\u0", max_size=20)
+
+
+@given(
+    before=TEXT,
+    after=TEXT,
+    spellings=st.lists(st.sampled_from(sorted(SPELLED)), min_size=len(KEY), max_size=len(KEY)),
+    cuts=st.lists(st.integers(0, 400), max_size=6),
+    end=st.integers(0, 400),
+)
+def test_wherever_a_text_with_the_key_is_cut_less_than_eight_characters_of_it_are_shown(
+    before: str, after: str, spellings: list[str], cuts: list[int], end: int
+) -> None:
+    """In pieces of any size, ended anywhere, the key spelled in any mix."""
+    spelled = "".join(SPELLED[name](character) for name, character in zip(spellings, KEY, strict=True))
+    text = f"{before}{spelled}{after}"[:end].encode()
+    marks = sorted({0, *(cut for cut in cuts if cut < len(text)), len(text)})
+    mask = StreamMask([KEY])
+    masked = b"".join(mask.feed(text[start:stop]) for start, stop in itertools.pairwise(marks)) + mask.finish()
+    readable = unquote(re.sub(r"\\u([0-9a-fA-F]{4})", lambda found: chr(int(found[1], 16)), masked.decode()))
+    assert not [KEY[at : at + 8] for at in range(len(KEY) - 7) if KEY[at : at + 8] in readable]
+
+
+@given(st.binary(max_size=300), st.lists(st.integers(0, 300), max_size=5))
+def test_what_holds_no_secret_passes_unchanged(text: bytes, cuts: list[int]) -> None:
+    marks = sorted({0, *(cut for cut in cuts if cut < len(text)), len(text)})
+    mask = StreamMask([KEY])
+    assert b"".join(mask.feed(text[a:b]) for a, b in itertools.pairwise(marks)) + mask.finish() == text
+
+
+@pytest.mark.parametrize(("shown", "masked"), [(7, False), (8, True), (31, True)])
+def test_a_text_that_ends_within_a_secret_shows_its_first_characters_at_most(shown: int, masked: bool) -> None:
+    assert (mask_text(f"key {KEY[:shown]}", [KEY]) == f"key {MASK}") is masked
+
+
+def test_what_all_keys_of_a_vendor_begin_with_is_no_secret_before_other_text() -> None:
+    assert mask_text("Keys begin with sk-proj-, always.", [KEY]) == "Keys begin with sk-proj-, always."
+    assert mask_text(f"Key {KEY[:20]}... is bad", [KEY]) == f"Key {MASK}... is bad"
+
+
+def test_several_secrets_are_masked_beside_each_other() -> None:
+    longer = f"{KEY}-longer"
+    assert mask_text(f"{longer} {KEY}{SECRET}", [KEY, SECRET, longer]) == f"{MASK} {MASK}{MASK}"
+
+
+def test_a_secret_that_repeats_itself_is_masked_in_pieces() -> None:
+    secret, text = "abababab", b"xababababababx"
+    for at in range(len(text)):
+        mask = StreamMask([secret])
+        masked = mask.feed(text[:at]) + mask.feed(text[at:]) + mask.finish()
+        assert b"abababab" not in masked
+
+
+NAMED = "sk-secret-of-a-channel"
+
+
+@given(
+    other=st.text("abcdefghijklmnopqrstuvwxyz-", min_size=8, max_size=12),
+    before=st.sampled_from(["", "the key is ", "-"]),
+    after=st.sampled_from(["", " and more", "\n", "l", "el-sk"]),
+    cut=st.integers(0, 60),
+)
+def test_a_secret_is_masked_whatever_the_others_begin_with(other: str, before: str, after: str, cut: int) -> None:
+    text = (before + NAMED + after + other[:5]).encode()
+    mask = StreamMask([other, NAMED])
+    shown = mask.feed(text[:cut]) + mask.feed(text[cut:]) + mask.finish()
+    assert NAMED.encode() not in shown
+
+
+def test_a_secret_that_ends_as_another_begins_is_masked_at_the_end_of_a_text() -> None:
+    assert mask_text(f"died of {NAMED}", [NAMED, "l9hGtGOZBaZm7-nLTnYSK9xtE4s3Fir3"]) == f"died of {MASK}"

@@ -12,7 +12,8 @@ import pytest
 from pytest_django import Settings
 
 from agents.engines.pi import PI
-from agents.runtimes.base import Limits, Observation, Phase, PodSecrets, PodSpec, Runtime
+from agents.runtimes import certificates
+from agents.runtimes.base import Access, Limits, Observation, Phase, PodSecrets, PodSpec, Runtime
 from agents.runtimes.kubernetes.driver import KubernetesRuntime
 from agents.runtimes.local import LocalRuntime
 from tests.agents.clusters import ground
@@ -21,6 +22,8 @@ from tests.doubles.pi import install_double
 from tests.measured import told_nothing
 
 MANAGEMENT_TOKEN = "management-token-of-this-test"
+IDENTITY = certificates.make()
+ACCESS = Access(token=MANAGEMENT_TOKEN, certificate=IDENTITY.certificate)
 REAL_KEY = "sk-the-real-key-of-this-test"
 NAMESPACE = "pod-abc-1"
 AGENT = "agt_abc"
@@ -45,6 +48,7 @@ def pod_spec(
             dash_password=None,
             a2a_token=None,
         ),
+        identity=IDENTITY,
         public_url=None,
         console_url="http://127.0.0.1:8000",
     )

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 import requests
 
-from agents.runtimes import management
+from agents.runtimes import certificates, management
 from agents.runtimes.base import Endpoint, Phase, Runtime, RuntimeFailure, Usage
 from agents.runtimes.local import LocalRuntime
 from agents.runtimes.management import HopFailure
 from tests.agents.clusters import ground
 from tests.agents.pod.bridge.process import eventually
-from tests.agents.runtimes.conftest import AGENT, MANAGEMENT_TOKEN, NAMESPACE, pod_spec, wait_for, with_secrets
+from tests.agents.runtimes.conftest import ACCESS, AGENT, NAMESPACE, pod_spec, wait_for, with_secrets
 
 
 def say(runtime: Runtime, message: str, session: str = "s1", namespace: str = NAMESPACE) -> str:
     endpoint = runtime.endpoint(namespace)
     assert endpoint
-    return management.chat(endpoint, MANAGEMENT_TOKEN, message=message, session_id=session).reply
+    return management.chat(endpoint, ACCESS, message=message, session_id=session).reply
 
 
 def test_a_deployed_pod_becomes_ready_on_its_revision(runtime: Runtime) -> None:
@@ -178,9 +180,35 @@ def test_the_management_token_is_needed(ready: Runtime) -> None:
     endpoint = ready.endpoint(NAMESPACE)
     assert endpoint
     with pytest.raises(HopFailure):
-        management.chat(endpoint, "another token", message="say x", session_id=None)
+        management.chat(endpoint, replace(ACCESS, token="another token"), message="say x", session_id=None)
     with pytest.raises(RuntimeFailure):
         ready.configure(with_secrets(pod_spec(revision=2), management_token="another token"))
+
+
+def test_a_gateway_proves_by_its_certificate_who_it_is(ready: Runtime) -> None:
+    endpoint = ready.endpoint(NAMESPACE)
+    assert endpoint
+    stranger = replace(ACCESS, certificate=certificates.make().certificate)
+    with pytest.raises(HopFailure, match="does not prove"):
+        management.chat(endpoint, stranger, message="say x", session_id=None)
+    with pytest.raises(RuntimeFailure, match="does not prove"):
+        ready.configure(replace(pod_spec(revision=2), identity=certificates.make()))
+    assert say(ready, "say x") == "x"
+
+
+def test_a_gateway_with_an_earlier_certificate_is_replaced_and_conversations_go_on(ready: Runtime) -> None:
+    say(ready, "say x")
+    fresh = replace(pod_spec(), identity=certificates.make())
+    ready.deploy(fresh)
+
+    def replaced() -> str | None:
+        endpoint = ready.endpoint(NAMESPACE)
+        with suppress(HopFailure):
+            return management.chat(endpoint, fresh.access, message="count", session_id="s1").reply if endpoint else None
+        return None
+
+    assert eventually(replaced, within=60 * ground.PATIENCE, what="the new gateway") == "1"
+    wait_for(ready, lambda pod: pod.phase == Phase.READY and pod.gateway_alive)
 
 
 def test_usage_covers_the_engines_tree_and_the_data(ready: Runtime) -> None:

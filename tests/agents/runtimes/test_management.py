@@ -10,17 +10,20 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from agents.pod.gateway.tls import server_context
 from agents.runtimes import management
-from agents.runtimes.base import Endpoint, RuntimeFailure
+from agents.runtimes.base import Endpoint, Identity, RuntimeFailure
 from agents.runtimes.management import ChatEvent, HopFailure
-from tests.agents.pod.bridge.process import free_port
-from tests.agents.runtimes.conftest import pod_spec
+from config import callers
+from config.callers import Caller
+from tests.agents.runtimes.conftest import ACCESS, IDENTITY, MANAGEMENT_TOKEN, pod_spec
+from tests.ports import free_port
 
 Answer = Callable[[BaseHTTPRequestHandler], None]
 
 
 @contextmanager
-def gateway(answer: Answer) -> Iterator[tuple[Endpoint, list[BaseHTTPRequestHandler]]]:
+def gateway(answer: Answer, identity: Identity = IDENTITY) -> Iterator[tuple[Endpoint, list[BaseHTTPRequestHandler]]]:
     """A gateway that answers so, and the requests it got."""
     asked: list[BaseHTTPRequestHandler] = []
 
@@ -37,7 +40,8 @@ def gateway(answer: Answer) -> Iterator[tuple[Endpoint, list[BaseHTTPRequestHand
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    url = f"http://127.0.0.1:{server.server_address[1]}"
+    server.socket = server_context(identity).wrap_socket(server.socket, server_side=True)
+    url = f"https://127.0.0.1:{server.server_address[1]}"
     try:
         yield Endpoint(public_url=url, management_url=url), asked
     finally:
@@ -57,7 +61,7 @@ def raw(status: int, body: bytes, **headers: str) -> Answer:
 
 
 def chat(endpoint: Endpoint) -> management.ChatReply:
-    return management.chat(endpoint, "token", message="hello", session_id="s")
+    return management.chat(endpoint, ACCESS, message="hello", session_id="s")
 
 
 def test_a_refused_turn_names_its_hop() -> None:
@@ -81,16 +85,16 @@ def test_an_endless_answer_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_gateway_that_is_not_there_is_the_gateways_failure() -> None:
-    url = f"http://127.0.0.1:{free_port()}"
+    url = f"https://127.0.0.1:{free_port()}"
     with pytest.raises(HopFailure) as failure:
         chat(Endpoint(public_url=url, management_url=url))
     assert failure.value.hop == "gateway"
 
 
 def test_a_gateway_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(management, "TURN_SECONDS", 0.3)
+    monkeypatch.setattr(management, "CONNECT_SECONDS", 0.3)
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        url = f"https://127.0.0.1:{silent.getsockname()[1]}"
         with pytest.raises(HopFailure) as failure:
             chat(Endpoint(public_url=url, management_url=url))
     assert "did not answer" in failure.value.message
@@ -99,12 +103,12 @@ def test_a_gateway_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> No
 def test_redirects_are_not_followed() -> None:
     with gateway(raw(302, b"{}", Location="http://127.0.0.1:9/stolen")) as (endpoint, asked):
         with pytest.raises(HopFailure):
-            management.health(endpoint, "token")
+            management.health(endpoint, ACCESS)
         assert len(asked) == 1
 
 
 def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{free_port()}")
+    monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{free_port()}")
     monkeypatch.delenv("NO_PROXY", raising=False)
     monkeypatch.delenv("no_proxy", raising=False)
     with gateway(raw(200, b'{"reply": "", "session_id": "s"}')) as (endpoint, _):
@@ -115,7 +119,7 @@ def test_a_configuration_that_is_not_taken_is_a_failure_of_the_runtime() -> None
     spec = pod_spec()
     answer = raw(503, b'{"message": "config: the bridge does not answer"}')
     with gateway(answer) as (endpoint, _), pytest.raises(RuntimeFailure) as failure:
-        management.configure(endpoint, "token", config=spec.config, secrets=spec.secrets)
+        management.configure(endpoint, ACCESS, config=spec.config, secrets=spec.secrets)
     assert "the bridge does not answer" in str(failure.value)
     assert not failure.value.permanent
 
@@ -123,14 +127,14 @@ def test_a_configuration_that_is_not_taken_is_a_failure_of_the_runtime() -> None
 def test_health_is_told_as_it_is() -> None:
     body = b'{"revision": 3, "has_key": true, "engine": {"phase": "ready"}, "more": 1}'
     with gateway(raw(200, body)) as (endpoint, asked):
-        health = management.health(endpoint, "token")
-        assert asked[0].headers["Authorization"] == "Bearer token"
+        health = management.health(endpoint, ACCESS)
+        assert asked[0].headers["Authorization"] == f"Bearer {MANAGEMENT_TOKEN}"
     assert (health.revision, health.has_key, health.engine) == (3, True, {"phase": "ready"})
 
 
 def events(stream: bytes) -> list[ChatEvent]:
     with gateway(raw(200, stream, Content_Type="text/event-stream")) as (endpoint, _):
-        return list(management.chat_events(endpoint, "token", message="hello", session_id=None))
+        return list(management.chat_events(endpoint, ACCESS, message="hello", session_id=None))
 
 
 def test_events_come_as_they_were_sent() -> None:
@@ -160,10 +164,39 @@ def test_a_stream_that_is_refused_raises_before_the_first_event() -> None:
         gateway(raw(503, b'{"hop": "engine", "message": "dead"}')) as (endpoint, _),
         pytest.raises(HopFailure) as failure,
     ):
-        next(management.chat_events(endpoint, "token", message="hello", session_id=None))
+        next(management.chat_events(endpoint, ACCESS, message="hello", session_id=None))
     assert failure.value.hop == "engine"
 
 
 def test_no_secret_shows_in_a_representation() -> None:
     assert "management-token" not in repr(pod_spec())
     assert "sk-the-real-key" not in repr(pod_spec())
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_turn_ends_when_the_client_that_waits_for_it_hangs_up(*, streamed: bool) -> None:
+    over = threading.Event()
+
+    def think(request: BaseHTTPRequestHandler) -> None:
+        if streamed:
+            request.send_response(200)
+            request.end_headers()
+        caller.leave()
+        over.wait(30)
+
+    caller = Caller(on_wait=lambda: None)
+    token = callers.caller.set(caller)
+    try:
+        with gateway(think) as (endpoint, asked):
+            try:
+                if streamed:
+                    events = list(management.chat_events(endpoint, ACCESS, message="hello", session_id=None))
+                    assert [event.name for event in events] == ["start", "error"]
+                else:
+                    with pytest.raises(HopFailure):
+                        chat(endpoint)
+            finally:
+                over.set()
+            assert len(asked) == 1
+    finally:
+        callers.caller.reset(token)

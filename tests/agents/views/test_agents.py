@@ -13,6 +13,9 @@ from rest_framework.test import APIClient
 from accounts import keys
 from accounts.models import User
 from agents.models import Agent
+from catalog import snapshot
+from catalog.models import Engine
+from catalog.vocabulary import EngineId
 from tests.agents.conftest import PERSONA, MakeAgent, settle, signed_in
 from tests.doubles.runtime import ScriptedRuntime
 
@@ -125,18 +128,24 @@ def test_a_body_that_is_no_object_is_a_400(client: APIClient, body: Any) -> None
     assert (answer.status_code, answer.json()["error"]) == (400, "BAD_REQUEST")
 
 
-def test_an_engine_that_has_not_landed_is_refused_after_all_other_checks(client: APIClient) -> None:
-    small = {"engine": "claude-code", "tier": "small"}
-    assert "tier" in create(client, engine="claude-code", tier="tiny").json()["message"]
-    assert "lang" in create(client, **small, lang="xx").json()["message"]
-    answer = create(client, **small)
-    assert answer.status_code == 400
-    assert "engine" in answer.json()["message"]
-    assert "pi" in answer.json()["message"]
+def test_every_engine_that_is_listed_is_taken_and_no_other(client: APIClient, settings: Any) -> None:
+    settings.MAX_FREE_AGENTS = 10
+    listed = {engine["id"]: engine for engine in client.get("/engines").json()["engines"]}
+    for engine in EngineId.values:
+        tier = listed[engine]["minTier"] if engine in listed else "large"
+        answer = create(client, engine=engine, tier=tier)
+        assert answer.status_code == (200 if engine in listed else 400), answer.json()
+        if engine not in listed:
+            refusal = answer.json()["message"]
+            assert refusal.startswith(f"engine: '{engine}' is not ")
+            named = refusal.removeprefix(f"engine: '{engine}'")
+            assert {other for other in EngineId.values if other in named} == set(listed), "what it may be"
 
 
 def test_an_engine_that_needs_a_domain_says_so(client: APIClient) -> None:
-    answer = create(client, engine="n8n", tier="medium")
+    Engine.objects.filter(id="hermes").update(requires_domain=True)
+    snapshot.forget()
+    answer = create(client, engine="hermes", tier="medium")
     assert (answer.status_code, "domain" in answer.json()["message"]) == (400, True)
 
 

@@ -135,7 +135,7 @@ def test_a_key_that_is_on_its_way_to_the_pod_is_waited_for(
     gateway = gateway_of(running, llm_key=None)
     Agent.objects.filter(id=running.id).update(llm_key_hash="0" * 64)
     with ThreadPoolExecutor() as reconciler:
-        brought = reconciler.submit(_bring_key, gateway, running.management_token)
+        brought = reconciler.submit(_bring_key, gateway)
         answer = ask(client, running)
         said = _events(_whole(answer))[-1][1] if answer.streaming else answer.json()
         brought.result()
@@ -158,11 +158,11 @@ def test_an_engine_that_has_nothing_to_say_is_not_asked_again(
     assert (answer.status_code, said["reply"], len(bridge.turns)) == (200, "", 1)
 
 
-def _bring_key(gateway: Gateway, token: str) -> None:
+def _bring_key(gateway: Gateway) -> None:
     time.sleep(0.5)
     management.configure(
         Endpoint(public_url=gateway.public, management_url=gateway.management),
-        token,
+        gateway.access,
         config=replace(gateway.start.config, revision=gateway.start.config.revision + 1),
         secrets=replace(gateway.start.secrets, llm_key="sk-the-key-of-a-moment-ago"),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,10 +10,12 @@ import requests
 from rest_framework.test import APIClient
 
 from agents.models import Agent
-from agents.runtimes.base import Phase
+from agents.runtimes.base import Endpoint, Phase
 from tests.agents.conftest import MakeAgent, settle
 from tests.agents.views.conftest import GatewayOf
 from tests.doubles.bridge import BridgeDouble
+from tests.doubles.certificates import Certificates
+from tests.doubles.receiver import Receiver, status
 from tests.doubles.runtime import ScriptedRuntime
 
 
@@ -119,6 +122,19 @@ def test_a_gateway_that_is_gone_gives_no_answer_at_all(
     assert client.get(f"/agents/{running.id}/liveness").json() == {"liveness": {"reachable": False, "serving": None}}
 
 
+@pytest.mark.parametrize(("is_known", "serving"), [(True, True), (False, None)])
+def test_a_hostname_with_a_certificate_of_ones_own_authority_is_trusted_where_the_cluster_names_it(
+    client: APIClient, running: Agent, runtime: ScriptedRuntime, tmp_path: Path, is_known: bool, serving: bool | None
+) -> None:
+    certificates = Certificates(tmp_path)
+    with Receiver([status(200)], tls=certificates.server("127.0.0.1")).listening() as visitors:
+        authority = certificates.authority.read_text(encoding="ascii") if is_known else ""
+        endpoint = Endpoint(public_url=visitors.url, management_url="https://127.0.0.1:9", authority=authority)
+        runtime.addresses[running.namespace] = endpoint
+        answer = client.get(f"/agents/{running.id}/liveness").json()
+    assert answer == {"liveness": {"reachable": True, "serving": serving}}
+
+
 def test_explain_names_the_missing_key_and_the_call_that_installs_it(
     client: APIClient, running: Agent, gateway_of: GatewayOf
 ) -> None:
@@ -128,7 +144,10 @@ def test_explain_names_the_missing_key_and_the_call_that_installs_it(
     client.patch(f"/agents/{running.id}/llm-key", {"provider": "openai", "key": "sk"}, format="json")
     settle(running)
     explanation = explain(client, running)
-    assert (explanation["cause"], explanation["next"]) == ("OK", None)
+    assert (explanation["cause"], explanation["next"]) == ("KEY_UNCHECKED", f"POST /agents/{running.id}/talk-test")
+    Agent.objects.update(llm_key_checked=True)
+    explanation = explain(client, running)
+    assert (explanation["cause"], explanation["next"], explanation["evidence"]) == ("OK", None, [])
 
 
 def test_explain_shows_a_failures_cause_and_evidence(

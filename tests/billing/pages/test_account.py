@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.utils import timezone
+from pytest_django import Settings
 from rest_framework.test import APIClient
 
 from accounts import keys
@@ -53,7 +54,7 @@ def test_each_agent_is_shown_with_its_state_and_what_it_runs_on(
     late = make_agent(name="Late")
     make_agent(name="Free")
     corrections.grant(ours, actor="user:ops", reason="a friend", now=NOON)
-    Agent.objects.filter(pk=late.pk).update(created_at=NOON - 10 * DAY)
+    Agent.objects.filter(pk=late.pk).update(created_at=NOON - 10 * DAY, trial_ends_at=NOON - 3 * DAY)
     Lapse.objects.create(agent=late, mode=TermMode.TRIAL, stopped_at=NOON - 2 * DAY)
     found = {words(line).split()[0]: line for line in lines(visitor.open(ACCOUNT), "agents")}
     assert "starting Tiny Free: 7 days left Stops on Nov. 28, 2026, 12:00 UTC and is deleted" in words(found["Free"])
@@ -212,6 +213,18 @@ def test_the_list_of_keys_has_pages(visitor: Visitor, owner: User) -> None:
     assert len(lines(page, "keys")) == account.ON_A_PAGE
     older = visitor.open(page.one("a", rel="next").attributes["href"].partition("#")[0])
     assert [words(line).split(" ak_")[0] for line in lines(older, "keys")] == ["key 0"]
+
+
+def test_past_the_most_keys_the_page_says_to_revoke_one(visitor: Visitor, owner: User, settings: Settings) -> None:
+    settings.MAX_KEYS = 2
+    for number in range(2):
+        keys.create(owner, name=f"key {number}", now=timezone.now())
+    refused = visitor.send(visitor.open(ACCOUNT), "/account/keys", name="one more")
+    page = shown(refused, status=400)
+    assert "You have 2 keys that work, and may not have more. Revoke one that you no longer need first." in text(page)
+    assert page.one("input", id="name").attributes["value"] == "one more"
+    keys.revoke(owner, ApiKey.objects.all()[0].pk, now=timezone.now())
+    assert visitor.send(page, "/account/keys", name="one more").status_code == 200
 
 
 def test_names_are_text_and_nothing_else(visitor: Visitor, make_agent: MakeAgent) -> None:

@@ -46,7 +46,10 @@ def write(agent: Agent, number: int, **receipt: Any) -> None:
     payments.write(given, agent, now=NOON, unapplied=receipt.pop("unapplied", "it came too late"))
 
 
-def test_an_agent_without_a_model_key_is_told_so_with_what_to_do(visitor: Visitor, running: Agent) -> None:
+def test_an_agent_without_a_model_key_is_told_so_with_what_to_do(
+    visitor: Visitor, running: Agent, gateway_of: GatewayOf
+) -> None:
+    gateway_of(running)
     page = visitor.open(place(running))
     assert "The agent runs but says nothing, because it has no model key. Give it a working model key." in text(page)
     assert f"PATCH /agents/{running.pk}/llm-key" in page.all("details")[-1].text
@@ -60,6 +63,22 @@ def test_an_agent_that_is_well_needs_nothing(visitor: Visitor, running: Agent, g
     assert "Details" not in text(page)
 
 
+def test_a_key_that_could_not_be_checked_is_no_key_that_works(
+    visitor: Visitor, running: Agent, gateway_of: GatewayOf
+) -> None:
+    gateway_of(running)
+    Agent.objects.filter(pk=running.pk).update(llm_key_hash="0" * 64, llm_key_checked=False)
+    page = visitor.open(place(running))
+    assert "Its model key could not be checked: the first answer shows whether it works. Test it" in text(page)
+    assert "Everything is fine" not in text(page)
+
+
+def test_other_causes_are_told_beside_the_most_urgent_one(visitor: Visitor, running: Agent) -> None:
+    said = text(visitor.open(place(running)))
+    assert "Its gateway does not answer and is being started again. Wait a minute" in said
+    assert "it has no model key. Give it a working model key." in said
+
+
 def test_a_paused_agent_says_who_paused_it(visitor: Visitor, running: Agent) -> None:
     lifecycle.pause(running, reason=Reason.OWNER, actor="user:x")
     settle(running)
@@ -67,6 +86,15 @@ def test_a_paused_agent_says_who_paused_it(visitor: Visitor, running: Agent) -> 
     assert "stopped" in text(page)
     assert "You paused it. Its data is kept. Start it again." in text(page)
     assert page.all("form", action=f"{place(running)}/ticket") == []
+
+
+def test_an_agent_that_an_operator_paused_says_so(visitor: Visitor, running: Agent) -> None:
+    lifecycle.pause(running, reason=Reason.OPERATOR, actor="operator:x", why="it floods a neighbour")
+    settle(running)
+    page = visitor.open(place(running))
+    assert "We paused it, not you. Its data is kept. Start it again." in text(page)
+    assert "You paused" not in text(page)
+    assert "floods" not in text(page)
 
 
 def test_what_nobody_pays_for_any_more_leads_to_paying(clock: Clock, visitor: Visitor, running: Agent) -> None:
@@ -88,6 +116,14 @@ def test_a_failure_is_told_with_its_evidence_as_text(visitor: Visitor, make_agen
     assert "Its engine ends again and again. Build it again: its data stays." in text(page)
     assert page.one("pre").text.splitlines() == [hostile] * 20
     assert len(page.all("script")) == 1
+
+
+def test_lost_data_does_not_stay_when_the_agent_is_built_again(visitor: Visitor, make_agent: MakeAgent) -> None:
+    agent = make_agent()
+    lifecycle.fail(agent, generation=agent.generation, cause="DATA_LOST", message="empty", evidence=[], now=NOON)
+    said = text(visitor.open(place(agent)))
+    assert "Its disk is empty, and its data was there: it was not started. Write to us first" in said
+    assert "its data stays" not in said
 
 
 def test_a_cause_that_there_are_no_words_for_is_told_in_english(visitor: Visitor, make_agent: MakeAgent) -> None:

@@ -79,8 +79,9 @@ def test_an_invoice_that_nobody_paid_says_so_for_a_day(
 def test_while_somebody_pays_other_terms_are_refused(
     waiting: Page, person: Person, agent: Agent, telegram: TelegramPayments
 ) -> None:
+    chosen = person.choose(agent, provider="stars", period="annual")
     telegram.check_out(link(waiting))
-    answer = person.send(person.choose(agent, provider="stars", period="annual"))
+    answer = person.send(chosen)
     assert answer.status_code == 409
     said = problem(Page(answer.content.decode()), "provider")
     assert said.startswith("Money may be on its way for the order of Tiny with Telegram Stars.")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
+from django.conf import settings
 from rest_framework.test import APIClient
 
 from accounts.models import User
@@ -14,6 +16,7 @@ from tests.agents.conftest import MakeAgent, signed_in
 from tests.billing.conftest import DAY, Clock, Pay
 from tests.billing.licences import KEY, LEMON, ONCE, SMALL, gumroad, lemon, post
 from tests.billing.pages.paying import Person, agent, led_to, now, person, problem, words
+from tests.billing.pages.visitor import text
 from tests.billing.stars.conftest import telegram
 from tests.catalog.pages.page import Page
 from tests.doubles.gumroad_server import GumroadServer
@@ -139,8 +142,35 @@ def test_a_second_licence_is_refused_and_says_whose_the_first_is(
     said = "A licence of Gumroad pays for this agent already. Change the plan there"
     page = person.open(f"/renew/{agent.pk}?tier=tiny&period=monthly&provider=lemonsqueezy", status=409)
     assert problem(page, "provider").startswith(said)
+    assert "Buy a key" not in text(page)
+    assert not page.all("input", id="license_key")
     lemon.sell(LEMON)
-    assert problem(refused(person.send(page, license_key=LEMON), 409), "provider").startswith(said)
+    form = {"tier": "tiny", "period": "monthly", "provider": "lemonsqueezy", "license_key": LEMON}
+    form["csrfmiddlewaretoken"] = person.client.cookies[settings.CSRF_COOKIE_NAME].value
+    assert problem(refused(_typed(person, agent, form), 409), "provider").startswith(said)
+
+
+def _typed(person: Person, agent: Agent, form: dict[str, str]) -> Any:
+    kind = "application/x-www-form-urlencoded"
+    return person.client.post(f"/renew/{agent.pk}", urlencode(form), content_type=kind)
+
+
+def test_while_a_licence_pays_only_what_can_be_bought_is_offered_and_the_rest_says_why(
+    person: Person, agent: Agent, client: APIClient, gumroad: GumroadServer, lemon: LemonSqueezyServer
+) -> None:
+    gumroad.sell(KEY)
+    assert post(client, agent).status_code == 200
+    page = person.open(f"/renew/{agent.pk}")
+    ways = {one.attributes["value"]: "disabled" in one.attributes for one in page.all("input", name="provider")}
+    plans = {one.attributes["value"]: "disabled" in one.attributes for one in page.all("input", name="tier")}
+    assert (ways["gumroad"], ways["lemonsqueezy"]) == (False, True)
+    assert plans == {"tiny": False, "small": True, "medium": True, "large": True}
+    assert "A licence of Gumroad pays for this agent already." in text(page)
+    assert "A licence of Gumroad pays for the plan Tiny. Change the plan there" in text(page)
+    assert not [one for one in page.all("input", name="provider") if "checked" in one.attributes]
+    same = person.open(f"/renew/{agent.pk}?tier=tiny&period=monthly&provider=gumroad", status=409)
+    assert "Buy a key" not in text(same)
+    assert len(same.all("input", id="license_key")) == 1
 
 
 def test_a_new_key_of_the_licence_that_pays_already_is_taken(

@@ -23,6 +23,7 @@ from billing.crypto import settling
 from billing.models import CryptoOrder, StarsOrder, StrayCharge, Subscription
 from billing.stars import orders as stars_orders
 from billing.vocabulary import Asset, OrderStatus, Period, TermMode
+from tests import operating
 from tests.agents.conftest import MakeAgent, settle
 from tests.billing.conftest import DAY, NOON, Clock, tick
 from tests.billing.replaying.stage import Told, tell
@@ -323,9 +324,12 @@ def stars_refunded(world: World) -> Scene:
     operator, console = User.objects.create_superuser(f"operator-{next(world.numbers)}@example.com"), Client()
     console.force_login(operator)
     assert tell(update(paid)) == 200
-    body = urlencode({"action": "refund", "_selected_action": agent.pk, "reason": "asked for it"})
+    page = operating.choose(console, "/admin/billing/agentterm/", "refund", agent)
+    seen, value = page.context["seen"]
+    body = urlencode({seen: value, "reason": "asked for it", "confirm": "1"})
     cookie = {"Cookie": "; ".join(f"{name}={one.value}" for name, one in console.cookies.items())}
-    asked = Told(path="/admin/billing/agentterm/", body=body, form=True, headers=cookie)
+    path = f"{page.request['PATH_INFO']}?{page.request['QUERY_STRING']}"
+    asked = Told(path=path, body=body, form=True, headers=cookie)
     send = Told(task="billing.send_back_stars")
 
     def check() -> None:

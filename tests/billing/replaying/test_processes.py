@@ -40,6 +40,7 @@ def replays(world: World, act: Act, makes: list[Make], *, processes: int, times:
     sound(scenes[0].later)
 
 
+@pytest.mark.slow
 def test_three_processes_that_replay_every_callback_five_times_count_each_payment_once(
     chain_world: World, act: Act
 ) -> None:

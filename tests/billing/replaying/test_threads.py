@@ -8,9 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from django.db import connection
+from django.utils import timezone
 
 from accounts.throttling import Limit
-from billing import licences, payments
+from billing import clock, licences, payments
 from billing.crypto import scanning, settling
 from billing.licences import Key
 from billing.models import CryptoOrder, Payment, Subscription
@@ -34,6 +35,12 @@ from tests.billing.replaying.scenes import (
 from tests.billing.replaying.stage import tell
 
 THREADS = 50
+
+
+@pytest.fixture(autouse=True)
+def right_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The database's clock is not the tests'."""
+    monkeypatch.setattr(clock, "now", timezone.now)
 
 
 @pytest.fixture(autouse=True)

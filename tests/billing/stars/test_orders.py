@@ -15,12 +15,15 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext, override_settings
 from rest_framework.test import APIClient
 
-from agents import lifecycle
+from accounts.models import User
+from agents import lifecycle, suspension
 from agents.models import Agent
 from billing.models import StarsOrder
 from billing.providers import registry
 from billing.stars import orders
 from billing.vocabulary import OrderStatus, Provider
+from catalog import snapshot
+from catalog.models import Tier
 from tests.agents.conftest import MakeAgent
 from tests.billing.conftest import Clock
 from tests.billing.stars.conftest import PlaceOrder
@@ -87,7 +90,11 @@ def test_other_terms_replace_it_unless_somebody_is_just_paying_it(
     assert telegram.check_out(first.invoice_link)["ok"]
     assert post(client, agent, period="annual").status_code == 409
     assert registry.driver_of(Provider.STARS).money_seen(first)  # type: ignore[union-attr]  # it has a driver
+    other = {"agentId": agent.pk, "period": "annual", "provider": "stars"}
+    assert client.get("/subscriptions/quote", other).status_code == 409, "what would be refused has no price"
+    assert client.get("/subscriptions/quote", other | {"period": "monthly"}).status_code == 200
     clock.go(10 * MINUTE)
+    assert client.get("/subscriptions/quote", other).status_code == 200
     assert post(client, agent, period="annual").status_code == 200
     first.refresh_from_db()
     assert first.status == OrderStatus.EXPIRED
@@ -203,6 +210,26 @@ def test_22_a_pre_checkout_for_what_cannot_be_paid_is_refused_with_a_text(
     assert "deleted" in telegram.check_out(last.invoice_link)["error_message"]
     answers = telegram.called("answerPreCheckoutQuery")
     assert [answer["ok"] for answer in answers] == [False, False, False, True, False, False]
+
+
+def test_a_pre_checkout_for_a_suspended_account_is_refused(
+    owner: User, order: StarsOrder, telegram: TelegramPayments
+) -> None:
+    suspension.suspend(owner, reason="spam", actor="operator:x")
+    assert "suspended" in telegram.check_out(order.invoice_link)["error_message"]
+    suspension.restore(owner, actor="operator:x")
+    assert telegram.check_out(order.invoice_link)["ok"]
+
+
+def test_a_plan_that_costs_nothing_cannot_be_ordered(
+    client: APIClient, agent: Agent, telegram: TelegramPayments
+) -> None:
+    Tier.objects.filter(pk="tiny").update(monthly_usd=Decimal(0))
+    snapshot.forget()
+    answer = post(client, agent)
+    assert (answer.status_code, answer.json()["error"]) == (400, "BAD_REQUEST")
+    assert answer.json()["message"].startswith("tier: ")
+    assert not StarsOrder.objects.exists()
 
 
 @pytest.mark.parametrize("payload", ["nothing", "stx_" + "0" * 24])

@@ -14,6 +14,7 @@ from agents.models import Agent
 from billing import corrections
 from billing.models import Payment, StarsOrder, StrayCharge, Subscription
 from billing.stars import refunds
+from tests import operating
 from tests.agents.conftest import event_types
 from tests.billing.conftest import DAY, Clock, Pay
 from tests.billing.stars.conftest import PlaceOrder
@@ -93,31 +94,31 @@ def console(clock: Clock) -> Client:
     return client
 
 
-def send_back(console: Client, model: str, row: str, reason: str = "bought by mistake") -> str:
-    body = {"action": "send_back", "_selected_action": [row], "reason": reason}
-    return console.post(f"/admin/billing/{model}/", body, follow=True).content.decode()
+def send_back(console: Client, row: StarsOrder | StrayCharge, reason: str = "bought by mistake") -> str:
+    model = "starsorder" if isinstance(row, StarsOrder) else "straycharge"
+    return operating.act(console, f"/admin/billing/{model}/", "send_back", row, reason=reason)
 
 
 def test_an_operator_sends_back_what_was_counted_with_a_reason(
     console: Client, order: StarsOrder, telegram: TelegramPayments, clock: Clock
 ) -> None:
-    assert "no charge of ours" in send_back(console, "starsorder", order.pk)
+    assert "no charge of ours" in send_back(console, order)
     paid = telegram.charge(order.invoice_link)
-    assert "give the reason" in send_back(console, "starsorder", order.pk, " ")
-    assert "goes back" in send_back(console, "starsorder", order.pk)
+    assert "This field is required" in send_back(console, order, " ")
+    assert "Goes back: " in send_back(console, order)
     assert (refunds.send_due(), refunds.send_due()) == (1, 0)
     assert telegram.tell(message_of(paid, "refunded_payment")) == 200
     row = Payment.objects.get(kind="refund")
     assert (row.reason, row.actor.partition(":")[0], row.amount) == ("bought by mistake", "operator", Decimal(385))
     assert Subscription.objects.get().expired_at == clock.now
-    assert "gone back already" in send_back(console, "starsorder", order.pk)
+    assert "gone back already" in send_back(console, order)
 
 
 def test_an_operator_sends_back_what_was_for_no_order_of_ours(console: Client, telegram: TelegramPayments) -> None:
     telegram.charge_for("something else", stars=5)
     stray = StrayCharge.objects.get()
     assert stray.charge_id in console.get("/admin/billing/straycharge/").content.decode()
-    assert "goes back" in send_back(console, "straycharge", stray.pk)
+    assert "Goes back: " in send_back(console, stray)
     assert refunds.send_due() == 1
     assert StrayCharge.objects.get().refunded_at is not None
 

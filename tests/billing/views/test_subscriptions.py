@@ -61,6 +61,14 @@ def test_what_is_paid_by_an_order_is_400_naming_where_to_order(
     assert (answer.status_code, message(answer)) == (400, f"provider: '{provider}' is paid by an order: POST {where}")
 
 
+def test_an_unknown_provider_is_told_those_that_sell_by_key(agent: Agent, mine: APIClient) -> None:
+    wrong: list[Any] = ["paypal", ["usdt"], {}]
+    for provider in wrong:
+        answer = post(mine, agent.pk, provider=provider)
+        assert (answer.status_code, "usdt, " in message(answer)) == (400, False)
+    assert message(post(mine, agent.pk, provider="paypal")) == "provider: 'paypal' is not one of gumroad, lemonsqueezy"
+
+
 @pytest.mark.parametrize(
     ("changes", "field"),
     [

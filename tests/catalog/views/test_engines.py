@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from pytest_django import Settings
 from rest_framework.test import APIClient
 
-from agents.engines import ENGINES
+from catalog import snapshot
+from catalog.models import Engine
 
 pytestmark = pytest.mark.usefixtures("catalog")
 
@@ -23,8 +25,7 @@ def test_an_engine_has_exactly_the_fields_of_the_spec(api: APIClient) -> None:
 
 def test_only_engines_with_an_adapter_are_stable(api: APIClient) -> None:
     engines = {engine["id"]: engine for engine in api.get("/engines").json()["engines"]}
-    stable = {name for name, engine in engines.items() if engine["status"] == "stable"}
-    assert {"pi", "hermes"} <= stable <= set(ENGINES)
+    assert list(engines) == ["pi", "hermes", "opencode"]
     assert engines["pi"] == {
         "id": "pi",
         "label": "Pi",
@@ -49,9 +50,23 @@ def test_only_engines_with_an_adapter_are_stable(api: APIClient) -> None:
 
 
 def test_the_providers_are_left_out_where_every_one_is_accepted(api: APIClient) -> None:
-    from catalog.models import Engine
-
     Engine.objects.filter(id="hermes").update(llm_providers=None)
+    snapshot.forget()
     engines = {engine["id"]: engine for engine in api.get("/engines").json()["engines"]}
     assert "llmProviders" not in engines["hermes"]["capabilities"]
-    assert engines["n8n"]["capabilities"]["llmProviders"] == []
+
+
+def test_in_clusters_an_engine_without_an_image_is_not_offered(api: APIClient, settings: Settings) -> None:
+    """Nor is what only it could use."""
+    Engine.objects.filter(id="hermes").update(llm_providers=["nous"])
+    snapshot.forget()
+    assert "nous" in {one["id"] for one in api.get("/llm-providers").json()["llmProviders"]}
+    settings.AGENT_RUNTIME, settings.ENGINE_IMAGES = "kubernetes", {"pi": "registry.example/pi:1"}
+    Engine.objects.get(id="pi").save()  # another answer than the one that is kept
+    snapshot.forget()
+    assert [engine["id"] for engine in api.get("/engines").json()["engines"]] == ["pi"]
+    assert "nous" not in {one["id"] for one in api.get("/llm-providers").json()["llmProviders"]}
+    assert {engine for tool in api.get("/tools").json()["tools"] for engine in tool["engines"]} == {"pi"}
+    refused = api.get("/tools?engine=hermes")
+    assert refused.status_code == 400
+    assert refused.json()["message"].startswith("engine: 'hermes' is not an engine; allowed: pi")

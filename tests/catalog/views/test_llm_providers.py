@@ -14,7 +14,7 @@ def ids(api: APIClient, path: str) -> list[str]:
     return [provider["id"] for provider in api.get(path).json()["llmProviders"]]
 
 
-def test_the_ten_providers_are_told_exactly(api: APIClient) -> None:
+def test_the_nine_providers_that_an_engine_takes_are_told_exactly(api: APIClient) -> None:
     body = api.get("/llm-providers").json()
     assert set(body) == {"llmProviders"}
     assert [tuple(provider.values()) for provider in body["llmProviders"]] == [
@@ -27,12 +27,11 @@ def test_the_ten_providers_are_told_exactly(api: APIClient) -> None:
         ("mistral", "Mistral AI", "MISTRAL_API_KEY"),
         ("deepseek", "DeepSeek", "DEEPSEEK_API_KEY"),
         ("xai", "xAI", "XAI_API_KEY"),
-        ("nous", "Nous Portal", "NOUS_API_KEY"),
     ]
     assert all(list(provider) == ["id", "label", "envVar"] for provider in body["llmProviders"])
 
 
-@pytest.mark.parametrize(("engine", "expected"), [("pi", ALL_BUT_NOUS), ("claude-code", ["anthropic"]), ("n8n", [])])
+@pytest.mark.parametrize(("engine", "expected"), [("pi", ALL_BUT_NOUS), ("hermes", ALL_BUT_NOUS)])
 def test_the_providers_that_one_engine_accepts(api: APIClient, engine: str, expected: list[str]) -> None:
     assert ids(api, f"/llm-providers?engine={engine}") == expected
 
@@ -41,6 +40,5 @@ def test_an_unknown_engine_is_named(api: APIClient) -> None:
     answer = api.get("/llm-providers?engine=gpt")
     assert answer.status_code == 400
     assert answer.json()["message"] == (
-        "engine: 'gpt' is not an engine; allowed: pi, hermes, opencode, claude-code, openclaw, n8n; "
-        "GET /engines tells more"
+        "engine: 'gpt' is not an engine; allowed: pi, hermes, opencode; GET /engines tells more"
     )

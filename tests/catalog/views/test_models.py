@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from rest_framework.test import APIClient
 
-from catalog.models import LlmModel, LlmProvider
+from catalog import snapshot
+from catalog.models import Engine, LlmModel, LlmProvider
 from catalog.vocabulary import ProviderId
 
 pytestmark = pytest.mark.usefixtures("catalog")
@@ -41,7 +42,7 @@ def test_the_name_is_what_follows_the_first_colon(api: APIClient) -> None:
     }
 
 
-@pytest.mark.parametrize("provider", ProviderId.values)
+@pytest.mark.parametrize("provider", [provider for provider in ProviderId.values if provider != "nous"])
 def test_the_models_of_one_provider(api: APIClient, provider: str) -> None:
     models = api.get("/models", {"provider": provider}).json()["models"]
     assert {model["provider"] for model in models} == {provider}
@@ -63,6 +64,15 @@ def test_a_filter_given_twice_is_refused(api: APIClient) -> None:
 
 
 def test_a_hidden_provider_takes_its_models_with_it(api: APIClient) -> None:
-    LlmProvider.objects.filter(id="nous").update(hidden=True)
+    LlmProvider.objects.filter(id="xai").update(hidden=True)
+    snapshot.forget()
+    assert "xai" not in {model["provider"] for model in api.get("/models").json()["models"]}
+    assert api.get("/models?provider=xai").status_code == 400
+
+
+def test_a_model_that_no_engine_can_use_is_not_offered(api: APIClient) -> None:
     assert "nous" not in {model["provider"] for model in api.get("/models").json()["models"]}
     assert api.get("/models?provider=nous").status_code == 400
+    Engine.objects.filter(id="hermes").update(llm_providers=["nous"])
+    snapshot.forget()
+    assert "nous" in {model["provider"] for model in api.get("/models").json()["models"]}

@@ -15,8 +15,8 @@ from accounts import sessions
 from accounts.models import User
 from catalog import snapshot
 from catalog.models import CatalogVersion, Persona
-from tests.catalog.webs import Web
 from tests.catalog.writing import FULL, SMALL, Writer
+from tests.webs import Web
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 import pytest
 from rest_framework.test import APIClient
 
+from catalog import engines, tools
+
 pytestmark = pytest.mark.usefixtures("catalog")
 
-FIELDS = {"id", "name", "description", "defaultEnabled", "group"}
+FIELDS = {"id", "name", "description", "defaultEnabled", "group", "engines"}
 GROUPS = {"web", "files", "media", "voice", "thinking", "integrations", "network"}
 
 
-def test_a_toolset_has_exactly_the_fields_of_the_spec(api: APIClient) -> None:
+def test_a_toolset_has_the_fields_of_the_spec_and_its_engines(api: APIClient) -> None:
     body = api.get("/tools").json()
     assert set(body) == {"tools"}
     plugins = {tool["id"]: tool.pop("plugin") for tool in body["tools"] if "plugin" in tool}
-    assert plugins == {"spotify": "spotify", "a2a": "a2a-platform"}
+    assert plugins == {"a2a": "a2a-platform"}
     assert all(set(tool) == FIELDS and tool["group"] in GROUPS for tool in body["tools"])
 
 
@@ -24,7 +26,24 @@ def test_the_toolsets_that_one_engine_supports(api: APIClient) -> None:
     hermes = [tool["id"] for tool in api.get("/tools?engine=hermes").json()["tools"]]
     assert {"file", "terminal", "memory", "cronjob", "a2a"} < set(hermes) < set(everything)
     assert [tool["id"] for tool in api.get("/tools?engine=pi").json()["tools"]] == ["file", "terminal", "skills", "a2a"]
-    assert [tool["id"] for tool in api.get("/tools?engine=n8n").json()["tools"]] == ["a2a"]
+    assert api.get("/tools?engine=n8n").status_code == 400
+
+
+def test_a_toolset_is_offered_with_the_engines_that_take_it(api: APIClient) -> None:
+    listed = {tool["id"]: tool["engines"] for tool in api.get("/tools").json()["tools"]}
+    for engine in ("pi", "hermes", "opencode"):
+        taken = [tool["id"] for tool in api.get(f"/tools?engine={engine}").json()["tools"]]
+        assert [name for name, engines in listed.items() if engine in engines] == taken
+    assert all(listed.values())
+    assert listed["file"] == ["pi", "hermes", "opencode"]
+    assert "vision" not in listed
+
+
+def test_default_is_what_an_empty_choice_switches_on(api: APIClient) -> None:
+    asked = {"/tools": "pi"} | {f"/tools?engine={engine}": engine for engine in ("pi", "hermes", "opencode")}
+    for path, engine in asked.items():
+        on = [tool["id"] for tool in api.get(path).json()["tools"] if tool["defaultEnabled"]]
+        assert on == tools.effective([], engines.known_engine(engine))
 
 
 def test_an_unknown_engine_is_named(api: APIClient) -> None:

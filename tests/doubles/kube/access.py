@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import secrets
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import yaml
@@ -12,6 +13,13 @@ from tests.doubles.kube.failures import Failure
 from tests.doubles.kube.resources import Object, Target
 
 ADMIN = "admin"
+SERVICE_ACCOUNT = "system:serviceaccount:"
+
+Namespaced = Callable[[str, str], Iterable[Object]]  # a kind and a namespace, to its objects there
+
+
+def _nothing(kind: str, namespace: str) -> Iterable[Object]:
+    return ()
 
 
 @dataclass
@@ -19,7 +27,9 @@ class Access:
     """An account without rules may do everything."""
 
     tokens: dict[str, str] = field(default_factory=dict)  # token to account
-    rules: dict[str, list[Object]] = field(default_factory=dict)
+    rules: dict[str, list[Object]] = field(default_factory=dict)  # wherever it is
+    roles: dict[str, list[Object]] = field(default_factory=dict)  # what a RoleBinding may name
+    objects: Namespaced = _nothing
 
     def token(self, account: str) -> str:
         known = {name: token for token, name in self.tokens.items()}
@@ -37,10 +47,26 @@ class Access:
             raise Failure(401, "Unauthorized")
         return self.tokens[token]
 
+    def install(self, objects: Iterable[Object]) -> None:
+        """The accounts and roles among these objects, and what binds them; a RoleBinding is an object like others."""
+        listed = list(objects)
+        for role in listed:
+            if role["kind"] in {"ClusterRole", "Role"}:
+                self.roles[_role_key(role["kind"], role["metadata"].get("namespace", ""), role["metadata"]["name"])] = (
+                    role["rules"]
+                )
+        for one in listed:
+            if one["kind"] == "ServiceAccount":
+                self.rules.setdefault(_service_account(one["metadata"]), [])
+        for binding in listed:
+            if binding["kind"] == "ClusterRoleBinding":
+                for subject in binding["subjects"]:
+                    self.rules[_service_account(subject)] += self.roles[_role_key("ClusterRole", "", _ref(binding))]
+
     def check(self, account: str, verb: str, target: Target) -> None:
         resource = target.resource
         named = f"{resource.plural}/{target.subresource}" if target.subresource else resource.plural
-        if self._allows(account, verb, resource.group, named, target.name):
+        if self.allows(account, verb, resource.group, named, namespace=target.namespace, name=target.name):
             return
         scope = f'in the namespace "{target.namespace}"' if target.namespace else "at the cluster scope"
         what = f'cannot {verb} resource "{named}" in API group "{resource.group}" {scope}'
@@ -49,10 +75,39 @@ class Access:
         found = {key: value for key, value in details.items() if value}
         raise Failure(403, f'{about} is forbidden: User "{user(account)}" {what}', details=found)
 
-    def _allows(self, account: str, verb: str, group: str, named: str, name: str) -> bool:
+    def check_binding(self, account: str, binding: Object) -> None:
+        """Who gives a role must have what it holds, or be told that it may bind it."""
+        reference = binding["roleRef"]
+        group, plural = "rbac.authorization.k8s.io", f"{reference['kind'].lower()}s"
+        if not self.allows(account, "bind", group, plural, namespace="", name=reference["name"]):
+            why = "user attempting to grant RBAC permissions not currently held"
+            about = f'rolebindings.{group} "{binding["metadata"]["name"]}" is forbidden: User "{user(account)}"'
+            raise Failure(403, f"{about}: {why}")
+
+    def allows(self, account: str, verb: str, group: str, named: str, *, namespace: str, name: str) -> bool:
         if account == ADMIN or account not in self.rules:
             return True
-        return any(_matches(rule, verb, group, named, name) for rule in self.rules[account])
+        rules = [*self.rules[account], *(self._rules_in(namespace, account) if namespace else ())]
+        return any(_matches(rule, verb, group, named, name) for rule in rules)
+
+    def _rules_in(self, namespace: str, account: str) -> Iterable[Object]:
+        for binding in self.objects("RoleBinding", namespace):
+            if user(account) in {_service_account(subject) for subject in binding.get("subjects") or ()}:
+                kind = binding["roleRef"]["kind"]
+                scope = namespace if kind == "Role" else ""
+                yield from self.roles.get(_role_key(kind, scope, _ref(binding)), ())
+
+
+def _role_key(kind: str, namespace: str, name: str) -> str:
+    return f"{kind}/{namespace}/{name}"
+
+
+def _ref(binding: Object) -> str:
+    return str(binding["roleRef"]["name"])
+
+
+def _service_account(named: Object) -> str:
+    return f"{SERVICE_ACCOUNT}{named.get('namespace', '')}:{named['name']}"
 
 
 def _matches(rule: Object, verb: str, group: str, named: str, name: str) -> bool:
@@ -71,7 +126,10 @@ def _covers(listed: list[str] | None, value: str) -> bool:
 
 
 def user(account: str) -> str:
-    return "kubernetes-admin" if account == ADMIN else f"system:serviceaccount:agentpods:{account}"
+    """As the API server names it. A short name is one of the double's own accounts."""
+    if account == ADMIN:
+        return "kubernetes-admin"
+    return account if account.startswith(SERVICE_ACCOUNT) else f"{SERVICE_ACCOUNT}agentpods:{account}"
 
 
 def kubeconfig(*, server: str, authority: bytes, account: str, shown: Object) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import yaml
@@ -13,7 +13,8 @@ import yaml
 from tests.doubles.kube import apply, defaults, schema
 from tests.doubles.kube.access import Access
 from tests.doubles.kube.failures import Failure, expired, no_such_path
-from tests.doubles.kube.registry import Registry
+from tests.doubles.kube.policies import Deed, Policies
+from tests.doubles.kube.registry import Judge, Registry
 from tests.doubles.kube.resources import Object, Target
 from tests.doubles.kube.selectors import selector
 from tests.doubles.kube.store import Snapshot, objects, place
@@ -73,6 +74,7 @@ class Request:
 class Api:
     registry: Registry
     access: Access
+    policies: Policies
     stale: Snapshot | None = None
 
     def answer(self, request: Request, account: str) -> tuple[int, Any]:
@@ -81,17 +83,30 @@ class Api:
         if target.subresource and target.subresource not in SUBRESOURCES.get(target.resource.kind, {"status"}):
             raise no_such_path()
         self.access.check(account, request.verb(), target)
-        answers: dict[str, Callable[[Request], tuple[int, Any]]] = {
-            "get": self._get,
-            "list": self._list,
+        reads: dict[str, Callable[[Request], tuple[int, Any]]] = {"get": self._get, "list": self._list}
+        writes: dict[str, Callable[[Request, str], tuple[int, Any]]] = {
             "create": self._create,
             "update": self._update,
+            "patch": self._patch,
             "delete": self._delete,
             "deletecollection": self._delete_all,
         }
-        if request.verb() == "patch":
-            return self._patch(request, account)
-        return answers[request.verb()](request)
+        verb = request.verb()
+        return reads[verb](request) if verb in reads else writes[verb](request, account)
+
+    def judge(self, account: str, target: Target) -> Judge:
+        """Which policies are asked of what this account is about to do there."""
+
+        def judged(operation: str, new: Object | None, old: Object | None) -> None:
+            obj = new or old or {}
+            named = replace(target, name=target.name or obj.get("metadata", {}).get("name", ""))
+            if target.resource.kind == "RoleBinding" and new:
+                self.access.check_binding(account, new)
+            is_inside = target.resource.namespaced and target.namespace
+            home = self.registry.store.get("Namespace", "", target.namespace) if is_inside else None
+            self.policies.check(Deed(account, operation, named, new, old, home))
+
+        return judged
 
     def _get(self, request: Request) -> tuple[int, Any]:
         target = request.target
@@ -130,12 +145,13 @@ class Api:
             return found[:limit]
         return found
 
-    def _create(self, request: Request) -> tuple[int, Any]:
+    def _create(self, request: Request, account: str) -> tuple[int, Any]:
         target = request.target
         if target.name:
             raise Failure(405, "the server does not allow this method on the requested resource")
         obj = self._placed(request, request.document())
-        return 201, self.registry.create(target.resource, obj, manager=request.manager, dry=request.dry)
+        judge = self.judge(account, target)
+        return 201, self.registry.create(target.resource, obj, manager=request.manager, dry=request.dry, judge=judge)
 
     def _placed(self, request: Request, obj: Object) -> Object:
         target = request.target
@@ -147,18 +163,23 @@ class Api:
             metadata["name"] = target.name
         return {**obj, "metadata": metadata}
 
-    def _update(self, request: Request) -> tuple[int, Any]:
+    def _update(self, request: Request, account: str) -> tuple[int, Any]:
         target, document = request.target, request.document()
         if target.subresource == "scale":
-            return 200, self._scale(request, document)
+            return 200, self._scale(request, document, account)
         if target.subresource == "finalize":
             return 200, self._finalize(request, document)
-        return 200, self._replace(request, self._placed(request, document))
+        return 200, self._replace(request, self._placed(request, document), account)
 
-    def _replace(self, request: Request, obj: Object) -> Object:
+    def _replace(self, request: Request, obj: Object, account: str) -> Object:
         target = request.target
         return self.registry.replace(
-            target.resource, obj, manager=request.manager, subresource=target.subresource, dry=request.dry
+            target.resource,
+            obj,
+            manager=request.manager,
+            subresource=target.subresource,
+            dry=request.dry,
+            judge=self.judge(account, target),
         )
 
     def _finalize(self, request: Request, document: Object) -> Object:
@@ -179,7 +200,7 @@ class Api:
         live = self.registry.get(target.resource, target.namespace, target.name)
         patch = request.document()
         if target.subresource == "scale":
-            return 200, self._scale(request, apply.merge_patch(scale_of(live), patch))
+            return 200, self._scale(request, apply.merge_patch(scale_of(live), patch), account)
         if request.content_type == MERGE:
             wanted = apply.merge_patch(live, patch)
         elif request.content_type == STRATEGIC and not target.resource.custom:
@@ -188,7 +209,7 @@ class Api:
             raise Failure(415, f"the body of the request was in an unknown format: {request.content_type}")
         if not patch.get("metadata", {}).get("resourceVersion"):
             wanted["metadata"] = {key: v for key, v in wanted["metadata"].items() if key != "resourceVersion"}
-        return 200, self._replace(request, self._placed(request, wanted))
+        return 200, self._replace(request, self._placed(request, wanted), account)
 
     def _apply(self, request: Request, account: str) -> tuple[int, Any]:
         target, query = request.target, request.query
@@ -205,11 +226,16 @@ class Api:
                 self.access.check(account, "create", target)
             force = query.get("force") in {"true", "True", "1"}
             applied = self.registry.apply(
-                target.resource, intent, manager=request.manager, force=force, dry=request.dry
+                target.resource,
+                intent,
+                manager=request.manager,
+                force=force,
+                dry=request.dry,
+                judge=self.judge(account, target),
             )
         return 201 if is_new else 200, applied
 
-    def _scale(self, request: Request, scale: Object) -> Object:
+    def _scale(self, request: Request, scale: Object, account: str) -> Object:
         replicas = (scale.get("spec") or {}).get("replicas", 0)
         if not isinstance(replicas, int) or replicas < 0:
             raise Failure(422, f"spec.replicas: Invalid value: {replicas}: must be greater than or equal to 0")
@@ -219,16 +245,17 @@ class Api:
             wanted = {**live, "spec": {**live["spec"], "replicas": replicas}}
             if version := scale.get("metadata", {}).get("resourceVersion"):
                 wanted["metadata"] = {**live["metadata"], "resourceVersion": version}
-            return scale_of(self._replace(request, wanted))
+            return scale_of(self._replace(request, wanted, account))
 
-    def _delete(self, request: Request) -> tuple[int, Any]:
-        target = request.target
-        return 200, self.registry.delete(target.resource, target.namespace, target.name, _options(request))
+    def _delete(self, request: Request, account: str) -> tuple[int, Any]:
+        target, judge = request.target, self.judge(account, request.target)
+        options = _options(request)
+        return 200, self.registry.delete(target.resource, target.namespace, target.name, options, judge=judge)
 
-    def _delete_all(self, request: Request) -> tuple[int, Any]:
-        target, (_, found) = request.target, self._list(request)
+    def _delete_all(self, request: Request, account: str) -> tuple[int, Any]:
+        (_, found), judge = self._list(request), self.judge(account, request.target)
         for obj in found["items"]:
-            self.registry.delete(target.resource, *place(obj), _options(request))
+            self.registry.delete(request.target.resource, *place(obj), _options(request), judge=judge)
         return 200, found
 
 

@@ -96,12 +96,23 @@ class Https(HTTPServer):
         with suppress(OSError):  # it was closed
             while True:
                 plain, address = self.socket.accept()
-                # The handshake happens in the connection's own thread, with its first read.
-                secure = self._tls.wrap_socket(plain, server_side=True, do_handshake_on_connect=False)
+                secure = self._secured(plain)
+                if secure is None:
+                    continue
                 thread = threading.Thread(target=self._serve, args=(secure, address), name="kube-http", daemon=True)
                 with self._lock:
                     self._open[secure] = thread
                 thread.start()
+
+    def _secured(self, plain: socket.socket) -> ssl.SSLSocket | None:
+        """None for a client that has hung up: what is wrapped then fails, and is a socket that nobody can close."""
+        try:
+            plain.getpeername()
+            # The handshake happens in the connection's own thread, with its first read.
+            return self._tls.wrap_socket(plain, server_side=True, do_handshake_on_connect=False)
+        except OSError:
+            plain.close()
+            return None
 
     def _serve(self, connection: ssl.SSLSocket, address: Any) -> None:
         try:

@@ -23,6 +23,11 @@ _UNVERSIONED = {
 }
 _SERVERS = ("uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds")
 Revision = Callable[[Object], Object | None]
+Judge = Callable[[str, Object | None, Object | None], None]  # an operation, the object it makes, the one there was
+
+
+def _lets_all(operation: str, new: Object | None, old: Object | None) -> None:
+    """No policy is asked."""
 
 
 class Registry:
@@ -35,7 +40,9 @@ class Registry:
             raise not_found(resource, name)
         return found
 
-    def create(self, resource: Resource, obj: Object, *, manager: str = "", dry: bool = False) -> Object:
+    def create(
+        self, resource: Resource, obj: Object, *, manager: str = "", dry: bool = False, judge: Judge = _lets_all
+    ) -> Object:
         with self.store.changed:
             obj = _new(resource, obj)
             namespace, name = place(obj)
@@ -44,7 +51,7 @@ class Registry:
                 unowned = {**obj, "metadata": {**obj["metadata"], "managedFields": []}}
                 nothing: Object = {"metadata": {}}
                 obj = apply.updated(resource, nothing, unowned, manager=manager)
-            return self._add(resource, obj, dry=dry)
+            return self._add(resource, obj, dry=dry, judge=judge)
 
     def _refuse_existing(self, resource: Resource, namespace: str, name: str) -> None:
         found = self.store.get(resource.kind, namespace, name)
@@ -52,14 +59,24 @@ class Registry:
             is_going = "deletionTimestamp" in found["metadata"]
             raise exists(resource, name, deleted=is_going and resource.kind == "Namespace")
 
-    def _add(self, resource: Resource, obj: Object, *, dry: bool) -> Object:
+    def _add(self, resource: Resource, obj: Object, *, dry: bool, judge: Judge) -> Object:
         schema.validate(resource, obj)
         obj = defaults.fill(obj)
         obj = admission.admit(self.store, resource, obj)
         defaults.check(resource, obj, None)
+        judge("CREATE", obj, None)
         return obj if dry else self.store.put(resource.kind, obj)
 
-    def apply(self, resource: Resource, intent: Object, *, manager: str, force: bool, dry: bool = False) -> Object:
+    def apply(
+        self,
+        resource: Resource,
+        intent: Object,
+        *,
+        manager: str,
+        force: bool,
+        dry: bool = False,
+        judge: Judge = _lets_all,
+    ) -> Object:
         """The object and whether it is new is told by its `generation` and version alone, as in the real thing."""
         with self.store.changed:
             schema.validate(resource, intent)
@@ -68,20 +85,28 @@ class Registry:
             namespace, name = place(intent)
             live = self.store.get(resource.kind, namespace, name)
             if live is None:
-                return self._add_applied(resource, intent, manager=manager, dry=dry)
+                return self._add_applied(resource, intent, manager=manager, dry=dry, judge=judge)
             _check_version(resource, intent, live)
             wanted = apply.apply(resource, live, intent, manager=manager, force=force)
-            return self._change(resource, live, wanted, dry=dry)
+            return self._change(resource, live, wanted, dry=dry, judge=judge)
 
-    def _add_applied(self, resource: Resource, intent: Object, *, manager: str, dry: bool) -> Object:
+    def _add_applied(self, resource: Resource, intent: Object, *, manager: str, dry: bool, judge: Judge) -> Object:
         if intent["metadata"].get("uid"):
             raise conflict(resource, intent["metadata"]["name"], "uid mismatch: the object does not exist")
         obj = _new(resource, intent)
         empty = {**obj, "metadata": {**obj["metadata"], "managedFields": []}}
-        return self._add(resource, apply.apply(resource, empty, intent, manager=manager, force=True), dry=dry)
+        made = apply.apply(resource, empty, intent, manager=manager, force=True)
+        return self._add(resource, made, dry=dry, judge=judge)
 
     def replace(
-        self, resource: Resource, obj: Object, *, manager: str, subresource: str = "", dry: bool = False
+        self,
+        resource: Resource,
+        obj: Object,
+        *,
+        manager: str,
+        subresource: str = "",
+        dry: bool = False,
+        judge: Judge = _lets_all,
     ) -> Object:
         with self.store.changed:
             live = self.get(resource, *place(obj))
@@ -89,17 +114,25 @@ class Registry:
             _check_uid(resource, obj, live)
             if subresource == "status":
                 wanted = {**live, "status": obj.get("status", {})}
-                return self._change(resource, live, wanted, dry=dry, status=True)
+                return self._change(resource, live, wanted, dry=dry, status=True, judge=judge)
             wanted = _with_servers(obj, live)
             schema.validate(resource, wanted)
             owned = apply.updated(resource, live, defaults.fill(wanted), manager=manager, subresource=subresource)
-            return self._change(resource, live, owned, dry=dry)
+            return self._change(resource, live, owned, dry=dry, judge=judge)
 
     def _change(
-        self, resource: Resource, live: Object, wanted: Object, *, dry: bool = False, status: bool = False
+        self,
+        resource: Resource,
+        live: Object,
+        wanted: Object,
+        *,
+        dry: bool = False,
+        status: bool = False,
+        judge: Judge = _lets_all,
     ) -> Object:
         """Nothing is written, and no version made, when nothing differs."""
         wanted = wanted if status else _with_servers(defaults.fill(wanted), live)
+        judge("UPDATE", wanted, live)
         if wanted == live:
             return live
         if not status:
@@ -142,12 +175,21 @@ class Registry:
 
         self.revise(kind, namespace, name, revision)
 
-    def delete(self, resource: Resource, namespace: str, name: str, options: Object | None = None) -> Object:
+    def delete(
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        options: Object | None = None,
+        *,
+        judge: Judge = _lets_all,
+    ) -> Object:
         """The object as it is now if something keeps it, else a `Status` of success."""
         options = options or {}
         with self.store.changed:
             live = self.get(resource, namespace, name)
             _check_preconditions(resource, live, options.get("preconditions") or {})
+            judge("DELETE", None, live)
             if options.get("propagationPolicy") == "Orphan" or options.get("orphanDependents"):
                 self._orphan(live)
             marked = _marked(live, options)

@@ -41,6 +41,7 @@ RESOURCES = (
     Resource("", "Event", "events"),
     Resource("apps", "Deployment", "deployments"),
     Resource("apps", "ReplicaSet", "replicasets"),
+    Resource("rbac.authorization.k8s.io", "RoleBinding", "rolebindings"),
     Resource("networking.k8s.io", "NetworkPolicy", "networkpolicies"),
     Resource("networking.k8s.io", "Ingress", "ingresses"),
     Resource("gateway.networking.k8s.io", "HTTPRoute", "httproutes", custom=True),

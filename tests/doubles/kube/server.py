@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from tests.doubles.kube import discovery, watch
+from tests.doubles.kube import discovery, reviews, watch
 from tests.doubles.kube.access import user
 from tests.doubles.kube.api import Api, Request
 from tests.doubles.kube.failures import Failure, expired, no_such_path, not_found
@@ -77,6 +77,9 @@ class Server:
             exchange.answer(*self._api.answer(request, account))
 
     def _answer_about_itself(self, exchange: Exchange, account: str) -> None:
+        if exchange.command == "POST" and (review := reviews.answer(exchange.route, self._api.access, account)):
+            exchange.answer(201, review(exchange.body))
+            return
         if exchange.command != "GET":
             raise Failure(403, f'forbidden: User "{user(account)}" cannot {exchange.command} path "{exchange.route}"')
         if exchange.route in discovery.HEALTH:
@@ -89,6 +92,7 @@ class Server:
 
     def _answer_by_kubelet(self, exchange: Exchange, asked: Target, account: str) -> None:
         self._api.access.check(account, "get", asked)
+        self._api.judge(account, asked)("CONNECT", {"kind": "NodeProxyOptions", "path": f"/{asked.rest}"}, None)
         if self._api.registry.store.get("Node", "", asked.name) is None:
             raise not_found(BY_KIND["Node"], asked.name)
         exchange.answer(200, self._proxy(asked.name, f"/{asked.rest}"))

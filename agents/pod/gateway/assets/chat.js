@@ -83,12 +83,14 @@ function follow(near) {
   if (near) scroller.scrollTop = scroller.scrollHeight;
 }
 
-function state(name) {
+// Down is told with its reason: what the router or the gateway said in a header, or that nobody answers at all.
+function state(name, why) {
   const line = document.getElementById("state");
   const texts = { ready: words.ready, thinking: words.thinking, down: words.down, "no-key": words.noKey };
   line.dataset.state = name;
   line.textContent = texts[name];
-  notice({ down: words.downText, "no-key": words.noKeyText }[name] || "");
+  const reason = why && words["why" + why[0].toUpperCase() + why.slice(1)];
+  notice({ down: reason || words.whyUnreachable, "no-key": words.noKeyText }[name] || "");
 }
 
 function notice(text) {
@@ -105,7 +107,8 @@ async function look() {
     const answer = await fetch("/state", { headers: { Accept: "application/json" } });
     if (running) return;
     if (answer.status === 403) return signedOut();
-    state(!answer.ok ? "down" : (await answer.json()).has_key ? "ready" : "no-key");
+    if (!answer.ok) return state("down", answer.headers.get("Agent-State"));
+    state((await answer.json()).has_key ? "ready" : "no-key");
   } catch {
     if (!running) state("down");
   }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from aiohttp import web
 
 from agents.pod.gateway.answers import Refusal
 from agents.pod.gateway.llm import headers
-from agents.pod.masking import mask_text
+from agents.pod.masking import StreamMask, mask_text
 
 ERROR_BYTES = 64 * 1024
 MESSAGE_LENGTH = 300
@@ -28,7 +29,7 @@ async def read(answer: aiohttp.ClientResponse, *, provider: str, key: str) -> Mo
     if answer.status < 400:
         message = f"{provider} answered with a redirect ({answer.status}), which is not followed"
         return ModelRefusal(_response(502, message), message)
-    raw = await _beginning(answer)
+    raw = await _beginning(answer, key)
     said = mask_text(_said(raw), [key])[:MESSAGE_LENGTH]
     if answer.status in {401, 403}:
         # Some engines lock a provider out for a minute, or try for one, on a 401: they get a plain 400.
@@ -48,26 +49,26 @@ def unreachable(provider: str, error: Exception) -> Refusal:
 
 def refused(_: web.Request, refusal: Refusal) -> web.Response:
     """Our own refusals in the shape that the clients of all four protocols look for."""
-    return _response(refusal.status, refusal.message)
+    return _response(refusal.status, refusal.message, refusal.headers)
 
 
-def _response(status: int, message: str) -> web.Response:
+def _response(status: int, message: str, given: Mapping[str, str] | None = None) -> web.Response:
     error = {"message": message, "type": "agentpods_gateway", "code": status}
-    return web.json_response({"type": "error", "error": error}, status=status)
+    return web.json_response({"type": "error", "error": error}, status=status, headers=given)
 
 
 def _same_answer(answer: aiohttp.ClientResponse, raw: bytes, key: str) -> web.Response:
-    masked = mask_text(raw.decode("utf-8", "replace"), [key]).encode()
-    return web.Response(status=answer.status, headers=headers.incoming(answer.headers, key=key), body=masked)
+    return web.Response(status=answer.status, headers=headers.incoming(answer.headers, key=key), body=raw)
 
 
-async def _beginning(answer: aiohttp.ClientResponse) -> bytes:
-    raw = bytearray()
+async def _beginning(answer: aiohttp.ClientResponse, key: str) -> bytes:
+    """Masked, and only then cut: a cut through the key would hide it from the mask."""
+    mask, seen = StreamMask([key]), bytearray()
     async for chunk in answer.content.iter_any():
-        raw += chunk
-        if len(raw) >= ERROR_BYTES:
-            break
-    return bytes(raw[:ERROR_BYTES])
+        seen += mask.feed(chunk)
+        if len(seen) >= ERROR_BYTES:
+            return bytes(seen[:ERROR_BYTES])
+    return bytes(seen + mask.finish())
 
 
 def _said(raw: bytes) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from multidict import CIMultiDict, CIMultiDictProxy
@@ -26,16 +27,26 @@ _NOT_SENT = {
     *_HOP_BY_HOP,
     *KEY_HEADERS,
     "accept-encoding",  # an answer that is packed could not be masked
-    "api-key",
     "content-encoding",  # our server has unpacked the body
     "content-length",
-    "cookie",
     "expect",
-    "forwarded",
     "host",
+    "http2-settings",
+    # Whom a call is booked to is the key's matter.
+    "openai-organization",
+    "openai-project",
     "via",
+    "x-goog-user-project",
     "x-real-ip",
 }
+# Parts of names: credentials of any kind, and what makes a server or what stands before it see another method, path or
+# host than the ones that were judged.
+_NEVER_SENT = re.compile(
+    r"auth|api-?key|token|secret|cookie|credential"
+    r"|forwarded|method|^x-(?:original|rewrite|rewritten|host|http|url|uri|path|envoy)"
+)
+# What aiohttp unpacks.
+_UNPACKED = {"identity", "gzip", "deflate"}
 _NOT_RETURNED = {
     *_HOP_BY_HOP,
     *KEY_HEADERS,
@@ -70,7 +81,7 @@ def outgoing(headers: CIMultiDictProxy[str], *, provider: str, key: str) -> CIMu
     kept = CIMultiDict(
         (name, value)
         for name, value in headers.items()
-        if name.lower() not in dropped and not name.lower().startswith("x-forwarded-")
+        if (plain := name.lower().replace("_", "-")) not in dropped and not _NEVER_SENT.search(plain)
     )
     kept["Accept-Encoding"] = "identity"
     name, value = _key_header(headers, provider, key)
@@ -78,6 +89,13 @@ def outgoing(headers: CIMultiDictProxy[str], *, provider: str, key: str) -> CIMu
         raise Refusal(400, "the installed model key has characters that no header can carry")
     kept[name] = value
     return kept
+
+
+def check_unpacked(headers: CIMultiDictProxy[str], provider: str) -> None:
+    """A packed answer that our client does not unpack could bring the key back unseen."""
+    packed = [name.strip().lower() for value in headers.getall("content-encoding", []) for name in value.split(",")]
+    if len(packed) > 1 or not _UNPACKED.issuperset(packed):
+        raise Refusal(502, f"{provider} packed its answer though it was asked not to")
 
 
 def incoming(headers: CIMultiDictProxy[str], *, key: str) -> CIMultiDict[str]:

@@ -52,6 +52,7 @@ class ModelLog:
     def forget(self) -> None:
         """Another key, provider or model: what the last one met says nothing of it."""
         self._failures.clear()
+        self._answered = float("-inf")
 
     def failing(self) -> ModelFailure | None:
         """The last word, if it was a failure."""
@@ -60,7 +61,7 @@ class ModelLog:
     def summary(self) -> dict[str, Any]:
         newest = self._failures[-1] if self._failures else None
         known = {"calls": self.calls, "in_flight": self.in_flight, "last_failure": _told(newest)}
-        return {**known, "failing": self.failing() is not None}
+        return {**known, "failing": self.failing() is not None, "answered": self._answered > float("-inf")}
 
 
 def _told(failure: ModelFailure | None) -> dict[str, Any] | None:

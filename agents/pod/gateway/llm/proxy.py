@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 import aiohttp
@@ -11,21 +10,21 @@ from aiohttp import web
 from multidict import CIMultiDict
 from yarl import URL
 
-from agents.pod.gateway.answers import Refusal, errors, read_body
-from agents.pod.gateway.llm import failures, headers, model_rule, target
+from agents.pod.gateway.answers import Refusal, errors
+from agents.pod.gateway.llm import body, failures, headers, model_rule, target
+from agents.pod.gateway.llm.body import Body
 from agents.pod.gateway.llm.log import ModelLog
+from agents.pod.gateway.llm.target import Call
 from agents.pod.gateway.pod import Pod
 from agents.pod.masking import StreamMask
 
-BODY_BYTES = 32 * 1024 * 1024
-METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"}
 # Longer than a turn may last: the turn's deadline speaks first.
 SILENCE_SECONDS = 120.0
 CONNECT_SECONDS = 10.0
-CONNECTIONS = 64
+# Calls at a time, far more than the bridge lets in turns. Each takes at most about half a megabyte of memory.
+CALLS = 64
 
 log = logging.getLogger(__name__)
-Body = bytes | AsyncIterator[bytes] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +44,7 @@ class KeyProxy:
         self._pod = pod
         self._models = models
         self._session = session
+        self._open = 0
 
     def app(self) -> web.Application:
         app = web.Application(middlewares=[errors(failures.refused)])
@@ -52,7 +52,18 @@ class KeyProxy:
         return app
 
     async def forward(self, request: web.Request) -> web.StreamResponse:
-        admitted = await self._admit(request)
+        call = target.read_call(request.raw_path)
+        headers.check_token([*headers.shown_keys(request.headers), *call.shown_keys], self._pod.start.llm_token)
+        if self._open >= CALLS:
+            raise Refusal(503, f"{CALLS} model calls are under way", Retry_After="1")
+        self._open += 1
+        try:
+            return await self._call(request, call)
+        finally:
+            self._open -= 1
+
+    async def _call(self, request: web.Request, call: Call) -> web.StreamResponse:
+        admitted = await self._admit(request, call)
         with self._models.call():
             try:
                 return await self._relay(request, admitted)
@@ -61,26 +72,25 @@ class KeyProxy:
                     raise  # the engine hung up; nobody waits for an answer, and the model is not to blame
                 raise self._no_answer(admitted, error) from error
 
-    async def _admit(self, request: web.Request) -> Admitted:
-        """Token, path, provider, key, model: in this order, on one view of the configuration."""
+    async def _admit(self, request: web.Request, call: Call) -> Admitted:
+        """Key, provider, path, model: in this order, on one view of the configuration."""
         start = self._pod.start
-        call = target.read_call(request.raw_path)
-        headers.check_token([*headers.shown_keys(request.headers), *call.shown_keys], start.llm_token)
-        if request.method not in METHODS:
-            raise Refusal(405, f"method: one of {', '.join(sorted(METHODS))}")
         key = start.secrets.llm_key
         if not key:
             raise Refusal(401, "this agent has no model key")
-        url = target.upstream(call, config=start.config, secrets=start.secrets)
+        url = target.upstream(call, request.method, config=start.config, secrets=start.secrets)
         sent = headers.outgoing(request.headers, provider=call.provider, key=key)
-        model_rule.check_path(call.path, start.config.model)
-        body = await _read(request, start.config.model)
-        return Admitted(call.provider, request.method, url, sent, body, key)
+        model = start.config.model
+        is_named = request.method == "POST" and model_rule.check_path(call.path, model)
+        data, described = await body.admit(request, model, must_name=not is_named)
+        sent.update(described)
+        return Admitted(call.provider, request.method, url, sent, data, key)
 
     async def _relay(self, request: web.Request, admitted: Admitted) -> web.StreamResponse:
         async with self._session.request(
             admitted.method, admitted.url, headers=admitted.headers, data=admitted.body, allow_redirects=False
         ) as answer:
+            headers.check_unpacked(answer.headers, admitted.provider)
             if answer.status >= 300:
                 return await self._refused(admitted, answer)
             response = await _pass_on(request, answer, admitted.key)
@@ -107,7 +117,7 @@ class KeyProxy:
 def client() -> aiohttp.ClientSession:
     """The only client that sees real keys: no cookies, no proxies of the environment, nothing added by itself."""
     return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=CONNECTIONS, ttl_dns_cache=60, keepalive_timeout=15),
+        connector=aiohttp.TCPConnector(limit=CALLS, ttl_dns_cache=60, keepalive_timeout=15),
         timeout=aiohttp.ClientTimeout(
             total=None, connect=3 * CONNECT_SECONDS, sock_connect=CONNECT_SECONDS, sock_read=SILENCE_SECONDS
         ),
@@ -115,26 +125,6 @@ def client() -> aiohttp.ClientSession:
         skip_auto_headers=("User-Agent", "Content-Type", "Accept"),
         trust_env=False,
     )
-
-
-async def _read(request: web.Request, allowed_model: str | None) -> Body:
-    """JSON whole, for it names the model; anything else, such as sound, as it streams in."""
-    if not request.can_read_body:
-        return None
-    if request.content_type.startswith("multipart/"):
-        return _limited(request)
-    raw = await read_body(request, BODY_BYTES)
-    model_rule.check_body(raw, is_json=request.content_type.endswith("json"), allowed=allowed_model)
-    return raw
-
-
-async def _limited(request: web.Request) -> AsyncIterator[bytes]:
-    size = 0
-    async for chunk in request.content.iter_any():
-        size += len(chunk)
-        if size > BODY_BYTES:
-            raise Refusal(413, f"body: at most {BODY_BYTES} bytes")
-        yield chunk
 
 
 async def _pass_on(request: web.Request, answer: aiohttp.ClientResponse, key: str) -> web.StreamResponse:

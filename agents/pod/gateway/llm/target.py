@@ -1,4 +1,4 @@
-"""Where a call to the key proxy goes: below the provider's base URL, or nowhere."""
+"""Where a call to the key proxy goes: to a call of inference below the provider's base URL, or nowhere."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlsplit
 
 from yarl import URL
 
-from agents.engines.providers import PROVIDERS, BadPathError, upstream_url
+from agents.engines.providers import PROVIDERS, BadPathError, methods_of, upstream_url
 from agents.pod.gateway.answers import Refusal
 from agents.runtimes.base import PodConfig, PodSecrets
 
@@ -16,6 +16,11 @@ _CALL = re.compile(r"/llm/([a-z0-9-]{1,32})(/.*)")
 _PRINTABLE = re.compile(r"[!-~]*")
 # Query options by which vendors take a key. The engine's is checked and dropped, ours travels in a header.
 KEY_OPTIONS = {"key", "api_key", "apikey", "access_token"}
+# The other options that clients of inference use: Anthropic's beta, Google's way to stream, the pages of a list.
+_OPTION = re.compile(
+    r"beta=true|alt=(?:sse|json)|(?:limit|pageSize)=[0-9]{1,6}|(?:after|after_id|before_id|pageToken)=[\w.~%=-]{1,512}",
+    re.ASCII,
+)
 # One vendor under two names.
 _ALIASES = {"gemini": "google"}
 
@@ -47,16 +52,30 @@ def read_call(raw_target: str) -> Call:
     return Call(found[1], found[2], query)
 
 
-def upstream(call: Call, *, config: PodConfig, secrets: PodSecrets) -> URL:
-    """The one address that this call may reach. Refuses other providers, and paths that could leave the base."""
+def upstream(call: Call, method: str, *, config: PodConfig, secrets: PodSecrets) -> URL:
+    """The one address that this call may reach. Refuses other providers, and whatever is not inference."""
     if call.provider not in PROVIDERS or not _same(call.provider, config.provider):
         raise Refusal(403, f"provider: this agent is configured for {config.provider} alone")
     try:
+        _check_inference(call, method)
         address = upstream_url(call.provider, _base(call.provider, secrets), call.path)
     except BadPathError as error:
-        raise Refusal(400, "path: empty, dot and percent-encoded segments are not forwarded") from error
+        raise Refusal(400, "path: plain segments alone are forwarded: letters, digits and - . _ : @ +") from error
     query = call.query_without_keys
     return URL(f"{address}?{query}" if query else address, encoded=True)
+
+
+def _check_inference(call: Call, method: str) -> None:
+    allowed = methods_of(call.provider, call.path)
+    if not allowed:
+        calls = ", ".join(PROVIDERS[call.provider].calls)
+        raise Refusal(404, f"path: only inference is forwarded; of {call.provider}: {calls}")
+    if method not in allowed:
+        names = ", ".join(sorted(allowed))
+        raise Refusal(405, f"method: {names} alone is forwarded to this path", Allow=names)
+    for option in filter(None, call.query_without_keys.split("&")):
+        if not _OPTION.fullmatch(option):
+            raise Refusal(400, f"query: {option.partition('=')[0]} is no option of inference that is forwarded")
 
 
 def _base(provider: str, secrets: PodSecrets) -> str:

@@ -15,6 +15,16 @@ app.kubernetes.io/component: {{ . }}
 {{- end }}
 {{- end }}
 
+{{/* Of what lies in no namespace, where two releases of one name may meet. Workers find their role by it. */}}
+{{- define "agentpods.clusterName" -}}
+{{ printf "%s-%s" .Release.Namespace .Release.Name | trimPrefix "-" }}
+{{- end }}
+
+{{/* Which label value marks what is this installation's. */}}
+{{- define "agentpods.installation" -}}
+{{- default "agentpods" (get .Values.env "INSTALLATION") -}}
+{{- end }}
+
 {{- define "agentpods.image" -}}
 {{- $image := .Values.image -}}
 {{- if $image.digest -}}
@@ -48,9 +58,16 @@ app.kubernetes.io/component: {{ . }}
 {{- define "agentpods.podMetadata" -}}
 labels:
   {{- include "agentpods.labels" . | nindent 2 }}
+  {{- with .root.Values.podLabels }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- $annotations := .root.Values.podAnnotations }}
 {{- if not .root.Values.secret.existing }}
+{{- $annotations = merge (dict "checksum/settings" (include "agentpods.secretData" .root | sha256sum)) $annotations }}
+{{- end }}
+{{- with $annotations }}
 annotations:
-  checksum/settings: {{ include "agentpods.secretData" .root | sha256sum }}
+  {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}
 
@@ -84,21 +101,20 @@ topologySpreadConstraints:
 imagePullSecrets:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- with $values.nodeSelector }}
-nodeSelector:
+{{- /* What a program says of its own stands in place of what is said of all. */}}
+{{- range $field := list "nodeSelector" "tolerations" "affinity" "priorityClassName" }}
+{{- with get $.program $field | default (get $values $field) }}
+{{ $field }}:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- with $values.tolerations }}
-tolerations:
-  {{- toYaml . | nindent 2 }}
-{{- end }}
-{{- with $values.priorityClassName }}
-priorityClassName: {{ . }}
 {{- end }}
 volumes:
   - name: tmp
     emptyDir:
       sizeLimit: 256Mi
+  {{- with $values.extraVolumes }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
 {{- end }}
 
 {{/* What all containers have in common: image, rights, settings, resources. `secret` names the Secret of the settings. */}}
@@ -116,6 +132,9 @@ resources:
 volumeMounts:
   - name: tmp
     mountPath: /tmp
+  {{- with .root.Values.extraVolumeMounts }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
 envFrom:
   - secretRef:
       name: {{ default (include "agentpods.secretName" .root) .secret }}
@@ -141,10 +160,14 @@ env:
   value: {{ $values.platform.domain | quote }}
 - name: EXPECTED_IP
   value: {{ $values.platform.expectedIp | quote }}
+- name: OWN_NETWORKS
+  value: {{ join "," $values.networkPolicy.ownNetworks | quote }}
 - name: DATABASE_POOL_SIZE
   value: {{ .program.databasePoolSize | quote }}
 - name: HOME
   value: /tmp
+- name: PULSE_FILE
+  value: {{ include "agentpods.pulseFile" . }}
 {{- range $name, $value := $values.env }}
 - name: {{ $name }}
   value: {{ $value | quote }}
@@ -154,15 +177,22 @@ env:
 {{- end }}
 {{- end }}
 
-{{/* Whether a worker still takes what it is sent: it answers through the broker, as it would take a task. */}}
-{{- define "agentpods.workerProbe" -}}
-exec:
-  command:
-    - sh
-    - -c
-    - CELERY_BROKER_URL="$REDIS_URL" exec python -m celery -q inspect ping --timeout 10 --destination {{ . }}@"$HOSTNAME"
-timeoutSeconds: 20
+{{/* Probes of a program that gives a sign of life (config/pulse.py): seconds to start, minutes it may be silent. The
+file of a container that ended lies there still when the next one starts. */}}
+{{- define "agentpods.pulse" -}}
+startupProbe:
+  exec:
+    command: [sh, -c, "find {{ include "agentpods.pulseFile" . }} -mmin -1 | grep -q ."]
+  periodSeconds: 5
+  failureThreshold: {{ div .starts 5 }}
+livenessProbe:
+  exec:
+    command: [sh, -c, "find {{ include "agentpods.pulseFile" . }} -mmin -{{ .silent }} | grep -q ."]
+  periodSeconds: 30
+  failureThreshold: 2
 {{- end }}
+
+{{- define "agentpods.pulseFile" -}}/tmp/pulse{{- end }}
 
 {{/* Egress to PostgreSQL, Redis and the names of hosts: what every program needs. */}}
 {{- define "agentpods.storesEgress" -}}
@@ -196,4 +226,18 @@ matchExpressions:
   - key: app.kubernetes.io/component
     operator: In
     values: {{ toJson .components }}
+{{- end }}
+
+{{/* Of a container that is there for its image alone. */}}
+{{- define "agentpods.prePulled" -}}
+imagePullPolicy: {{ .Values.image.pullPolicy }}
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  runAsNonRoot: true
+  capabilities:
+    drop: [ALL]
+resources:
+  requests: {cpu: 1m, memory: 4Mi, ephemeral-storage: 1Mi}
+  limits: {memory: 16Mi, ephemeral-storage: 8Mi}
 {{- end }}

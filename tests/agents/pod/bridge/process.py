@@ -7,7 +7,6 @@ import http.client
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -22,6 +21,8 @@ from agents.pod import processes
 from agents.pod.start import BridgeStart
 from agents.runtimes.base import PodConfig
 from tests.doubles.pi import KNOWN_MODEL
+from tests.patience import Patience
+from tests.ports import free_port
 
 NAMESPACE = "pod-test-1"
 TOKEN = "bridge-token-for-tests"
@@ -49,19 +50,13 @@ def pod_config(**changes: Any) -> PodConfig:
     return PodConfig(**{**usual, **changes})
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def eventually(seen: Callable[[], Any], *, within: float = 20.0, what: str = "it") -> Any:
     """The first truthy value of `seen`, which is asked again and again."""
-    until = time.monotonic() + within
+    patience = Patience(within)
     while True:
         if found := seen():
             return found
-        assert time.monotonic() < until, f"{what} did not come within {within} s"
+        assert not patience.ended(), f"{what} did not come within {within} s"
         time.sleep(0.05)
 
 
@@ -93,6 +88,7 @@ class BridgeProcess:
         engine: str = PI.id,
         node: str = "",
         document: Path | None = None,
+        data_expected: bool = False,
     ) -> None:
         """With a document, that file is where the bridge starts from, as in a cluster."""
         start = BridgeStart(
@@ -101,6 +97,7 @@ class BridgeProcess:
             engine=engine,
             run_dir=str(self.run_dir),
             data_dir=str(self.data),
+            data_expected=data_expected,
             engine_cache=str(self.cache),
             node=node,
             memory_bytes=memory_bytes,

@@ -52,14 +52,14 @@ def test_a_user_without_a_home_or_a_place_for_temporary_files_has_them_on_the_ag
 ) -> None:
     monkeypatch.delenv("HOME")
     monkeypatch.setenv("TMPDIR", str(tmp_path / "none"))
-    program._find_room(tmp_path / "run", tmp_path)
+    program._find_room(tmp_path)
     assert (os.environ["HOME"], os.environ["TMPDIR"]) == (str(tmp_path / "home"), str(tmp_path / "tmp"))
     assert (tmp_path / "home").stat().st_mode & 0o777 == 0o700
 
 
 def test_a_home_that_can_be_written_to_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    program._find_room(tmp_path / "run", tmp_path / "data")
+    program._find_room(tmp_path / "data")
     assert os.environ["HOME"] == str(tmp_path)
 
 

@@ -227,6 +227,7 @@ def test_a_stopped_engine_takes_no_turn_and_goes_on_where_it_was(bridge: BridgeP
     assert bridge.engine_pid() == pid
 
 
+@pytest.mark.slow
 def test_an_engine_that_spins_is_unhealthy(bridge: BridgeProcess) -> None:
     assert bridge.turn("spin") == {"type": "error", "hop": "engine", "message": "the engine does not answer"}
     assert bridge.wait_for("unhealthy")["cause"] == "ENGINE_HUNG"

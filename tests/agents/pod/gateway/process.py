@@ -16,8 +16,10 @@ import requests
 
 from agents.pod import tickets
 from agents.pod.start import GatewayStart
-from agents.runtimes.base import PodConfig, PodSecrets
+from agents.runtimes import certificates
+from agents.runtimes.base import Access, PodConfig, PodSecrets
 from tests.doubles.bridge import TOKEN as BRIDGE_TOKEN
+from tests.patience import Patience
 
 ROOT = Path(__file__).resolve().parents[4]
 START_SECONDS = 20
@@ -26,6 +28,7 @@ KEY = "sk-real-0123456789abcdefghijkl"
 LLM_TOKEN = "pod-llm-token-0123456789"
 MANAGEMENT_TOKEN = "management-token-0123456789"
 TICKET_KEY = "ticket-key-0123456789"
+IDENTITY = certificates.make()
 CONSOLE = "https://console.example/account/agents/agt_1"
 
 CONFIG = PodConfig(
@@ -98,8 +101,8 @@ class Gateway:
         return process
 
     def wait_until_up(self) -> None:
-        deadline = time.monotonic() + START_SECONDS
-        while time.monotonic() < deadline:
+        patience = Patience(START_SECONDS)
+        while not patience.ended():
             try:
                 requests.get(f"{self.public}/healthz", timeout=1)
             except requests.ConnectionError:
@@ -124,7 +127,11 @@ class Gateway:
 
     @property
     def management(self) -> str:
-        return f"http://127.0.0.1:{self.start.management_port}"
+        return f"https://127.0.0.1:{self.start.management_port}"
+
+    @property
+    def access(self) -> Access:
+        return Access(token=self.start.secrets.management_token, certificate=self.start.identity.certificate)
 
     @property
     def llm(self) -> str:
@@ -134,7 +141,11 @@ class Gateway:
         """The management listener."""
         headers = {"Authorization": f"Bearer {token}", **given.pop("headers", {})}
         given.setdefault("timeout", 30)
-        return requests.request(method, self.management + path, headers=headers, **given)
+        return self.control_plane().request(method, self.management + path, headers=headers, **given)
+
+    def control_plane(self) -> requests.Session:
+        """Who may speak with the management listener."""
+        return certificates.session(self.access.certificate)
 
     def look(self) -> None:
         """See at once how the engine is now."""
@@ -191,6 +202,7 @@ def document(given: dict[str, Any]) -> GatewayStart:
         llm_token=LLM_TOKEN,
         engine_url="",
         engine_password="",
+        identity=IDENTITY,
         config=CONFIG,
         secrets=SECRETS,
     )

@@ -14,6 +14,7 @@ import requests
 from tests.agents.pod.gateway.conftest import StartGateway
 from tests.agents.pod.gateway.process import MANAGEMENT_TOKEN, Gateway
 from tests.doubles.bridge import BridgeDouble, Event, Turn
+from tests.patience import Patience
 
 SSE = {"Accept": "text/event-stream"}
 
@@ -52,7 +53,7 @@ def test_words_are_streamed_as_they_come(gateway: Gateway, bridge: BridgeDouble)
         yield {"type": "done", "reply": "one two three"}
 
     bridge.turn = slowly
-    with requests.post(
+    with gateway.control_plane().post(
         f"{gateway.management}/chat",
         json={"message": "count"},
         headers={**SSE, "Authorization": f"Bearer {MANAGEMENT_TOKEN}"},
@@ -95,11 +96,13 @@ def test_a_caller_who_hangs_up_ends_the_turn(gateway: Gateway, bridge: BridgeDou
     body = {"message": "hi", "session_id": "ses_1"}
     # Without events nothing arrives, and the time-out hangs up; with them the reader goes away after some words.
     with contextlib.suppress(requests.Timeout):
-        answer = requests.post(f"{gateway.management}/chat", json=body, headers=bearer, timeout=1, stream=True)
+        answer = gateway.control_plane().post(
+            f"{gateway.management}/chat", json=body, headers=bearer, timeout=1, stream=True
+        )
         next(answer.iter_content(10))
         answer.close()
-    deadline = time.monotonic() + 5
-    while not bridge.aborted and time.monotonic() < deadline:
+    patience = Patience(5)
+    while not bridge.aborted and not patience.ended():
         time.sleep(0.05)
     assert [turn.session_id for turn in bridge.aborted] == ["ses_1"]
     bridge.turn = lambda _: [{"type": "done", "reply": "free again"}]

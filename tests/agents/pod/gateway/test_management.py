@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import pytest
-import requests
 
 from tests.agents.pod.gateway.conftest import StartGateway
 from tests.agents.pod.gateway.process import KEY, Gateway
@@ -15,21 +14,30 @@ from tests.doubles.provider import Provider
 @pytest.mark.parametrize(("method", "path"), [("GET", "/health"), ("PUT", "/config"), ("POST", "/chat"), ("GET", "/x")])
 def test_only_the_management_token_opens_it(gateway: Gateway, shown: str | None, method: str, path: str) -> None:
     headers = {} if shown is None else {"Authorization": shown}
-    answer = requests.request(method, gateway.management + path, headers=headers, timeout=5)
+    answer = gateway.control_plane().request(method, gateway.management + path, headers=headers, timeout=5)
     assert answer.status_code == 401
     assert answer.json()["error"] == "UNAUTHORIZED"
     assert answer.headers["WWW-Authenticate"] == "Bearer"
 
 
 def test_a_header_that_is_no_text_is_just_a_wrong_token(gateway: Gateway) -> None:
-    answer = requests.get(gateway.management + "/health", headers={"Authorization": b"Bearer \xff\xfe"}, timeout=5)
+    headers = {"Authorization": b"Bearer \xff\xfe"}
+    answer = gateway.control_plane().get(gateway.management + "/health", headers=headers, timeout=5)
     assert answer.status_code == 401
 
 
 def test_health_tells_revision_key_engine_and_model(fresh: Gateway, bridge: BridgeDouble) -> None:
     body = fresh.ask("GET", "/health").json()
     assert (body["revision"], body["has_key"], body["engine"]) == (1, True, bridge.state())
-    assert body["model"] == {"calls": 0, "in_flight": 0, "last_failure": None, "failing": False}
+    assert body["model"] == {"calls": 0, "in_flight": 0, "last_failure": None, "failing": False, "answered": False}
+
+
+def test_an_answer_of_the_model_is_remembered_for_this_key_alone(start_gateway: StartGateway) -> None:
+    gateway = start_gateway()
+    assert gateway.call_model().status_code == 200
+    assert gateway.ask("GET", "/health").json()["model"]["answered"] is True
+    gateway.configure(llm_key="sk-another-0123456789")
+    assert gateway.ask("GET", "/health").json()["model"]["answered"] is False
 
 
 def test_health_says_null_for_an_engine_whose_bridge_is_gone(gateway: Gateway, bridge: BridgeDouble) -> None:

@@ -19,12 +19,21 @@ import pytest
 import requests
 
 from tests.agents.pod.gateway.conftest import StartGateway
-from tests.agents.pod.gateway.process import KEY, LLM_TOKEN, MANAGEMENT_TOKEN, ROOT, TICKET_KEY, Gateway
+from tests.agents.pod.gateway.process import IDENTITY, KEY, LLM_TOKEN, MANAGEMENT_TOKEN, ROOT, TICKET_KEY, Gateway
 from tests.doubles.bridge import TOKEN as BRIDGE_TOKEN
 from tests.doubles.bridge import BridgeDouble, Event, Turn
 from tests.doubles.provider import Provider
 
-ALL_SECRETS = [KEY, MANAGEMENT_TOKEN, TICKET_KEY, LLM_TOKEN, BRIDGE_TOKEN, "dash-password-1", "a2a-token-1"]
+ALL_SECRETS = [
+    IDENTITY.key.splitlines()[1],
+    KEY,
+    MANAGEMENT_TOKEN,
+    TICKET_KEY,
+    LLM_TOKEN,
+    BRIDGE_TOKEN,
+    "dash-password-1",
+    "a2a-token-1",
+]
 
 
 def _found(text: bytes) -> list[str]:
@@ -66,6 +75,12 @@ def _can_read_environ(pid: int) -> bool:
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
+def _can_follow_open_files(pid: int) -> bool:
+    """Through these, a file in memory could be opened again: the gateway loads its key from one."""
+    command = [*PLAIN_USER, "readlink", f"/proc/{pid}/fd/0"]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
 def test_its_own_user_cannot_read_the_process(start_gateway: StartGateway) -> None:
     gateway = start_gateway(prefix=PLAIN_USER)
     ordinary = subprocess.Popen([*PLAIN_USER, "sleep", "60"])
@@ -74,6 +89,8 @@ def test_its_own_user_cannot_read_the_process(start_gateway: StartGateway) -> No
             time.sleep(0.01)
         assert _can_read_environ(ordinary.pid)
         assert not _can_read_environ(gateway.process.pid)
+        assert _can_follow_open_files(ordinary.pid)
+        assert not _can_follow_open_files(gateway.process.pid)
     finally:
         ordinary.kill()
         ordinary.wait()
@@ -93,7 +110,8 @@ def test_the_start_document_cannot_be_read_a_second_time(gateway: Gateway) -> No
 
 def test_the_runtime_reads_the_revision_in_force_from_a_file(fresh: Gateway) -> None:
     path = fresh.run_dir / "gateway.json"
-    assert json.loads(path.read_text()) == {"pid": fresh.process.pid, "revision": 1}
+    certificate = fresh.start.identity.fingerprint
+    assert json.loads(path.read_text()) == {"pid": fresh.process.pid, "revision": 1, "certificate": certificate}
     fresh.configure(soul="New.")
     assert json.loads(path.read_text())["revision"] == 2
     assert path.stat().st_mode & 0o777 == 0o600

@@ -13,7 +13,7 @@ from agents.runtimes.kubernetes.driver import KubernetesRuntime
 from tests.deploy import chart
 from tests.doubles.kube_api import KubeApi
 
-DRIVE = "drive"
+DRIVE = chart.username("drive")
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def cluster(db: None, tmp_path: Path, settings: Settings) -> Iterator[KubeApi]:
     settings.POD_IMAGE = "registry.example/agentpods:1"
     settings.ENGINE_IMAGES = {"pi": "registry.example/pi:1"}
     with KubeApi(tmp_path / "cluster") as found:
-        found.allow(DRIVE, chart.rules(DRIVE))
+        found.install(chart.accounts())
         yield found
 
 

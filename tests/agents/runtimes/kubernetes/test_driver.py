@@ -7,13 +7,16 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from pytest_django import Settings
 
+from agents.clusters import connections
 from agents.clusters.models import Cluster, Placement, Pod
 from agents.runtimes.base import PodSpec, RuntimeFailure
 from agents.runtimes.kubernetes.client import ClusterFailure, Connection, Refused
 from agents.runtimes.kubernetes.driver import KubernetesRuntime
 from agents.runtimes.kubernetes.ending import StillThere
 from tests.agents.runtimes.conftest import AGENT, NAMESPACE, pod_spec
+from tests.deploy import chart
 from tests.doubles.kube_api import KubeApi
 
 NEXT = "pod-abc-2"
@@ -95,6 +98,29 @@ def test_the_row_and_the_place_are_written_before_the_first_call(runtime: Kubern
     assert Placement.objects.get().agent_id == AGENT
 
 
+def test_a_new_pod_takes_one_call_for_each_object_and_one_for_a_volume_left_behind(
+    runtime: KubernetesRuntime, cluster: KubeApi
+) -> None:
+    runtime.deploy(public_spec())  # and who we are, which is asked once
+    before, writes = cluster.requests, cluster.writes
+    runtime.deploy(public_spec("pod-def-1", agent_id="agt_def"))
+    objects = [cluster.get("Namespace", "pod-def-1")]
+    for kind in (
+        "RoleBinding",
+        "ResourceQuota",
+        "LimitRange",
+        "NetworkPolicy",
+        "Secret",
+        "Service",
+        "PersistentVolumeClaim",
+        "HTTPRoute",
+        "Deployment",
+    ):
+        objects += cluster.objects(kind, "pod-def-1")
+    assert cluster.writes - writes == len(objects) == 11
+    assert cluster.requests - before == len(objects) + 1
+
+
 def test_deploying_what_runs_writes_nothing(up: KubernetesRuntime, cluster: KubeApi) -> None:
     before = cluster.writes
     up.deploy(public_spec())
@@ -118,13 +144,14 @@ def test_a_new_tier_replaces_the_pod_and_grows_its_disk(up: KubernetesRuntime, c
 
 def test_what_is_not_ours_is_never_adopted(runtime: KubernetesRuntime, cluster: KubeApi) -> None:
     cluster.put("Namespace", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
-    before = cluster.writes
+    before = cluster.get("Namespace", NAMESPACE)
     with pytest.raises(RuntimeFailure, match="is there and not ours") as refused:
         runtime.deploy(public_spec())
     assert refused.value.permanent
     with pytest.raises(RuntimeFailure, match="not ours to remove"):
         runtime.delete(NAMESPACE, agent_id=AGENT, data=True)
-    assert cluster.writes == before
+    assert cluster.get("Namespace", NAMESPACE) == before
+    assert not cluster.objects("ResourceQuota", NAMESPACE)
 
 
 def test_a_stopped_pod_keeps_its_volume_whatever_becomes_of_its_namespace(
@@ -138,6 +165,18 @@ def test_a_stopped_pod_keeps_its_volume_whatever_becomes_of_its_namespace(
     before = cluster.writes
     up.stop(NAMESPACE)
     assert cluster.writes == before
+
+
+def test_a_volume_that_its_class_retains_goes_with_an_agent_that_never_came_up(
+    up: KubernetesRuntime, cluster: KubeApi
+) -> None:
+    """It carries no label of ours yet, and what does not must not be changed by us."""
+    cluster.wait(lambda: cluster.objects("PersistentVolume"))
+    (volume,) = cluster.objects("PersistentVolume")
+    assert "labels" not in volume["metadata"]
+    cluster.put("PersistentVolume", {**volume, "spec": {**volume["spec"], "persistentVolumeReclaimPolicy": "Retain"}})
+    up.delete(NAMESPACE, agent_id=AGENT, data=True)
+    cluster.wait(lambda: not cluster.objects("PersistentVolume"))
 
 
 def test_a_deleted_agent_leaves_nothing(up: KubernetesRuntime, cluster: KubeApi) -> None:
@@ -268,8 +307,8 @@ def test_a_cluster_that_is_down_is_left_alone_after_some_calls(runtime: Kubernet
 def test_what_the_cluster_refuses_is_said_in_its_own_words(
     runtime: KubernetesRuntime, cluster: KubeApi, row: Cluster
 ) -> None:
-    cluster.allow("drive", [])
-    with pytest.raises(Refused, match="cannot get resource") as refused:
+    cluster.allow(chart.username("drive"), [])
+    with pytest.raises(Refused, match="cannot create resource") as refused:
         runtime.deploy(public_spec())
     assert (refused.value.status, refused.value.cause) == (403, "FORBIDDEN")
 
@@ -290,7 +329,7 @@ def test_an_endpoint_is_the_hostname_for_visitors_and_the_pod_for_us(up: Kuberne
     Pod.objects.update(pod_ip="10.1.2.3")
     endpoint = up.endpoint(NAMESPACE)
     assert endpoint
-    assert (endpoint.public_url, endpoint.management_url) == ("https://abc.pods.example", "http://10.1.2.3:8081")
+    assert (endpoint.public_url, endpoint.management_url) == ("https://abc.pods.example", "https://10.1.2.3:8081")
 
 
 def test_a_pod_without_a_route_is_reached_at_its_own_address(runtime: KubernetesRuntime, row: Cluster) -> None:
@@ -300,3 +339,31 @@ def test_a_pod_without_a_route_is_reached_at_its_own_address(runtime: Kubernetes
     endpoint = runtime.endpoint(NAMESPACE)
     assert endpoint
     assert endpoint.public_url == "http://[fd00::5]:8080"
+
+
+def test_one_agents_trouble_does_not_have_the_cluster_left_alone(up: KubernetesRuntime, cluster: KubeApi) -> None:
+    cluster.fail(path_contains="/namespaces/pod-def-1/s", status=500, times=-1)
+    with pytest.raises(ClusterFailure):
+        up.deploy(public_spec("pod-def-1", agent_id="agt_def"))
+    up.stop(NAMESPACE)
+    assert cluster.get("Deployment", "pod", "pod-def-1") is None
+    cluster.heal()
+    up.deploy(public_spec("pod-def-1", agent_id="agt_def"))
+    comes_up(cluster, "pod-def-1")
+
+
+def test_one_call_at_a_time_is_enough(runtime: KubernetesRuntime, cluster: KubeApi, settings: Settings) -> None:
+    settings.KUBERNETES_MAX_CALLS = 1
+    cluster.fail(status=None, times=-1, delay=1.0)
+    runtime.deploy(public_spec())
+    cluster.heal()
+    comes_up(cluster)
+
+
+def test_a_connection_that_is_closed_between_two_calls_is_a_failure_that_is_tried_again(row: Cluster) -> None:
+    connection = connections.of(row)
+    assert connection.at_once([lambda: 1, lambda: 2]) == [1, 2]
+    pool = connection._pool()
+    pool.shutdown()
+    with pytest.raises(ClusterFailure, match="other credentials"):
+        connection.at_once([lambda: 1])

@@ -13,8 +13,9 @@ import pytest
 
 from agents.pod.start import BridgeStart, GatewayStart
 from agents.runtimes.base import PodSpec, RuntimeFailure
-from agents.runtimes.kubernetes import manifests, names, network
+from agents.runtimes.kubernetes import documents, manifests, names, network
 from agents.runtimes.kubernetes.place import Place, Routes, Routing
+from config import public_networks
 from tests.agents.runtimes.conftest import AGENT, MANAGEMENT_TOKEN, NAMESPACE, REAL_KEY, pod_spec
 
 OLDEST, NEWEST = "1.31", "1.37"
@@ -214,7 +215,7 @@ def test_probes_ask_the_bridge_for_the_engine_and_the_gateway_for_itself() -> No
 
 
 def test_nothing_comes_in_but_visitors_and_the_control_plane() -> None:
-    policy = network.policy(public_spec(), place())["spec"]
+    policy = network.policy(NAMESPACE, AGENT, place())["spec"]
     assert (policy["podSelector"], policy["policyTypes"]) == ({}, ["Ingress", "Egress"])
     visitors = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "envoy"}}}
     control = [
@@ -227,15 +228,52 @@ def test_nothing_comes_in_but_visitors_and_the_control_plane() -> None:
     ]
 
 
-def test_nothing_goes_out_but_to_names_the_internet_and_what_the_operator_gives() -> None:
-    dns, rest = network.policy(public_spec(), place(egress_cidrs=("10.1.0.0/16",)))["spec"]["egress"]
+def blocks(**changes: Any) -> dict[str, list[str]]:
+    """The networks that a pod may reach, each with what it may not reach of it."""
+    dns, rest = network.policy(NAMESPACE, AGENT, place(**changes))["spec"]["egress"]
     assert {(port["protocol"], port["port"]) for port in dns["ports"]} == {("UDP", 53), ("TCP", 53)}
-    everyone, everyone6, given = [one["ipBlock"] for one in rest["to"]]
-    assert {"10.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10"} <= set(
-        everyone["except"]
+    return {one["ipBlock"]["cidr"]: one["ipBlock"].get("except", []) for one in rest["to"]}
+
+
+def test_names_are_asked_of_whom_the_operator_says() -> None:
+    peers = ({"ipBlock": {"cidr": "169.254.20.10/32"}},)
+    dns, *_ = network.policy(NAMESPACE, AGENT, place(dns_peers=peers, dns_port=5353))["spec"]["egress"]
+    assert dns == {"to": list(peers), "ports": [{"protocol": protocol, "port": 5353} for protocol in ("UDP", "TCP")]}
+
+
+def test_pods_have_the_priority_and_the_annotations_of_their_cluster() -> None:
+    annotations = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
+    given = place(priority_class="agents", pod_annotations=annotations)
+    template = manifests.deployment(public_spec(), given)["spec"]["template"]
+    assert (template["spec"]["priorityClassName"], template["metadata"]["annotations"]) == ("agents", annotations)
+    usual = manifests.deployment(public_spec(), place())["spec"]["template"]
+    assert "priorityClassName" not in usual["spec"]
+    assert "annotations" not in usual["metadata"]
+
+
+def test_nothing_goes_out_but_to_names_the_internet_and_what_the_operator_gives() -> None:
+    assert blocks(egress_cidrs=("10.1.0.0/16",)) == {**public_networks.internet(), "10.1.0.0/16": []}
+
+
+def test_the_clusters_own_public_networks_are_closed_too() -> None:
+    usual, found = (
+        public_networks.internet(),
+        blocks(own_cidrs=("9.9.0.0/16", "2a01:4f8::/32", "10.0.0.0/16", "fd00::/8")),
     )
-    assert {"fc00::/7", "fe80::/10"} <= set(everyone6["except"])
-    assert given == {"cidr": "10.1.0.0/16"}
+    assert set(found["0.0.0.0/0"]) - set(usual["0.0.0.0/0"]) == {"9.9.0.0/16"}
+    assert set(found["2000::/3"]) - set(usual["2000::/3"]) == {"2a01:4f8::/32"}
+
+
+def test_agents_reach_the_pods_that_bring_visitors_where_visitors_come() -> None:
+    """The cluster's own public address is often turned into theirs, which is private, before the policy is asked."""
+    known = dataclasses.replace(place().routes, router_ports=(443, 10443))
+    *_, door = network.policy(NAMESPACE, AGENT, place(routes=known))["spec"]["egress"]
+    assert door == {
+        "to": [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "envoy"}}}],
+        "ports": [{"protocol": "TCP", "port": 443}, {"protocol": "TCP", "port": 10443}],
+    }
+    unknown = dataclasses.replace(known, router_namespace="")
+    assert len(network.policy(NAMESPACE, AGENT, place(routes=unknown))["spec"]["egress"]) == 2
 
 
 def test_a_slug_is_a_route_on_the_shared_listener() -> None:
@@ -291,6 +329,13 @@ def test_a_revision_changes_the_documents_and_not_the_workload() -> None:
     one, two = public_spec(), dataclasses.replace(public_spec(), config=pod_spec(revision=2).config)
     assert manifests.deployment(one, place()) == manifests.deployment(two, place())
     assert manifests.secrets(one, place()) != manifests.secrets(two, place())
+
+
+def test_that_data_is_expected_is_said_to_the_bridge_alone_and_restarts_nothing() -> None:
+    one, two = public_spec(), dataclasses.replace(public_spec(), data_expected=True)
+    assert manifests.deployment(one, place()) == manifests.deployment(two, place())
+    assert [documents.bridge(spec).count(b'"data_expected": true') for spec in (one, two)] == [0, 1]
+    assert documents.gateway(one) == documents.gateway(two)
 
 
 def test_another_tier_is_another_workload() -> None:

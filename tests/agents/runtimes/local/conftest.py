@@ -11,7 +11,7 @@ from agents.runtimes import management
 from agents.runtimes.base import Phase
 from agents.runtimes.local import LocalRuntime, programs
 from agents.runtimes.local.programs import Program
-from tests.agents.runtimes.conftest import MANAGEMENT_TOKEN, NAMESPACE, pod_spec, wait_for
+from tests.agents.runtimes.conftest import ACCESS, NAMESPACE, pod_spec, wait_for
 
 
 @pytest.fixture
@@ -33,4 +33,4 @@ def program(home: Path, name: Program) -> psutil.Process:
 def say(runtime: LocalRuntime, message: str) -> str:
     endpoint = runtime.endpoint(NAMESPACE)
     assert endpoint
-    return management.chat(endpoint, MANAGEMENT_TOKEN, message=message, session_id="s1").reply
+    return management.chat(endpoint, ACCESS, message=message, session_id="s1").reply

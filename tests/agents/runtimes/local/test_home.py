@@ -10,7 +10,7 @@ from agents.pod import processes
 from agents.runtimes import management
 from agents.runtimes.base import Phase
 from agents.runtimes.local import LocalRuntime
-from tests.agents.runtimes.conftest import MANAGEMENT_TOKEN, NAMESPACE, pod_spec, wait_for
+from tests.agents.runtimes.conftest import ACCESS, NAMESPACE, pod_spec, wait_for
 
 
 @pytest.fixture
@@ -36,4 +36,4 @@ def test_it_is_replaced_by_one_that_is_found(of_another_version: LocalRuntime) -
     wait_for(of_another_version, Phase.READY)
     endpoint = of_another_version.endpoint(NAMESPACE)
     assert endpoint
-    assert management.chat(endpoint, MANAGEMENT_TOKEN, message="say x", session_id="s1").reply == "x"
+    assert management.chat(endpoint, ACCESS, message="say x", session_id="s1").reply == "x"

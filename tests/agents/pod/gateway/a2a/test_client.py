@@ -30,6 +30,7 @@ from tests.agents.pod.gateway.a2a.conftest import TOKEN
 from tests.agents.pod.gateway.conftest import StartGateway
 from tests.agents.pod.gateway.process import Gateway
 from tests.doubles.bridge import BridgeDouble, Event, Turn
+from tests.patience import Patience
 
 CONTEXT = ClientCallContext(state={"sessionId": "peer"})
 Result = TypeVar("Result")
@@ -69,9 +70,9 @@ async def say(
 
 
 def until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 5
+    patience = Patience(5)
     while not holds():
-        assert time.monotonic() < deadline
+        assert not patience.ended()
         time.sleep(0.05)
 
 

@@ -13,6 +13,7 @@ from tests.agents.pod.gateway.a2a.conftest import TOKEN
 from tests.agents.pod.gateway.conftest import StartGateway
 from tests.agents.pod.gateway.process import KEY, MANAGEMENT_TOKEN, TICKET_KEY, Gateway
 from tests.doubles.bridge import BridgeDouble
+from tests.patience import Patience
 
 CARDS = ["/.well-known/agent-card.json", "/.well-known/agent.json", "/a2a/.well-known/agent-card.json"]
 MESSAGE = {"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": "hello"}]}
@@ -218,9 +219,9 @@ def test_a_task_goes_on_when_its_caller_hangs_up(peerable: Gateway, bridge: Brid
     with requests.post(peerable.public + "/a2a", json=body, headers=headers, stream=True, timeout=5) as answer:
         first = json.loads(next(answer.iter_lines(chunk_size=1)).removeprefix(b"data: "))
     task_id = first["result"]["task"]["id"]
-    deadline = time.monotonic() + 5
+    patience = Patience(5)
     task = call(peerable, "GetTask", {"id": task_id})["result"]
-    while task["status"]["state"] == "TASK_STATE_WORKING" and time.monotonic() < deadline:
+    while task["status"]["state"] == "TASK_STATE_WORKING" and not patience.ended():
         time.sleep(0.1)
         task = call(peerable, "GetTask", {"id": task_id})["result"]
     assert (task["status"]["state"], task["artifacts"][0]["parts"]) == ("TASK_STATE_COMPLETED", [{"text": "late"}])

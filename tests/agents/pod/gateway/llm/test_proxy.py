@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import itertools
 import json
@@ -27,7 +26,7 @@ from tests.doubles.provider import Provider, ProviderHandler
         ("anthropic", "/v1/messages?beta=true", "claude-opus-5-5", "Authorization", "x-api-key"),
         ("google", "/v1beta/models/g-3:streamGenerateContent?alt=sse", "g-3", "x-goog-api-key", "x-goog-api-key"),
         ("gemini", "/v1beta/models/g-3:streamGenerateContent?alt=sse", "g-3", "x-goog-api-key", "x-goog-api-key"),
-        ("google", "/v1beta/chat/completions", "g-3", "Authorization", "authorization"),
+        ("google", "/v1beta/openai/chat/completions", "g-3", "Authorization", "authorization"),
         ("groq", "/openai/v1/chat/completions", "openai/gpt-oss-20b", "Authorization", "authorization"),
         ("openrouter", "/api/v1/chat/completions", "z-ai/glm-5.3", "Authorization", "authorization"),
         ("mistral", "/v1/chat/completions", "mistral-small-latest", "Authorization", "authorization"),
@@ -131,64 +130,12 @@ def test_a_stream_that_breaks_off_never_looks_complete(gateway: Gateway, provide
     assert gateway.ask("GET", "/health").json()["model"]["last_failure"]["message"] == "openai broke off its answer"
 
 
-def test_sound_streams_up_without_being_read(gateway: Gateway, provider: Provider) -> None:
-    answer = gateway.call_model("/llm/openai/v1/audio/transcriptions", files={"file": b"\x00" * 3_000_000})
-    assert answer.status_code == 200
-    assert provider.requests[0].body.count(b"\x00") == 3_000_000
-    assert provider.requests[0].headers["Content-Type"].startswith("multipart/form-data; boundary=")
-
-
 def test_looking_around_with_get_is_allowed(fresh: Gateway, provider: Provider) -> None:
     assert fresh.call_model("/llm/openai/v1/models", method="GET").status_code == 200
     assert [request.target for request in provider.requests] == ["/v1/models"]
     provider.answer = lambda handler: handler.whole(404, b"{}")
     assert fresh.call_model("/llm/openai/v1/models/x", method="GET").status_code == 404
     assert fresh.ask("GET", "/health").json()["model"]["last_failure"] is None
-
-
-@pytest.mark.parametrize("body", [{"model": "gpt-5-pro"}, {"model": 5}, {"model": "gpt-5", "models": ["o9"]}])
-def test_another_model_is_refused_with_a_final_400(gateway: Gateway, provider: Provider, body: object) -> None:
-    answer = gateway.call_model(json=body)
-    assert answer.status_code == 400
-    assert answer.json()["error"]["message"] == "model: this agent is configured for 'gpt-5' alone"
-    assert provider.requests == []
-
-
-def test_another_google_model_is_refused_by_its_path(start_gateway: StartGateway, provider: Provider) -> None:
-    gateway = start_gateway(provider="google", model="g-3")
-    path = "/llm/google/v1beta/models/{}:streamGenerateContent?alt=sse"
-    assert gateway.call_model(path.format("g-9"), json={}).status_code == 400
-    assert gateway.call_model(path.format("g-3"), json={}).status_code == 200
-    assert len(provider.requests) == 1
-
-
-def test_without_a_configured_model_every_model_passes(start_gateway: StartGateway) -> None:
-    gateway = start_gateway(model=None)
-    assert gateway.call_model(json={"model": "whatever"}).status_code == 200
-
-
-def test_a_body_that_claims_to_be_json_must_be(gateway: Gateway, provider: Provider) -> None:
-    answer = gateway.call_model(data=b'{"model": ', headers={"Content-Type": "application/json"})
-    assert answer.status_code == 400
-    assert provider.requests == []
-
-
-@pytest.mark.parametrize("body", [b"[]", b"no json"])
-def test_a_body_that_names_no_model_is_the_providers_to_judge(
-    gateway: Gateway, provider: Provider, body: bytes
-) -> None:
-    assert gateway.call_model(data=body, headers={"Content-Type": "text/plain"}).status_code == 200
-    assert provider.requests[0].body == body
-
-
-def test_a_body_beyond_the_limit_is_refused(gateway: Gateway, provider: Provider) -> None:
-    too_much = b" " * (33 * 1024 * 1024)
-    json_type = {"Content-Type": "application/json"}
-    for data in (too_much, iter([too_much])):
-        # A connection may also be closed while the body is still being sent.
-        with contextlib.suppress(requests.ConnectionError):
-            assert gateway.call_model(data=data, headers=json_type).status_code == 413
-    assert provider.requests == []
 
 
 @pytest.mark.parametrize(

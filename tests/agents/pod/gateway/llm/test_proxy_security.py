@@ -1,18 +1,16 @@
-"""Who may call the key proxy, where a call may go, and what of the key may come back."""
+"""Who may call the key proxy, and where a call may go."""
 
 from __future__ import annotations
 
 import base64
-import gzip
 import http.client
-import json
 
 import pytest
 import requests
 
 from tests.agents.pod.gateway.conftest import StartGateway
 from tests.agents.pod.gateway.process import KEY, LLM_TOKEN, Gateway
-from tests.doubles.provider import Provider, ProviderHandler
+from tests.doubles.provider import Provider
 
 GOOD = {"Authorization": f"Bearer {LLM_TOKEN}"}
 
@@ -143,6 +141,16 @@ def test_the_engines_credentials_and_addresses_stay_inside(gateway: Gateway, pro
         "TE": "trailers",
         "Upgrade": "websocket",
         "api-key": LLM_TOKEN,
+        "X_Api_Key": LLM_TOKEN,
+        "X-Auth-Token": LLM_TOKEN,
+        "X-HTTP-Method-Override": "DELETE",
+        "X-Method-Override": "DELETE",
+        "X-Original-URL": "/v1/files",
+        "X-Rewrite-URL": "/v1/files",
+        "X-Host": "evil.example",
+        "OpenAI-Organization": "org-other",
+        "OpenAI-Project": "proj-other",
+        "X-Goog-User-Project": "other",
         "User-Agent": "engine/1",
     }
     gateway.call_model(headers=inside)
@@ -179,41 +187,6 @@ def test_credentials_of_the_provider_stay_outside(gateway: Gateway, provider: Pr
     for name in ("Set-Cookie", "WWW-Authenticate", "Alt-Svc", "Authorization", "X-Hop"):
         assert name not in answer.headers
     assert (answer.headers["X-Echo"], answer.headers["X-Request-Id"]) == ("you are [secret]!", "req_1")
-
-
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 418, 429, 500])
-def test_an_error_that_repeats_the_key_is_masked_everywhere(gateway: Gateway, provider: Provider, status: int) -> None:
-    body = json.dumps({"error": {"message": f"Incorrect API key provided: {KEY}"}}).encode()
-    provider.answer = lambda handler: handler.whole(status, body)
-    answer = gateway.call_model()
-    assert KEY not in answer.text
-    assert "[secret]" in answer.text
-    assert KEY not in gateway.ask("GET", "/health").text
-    assert KEY not in gateway.log
-
-
-def test_an_answer_that_repeats_the_key_is_masked_across_its_pieces(gateway: Gateway, provider: Provider) -> None:
-    def spelled(handler: ProviderHandler) -> None:
-        handler.begin()
-        for letter in f"data: your key is {KEY}\n\n":
-            handler.say(letter.encode())
-        handler.end()
-
-    provider.answer = spelled
-    assert gateway.call_model().text == "data: your key is [secret]\n\n"
-
-
-def test_a_packed_answer_is_unpacked_and_masked(gateway: Gateway, provider: Provider) -> None:
-    packed = gzip.compress(f'{{"key": "{KEY}"}}'.encode())
-    provider.answer = lambda handler: handler.whole(200, packed, Content_Encoding="gzip")
-    answer = gateway.call_model()
-    assert answer.json() == {"key": "[secret]"}
-    assert "Content-Encoding" not in answer.headers
-
-
-def test_a_huge_error_is_cut_off(gateway: Gateway, provider: Provider) -> None:
-    provider.answer = lambda handler: handler.whole(500, b"x" * 5_000_000)
-    assert len(gateway.call_model().content) <= 64 * 1024
 
 
 def test_credentials_in_the_base_url_are_not_sent(start_gateway: StartGateway, provider: Provider) -> None:

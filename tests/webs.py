@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -12,24 +11,23 @@ from pathlib import Path
 import requests
 
 from tests.measured import unmeasured
+from tests.patience import Patience
+from tests.ports import free_port
 from tests.workers import ROOT, database_url
 
 START_SECONDS = 60
 
 
 class Web:
-    """One server process: `web.get("/tiers")`."""
+    """One server process: `web.get("/tiers")`. `arguments` are those of its command line."""
 
-    def __init__(self, log: Path) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        self.url = f"http://127.0.0.1:{port}"
+    def __init__(self, log: Path, *arguments: str) -> None:
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
         self.log = log
-        command = [sys.executable, "-m", "granian", "--interface", "wsgi", "--blocking-threads", "4", "--no-ws"]
         with log.open("wb") as out:
             self.process = subprocess.Popen(
-                [*command, "--port", str(port), "config.wsgi:application"],
+                [sys.executable, "-m", "config.run.web", "--port", str(self.port), *arguments],
                 cwd=ROOT,
                 stdout=out,
                 stderr=out,
@@ -37,12 +35,12 @@ class Web:
             )
 
     def wait(self) -> None:
-        deadline = time.monotonic() + START_SECONDS
+        patience = Patience(START_SECONDS)
         while True:
             try:
                 requests.get(f"{self.url}/tiers", timeout=5)
             except (requests.ConnectionError, requests.Timeout):  # the machine may be busy
-                if self.process.poll() is not None or time.monotonic() > deadline:
+                if self.process.poll() is not None or patience.ended():
                     raise RuntimeError(f"no web process:\n{self.log.read_text(errors='replace')}") from None
                 time.sleep(0.05)
             else:

@@ -1,0 +1,139 @@
+"""What operators do to agents and accounts that takes something away: each with its own page and a reason."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Count, Q, QuerySet
+
+from accounts.models import User
+from agents import lifecycle, suspension
+from agents.models import Agent, Desired, Reason
+from config.admin_steps import Given, Logged, Step
+from config.errors import Forbidden
+
+
+class AgentStep(Step[Agent]):
+    model = Agent
+    material = ("owner", "status", "wanted", "paid", "may run until")
+
+    def held(self, row_id: str) -> Agent | None:
+        """Locked, as the life cycle does it."""
+        Agent.objects.select_for_update().filter(pk=row_id).first()
+        return super().held(row_id)
+
+    def shown(self, row: Agent) -> dict[str, str]:
+        return {
+            "agent": row.pk,
+            "name": row.name,
+            "owner": str(row.user),
+            "tier": row.tier,
+            "status": row.status,
+            "wanted": row.desired,
+            "paid": "yes" if row.paid else "no",
+            "may run until": _moment(row.entitled_until),
+        }
+
+    def _all(self) -> QuerySet[Agent]:
+        return Agent.objects.select_related("user")
+
+
+class PauseAgents(AgentStep):
+    name, title, button, done = "pause_agents", "Pause agents", "Pause", "Asked to stop"
+    warnings = (
+        "The pod stops. Its data is kept, and its term goes on.",
+        "The owner is told that the operator paused it, not why, and may resume it. To keep somebody out, suspend the"
+        " account.",
+    )
+
+    def among(self, chosen: QuerySet[Agent]) -> QuerySet[Agent]:
+        return chosen.filter(lifecycle.pausable(Reason.OPERATOR))
+
+    def take(self, row: Agent, *, given: Given) -> Logged | None:
+        lifecycle.pause(row, reason=Reason.OPERATOR, actor=given.actor, why=given.reason)
+        return None
+
+
+class RebuildAgents(AgentStep):
+    name, title, button, done = "rebuild_agents", "Rebuild agents", "Rebuild", "Asked to be rebuilt"
+    warnings = (
+        "The pod is replaced: what it is doing now is cut off. Its data is kept.",
+        "One that failed with DATA_LOST begins anew with an empty disk: put its backup back first.",
+        "It takes the soul that its persona has now. One that is stopped starts.",
+    )
+
+    def among(self, chosen: QuerySet[Agent]) -> QuerySet[Agent]:
+        return chosen.exclude(desired=Desired.DELETED)
+
+    def take(self, row: Agent, *, given: Given) -> Logged | None:
+        lifecycle.rebuild(row, actor=given.actor, why=given.reason)
+        return None
+
+
+class DeleteAgents(AgentStep):
+    name, title, button, done = "delete_agents", "Delete agents", "Delete for good", "Asked to be deleted"
+    warnings = (
+        "The pod and all its data are removed. This cannot be taken back.",
+        "Nobody gets money back by this: refund first what is paid (Terms), and end a card's subscription at its shop.",
+    )
+    counted = True
+
+    def among(self, chosen: QuerySet[Agent]) -> QuerySet[Agent]:
+        return chosen.exclude(desired=Desired.DELETED)
+
+    def take(self, row: Agent, *, given: Given) -> Logged | None:
+        lifecycle.delete(row, actor=given.actor, reason=Reason.OPERATOR, why=given.reason)
+        return None
+
+
+class NotYoursToSuspend(Forbidden):
+    def __init__(self, user: User, why: str) -> None:
+        super().__init__(f"{user}: {why}")
+
+
+class SuspendAccounts(Step[User]):
+    name, title, button, done = "suspend_accounts", "Suspend accounts", "Suspend", "Suspended"
+    model = User
+    material = ("account", "active")
+    warnings = (
+        "Keys and sessions answer 401 from now on, and all agents of the account stop. Their data is kept.",
+        "Terms stand still until the account is restored.",
+    )
+
+    def among(self, chosen: QuerySet[User]) -> QuerySet[User]:
+        return chosen.filter(is_active=True)
+
+    def shown(self, row: User) -> dict[str, str]:
+        return {
+            "id": row.pk,
+            "account": row.email,
+            "active": "yes" if row.is_active else "no",
+            "agents": str(getattr(row, "live_agents", 0)),
+            "paid agents": str(getattr(row, "paid_agents", 0)),
+            "staff": "yes" if row.is_staff else "no",
+        }
+
+    def _all(self) -> QuerySet[User]:
+        live = ~Q(agents__desired=Desired.DELETED)
+        paid = live & Q(agents__paid=True)
+        return User.objects.annotate(live_agents=Count("agents", filter=live), paid_agents=Count("agents", filter=paid))
+
+    def take(self, row: User, *, given: Given) -> Logged | None:
+        if refusal := _refusal(given.user, row):
+            raise NotYoursToSuspend(row, refusal)
+        suspension.suspend(row, reason=given.reason, actor=given.actor)
+        return None
+
+
+def _refusal(operator: Any, user: User) -> str:
+    """Why this operator may not suspend this account: nobody shuts out themselves, or who stands above them."""
+    if operator.pk == user.pk:
+        return "you cannot suspend your own account"
+    if user.is_superuser and not operator.is_superuser:
+        return "only superusers suspend a superuser"
+    return ""
+
+
+def _moment(at: datetime | None) -> str:
+    return f"{at:%Y-%m-%d %H:%M} UTC" if at else "no end"

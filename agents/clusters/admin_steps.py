@@ -1,0 +1,84 @@
+"""What operators do to clusters that cannot be taken back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+
+from agents.clusters import losing, placement
+from agents.clusters.models import Cluster, Placement
+from config.admin_steps import DeleteRows, Given, Logged, NameOrPerish, Step
+from config.errors import Conflict
+
+
+def _shown(row: Any) -> dict[str, str]:
+    return {
+        "name": row.name,
+        "region": row.region,
+        "agents": f"{row.placed} of {row.capacity}",
+        "last seen alive": f"{row.observed_at:%Y-%m-%d %H:%M:%S} UTC" if row.observed_at else "never",
+    }
+
+
+class LoseClusters(Step[Cluster]):
+    name, title, button = "lose_clusters", "Lost for good", "Give it up for good"
+    done = "Given up as lost for good"
+    model = Cluster
+    material = ("name",)
+    alone = True
+    in_transaction = False  # each agent leaves in a transaction of its own
+    warnings = (
+        "For a cluster that will never come back. Nothing is asked of it any more, and what it held is gone.",
+        "It is cordoned: no agent comes here again.",
+        "Agents that run start on other clusters, with empty disks; that is on their timelines.",
+        "Agents that are stopped or failed stay so, and start elsewhere, with empty disks, when they are asked to.",
+        "Should it come back after all, delete what it holds of Agentpods: two pods of one agent must not both run.",
+    )
+
+    def shown(self, row: Cluster) -> dict[str, str]:
+        return _shown(row)
+
+    def means(self, rows: list[Cluster]) -> list[str]:
+        return [f"{getattr(row, 'placed', 0)} agents leave {row}." for row in rows]
+
+    def form_of(self, sent: Any, rows: list[Cluster]) -> NameOrPerish:
+        return NameOrPerish(sent, expected=rows[0].name)
+
+    def take(self, row: Cluster, *, given: Given) -> Logged | None:
+        left = losing.lose(row, actor=given.actor, now=given.now)
+        if left:
+            given.say(f"{left} agents still have to leave {row}. A worker sees to it; do it again if some stay.")
+        return None
+
+    def _all(self) -> QuerySet[Cluster]:
+        return placement.with_placed(Cluster.objects.all())
+
+
+class DeleteClusters(DeleteRows):
+    title = "Delete clusters"
+    model = Cluster
+    material = ("name", "agents")
+    warnings = (
+        *DeleteRows.warnings,
+        "Only one without agents and pods is deleted. Its machines keep what is on them.",
+    )
+
+    def shown(self, row: Any) -> dict[str, str]:
+        return _shown(row)
+
+    def take(self, row: Any, *, given: Given) -> Logged | None:
+        if Placement.objects.filter(cluster=row).exists() or row.pods.exists():
+            raise StillUsed(row)
+        return super().take(row, given=given)
+
+    def _all(self) -> QuerySet[Cluster]:
+        return placement.with_placed(Cluster.objects.all())
+
+
+class StillUsed(Conflict):
+    def __init__(self, cluster: Any) -> None:
+        super().__init__(
+            f"not deleted: {cluster.placed} of {cluster.capacity} agents are placed there, or have pods there. Cordon"
+            " it and delete these agents, or give it up as lost for good."
+        )

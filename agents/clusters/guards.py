@@ -1,0 +1,50 @@
+"""What else the observer watches of a cluster: objects that must stay as the driver told them to be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from agents.clusters.watching import Kind, Watch, guarded
+from agents.runtimes.kubernetes.place import Routes, Routing
+
+_ALWAYS = {
+    "NetworkPolicy": guarded("NetworkPolicy", "networking.k8s.io/v1", "networkpolicies"),
+    "Service": guarded("Service", "v1", "services"),
+    "ResourceQuota": guarded("ResourceQuota", "v1", "resourcequotas"),
+    "LimitRange": guarded("LimitRange", "v1", "limitranges"),
+    "RoleBinding": guarded("RoleBinding", "rbac.authorization.k8s.io/v1", "rolebindings"),
+}
+_INGRESS = {"Ingress": guarded("Ingress", "networking.k8s.io/v1", "ingresses")}
+_ROUTE = {"HTTPRoute": guarded("HTTPRoute", "gateway.networking.k8s.io/v1", "httproutes")}
+_LISTENERS = {"ListenerSet": guarded("ListenerSet", "gateway.networking.k8s.io/v1", "listenersets")}
+_CERTIFICATES = {"Certificate": guarded("Certificate", "cert-manager.io/v1", "certificates")}
+
+
+def kinds(routes: Routes) -> dict[str, Kind]:
+    """By their names, as the cluster's routing has them."""
+    certificates = _CERTIFICATES if routes.certificate_issuer else {}
+    match routes.routing:
+        case Routing.GATEWAY:
+            listeners = _LISTENERS if certificates else {}
+            return {**_ALWAYS, **_ROUTE, **listeners, **certificates}
+        case Routing.INGRESS:
+            return {**_ALWAYS, **_INGRESS, **certificates}
+        case Routing.NONE:
+            return dict(_ALWAYS)
+
+
+class Guards:
+    """Their watches. None of them says that a cluster is well: pods are observed where these kinds may not be."""
+
+    def __init__(self, routes: Routes, watch: Callable[[Kind], Watch]) -> None:
+        self.watches: Mapping[str, Watch] = {name: watch(kind) for name, kind in kinds(routes).items()}
+
+    def digests(self, namespace: str) -> dict[str, str] | None:
+        """By `Kind/name`; None as long as not all that is there is known."""
+        if not all(watch.is_complete for watch in self.watches.values()):
+            return None
+        return {
+            f"{kind}/{one['metadata']['name']}": one["digest"]
+            for kind, watch in self.watches.items()
+            for one in watch.of(namespace)
+        }

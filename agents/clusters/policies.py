@@ -1,0 +1,32 @@
+"""Network policies of pods that are there already. A pod gets its policy when it is deployed, which may be long ago."""
+
+from __future__ import annotations
+
+from agents.clusters.models import Cluster, Pod
+from agents.clusters.pods import keep_some
+from agents.runtimes.kubernetes import kept, names, network
+from agents.runtimes.kubernetes.client import Connection, Refused
+from agents.runtimes.kubernetes.place import Place
+from agents.runtimes.kubernetes.rights import Inside
+from config import waiting
+
+_NOT_THERE = {403, 404, 409}  # the namespace is on its way out, or not made yet: a new one has today's policy
+
+
+def renew(cluster: Cluster, connection: Connection, place: Place) -> list[str]:
+    """Put every pod of the cluster under today's policy; what was refused is said. Raises ClusterFailure."""
+    pods = list(Pod.objects.filter(cluster=cluster).order_by("pk").values_list("namespace", "agent_id"))
+    waiting.release_connection()
+    refused = [why for namespace, agent_id in pods if (why := _renew(connection, namespace, agent_id, place))]
+    return [f"{len(refused)} of {len(pods)} pods kept their old network policies: {refused[0]}"] if refused else []
+
+
+def _renew(connection: Connection, namespace: str, agent_id: str, place: Place) -> str:
+    """Why it was refused, if it was."""
+    try:
+        labels = names.labels(installation=place.installation, agent_id=agent_id)
+        applied = Inside(connection, namespace, labels=labels).apply(network.policy(namespace, agent_id, place))
+        keep_some(namespace, kept.of(applied))
+    except Refused as refusal:
+        return "" if refusal.status in _NOT_THERE else str(refusal)
+    return ""

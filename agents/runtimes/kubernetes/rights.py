@@ -1,0 +1,120 @@
+"""What our account may do in a cluster: little everywhere, and in an agent's namespace what it gives itself there.
+
+The chart's account has a role for agents' namespaces and may bind it, to itself alone and in namespaces of this
+installation alone (deploy/helm/agentpods/templates/admission.yaml). An account of another kind, such as an
+administrator's kubeconfig, brings its rights with it.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from agents.runtimes.kubernetes import names
+from agents.runtimes.kubernetes.client import Connection, Refused
+
+# How long the API server may take to act by a binding that it has taken.
+SETTLE_SECONDS = 5.0
+FIRST_PAUSE_SECONDS = 0.05
+LONGEST_PAUSE_SECONDS = 0.5
+
+_CHARTS_ACCOUNT = re.compile(r"system:serviceaccount:([^:]+):((.+)-(?:drive|remote))")
+_RBAC = "rbac.authorization.k8s.io"
+
+Json = dict[str, Any]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """The chart's account, and the role that it binds in agents' namespaces."""
+
+    namespace: str
+    name: str
+    role: str
+
+
+def account_of(connection: Connection) -> Account | None:
+    """None for an account that is not the chart's. Raises RuntimeFailure."""
+    found = _CHARTS_ACCOUNT.fullmatch(connection.username())
+    return Account(found[1], found[2], f"{found[1]}-{found[3]}-agent") if found else None
+
+
+def binding(account: Account, namespace: str, labels: Mapping[str, str]) -> Json:
+    return {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": names.RIGHTS, "namespace": namespace, "labels": dict(labels)},
+        "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": account.role},
+        "subjects": [{"kind": "ServiceAccount", "name": account.name, "namespace": account.namespace}],
+    }
+
+
+class Inside:
+    """One namespace of ours. Where our account has no rights there, it gives them to itself and asks again.
+
+    That is how a namespace of an older release gets them, and one from which somebody has taken them.
+    """
+
+    def __init__(self, connection: Connection, namespace: str, *, labels: Mapping[str, str]) -> None:
+        self.connection, self.namespace = connection, namespace
+        self._labels = labels
+
+    def bind(self) -> list[Json]:
+        """Give our account its rights here, by what is returned; nothing for one that brings them with it.
+
+        The chart's account once did.
+        """
+        account = account_of(self.connection)
+        if account is None:
+            return []
+        try:
+            return [self.connection.apply(binding(account, self.namespace, self._labels))]
+        except Refused as refusal:
+            if refusal.lacks_rights:
+                return []
+            raise
+
+    def find(self, path: str) -> Json | None:
+        """The object, or None where there is none, or not even the namespace."""
+        try:
+            return self._with_rights(lambda: self.connection.find(path))
+        except Refused as refusal:
+            if refusal.status == 404:
+                return None
+            raise
+
+    def get(self, path: str, query: Mapping[str, str] | None = None) -> Json:
+        return self._with_rights(lambda: self.connection.get(path, query))
+
+    def apply(self, manifest: Json) -> Json:
+        return self._with_rights(lambda: self.connection.apply(manifest))
+
+    def replace(self, manifest: Json) -> Json:
+        return self._with_rights(lambda: self.connection.replace(manifest))
+
+    def merge(self, path: str, body: Json) -> Json:
+        return self._with_rights(lambda: self.connection.merge(path, body))
+
+    def _with_rights(self, call: Callable[[], T]) -> T:
+        try:
+            return call()
+        except Refused as refusal:
+            if not refusal.lacks_rights or not self.bind():
+                raise
+        return _once_settled(call)
+
+
+def _once_settled(call: Callable[[], T]) -> T:
+    until, pause = time.monotonic() + SETTLE_SECONDS, FIRST_PAUSE_SECONDS
+    while True:
+        try:
+            return call()
+        except Refused as refusal:
+            if not refusal.lacks_rights or time.monotonic() + pause > until:
+                raise
+        time.sleep(pause)
+        pause = min(2 * pause, LONGEST_PAUSE_SECONDS)

@@ -1,0 +1,51 @@
+"""How many free trials one mailbox has had. Deleted agents count, and all accounts whose mail lands there."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime, timedelta
+
+from django.conf import settings
+from django.db import connection
+from django.db.models import Q
+
+from accounts import mailbox
+from accounts.models import User
+from agents.errors import TrialsUsedUp
+from agents.models import Agent, AgentQuerySet
+
+
+def hold(user: User, *, now: datetime) -> None:
+    """Take the mailbox's lock, so that two creates cannot both have the last trial. Needs a transaction.
+
+    Raises TrialsUsedUp.
+    """
+    if not settings.MAX_TRIALS:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute("select pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"trials {mailbox.inbox(user.email)}"])
+    refuse_used_up(user, now=now)
+
+
+def refuse_used_up(user: User, *, now: datetime) -> None:
+    """Raise TrialsUsedUp when the mailbox has had its trials of the last days. What is paid for is no trial."""
+    limit, days = settings.MAX_TRIALS, settings.MAX_TRIALS_DAYS
+    if not limit:
+        return
+    counted = _trials(user).filter(created_at__gt=now - timedelta(days=days)).order_by("-created_at", "-id")
+    newest = list(counted.values_list("created_at", flat=True)[: limit + 1])
+    if len(newest) < limit:
+        return
+    again = _whole_second(newest[limit - 1] + timedelta(days=days))
+    own = counted.owned_by(user.pk).live().values_list("pk", flat=True).first() if len(newest) == limit else None
+    raise TrialsUsedUp(limit=limit, days=days, again=again, payable=own)
+
+
+def _trials(user: User) -> AgentQuerySet:
+    """By the mailbox as it was and by the account, whose address an operator may have changed."""
+    return Agent.objects.unpaid().filter(Q(inbox=mailbox.inbox(user.email)) | Q(user=user))
+
+
+def _whole_second(at: datetime) -> datetime:
+    """Rounded up: whoever comes at the second that they are told is not refused again."""
+    return datetime.fromtimestamp(math.ceil(at.timestamp()), UTC)

@@ -1,0 +1,171 @@
+"""What operators do about orders, charges and money that bought nothing: each with its own page and a reason."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, ClassVar
+
+from django import forms
+from django.db.models import QuerySet
+
+from billing import decisions, verification
+from billing.admin.steps import DaysForm, MoneyStep, VerifyTerms, number
+from billing.crypto import watching
+from billing.models import CryptoOrder, Deposit, Payment, StarsOrder, StrayCharge, Subscription
+from billing.stars import refunds
+from config.admin_steps import Given, Logged
+
+
+class VerifySubscriptions(MoneyStep):
+    name, title, button, done = "verify", "Verify at its provider now", "Verify", "Its provider is asked"
+    model = Subscription
+    material = ("subscription", "status", "paid until")
+    warnings = VerifyTerms.warnings
+
+    def shown(self, row: Subscription) -> dict[str, str]:
+        return {
+            "subscription": row.pk,
+            "agent": row.agent_id,
+            "owner": str(row.user),
+            "provider": str(row.provider),
+            "status": row.status,
+            "price": f"{row.price_usd} USD",
+            "paid until": _moment(row.current_period_end),
+        }
+
+    def take(self, row: Subscription, *, given: Given) -> Logged | None:
+        verification.ask(row, reason=given.reason, actor=given.actor, now=given.now)
+        return None
+
+    def _all(self) -> QuerySet[Subscription]:
+        return Subscription.objects.select_related("user").defer("license_key")
+
+
+class LookAtChain(MoneyStep):
+    name, title, button = "look", "Look at the chain now", "Look"
+    done = "The chain is read, reload this page in a moment"
+    model = CryptoOrder
+
+    def shown(self, row: CryptoOrder) -> dict[str, str]:
+        amount = f"{row.amount} {row.asset}"
+        return {"order": row.pk, "agent": row.agent_id, "owner": str(row.user), "status": row.status, "amount": amount}
+
+    def take(self, row: CryptoOrder, *, given: Given) -> Logged | None:
+        watching.ask(row, reason=given.reason, actor=given.actor, now=given.now)
+        return None
+
+    def _all(self) -> QuerySet[CryptoOrder]:
+        return CryptoOrder.objects.select_related("user")
+
+
+class SendBack(MoneyStep):
+    """Stars leave us at once, and what they paid for ends."""
+
+    name, title, button, done = "send_back", "Send the stars back", "Send back", "Goes back"
+    counted = True
+    warnings = ("The whole charge goes back, and what it paid for ends. This cannot be taken back.",)
+    charge: ClassVar[str]  # the column with the charge's name
+
+    def take(self, row: Any, *, given: Given) -> Logged | None:
+        refunds.ask(getattr(row, self.charge) or "", reason=given.reason, actor=given.actor, now=given.now)
+        return None
+
+
+class SendOrdersBack(SendBack):
+    model, charge = StarsOrder, "charge_id"
+
+    def cells(self, rows: list[Any]) -> list[dict[str, str]]:
+        known = StrayCharge.objects.in_bulk([row.charge_id for row in rows if row.charge_id])
+        return [self._cells(row, known.get(row.charge_id)) for row in rows]
+
+    def _cells(self, row: StarsOrder, stray: StrayCharge | None) -> dict[str, str]:
+        return {
+            "order": row.pk,
+            "agent": row.agent_id,
+            "owner": str(row.user),
+            "plan": f"{row.tier}, {row.period}",
+            "stars": str(row.amount_stars),
+            "status": row.status,
+            "charge": row.charge_id or "none: nobody has paid",
+            "goes back": _back(stray),
+        }
+
+    def _all(self) -> QuerySet[StarsOrder]:
+        return StarsOrder.objects.select_related("user")
+
+
+class SendStraysBack(SendBack):
+    model, charge = StrayCharge, "pk"
+
+    def shown(self, row: StrayCharge) -> dict[str, str]:
+        return {
+            "charge": row.pk,
+            "why": row.get_why_display(),
+            "amount": f"{row.amount} {row.currency}",
+            "order": row.order_id or "none",
+            "payer": str(row.payer_id or "unknown"),
+            "goes back": _back(row),
+        }
+
+
+class Decide(MoneyStep):
+    """About money that bought nothing, once."""
+
+    def __init__(self, model: type[Deposit | Payment]) -> None:
+        self.model = model
+
+    def shown(self, row: Any) -> dict[str, str]:
+        decided = "yes" if hasattr(row, "decision") else "no"
+        if isinstance(row, Payment):
+            paid = f"{row.amount} {row.currency}" if row.amount is not None else f"{row.price_usd} USD"
+            name, agent_id, order_id = f"{row.provider} {row.external_id}", row.agent_id, row.order_id
+        else:
+            paid, name = f"{row.amount} {row.asset} (smallest units)", row.tx_hash
+            agent_id, order_id = row.deposit_address.agent_id, row.order_id
+        return {
+            "money": name,
+            "amount": paid,
+            "agent": agent_id,
+            "order": order_id or "none",
+            "bought nothing because": row.unapplied,
+            "decided": decided,
+        }
+
+    def _all(self) -> QuerySet[Any]:
+        related = ("decision",) if self.model is Payment else ("decision", "deposit_address")
+        return super()._all().select_related(*related)
+
+
+class MoneyDaysForm(DaysForm):
+    agent = forms.CharField(required=False, max_length=40, label="Agent (if another one of the same account)")
+
+
+class CreditMoney(Decide):
+    name, title, button, done = "credit", "Credit days for it", "Credit", "Credited"
+    form = MoneyDaysForm
+    warnings = ("So many days of the agent's plan in place of what it did not buy. It is decided with that, for good.",)
+
+    def take(self, row: Any, *, given: Given) -> Logged | None:
+        days, to = number(given.fields["days"]), given.fields["agent"]
+        decisions.credit(row, days=days, agent_id=to, reason=given.reason, actor=given.actor, now=given.now)
+        return [(row, f"{self.done}: {days} days{f' on {to}' if to else ''}: {given.reason}")]
+
+
+class CloseMoney(Decide):
+    name, title, button, done = "close", "Close: it was sent back, or stays with us", "Close", "Closed"
+    counted = True
+    warnings = ("The customer gets nothing for it here. This cannot be taken back.",)
+
+    def take(self, row: Any, *, given: Given) -> Logged | None:
+        decisions.close(row, reason=given.reason, actor=given.actor, now=given.now)
+        return None
+
+
+def _back(stray: StrayCharge | None) -> str:
+    if stray is None or not (stray.refund_at or stray.refunded_at):
+        return "no"
+    return f"sent {_moment(stray.refunded_at)}" if stray.refunded_at else "asked for"
+
+
+def _moment(at: datetime | None) -> str:
+    return f"{at:%Y-%m-%d %H:%M} UTC" if at else "never"

@@ -1,0 +1,162 @@
+"""What operators do about money and terms: each with its own page and a reason, which goes into the ledger."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from django import forms
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from agents.models import Agent
+from billing import corrections, key_moves, standing, verification
+from billing.models import AgentTerm, Subscription
+from billing.stars import charges
+from billing.term import Term
+from config.admin_steps import Given, Logged, ReasonForm, Step
+
+
+class DaysForm(ReasonForm):
+    """What is wrong in these the rules say aloud."""
+
+    field_order = ("days", "agent", "reason")
+
+    days = forms.CharField(max_length=5, label="Days")
+
+
+class AgentForm(ReasonForm):
+    field_order = ("agent", "reason")
+
+    agent = forms.CharField(max_length=40, label="The agent that it moves to")
+
+
+class MoneyStep(Step[Any]):
+    permission = "correct"
+
+
+class TermStep(MoneyStep):
+    """Of an agent's term. What was paid and until when is material: who pays meanwhile is not refunded unseen."""
+
+    model = AgentTerm
+    material = ("agent", "owner", "tier", "status", "term", "bought")
+
+    def held(self, row_id: str) -> Any:
+        """Locked, as the rules of billing do it first."""
+        if self.in_transaction:
+            Agent.objects.select_for_update().filter(pk=row_id).first()
+        return super().held(row_id)
+
+    def cells(self, rows: list[Any]) -> list[dict[str, str]]:
+        terms = standing.terms(rows, now=timezone.now())
+        bought: dict[str, list[str]] = defaultdict(list)
+        live = Subscription.objects.live().filter(agent__in=list(terms)).defer("license_key")
+        for one in live.order_by("pk"):
+            bought[one.agent_id].append(_bought(one))
+        return [self._cells(row, terms[row.pk], bought[row.pk]) for row in rows]
+
+    def _cells(self, row: Any, term: Term, bought: list[str]) -> dict[str, str]:
+        return {
+            "agent": row.pk,
+            "name": row.name,
+            "owner": str(row.user),
+            "tier": row.tier,
+            "status": row.status,
+            "term": told(term),
+            "bought": "; ".join(bought) or "nothing",
+        }
+
+    def _all(self) -> QuerySet[Any]:
+        return AgentTerm.objects.select_related("user")
+
+
+class GrantTerms(TermStep):
+    name, title, button, done = "grant", "Grant internal (without end)", "Grant", "Granted"
+    warnings = ("The agent runs without an end. What is paid beside it goes on by itself.",)
+
+    def take(self, row: Any, *, given: Given) -> Logged | None:
+        corrections.grant(row, reason=given.reason, actor=given.actor, now=given.now)
+        return None
+
+
+class RevokeTerms(TermStep):
+    name, title, button, done = "revoke", "Revoke the grant", "Revoke", "Grant revoked"
+    warnings = ("What is paid counts again. Without that, grace begins now, after which the agent stops.",)
+
+    def take(self, row: Any, *, given: Given) -> Logged | None:
+        corrections.revoke(row, reason=given.reason, actor=given.actor, now=given.now)
+        return None
+
+
+class CreditTerms(TermStep):
+    name, title, button, done = "credit", "Credit days", "Credit", "Credited"
+    form = DaysForm
+    warnings = ("So many days of the agent's plan after what is paid, 1 to 3,660. Each agent gets them.",)
+
+    def take(self, row: Any, *, given: Given) -> Logged | None:
+        days = number(given.fields["days"])
+        corrections.credit(row, days=days, reason=given.reason, actor=given.actor, now=given.now, once=given.once)
+        return [(row, f"{self.done}: {days} days: {given.reason}")]
+
+
+class RefundTerms(TermStep):
+    name, title, button, done = "refund", "Refund: end what is paid now", "Refund", "Refunded"
+    counted = True
+    warnings = (
+        "What is bought ends now, and grace begins, after which the agent stops. Days that were credited beside it end"
+        " too: credit them again if they are to stay. This cannot be taken back.",
+        "Stars go back by themselves. Refund cards at Gumroad or Lemon Squeezy, and send stablecoins from your wallet.",
+    )
+
+    def means(self, rows: list[Any]) -> list[str]:
+        """Which stars go back: that money moves at once."""
+        paid = Subscription.objects.paid().filter(agent__in=[row.pk for row in rows]).defer("license_key")
+        back = {one.agent_id: charges.to_send_back(one, now=timezone.now()) for one in paid}
+        return [f"{agent_id}: these charges go back: {', '.join(names)}" for agent_id, names in back.items() if names]
+
+    def take(self, row: Any, *, given: Given) -> Logged | None:
+        corrections.refund(row, reason=given.reason, actor=given.actor, now=given.now)
+        return None
+
+
+class VerifyTerms(TermStep):
+    name, title, button, done = "verify", "Verify the licence now", "Verify", "Its provider is asked"
+    warnings = ("A licence that its provider no longer calls paid ends, and grace begins.",)
+
+    def take(self, row: Any, *, given: Given) -> Logged | None:
+        verification.ask_about(row, reason=given.reason, actor=given.actor, now=given.now)
+        return None
+
+
+class MoveLicences(TermStep):
+    name, title, button = "move", "Move the licence to another agent", "Move"
+    done = "Licence moved"
+    form = AgentForm
+    alone = True
+    in_transaction = False  # the provider is asked in between
+    warnings = (
+        "The licence pays for the other agent from now on. Grace begins for this one, after which it stops.",
+        "Time that was bought beside the licence stays here.",
+    )
+
+    def take(self, row: Any, *, given: Given) -> Logged | None:
+        to = given.fields["agent"]
+        key_moves.move(row, to=to, reason=given.reason, actor=given.actor, now=given.now)
+        return [(row, f"{self.done} to {to}: {given.reason}")]
+
+
+def told(term: Term) -> str:
+    """A term in one line."""
+    dates = {"paid till": term.paid_till, "stops": term.stops_at, "deleted": term.deletes_at}
+    known = [f"{name} {moment:%Y-%m-%d %H:%M} UTC" for name, moment in dates.items() if moment]
+    return ", ".join([str(term.mode), *known])
+
+
+def number(typed: str) -> int:
+    """0, which no rule takes, for what is not a number."""
+    return int(typed) if typed.isascii() and typed.isdigit() else 0
+
+
+def _bought(row: Subscription) -> str:
+    until = f"until {row.current_period_end:%Y-%m-%d %H:%M} UTC"
+    return f"{row.pk} ({row.provider}, {row.tier}, {row.period}, {row.price_usd} USD, {until})"

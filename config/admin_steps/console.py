@@ -1,0 +1,78 @@
+"""An admin with steps: each is an action of its list, and a page."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import URLPattern, path
+
+from config.admin_steps.page import MOST, address, page
+from config.admin_steps.step import DeleteRows, Step
+
+
+class WithSteps(admin.ModelAdmin[Any]):
+    steps: tuple[Step[Any], ...] = ()
+    pages: tuple[Step[Any], ...] = ()  # steps that are reached from elsewhere: a page, but no action of this list
+
+    def get_urls(self) -> list[URLPattern]:
+        ours = [
+            path(
+                f"{step.name.replace('_', '-')}/",
+                self.admin_site.admin_view(partial(page, self, step=step)),
+                name=f"{self.opts.app_label}_{self.opts.model_name}_{step.name}",
+            )
+            for step in (*self.steps, *self.pages)
+        ]
+        return [*ours, *super().get_urls()]
+
+    def get_actions(self, request: HttpRequest) -> Any:
+        ours = {
+            step.name: (partial(_asked, step=step), step.name, f"{step.title}…")
+            for step in self.steps
+            if step.allowed(self, request)
+        }
+        return {**super().get_actions(request), **ours}
+
+    def delete_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """What Django calls deleting is a step, too."""
+        row = self.get_object(request, unquote(object_id))
+        step = next((step for step in self.steps if isinstance(step, DeleteRows)), None)
+        if step is None or not self.has_delete_permission(request, row):
+            raise PermissionDenied
+        if row is None:
+            raise Http404
+        return redirect(address(self, step, [str(row.pk)]))
+
+    def bounded(self, request: HttpRequest, chosen: QuerySet[Any]) -> list[Any]:
+        """So many rows as one request may work through, for actions that need no page."""
+        rows = list(chosen[: MOST + 1])
+        if len(rows) > MOST:
+            _only(request, chosen)
+        return rows[:MOST]
+
+
+def _asked(console: Any, request: HttpRequest, chosen: QuerySet[Any], *, step: Step[Any]) -> HttpResponse | None:
+    """From a list to the page that asks."""
+    fitting = step.among(chosen)
+    ids = [str(one) for one in fitting.values_list("pk", flat=True)[: MOST + 1]]
+    if step.alone and len(ids) > 1:
+        messages.error(request, "One at a time: choose a single one.")
+        return None
+    if len(ids) > MOST:
+        _only(request, fitting)
+    if left_out := chosen.count() - fitting.count():
+        messages.info(request, f"Left out, because nothing would change for them: {left_out} that you chose.")
+    return redirect(address(console, step, ids[:MOST], filters=request.GET.urlencode()))
+
+
+def _only(request: HttpRequest, chosen: QuerySet[Any]) -> None:
+    messages.warning(request, f"The first {MOST} of {chosen.count()}: more cannot be done at a time.")

@@ -1,0 +1,158 @@
+"""The page of a step: a GET lists and asks, and changes nothing; a POST does it to what the page showed."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable
+from typing import Any
+from urllib.parse import urlencode
+
+from django import forms
+from django.contrib import messages
+from django.contrib.admin import ModelAdmin
+from django.contrib.admin.models import LogEntry
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils import timezone
+
+from config.admin_steps import seen
+from config.admin_steps.seen import Cells, Seen
+from config.admin_steps.step import Given, Logged, Step
+from config.errors import Conflict, ServiceError
+
+MOST = 50  # rows at a time: each is shown, and their ids are in the page's address
+LIST = "list"  # of the address: how the list was filtered that the rows were chosen from
+TOO_OLD = "This page was more than an hour old, or not yours: nothing was done. Look again at what it says now."
+NO_REASON_YET = "(your reason)"
+
+
+class ChangedMeanwhile(Conflict):
+    def __init__(self, words: list[str]) -> None:
+        super().__init__(f"changed since you looked, so nothing was done to it: {'; '.join(words)}")
+
+
+class UsedAlready(Conflict):
+    def __init__(self) -> None:
+        super().__init__("this page was sent already, so nothing was done again: look again at what it says now")
+
+
+class NothingLeft(Conflict):
+    def __init__(self) -> None:
+        super().__init__("there is nothing left to do")
+
+
+def address(console: ModelAdmin[Any], step: Step[Any], ids: Iterable[str], *, filters: str = "") -> str:
+    at = reverse(f"admin:{console.opts.app_label}_{console.opts.model_name}_{step.name}")
+    query = [(step.parameter, one) for one in ids] + ([(LIST, filters)] if filters else [])
+    return f"{at}?{urlencode(query)}"
+
+
+def page(console: ModelAdmin[Any], request: HttpRequest, *, step: Step[Any]) -> HttpResponse:
+    if not step.allowed(console, request):
+        raise PermissionDenied
+    looked = seen.opened(request, step) if request.method == "POST" else None
+    named = [one for one in request.GET.getlist(step.parameter) if one.isprintable()][:MOST]
+    ids = list(looked.rows) if looked else named
+    rows = step.rows(ids)
+    if not rows:
+        messages.error(request, "There is nothing left to do.")
+        return redirect(_back(console, request, step))
+    form = _form(step, request, rows, count=len(ids) if looked else len(rows))
+    if looked and "confirm" in request.POST and form.is_valid():
+        given = Given(user=request.user, now=timezone.now(), once=looked.once, fields=form.cleaned_data)
+        _take_all(console, request, step, looked, given)
+        return redirect(_back(console, request, step))
+    if "confirm" in request.POST and not looked:
+        messages.error(request, TOO_OLD)
+    return _asking(console, request, step, rows, form)
+
+
+def _form(step: Step[Any], request: HttpRequest, rows: list[Any], *, count: int) -> forms.Form:
+    form = step.form_of(request.POST if request.method == "POST" else None, rows)
+    if step.counted and count > 1:
+        form.fields["count"] = _Count(count)
+    return form
+
+
+class _Count(forms.IntegerField):
+    """So that nobody takes many rows for one."""
+
+    def __init__(self, count: int) -> None:
+        wrong = {"max_value": f"There are {count}.", "min_value": f"There are {count}."}
+        super().__init__(
+            min_value=count, max_value=count, label="How many are these?", help_text="Type it.", error_messages=wrong
+        )
+
+
+def _take_all(console: ModelAdmin[Any], request: HttpRequest, step: Step[Any], looked: Seen, given: Given) -> None:
+    """Each row by itself: one that cannot be done holds up none of the others."""
+    done = []
+    for row_id, was_shown in looked.rows.items():
+        try:
+            done.append(str(_take(step, row_id, was_shown, given)))
+        except ServiceError as refusal:
+            messages.error(request, f"{looked.names[row_id]}: {refusal.message}")
+    for sentence in given.said:
+        messages.info(request, sentence)
+    if done:
+        messages.success(request, f"{step.done}: {', '.join(done)}")
+
+
+def _take(step: Step[Any], row_id: str, was_shown: Cells, given: Given) -> Any:
+    """What is compared is what is changed: where the step locks its row, both happen under the lock."""
+    with transaction.atomic() if step.in_transaction else contextlib.nullcontext():
+        row = step.held(row_id)
+        if row is None:
+            raise NothingLeft
+        if words := seen.changes(was_shown, step.cells([row])[0], material=step.material):
+            raise ChangedMeanwhile(words)
+        if not seen.use(given.once, row_id, now=given.now):
+            raise UsedAlready
+        logged = _taken(step, row, given)
+        for about, message in logged if logged is not None else [(row, f"{step.done}: {given.reason}")]:
+            LogEntry.objects.log_actions(given.user.pk, [about], step.flag, change_message=message, single_object=True)
+    return row
+
+
+def _taken(step: Step[Any], row: Any, given: Given) -> Logged | None:
+    """A rule that refuses does not use the page up. In a transaction of ours that is rolled back by itself."""
+    try:
+        return step.take(row, given=given)
+    except ServiceError:
+        if not step.in_transaction:
+            seen.give_back(given.once, str(row.pk))
+        raise
+
+
+def _asking(
+    console: ModelAdmin[Any], request: HttpRequest, step: Step[Any], rows: list[Any], form: forms.Form
+) -> HttpResponse:
+    reason = form.cleaned_data.get("reason") if form.is_bound and (form.is_valid() or form.cleaned_data) else None
+    shown = step.cells(rows)
+    context = {
+        **console.admin_site.each_context(request),
+        "opts": console.opts,
+        "title": step.title,
+        "step": step,
+        "columns": list(shown[0]),
+        "shown": [list(cells.values()) for cells in shown],
+        "meanings": step.means(rows),
+        "form": form,
+        "seen": (seen.FIELD, seen.sealed(request, step, rows)),
+        "back": _back(console, request, step),
+        **step.more(rows, reason=reason or NO_REASON_YET),
+    }
+    return TemplateResponse(request, step.template, context)
+
+
+def _back(console: ModelAdmin[Any], request: HttpRequest, step: Step[Any]) -> str:
+    """The list that the rows were chosen from, as it was filtered."""
+    if step.after:
+        return reverse(step.after)
+    filters = request.GET.get(LIST, "")
+    at = reverse(f"admin:{console.opts.app_label}_{console.opts.model_name}_changelist")
+    return f"{at}?{filters}" if filters.isprintable() and filters else at

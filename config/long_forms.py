@@ -1,0 +1,29 @@
+"""How long a form may be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.http import HttpRequest, HttpResponse
+
+from config import failures
+
+FORM_BYTES = 65_536
+FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
+
+
+class LongFormsMiddleware:
+    """A form longer than 64 KiB is read only for staff: the CSRF check reads it before any view asks who sent it."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_view(self, request: HttpRequest, *_: object) -> HttpResponse | None:
+        is_form = request.content_type in FORMS
+        is_long = int(request.META.get("CONTENT_LENGTH") or 0) > FORM_BYTES
+        if not is_form or not is_long or getattr(request.user, "is_staff", False):
+            return None
+        return failures.too_large(request, at_most=FORM_BYTES)

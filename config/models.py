@@ -1,0 +1,18 @@
+"""What belongs to no app."""
+
+from __future__ import annotations
+
+from django.db import models
+
+
+class UsedPage(models.Model):
+    """A page of an operator's step that was sent for one row: it does nothing to that row again.
+
+    Forgotten once the page is too old to be sent.
+    """
+
+    id = models.TextField(primary_key=True, editable=False, help_text="The page's own id, a colon and the row's id.")
+    forget_at = models.DateTimeField(db_index=True)
+
+    def __str__(self) -> str:
+        return self.id

@@ -1,0 +1,1 @@
+"""How web serves: an event loop reads each request whole, and threads run Django."""

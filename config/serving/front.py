@@ -1,0 +1,209 @@
+"""The server's side of each request: read whole on the event loop, answered by Django in a thread.
+
+- A body is read before a thread is taken (`bodies`).
+- `running` requests run at once, and callers take turns (`turns`). A request that waits for somebody else
+  (config/waiting.py) makes room for the next, so slow pods and receivers take threads that nobody else needs.
+- `/health` is answered by the event loop itself: it is up as long as the process is.
+- A front that is about to end lets its clients go: it says so in each answer, and goes on answering (`drain`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+from wsgiref.types import WSGIApplication
+
+from granian._granian import RSGIHTTPProtocol as HTTPProtocol
+from granian._granian import RSGIProtocolClosed as ProtocolClosed
+from granian.rsgi import Scope
+
+from config import callers
+from config.callers import Caller
+from config.content_policy import OF_DATA
+from config.errors import ErrorCode
+from config.ids import new_id
+from config.serving import unread, wsgi
+from config.serving.bodies import Bodies, Refused
+from config.serving.shelf import Shelf
+from config.serving.turns import Turns, caller_of
+
+log = logging.getLogger(__name__)
+
+LIVENESS = "/health"
+READINESS = "/health/ready"
+MAX_QUEUED = 1024  # requests that wait for a thread
+QUEUE_SECONDS = 10.0
+WRITE_SECONDS = 30.0  # for one piece of a stream
+
+
+class Front:
+    """An RSGI application around a WSGI application."""
+
+    def __init__(self, application: WSGIApplication, *, running: int, waiting: int, alive: bytes) -> None:
+        """`running` and `waiting` are numbers of threads; `alive` is the JSON body of `/health`."""
+        self._application = application
+        self._bodies = Bodies()
+        self._shelf = Shelf()
+        self._alive = alive
+        self._threads = ThreadPoolExecutor(running + waiting, thread_name_prefix="web")
+        self._turns = Turns(running=running, queued=MAX_QUEUED)
+        self._farewell: wsgi.Headers = []  # what each answer says beside its own headers
+
+    def drain(self) -> None:
+        """Have clients take their next request elsewhere: no answer keeps its connection, and none is ready here."""
+        self._farewell[:] = [("connection", "close")]
+
+    def __rsgi_init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        unread.watch()
+
+    async def __rsgi__(self, scope: Scope, proto: HTTPProtocol) -> None:
+        if scope.path == LIVENESS and scope.method in {"GET", "HEAD"}:
+            _respond(proto, HTTPStatus.OK, self._alive, self._farewell)
+            return
+        if scope.path == READINESS and self._farewell:
+            _refuse(proto, Refused(HTTPStatus.SERVICE_UNAVAILABLE, "this process is about to end"))
+            return
+        try:
+            async with self._bodies.read(scope, proto) as body:
+                call = _Call(self._application, scope, proto, body, leave=self._turns.leave, farewell=self._farewell)
+                await self._turns.enter(caller_of(scope), seconds=QUEUE_SECONDS)
+                await call.answer(self._threads, self._shelf)
+        except Refused as refusal:
+            _refuse(proto, refusal)
+
+
+@dataclass(frozen=True, slots=True)
+class _Whole:
+    status: int
+    headers: wsgi.Headers
+    body: bytes | Path
+
+
+class _Call:
+    """One request on its way through a thread."""
+
+    def __init__(
+        self,
+        application: WSGIApplication,
+        scope: Scope,
+        proto: HTTPProtocol,
+        body: bytes,
+        *,
+        leave: Callable[[], None],
+        farewell: wsgi.Headers,
+    ) -> None:
+        """`leave` makes room for the next request; it is called once, on the event loop. `farewell` are headers that
+        the answer has beside its own; they may come while the request runs."""
+        self._application = application
+        self._environ = wsgi.environ(scope, body)
+        self._proto = proto
+        self._leave: Callable[[], None] | None = leave
+        self._farewell = farewell
+        self._loop = asyncio.get_running_loop()
+        self._caller = Caller(on_wait=self._on_wait)
+        self._watch: asyncio.Task[None] | None = None
+        self._ended = False
+
+    async def answer(self, threads: ThreadPoolExecutor, shelf: Shelf) -> None:
+        try:
+            answered = await self._loop.run_in_executor(threads, self._run)
+        except Exception:
+            log.exception("a request was not answered")
+            broken = _error("something went wrong on our side")
+            _respond(self._proto, HTTPStatus.INTERNAL_SERVER_ERROR, broken, self._farewell)
+        else:
+            if answered:
+                self._send(answered, shelf)
+        finally:
+            self._ended = True
+            self._make_room()
+            if self._watch:
+                self._watch.cancel()
+
+    def _send(self, answered: _Whole, shelf: Shelf) -> None:
+        file = answered.body if isinstance(answered.body, Path) else shelf.file_of(answered.body)
+        headers = [*answered.headers, *self._farewell]
+        if file is not None:
+            self._proto.response_file(answered.status, headers, str(file))
+        elif isinstance(answered.body, bytes):
+            self._proto.response_bytes(answered.status, headers, answered.body)
+
+    def _run(self) -> _Whole | None:
+        """In a thread: the whole answer, or None when it was streamed."""
+        token = callers.caller.set(self._caller)
+        try:
+            answer = wsgi.call(self._application, self._environ)
+            try:
+                if not answer.streamed:
+                    return _Whole(answer.status, answer.headers, answer.file() or answer.whole())
+                self._stream(answer)
+            finally:
+                answer.close()
+        finally:
+            callers.caller.reset(token)
+        return None
+
+    def _stream(self, answer: wsgi.Answer) -> None:
+        transport = self._proto.response_stream(answer.status, [*answer.headers, *self._farewell])
+        try:
+            for piece in answer.pieces:
+                self._on_loop(_sent(transport.send_bytes, piece)).result(WRITE_SECONDS)
+        except (ProtocolClosed, TimeoutError):
+            log.debug("the client left before its stream ended")
+
+    def _on_loop(self, coroutine: Any) -> Any:
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+
+    def _on_wait(self) -> None:
+        """In a thread: the request waits for somebody else from here on."""
+        self._loop.call_soon_threadsafe(self._step_aside)
+
+    def _step_aside(self) -> None:
+        self._make_room()
+        if not self._ended:
+            self._watch = self._loop.create_task(self._end_with_the_client())
+
+    def _make_room(self) -> None:
+        leave, self._leave = self._leave, None
+        if leave:
+            leave()
+
+    async def _end_with_the_client(self) -> None:
+        await self._proto.client_disconnect()
+        if not self._ended:
+            self._caller.leave()
+
+
+async def _sent(send: Callable[[bytes], Awaitable[None]], piece: bytes) -> None:
+    await send(piece)
+
+
+def _refuse(proto: HTTPProtocol, refusal: Refused) -> None:
+    code = ErrorCode.INTERNAL if refusal.status >= HTTPStatus.INTERNAL_SERVER_ERROR else ErrorCode.BAD_REQUEST
+    headers = [("connection", "close")]
+    if refusal.retry_after is not None:
+        headers.append(("retry-after", str(refusal.retry_after)))
+    _respond(proto, refusal.status, _error(refusal.message, code), headers)
+
+
+def _error(message: str, code: ErrorCode = ErrorCode.INTERNAL) -> bytes:
+    return json.dumps({"error": code.value, "message": message}).encode()
+
+
+def _respond(proto: HTTPProtocol, status: int, body: bytes, headers: wsgi.Headers | None = None) -> None:
+    common = [
+        ("content-type", "application/json"),
+        ("request-id", new_id("req")),
+        ("x-content-type-options", "nosniff"),
+        ("content-security-policy", OF_DATA),
+    ]
+    with contextlib.suppress(ProtocolClosed):
+        proto.response_bytes(status, [*common, *(headers or [])], body)

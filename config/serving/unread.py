@@ -1,0 +1,116 @@
+"""Ends connections whose client does not read what was sent to it: each holds a whole answer in memory.
+
+The server hands an answer to the kernel piece by piece, and waits for ever. So this looks at what the kernel says of
+each connection: bytes that wait, and none more acknowledged than 30 s ago, whatever the client sends meanwhile.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import logging
+import os
+import socket
+import struct
+import threading
+import time
+from collections.abc import Iterator
+
+log = logging.getLogger(__name__)
+
+# How long a client may leave everything unread.
+UNREAD_SECONDS = 30.0
+LOOK_SECONDS = 5.0
+
+_SIOCOUTQ = 0x5411  # linux/sockios.h: bytes that the other side has not acknowledged
+_BYTES_ACKED = struct.Struct("120xQ")  # linux/tcp.h: tcpi_bytes_acked of tcp_info
+_RESET_ON_CLOSE = struct.pack("ii", 1, 0)  # linger, for no time: what waits is thrown away
+
+
+class Unread:
+    """What was seen of the connections of this process's server at the last look."""
+
+    def __init__(self) -> None:
+        self._ports: set[int] = set()  # where the server listens
+        self._seen: dict[int, tuple[int, float]] = {}  # by inode: bytes acknowledged, and since when no more
+
+    def look(self) -> None:
+        """End what has stood still for too long. Called again and again, by one thread."""
+        self._ports = self._ports or _listening()
+        before, self._seen = self._seen, {}
+        for number in list(_waiting()):
+            with _socket(number) as connection:
+                if connection is not None and connection.getsockname()[1] in self._ports:
+                    self._judge(connection, before)
+
+    def _judge(self, connection: socket.socket, before: dict[int, tuple[int, float]]) -> None:
+        inode, acked, now = os.fstat(connection.fileno()).st_ino, _acked(connection), time.monotonic()
+        acked_before, since = before.get(inode, (None, now))
+        if acked != acked_before:
+            since = now
+        self._seen[inode] = (acked, since)
+        if now - since >= UNREAD_SECONDS:
+            _end(connection)
+
+
+def watch() -> None:
+    """Look from now on, in a thread of its own."""
+    threading.Thread(target=_look_on, name="unread", daemon=True).start()
+
+
+def _look_on() -> None:
+    unread = Unread()
+    while True:
+        time.sleep(LOOK_SECONDS)
+        try:
+            unread.look()
+        except OSError:
+            log.exception("connections could not be looked at")
+
+
+def _waiting() -> Iterator[int]:
+    """This process's descriptors on which bytes wait for the other side."""
+    for number in _descriptors():
+        with contextlib.suppress(OSError):  # no socket, or closed in the meantime
+            if struct.unpack("i", fcntl.ioctl(number, _SIOCOUTQ, b"\0" * 4))[0]:
+                yield number
+
+
+def _listening() -> set[int]:
+    """The ports on which this process listens."""
+    ports = set()
+    for number in _descriptors():
+        with _socket(number) as found:
+            if found is not None and found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+                ports.add(found.getsockname()[1])
+    return ports
+
+
+def _descriptors() -> list[int]:
+    return [int(name) for name in os.listdir("/proc/self/fd")]  # noqa: PTH208 # thousands, each few seconds
+
+
+@contextlib.contextmanager
+def _socket(number: int) -> Iterator[socket.socket | None]:
+    """A duplicate of this TCP socket, for its number may be closed and given anew; None where it is none."""
+    try:
+        found = socket.socket(fileno=os.dup(number))
+    except OSError:
+        yield None
+        return
+    with found:
+        is_tcp = found.family in {socket.AF_INET, socket.AF_INET6} and found.type == socket.SOCK_STREAM
+        yield found if is_tcp else None
+
+
+def _acked(connection: socket.socket) -> int:
+    told = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _BYTES_ACKED.size)
+    acked: int = _BYTES_ACKED.unpack(told)[0]
+    return acked
+
+
+def _end(connection: socket.socket) -> None:
+    """The server finds it broken and lets go of the answer."""
+    with contextlib.suppress(OSError):  # ended in the meantime
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
+        connection.shutdown(socket.SHUT_RDWR)

@@ -1,0 +1,103 @@
+"""One call of a WSGI application (PEP 3333), for a request that was read whole."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+
+from granian.rsgi import Scope
+
+Headers = list[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """`pieces` is the body; a `streamed` one is sent piece by piece, any other at once."""
+
+    status: int
+    headers: Headers
+    pieces: Iterable[bytes]
+    streamed: bool
+
+    def whole(self) -> bytes:
+        return b"".join(self.pieces)
+
+    def file(self) -> Path | None:
+        """The file that is the whole body, if it is one: an asset of ours (whitenoise)."""
+        name = getattr(getattr(self.pieces, "file_to_stream", None), "name", None)
+        return Path(name) if self.status == HTTPStatus.OK and isinstance(name, str) else None
+
+    def close(self) -> None:
+        """Every answer must be closed: Django gives its database connection back then."""
+        close = getattr(self.pieces, "close", None)
+        if close:
+            close()
+
+
+def call(application: WSGIApplication, environ: WSGIEnvironment) -> Answer:
+    """The application's answer. A body of unknown length is streamed."""
+    started: list[tuple[str, Headers]] = []
+
+    def start(status: str, headers: Headers, _exc_info: Any = None) -> Callable[[bytes], object]:
+        started[:] = [(status, headers)]
+        return _no_write
+
+    pieces = application(environ, _as_start_response(start))
+    status, headers = started[0]
+    known = any(name.lower() == "content-length" for name, _ in headers)
+    return Answer(int(status.split(" ", 1)[0]), headers, pieces, streamed=_is_streamed(pieces) and not known)
+
+
+def _as_start_response(start: Any) -> StartResponse:
+    return start  # type: ignore[no-any-return]  # the protocol's overloads say the same in more words
+
+
+def _no_write(_: bytes) -> None:
+    raise NotImplementedError("write() of PEP 3333 is for applications older than Django")
+
+
+def _is_streamed(pieces: Iterable[bytes]) -> bool:
+    return bool(getattr(pieces, "streaming", isinstance(pieces, Iterator)))
+
+
+def environ(scope: Scope, body: bytes) -> WSGIEnvironment:
+    """The request as CGI variables. Names with an underscore are dropped: they could pass for another header's."""
+    server, _, port = scope.server.rpartition(":")
+    client, _, client_port = scope.client.rpartition(":")
+    found: WSGIEnvironment = {
+        "REQUEST_METHOD": scope.method,
+        "SCRIPT_NAME": "",
+        "PATH_INFO": scope.path.encode().decode("latin-1"),
+        "QUERY_STRING": scope.query_string.encode().decode("latin-1"),
+        "SERVER_NAME": server.strip("[]"),
+        "SERVER_PORT": port,
+        "SERVER_PROTOCOL": f"HTTP/{scope.http_version}",
+        "REMOTE_ADDR": client.strip("[]"),
+        "REMOTE_PORT": client_port,
+        "wsgi.version": (1, 0),
+        "wsgi.url_scheme": scope.scheme,
+        "wsgi.input": io.BytesIO(body),
+        "wsgi.errors": sys.stderr,
+        "wsgi.multithread": True,
+        "wsgi.multiprocess": True,
+        "wsgi.run_once": False,
+    }
+    for name, value in scope.headers.items():
+        if "_" not in name:
+            _add(found, name, value)
+    found["CONTENT_LENGTH"] = str(len(body))
+    return found
+
+
+def _add(environ: WSGIEnvironment, name: str, value: str) -> None:
+    key = name.upper().replace("-", "_")
+    key = key if key in {"CONTENT_TYPE", "CONTENT_LENGTH"} else f"HTTP_{key}"
+    if key in environ:
+        value = f"{environ[key]}{';' if key == 'HTTP_COOKIE' else ','}{value}"
+    environ[key] = value

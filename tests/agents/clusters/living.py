@@ -1,0 +1,72 @@
+"""Agents that live on a cluster, which is observed and reconciled as in life."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pytest_django import Settings
+
+from accounts.models import User
+from agents import creation, lifecycle
+from agents.models import Agent, Placement, Pod
+from tests.agents.clusters import ground
+from tests.agents.conftest import PERSONA
+from tests.agents.pod.bridge.process import eventually
+from tests.doubles.kube_api import KubeApi
+
+AGENTS = 6
+WITHIN = 40.0
+
+
+@contextmanager
+def cluster(directory: Path, settings: Settings) -> Iterator[KubeApi]:
+    """One whose pods just become ready."""
+    settings.AGENT_RUNTIME, settings.LLM_KEY_CHECK = "kubernetes", False
+    settings.MAX_FREE_AGENTS, settings.MAX_TRIALS = 100, 0
+    with ground.double(directory, settings, run=False) as (found, _), ground.observing(), ground.reconciling():
+        yield found
+
+
+def create(owner: User, number: int = AGENTS) -> list[str]:
+    """That many agents are asked for; nobody waits for them."""
+    new = creation.checked(owner, creation.NewAgent(persona_id=PERSONA, tier="tiny"))
+    return [creation.create(owner, new, actor=f"user:{owner.pk}")[0].pk for _ in range(number)]
+
+
+def until(status: str, agents: list[str]) -> None:
+    rows = Agent.objects.filter(pk__in=agents)
+
+    def all_are() -> bool:
+        return set(rows.values_list("status", flat=True)) == {status}
+
+    try:
+        eventually(all_are, within=WITHIN, what=status)
+    except AssertionError as error:
+        raise AssertionError([(one, one.cause, one.cause_message, one.desired) for one in rows]) from error
+
+
+def delete(agents: list[str]) -> None:
+    for agent in Agent.objects.filter(pk__in=agents):
+        lifecycle.delete(agent, actor="test")
+
+
+def leaves_nothing(api: KubeApi) -> None:
+    """No namespace, no volume, no row."""
+    eventually(lambda: not pods_of(api), within=WITHIN, what="the namespaces' end")
+    api.wait(lambda: not api.objects("PersistentVolume"))
+    assert not Pod.objects.exists()
+    assert not Placement.objects.exists()
+
+
+def pods_of(api: KubeApi) -> list[str]:
+    return [one["metadata"]["name"] for one in api.objects("Namespace") if one["metadata"]["name"].startswith("pod-")]
+
+
+def one_pod_each(api: KubeApi, agents: list[str]) -> None:
+    """Neither a double nor an orphan."""
+    wanted = {agent.namespace for agent in Agent.objects.filter(pk__in=agents)}
+    eventually(lambda: set(pods_of(api)) == wanted, within=WITHIN, what="one namespace for each")
+    assert {len(api.objects("Pod", name)) for name in wanted} == {1}
+    assert len(api.objects("PersistentVolume")) == len(wanted)

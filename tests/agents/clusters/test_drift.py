@@ -1,0 +1,231 @@
+"""What somebody changes or takes away of an agent's objects in its cluster is put back, and told."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_django import Settings
+
+from accounts.models import User
+from agents import lifecycle
+from agents.models import Agent, Cluster, Pod, Status, Transition
+from agents.runtimes.kubernetes.client import Connection
+from tests.agents.clusters import living
+from tests.agents.clusters.living import create, until
+from tests.agents.pod.bridge.process import eventually
+from tests.doubles.kube.api import STRATEGIC
+from tests.doubles.kube_api import KubeApi
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+Json = dict[str, Any]
+Deed = Callable[[Connection, str], object]
+
+WITHIN = 30.0  # seconds, as promised
+SETTLED_SECONDS = 3.0
+
+
+@pytest.fixture
+def api(tmp_path: Path, settings: Settings, catalog: None) -> Iterator[KubeApi]:
+    with living.cluster(tmp_path, settings) as found:
+        Cluster.objects.update(routing="gateway", gateway="infra/pods")
+        yield found
+
+
+@pytest.fixture
+def administrator(api: KubeApi) -> Iterator[Connection]:
+    """Somebody with all rights of the cluster and good intentions."""
+    with closing(Connection("administrator", api.kubeconfig())) as connection:
+        yield connection
+
+
+@pytest.fixture
+def agent(owner: User, api: KubeApi) -> Agent:
+    (agent_id,) = create(owner, 1)
+    until("running", [agent_id])
+    return Agent.objects.get(pk=agent_id)
+
+
+PATHS = {
+    "NetworkPolicy": "/apis/networking.k8s.io/v1/namespaces/{}/networkpolicies/pod",
+    "Service": "/api/v1/namespaces/{}/services/pod",
+    "ResourceQuota": "/api/v1/namespaces/{}/resourcequotas/pod",
+    "LimitRange": "/api/v1/namespaces/{}/limitranges/pod",
+    "HTTPRoute": "/apis/gateway.networking.k8s.io/v1/namespaces/{}/httproutes/pod",
+    "RoleBinding": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/rolebindings/agentpods",
+    "Deployment": "/apis/apps/v1/namespaces/{}/deployments/pod",
+    "Namespace": "/api/v1/namespaces/{}",
+}
+GUARDED = [kind for kind in PATHS if kind not in {"Deployment", "Namespace"}]
+SECURITY = {"NetworkPolicy", "RoleBinding", "Namespace"}
+
+
+def state(api: KubeApi, kind: str, namespace: str) -> Json | None:
+    """What of the object must be as it was."""
+    name, _, home = PATHS[kind].rpartition("/")[2], None, namespace
+    found = api.get(kind, namespace if kind == "Namespace" else name, None if kind == "Namespace" else home)
+    if found is None:
+        return None
+    return {
+        "spec": found.get("spec") if kind != "Namespace" else None,
+        "labels": found["metadata"]["labels"],
+        "subjects": found.get("subjects"),
+    }
+
+
+def timeline(agent: Agent) -> list[str]:
+    return list(Transition.objects.filter(agent=agent, note__startswith="put back").values_list("note", flat=True))
+
+
+def one_by_one(names: Iterable[str]) -> list[Any]:
+    """All at once, which is one repair; each alone takes longer."""
+    return ["all", *(pytest.param(name, marks=pytest.mark.slow) for name in names)]
+
+
+@pytest.mark.parametrize("which", one_by_one(GUARDED))
+def test_what_is_deleted_is_back_and_told_of(api: KubeApi, administrator: Connection, agent: Agent, which: str) -> None:
+    kinds = GUARDED if which == "all" else [which]
+    settled(api, agent)
+    before = {kind: state(api, kind, agent.namespace) for kind in kinds}
+    assert all(before.values())
+    for kind in kinds:
+        administrator.delete(PATHS[kind].format(agent.namespace))
+    is_put_back(api, agent, before)
+    for kind in kinds:
+        assert any(f"{kind}/" in note and "was gone" in note for note in timeline(agent)), (kind, timeline(agent))
+    agent.refresh_from_db()
+    assert agent.status == Status.RUNNING
+    assert bool(Cluster.objects.get().breach) is bool(SECURITY & set(kinds))
+
+
+def is_put_back(api: KubeApi, agent: Agent, before: dict[str, Json | None]) -> None:
+    def is_as_before() -> bool:
+        return {kind: state(api, kind, agent.namespace) for kind in before} == before
+
+    eventually(is_as_before, within=WITHIN, what=f"{sorted(before)} as they were")
+    eventually(lambda: timeline(agent), within=WITHIN, what="the timeline")
+    settled(api, agent)
+
+
+def patched(kind: str, **change: Any) -> Deed:
+    return lambda administrator, namespace: administrator.merge(PATHS[kind].format(namespace), change)
+
+
+def with_sidecar(administrator: Connection, namespace: str) -> object:
+    """By another field manager, so that applying ours leaves it."""
+    sidecar = {"name": "sidecar", "image": "registry.example/miner:1"}
+    change = {"spec": {"template": {"spec": {"containers": [sidecar]}}}}
+    path, query = PATHS["Deployment"].format(namespace), {"fieldManager": "somebody"}
+    return administrator._call("PATCH", path, query, body=change, content=STRATEGIC)
+
+
+PRIVILEGED = {"labels": {"pod-security.kubernetes.io/enforce": "privileged"}}
+FURTHER = {"labels": {"pod-security.kubernetes.io/enforce-version": "v1.20"}}
+CHANGES: dict[str, tuple[str, Deed]] = {
+    "a policy that lets everything out": ("NetworkPolicy", patched("NetworkPolicy", spec={"egress": [{}]})),
+    "a policy that is for other pods": (
+        "NetworkPolicy",
+        patched("NetworkPolicy", spec={"podSelector": {"matchLabels": {"somebody": "else"}}}),
+    ),
+    "pod security lowered": ("Namespace", patched("Namespace", metadata=PRIVILEGED)),
+    "pod security of old": ("Namespace", patched("Namespace", metadata=FURTHER)),
+    "a service that leads elsewhere": ("Service", patched("Service", spec={"selector": {"somebody": "else"}})),
+    "a larger quota": ("ResourceQuota", patched("ResourceQuota", spec={"hard": {"pods": "50"}})),
+    "tolerations": (
+        "Deployment",
+        patched("Deployment", spec={"template": {"spec": {"tolerations": [{"operator": "Exists"}]}}}),
+    ),
+    "a sidecar": ("Deployment", with_sidecar),
+    "a visitor's name": ("HTTPRoute", patched("HTTPRoute", spec={"hostnames": ["elsewhere.example"]})),
+    "rights for somebody else": (
+        "RoleBinding",
+        patched("RoleBinding", subjects=[{"kind": "User", "name": "eve", "apiGroup": "rbac.authorization.k8s.io"}]),
+    ),
+}
+
+
+@pytest.mark.parametrize("which", one_by_one(CHANGES))
+def test_what_is_changed_is_put_back(api: KubeApi, administrator: Connection, agent: Agent, which: str) -> None:
+    changes = CHANGES if which == "all" else {which: CHANGES[which]}
+    settled(api, agent)
+    before = {kind: state(api, kind, agent.namespace) for kind, _ in changes.values()}
+    for _, deed in changes.values():
+        deed(administrator, agent.namespace)
+    assert not [kind for kind in before if state(api, kind, agent.namespace) == before[kind]]
+    is_put_back(api, agent, before)
+    for kind in before:
+        assert any(kind in note and "was changed" in note for note in timeline(agent)), (kind, timeline(agent))
+    assert bool(Cluster.objects.get().breach) is bool(SECURITY & set(before))
+
+
+def settled(api: KubeApi, agent: Agent) -> None:
+    """The observer has seen all objects as they were told to be."""
+
+    def as_told() -> bool:
+        pod = Pod.objects.get(pk=agent.namespace)
+        return bool(pod.kept and pod.seen and pod.kept.items() <= pod.seen.items())
+
+    eventually(as_told, within=WITHIN, what="nothing astray")
+
+
+def test_where_nobody_changes_anything_nothing_is_put_back(api: KubeApi, agent: Agent) -> None:
+    settled(api, agent)
+    time.sleep(1.0)  # what was begun ends
+    writes = api.writes
+    time.sleep(SETTLED_SECONDS)
+    assert api.writes == writes
+    assert timeline(agent) == []
+    assert set(Pod.objects.get().kept or {}) == {
+        *("Namespace", "RoleBinding/agentpods", "ResourceQuota/pod", "LimitRange/pod", "NetworkPolicy/pod"),
+        *("Service/pod", "HTTPRoute/pod", "Deployment/pod"),
+    }
+
+
+def test_a_pod_that_an_older_release_has_made_is_guarded_from_now_on(
+    api: KubeApi, administrator: Connection, agent: Agent
+) -> None:
+    settled(api, agent)
+    pods = {pod["metadata"]["uid"] for pod in api.objects("Pod", agent.namespace)}
+    Pod.objects.update(kept=None)
+    settled(api, agent)
+    assert timeline(agent) == []
+    assert {pod["metadata"]["uid"] for pod in api.objects("Pod", agent.namespace)} == pods, "nothing starts anew"
+    administrator.delete(PATHS["NetworkPolicy"].format(agent.namespace))
+    eventually(lambda: state(api, "NetworkPolicy", agent.namespace), within=WITHIN, what="the policy")
+
+
+def test_the_same_again_and_again_is_told_once_an_hour(db: None, running: Agent) -> None:
+    for _ in range(3):
+        lifecycle.put_back(running, ["Service/pod was gone"], now=running.status_since)
+    lifecycle.put_back(running, ["LimitRange/pod was gone"], now=running.status_since)
+    assert timeline(running) == [
+        "put back in its cluster: Service/pod was gone",
+        "put back in its cluster: LimitRange/pod was gone",
+    ]
+
+
+def test_a_volume_is_kept_before_its_agent_is_running(api: KubeApi, administrator: Connection, agent: Agent) -> None:
+    (volume,) = api.objects("PersistentVolume")
+    assert volume["spec"]["persistentVolumeReclaimPolicy"] == "Retain"
+    assert volume["metadata"]["labels"]["agentpods.dev/agent"] == agent.pk
+
+
+def test_a_namespace_that_is_deleted_by_hand_takes_no_disk_with_it(
+    api: KubeApi, administrator: Connection, agent: Agent
+) -> None:
+    (before,) = api.objects("PersistentVolume")
+    administrator.delete(f"/api/v1/namespaces/{agent.namespace}")
+
+    def is_back() -> bool:
+        now = Agent.objects.get(pk=agent.pk)
+        return now.generation > agent.generation and now.status == Status.RUNNING
+
+    eventually(is_back, within=2 * WITHIN, what="another generation")
+    (after,) = api.objects("PersistentVolume")
+    assert after["metadata"]["uid"] == before["metadata"]["uid"]
+    assert after["spec"]["claimRef"]["namespace"] == Agent.objects.get(pk=agent.pk).namespace

@@ -1,0 +1,70 @@
+"""An agent that had data and finds none: its engine is not started, and its directory stays as it was found."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+import pytest
+
+from tests.agents.pod.bridge.conftest import MakeBridge
+from tests.agents.pod.bridge.process import BridgeProcess, eventually, pod_config
+
+
+def refused(bridge: BridgeProcess) -> None:
+    """No engine was started, and why."""
+    state = bridge.wait_for("failed")
+    assert (state["cause"], state["revision"], state["enginePid"]) == ("DATA_LOST", None, None)
+    assert "empty" in state["message"]
+    assert bridge.engines() == []
+
+
+def names(bridge: BridgeProcess) -> list[str]:
+    """What there is in the agent's directory."""
+    return [found.name for found in bridge.data.iterdir()]
+
+
+@pytest.mark.parametrize("found", [None, [], ["lost+found"]], ids=["no directory", "nothing", "a fresh disk"])
+def test_data_that_is_gone_is_told_at_each_start_and_nothing_is_written_there(
+    make_bridge: MakeBridge, found: list[str] | None
+) -> None:
+    # Without a home of its own it would have one on the agent's disk.
+    bridge = make_bridge(environment={"HOME": "/nowhere", "TMPDIR": "/nowhere"})
+    for name in found or []:
+        (bridge.data / name).mkdir(parents=True)
+    if found == []:
+        bridge.data.mkdir(parents=True)
+    for _ in range(2):
+        bridge.start(data_expected=True)
+        refused(bridge)
+        assert names(bridge) == (found or [])
+        assert bridge.end() == 0
+
+
+def test_a_new_configuration_does_not_start_it_and_it_goes_on_reporting(make_bridge: MakeBridge) -> None:
+    bridge = make_bridge()
+    bridge.start(data_expected=True)
+    refused(bridge)
+    connection, response = bridge.ask("PUT", "/config", asdict(pod_config(revision=2)))
+    assert response.status == 202
+    connection.close()
+    report = bridge.run_dir / "state.json"
+    before = report.stat().st_mtime
+    eventually(lambda: report.stat().st_mtime > before + 1, within=10, what="a younger report")
+    refused(bridge)
+    assert json.loads(report.read_text())["cause"] == "DATA_LOST"
+    assert names(bridge) == []
+
+
+def test_whatever_is_there_is_enough(make_bridge: MakeBridge) -> None:
+    bridge = make_bridge()
+    bridge.data.mkdir(parents=True)
+    (bridge.data / "a-file").touch()
+    bridge.start(data_expected=True)
+    assert bridge.wait_for("ready")["cause"] is None
+
+
+def test_an_engine_that_has_run_once_leaves_something_there(bridge: BridgeProcess) -> None:
+    bridge.end()
+    bridge.start(data_expected=True)
+    bridge.wait_for("ready")

@@ -1,0 +1,42 @@
+"""What `check --deploy` says of engines."""
+
+from __future__ import annotations
+
+import pytest
+from pytest_django import Settings
+from rest_framework.test import APIClient
+
+from agents.checks import engines_have_images
+from agents.models import Agent
+
+ALL = {name: f"registry.example/{name}:1" for name in ("pi", "hermes", "opencode")}
+
+
+@pytest.mark.parametrize(
+    ("images", "found"),
+    [
+        (ALL, []),
+        ({"pi": ALL["pi"]}, ["not offered, for ENGINE_IMAGES names no image: hermes, opencode"]),
+        ({"hermes": ALL["hermes"]}, ["ENGINE_IMAGES names no image for pi"]),
+    ],
+)
+def test_what_lacks_an_image_is_named(settings: Settings, images: dict[str, str], found: list[str]) -> None:
+    settings.AGENT_RUNTIME, settings.ENGINE_IMAGES = "kubernetes", images
+    assert [message.msg for message in engines_have_images()] == found
+
+
+def test_local_pods_need_no_images(settings: Settings) -> None:
+    settings.ENGINE_IMAGES = {}
+    assert engines_have_images() == []
+
+
+def test_no_agent_is_created_on_an_engine_without_an_image_and_those_that_are_stay(
+    client: APIClient, running: Agent, settings: Settings
+) -> None:
+    Agent.objects.filter(pk=running.pk).update(engine="hermes")
+    settings.AGENT_RUNTIME, settings.ENGINE_IMAGES = "kubernetes", {"pi": ALL["pi"]}
+    given = {"personaId": running.persona_id, "tier": "small", "engine": "hermes"}
+    refused = client.post("/agents", given, format="json")
+    assert refused.status_code == 400
+    assert refused.json()["message"].startswith("engine: 'hermes' is not an engine; allowed: pi")
+    assert client.get(f"/agents/{running.pk}").json()["agent"]["engine"] == "hermes"

@@ -1,0 +1,117 @@
+"""What tests of the front serve: a WSGI application that says what it got, waits, streams or is busy."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any
+from wsgiref.types import StartResponse, WSGIEnvironment
+
+import django
+import requests
+
+from config import hanging_up, waiting
+from config.errors import Unavailable
+from config.serving import bodies, front, unread
+
+RUNNING = 2
+GRACE_SECONDS = 1.0
+UNREAD_SECONDS = 1.0
+LISTED = bytes(range(256)) * 2000
+_closed = threading.Event()
+
+
+def served() -> front.Front:
+    django.setup()
+    bodies.GRACE_SECONDS = GRACE_SECONDS
+    unread.UNREAD_SECONDS, unread.LOOK_SECONDS = UNREAD_SECONDS, 0.1
+    front.MAX_QUEUED = 4
+    front.QUEUE_SECONDS = 1.0
+    waiters = waiting.turns.total + waiting.looks.total
+    return front.Front(_application, running=RUNNING, waiting=waiters, alive=b'{"status": "ok"}')
+
+
+def _application(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+    answers = {
+        "/echo": _echo,
+        "/busy": _busy,
+        "/wait": _wait,
+        "/stream": _stream,
+        "/closed": _tell_of_the_end,
+        "/large": _large,
+        "/listed": _listed,
+        "/broken": _broken,
+    }
+    return answers[environ["PATH_INFO"]](environ, start)
+
+
+def _echo(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+    told = {name: value for name, value in environ.items() if isinstance(value, str)}
+    told["body"] = environ["wsgi.input"].read().decode("latin-1")
+    return _said(start, told)
+
+
+def _busy(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+    """Takes a thread until the server that the query names answers: `port=1`."""
+    with requests.Session() as session:
+        session.get(f"http://127.0.0.1:{environ['QUERY_STRING'].partition('=')[2]}/", timeout=60)
+    return _said(start, {})
+
+
+def _wait(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+    """Asks the server that the query names, for an account: `account=a&port=1`."""
+    account, port = (part.partition("=")[2] for part in environ["QUERY_STRING"].split("&"))
+    try:
+        with (
+            waiting.turns.take(account),
+            requests.Session() as session,
+            hanging_up.ends_with_caller(session),
+        ):
+            session.get(f"http://127.0.0.1:{port}/", timeout=60)
+    except Unavailable as refused:
+        return _said(start, {"message": refused.message}, status="503 Service Unavailable")
+    except requests.RequestException as error:
+        return _said(start, {"message": type(error).__name__}, status="502 Bad Gateway")
+    return _said(start, {})
+
+
+def _stream(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+    start("200 OK", [("Content-Type", "text/event-stream")])
+    return _pieces()
+
+
+def _pieces() -> Iterator[bytes]:
+    try:
+        for number in range(200):
+            yield f"data: {number}\n\n".encode()
+            time.sleep(0.05)
+    finally:
+        _closed.set()
+
+
+def _tell_of_the_end(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+    """Answers when the stream was closed."""
+    return _said(start, {"closed": _closed.wait(30)})
+
+
+def _large(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+    """More than the system's buffers hold."""
+    start("200 OK", [("Content-Type", "text/plain")])
+    return [b"x" * 16_000_000]
+
+
+def _listed(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+    """A large answer that is the same for all."""
+    start("200 OK", [("Content-Type", "text/plain"), ("Content-Length", str(len(LISTED)))])
+    return [LISTED]
+
+
+def _broken(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+    raise RuntimeError("a defect")
+
+
+def _said(start: StartResponse, told: dict[str, Any], *, status: str = "200 OK") -> Iterable[bytes]:
+    start(status, [("Content-Type", "application/json")])
+    return [json.dumps(told).encode()]

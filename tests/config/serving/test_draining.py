@@ -1,0 +1,84 @@
+"""Web at its end: it goes on answering while its clients turn elsewhere, so that an upgrade loses no request."""
+
+from __future__ import annotations
+
+import http.client
+import signal
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.patience import wait_until
+from tests.webs import Web
+
+CLIENTS = 16
+LEARNED_SECONDS = 2.0  # after which the balancer sends nobody to a process that ends
+DRAIN_SECONDS = 5
+
+
+class Ending(Web):
+    """A web process that will be told to end."""
+
+    def __init__(self, log: Path) -> None:
+        super().__init__(log, "--drain-seconds", str(DRAIN_SECONDS), "--stop-seconds", "20")
+        self.told_at = float("inf")
+
+    def is_draining(self) -> bool:
+        return self.get("/health/ready").status_code == 503
+
+    def end(self) -> None:
+        self.told_at = time.monotonic()
+        self.process.send_signal(signal.SIGTERM)
+
+
+@pytest.fixture
+def web(tmp_path: Path, transactional_db: None) -> Iterator[Ending]:
+    web = Ending(tmp_path / "web.log")
+    try:
+        web.wait()
+        yield web
+    finally:
+        web.process.kill()
+        web.process.wait(10)
+
+
+def keep_asking(web: Ending, pause: float) -> list[tuple[int, bool]]:
+    """Status and whether that was the connection's last answer, of each request of a client that keeps connections.
+
+    It is sent to this process until the balancer has learned that the process ends. Raises when a request is lost.
+    """
+    seen: list[tuple[int, bool]] = []
+    connection = http.client.HTTPConnection("127.0.0.1", web.port, timeout=30)
+    while True:
+        connection.request("GET", "/tiers")
+        answer = connection.getresponse()
+        answer.read()
+        seen.append((answer.status, answer.will_close))
+        if answer.will_close:
+            connection.close()
+            if time.monotonic() > web.told_at + LEARNED_SECONDS:
+                return seen
+        time.sleep(pause)
+
+
+def test_no_request_is_lost_and_every_client_is_sent_away(web: Ending) -> None:
+    with ThreadPoolExecutor(CLIENTS) as clients:
+        asking = [clients.submit(keep_asking, web, 0.02 * (1 + number)) for number in range(CLIENTS)]
+        time.sleep(1)
+        web.end()
+        wait_until(web.is_draining)
+        seen = [client.result() for client in asking]
+    assert {status for client in seen for status, _ in client} == {200}
+    assert not any(last for client in seen for _, last in client[:3])  # while nothing ends, connections are kept
+    assert all(client[-1][1] for client in seen)
+    assert web.process.wait(30) == 0
+
+
+def test_told_twice_it_ends_at_once(web: Ending) -> None:
+    web.end()
+    wait_until(web.is_draining)
+    web.end()
+    assert web.process.wait(DRAIN_SECONDS - 1) == 0

@@ -1,0 +1,314 @@
+"""Web as a server: no client's slowness, hang-up or oddity costs another client anything."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import requests
+
+from config.serving.bodies import MAX_BYTES
+from tests.config.serving.application import GRACE_SECONDS, LISTED, UNREAD_SECONDS
+from tests.measured import unmeasured
+from tests.patience import Patience
+from tests.workers import ROOT
+
+START_SECONDS = 60
+RUNNING = 2  # tests/config/serving/application.py
+NOTHING = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+
+
+class Front:
+    """The front as a process of its own."""
+
+    def __init__(self, log: Path) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            self.port: int = probe.getsockname()[1]
+        self.log = log
+        served = "tests.config.serving.application:served"
+        command = [sys.executable, "-m", "granian", "--interface", "rsgi", "--factory", "--http", "1", "--no-ws"]
+        with log.open("wb") as out:
+            self.process = subprocess.Popen(
+                [*command, "--backpressure", "4096", "--http1-buffer-size", "32768", "--port", str(self.port), served],
+                cwd=ROOT,
+                stdout=out,
+                stderr=out,
+                start_new_session=True,
+                env={**unmeasured(), "PYTHONPATH": str(ROOT)},
+            )
+
+    def wait(self) -> None:
+        until = time.monotonic() + START_SECONDS
+        while True:
+            try:
+                self.get("/health")
+            except requests.ConnectionError:
+                if self.process.poll() is not None or time.monotonic() > until:
+                    raise RuntimeError(f"no front:\n{self.log.read_text(errors='replace')}") from None
+                time.sleep(0.05)
+            else:
+                return
+
+    def get(self, path: str, **more: Any) -> requests.Response:
+        return requests.get(f"http://127.0.0.1:{self.port}{path}", timeout=30, **more)
+
+    def post(self, path: str, body: Any, **headers: str) -> requests.Response:
+        return requests.post(f"http://127.0.0.1:{self.port}{path}", data=body, headers=headers, timeout=30)
+
+    def worker(self) -> psutil.Process:
+        """The process that answers."""
+        (worker,) = psutil.Process(self.process.pid).children()
+        return worker
+
+    def memory(self) -> int:
+        """Bytes that the process holds."""
+        return int(self.worker().memory_info().rss)
+
+    def dial(self, raw: bytes, *, buffer: int | None = None) -> socket.socket:
+        """A connection on which this much of a request was sent; `buffer` is how much it takes unread (bytes)."""
+        connection = socket.socket()
+        if buffer is not None:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
+        connection.settimeout(30)
+        connection.connect(("127.0.0.1", self.port))
+        connection.sendall(raw)
+        return connection
+
+
+@pytest.fixture(scope="module")
+def front(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Front]:
+    started = Front(tmp_path_factory.mktemp("front") / "log")
+    try:
+        started.wait()
+        yield started
+    finally:
+        os.killpg(started.process.pid, signal.SIGKILL)
+        started.process.wait(10)
+
+
+@pytest.fixture
+def silent() -> Iterator[socket.socket]:
+    """A server that takes connections and says nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(30)
+        yield server
+
+
+def slow(path: str = "/echo", length: int = 4000) -> bytes:
+    return f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n{{".encode()
+
+
+def is_ended(connection: socket.socket, *, pause: float) -> bool:
+    """Whether the server ends the connection, on which a byte is sent each `pause` seconds and nothing is read."""
+    patience = Patience(15)
+    while not patience.ended():
+        time.sleep(pause)
+        try:
+            connection.sendall(b" ")
+        except ConnectionError:
+            return True
+    return False
+
+
+def everything(connection: socket.socket) -> bytes:
+    """Until the server ends the connection."""
+    said = bytearray()
+    while piece := connection.recv(65_536):
+        said += piece
+    return bytes(said)
+
+
+def test_slow_bodies_hold_up_nobody_else_and_are_closed(front: Front) -> None:
+    with ExitStack() as stack:
+        crowd = [stack.enter_context(front.dial(slow())) for _ in range(300)]
+        assert front.get("/health").json() == {"status": "ok"}
+        assert front.post("/echo", b"hello").json()["body"] == "hello"
+        for connection in crowd:
+            said = everything(connection)
+            assert said.startswith(b"HTTP/1.1 408 ")
+            assert json.loads(said.partition(b"\r\n\r\n")[2])["error"] == "BAD_REQUEST"
+
+
+def test_a_body_that_trickles_is_closed_however_steadily_it_comes(front: Front) -> None:
+    with front.dial(slow()) as connection:
+        connection.settimeout(0.1)
+        said, until = b"", time.monotonic() + 20
+        while not said and time.monotonic() < until:
+            connection.sendall(b" ")
+            try:
+                said = connection.recv(65_536)
+            except TimeoutError:
+                continue
+    assert said.startswith(b"HTTP/1.1 408 ")
+
+
+@pytest.mark.parametrize("in_chunks", [False, True])
+def test_a_body_longer_than_a_mebibyte_is_refused_before_it_is_whole(front: Front, *, in_chunks: bool) -> None:
+    body = b" " * (MAX_BYTES + 1)
+    refused = front.post("/echo", iter([body[:1000], body[1000:]]) if in_chunks else body)
+    assert refused.status_code == 413
+    assert refused.json() == {"error": "BAD_REQUEST", "message": f"body: larger than {MAX_BYTES} bytes"}
+    assert refused.headers["Request-Id"].startswith("req_")
+
+
+@pytest.mark.parametrize("length", [0, 1, 65_536, MAX_BYTES])
+@pytest.mark.parametrize("in_chunks", [False, True])
+def test_a_body_arrives_whole_however_its_end_is_told(front: Front, length: int, *, in_chunks: bool) -> None:
+    body = bytes(65 + index % 26 for index in range(length))
+    said = front.post("/echo", iter([body[:10], body[10:]]) if in_chunks and length > 10 else body).json()
+    assert said["body"] == body.decode()
+    assert said["CONTENT_LENGTH"] == str(length)
+
+
+def test_a_request_whose_client_left_is_never_answered_in_part(front: Front) -> None:
+    with front.dial(b'POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"half": '):
+        pass
+    assert front.post("/echo", b"hello").json()["body"] == "hello"
+
+
+def test_the_application_sees_the_request_as_it_was_sent(front: Front) -> None:
+    headers = {"X-One": "1", "Content-Type": "text/plain", "Cookie": "a=b", "X_Forwarded_For": "9.9.9.9"}
+    said = front.post("/echo?a=%20b", b"hello", **headers).json()
+    assert said["REQUEST_METHOD"] == "POST"
+    assert said["QUERY_STRING"] == "a=%20b"
+    assert (said["HTTP_X_ONE"], said["CONTENT_TYPE"], said["HTTP_COOKIE"]) == ("1", "text/plain", "a=b")
+    assert said["REMOTE_ADDR"] == "127.0.0.1"
+    assert "HTTP_X_FORWARDED_FOR" not in said
+
+
+def test_headers_that_come_twice_are_one_with_both_values(front: Front) -> None:
+    with front.dial(b"GET /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-A: 1\r\nx-a: 2\r\n\r\n") as connection:
+        said = json.loads(everything(connection).partition(b"\r\n\r\n")[2])
+    assert said["HTTP_X_A"] == "1,2"
+
+
+def test_the_process_is_alive_while_every_thread_is_taken(front: Front, silent: socket.socket) -> None:
+    busy = f"GET /busy?port={silent.getsockname()[1]} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode()
+    with ExitStack() as stack:
+        callers = [stack.enter_context(front.dial(busy)) for _ in range(RUNNING)]
+        asked = [stack.enter_context(silent.accept()[0]) for _ in range(RUNNING)]
+        refused = front.get("/echo")
+        assert front.get("/health").status_code == 200
+        for connection in asked:
+            connection.sendall(NOTHING)
+        assert all(everything(caller).startswith(b"HTTP/1.1 200 ") for caller in callers)
+    assert (refused.status_code, refused.headers["Retry-After"]) == (503, "1")
+    assert front.get("/echo").status_code == 200
+
+
+def test_a_large_answer_that_many_get_is_the_same_for_each_and_held_once(front: Front) -> None:
+    assert all(front.get("/listed").content == LISTED for _ in range(3))
+    before = front.memory()
+    with ExitStack() as stack:
+        for _ in range(200):
+            reader = stack.enter_context(front.dial(b"GET /listed HTTP/1.1\r\nHost: x\r\n\r\n", buffer=2048))
+            assert reader.recv(12) == b"HTTP/1.1 200"
+        assert front.get("/listed").content == LISTED
+        assert front.memory() - before < 100 * len(LISTED)
+
+
+def test_a_query_may_hold_letters_of_any_alphabet_unescaped(front: Front) -> None:
+    raw = "GET /echo?q=日本 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode()
+    with front.dial(raw) as connection:
+        said = json.loads(everything(connection).partition(b"\r\n\r\n")[2])
+    assert said["QUERY_STRING"].encode("latin-1").decode() == "q=日本"
+
+
+def test_headers_longer_than_32_kib_are_refused(front: Front) -> None:
+    with front.dial(b"GET /echo HTTP/1.1\r\nHost: x\r\nX-A: " + b"a" * 200_000 + b"\r\n\r\n") as connection:
+        assert everything(connection).startswith(b"HTTP/1.1 431 ")
+
+
+def test_a_body_that_came_while_the_process_was_held_up_is_read(front: Front) -> None:
+    with front.dial(b"POST /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 5\r\n\r\n") as connection:
+        assert front.get("/health").status_code == 200  # the head was seen
+        front.worker().suspend()
+        connection.sendall(b"hello")
+        time.sleep(GRACE_SECONDS + 0.5)
+        front.worker().resume()
+        assert everything(connection).startswith(b"HTTP/1.1 200 ")
+
+
+def test_a_defect_of_the_application_is_a_500_in_the_error_body(front: Front) -> None:
+    answer = front.get("/broken")
+    assert (answer.status_code, answer.json()["error"]) == (500, "INTERNAL")
+
+
+def test_a_stream_comes_piece_by_piece_and_ends_when_its_reader_leaves(front: Front) -> None:
+    with front.dial(b"GET /stream HTTP/1.1\r\nHost: x\r\n\r\n") as connection:
+        said = b""
+        while b"data: 1\n" not in said:
+            said += connection.recv(65_536)
+    assert front.get("/closed").json() == {"closed": True}
+
+
+@pytest.mark.parametrize("pause", [0.05, 2], ids=["busy", "silent"])
+def test_a_client_that_reads_nothing_is_let_go_whatever_it_sends(front: Front, pause: float) -> None:
+    with front.dial(b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n") as connection:
+        assert is_ended(connection, pause=pause)
+
+
+def test_a_client_that_reads_slowly_gets_everything(front: Front) -> None:
+    """Longer than one may read nothing."""
+    with front.dial(b"GET /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", buffer=65_536) as connection:
+        size, until = 0, time.monotonic() + 3 * UNREAD_SECONDS
+        while time.monotonic() < until:
+            time.sleep(UNREAD_SECONDS / 4)
+            size += len(connection.recv(200_000))
+        assert size + len(everything(connection)) > 16_000_000
+
+
+# Calls that wait for somebody else.
+
+
+def waiting_call(account: str, server: socket.socket) -> bytes:
+    port = server.getsockname()[1]
+    return f"GET /wait?account={account}&port={port} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode()
+
+
+def test_calls_that_wait_leave_the_threads_to_others(front: Front, silent: socket.socket) -> None:
+    with ExitStack() as stack:
+        for account in range(RUNNING * 4):
+            stack.enter_context(front.dial(waiting_call(f"a{account}", silent)))
+            stack.enter_context(silent.accept()[0])
+        assert front.get("/echo").status_code == 200
+
+
+def test_an_account_has_its_share_and_takes_nobody_elses(front: Front, silent: socket.socket) -> None:
+    with ExitStack() as stack:
+        for _ in range(4):
+            stack.enter_context(front.dial(waiting_call("greedy", silent)))
+            stack.enter_context(silent.accept()[0])
+        with front.dial(waiting_call("greedy", silent)) as fifth:
+            assert everything(fifth).startswith(b"HTTP/1.1 503 ")
+        with front.dial(waiting_call("modest", silent)), silent.accept()[0]:
+            assert front.get("/echo").status_code == 200
+
+
+def test_who_hangs_up_gives_back_the_place_at_once_and_ends_what_was_asked(front: Front, silent: socket.socket) -> None:
+    for _ in range(3):
+        with ExitStack() as stack:
+            callers = [stack.enter_context(front.dial(waiting_call("restless", silent))) for _ in range(4)]
+            asked = [stack.enter_context(silent.accept()[0]) for _ in range(4)]
+            for caller in callers:
+                caller.close()
+            for connection in asked:
+                connection.settimeout(10)
+                everything(connection)  # ends: nobody waits for it any more
+        until = time.monotonic() + 10
+        while time.monotonic() < until:
+            with front.dial(waiting_call("restless", silent)) as caller, silent.accept()[0] as connection:
+                connection.sendall(NOTHING)
+                if everything(caller).startswith(b"HTTP/1.1 200 "):
+                    break

@@ -1,0 +1,98 @@
+"""Every admin of the project at once: names, filters, and that nothing is taken away unasked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.contrib.admin import ModelAdmin
+from django.http import HttpRequest
+from django.test import Client, RequestFactory
+from django.urls import reverse
+
+from accounts.models import User
+from config.admin_steps import DeleteRows, WithSteps
+
+pytestmark = pytest.mark.django_db
+
+# The names of the lists, each read by a person: a new one is read, then added.
+LISTS = {
+    *("API keys", "groups", "idempotent replies", "letters", "sessions", "sign-in codes", "suspensions", "switches"),
+    "wrong tries",
+    *("agents", "clusters", "placements", "pods", "transitions", "users"),
+    *("articles", "authors", "catalog versions", "engines", "LLM models", "LLM providers", "localizations", "personas"),
+    *("review queue", "takedowns", "tiers", "toolsets"),
+    *("books", "chain states", "crypto orders", "decisions", "deposit addresses", "deposits", "lapses"),
+    *("misplaced money", "orders", "payments", "stars orders", "stray charges", "subscriptions", "sweeps", "terms"),
+    *("deliveries", "events", "hooks", "incidents", "loops"),
+}
+# Actions that are no steps, for they take nothing away (`ban` and `take_down` lead to pages of their own).
+PLAIN = {
+    *("resume_agents", "talk_test_agents", "restore_accounts", "cordon_clusters", "uncordon_clusters"),
+    *("check_clusters", "resend_deliveries", "offer", "let_pass", "take_down", "ban", "lift"),
+}
+
+
+def consoles() -> list[Any]:
+    return list(admin.site._registry.values())
+
+
+def place(console: ModelAdmin[Any], page: str = "changelist", *args: str) -> str:
+    return reverse(f"admin:{console.opts.app_label}_{console.opts.model_name}_{page}", args=args)
+
+
+@pytest.fixture
+def operator() -> User:
+    return User.objects.create_superuser("operator@example.com")
+
+
+@pytest.fixture
+def client(operator: User) -> Client:
+    client = Client()
+    client.force_login(operator)
+    return client
+
+
+@pytest.fixture
+def request_(operator: User) -> HttpRequest:
+    request = RequestFactory().get("/")
+    request.user = operator
+    return request
+
+
+def test_every_list_has_a_name_that_somebody_has_read(client: Client) -> None:
+    assert {str(console.opts.verbose_name_plural) for console in consoles()} == LISTS
+    index = client.get("/admin/").content.decode().lower()
+    assert not [name for name in LISTS if f">{name.lower()}</a>" not in index]
+
+
+def test_no_list_has_two_filters_of_one_name(client: Client) -> None:
+    for console in consoles():
+        listed = (client.get(place(console), follow=True).context or {}).get("cl")
+        titles = Counter(str(spec.title) for spec in listed.filter_specs) if listed else Counter()
+        assert not [title for title, times in titles.items() if times > 1], console
+
+
+def test_an_action_is_a_step_or_takes_nothing_away(request_: HttpRequest) -> None:
+    for console in consoles():
+        steps = {step.name for step in console.steps} if isinstance(console, WithSteps) else set()
+        assert set(console.get_actions(request_)) - steps <= PLAIN, console
+
+
+def test_what_may_be_deleted_is_deleted_by_a_step_alone(client: Client, request_: HttpRequest) -> None:
+    deleting = [console for console in consoles() if console.has_delete_permission(request_)]
+    assert {console.opts.label for console in deleting} == {
+        *("auth.Group", "agents.Cluster", "catalog.Article", "status.Incident"),
+    }
+    for console in deleting:
+        assert any(isinstance(step, DeleteRows) for step in console.steps), console
+
+
+@pytest.mark.parametrize("method", ["get", "post"])
+def test_every_step_of_every_list_answers_for_rows_that_are_not_there(client: Client, method: str) -> None:
+    for console in consoles():
+        for step in getattr(console, "steps", ()):
+            answer = getattr(client, method)(f"{place(console, step.name)}?id=0&id=x&id=%00", follow=True)
+            assert "nothing left to do" in answer.content.decode(), step

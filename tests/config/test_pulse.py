@@ -1,0 +1,18 @@
+"""A program's sign of life."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from config import pulse
+from tests.patience import wait_until
+from tests.workers import Workers
+
+
+def test_a_worker_touches_its_file_as_long_as_it_takes_tasks(celery: Workers, tmp_path: Path) -> None:
+    file = tmp_path / "pulse"
+    celery.start("default", environment={"PULSE_FILE": str(file)})
+    wait_until(file.exists, seconds=2 * pulse.SECONDS)
+    os.utime(file, (0, 0))
+    wait_until(lambda: file.stat().st_mtime > 0, seconds=2 * pulse.SECONDS)

@@ -1,0 +1,95 @@
+"""ValidatingAdmissionPolicies: each expression is CEL, evaluated on what somebody is about to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import cel
+
+from tests.doubles.kube.access import Access, user
+from tests.doubles.kube.failures import Failure
+from tests.doubles.kube.resources import Object, Target
+
+Allowed = Callable[[Object], bool]
+_ASKED = ("group", "resource", "namespace", "name", "check")
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """What somebody is about to do. `old` is what was there, `new` what would be."""
+
+    account: str
+    operation: str  # CREATE, UPDATE, DELETE, CONNECT
+    target: Target
+    new: Object | None
+    old: Object | None
+    namespace: Object | None  # in which it is; None for what is in none, and for namespaces
+
+    def request(self) -> Object:
+        """As an AdmissionReview has it: what is empty is left out. A namespace is said to be in itself."""
+        target, resource = self.target, self.target.resource
+        namespace = target.name if resource.kind == "Namespace" else target.namespace
+        named = {"subResource": target.subresource, "namespace": namespace, "name": target.name}
+        return {
+            "operation": self.operation,
+            "userInfo": {"username": user(self.account)},
+            "resource": {"group": resource.group, "version": resource.version, "resource": resource.plural},
+            **{name: value for name, value in named.items() if value},
+        }
+
+
+@dataclass
+class Policies:
+    access: Access
+    installed: list[Object] = field(default_factory=list)
+
+    def install(self, objects: list[Object]) -> None:
+        bound = {one["spec"]["policyName"] for one in objects if one["kind"] == "ValidatingAdmissionPolicyBinding"}
+        policies = [one for one in objects if one["kind"] == "ValidatingAdmissionPolicy"]
+        self.installed += [one for one in policies if one["metadata"]["name"] in bound]
+
+    def check(self, deed: Deed) -> None:
+        """Raises what the server answers to what a policy does not let through; an error is a refusal too."""
+        for policy in self.installed:
+            spec, context = policy["spec"], self._context(deed)
+            if not all(_is_true(one["expression"], context) for one in spec.get("matchConditions") or ()):
+                continue
+            variables: Object = {}
+            for variable in spec.get("variables") or ():
+                context.add_variable("variables", variables)
+                variables[variable["name"]] = cel.evaluate(variable["expression"], context)
+            context.add_variable("variables", variables)
+            for validation in spec["validations"]:
+                if not _is_true(validation["expression"], context):
+                    raise _denied(policy["metadata"]["name"], deed, validation)
+
+    def _context(self, deed: Deed) -> Any:
+        context = cel.Context()
+        named = {"object": deed.new, "oldObject": deed.old, "namespaceObject": deed.namespace}
+        for name, value in {**named, "request": deed.request(), "authorizer": {}}.items():
+            context.add_variable(name, value)
+        for step in _ASKED:
+            context.add_function(step, lambda asked, value, step=step: {**asked, step: value})
+        context.add_function("allowed", self._answer(deed.account))
+        return context
+
+    def _answer(self, account: str) -> Allowed:
+        def allowed(asked: Object) -> bool:
+            about = {"namespace": asked.get("namespace", ""), "name": asked.get("name", "")}
+            return self.access.allows(account, asked["check"], asked["group"], asked["resource"], **about)
+
+        return allowed
+
+
+def _is_true(expression: str, context: Any) -> bool:
+    return cel.evaluate(expression, context) is True
+
+
+def _denied(policy: str, deed: Deed, validation: Object) -> Failure:
+    resource, name = deed.target.resource, deed.target.name
+    why = f"ValidatingAdmissionPolicy '{policy}' with binding '{policy}' denied request: {validation['message']}"
+    about = f'{resource.qualified} "{name}" is forbidden: {why}'
+    code = {"Forbidden": 403, "Invalid": 422}[validation.get("reason", "Invalid")]
+    return Failure(code, about, details={"name": name, "group": resource.group, "kind": resource.plural})
