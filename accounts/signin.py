@@ -41,8 +41,9 @@ DAY = timedelta(days=1)
 FAMILIAR = timedelta(days=90)
 TRIES_PER_CODE = 5  # of the household that asked for it
 STRANGE_TRIES = 50  # in any hour, of all unfamiliar households together at codes of others
-SLIPS = 1  # which a network is forgiven in a day
-FIRST_TRIES = 2_000  # beyond those, in any day, of networks that are forgiven
+SLIPS = 1  # which a household is forgiven in a day
+FIRST_TRIES_OF_A_NETWORK = 16  # by households that are forgiven, in a day
+FIRST_TRIES = 2_000  # comparisons that all these tries are, in a day
 MAILS_PER_WINDOW = 10  # to a familiar household
 MAILS_TO_STRANGERS = 3  # to all the others together
 MAILS_TO_A_STRANGER = 5  # of those and of later ones, to one unfamiliar household, over all addresses of the mailbox
@@ -161,7 +162,7 @@ def _use(email: str, *, code: str, household: str, now: datetime) -> SignInCode 
         return refusal
     known = rows.filter(household=household, signed_in_at__gt=now - FAMILIAR).exists()
     theirs = [row for row in live if row is not own]
-    strange = [] if known else theirs[: _strange_tries_left(today, network, now=now)]
+    strange = [] if known else theirs[: _strange_tries_left(today, household, network, now=now)]
     tried = [*([own] if own else []), *(theirs if known else strange)]
     if not tried:
         return TooManyStrangers(retry_after=_seconds_to(tries.filter(strange__gt=0), now=now))
@@ -172,22 +173,22 @@ def _use(email: str, *, code: str, household: str, now: datetime) -> SignInCode 
     return _used(right[0], household, now=now)
 
 
-def _strange_tries_left(today: QuerySet[WrongTry], network: str, *, now: datetime) -> int:
+def _strange_tries_left(today: QuerySet[WrongTry], household: str, network: str, *, now: datetime) -> int:
     """With how many codes of others a household that is not familiar may be compared now."""
     left = STRANGE_TRIES - sum(today.filter(at__gt=now - WINDOW).values_list("strange", flat=True))
-    if today.filter(network=network).count() <= SLIPS:
-        left = max(left, FIRST_TRIES - _first_tries(today))
-    return max(left, 0)
+    return max(left, _first_tries_left(today, household, network), 0)
 
 
-def _first_tries(today: QuerySet[WrongTry]) -> int:
-    """How many comparisons the first tries of all networks were."""
-    tries: Counter[str] = Counter()
-    spent = 0
-    for network, strange in today.order_by("at", "id").values_list("network", "strange"):
-        tries[network] += 1
-        spent += strange if tries[network] <= SLIPS + 1 else 0
-    return spent
+def _first_tries_left(today: QuerySet[WrongTry], household: str, network: str) -> int:
+    """The same, where the household is forgiven what it mistyped."""
+    tries, of_network, spent = Counter[str](), Counter[str](), 0
+    for by, within, strange in today.order_by("at", "id").values_list("household", "network", "strange"):
+        if tries[by] <= SLIPS and of_network[within] < FIRST_TRIES_OF_A_NETWORK:
+            of_network[within] += 1
+            spent += strange
+        tries[by] += 1
+    is_forgiven = tries[household] <= SLIPS and of_network[network] < FIRST_TRIES_OF_A_NETWORK
+    return FIRST_TRIES - spent if is_forgiven else 0
 
 
 def _tries_used_up(tries: QuerySet[WrongTry], own: SignInCode | None, *, now: datetime) -> ServiceError | None:
