@@ -47,7 +47,8 @@ def django_assert_num_queries(
 
     @contextmanager
     def count(*arguments: Any, **named: Any) -> Generator[CaptureQueriesContext]:
-        snapshot.current()
+        if snapshot._holder._snapshot and not snapshot._holder._checked_at:
+            snapshot.current()
         with pytest.MonkeyPatch.context() as patch, django_assert_num_queries(*arguments, **named) as queries:
             patch.setattr(snapshot, "CHECK_SECONDS", max(snapshot.CHECK_SECONDS, 60.0))
             yield queries
