@@ -5,7 +5,9 @@ It knows Django's own sessions and passwords only; API keys and code sessions ne
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any, TypeVar, cast
 
@@ -17,7 +19,11 @@ from django.http.response import HttpResponseBase
 from django.utils import timezone
 
 from accounts import client_address, throttling
-from config.errors import RateLimited
+from config.errors import RateLimited, Unavailable
+
+AT_ONCE = 2  # logins, in each process
+LONGEST_WAIT = 1.0  # seconds
+_checking = threading.BoundedSemaphore(AT_ONCE)
 
 View = TypeVar("View", bound=Callable[..., HttpResponseBase])
 
@@ -36,15 +42,30 @@ class Console(AdminSite):
     def login(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> HttpResponse:
         """Every try counts, for its address alone: what strangers try never closes an operator's account."""
         try:
-            if request.method == "POST":
-                _spend(request)
-        except RateLimited as refusal:
-            return HttpResponse(refusal.message, status=429, headers=refusal.headers, content_type="text/plain")
-        return super().login(request, extra_context)
+            if request.method != "POST":
+                return super().login(request, extra_context)
+            _spend(request)
+            with _turn():
+                return super().login(request, extra_context)
+        except (RateLimited, Unavailable) as refusal:
+            return HttpResponse(
+                refusal.message, status=refusal.status, headers=refusal.headers, content_type="text/plain"
+            )
 
     def admin_view(self, view: View, cacheable: bool = False) -> View:
         """Every page of every admin comes by here."""
         return super().admin_view(_of_what_may_exist(view), cacheable)
+
+
+@contextmanager
+def _turn() -> Iterator[None]:
+    """A password is slow to check, as it should be: a burst of tries waits here, and holds no connection meanwhile."""
+    if not _checking.acquire(timeout=LONGEST_WAIT):
+        raise Unavailable("too many logins at once: try again in a second", retry_after=1)
+    try:
+        yield
+    finally:
+        _checking.release()
 
 
 def _of_what_may_exist(view: View) -> View:

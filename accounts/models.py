@@ -228,7 +228,7 @@ class SignInCode(Mailed):
         ]
         indexes: ClassVar[list[models.Index]] = [
             models.Index(fields=["mail_due_at"], condition=models.Q(mail_due_at__isnull=False), name="household_mail"),
-            models.Index(fields=["inbox"], name="household_inbox"),
+            models.Index(fields=["inbox", "household"], name="household_inbox"),
         ]
 
     def __str__(self) -> str:

@@ -42,7 +42,7 @@ FAMILIAR = timedelta(days=90)
 TRIES_PER_CODE = 5  # of the household that asked for it
 STRANGE_TRIES = 50  # in any hour, of all unfamiliar households together at codes of others
 SLIPS = 1  # which a household is forgiven in a day
-FIRST_TRIES_OF_A_NETWORK = 16  # by households that are forgiven, in a day
+FIRST_TRIES_OF_A_NETWORK = 64  # by households that are forgiven, in a day
 FIRST_TRIES = 2_000  # comparisons that all these tries are, in a day
 MAILS_PER_WINDOW = 10  # to a familiar household
 MAILS_TO_STRANGERS = 3  # to all the others together
@@ -157,10 +157,12 @@ def _use(email: str, *, code: str, household: str, now: datetime) -> SignInCode 
     today = WrongTry.objects.filter(email=email, at__gt=now - DAY)
     tries = today.filter(at__gt=now - WINDOW)
     own = next((row for row in live if row.household == household), None)
-    refusal = _tries_used_up(tries.filter(household=household), own, now=now)
+    here = tries.filter(household=household)
+    refusal = _tries_used_up(here, own, now=now)
     if refusal is not None:
         return refusal
     known = rows.filter(household=household, signed_in_at__gt=now - FAMILIAR).exists()
+    known = known and here.count() < TRIES_PER_CODE
     theirs = [row for row in live if row is not own]
     strange = [] if known else theirs[: _strange_tries_left(today, household, network, now=now)]
     tried = [*([own] if own else []), *(theirs if known else strange)]

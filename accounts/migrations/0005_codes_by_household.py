@@ -65,7 +65,7 @@ class Migration(migrations.Migration):
                         fields=["mail_due_at"],
                         name="household_mail",
                     ),
-                    models.Index(fields=["inbox"], name="household_inbox"),
+                    models.Index(fields=["inbox", "household"], name="household_inbox"),
                 ],
                 "constraints": [models.UniqueConstraint(fields=("email", "household"), name="one_code_per_household")],
             },

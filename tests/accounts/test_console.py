@@ -8,8 +8,9 @@ from django.contrib import admin
 from django.db.models import Model
 from django.test import Client
 from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
 
-from accounts import keys
+from accounts import console, keys
 from accounts.models import User
 from tests.operating import choose, send
 
@@ -19,13 +20,13 @@ def test_the_console_sets_no_cookie_but_its_session_and_its_csrf_token() -> None
     """These two are `__Host-` cookies wherever BASE_URL is https; a cookie of the framework's own would not be."""
     operator = User.objects.create_superuser("operator@example.com", "a-long-password")
     key, _ = keys.create(User.objects.create_user("ann@example.com"), name="a key", now=timezone.now())
-    console = Client()
-    console.force_login(operator)
-    asking = choose(console, "/admin/accounts/apikey/", "revoke", key)
-    done = send(console, asking, follow=False)
+    browser = Client()
+    browser.force_login(operator)
+    asking = choose(browser, "/admin/accounts/apikey/", "revoke", key)
+    done = send(browser, asking, follow=False)
     assert done.status_code == 302
-    assert set(console.cookies) <= {settings.SESSION_COOKIE_NAME, settings.CSRF_COOKIE_NAME}
-    assert "Revoked: " in console.get(done.headers["Location"]).content.decode()
+    assert set(browser.cookies) <= {settings.SESSION_COOKIE_NAME, settings.CSRF_COOKIE_NAME}
+    assert "Revoked: " in browser.get(done.headers["Location"]).content.decode()
 
 
 @pytest.mark.django_db
@@ -69,3 +70,16 @@ def test_an_impossible_id_asks_who_is_not_signed_in_for_the_login(client: Client
 def test_no_other_page_looks_for_an_impossible_id_either(client: Client, page: str) -> None:
     client.force_login(User.objects.create_superuser("operator@example.com"))
     assert client.get(f"/admin/{page}").status_code == 404
+
+
+@pytest.mark.django_db
+def test_a_burst_of_logins_is_told_to_come_again_and_holds_nothing(
+    client: Client, monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    User.objects.create_superuser("operator@example.com", "a-long-password")
+    typed = {"username": "operator@example.com", "password": "a-long-password"}
+    monkeypatch.setattr(console, "LONGEST_WAIT", 0.01)
+    with console._turn(), console._turn(), django_assert_num_queries(0):
+        answer = client.post("/admin/login/", typed)
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
+    assert client.post("/admin/login/", typed).status_code == 302

@@ -98,6 +98,26 @@ def test_where_somebody_signed_in_lately_any_code_may_be_typed_whatever_stranger
     assert _try(api, code, HOME).status_code == 200
 
 
+def test_who_mistyped_often_where_somebody_signed_in_lately_types_no_codes_of_others(
+    api: APIClient, clock: Any
+) -> None:
+    """Or a whole café where the owner once signed in could guess at every code that lives."""
+    _sign_in(api, HOME)
+    elsewhere = _ask(api, PHONE)
+    for number in range(50):
+        _try(api, _wrong(elsewhere), _stranger(number))
+    own = _ask(api, HOME)
+    for _ in range(4):
+        assert _try(api, _wrong(own, elsewhere), HOME).status_code == 401
+    assert _try(api, elsewhere, PHONE).status_code == 200
+    elsewhere = _ask(api, "192.0.2.3")
+    assert _try(api, _wrong(own, elsewhere), HOME).status_code == 401
+    clock.shift(timedelta(seconds=1))
+    own = _ask(api, HOME)
+    assert _try(api, elsewhere, HOME).status_code == 401
+    assert _try(api, own, HOME).status_code == 200
+
+
 def test_whoever_mistyped_shares_fifty_tries_an_hour_with_all_strangers_and_is_told_what_to_do(
     api: APIClient, clock: Any
 ) -> None:
@@ -138,7 +158,7 @@ def test_a_clean_neighbour_in_a_strangers_network_signs_in(api: APIClient) -> No
     code = _ask(api, HOME)
     for number in range(100):
         _try(api, _wrong(code), _stranger(number % 20))
-        _try(api, _wrong(code), f"2001:db8:0:{number % 5}::1")
+        _try(api, _wrong(code), f"2001:db8:0:{number % 25}::1")
     assert _try(api, code, "2001:db8:0:0::2").status_code == 429
     assert _try(api, code, "2001:db8:0:ffff::1").status_code == 200
 
@@ -147,8 +167,8 @@ def test_all_households_of_one_network_have_few_first_tries(api: APIClient) -> N
     code = _ask(api, HOME)
     for number in range(50):
         _try(api, _wrong(code), _stranger(number))
-    answers = [_try(api, _wrong(code), f"2001:db8:0:{number}::1").status_code for number in range(20)]
-    assert answers == [401] * 16 + [429] * 4
+    answers = [_try(api, _wrong(code), f"2001:db8:0:{number}::1").status_code for number in range(70)]
+    assert answers == [401] * 64 + [429] * 6
     assert _try(api, code, "2001:db8:0:ffff::1").status_code == 429
     assert _try(api, code, "2001:db8:1:0::1").status_code == 200
 
