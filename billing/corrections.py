@@ -9,13 +9,14 @@ from decimal import Decimal
 from django.db import transaction
 
 from agents.models import Agent
-from billing import lapses, payments, prices, subscriptions
+from billing import lapses, payments, prices, spans, subscriptions
 from billing.errors import NothingGranted, NothingToCredit, NothingToRefund
 from billing.models import Payment, Subscription
+from billing.models.payments import refund_name
 from billing.payments import Receipt
-from billing.stars import charges, refunds
+from billing.stars import refunds
 from billing.subscriptions import Purchase
-from billing.vocabulary import PaymentKind, Period, Provider
+from billing.vocabulary import CONFIRMED, LICENSED, PaymentKind, Period, Provider
 from config.ids import new_id
 
 MAX_CREDIT_DAYS = 3_660
@@ -70,20 +71,76 @@ def credit(agent: Agent, *, days: int, reason: str, actor: str, now: datetime, o
 
 
 @transaction.atomic
-def refund(agent: Agent, *, reason: str, actor: str, now: datetime) -> Payment:
-    """The money goes back: what it paid for ends now, and grace begins. Raises NothingToRefund.
+def refund(agent: Agent, *, reason: str, actor: str, now: datetime) -> list[Payment]:
+    """The money goes back for all that is bought and not used: each payment as `refund_payment` does it.
+
+    Given days stay. Raises NothingToRefund.
+    """
+    agent = payments.locked(agent.pk)
+    back = refundable(agent, now=now)
+    if not back:
+        raise NothingToRefund(agent.pk)
+    return [_refund(agent, payment, reason=reason, actor=actor, now=now) for payment in back]
+
+
+@transaction.atomic
+def refund_payment(payment: Payment, *, reason: str, actor: str, now: datetime) -> Payment:
+    """The money goes back: what is left of the time that it bought ends now, and nobody else's. Raises NothingToRefund.
 
     Stars are sent back by us, once this is committed; other money by whoever took it.
     """
-    agent = payments.locked(agent.pk)
+    agent = payments.locked(payment.agent_id)
+    if payment not in refundable(agent, now=now):
+        raise NothingToRefund(payment.pk)
+    return _refund(agent, payment, reason=reason, actor=actor, now=now)
+
+
+def refundable(agent: Agent, *, now: datetime) -> list[Payment]:
+    """The payments of which some time is left, in its order; a licence by the last that its provider took."""
     row = Subscription.objects.paid().filter(agent=agent).first()
     if row is None:
-        raise NothingToRefund(agent.pk)
-    subscriptions.expire(agent, row, at=now, actor=actor, now=now, note="refunded")
-    purchase = replace(_purchase(agent, None), tier=row.tier, period=Period(row.period), price_usd=row.price_usd)
-    for charge_id in charges.to_send_back(row, now=now):
-        refunds.ask(charge_id, reason=reason, actor=actor, now=now)
-    return _write(agent, row, PaymentKind.REFUND, purchase, reason=reason, actor=actor, now=now)
+        return []
+    names = dict.fromkeys(rest.payment_id for rest in spans.left(row, now=now) if not rest.is_gift)
+    found = Payment.objects.in_bulk([name for name in names if name])
+    licence = row.payments.filter(kind__in=CONFIRMED, provider=row.provider).order_by("at", "id").last()
+    first = [licence] if row.is_licensed and licence and now < subscriptions.licensed_until(row) else []
+    return [*first, *(found[name] for name in names if name)]
+
+
+def _refund(agent: Agent, payment: Payment, *, reason: str, actor: str, now: datetime) -> Payment:
+    bought = payment.subscription
+    if payment.provider in LICENSED and bought is not None:
+        row = Subscription.objects.select_for_update(of=("self",)).get(pk=bought.pk)
+        subscriptions.end_licence(agent, row, at=now, actor=actor, now=now, note="refunded")
+    else:
+        subscriptions.take_back(agent, payment, actor=actor, now=now, note="refunded")
+    if payment.provider == Provider.STARS:
+        refunds.ask(payment.external_id, reason=reason, actor=actor, now=now)
+    written = payments.write(_way_back(payment, actor=actor, reason=reason), agent, now=now, subscription=bought)
+    lapses.settle(agent, now=now)
+    return written
+
+
+def _way_back(payment: Payment, *, actor: str, reason: str) -> Receipt:
+    """What the ledger says at once. The amount of stars follows when they have gone (billing/stars/charges.py)."""
+    of_stars = payment.provider == Provider.STARS
+    return Receipt(
+        provider=Provider.INTERNAL if of_stars else Provider(payment.provider),
+        external_id=new_id("act") if of_stars else refund_name(payment.external_id),
+        kind=PaymentKind.REFUND,
+        agent_id=payment.agent_id,
+        purchase=Purchase(
+            provider=None,
+            tier=payment.tier,
+            period=Period(payment.period),
+            price_usd=payment.price_usd or FREE,
+            tier_snapshot={},
+        ),
+        amount=None if of_stars or payment.amount is None else int(payment.amount),
+        currency="" if of_stars else payment.currency,
+        actor=actor,
+        reason=reason,
+    )
 
 
 def _purchase(agent: Agent, provider: Provider | None) -> Purchase:

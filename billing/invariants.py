@@ -15,14 +15,14 @@ from itertools import islice
 
 from django.core.mail import mail_admins
 from django.db import OperationalError, connection, transaction
-from django.db.models import BooleanField, Exists, ExpressionWrapper, F, OuterRef, Q, QuerySet
+from django.db.models import BooleanField, Exists, ExpressionWrapper, F, OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 
 from accounts.models import Suspension
 from agents.models import Agent, Desired, Reason, Status
 from billing import standing
 from billing.crypto import invariants as stablecoins
-from billing.models import Order, Payment, Subscription
+from billing.models import Order, Payment, Span, Subscription
 from billing.stars import invariants as charges
 from billing.term import UNKNOWN_MAX
 from billing.vocabulary import LICENSED, OrderStatus, Provider, TermMode
@@ -83,8 +83,21 @@ def report() -> int:
 
 def _live_without_payment(now: datetime) -> Iterator[str]:
     paid = Payment.objects.filter(subscription=OuterRef("pk"))
-    for row in Subscription.objects.live().filter(~Exists(paid)).iterator():
+    owned = Span.objects.filter(subscription=OuterRef("pk"), payment__isnull=False)
+    for row in Subscription.objects.live().filter(~Exists(paid), ~Exists(owned)).iterator():
         yield f"{row.pk} is {row.status} and no row of the ledger paid for it"
+
+
+def _time_of_nobody(now: datetime) -> Iterator[str]:
+    """All that is paid, but for what a licence pays for, is somebody's span."""
+    for span in Span.objects.filter(payment=None).iterator():
+        yield f"{span.subscription_id} has time from {span.starts_at:%Y-%m-%d %H:%M} that no row of the ledger bought"
+    last = Span.objects.filter(subscription=OuterRef("pk")).order_by("-ends_at").values("ends_at")[:1]
+    bought = Subscription.objects.paid().filter(
+        ~Q(provider__in=LICENSED) | Q(provider=None) | Q(extra__gt=timedelta(0))
+    )
+    for row in bought.annotate(spans_end=Subquery(last)).exclude(spans_end=F("current_period_end")).iterator():
+        yield f"{row.pk} is paid until {row.current_period_end:%Y-%m-%d %H:%M}, and its spans end another time"
 
 
 def _paid_order_without_subscription(now: datetime) -> Iterator[str]:
@@ -165,6 +178,7 @@ def _outbox_is_empty(now: datetime) -> Iterator[str]:
 
 CHECKS: list[Check] = [
     _live_without_payment,
+    _time_of_nobody,
     _paid_order_without_subscription,
     _bought_for_another,
     _unpaid_but_running,

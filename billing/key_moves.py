@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from django.db import transaction
 
 from agents.errors import NoSuchAgent
 from agents.models import Agent, Desired
 from billing import bindings, lapses, licences, payments, subscriptions
-from billing.corrections import FREE
 from billing.errors import LicenceHeld, NothingToMove
 from billing.licences import Key, Sold
 from billing.models import Subscription
-from billing.payments import Receipt
 from billing.providers import registry
-from billing.subscriptions import Purchase
-from billing.vocabulary import PaymentKind, Period, Provider
+from billing.vocabulary import Provider
 from catalog.engines import check_tier, engine_of
 from catalog.tiers import tier_of
-from config.ids import new_id
 
 
 def move(agent: Agent, *, to: str, reason: str, actor: str, now: datetime) -> Subscription:
@@ -64,30 +60,8 @@ def _hand_over(row: Subscription, taker: Agent, sold: Sold, *, reason: str, acto
     row = Subscription.objects.select_for_update(of=("self",)).get(pk=row.pk)
     if not row.is_live:
         raise NothingToMove(giver.pk)
-    beside = max(timedelta(0), min(row.extra, subscriptions.end_of(row, now=now) - now))
-    subscriptions.expire(giver, row, at=now, actor=actor, now=now, note=f"its licence moved to {taker.pk}")
-    if beside:
-        _keep(row, beside, reason=reason, actor=actor, now=now)
+    subscriptions.end_licence(
+        giver, row, at=now, actor=actor, now=now, note=f"its licence moved to {taker.pk}: {reason}"
+    )
     lapses.settle(payments.locked(giver.pk), now=now)
     return licences.receive(taker.pk, sold, actor=actor, now=now, reason=reason).subscription
-
-
-def _keep(row: Subscription, beside: timedelta, *, reason: str, actor: str, now: datetime) -> None:
-    purchase = Purchase(
-        provider=None,
-        tier=row.tier,
-        period=Period(row.period),
-        price_usd=FREE,
-        tier_snapshot=row.tier_snapshot or {},
-        length=beside,
-    )
-    receipt = Receipt(
-        provider=Provider.INTERNAL,
-        external_id=new_id("act"),
-        kind=PaymentKind.CREDIT,
-        agent_id=row.agent_id,
-        purchase=purchase,
-        actor=actor,
-        reason=f"bought beside a licence that moved: {reason}",
-    )
-    payments.apply_payment(receipt, now=now)

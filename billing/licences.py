@@ -161,7 +161,7 @@ def _receipt(agent: Agent, row: Subscription | None, sold: Sold, *, actor: str, 
         kind = PaymentKind.PAYMENT if row is None else PaymentKind.RENEWAL
         if known is not None and (moved or known.agent_id != agent.pk):
             kind, reason = PaymentKind.KEY_MOVE, moved or f"the licence moved from {known.agent_id}, where it is over"
-    elif sold.till <= licensed_until(row) and _same_plan(row, sold.verdict):
+    elif sold.till <= subscriptions.licensed_until(row) and _same_plan(row, sold.verdict):
         if row.license_fingerprint == sold.key.fingerprint:
             return None
         kind, reason = PaymentKind.KEY_MOVE, "the provider gave this licence another key"
@@ -179,11 +179,6 @@ def _receipt(agent: Agent, row: Subscription | None, sold: Sold, *, actor: str, 
         actor=actor,
         reason=reason,
     )
-
-
-def licensed_until(row: Subscription) -> datetime:
-    """Until when the provider said that it is paid, without what was bought beside it."""
-    return row.current_period_end - row.extra
 
 
 def _same_plan(row: Subscription, verdict: Verdict) -> bool:

@@ -16,7 +16,7 @@ from django.db import IntegrityError, transaction
 
 from agents import profile
 from agents.models import Agent, Desired
-from billing import lapses, orders, subscriptions
+from billing import lapses, orders, spans, subscriptions
 from billing.models import Payment, Subscription
 from billing.subscriptions import Purchase
 from billing.vocabulary import CONFIRMED, PaymentKind, Provider
@@ -73,6 +73,7 @@ def _apply(receipt: Receipt, *, now: datetime) -> Payment:
     if order is not None:
         orders.pay(order, now=now)
     row = write(receipt, agent, now=now, subscription=bought.subscription, converted=bought.converted)
+    spans.own(bought.subscription, row)
     agent = profile.follow_payment(agent, bought.subscription.tier)
     lapses.paid_again(agent, now=now)
     if receipt.kind in CONFIRMED:

@@ -1,18 +1,21 @@
 """How long a period is: calendar months, counted from a day of the month that a run of renewals keeps.
 
-All in UTC. Who pays on 31 January is paid until 28 February, then until 31 March.
+All in UTC. Who pays on 31 January is paid until 28 February, then until 31 March. Where value becomes time, a day costs
+a 365th of what a year costs.
 """
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
 from decimal import Decimal
+from fractions import Fraction
 
 from dateutil.relativedelta import relativedelta
 
 from billing.vocabulary import Period
 
 MONTHS = {Period.MONTHLY: 1, Period.ANNUAL: 12}
+YEAR = timedelta(days=365)
 
 
 def end_of(start: datetime, period: Period, *, anchor_day: int) -> datetime:
@@ -20,13 +23,21 @@ def end_of(start: datetime, period: Period, *, anchor_day: int) -> datetime:
     return start + relativedelta(months=MONTHS[period], day=anchor_day)
 
 
-def converted(left: timedelta, *, old_usd: Decimal, old: Period, new_usd: Decimal, new: Period) -> timedelta:
-    """What remains of one plan as time of another: its value at the old daily price, bought at the new one.
+def bought_by(value: Fraction, *, usd: Decimal, period: Period) -> timedelta:
+    """How long this value lasts, both in USD, on what costs `usd` for a period. Whole seconds, rounded down."""
+    seconds = value * int(YEAR.total_seconds()) / _yearly(usd, period)
+    return timedelta(seconds=seconds.numerator // seconds.denominator)
 
-    Whole seconds, rounded down (design: Billing). Time of a plan that cost nothing buys none; on one that costs
-    nothing it stays as it is.
-    """
-    if new_usd == 0:
-        return left
-    worth = int(left.total_seconds()) * old_usd * MONTHS[new]  # products are exact, where daily prices are rounded
-    return timedelta(seconds=int(worth // (new_usd * MONTHS[old])))
+
+def worth(length: timedelta, *, usd: Decimal, period: Period) -> Fraction:
+    """What so long costs, in USD, where a period costs `usd`."""
+    return _yearly(usd, period) * share(length, YEAR)
+
+
+def share(length: timedelta, whole: timedelta) -> Fraction:
+    """The part that the length is of the whole, exactly."""
+    return Fraction(length // timedelta.resolution, whole // timedelta.resolution)
+
+
+def _yearly(usd: Decimal, period: Period) -> Fraction:
+    return Fraction(usd) * 12 / MONTHS[period]

@@ -16,6 +16,12 @@ def price_of(tier: Tier, period: Period) -> Decimal:
     return tier.monthly_usd if period == Period.MONTHLY else tier.annual_usd
 
 
+def listed(tier_id: str, snapshot: dict[str, Any], period: Period) -> Decimal:
+    """The price that a frozen plan was offered at, in USD; of an older row without it, today's."""
+    frozen = snapshot.get("monthlyUsd" if period == Period.MONTHLY else "annualUsd")
+    return price_of(tier_of(tier_id), period) if frozen is None else Decimal(str(frozen))
+
+
 def payable(tier: Tier, period: Period) -> Decimal:
     """The price of what an order can be placed for, in USD. Raises NothingToPay."""
     price = price_of(tier, period)

@@ -22,14 +22,11 @@ def revoke(subscription_id: str, *, reason: str, actor: str, now: datetime) -> S
     row = Subscription.objects.select_for_update(of=("self",)).get(pk=subscription_id)
     if not row.is_live:
         return row
-    ran_out = row.current_period_end - row.extra
+    ran_out = subscriptions.licensed_until(row)
     if now < ran_out:
-        row.current_period_end = now + row.extra
         _write(agent, row, reason=reason, actor=actor, now=now)
-    row.save(update_fields=["current_period_end"])
-    if row.current_period_end <= now:
-        at = max(row.current_period_end, row.paid_seen_at or row.current_period_end)
-        subscriptions.expire(agent, row, at=min(at, now), actor=actor, now=now, note=reason)
+    at = now if now < ran_out else min(now, max(ran_out, row.paid_seen_at or ran_out))
+    subscriptions.end_licence(agent, row, at=at, actor=actor, now=now, note=reason)
     if agent.desired != Desired.DELETED:
         lapses.settle(agent, now=now)
     return row

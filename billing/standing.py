@@ -12,7 +12,7 @@ from accounts.models import Suspension
 from agents import entitlement
 from agents.models import Agent
 from billing.models import Lapse, Subscription
-from billing.term import Bought, Facts, Pause, Rules, Term, runs_until, term_of
+from billing.term import Bought, Facts, Pause, Rules, Term, runs_until, term_of, trial_end
 from billing.vocabulary import SubscriptionStatus, TermMode
 
 
@@ -34,6 +34,11 @@ def terms(agents: Sequence[Agent], *, now: datetime) -> dict[str, Term]:
     """The terms of these agents by id; as many statements as for one."""
     current = rules()
     return {agent_id: term_of(known, current, now=now) for agent_id, known in _facts(agents).items()}
+
+
+def free_until(agent: Agent, *, now: datetime) -> datetime:
+    """When its free days end, or ended."""
+    return trial_end(facts(agent), rules(), now=now)
 
 
 def facts(agent: Agent) -> Facts:

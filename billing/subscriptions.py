@@ -6,19 +6,21 @@ after the other (facts: billing 6, lock order). Money comes in through billing/p
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 from django.db import transaction
 
 from agents.models import Agent, Reason, Transition
-from billing import periods, prices, standing, term
+from billing import periods, spans, standing, term, timeline
 from billing.errors import AlreadyExpired, IllegalMove, LicenceHeld, NeverEnds
-from billing.models import Subscription
+from billing.models import Payment, Subscription
+from billing.spans import Plan, Rest
 from billing.vocabulary import CONFIRMED, FOREVER, LICENSED, Period, Provider, SubscriptionStatus
-from catalog.tiers import tier_of
 
 ACTIVE, CANCELED, EXPIRED = SubscriptionStatus.ACTIVE, SubscriptionStatus.CANCELED, SubscriptionStatus.EXPIRED
 
@@ -55,6 +57,8 @@ class Purchase:
 
 @dataclass(frozen=True, slots=True)
 class Bought:
+    """`converted` is what the rest of another plan became."""
+
     subscription: Subscription
     converted: timedelta = field(default=timedelta(0))
 
@@ -64,11 +68,16 @@ def licence_of(agent: Agent) -> Subscription | None:
     return Subscription.objects.live().filter(agent=agent, provider__in=LICENSED).first()
 
 
-def buy(agent: Agent, purchase: Purchase, *, actor: str, now: datetime) -> Bought:
-    """A new subscription, or more of the one there is.
+def licensed_until(row: Subscription) -> datetime:
+    """Until when the provider of a licence said that it is paid, without what was bought beside it."""
+    return row.current_period_end - row.extra
 
-    Time left of another plan is converted (design: Billing). What a licence pays for is never converted, since its key
-    stays good at its provider: whatever is bought beside it is added to it. Raises LicenceHeld.
+
+def buy(agent: Agent, purchase: Purchase, *, actor: str, now: datetime) -> Bought:
+    """A new subscription, or more of the one there is. Free days come first: what is paid begins after them.
+
+    What is left of another plan is converted (billing/spans.py). What a licence pays for is never converted, since its
+    key stays good at its provider: whatever is bought beside it runs after it. Raises LicenceHeld.
     """
     current = Subscription.objects.paid().select_for_update(no_key=True).filter(agent=agent).first()
     if purchase.licence:
@@ -81,11 +90,17 @@ def buy(agent: Agent, purchase: Purchase, *, actor: str, now: datetime) -> Bough
 
 
 def _open(agent: Agent, purchase: Purchase, current: Subscription | None, *, actor: str, now: datetime) -> Bought:
-    converted = _convert(agent, current, purchase, actor=actor, now=now)
-    row = _new(agent, purchase, now=now, until=_later(now, purchase, anchor_day=now.day) + converted)
-    if converted or purchase.length is not None:
+    start = _start(agent, now=now)
+    end = _later(start, purchase, anchor_day=start.day)
+    carried = _carry(agent, current, _plan(purchase), actor=actor, now=now)
+    row = _new(agent, _plan(purchase), purchase.provider, purchase.price_usd, now=now, until=end)
+    row.anchor_day = start.day
+    row.current_period_end += spans.total(carried)
+    if carried or purchase.length is not None:
         row.anchor_day = row.current_period_end.day
-    return Bought(_activate(agent, row, actor=actor, now=now), converted)
+    row = _activate(agent, row, actor=actor, now=now)
+    spans.lay(row, [_rest(purchase, end - start), *carried], start=start)
+    return Bought(row, spans.total(carried))
 
 
 def _extend(agent: Agent, row: Subscription, purchase: Purchase, *, actor: str, now: datetime) -> Bought:
@@ -98,7 +113,9 @@ def _extend(agent: Agent, row: Subscription, purchase: Purchase, *, actor: str, 
     end = max(now, end_of(row, now=now))
     if end != row.current_period_end:
         row.anchor_day = end.day
-    row.current_period_end = _later(end, purchase, anchor_day=row.anchor_day)
+    start, rests = _start(agent, now=now), spans.take(row, now=now)
+    until = _later(end, purchase, anchor_day=row.anchor_day)
+    row.current_period_end = spans.lay(row, [*rests, _rest(purchase, until - end)], start=start)
     if purchase.length is not None:
         row.anchor_day = row.current_period_end.day
     row.counted_at = now
@@ -109,61 +126,134 @@ def _extend(agent: Agent, row: Subscription, purchase: Purchase, *, actor: str, 
 
 
 def _add_beside(agent: Agent, row: Subscription, purchase: Purchase, *, actor: str, now: datetime) -> Bought:
-    bought = _later(now, purchase, anchor_day=now.day) - now
-    converted = timedelta(0)
-    if row.tier != purchase.tier:
-        usd = {"old_usd": purchase.price_usd, "new_usd": row.price_usd}
-        bought = converted = periods.converted(bought, **usd, old=purchase.period, new=Period(row.period))
-    bought += max(timedelta(0), now - row.current_period_end)  # what is bought begins now, whoever is asked late
-    row.extra += bought
-    row.current_period_end += bought
-    row.counted_at = now
+    bought = _rest(purchase, _later(now, purchase, anchor_day=now.day) - now)
+    added = spans.on_plan(bought, _plan(purchase), spans.plan_of(row))
+    rests = [*spans.take(row, now=now), added]
+    spans.lay(row, rests, start=_put_beside(row, rests, till=licensed_until(row), now=now))
+    converted = added.length if row.tier != purchase.tier else timedelta(0)
     return Bought(_activate(agent, row, actor=actor, now=now), converted)
 
 
 def _license(
     agent: Agent, purchase: Purchase, licence: Licence, current: Subscription | None, *, actor: str, now: datetime
 ) -> Bought:
+    plan = _plan(purchase)
     row = Subscription.objects.filter(
         agent=agent, provider=purchase.provider, external_ref=licence.external_ref
-    ).first() or _new(agent, purchase, now=now, until=licence.till)
-    converted = timedelta(0)
-    if current and current.pk != row.pk:
-        if current.is_licensed:
-            raise LicenceHeld(current)
-        converted = _convert(agent, current, purchase, actor=actor, now=now)
+    ).first() or _new(agent, plan, purchase.provider, purchase.price_usd, now=now, until=licence.till)
+    carried, converted = _carry_beside(agent, row, plan, current, actor=actor, now=now)
+    till = licence.till
+    if row.status != EXPIRED:  # never shortened but by a definite refund (facts: billing 6)
+        till = max(till, licensed_until(row))
     row.tier, row.period = purchase.tier, purchase.period
     row.price_usd, row.tier_snapshot = purchase.price_usd, purchase.tier_snapshot
     row.license_key, row.license_fingerprint = licence.key, licence.fingerprint
     row.external_ref, row.instance = licence.external_ref, licence.instance or row.instance
-    if row.status == EXPIRED:
-        row.extra, row.current_period_end = converted, licence.till + converted
-    else:  # never shortened but by a definite refund (facts: billing 6)
-        row.extra += converted
-        row.current_period_end = max(licence.till + row.extra, row.current_period_end + converted)
-    row.counted_at = row.paid_seen_at = now
-    row.unknown_since = None
-    return Bought(_activate(agent, row, actor=actor, now=now), converted)
+    row.current_period_end, row.paid_seen_at, row.unknown_since = till, now, None
+    start = _put_beside(row, carried, till=till, now=now)
+    row = _activate(agent, row, actor=actor, now=now)
+    spans.lay(row, carried, start=start)
+    return Bought(row, converted)
 
 
-def _convert(agent: Agent, old: Subscription | None, purchase: Purchase, *, actor: str, now: datetime) -> timedelta:
-    """End the old plan now; returns what its remainder is worth of the new one."""
+def _carry_beside(
+    agent: Agent, row: Subscription, plan: Plan, current: Subscription | None, *, actor: str, now: datetime
+) -> tuple[list[Rest], timedelta]:
+    """What runs after the licence, on its plan; and how much of that was of another plan's subscription until now."""
+    if current is None:
+        return [], timedelta(0)
+    if current.pk == row.pk:
+        old = spans.plan_of(row)
+        return [spans.on_plan(rest, old, plan) for rest in spans.take(row, now=now)], timedelta(0)
+    if current.is_licensed:
+        raise LicenceHeld(current)
+    carried = _carry(agent, current, plan, actor=actor, now=now)
+    return carried, spans.total(carried)
+
+
+def _put_beside(row: Subscription, rests: Sequence[Rest], *, till: datetime, now: datetime) -> datetime:
+    """What was bought beside a licence runs after it, and not before now, whoever is asked late; returns from when."""
+    start = max(till, now)
+    row.current_period_end = start + spans.total(rests) if rests else till
+    row.extra, row.counted_at = row.current_period_end - till, now
+    return start
+
+
+def _carry(agent: Agent, old: Subscription | None, plan: Plan, *, actor: str, now: datetime) -> list[Rest]:
+    """End the old subscription now; returns what is left of it, on the new plan."""
     if old is None:
-        return timedelta(0)
-    left = max(timedelta(0), end_of(old, now=now) - now)
+        return []
+    known = spans.plan_of(old)
+    carried = [spans.on_plan(rest, known, plan) for rest in spans.take(old, now=now)]
     expire(agent, old, at=now, actor=actor, now=now, note="another plan was bought")
-    usd, period = _cheapest(old)
-    return periods.converted(left, old_usd=usd, old=period, new_usd=purchase.price_usd, new=purchase.period)
+    return [rest for rest in carried if rest.length]
 
 
-def _cheapest(row: Subscription) -> tuple[Decimal, Period]:
-    """What a day of it cost at least: years and months of one plan, bought one after the other, differ."""
-    paid = row.payments.filter(kind__in=CONFIRMED, price_usd__gt=0).values_list("price_usd", "period")
-    known = [(usd, Period(period)) for usd, period in paid if usd is not None]
-    if not known:  # an operator's credit cost nothing, and is worth what its plan is sold for
-        period = Period(row.period)
-        return row.price_usd or prices.price_of(tier_of(row.tier), period), period
-    return min(known, key=lambda one: one[0] / periods.MONTHS[one[1]])
+def take_back(agent: Agent, payment: Payment, *, actor: str, now: datetime, note: str) -> timedelta:
+    """What is left of the time that this payment bought ends; what others bought moves up. Returns how much it was."""
+    held = Subscription.objects.paid().filter(agent=agent, spans__payment=payment).distinct()
+    row = Subscription.objects.select_for_update(of=("self",)).filter(pk__in=held.values("pk")).first()
+    if row is None:
+        return timedelta(0)
+    rests = spans.left(row, now=now)
+    kept = [rest for rest in rests if rest.payment_id != payment.pk]
+    if len(kept) == len(rests):
+        return timedelta(0)
+    spans.take(row, now=now)
+    if row.is_licensed:
+        spans.lay(row, kept, start=_put_beside(row, kept, till=licensed_until(row), now=now))
+    else:
+        row.current_period_end = spans.lay(row, kept, start=_start(agent, now=now)) if kept else now
+        row.anchor_day, row.counted_at = row.current_period_end.day, now
+        _name_after(row, kept)
+    row.save()
+    if row.current_period_end <= now:
+        expire(agent, row, at=now, actor=actor, now=now, note=note)
+    else:
+        until = f"until {row.current_period_end:%Y-%m-%d %H:%M} UTC"
+        timeline.note(agent, f"subscription {row.pk}: {note}, {until}", actor=actor, now=now)
+    return spans.total(rests) - spans.total(kept)
+
+
+def _name_after(row: Subscription, kept: Sequence[Rest]) -> None:
+    """Its price and provider are those of the last payment that it still has."""
+    last = next((rest.payment_id for rest in reversed(kept) if not rest.is_gift), None)
+    payment = Payment.objects.filter(pk=last).first()
+    if payment is not None and payment.tier == row.tier and payment.price_usd is not None:
+        row.provider, row.period, row.price_usd = payment.provider, payment.period, payment.price_usd
+
+
+def end_licence(agent: Agent, row: Subscription, *, at: datetime, actor: str, now: datetime, note: str) -> Subscription:
+    """What the licence paid for ended `at` that time. What was bought beside it is a subscription of its own now."""
+    rests = spans.take(row, now=now)
+    expire(agent, row, at=at, actor=actor, now=now, note=note)
+    if not rests:
+        return row
+    first = Payment.objects.filter(pk=rests[0].payment_id, kind__in=CONFIRMED).first()
+    plan, start = spans.plan_of(row), _start(agent, now=now)
+    provider = Provider(first.provider) if first else None
+    beside = _new(agent, plan, provider, plan.usd, now=now, until=start + spans.total(rests))
+    beside.anchor_day = beside.current_period_end.day
+    _name_after(beside, rests)
+    beside = _activate(agent, beside, actor=actor, now=now)
+    spans.lay(beside, rests, start=start)
+    return beside
+
+
+def _start(agent: Agent, *, now: datetime) -> datetime:
+    """When paid time begins: after the free days."""
+    return max(now, standing.free_until(agent, now=now))
+
+
+def _plan(purchase: Purchase) -> Plan:
+    return Plan(tier=purchase.tier, period=purchase.period, snapshot=purchase.tier_snapshot)
+
+
+def _rest(purchase: Purchase, length: timedelta) -> Rest:
+    """What is just bought or given, none of it used."""
+    if purchase.length is not None:
+        return spans.gift(length, _plan(purchase))
+    return Rest(length=length, usd=Fraction(purchase.price_usd))
 
 
 def grant(agent: Agent, purchase: Purchase, *, actor: str, now: datetime) -> Subscription:
@@ -171,7 +261,8 @@ def grant(agent: Agent, purchase: Purchase, *, actor: str, now: datetime) -> Sub
     row = Subscription.objects.live().filter(agent=agent, provider=Provider.INTERNAL).first()
     if row is not None:
         return row
-    return _activate(agent, _new(agent, purchase, now=now, until=FOREVER), actor=actor, now=now)
+    row = _new(agent, _plan(purchase), Provider.INTERNAL, purchase.price_usd, now=now, until=FOREVER)
+    return _activate(agent, row, actor=actor, now=now)
 
 
 def cancel(agent: Agent, row: Subscription, *, actor: str, now: datetime) -> Subscription:
@@ -220,15 +311,17 @@ def _later(start: datetime, purchase: Purchase, *, anchor_day: int) -> datetime:
     return periods.end_of(start, purchase.period, anchor_day=anchor_day)
 
 
-def _new(agent: Agent, purchase: Purchase, *, now: datetime, until: datetime) -> Subscription:
+def _new(
+    agent: Agent, plan: Plan, provider: Provider | None, price_usd: Decimal, *, now: datetime, until: datetime
+) -> Subscription:
     return Subscription(
         user_id=agent.user_id,
         agent=agent,
-        tier=purchase.tier,
-        period=purchase.period,
-        price_usd=purchase.price_usd,
-        tier_snapshot=purchase.tier_snapshot,
-        provider=purchase.provider,
+        tier=plan.tier,
+        period=plan.period,
+        price_usd=price_usd,
+        tier_snapshot=plan.snapshot,
+        provider=provider,
         current_period_end=until,
         created_at=now,
         counted_at=now,

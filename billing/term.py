@@ -93,7 +93,7 @@ def runs_until(one: Bought, pauses: Sequence[Pause], *, now: datetime) -> dateti
 
 def _unpaid(facts: Facts, rules: Rules, *, now: datetime) -> Term:
     """Nothing that was paid or given cuts the trial short: grace ends no earlier than the trial would have."""
-    mode, stops_at = TermMode.TRIAL, _trial_end(facts, rules, now=now)
+    mode, stops_at = TermMode.TRIAL, trial_end(facts, rules, now=now)
     lapsed = [_lapsed_at(one, facts.pauses, now=now) for one in facts.bought]
     if lapsed:
         since = max(lapsed)
@@ -103,7 +103,8 @@ def _unpaid(facts: Facts, rules: Rules, *, now: datetime) -> Term:
     return Term(mode=mode, stops_at=stops_at, deletes_at=stopped + rules.kept)
 
 
-def _trial_end(facts: Facts, rules: Rules, *, now: datetime) -> datetime:
+def trial_end(facts: Facts, rules: Rules, *, now: datetime) -> datetime:
+    """When the free days end, or ended: paid time begins after them."""
     if facts.trial_ends_at is None:
         return postponed(facts.created_at + rules.trial, facts.pauses, since=facts.created_at, now=now)
     lasting = [pause for pause in facts.pauses if pause.until is None]

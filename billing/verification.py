@@ -180,7 +180,7 @@ def _paid(driver: LicenceDriver, row: Subscription, verdict: Verdict, *, now: da
 
 def _unpaid(row: Subscription, verdict: Verdict, *, now: datetime) -> None:
     """Definitely over: now. A key that is merely not known may have been rotated: at the end of what is paid."""
-    if verdict.revoked or row.current_period_end <= now:
+    if verdict.revoked or subscriptions.licensed_until(row) <= now:
         row = revocations.revoke(row.pk, reason=verdict.reason, actor=ACTOR, now=now)
     row.unknown_since = None
     row.check_at = _again(row, now=now)
@@ -189,7 +189,7 @@ def _unpaid(row: Subscription, verdict: Verdict, *, now: datetime) -> None:
 
 def _again(row: Subscription, *, now: datetime) -> datetime | None:
     if row.is_live:
-        ends = [end for end in (licences.licensed_until(row), row.current_period_end) if end > now]
+        ends = [end for end in (subscriptions.licensed_until(row), row.current_period_end) if end > now]
         return min([*ends, now + CHECKED_EVERY])
     ended = row.expired_at or now
     return now + CHECKED_EVERY if now < ended + REVIVED_WITHIN else None

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from django import forms
 from django.db.models import QuerySet
 
-from billing import decisions, verification
+from billing import corrections, decisions, verification
 from billing.admin.steps import DaysForm, MoneyStep, VerifyTerms, number
 from billing.crypto import watching
 from billing.models import CryptoOrder, Deposit, Payment, StarsOrder, StrayCharge, Subscription
@@ -106,6 +106,38 @@ class SendStraysBack(SendBack):
             "payer": str(row.payer_id or "unknown"),
             "goes back": _back(row),
         }
+
+
+class RefundPayments(MoneyStep):
+    """One payment of several: the others keep their time."""
+
+    name, title, button, done = "refund", "Refund: end the time that it bought", "Refund", "Refunded"
+    counted = True
+    model = Payment
+    material = ("payment", "agent", "amount")
+    warnings = (
+        "What is left of the time that this payment bought ends now; what others bought moves up. This cannot be taken"
+        " back.",
+        "Stars go back by themselves. Refund cards at Gumroad or Lemon Squeezy, and send stablecoins from your wallet.",
+    )
+
+    def shown(self, row: Payment) -> dict[str, str]:
+        return {
+            "payment": f"{row.provider} {row.external_id}",
+            "at": _moment(row.at),
+            "agent": row.agent_id,
+            "owner": str(row.user),
+            "plan": f"{row.tier}, {row.period}",
+            "price": f"{row.price_usd} USD",
+            "amount": f"{row.amount} {row.currency}" if row.amount is not None else "unknown",
+        }
+
+    def take(self, row: Payment, *, given: Given) -> Logged | None:
+        corrections.refund_payment(row, reason=given.reason, actor=given.actor, now=given.now)
+        return None
+
+    def _all(self) -> QuerySet[Payment]:
+        return Payment.objects.select_related("user")
 
 
 class Decide(MoneyStep):

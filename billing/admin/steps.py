@@ -11,9 +11,9 @@ from django.utils import timezone
 
 from agents.models import Agent
 from billing import corrections, key_moves, standing, verification
-from billing.models import AgentTerm, Subscription
-from billing.stars import charges
+from billing.models import AgentTerm, Payment, Subscription
 from billing.term import Term
+from billing.vocabulary import Provider
 from config.admin_steps import Given, Logged, ReasonForm, Step
 
 
@@ -100,18 +100,17 @@ class CreditTerms(TermStep):
 
 
 class RefundTerms(TermStep):
-    name, title, button, done = "refund", "Refund: end what is paid now", "Refund", "Refunded"
+    name, title, button, done = "refund", "Refund: end what is bought now", "Refund", "Refunded"
     counted = True
     warnings = (
-        "What is bought ends now, and grace begins, after which the agent stops. Days that were credited beside it end"
-        " too: credit them again if they are to stay. This cannot be taken back.",
+        "All that is bought and not used ends now. Days that were given stay; without any, grace begins, after which"
+        " the agent stops. To refund one payment of several, do it in the ledger. This cannot be taken back.",
         "Stars go back by themselves. Refund cards at Gumroad or Lemon Squeezy, and send stablecoins from your wallet.",
     )
 
     def means(self, rows: list[Any]) -> list[str]:
         """Which stars go back: that money moves at once."""
-        paid = Subscription.objects.paid().filter(agent__in=[row.pk for row in rows]).defer("license_key")
-        back = {one.agent_id: charges.to_send_back(one, now=timezone.now()) for one in paid}
+        back = {row.pk: _stars(corrections.refundable(row, now=timezone.now())) for row in rows}
         return [f"{agent_id}: these charges go back: {', '.join(names)}" for agent_id, names in back.items() if names]
 
     def take(self, row: Any, *, given: Given) -> Logged | None:
@@ -143,6 +142,10 @@ class MoveLicences(TermStep):
         to = given.fields["agent"]
         key_moves.move(row, to=to, reason=given.reason, actor=given.actor, now=given.now)
         return [(row, f"{self.done} to {to}: {given.reason}")]
+
+
+def _stars(rows: list[Payment]) -> list[str]:
+    return [row.external_id for row in rows if row.provider == Provider.STARS]
 
 
 def told(term: Term) -> str:

@@ -5,6 +5,7 @@ from billing.models.decisions import Decision
 from billing.models.lapses import Lapse
 from billing.models.orders import Order
 from billing.models.payments import Payment
+from billing.models.spans import Span
 from billing.models.stars import StarsFeed, StarsOrder, Stray, StrayCharge
 from billing.models.subscriptions import Subscription
 from billing.models.terms import AgentTerm, Books
@@ -22,6 +23,7 @@ __all__ = [
     "Misplaced",
     "Order",
     "Payment",
+    "Span",
     "StarsFeed",
     "StarsOrder",
     "Stray",

@@ -14,13 +14,13 @@ from django.db import transaction
 
 from agents.models import Agent, Desired
 from billing import lapses, orders, payments, subscriptions
-from billing.models import Payment, StarsOrder, Stray, StrayCharge, Subscription
+from billing.models import Payment, StarsOrder, Stray, StrayCharge
 from billing.models.payments import refund_name
 from billing.payments import Receipt
 from billing.providers.telegram import CURRENCY
 from billing.stars.updates import Charge
 from billing.subscriptions import Purchase
-from billing.vocabulary import CONFIRMED, OrderStatus, PaymentKind, Period, Provider
+from billing.vocabulary import OrderStatus, PaymentKind, Period, Provider
 from config import wake
 from config.ids import is_id
 
@@ -58,20 +58,6 @@ def settled(charge_ids: list[str]) -> tuple[set[str], set[str]]:
     counted = set(ledger.values_list("external_id", flat=True))
     returned = {one for one in charge_ids if refund_name(one) in counted or (strays.get(one) and one not in counted)}
     return {one for one in charge_ids if one in counted or one in strays}, returned
-
-
-def to_send_back(subscription: Subscription, *, now: datetime) -> list[str]:
-    """The charges whose time a refund takes away: those with some of it left, and in any case the last."""
-    counted = subscription.payments.filter(kind__in=CONFIRMED).order_by("paid_till", "id")
-    rows = [row for row in counted if row.paid_till is not None]
-    names = [row.external_id for row in rows if row.provider == Provider.STARS and _has_time(row, rows[-1], now=now)]
-    returned = settled(names)[1]
-    return [name for name in names if name not in returned]
-
-
-def _has_time(row: Payment, last: Payment, *, now: datetime) -> bool:
-    """The last one also when only a suspension's time is left of it."""
-    return row.pk == last.pk or (row.paid_till is not None and row.paid_till > now)
 
 
 def _order_of(charge: Charge) -> StarsOrder | None:
@@ -182,7 +168,7 @@ def _note(
 
 @transaction.atomic
 def give_back(charge: Charge, *, now: datetime) -> None:
-    """It went back: what it paid for ends now, the order stays paid (facts: billing 6).
+    """It went back: what is left of the time that it paid for ends now, the order stays paid (facts: billing 6).
 
     Told before the payment itself was, it is noted, and the payment will not count.
     """
@@ -204,8 +190,7 @@ def _take_back(order: StarsOrder, agent: Agent, counted: Payment, charge: Charge
     asked = StrayCharge.objects.filter(pk=charge.id).exclude(reason="").first()
     actor, reason = (asked.actor, asked.reason) if asked else (ACTOR, REFUNDED)
     subscription = counted.subscription
-    if subscription is not None and subscription.is_live:
-        subscriptions.expire(agent, subscription, at=now, actor=actor, now=now, note=REFUNDED)
+    subscriptions.take_back(agent, counted, actor=actor, now=now, note=REFUNDED)
     receipt = _receipt(order, charge, kind=PaymentKind.REFUND, external_id=refund_name(charge.id), reason=reason)
     row = replace(receipt, actor=actor)
     payments.write(row, agent, now=now, subscription=subscription, unapplied=counted.unapplied)

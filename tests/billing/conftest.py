@@ -22,6 +22,12 @@ __all__ = ["catalog", "client", "make_agent", "other", "owner", "running", "runt
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
+FREE_UNTIL = NOON + 7 * DAY  # of an agent that was made at noon: what is paid begins then
+
+SNAPSHOTS = {
+    "tiny": {"id": "tiny", "monthlyUsd": 5, "annualUsd": 50},
+    "small": {"id": "small", "monthlyUsd": 10, "annualUsd": 100},
+}
 
 Pay = Callable[..., Payment]
 
@@ -74,9 +80,9 @@ def purchase(**changes: Any) -> Purchase:
         "tier": "tiny",
         "period": Period.MONTHLY,
         "price_usd": Decimal("5.00"),
-        "tier_snapshot": {"id": "tiny"},
     }
-    return Purchase(**values | changes)
+    tier = changes.get("tier", values["tier"])
+    return Purchase(**{**values, "tier_snapshot": SNAPSHOTS.get(tier, {"id": tier}), **changes})
 
 
 def licence(till: datetime, *, key: str = "KEY-1", ref: str = "sub-1") -> Licence:

@@ -1,4 +1,8 @@
-"""What purchases amount to: a model of its own that only knows dates and prices."""
+"""What purchases amount to: a model of its own, written from the rules in words. It knows hours, prices and calendars.
+
+Free days come first. Each payment owns its time. On another plan the unused share of what was received buys time at the
+list price, a day for a 365th of a year's price. A refund takes back what is left of its payment's time.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,8 @@ from fractions import Fraction
 from billing.vocabulary import Period
 
 MONTHS = {Period.MONTHLY: 1, Period.ANNUAL: 12}
+YEAR = 365 * 86_400
+SECOND = timedelta(seconds=1)
 
 
 def months_after(moment: datetime, months: int, anchor: int) -> datetime:
@@ -20,38 +26,68 @@ def months_after(moment: datetime, months: int, anchor: int) -> datetime:
 
 
 @dataclass
-class Paid:
-    """What the agent has: of which tier, until when, on which day of a month, and what a day of it cost at least."""
+class Part:
+    """Whose it is, how many seconds are left of it, and what was received for those."""
 
-    tier: str
-    end: datetime
-    anchor: int
-    daily: Fraction
+    whose: str
+    seconds: int
+    usd: Fraction
 
 
 @dataclass
 class Model:
     """Knows nothing of licences: while one is live it says nothing, and its word counts again when all is over."""
 
-    paid: Paid | None = None
+    now: datetime
+    free_until: datetime
+    tier: str = ""
+    parts: list[Part] = field(default_factory=list)
+    anchor: int = 0
+    known: bool = True
     events: int = 0
     rows: int = 0
     charged: dict[str, int] = field(default_factory=dict)
 
-    def buy(self, tier: str, period: Period, usd: Decimal, now: datetime) -> None:
-        daily = Fraction(usd) * 12 / MONTHS[period] / 365
-        have = self.paid
-        if have is not None and have.tier == tier:
-            have.end = months_after(max(have.end, now), MONTHS[period], have.anchor)
-            have.daily = min(have.daily, daily)
-            return
-        end, run = months_after(now, MONTHS[period], now.day), now
-        if have is not None:
-            seconds = Fraction(int(max(have.end - now, timedelta(0)).total_seconds())) * have.daily / daily
-            end += timedelta(seconds=seconds.numerator // seconds.denominator)
-            run = end if seconds >= 1 else now  # what is converted moves the end: a new run begins there
-        self.paid = Paid(tier, end, run.day, daily)
+    @property
+    def until(self) -> datetime:
+        return self._begins + sum(part.seconds for part in self.parts) * SECOND
+
+    @property
+    def _begins(self) -> datetime:
+        return max(self.now, self.free_until)
+
+    def buy(self, whose: str, tier: str, period: Period, usd: Decimal) -> None:
+        plain = not self.parts
+        if self.parts and self.tier == tier:
+            begins = self.until
+        else:
+            begins, second = self._begins, Fraction(usd) * 12 / MONTHS[period] / YEAR
+            for part in self.parts:
+                part.seconds = int(part.usd / second)
+            self.parts = [part for part in self.parts if part.seconds]
+            plain, self.anchor = not self.parts, begins.day
+        ends = months_after(begins, MONTHS[period], self.anchor)
+        bought = Part(whose, int((ends - begins) / SECOND), Fraction(usd))
+        self.parts = [*self.parts, bought] if self.tier == tier else [bought, *self.parts]
+        self.tier = tier
+        if not plain and begins == self._begins:
+            self.anchor = self.until.day
+
+    def take_back(self, whose: str) -> None:
+        kept = [part for part in self.parts if part.whose != whose]
+        if len(kept) < len(self.parts):
+            self.parts = kept
+            self.anchor = self.until.day
+
+    def forget(self) -> None:
+        """It cannot say until all that there is now is over."""
+        self.parts, self.known = [], False
 
     def time(self, now: datetime) -> None:
-        if self.paid is not None and self.paid.end <= now:
-            self.paid = None
+        used = int((max(now, self.free_until) - self._begins) / SECOND)
+        self.now = now
+        for part in list(self.parts):
+            seconds = min(used, part.seconds)
+            part.usd *= Fraction(part.seconds - seconds, part.seconds)
+            part.seconds, used = part.seconds - seconds, used - seconds
+        self.parts = [part for part in self.parts if part.seconds]

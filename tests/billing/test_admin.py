@@ -18,7 +18,7 @@ from billing import standing
 from billing.models import Payment, Subscription
 from billing.vocabulary import Provider
 from tests import operating
-from tests.billing.conftest import DAY, NOON, Clock, Pay, licence
+from tests.billing.conftest import DAY, FREE_UNTIL, NOON, Clock, Pay, licence
 
 TERMS = "/admin/billing/agentterm/"
 KEY = "SECRET-LICENCE-KEY"
@@ -67,7 +67,7 @@ def test_an_operator_grants_and_revokes_with_a_reason(
 
 def test_days_are_credited(console: Client, agent: Agent, clock: Clock) -> None:
     act(console, "credit", agent, days=30)
-    assert standing.term(agent, now=clock.now).paid_till == NOON + 30 * DAY
+    assert standing.term(agent, now=clock.now).paid_till == FREE_UNTIL + 30 * DAY
 
 
 @pytest.mark.parametrize("days", ["", "0", "-1", "99999", "x", "²"])
@@ -112,9 +112,9 @@ def test_a_button_that_is_pressed_twice_credits_once(console: Client, agent: Age
     operating.send(console, asking, days=30)
     page = operating.send(console, asking, days=30).content.decode()
     assert "changed since you looked, so nothing was done to it: term was trial" in page
-    assert standing.term(agent, now=clock.now).paid_till == NOON + 30 * DAY
+    assert standing.term(agent, now=clock.now).paid_till == FREE_UNTIL + 30 * DAY
     act(console, "credit", agent, days=30)
-    assert standing.term(agent, now=clock.now).paid_till == NOON + 60 * DAY
+    assert standing.term(agent, now=clock.now).paid_till == FREE_UNTIL + 60 * DAY
 
 
 @pytest.mark.parametrize("where", ["term", "subscription"])

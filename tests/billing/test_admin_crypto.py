@@ -19,7 +19,7 @@ from billing.models import CryptoOrder, Decision, Deposit, DepositAddress, Payme
 from tests import operating
 from tests.agents.conftest import MakeAgent
 from tests.agents.conftest import settle as come_to_rest
-from tests.billing.conftest import DAY, Clock
+from tests.billing.conftest import DAY, FREE_UNTIL, Clock
 from tests.billing.crypto import (
     HOUR,
     USD,
@@ -96,7 +96,7 @@ def test_a_deposit_that_bought_nothing_is_found_at_once_and_credited_once(
     assert "Credited: 5" in act(console, DEPOSITS, "credit", stray, days=30)
     assert "somebody has decided" in act(console, DEPOSITS, "credit", stray, days=30)
     assert "somebody has decided" in act(console, DEPOSITS, "close", stray)
-    assert standing.term(running, now=clock.now).paid_till == clock.now + 30 * DAY
+    assert standing.term(running, now=clock.now).paid_till == FREE_UNTIL + 30 * DAY
     row = Decision.objects.get()
     assert (row.actor, row.reason, row.deposit) == (f"operator:{operator.pk}", WHY, stray)
     assert stray.tx_hash not in console.get(f"{DEPOSITS}?open=1").content.decode()

@@ -23,7 +23,7 @@ def test_66_a_change_of_summer_time_moves_no_date(make_agent: MakeAgent, owner: 
     clock.at(datetime(2027, 3, 1, 1, 30, tzinfo=UTC))  # 02:30 in Berlin, an hour that the last Sunday does not have
     agent = make_agent(timezone="Europe/Berlin")
     pay(agent)
-    assert signed_in(owner).get(f"/agents/{agent.pk}/term").json()["term"]["paidTill"] == "2027-04-01T01:30:00Z"
+    assert signed_in(owner).get(f"/agents/{agent.pk}/term").json()["term"]["paidTill"] == "2027-04-08T01:30:00Z"
 
 
 @pytest.mark.parametrize("wrong", [timedelta(days=8), timedelta(minutes=2), -timedelta(minutes=2)])

@@ -18,7 +18,7 @@ from billing.vocabulary import OrderStatus, Provider
 from config.errors import Conflict
 from tests.agents.conftest import MakeAgent, event_types
 from tests.agents.conftest import settle as come_to_rest
-from tests.billing.conftest import DAY, Clock, Pay, licence
+from tests.billing.conftest import DAY, FREE_UNTIL, Clock, Pay, licence
 from tests.billing.crypto import USD, Order, chain, coins, fresh, one_chain, order, pays, settle, to, watch
 from tests.doubles.chain import Chain
 
@@ -41,7 +41,7 @@ def stray(order: Order, coins: Chain, clock: Clock) -> Deposit:
 def test_46_days_are_credited_for_it_once_and_an_operator_signs(stray: Deposit, clock: Clock, running: Agent) -> None:
     assert list(decisions.undecided()) == [stray]
     given = decisions.credit(stray, days=30, now=clock.now, **WHO)
-    assert standing.term(running, now=clock.now).paid_till == clock.now + 30 * DAY
+    assert standing.term(running, now=clock.now).paid_till == FREE_UNTIL + 30 * DAY
     row = Decision.objects.get()
     assert (row.deposit, row.credit, row.actor, row.reason) == (stray, given, "operator:x", "sent without an order")
     assert (given.kind, given.reason) == ("credit", "sent without an order")
@@ -92,7 +92,7 @@ def test_45_money_for_a_deleted_agent_goes_to_another_of_its_account(
             decisions.credit(stray, days=30, agent_id=another, now=clock.now, **WHO)
     assert not Decision.objects.exists()
     decisions.credit(stray, days=30, agent_id=heir.pk, now=clock.now, **WHO)
-    assert standing.term(heir, now=clock.now).paid_till == clock.now + 30 * DAY
+    assert standing.term(heir, now=clock.now).paid_till == FREE_UNTIL + 30 * DAY
 
 
 def test_what_is_wrong_stores_nothing(stray: Deposit, clock: Clock) -> None:

@@ -54,7 +54,7 @@ class Histories(RuleBasedStateMachine):
         self.clock, self.make_agent = clock, make_agent
         self.atomic = transaction.atomic()
         self.atomic.__enter__()
-        self.model, self.told = Model(), list[Charge]()
+        self.model, self.told = Model(NOON, NOON + timedelta(days=7)), list[Charge]()
         self.receipts: list[Receipt] = []
         self.placed: list[str] = []
         self.seen: dict[str, str] = {}
@@ -86,11 +86,11 @@ class Histories(RuleBasedStateMachine):
             return False
         return True
 
-    def bought(self, tier: str, period: Period, usd: Decimal) -> None:
+    def bought(self, whose: str, tier: str, period: Period, usd: Decimal) -> None:
         self.model.rows += 1
         self.model.events += 1
-        if not self.is_licensed():
-            self.model.buy(tier, period, usd, self.clock.now)
+        if not self.is_licensed() and self.model.known:
+            self.model.buy(whose, tier, period, usd)
 
     def is_licensed(self) -> bool:
         return Subscription.objects.live().filter(agent=self.agent, provider=Provider.GUMROAD).exists()
@@ -118,14 +118,14 @@ class Histories(RuleBasedStateMachine):
         payments.apply_payment(receipt, now=self.clock.now)
         self.receipts.append(receipt)
         if self.is_alive():
-            self.bought(tier, period, usd)
+            self.bought(order.pk, tier, period, usd)
         else:
             self.model.rows += 1
 
-    @precondition(lambda self: self.model.paid is not None)
+    @precondition(lambda self: self.model.parts)
     @rule(period=PERIODS)
     def more_of_the_same(self, period: Period) -> None:
-        self.buy(self.model.paid.tier if self.model.paid else "tiny", period)
+        self.buy(self.model.tier, period)
 
     def _late(self, bought: Purchase) -> Order:
         """One that had been given up, so that it takes the place of no other."""
@@ -188,7 +188,7 @@ class Histories(RuleBasedStateMachine):
         self.told.append(one)
         self.model.charged[one.id] = amount
         if counts:
-            self.bought(placed.tier, Period(placed.period), placed.price_usd)
+            self.bought(one.id, placed.tier, Period(placed.period), placed.price_usd)
         else:
             self.model.rows += 1
 
@@ -206,13 +206,10 @@ class Histories(RuleBasedStateMachine):
 
     def _returned(self, one: Charge) -> None:
         known = charges.settled([one.id])[1]
-        counted = Payment.objects.get(external_id=one.id).subscription
-        ends = counted is not None and counted.is_live
         charges.give_back(one, now=self.clock.now)
         if not known:
             self.model.rows += 1
-            if ends:
-                self.model.paid = None
+            self.model.take_back(one.id)
         before = self.rows()
         charges.give_back(one, now=self.clock.now)
         assert self.rows() == before
@@ -240,7 +237,7 @@ class Histories(RuleBasedStateMachine):
             self.model.events += self.counts()[0] - confirmed
             self.model.rows += self.counts()[1] - rows
             assert self.counts()[0] - confirmed in {0, 1}
-            self.model.paid = None
+            self.model.forget()
 
     @rule()
     def licence_is_over(self) -> None:
@@ -269,7 +266,7 @@ class Histories(RuleBasedStateMachine):
         if self.allowed(lambda: correction(self.agent, reason="why", actor=OPERATOR, now=self.clock.now)):
             self.model.rows += Payment.objects.count() - rows
             if what == "refund":
-                self.model.paid = None
+                self.model.parts = []
 
     @rule()
     @precondition(lambda self: len(self.receipts) > 3)
@@ -322,12 +319,17 @@ class Histories(RuleBasedStateMachine):
     @invariant()
     def it_is_paid_until_when_the_model_says(self) -> None:
         if self.is_licensed() or not self.is_alive():
-            self.model.paid = None
+            self.model.forget()
             return
         row = Subscription.objects.paid().filter(agent=self.agent).first()
-        if self.model.paid is not None:
-            assert row is not None
-            assert (row.tier, row.current_period_end) == (self.model.paid.tier, self.model.paid.end)
+        if not self.model.known:
+            self.model.known = row is None
+        elif row is None:
+            assert self.model.parts == []
+        elif self.model.parts:
+            assert (row.tier, row.current_period_end) == (self.model.tier, self.model.until)
+        else:
+            assert row.current_period_end <= self.clock.now
 
     @invariant()
     def the_agent_carries_its_term_and_nothing_contradicts_an_invariant(self) -> None:

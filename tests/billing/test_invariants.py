@@ -14,7 +14,7 @@ from agents.models import Agent, Desired, Reason, Status
 from billing import corrections, invariants
 from billing.models import Order, Subscription
 from tests.agents.conftest import MakeAgent, settle
-from tests.billing.conftest import DAY, NOON, Clock, Pay, tick
+from tests.billing.conftest import DAY, FREE_UNTIL, NOON, Clock, Pay, tick
 from webhooks import events, hooks
 from webhooks.events import EventType
 
@@ -67,10 +67,10 @@ def test_what_a_suspension_gives_back_is_no_finding(agent: Agent, pay: Pay, cloc
     Suspension.objects.create(
         user=agent.user, suspended_at=NOON, restored_at=NOON + 5 * DAY, reason="spam", suspended_by="x"
     )
-    clock.at(NOON + 32 * DAY)
+    clock.at(FREE_UNTIL + 32 * DAY)
     tick(agent, clock)
     assert invariants.broken(now=clock.now) == []
-    clock.at(NOON + 36 * DAY)
+    clock.at(FREE_UNTIL + 36 * DAY)
     Agent.objects.filter(pk=agent.pk).update(paid=True, entitled_until=None, term_due_at=None)
     assert f"{agent.pk} carries paid=True, and its term says False" in invariants.broken(now=clock.now)
 

@@ -16,7 +16,7 @@ from billing.models import Payment, Subscription
 from billing.vocabulary import PaymentKind
 from config.errors import Unavailable
 from tests.agents.conftest import MakeAgent
-from tests.billing.conftest import DAY, NOON, Clock, Pay, tick
+from tests.billing.conftest import DAY, FREE_UNTIL, Clock, Pay, tick
 from tests.billing.licences import KEY, LEMON, check, confirmed, gumroad, lemon, post
 from tests.doubles.gumroad_server import GumroadServer
 from tests.doubles.lemonsqueezy_server import LemonSqueezyServer
@@ -92,7 +92,7 @@ def test_what_was_bought_beside_it_stays(
     pay(agent, price_usd=Decimal(5))
     key_moves.move(agent, to=taker.pk, now=clock.now, **WHO)
     assert modes(agent, taker, clock=clock) == ["paid", "paid"]
-    assert standing.term(agent, now=clock.now).paid_till == NOON + 30 * DAY
+    assert standing.term(agent, now=clock.now).paid_till == FREE_UNTIL + 30 * DAY
 
 
 def test_an_agent_without_a_licence_has_none_to_give(agent: Agent, taker: Agent, clock: Clock, pay: Pay) -> None:

@@ -15,7 +15,7 @@ from billing import corrections, lapses, mails
 from billing.models import Lapse
 from billing.term import Term
 from tests.agents.conftest import MakeAgent, event_types, settle, signed_in
-from tests.billing.conftest import DAY, NOON, Clock, Pay, tick
+from tests.billing.conftest import DAY, FREE_UNTIL, NOON, Clock, Pay, tick
 from webhooks.models import Event
 
 pytestmark = pytest.mark.django_db
@@ -152,12 +152,12 @@ def test_when_the_paid_time_is_over_grace_is_counted_from_then(
     free: Agent, clock: Clock, pay: Pay, owner: User
 ) -> None:
     pay(free)
-    clock.at(NOON.replace(month=12))
+    clock.at(FREE_UNTIL.replace(month=12))
     tick(free, clock)
     term = signed_in(owner).get(f"/agents/{free.pk}/term").json()["term"]
-    assert (term["mode"], term["stopsAt"]) == ("grace", "2026-12-24T12:00:00Z")
-    assert term["deletesAt"] == "2027-01-07T12:00:00Z"
-    clock.at(NOON.replace(month=12) + 3 * DAY)
+    assert (term["mode"], term["stopsAt"]) == ("grace", "2026-12-31T12:00:00Z")
+    assert term["deletesAt"] == "2027-01-14T12:00:00Z"
+    clock.at(FREE_UNTIL.replace(month=12) + 3 * DAY)
     agent = tick(free, clock)
     assert (agent.status, agent.operation, agent.paid) == (Status.STOPPED, Reason.PAYMENT, False)
     assert warnings(agent) == [3, None]

@@ -39,8 +39,14 @@ acts = st.lists(
 
 
 def paid_till(agent: Agent, clock: Clock) -> datetime:
-    """Until when it is paid; now, where it is not."""
-    return max(clock.now, standing.term(agent, now=clock.now).paid_till or clock.now)
+    """Until when it is paid; where it is not, from when it would be."""
+    return max(begin(agent, clock), standing.term(agent, now=clock.now).paid_till or clock.now)
+
+
+def begin(agent: Agent, clock: Clock) -> datetime:
+    """When paid time begins: after the free days."""
+    agent.refresh_from_db()
+    return max(clock.now, standing.free_until(agent, now=clock.now))
 
 
 def whole_days(length: timedelta) -> int:
@@ -65,7 +71,7 @@ def test_every_payment_adds_28_to_31_days_or_365_or_366(
             match what:
                 case "pay":
                     before, row = paid_till(agent, clock), payment(pay, agent, str(value), Period(str(period)))
-                    begins = before if row.converted == timedelta(0) and same_plan(agent, row) else clock.now
+                    begins = before if row.converted == timedelta(0) and same_plan(agent, row) else begin(agent, clock)
                     added = paid_till(agent, clock) - begins - row.converted
                     assert whole_days(added) in DAYS[Period(str(period))]
                 case "credit":

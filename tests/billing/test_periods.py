@@ -1,4 +1,4 @@
-"""What is left of one plan, as time of another."""
+"""Value as time of a plan, and time as value."""
 
 from __future__ import annotations
 
@@ -13,17 +13,23 @@ from billing import periods
 from billing.vocabulary import Period
 
 PRICES = st.decimals(min_value="1.00", max_value="9999.99", places=2)
-PERIODS = st.sampled_from(list(Period))
+A_YEAR_COSTS = {Period.MONTHLY: 12, Period.ANNUAL: 1}  # periods
+YEAR_SECONDS = 31_536_000
 
 
-@given(st.integers(0, 100_000_000), PRICES, PERIODS, PRICES, PERIODS)
-@example(2_592_000, Decimal(5), Period.MONTHLY, Decimal(10), Period.MONTHLY)
-@example(31_536_000, Decimal(9), Period.MONTHLY, Decimal(90), Period.ANNUAL)
-def test_value_is_converted_exactly_and_only_a_part_of_a_second_is_lost(
-    seconds: int, old_usd: Decimal, old: Period, new_usd: Decimal, new: Period
+@given(st.decimals(min_value="0", max_value="99999", places=4), PRICES, st.sampled_from(list(Period)))
+@example(Decimal(10), Decimal(10), Period.MONTHLY)
+@example(Decimal(90), Decimal(90), Period.ANNUAL)
+def test_value_buys_time_exactly_and_only_a_part_of_a_second_is_lost(
+    value: Decimal, usd: Decimal, period: Period
 ) -> None:
-    worth = Fraction(seconds) * Fraction(old_usd) / periods.MONTHS[old]
-    exact = worth / (Fraction(new_usd) / periods.MONTHS[new])
-    left = timedelta(seconds=seconds)
-    got = periods.converted(left, old_usd=old_usd, old=old, new_usd=new_usd, new=new)
-    assert got == timedelta(seconds=exact.numerator // exact.denominator)
+    exact = Fraction(value) / (Fraction(usd) * A_YEAR_COSTS[period]) * YEAR_SECONDS
+    bought = periods.bought_by(Fraction(value), usd=usd, period=period)
+    assert bought == timedelta(seconds=exact.numerator // exact.denominator)
+
+
+@given(st.integers(0, 400_000_000), PRICES, st.sampled_from(list(Period)))
+def test_what_time_is_worth_buys_that_time_again(seconds: int, usd: Decimal, period: Period) -> None:
+    worth = periods.worth(timedelta(seconds=seconds), usd=usd, period=period)
+    again = periods.bought_by(worth, usd=usd, period=period)
+    assert again == timedelta(seconds=seconds)

@@ -60,13 +60,13 @@ def test_new_agents_get_the_new_length(
 
 
 @pytest.mark.parametrize("days", [1, 4, 6])
-def test_a_short_credit_does_not_cut_the_trial_short(running: Agent, clock: Clock, days: int) -> None:
+def test_credited_days_come_after_the_free_ones(running: Agent, clock: Clock, days: int) -> None:
     corrections.credit(running, days=days, reason="an outage", actor=OPERATOR, now=clock.now)
-    clock.at(NOON + days * DAY + HOUR)
+    clock.at(NOON + (7 + days) * DAY + HOUR)
     agent = tick(running, clock)
     term = standing.term(agent, now=clock.now)
     assert term.mode == TermMode.GRACE
-    assert term.stops_at == agent.entitled_until == NOON + max(7, days + 3) * DAY
+    assert term.stops_at == agent.entitled_until == NOON + (7 + days + 3) * DAY
 
 
 def test_a_grant_that_is_revoked_at_once_leaves_the_trial_its_days(running: Agent, clock: Clock) -> None:
@@ -79,7 +79,7 @@ def test_days_are_credited_on_the_plan_that_is_paid(running: Agent, pay: Pay, cl
     pay(running, tier="tiny", price_usd=PRICES["tiny"])
     Agent.objects.filter(pk=running.pk).update(tier="small")
     corrections.credit(running, days=3, reason="an outage", actor=OPERATOR, now=clock.now)
-    assert standing.term(running, now=clock.now).paid_till == NOON.replace(month=12) + 3 * DAY
+    assert standing.term(running, now=clock.now).paid_till == (NOON + 7 * DAY).replace(month=12) + 3 * DAY
 
 
 # Two agents with the same payments; one is given things besides.

@@ -16,7 +16,7 @@ from billing.models import Payment, Subscription
 from billing.providers import registry
 from billing.vocabulary import PaymentKind, Period, Provider, SubscriptionStatus, TermMode
 from tests.agents.conftest import MakeAgent, event_types
-from tests.billing.conftest import DAY, NOON, Clock, Pay, tick
+from tests.billing.conftest import DAY, FREE_UNTIL, NOON, Clock, Pay, tick
 from tests.billing.licences import KEY, LEMON, SMALL, check, confirmed, gumroad, lemon, licence_of
 from tests.doubles.gumroad_server import DISABLED, NO_PRODUCT, GumroadServer, Sale
 from tests.doubles.lemonsqueezy_server import LemonSqueezyServer
@@ -331,12 +331,16 @@ def test_what_was_bought_beside_a_refunded_licence_runs_on(agent: Agent, sale: S
     pay(agent)
     sale.purchase = {"refunded": True}
     check(clock, DAY)
-    beside = clock.now + 30 * DAY
-    assert (licence_of(agent).status, licence_of(agent).current_period_end) == (ACTIVE, beside)
+    over, beside = Subscription.objects.filter(agent=agent).order_by("created_at", "provider")
+    assert (over.status, over.expired_at) == (EXPIRED, clock.now)
+    till = FREE_UNTIL + 30 * DAY
+    assert (beside.status, beside.provider, beside.current_period_end) == (ACTIVE, "usdc", till)
     check(clock, DAY)
-    assert licence_of(agent).current_period_end == beside
-    check(clock, at=beside)
-    assert (licence_of(agent).status, licence_of(agent).expired_at) == (EXPIRED, beside)
+    assert standing.term(agent, now=clock.now).paid_till == till
+    check(clock, at=till)
+    tick(agent, clock)
+    beside.refresh_from_db()
+    assert (beside.status, beside.expired_at) == (EXPIRED, till)
 
 
 def test_two_workers_never_ask_about_the_same_licence(sale: Sale, clock: Clock, gumroad: GumroadServer) -> None:

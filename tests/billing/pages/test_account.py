@@ -58,7 +58,7 @@ def test_each_agent_is_shown_with_its_state_and_what_it_runs_on(
     Lapse.objects.create(agent=late, mode=TermMode.TRIAL, stopped_at=NOON - 2 * DAY)
     found = {words(line).split()[0]: line for line in lines(visitor.open(ACCOUNT), "agents")}
     assert "starting Tiny Free: 7 days left Stops on Nov. 28, 2026, 12:00 UTC and is deleted" in words(found["Free"])
-    assert "Paid until Dec. 21, 2026 Pay for longer" in words(found["Paid"])
+    assert "Paid until Dec. 28, 2026 Pay for longer" in words(found["Paid"])
     assert words(found["Ours"]).endswith("Paid by us, without an end")
     assert "the time is over Deleted with its data on Dec. 3, 2026, 12:00 UTC" in words(found["Late"])
 

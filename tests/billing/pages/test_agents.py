@@ -187,7 +187,7 @@ def test_payments_are_told_in_what_they_were_paid_in(
     told = sorted(rows(visitor.open(place(running))))
     assert told == sorted(
         [
-            "Payment Nov. 21, 2026 USDC Tiny, for a month paid until Dec. 21, 2026",
+            "Payment Nov. 21, 2026 USDC Tiny, for a month paid until Dec. 28, 2026",
             "Renewal $5 Nov. 21, 2026 Gumroad Tiny, for a month It bought nothing yet: we look into it.",
             "Payment 385 stars Nov. 21, 2026 Telegram Stars Tiny, for a month It bought nothing yet: we look into it.",
             "Payment 5.000000000000000001 USDT Nov. 21, 2026 USDT Tiny, for a month"
@@ -258,6 +258,6 @@ def test_the_page_speaks_russian(clock: Clock, owner: User, running: Agent, pay:
     visitor = Visitor(owner)
     visitor.client.cookies[settings.LANG_COOKIE_NAME] = "ru"
     page = visitor.open(place(running))
-    assert "Оплачено до 21 декабря 2026 г." in text(page)
+    assert "Оплачено до 28 декабря 2026 г." in text(page)
     assert "Платёж" in rows(page)[0]
     assert "Дайте ему действующий ключ модели." in text(page)

@@ -98,8 +98,8 @@ def test_it_says_what_the_agent_runs_on(person: Person, agent: Agent, clock: Clo
     assert "Plan Tiny. Free: 7 days left. Stops on Nov. 28, 2026, 12:00 UTC" in now(person.open(place))
     pay(agent)
     clock.go(2 * DAY)
-    assert "Plan Tiny. Paid until Dec. 21, 2026 (USDC)." in now(person.open(place))
-    clock.go(30 * DAY)
+    assert "Plan Tiny. Paid until Dec. 28, 2026 (USDC)." in now(person.open(place))
+    clock.go(37 * DAY)
     tick(agent, clock)
     person.sign_in()
     assert "No longer paid" in now(person.open(place))
@@ -111,7 +111,7 @@ def test_what_an_operator_granted_is_said_and_can_be_paid_for_all_the_same(
     corrections.grant(agent, actor="operator", reason="a friend", now=clock.now)
     page = person.choose(agent, provider="usdt")
     assert "Plan Tiny. Paid by us, without an end." in now(page)
-    assert "paid until Dec. 21, 2026" in bill(page)
+    assert "paid until Dec. 28, 2026" in bill(page)
 
 
 def test_a_name_with_markup_stays_a_name(person: Person, agent: Agent) -> None:
@@ -213,13 +213,13 @@ def test_a_bill_says_the_exact_sum_and_the_day(person: Person, agent: Agent, coi
     said = bill(person.choose(agent, provider="usdc", period="annual"))
     assert "A year of Tiny: $50" in said
     assert "To pay: exactly 50 USDC." in said
-    assert "the agent would be paid until Nov. 21, 2027, 12:00 UTC" in said
+    assert "the agent would be paid until Nov. 28, 2027, 12:00 UTC" in said
     assert "changes from" not in said
 
 
 def test_more_of_the_same_is_added_to_what_is_paid(person: Person, agent: Agent, coins: Chain, pay: Pay) -> None:
     pay(agent)
-    assert "paid until Jan. 21, 2027, 12:00 UTC" in bill(person.choose(agent, provider="usdt"))
+    assert "paid until Jan. 28, 2027, 12:00 UTC" in bill(person.choose(agent, provider="usdt"))
 
 
 def test_a_larger_plan_says_what_becomes_of_the_time_that_is_left(
@@ -230,8 +230,8 @@ def test_a_larger_plan_says_what_becomes_of_the_time_that_is_left(
     said = bill(person.choose(agent, tier="small", provider="usdt"))
     query = {"agentId": agent.pk, "tier": "small", "period": "monthly", "provider": "usdt"}
     quote = client.get("/subscriptions/quote", query).json()["quote"]  # type: ignore[attr-defined]
-    assert quote["paidTill"].startswith("2027-01-07T04:00")
-    assert "paid until Jan. 7, 2027, 04:00 UTC" in said
+    assert quote["paidTill"].startswith("2027-01-14T09:33")
+    assert "paid until Jan. 14, 2027, 09:33 UTC" in said
     assert "This includes 16 days: what is left of the time" in said
     assert "changes from Tiny to the larger Small as soon as the payment counts" in said
     assert not Order.objects.exists()

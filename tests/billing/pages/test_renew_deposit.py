@@ -157,7 +157,7 @@ def test_a_payment_is_seen_then_deeper_then_paid(
     page = person.open(f"/renew/{agent.pk}")
     said = now(page)
     assert "Paid. Thank you! Your payment with USDT has arrived." in said
-    assert "The agent has the plan Tiny until Dec. 21, 2026, 12:00 UTC." in said
+    assert "The agent has the plan Tiny until Dec. 28, 2026, 12:00 UTC." in said
     assert f"Transaction: {ordered().tx_hash}" in said
     assert words(page.one("a", class_="button", href="/account")) == "To your account"
     assert page.all("svg") == []

@@ -106,9 +106,10 @@ def held_locks() -> int:
 def paid_once(
     agent: Agent, *, kinds: Sequence[str] = ("payment",), events: int = 1, till: datetime | None = None
 ) -> None:
-    """Until a provider's date, or for a month from when it was counted."""
+    """Until a provider's date, or for a month from when it was counted, after the free week."""
     row = Subscription.objects.get(agent=agent)
-    till = till or row.payments.get(kind="payment").at + relativedelta(months=1)
+    begins = max(row.payments.get(kind="payment").at, agent.created_at + timedelta(days=7))
+    till = till or begins + relativedelta(months=1)
     found = (row.status, row.current_period_end, sorted(agent.payments.values_list("kind", flat=True)))
     assert found == ("active", till, sorted(kinds)), found
     told(agent, events)

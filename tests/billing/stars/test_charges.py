@@ -19,7 +19,7 @@ from billing.models import Payment, StarsOrder, Stray, StrayCharge, Subscription
 from billing.stars import charges, refunds, updates
 from billing.vocabulary import OrderStatus, PaymentKind, SubscriptionStatus, TermMode
 from tests.agents.conftest import event_types
-from tests.billing.conftest import Clock
+from tests.billing.conftest import FREE_UNTIL, Clock
 from tests.billing.stars.conftest import PlaceOrder
 from tests.doubles.telegram_payments_server import TelegramPayments, message_of
 from webhooks.models import Event
@@ -48,7 +48,7 @@ def test_stars_that_were_paid_are_a_month_one_payment_and_one_event(
     assert (row.provider, row.amount, row.currency, row.late) == ("stars", Decimal(385), "XTR", False)
     assert row.external_id == paid["telegram_payment_charge_id"]
     term = standing.term(agent, now=clock.now)
-    assert (term.mode, term.paid_till, term.paid_provider) == (TermMode.PAID, clock.now.replace(month=12), "stars")
+    assert (term.mode, term.paid_till, term.paid_provider) == (TermMode.PAID, FREE_UNTIL.replace(month=12), "stars")
     assert confirmed(agent) == 1
 
 
@@ -73,7 +73,7 @@ def test_21_a_second_charge_for_one_order_goes_back_by_itself(
     stray.refresh_from_db()
     assert (stray.refunded_at, stray.refund_at) == (clock.now, None)
     subscription = Subscription.objects.get(agent=agent)
-    assert (subscription.status, subscription.current_period_end) == ("active", clock.now.replace(month=12))
+    assert (subscription.status, subscription.current_period_end) == ("active", FREE_UNTIL.replace(month=12))
     assert (sorted(kinds()), confirmed(agent)) == (["payment", "payment", "refund"], 1)
     assert refunds.send_due() == 0
 

@@ -16,7 +16,7 @@ from billing.models import Payment, StarsOrder, StrayCharge, Subscription
 from billing.stars import refunds
 from tests import operating
 from tests.agents.conftest import event_types
-from tests.billing.conftest import DAY, Clock, Pay
+from tests.billing.conftest import DAY, FREE_UNTIL, Clock, Pay
 from tests.billing.stars.conftest import PlaceOrder
 from tests.doubles.telegram_payments_server import Fault, TelegramPayments, message_of
 
@@ -154,7 +154,7 @@ def test_of_several_months_those_go_back_that_were_not_used_up(
     agent: Agent, place: PlaceOrder, telegram: TelegramPayments, clock: Clock
 ) -> None:
     charges = [telegram.charge(place().invoice_link)["telegram_payment_charge_id"] for _ in range(3)]
-    clock.go(35 * DAY)
+    clock.at(FREE_UNTIL + 35 * DAY)
     refund(agent, clock)
     assert refunds.send_due() == 2
     assert sent(telegram) == set(charges[1:])

@@ -216,7 +216,7 @@ def test_a_quote_needs_no_provider_and_changes_nothing(agent: Agent, mine: APICl
         "period": "annual",
         "provider": "usdt",
         "priceUsd": quote["tierSnapshot"]["annualUsd"],
-        "paidTill": "2027-11-21T12:00:00Z",
+        "paidTill": "2027-11-28T12:00:00Z",
         "tierSnapshot": quote["tierSnapshot"],
     }
     assert (Subscription.objects.count(), Transition.objects.count()) == (0, before)
@@ -225,7 +225,7 @@ def test_a_quote_needs_no_provider_and_changes_nothing(agent: Agent, mine: APICl
 def test_63_a_quote_counts_what_is_paid_already(agent: Agent, mine: APIClient, pay: Pay) -> None:
     pay(agent)
     query = {"agentId": agent.pk, "period": "monthly", "provider": "usdc"}
-    assert mine.get("/subscriptions/quote", query).json()["quote"]["paidTill"] == "2027-01-21T12:00:00Z"
+    assert mine.get("/subscriptions/quote", query).json()["quote"]["paidTill"] == "2027-01-28T12:00:00Z"
     query["provider"] = "gumroad"
     assert mine.get("/subscriptions/quote", query).json()["quote"]["paidTill"] == "2027-01-20T12:00:00Z"
 

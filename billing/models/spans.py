@@ -1,0 +1,41 @@
+"""Whose the paid time is."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import F, Q
+
+from billing.models.payments import Payment
+from billing.models.subscriptions import Subscription
+
+
+class Span(models.Model):
+    """A part of a subscription's time, and the payment or gift that it belongs to. Only billing/spans.py writes these.
+
+    Both times are as of the subscription's `counted_at`, which does not know of later suspensions. What a licence pays
+    for has no span: its provider says until when.
+    """
+
+    subscription = models.ForeignKey(Subscription, on_delete=models.PROTECT, related_name="spans")
+    payment = models.ForeignKey(
+        Payment, on_delete=models.PROTECT, null=True, related_name="spans", help_text="Null until the ledger has it."
+    )
+    starts_at = models.DateTimeField()
+    ends_at = models.DateTimeField()
+    length = models.DurationField()
+    usd = models.DecimalField(
+        max_digits=20, decimal_places=10, help_text="What was received for it; of a gift, its list price."
+    )
+    is_gift = models.BooleanField(default=False)
+
+    class Meta:
+        ordering = ("starts_at", "id")
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.CheckConstraint(condition=Q(ends_at__gte=F("starts_at")), name="span_order"),
+            models.CheckConstraint(condition=Q(usd__gte=0), name="span_usd"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.starts_at:%Y-%m-%d %H:%M} to {self.ends_at:%Y-%m-%d %H:%M} of {self.subscription_id}"

@@ -1,0 +1,136 @@
+"""Paid time as a list of spans, one for each payment or gift, in the order in which they run.
+
+Each payment owns its time: a refund takes back what is left of that time and no other. Each span knows what was
+received for it: on another plan that value buys time at the plan's list price (docs/billing.md: What becomes of an agent).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from decimal import ROUND_UP, Decimal
+from fractions import Fraction
+from typing import Any
+
+from billing import periods, prices, standing, term
+from billing.models import Payment, Span, Subscription
+from billing.vocabulary import Period
+
+LEAST_USD = Decimal("1E-10")  # far less than a second of the dearest plan costs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rest:
+    """Time that is not used yet, what was received for it in USD, and whose it is; None: of what is just bought."""
+
+    length: timedelta
+    usd: Fraction
+    is_gift: bool = False
+    payment_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A plan as it was offered when somebody bought it."""
+
+    tier: str
+    period: Period
+    snapshot: dict[str, Any]
+
+    @property
+    def usd(self) -> Decimal:
+        """Its list price for a period."""
+        return prices.listed(self.tier, self.snapshot, self.period)
+
+
+def plan_of(row: Subscription) -> Plan:
+    return Plan(tier=row.tier, period=Period(row.period), snapshot=row.tier_snapshot or {})
+
+
+def total(rests: Iterable[Rest]) -> timedelta:
+    return sum((one.length for one in rests), timedelta(0))
+
+
+def left(row: Subscription, *, now: datetime) -> list[Rest]:
+    """What is not used yet, in its order. Nothing of what a licence itself pays for."""
+    return [rest for _, rest in _left(row, now=now)]
+
+
+def take(row: Subscription, *, now: datetime) -> list[Rest]:
+    """The same, taken away from the subscription: `lay` gives it back, or to another one. What is used stays."""
+    taken = _left(row, now=now)
+    for span, rest in taken:
+        if rest.length == span.length:
+            span.delete()
+            continue
+        span.length -= rest.length
+        span.usd = max(span.usd - _stored(rest.usd), Decimal(0))
+        span.starts_at, span.ends_at = now - span.length, now
+        span.save()
+    return [rest for _, rest in taken]
+
+
+def lay(row: Subscription, rests: Sequence[Rest], *, start: datetime) -> datetime:
+    """Write these spans of the subscription, one after the other; returns when the last one ends."""
+    at, spans = start, []
+    for rest in rests:
+        until = at + rest.length
+        spans.append(
+            Span(
+                subscription=row,
+                payment_id=rest.payment_id,
+                starts_at=at,
+                ends_at=until,
+                length=rest.length,
+                usd=_stored(rest.usd),
+                is_gift=rest.is_gift,
+            )
+        )
+        at = until
+    Span.objects.bulk_create(spans)
+    return at
+
+
+def own(row: Subscription, payment: Payment) -> None:
+    """What was just bought belongs to this row of the ledger."""
+    Span.objects.filter(subscription=row, payment=None).update(payment=payment)
+
+
+def on_plan(rest: Rest, old: Plan, new: Plan) -> Rest:
+    """The same value as time of another plan, in whole seconds; time of the same plan stays as it is.
+
+    On a plan that costs nothing time stays as it is, too.
+    """
+    if old.tier == new.tier or not new.usd:
+        return rest
+    return replace(rest, length=periods.bought_by(rest.usd, usd=new.usd, period=new.period))
+
+
+def gift(length: timedelta, plan: Plan) -> Rest:
+    """Given time. It is worth what its plan is sold for by the month."""
+    monthly = replace(plan, period=Period.MONTHLY).usd
+    return Rest(length=length, usd=periods.worth(length, usd=monthly, period=Period.MONTHLY), is_gift=True)
+
+
+def _left(row: Subscription, *, now: datetime) -> list[tuple[Span, Rest]]:
+    pauses = [] if row.is_licensed else standing.pauses(row.user_id)
+    found = []
+    for span in row.spans.order_by("starts_at", "id"):
+        starts, ends = (
+            term.postponed(moment, pauses, since=row.counted_at, now=now) for moment in (span.starts_at, span.ends_at)
+        )
+        length = ends - max(now, starts)
+        if length > timedelta(0):
+            found.append((span, _share(span, length)))
+    return found
+
+
+def _stored(usd: Fraction) -> Decimal:
+    """Rounded up: what was worth a whole second is not worth less by having been stored."""
+    return (Decimal(usd.numerator) / usd.denominator).quantize(LEAST_USD, ROUND_UP)
+
+
+def _share(span: Span, length: timedelta) -> Rest:
+    usd = Fraction(span.usd) * periods.share(length, span.length)
+    return Rest(length=length, usd=usd, is_gift=span.is_gift, payment_id=span.payment_id)

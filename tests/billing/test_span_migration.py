@@ -1,0 +1,71 @@
+"""What was paid before there were spans is divided among the payments that bought it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+
+from agents.models import Agent
+from billing import corrections, invariants
+from billing.models import Payment, Span
+from billing.vocabulary import Provider
+from tests.agents.conftest import MakeAgent, settle
+from tests.billing.conftest import DAY, FREE_UNTIL, NOON, Clock, Pay, licence
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.unmeasured]
+
+BEFORE, AFTER = [("billing", "0008_was_paid")], [("billing", "0009_spans")]
+
+
+def migrate(to: list[tuple[str, str]]) -> None:
+    MigrationExecutor(connection).migrate(to)
+
+
+@pytest.fixture(autouse=True)
+def whole() -> Iterator[None]:
+    yield
+    executor = MigrationExecutor(connection)
+    executor.migrate(executor.loader.graph.leaf_nodes())
+
+
+@pytest.fixture
+def agent(clock: Clock, make_agent: MakeAgent) -> Agent:
+    return settle(make_agent())
+
+
+def spans() -> list[tuple[str, timedelta, Decimal, bool]]:
+    return [
+        (span.payment.external_id, span.length, span.usd, span.is_gift)
+        for span in Span.objects.order_by("ends_at")
+        if span.payment
+    ]
+
+
+def test_by_what_each_was_paid_until(agent: Agent, pay: Pay, clock: Clock) -> None:
+    pay(agent)
+    pay(agent, "two")
+    given = corrections.credit(agent, days=73, reason="an outage", actor="operator:x", now=clock.now)
+    migrate(BEFORE)
+    migrate(AFTER)
+    month = FREE_UNTIL.replace(month=12) - NOON  # the free days with it: that is what the payment said
+    assert spans() == [
+        ("one", month, Decimal(5), False),
+        ("two", 31 * DAY, Decimal(5), False),
+        (given.external_id, 73 * DAY, Decimal(12), True),
+    ]
+    assert [found for found in invariants.broken(now=clock.now) if "span" in found or "no row" in found] == []
+
+
+def test_what_is_beside_a_licence_is_the_last_payments(agent: Agent, pay: Pay, clock: Clock) -> None:
+    pay(agent, provider=Provider.GUMROAD, licence=licence(NOON + 30 * DAY))
+    pay(agent, "coins")
+    migrate(BEFORE)
+    migrate(AFTER)
+    ((name, length, _, is_gift),) = spans()
+    assert (name, length, is_gift) == ("coins", 30 * DAY, False)
+    assert Payment.objects.count() == 2
