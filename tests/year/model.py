@@ -63,8 +63,9 @@ class Life:
         if self.mode == "paid":
             self.until = _month_after(self.until, self.anchor)
         else:
-            self.mode, self.anchor = "paid", self.now.day
-            self.until = _month_after(self.now, self.anchor)
+            begins = max(self.now, self.free_until)  # free days come first
+            self.mode, self.anchor = "paid", begins.day
+            self.until = _month_after(begins, self.anchor)
         self.warned = self.lapsed_at = None
         self.tell("payment.confirmed")
 
