@@ -116,7 +116,7 @@ def gift(length: timedelta, plan: Plan) -> Rest:
 def _left(row: Subscription, *, now: datetime) -> list[tuple[Span, Rest]]:
     pauses = [] if row.is_licensed else standing.pauses(row.user_id)
     found = []
-    for span in row.spans.order_by("starts_at", "id"):
+    for span in Span.objects.filter(subscription=row).order_by("starts_at", "id"):
         starts, ends = (
             term.postponed(moment, pauses, since=row.counted_at, now=now) for moment in (span.starts_at, span.ends_at)
         )
