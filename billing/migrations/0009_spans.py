@@ -16,7 +16,8 @@ STEP = Decimal("1E-10")
 
 def divide(apps: Any, schema_editor: object) -> None:
     """The time that is paid already, divided among the payments that bought it, by what each was paid until."""
-    Subscription, Span = apps.get_model("billing", "Subscription"), apps.get_model("billing", "Span")
+    Subscription = apps.get_model("billing", "Subscription")
+    Span = apps.get_model("billing", "Span")
     live = Subscription.objects.filter(status__in=("active", "canceled")).exclude(provider="internal")
     for row in live.defer("license_key").iterator(chunk_size=500):
         payments = row.payments.filter(kind__in=(*BOUGHT, GIVEN), unapplied="").order_by("at", "paid_till", "id")
