@@ -17,19 +17,30 @@ from billing.crypto.configuration import Configuration
 from billing.crypto.errors import Unknown
 from billing.crypto.reading import Reading, transfers
 from billing.crypto.rpc import Node, Refused
+from billing.crypto.tokens import Transfer
 from billing.models import CryptoOrder
 
 log = logging.getLogger(__name__)
 
 
-def received(settings: Configuration, order: CryptoOrder, *, block: int, now: datetime, was_swept: bool = False) -> int:
-    """Units of the token since the order's baseline, up to a final block: the most that a majority says.
+def received(
+    settings: Configuration, orders: Sequence[CryptoOrder], *, block: int, now: datetime, was_swept: bool = False
+) -> dict[str, int]:
+    """By order, units of the token since its baseline, up to a final block: the most that a majority says.
 
-    `was_swept`: what came has been taken away since, so transfers alone can tell. Never raises: what cannot be read has
-    not come yet.
+    Each node is asked once about all of them, so one that hangs costs its time once. `was_swept`: what came has been
+    taken away since, so transfers alone can tell. Never raises: what cannot be read has not come yet.
     """
-    said = sorted((_said(settings, url, order, block, was_swept, now=now) for url in settings.urls), reverse=True)
-    agreed = said[len(said) // 2]  # as many say so much or more as make a majority
+    if not orders:
+        return {}
+    words = [_said(settings, url, orders, block, was_swept, now=now) for url in settings.urls]
+    return {order.pk: _agreed(order, [word.get(order.pk, 0) for word in words]) for order in orders}
+
+
+def _agreed(order: CryptoOrder, words: list[int]) -> int:
+    """As many say so much or more as make a majority."""
+    said = sorted(words, reverse=True)
+    agreed = said[len(said) // 2]
     if agreed < order.amount:
         log.error("most nodes do not say that an order is paid", extra={"order": order.pk, "said": said})
     return agreed
@@ -69,20 +80,37 @@ def _balances_before(
         return {}
 
 
-def _said(settings: Configuration, url: str, order: CryptoOrder, block: int, was_swept: bool, *, now: datetime) -> int:
-    """Of one node, the lesser of what the balance grew by and what was transferred; 0 without an answer."""
-    address = order.deposit_address.address
+def _said(
+    settings: Configuration, url: str, orders: Sequence[CryptoOrder], block: int, was_swept: bool, *, now: datetime
+) -> dict[str, int]:
+    """Of one node, the lesser of what each balance grew by and what was transferred; nothing without an answer."""
 
-    def work(node: Node) -> int:
+    def work(node: Node) -> dict[str, int]:
         last = min(block, node.final)
-        found = transfers(node, settings, [address], first=order.baseline_block + 1, last=last) or []
-        moved = sum(one.amount for one in found if one.token == order.token)
+        moved = _moved(node, settings, orders, last=last)
         if was_swept:
             return moved
-        (balance,) = node.batch([tokens.balance(order.token, address, block=last)])
-        return max(0, min(moved, tokens.balance_in(balance) - int(order.baseline)))
+        asked = [tokens.balance(one.token, one.deposit_address.address, block=last) for one in orders]
+        grown = {
+            order.pk: tokens.balance_in(answer) - int(order.baseline)
+            for order, answer in zip(orders, node.batch(asked), strict=True)
+        }
+        return {pk: max(0, min(moved[pk], grown[pk])) for pk in moved}
 
     try:
         return chain.read_by(url, settings, work, now=now)
     except Unknown:
-        return 0
+        return {}
+
+
+def _moved(node: Node, settings: Configuration, orders: Sequence[CryptoOrder], *, last: int) -> dict[str, int]:
+    """By order, what was transferred to it after its baseline."""
+    addresses = sorted({order.deposit_address.address for order in orders})
+    first = min(order.baseline_block for order in orders) + 1
+    found = transfers(node, settings, addresses, first=first, last=last) or []
+    return {order.pk: sum(one.amount for one in found if _is_for(one, order)) for order in orders}
+
+
+def _is_for(one: Transfer, order: CryptoOrder) -> bool:
+    where = (one.receiver, one.token)
+    return where == (order.deposit_address.address, order.token) and one.block > order.baseline_block

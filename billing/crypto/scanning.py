@@ -7,7 +7,7 @@ and stops no other. While the chain cannot be read nothing is concluded from it;
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 
@@ -83,7 +83,10 @@ def _scan(settings: Configuration, *, now: datetime) -> None:
     baselines.rise(balances, chain_id=settings.chain_id, block=reading.latest)
     before = agreement.baselines(settings, rows, reading, now=now)
     for order in rows:
-        each(order, lambda row: _settle(settings, row, reading, before.get(row.pk), now=now))
+        each(order, lambda row: _note(row, reading, before.get(row.pk)))
+    agreed = agreed_on(settings, rows, reading, now=now)
+    for order in rows:
+        each(order, lambda row: _settle(row, reading, agreed.get(row.pk, 0), now=now))
 
 
 def waiting(settings: Configuration, among: dict[str, Seen] | None = None) -> list[CryptoOrder]:
@@ -110,29 +113,36 @@ def _give_back(state: ChainState, *, now: datetime) -> None:
     waiting.filter(created_at__lt=now).update(expires_at=later)
 
 
-def _settle(
-    settings: Configuration, order: CryptoOrder, reading: Reading, baseline: int | None, *, now: datetime
-) -> None:
-    seen = reading.seen[order.pk]
+def _note(order: CryptoOrder, reading: Reading, baseline: int | None) -> None:
+    """What has been seen of it, settled or not."""
     if baseline is not None:
         fix_baseline(order, baseline)
-    received = max(seen.latest - int(order.baseline), 0)
+    received = max(reading.seen[order.pk].latest - int(order.baseline), 0)
     if order.seen != received:
         order.seen, order.seen_block = Decimal(received), reading.latest if received else None
         CryptoOrder.objects.filter(pk=order.pk).update(seen=order.seen, seen_block=order.seen_block)
-    final = 0 if seen.final is None else max(seen.final - int(order.baseline), 0)
-    agreed = agreed_on(settings, order, final, block=reading.final, now=now)
+
+
+def _settle(order: CryptoOrder, reading: Reading, agreed: int, *, now: datetime) -> None:
+    unsettled = max(reading.seen[order.pk].latest - int(order.baseline), 0) - settled(order, reading)
     if agreed >= order.amount:
         settling.pay(order.pk, received=agreed, block=reading.final, now=now)
-    elif order.agent.desired == Desired.DELETED or _is_given_up(order, reading, unsettled=received - final, now=now):
+    elif order.agent.desired == Desired.DELETED or _is_given_up(order, reading, unsettled=unsettled, now=now):
         settling.expire(order.pk)
 
 
-def agreed_on(settings: Configuration, order: CryptoOrder, received: int, *, block: int, now: datetime) -> int:
-    """What most nodes say has come, where the one that was asked says that it is enough; else 0."""
-    if received < order.amount:
-        return 0
-    return agreement.received(settings, order, block=block, now=now)
+def settled(order: CryptoOrder, reading: Reading) -> int:
+    """What has come for it and is final, as the node says that was asked."""
+    final = reading.seen[order.pk].final
+    return 0 if final is None else max(final - int(order.baseline), 0)
+
+
+def agreed_on(
+    settings: Configuration, orders: Sequence[CryptoOrder], reading: Reading, *, now: datetime
+) -> dict[str, int]:
+    """By order, what most nodes say has come, where the one that was asked says that it is enough."""
+    enough = [order for order in orders if settled(order, reading) >= order.amount]
+    return agreement.received(settings, enough, block=reading.final, now=now)
 
 
 def _is_given_up(order: CryptoOrder, reading: Reading, *, unsettled: int, now: datetime) -> bool:

@@ -74,19 +74,16 @@ def _watch(settings: Configuration, state: ChainState, *, now: datetime) -> None
         ChainState.objects.filter(pk=state.pk, all_to__lt=found.to).update(all_to=found.to)
     before = agreement.baselines(settings, late, reading, now=now)
     for order in late:
-        each(order, lambda row: _settle(settings, row, reading, before.get(row.pk), now=now))
+        if order.pk in before:
+            each(order, lambda row: fix_baseline(row, before[row.pk]))
+    agreed = agreed_on(settings, late, reading, now=now)
+    for order in late:
+        each(order, lambda row: _settle(row, reading, agreed.get(row.pk, 0), now=now))
     _fill_hashes(settings, now=now)
     settling.sort_out(chain_id=state.pk, now=now)
 
 
-def _settle(
-    settings: Configuration, order: CryptoOrder, reading: Reading, baseline: int | None, *, now: datetime
-) -> None:
-    seen = reading.seen[order.pk]
-    if baseline is not None:
-        fix_baseline(order, baseline)
-    received = 0 if seen.final is None else max(seen.final - int(order.baseline), 0)
-    agreed = agreed_on(settings, order, received, block=reading.final, now=now)
+def _settle(order: CryptoOrder, reading: Reading, agreed: int, *, now: datetime) -> None:
     if agreed >= order.amount:
         settling.pay(order.pk, received=agreed, block=reading.final, now=now)
 
@@ -112,7 +109,7 @@ def _prove(settings: Configuration, order: CryptoOrder, *, now: datetime) -> Non
     told = sum(one.amount for one in found if one.token == order.token and one.block <= last)
     if told < order.amount:
         return
-    received = agreement.received(settings, order, block=last, now=now, was_swept=True)
+    received = agreement.received(settings, [order], block=last, now=now, was_swept=True)[order.pk]
     if received >= order.amount:
         settling.pay(order.pk, received=received, block=last, now=now)
 

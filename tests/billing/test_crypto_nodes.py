@@ -249,18 +249,7 @@ def test_how_final_is_final_enough_is_a_setting(
 def test_a_thousand_orders_are_read_in_twelve_requests(
     order: Order, make_agent: MakeAgent, coins: Chain, proxy: RpcProxy, clock: Clock
 ) -> None:
-    first = order()
-    template = make_agent()
-    agents = [Agent(**_copied(template, number)) for number in range(999)]
-    Agent.objects.bulk_create(agents)
-    for number, agent in enumerate(agents):
-        address = DepositAddress.objects.create(
-            agent=agent, account="test", hd_index=number, address=f"0x{number + 1:040X}", created_at=clock.now
-        )
-        order_ = fresh(first)
-        order_.pk = order_.id = f"cry_{number:024x}"
-        order_.order_ptr_id, order_.agent, order_.deposit_address = order_.pk, agent, address
-        order_.save(force_insert=True)
+    _many(999, like=order(), template=make_agent(), clock=clock)
     coins.mine(5)  # so that the newest block, the final one and the baseline's are three
     before = proxy.requests
     scan(clock)
@@ -269,6 +258,38 @@ def test_a_thousand_orders_are_read_in_twelve_requests(
     with CaptureQueriesContext(connection) as queries:
         scan(clock)
     assert len(queries) < 20, "nothing has changed, so there is nothing to write for any of them"
+
+
+def test_however_many_orders_a_node_lies_about_each_node_is_asked_once_about_all(
+    order: Order, make_agent: MakeAgent, coins: Chain, proxy: RpcProxy, clock: Clock, settings: Settings
+) -> None:
+    """One that hangs, or a liar that is asked first, costs a scan as much for a thousand orders as for one."""
+    wanted = order()
+    _many(299, like=wanted, template=make_agent(), clock=clock)
+    settings.CRYPTO_RPC_URLS = [proxy.url, coins.url, f"{coins.url}/"]
+    pays(coins.usdt, wanted)
+    coins.mine(5)
+    scan(clock)
+    proxy.invents = int(wanted.amount)
+    before = proxy.requests
+    settle(coins, clock)
+    assert proxy.requests - before <= 20
+    paid = CryptoOrder.objects.filter(status=PAID)
+    assert [one.pk for one in paid] == [wanted.pk]
+
+
+def _many(count: int, *, like: CryptoOrder, template: Agent, clock: Clock) -> None:
+    """As many orders more, each of an agent of its own."""
+    agents = [Agent(**_copied(template, number)) for number in range(count)]
+    Agent.objects.bulk_create(agents)
+    for number, agent in enumerate(agents):
+        address = DepositAddress.objects.create(
+            agent=agent, account="test", hd_index=number, address=f"0x{number + 1:040X}", created_at=clock.now
+        )
+        order_ = fresh(like)
+        order_.pk = order_.id = f"cry_{number:024x}"
+        order_.order_ptr_id, order_.agent, order_.deposit_address = order_.pk, agent, address
+        order_.save(force_insert=True)
 
 
 def _copied(agent: Agent, number: int) -> dict[str, object]:
