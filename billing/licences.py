@@ -36,6 +36,7 @@ log = logging.getLogger(__name__)
 ACTIVATIONS = Limit(name="licence-activation", times=10, seconds=3600)  # of one account (design: Billing)
 CHECKED_EVERY = timedelta(days=1)
 CENTS = 100
+MOVES = {PaymentKind.KEY_MOVE, PaymentKind.NEW_PLAN}  # nothing was charged for these
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,13 +162,16 @@ def _receipt(agent: Agent, row: Subscription | None, sold: Sold, *, actor: str, 
         kind = PaymentKind.PAYMENT if row is None else PaymentKind.RENEWAL
         if known is not None and (moved or known.agent_id != agent.pk):
             kind, reason = PaymentKind.KEY_MOVE, moved or f"the licence moved from {known.agent_id}, where it is over"
-    elif sold.till <= subscriptions.licensed_until(row) and _same_plan(row, sold.verdict):
-        if row.license_fingerprint == sold.key.fingerprint:
+    elif sold.till <= subscriptions.licensed_until(row):
+        if not _same_plan(row, sold.verdict):
+            kind, reason = PaymentKind.NEW_PLAN, f"was {row.tier}, {row.period}"
+        elif row.license_fingerprint == sold.key.fingerprint:
             return None
-        kind, reason = PaymentKind.KEY_MOVE, "the provider gave this licence another key"
-    again = known is not None or kind == PaymentKind.KEY_MOVE
+        else:
+            kind, reason = PaymentKind.KEY_MOVE, "the provider gave this licence another key"
+    again = known is not None or kind in MOVES
     purchase = sold.purchase()
-    cents = int(purchase.price_usd * CENTS) if sold.verdict.price_usd and kind != PaymentKind.KEY_MOVE else None
+    cents = int(purchase.price_usd * CENTS) if sold.verdict.price_usd and kind not in MOVES else None
     return Receipt(
         provider=sold.key.provider,
         external_id=f"{sold.name}:{agent.pk}:{agent.payments.count()}" if again else sold.name,

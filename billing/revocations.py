@@ -11,12 +11,15 @@ from billing import lapses, payments, subscriptions
 from billing.models import Subscription
 from billing.payments import Receipt
 from billing.subscriptions import Purchase
-from billing.vocabulary import PaymentKind, Period, Provider
+from billing.vocabulary import CONFIRMED, PaymentKind, Period, Provider
 
 
 @transaction.atomic
-def revoke(subscription_id: str, *, reason: str, actor: str, now: datetime) -> Subscription:
-    """End what the provider sold. What was bought beside it, with money that nobody took back, runs on after that."""
+def revoke(subscription_id: str, *, reason: str, actor: str, now: datetime, went_back: bool = False) -> Subscription:
+    """End what the provider sold. What was bought beside it, with money that nobody took back, runs on after that.
+
+    `went_back`: with the money, so the ledger says how much: what its provider charged last.
+    """
     known = Subscription.objects.get(pk=subscription_id)
     agent = payments.locked(known.agent_id)
     row = Subscription.objects.select_for_update(of=("self",)).get(pk=subscription_id)
@@ -24,7 +27,7 @@ def revoke(subscription_id: str, *, reason: str, actor: str, now: datetime) -> S
         return row
     ran_out = subscriptions.licensed_until(row)
     if now < ran_out:
-        _write(agent, row, reason=reason, actor=actor, now=now)
+        _write(agent, row, reason=reason, actor=actor, now=now, went_back=went_back)
     at = now if now < ran_out else min(now, max(ran_out, row.paid_seen_at or ran_out))
     subscriptions.end_licence(agent, row, at=at, actor=actor, now=now, note=reason)
     if agent.desired != Desired.DELETED:
@@ -32,7 +35,9 @@ def revoke(subscription_id: str, *, reason: str, actor: str, now: datetime) -> S
     return row
 
 
-def _write(agent: Agent, row: Subscription, *, reason: str, actor: str, now: datetime) -> None:
+def _write(agent: Agent, row: Subscription, *, reason: str, actor: str, now: datetime, went_back: bool) -> None:
+    charged = row.payments.filter(kind__in=CONFIRMED, provider=row.provider).order_by("at", "id").last()
+    amount = charged.amount if charged and went_back else None
     receipt = Receipt(
         provider=Provider(row.provider or Provider.INTERNAL),
         external_id=f"{row.external_ref}:over:{agent.pk}:{agent.payments.count()}",
@@ -45,6 +50,8 @@ def _write(agent: Agent, row: Subscription, *, reason: str, actor: str, now: dat
             price_usd=row.price_usd,
             tier_snapshot=row.tier_snapshot or {},
         ),
+        amount=None if amount is None else int(amount),
+        currency=charged.currency if charged and amount is not None else "",
         actor=actor,
         reason=reason[:500],
     )

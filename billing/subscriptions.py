@@ -143,7 +143,7 @@ def _license(
     ).first() or _new(agent, plan, purchase.provider, purchase.price_usd, now=now, until=licence.till)
     carried, converted = _carry_beside(agent, row, plan, current, actor=actor, now=now)
     till = licence.till
-    if row.status != EXPIRED:  # never shortened but by a definite refund (facts: billing 6)
+    if row.status != EXPIRED and row.period == purchase.period:  # else never shortened but by a definite refund
         till = max(till, licensed_until(row))
     row.tier, row.period = purchase.tier, purchase.period
     row.price_usd, row.tier_snapshot = purchase.price_usd, purchase.tier_snapshot

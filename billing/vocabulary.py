@@ -66,6 +66,7 @@ class PaymentKind(models.TextChoices):
     REFUND = "refund"
     REVOKE = "revoke"
     KEY_MOVE = "key move"
+    NEW_PLAN = "new plan"  # its provider changed what a licence is for, and says of no charge
 
 
 # Money that came in through a provider, and of which the owner is told by an event.

@@ -112,5 +112,22 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
+        migrations.AlterField(
+            model_name="payment",
+            name="kind",
+            field=models.CharField(
+                choices=[
+                    ("payment", "Payment"),
+                    ("renewal", "Renewal"),
+                    ("credit", "Credit"),
+                    ("grant", "Grant"),
+                    ("refund", "Refund"),
+                    ("revoke", "Revoke"),
+                    ("key move", "Key Move"),
+                    ("new plan", "New Plan"),
+                ],
+                max_length=10,
+            ),
+        ),
         migrations.RunPython(divide, migrations.RunPython.noop, elidable=True),
     ]

@@ -62,6 +62,7 @@ class Verdict:
     price_usd: Decimal | None = None
     cancels: bool = False  # it will not renew
     revoked: bool = False  # refunded, charged back or taken away: ends at once, not at `till`
+    went_back: bool = False  # and the money with it
     exhausted: bool = False  # no activation is left at the provider
     used: int | None = None  # activations, where the provider counts them
 

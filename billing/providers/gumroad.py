@@ -29,8 +29,12 @@ UNKNOWN_KEY = (
     "gumroad does not know this key as one of our products' licences; if it was bought within the last minutes, try"
     " again soon"
 )
-# Of three messages with one status, these two are about a key that exists (facts: billing 1.1).
-TAKEN_AWAY = ("disabled", "access")
+# Three messages with one status; the last two are about a key that exists (facts: billing 1.1). Another is no answer.
+NO_SUCH_KEY = "that license does not exist for the provided product"
+TAKEN_AWAY = (
+    "this license key has been disabled",
+    "access to the purchase associated with this license has expired",
+)
 
 
 def driver(provider: Provider) -> Gumroad:
@@ -82,6 +86,8 @@ class Gumroad:
                 reply = _ask(key, product, consume=consume)
                 if reply.status != NOT_FOUND:
                     return _judged(reply, now=now)
+                if taken := _taken_away(reply):
+                    return taken
             except NoAnswer as error:
                 verdict = Verdict(answer=Answer.UNKNOWN, reason=str(error))
                 continue
@@ -89,8 +95,6 @@ class Gumroad:
                 if verdict.answer == Answer.UNKNOWN:  # it has just told us to wait
                     break
                 raise
-            if taken := _taken_away(reply):
-                return taken
         return verdict
 
 
@@ -105,10 +109,10 @@ def _ask(key: str, product: str, *, consume: bool) -> Reply:
 
 
 def _taken_away(reply: Reply) -> Verdict | None:
-    message = str(reply.body.get("message", "")).lower()
-    if reply.body.get("success") is not False:
+    message = str(reply.body.get("message", "")).lower().rstrip(". ")
+    if reply.body.get("success") is not False or message not in {NO_SUCH_KEY, *TAKEN_AWAY}:
         raise NoAnswer("HTTP 404 that is not of its interface")
-    if not any(word in message for word in TAKEN_AWAY):
+    if message == NO_SUCH_KEY:
         return None
     return Verdict(answer=Answer.UNPAID, reason="gumroad says that this key was disabled", revoked=True)
 
@@ -141,16 +145,20 @@ def _against(purchase: Mapping[str, Any], *, now: datetime) -> Verdict | None:
     if purchase.get("test") and not settings.GUMROAD_TEST_PURCHASES:
         return Verdict(answer=Answer.UNPAID, reason="this is a test purchase, for which nobody paid")
     over = moment(purchase.get("subscription_cancelled_at"))
-    reasons = {
+    went_back = {
         "it was refunded": purchase.get("refunded"),
         "its payment was disputed": purchase.get("disputed") and not purchase.get("dispute_won"),
         "its payment was charged back": purchase.get("chargebacked"),
+    }
+    reasons = went_back | {
         "the membership has ended": moment(purchase.get("subscription_ended_at")),
         "the last renewal was not paid": moment(purchase.get("subscription_failed_at")),
         "the membership was cancelled and has ended": over is not None and over <= now,
     }
     reason = next((reason for reason, holds in reasons.items() if holds), None)
-    return Verdict(answer=Answer.UNPAID, reason=reason, revoked=True) if reason else None
+    if reason is None:
+        return None
+    return Verdict(answer=Answer.UNPAID, reason=reason, revoked=True, went_back=reason in went_back)
 
 
 def _paid(purchase: Mapping[str, Any], product: str, *, now: datetime) -> Verdict:

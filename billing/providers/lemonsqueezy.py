@@ -23,7 +23,7 @@ from config.errors import Unavailable
 
 log = logging.getLogger(__name__)
 
-OK, REFUSALS = 200, {400, 404, 422}
+OK, NOT_FOUND, REFUSALS = 200, 404, {400, 404, 422}
 USABLE = {"inactive", "active"}  # inactive: never activated, which is not unpaid
 ENDED = {"expired": "its subscription has expired", "disabled": "lemonsqueezy says that this key was disabled"}
 UNKNOWN_KEY = "lemonsqueezy does not know this key; if it was bought within the last minutes, try again soon"
@@ -90,10 +90,10 @@ def _ask(verb: str, fields: Mapping[str, str]) -> Reply:
 
 def _judged(reply: Reply, *, now: datetime) -> Verdict:
     key, meta = reply.body.get("license_key"), reply.body.get("meta")
-    if reply.status != OK and not isinstance(key, dict):
+    if reply.status == NOT_FOUND and not isinstance(key, dict):
         return Verdict(answer=Answer.UNPAID, reason=UNKNOWN_KEY)
     if not isinstance(key, dict) or not isinstance(meta, dict):
-        raise NoAnswer("an answer without its key")
+        raise NoAnswer(f"HTTP {reply.status}, an answer without its key")
     if not _is_ours(meta):
         return Verdict(answer=Answer.UNPAID, reason="this key is of a product that is none of ours")
     if reason := ENDED.get(str(key.get("status"))):

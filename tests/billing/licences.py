@@ -11,10 +11,12 @@ import pytest
 from rest_framework.test import APIClient
 
 from agents.models import Agent
-from billing import verification
-from billing.models import Subscription
+from billing import licences, verification
+from billing.licences import Key
+from billing.models import Payment, Subscription
+from billing.vocabulary import Provider
 from tests.billing.conftest import Clock
-from tests.doubles.gumroad_server import GumroadServer
+from tests.doubles.gumroad_server import GumroadServer, Sale
 from tests.doubles.lemonsqueezy_server import LemonSqueezyServer
 from webhooks.models import Event
 
@@ -44,6 +46,24 @@ def lemon(settings: Any) -> Iterator[LemonSqueezyServer]:
         settings.LEMONSQUEEZY_VARIANTS = {"tiny:monthly": "101", "small:monthly": "102", "tiny:annual": "103"}
         settings.LEMONSQUEEZY_REQUESTS_PER_MINUTE = PLENTY
         yield server
+
+
+@pytest.fixture
+def sale(agent: Agent, clock: Clock, gumroad: GumroadServer) -> Sale:
+    """A monthly membership that pays for the agent."""
+    sold = gumroad.sell(KEY)
+    activate(agent, clock)
+    gumroad.asked.clear()
+    return sold
+
+
+def activate(agent: Agent, clock: Clock, text: str = KEY, provider: Provider = Provider.GUMROAD) -> Subscription:
+    key = Key(provider=provider, text=text)
+    return licences.activate(agent, key, tier=None, period=None, actor="user:x", now=clock.now)
+
+
+def kinds(agent: Agent) -> list[str]:
+    return list(Payment.objects.filter(agent=agent).order_by("at").values_list("kind", flat=True))
 
 
 def licence_of(agent: Agent) -> Subscription:

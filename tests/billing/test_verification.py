@@ -10,18 +10,17 @@ from django.db import connection
 from rest_framework.test import APIClient
 
 from agents.models import Agent, Desired, Status
-from billing import licences, standing, verification
-from billing.licences import Key
+from billing import standing, verification
 from billing.models import Payment, Subscription
 from billing.providers import registry
 from billing.vocabulary import PaymentKind, Period, Provider, SubscriptionStatus, TermMode
 from tests.agents.conftest import MakeAgent, event_types
 from tests.billing.conftest import DAY, FREE_UNTIL, NOON, Clock, Pay, tick
-from tests.billing.licences import KEY, LEMON, SMALL, check, confirmed, gumroad, lemon, licence_of
+from tests.billing.licences import KEY, LEMON, activate, check, confirmed, gumroad, kinds, lemon, licence_of, sale
 from tests.doubles.gumroad_server import DISABLED, NO_PRODUCT, GumroadServer, Sale
 from tests.doubles.lemonsqueezy_server import LemonSqueezyServer
 
-__all__ = ["gumroad", "lemon"]
+__all__ = ["gumroad", "lemon", "sale"]
 
 pytestmark = pytest.mark.django_db
 
@@ -35,26 +34,8 @@ def agent(clock: Clock, running: Agent) -> Agent:
     return running
 
 
-@pytest.fixture
-def sale(agent: Agent, clock: Clock, gumroad: GumroadServer) -> Sale:
-    """A monthly membership that pays for the agent."""
-    sold = gumroad.sell(KEY)
-    activate(agent, clock)
-    gumroad.asked.clear()
-    return sold
-
-
-def activate(agent: Agent, clock: Clock, text: str = KEY, provider: Provider = Provider.GUMROAD) -> Subscription:
-    key = Key(provider=provider, text=text)
-    return licences.activate(agent, key, tier=None, period=None, actor="user:x", now=clock.now)
-
-
 def mode(agent: Agent, clock: Clock) -> TermMode:
     return standing.term(agent, now=clock.now).mode
-
-
-def kinds(agent: Agent) -> list[str]:
-    return list(Payment.objects.filter(agent=agent).order_by("at").values_list("kind", flat=True))
 
 
 def test_nothing_is_asked_before_it_is_due_and_then_once_a_day(
@@ -256,27 +237,6 @@ def test_settings_that_are_gone_are_no_answer_either(agent: Agent, sale: Sale, c
     check(clock, at=END)
     row = licence_of(agent)
     assert (row.status, row.unknown_since) == (ACTIVE, END)
-
-
-def test_12_an_upgrade_at_the_provider_changes_the_plan_and_nothing_else(
-    agent: Agent, clock: Clock, gumroad: GumroadServer
-) -> None:
-    sale = gumroad.sell(KEY, SMALL, purchase={"variants": "(Small)"})
-    activate(agent, clock)
-    first = licence_of(agent)
-    sale.purchase = {"variants": "(Medium)", "sale_id": "sale-2", "price": 2000}
-    check(clock, DAY)
-    row = licence_of(agent)
-    assert (row.pk, row.tier, row.current_period_end) == (first.pk, "medium", END)
-    assert row.tier_snapshot is not None
-    assert row.tier_snapshot["id"] == "medium"
-    agent.refresh_from_db()
-    assert agent.tier == "medium"
-    for variant in ("(Small)", "(Medium)"):
-        sale.purchase = {"variants": variant}
-        check(clock, DAY)
-    assert licence_of(agent).tier == "medium"
-    assert kinds(agent) == ["payment", "renewal", "renewal", "renewal"]
 
 
 def test_13_a_key_that_is_not_known_any_more_may_have_been_rotated(

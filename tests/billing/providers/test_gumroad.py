@@ -148,6 +148,15 @@ def test_09_a_status_that_says_nothing_of_the_key_is_unknown(gumroad: GumroadSer
     assert verdict().answer == Answer.UNKNOWN
 
 
+@pytest.mark.parametrize(
+    "message", ["You have no access to this API.", "The product is disabled.", "Not found", "", None]
+)
+def test_another_404_than_its_three_says_nothing_of_the_key(gumroad: GumroadServer, message: str | None) -> None:
+    gumroad.sell(KEY)
+    gumroad.fail(404, body={"success": False, "message": message})
+    assert verdict().answer == Answer.UNKNOWN
+
+
 def test_11_a_refusal_of_our_settings_is_unknown_and_an_alarm(
     gumroad: GumroadServer, caplog: pytest.LogCaptureFixture
 ) -> None:

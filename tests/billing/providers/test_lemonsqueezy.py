@@ -66,6 +66,13 @@ def test_09_an_error_without_its_text_is_unknown(lemon: LemonSqueezyServer, stat
     assert verdict().answer == Answer.UNKNOWN
 
 
+@pytest.mark.parametrize("status", [400, 422])
+def test_another_4xx_than_404_says_nothing_of_the_key(lemon: LemonSqueezyServer, status: int) -> None:
+    lemon.sell(LEMON)
+    lemon.fail(status, body={"valid": False, "error": "The store is being moved.", "license_key": None})
+    assert verdict().answer == Answer.UNKNOWN
+
+
 @pytest.mark.parametrize("body", [b"", b"{}", b"[]", b'{"valid": true, "license_key": {"status": "odd"}, "meta": {}}'])
 def test_09_a_body_that_makes_no_sense_is_no_payment(lemon: LemonSqueezyServer, body: bytes) -> None:
     lemon.sell(LEMON)
