@@ -15,10 +15,15 @@ from django.db.models import F, Q, QuerySet
 from agents.models import Agent, Desired
 from billing import corrections, payments
 from billing.models import CryptoOrder, Decision, Deposit, Payment
-from billing.vocabulary import Provider
+from billing.models.payments import refund_name
+from billing.payments import Receipt
+from billing.subscriptions import Purchase
+from billing.vocabulary import PaymentKind, Period, Provider
 from config.errors import BadRequest, Conflict
 
 Money = Deposit | Payment
+
+SENT_BACK = "it was sent back"
 
 
 class NothingToDecide(Conflict):
@@ -73,9 +78,44 @@ def credit(money: Money, *, days: int, agent_id: str = "", reason: str, actor: s
 
 @transaction.atomic
 def close(money: Money, *, reason: str, actor: str, now: datetime) -> None:
-    """Nothing is given for it here: it was sent back, say. Raises NothingToDecide, AlreadyDecided."""
+    """It stays with us, and nothing is given for it here. Raises NothingToDecide, AlreadyDecided."""
     payments.locked(_owner(money).pk)
     _write(_undecided(money), credit=None, reason=reason, actor=actor, now=now)
+
+
+@transaction.atomic
+def send_back(money: Money, *, reason: str, actor: str, now: datetime) -> list[Payment]:
+    """It was sent back, all of it: so the ledger says, too. Raises NothingToDecide, AlreadyDecided."""
+    agent = payments.locked(_owner(money).pk)
+    whole = _undecided(money)
+    _write(whole, credit=None, reason=reason, actor=actor, now=now)
+    back = [whole.payment] if whole.payment else whole.deposits
+    return [
+        payments.write(_way_back(one, agent, reason=reason, actor=actor), agent, now=now, unapplied=SENT_BACK)
+        for one in back
+    ]
+
+
+def _way_back(money: Money, agent: Agent, *, reason: str, actor: str) -> Receipt:
+    """Of a payment that bought nothing all, of another what was too much."""
+    if isinstance(money, Payment):
+        provider, name, currency = Provider(money.provider), money.external_id, money.currency
+        amount = money.amount if money.unapplied else money.over
+        tier, period = money.tier, Period(money.period)
+    else:
+        provider, name, currency = Provider(money.asset), f"{money.tx_hash}:{money.log_index}", money.asset
+        amount, tier, period = money.amount, agent.tier, Period.MONTHLY
+    return Receipt(
+        provider=provider,
+        external_id=refund_name(name),
+        kind=PaymentKind.REFUND,
+        agent_id=agent.pk,
+        purchase=Purchase(provider=None, tier=tier, period=period, price_usd=corrections.FREE, tier_snapshot={}),
+        amount=None if amount is None else int(amount),
+        currency=currency,
+        actor=actor,
+        reason=reason,
+    )
 
 
 def _owner(money: Money) -> Agent:

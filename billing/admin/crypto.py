@@ -17,7 +17,7 @@ from django.views.decorators.csrf import csrf_protect
 
 from billing import decisions
 from billing.admin.base import PERMISSION, Corrected, WrittenByRules, actor_of
-from billing.admin.money_steps import CloseMoney, CreditMoney, LookAtChain
+from billing.admin.money_steps import CloseMoney, CreditMoney, LookAtChain, ReturnMoney
 from billing.crypto import sweeps
 from billing.models import ChainState, CryptoOrder, Deposit, DepositAddress, Misplaced, Sweep
 from config.admin_steps import ReasonForm
@@ -47,7 +47,7 @@ class Undecided(admin.SimpleListFilter):
 
 @admin.register(Deposit)
 class DepositAdmin(Corrected):
-    steps = (CreditMoney(Deposit), CloseMoney(Deposit))
+    steps = (CreditMoney(Deposit), ReturnMoney(Deposit), CloseMoney(Deposit))
     list_display = (
         "seen_at",
         "asset",

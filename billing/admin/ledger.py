@@ -10,7 +10,7 @@ from django.http import HttpRequest
 
 from billing import decisions
 from billing.admin.base import Corrected, WrittenByRules
-from billing.admin.money_steps import CloseMoney, CreditMoney, RefundPayments, VerifySubscriptions
+from billing.admin.money_steps import CloseMoney, CreditMoney, RefundPayments, ReturnMoney, VerifySubscriptions
 from billing.models import Decision, Order, Payment, Subscription
 
 MASKED = "•••••• (set)"
@@ -46,7 +46,7 @@ class BoughtNothing(admin.SimpleListFilter):
 
 @admin.register(Payment)
 class PaymentAdmin(Corrected):
-    steps = (RefundPayments(), CreditMoney(Payment), CloseMoney(Payment))
+    steps = (RefundPayments(), CreditMoney(Payment), ReturnMoney(Payment), CloseMoney(Payment))
     list_display = ("at", "kind", "provider", "external_id", "agent", "price_usd", "amount", "currency", "unapplied")
     list_filter = (BoughtNothing, "kind", "provider", "late")
     list_select_related = ("agent",)

@@ -183,8 +183,22 @@ class CreditMoney(Decide):
         return [(row, f"{self.done}: {days} days{f' on {to}' if to else ''}: {given.reason}")]
 
 
+class ReturnMoney(Decide):
+    """What was sent back from a wallet or at the provider; nothing moves by this."""
+
+    name, title, button, done = "returned", "It was sent back: note it in the ledger", "Note it", "Noted"
+    counted = True
+    warnings = (
+        "Send it back first: nothing is sent by this. The ledger says that all of it went back. This cannot be undone.",
+    )
+
+    def take(self, row: Any, *, given: Given) -> Logged | None:
+        decisions.send_back(row, reason=given.reason, actor=given.actor, now=given.now)
+        return None
+
+
 class CloseMoney(Decide):
-    name, title, button, done = "close", "Close: it was sent back, or stays with us", "Close", "Closed"
+    name, title, button, done = "close", "Close: it stays with us", "Close", "Closed"
     counted = True
     warnings = ("The customer gets nothing for it here. This cannot be taken back.",)
 

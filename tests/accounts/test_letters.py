@@ -17,6 +17,7 @@ from accounts import letters, purge, tasks
 from accounts.models import Letter, User
 from tests.accounts.conftest import ANN
 from tests.doubles.smtp_server import SmtpServer
+from tests.patience import wait_until
 from tests.workers import Workers
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -188,6 +189,7 @@ def test_a_letter_goes_to_a_worker_at_once_and_to_the_next_when_that_one_is_kill
     assert letter.mail_attempts == 1
     smtp.replies["DATA"] = "451 nobody listens any more"
     smtp.before_taking.set()
+    wait_until(lambda: smtp.refused == 1)  # of the worker that is gone
     assert letter.mail_due_at is not None
     assert letters.send_due(now=letter.mail_due_at - timedelta(seconds=1)) == 0
     del smtp.replies["DATA"]

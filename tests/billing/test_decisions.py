@@ -172,6 +172,27 @@ def test_61_a_licence_that_came_too_late_is_closed(running: Agent, pay: Pay, clo
     assert not Payment.objects.open().exists()
 
 
+def test_what_was_sent_back_is_in_the_ledger_with_its_amount(stray: Deposit, clock: Clock) -> None:
+    (back,) = decisions.send_back(stray, now=clock.now, **WHO)
+    assert (back.kind, back.provider, back.currency) == ("refund", "usdc", "usdc")
+    assert back.amount == 5 * 10**18
+    assert (back.unapplied, back.reason, back.actor) == ("it was sent back", "sent without an order", "operator:x")
+    assert not decisions.undecided().exists()
+    assert not Payment.objects.open().exists()
+    with pytest.raises(AlreadyDecided):
+        decisions.send_back(stray, now=clock.now, **WHO)
+    assert invariants.broken(now=clock.now) == []
+
+
+def test_of_what_was_too_much_only_that_was_sent_back(order: Order, coins: Chain, clock: Clock) -> None:
+    pays(coins.usdt, order(), 8 * USD)
+    settle(coins, clock)
+    (row,) = decisions.overpaid()
+    (back,) = decisions.send_back(row, now=clock.now, **WHO)
+    assert back.amount == 3 * USD
+    assert not decisions.overpaid().exists()
+
+
 def test_stars_that_go_back_by_themselves_are_nobodys_decision(running: Agent, pay: Pay, clock: Clock) -> None:
     lifecycle.delete(running, actor="user:x")
     row = pay(running, provider=Provider.STARS)

@@ -18,6 +18,7 @@ class SmtpServer(socketserver.ThreadingTCPServer):
         self.mails: list[EmailMessage] = []
         self.raw: list[bytes] = []  # the same, as they came
         self.recipients: list[str] = []
+        self.refused = 0  # mails, as `replies` said
         self.replies: dict[str, str] = {}
         self.before_taking = threading.Event()
         self.before_taking.set()  # cleared: DATA is answered only when set again
@@ -64,6 +65,8 @@ class _Conversation(socketserver.StreamRequestHandler):
         if reply.startswith("250"):
             self.server.raw.append(b"".join(lines))
             self.server.mails.append(message_from_bytes(b"".join(lines), policy=policy.default))
+        else:
+            self.server.refused += 1
         self._say(reply)
 
     def _say(self, reply: str) -> None:
