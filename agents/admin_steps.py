@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from django.db.models import Count, Q, QuerySet
 
@@ -78,9 +79,13 @@ class DeleteAgents(AgentStep):
         "Nobody gets money back by this: refund first what is paid (Terms), and end a card's subscription at its shop.",
     )
     counted = True
+    losses: ClassVar[list[Callable[[list[Agent]], list[str]]]] = []  # what else is lost, as other applications know
 
     def among(self, chosen: QuerySet[Agent]) -> QuerySet[Agent]:
         return chosen.exclude(desired=Desired.DELETED)
+
+    def means(self, rows: list[Agent]) -> list[str]:
+        return [sentence for told in self.losses for sentence in told(rows)]
 
     def take(self, row: Agent, *, given: Given) -> Logged | None:
         lifecycle.delete(row, actor=given.actor, reason=Reason.OPERATOR, why=given.reason)

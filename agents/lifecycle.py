@@ -113,7 +113,8 @@ def delete(agent: Agent, *, actor: str, reason: Reason = Reason.OWNER, why: str 
     if agent.desired == Desired.DELETED:
         return agent
     _note(agent, reason=reason, actor=actor, now=now, note=_because("deletion asked for", why))
-    return _want(agent, Desired.DELETED, operation=reason, now=now)
+    agent.term_due_at = now  # what is paid is looked at
+    return _want(agent, Desired.DELETED, operation=reason, now=now, also=("term_due_at",))
 
 
 @transaction.atomic(savepoint=False)

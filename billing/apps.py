@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.apps import AppConfig
+from django.utils import timezone
 
 from config import preload
 
@@ -11,6 +12,9 @@ class BillingConfig(AppConfig):
     name = "billing"
 
     def ready(self) -> None:
+        from agents.admin_steps import DeleteAgents  # noqa: PLC0415
+        from billing import parking  # noqa: PLC0415
         from billing.crypto import configuration  # noqa: PLC0415 # models are there only now
 
+        DeleteAgents.losses.append(lambda rows: parking.unused(rows, now=timezone.now()))
         preload.before_threads(configuration.load)

@@ -9,8 +9,8 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from agents import entitlement
-from agents.models import Desired
-from billing import payments, revocations, subscriptions
+from agents.models import Agent, Desired
+from billing import payments, remainders, revocations
 from billing.errors import LicenceRefused
 from billing.models import Subscription
 from billing.models.subscriptions import LIVE
@@ -121,7 +121,8 @@ def release(driver: LicenceDriver, row: Subscription, *, now: datetime) -> None:
         row.save(update_fields=["instance", "check_at", "unknown_since"])
         if agent.desired == Desired.DELETED:
             if row.is_live:
-                subscriptions.expire(agent, row, at=now, actor=ACTOR, now=now, note="its agent is deleted")
+                remainders.end_licence(agent, row, at=now, actor=ACTOR, now=now, note="its agent is deleted")
+                Agent.objects.filter(pk=agent.pk).update(term_due_at=now)  # what was beside it is parked
             if agent.paid and not Subscription.objects.live().filter(agent=agent).exists():
                 entitlement.withdraw(agent, until=now)  # its trial counts: the licence pays for another agent's
 

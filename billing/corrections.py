@@ -9,7 +9,7 @@ from decimal import Decimal
 from django.db import transaction
 
 from agents.models import Agent
-from billing import lapses, payments, prices, spans, subscriptions
+from billing import lapses, payments, prices, remainders, spans, subscriptions
 from billing.errors import NothingGranted, NothingToCredit, NothingToRefund
 from billing.models import Payment, Subscription
 from billing.models.payments import refund_name
@@ -89,10 +89,16 @@ def refund_payment(payment: Payment, *, reason: str, actor: str, now: datetime) 
 
     Stars are sent back by us, once this is committed; other money by whoever took it.
     """
-    agent = payments.locked(payment.agent_id)
+    agent = payments.locked(_holder(payment))
     if payment not in refundable(agent, now=now):
         raise NothingToRefund(payment.pk)
     return _refund(agent, payment, reason=reason, actor=actor, now=now)
+
+
+def _holder(payment: Payment) -> str:
+    """The agent that has the time which it bought: what is left of a deleted one's may have been moved."""
+    held = Subscription.objects.paid().filter(spans__payment=payment).first()
+    return held.agent_id if held else payment.agent_id
 
 
 def refundable(agent: Agent, *, now: datetime) -> list[Payment]:
@@ -111,9 +117,9 @@ def _refund(agent: Agent, payment: Payment, *, reason: str, actor: str, now: dat
     bought = payment.subscription
     if payment.provider in LICENSED and bought is not None:
         row = Subscription.objects.select_for_update(of=("self",)).get(pk=bought.pk)
-        subscriptions.end_licence(agent, row, at=now, actor=actor, now=now, note="refunded")
+        remainders.end_licence(agent, row, at=now, actor=actor, now=now, note="refunded")
     else:
-        subscriptions.take_back(agent, payment, actor=actor, now=now, note="refunded")
+        remainders.take_back(agent, payment, actor=actor, now=now, note="refunded")
     if payment.provider == Provider.STARS:
         refunds.ask(payment.external_id, reason=reason, actor=actor, now=now)
     written = payments.write(_way_back(payment, actor=actor, reason=reason), agent, now=now, subscription=bought)

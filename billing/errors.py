@@ -52,6 +52,13 @@ class NothingToMove(Conflict):
         super().__init__(f"{agent_id} has no licence that is live: there is nothing to move")
 
 
+class NotParked(Conflict):
+    def __init__(self, subscription_id: str) -> None:
+        super().__init__(
+            f"{subscription_id}: only what is left of a deleted agent's paid time can be moved, within 90 days"
+        )
+
+
 class NothingToCredit(BadRequest):
     def __init__(self, days: int, most: int) -> None:
         super().__init__(f"days: {days} given, 1 to {most} allowed")

@@ -8,7 +8,7 @@ from django.db import transaction
 
 from agents.errors import NoSuchAgent
 from agents.models import Agent, Desired
-from billing import bindings, lapses, licences, payments, subscriptions
+from billing import bindings, lapses, licences, payments, remainders
 from billing.errors import LicenceHeld, NothingToMove
 from billing.licences import Key, Sold
 from billing.models import Subscription
@@ -60,8 +60,6 @@ def _hand_over(row: Subscription, taker: Agent, sold: Sold, *, reason: str, acto
     row = Subscription.objects.select_for_update(of=("self",)).get(pk=row.pk)
     if not row.is_live:
         raise NothingToMove(giver.pk)
-    subscriptions.end_licence(
-        giver, row, at=now, actor=actor, now=now, note=f"its licence moved to {taker.pk}: {reason}"
-    )
+    remainders.end_licence(giver, row, at=now, actor=actor, now=now, note=f"its licence moved to {taker.pk}: {reason}")
     lapses.settle(payments.locked(giver.pk), now=now)
     return licences.receive(taker.pk, sold, actor=actor, now=now, reason=reason).subscription

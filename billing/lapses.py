@@ -16,7 +16,7 @@ from django.utils import timezone
 from accounts.models import User
 from agents import lifecycle
 from agents.models import Agent, Desired, Reason, Status
-from billing import mails, standing, subscriptions
+from billing import mails, parking, standing, subscriptions
 from billing.models import Lapse, Order, Subscription
 from billing.term import Term
 from billing.vocabulary import OrderStatus, TermMode
@@ -74,7 +74,7 @@ def step(agent_id: str, *, now: datetime | None = None) -> None:
 def _next(agent: Agent, *, now: datetime) -> datetime | None:
     """Take the step; returns when the one after it is due."""
     if agent.desired == Desired.DELETED:
-        return None
+        return parking.park(agent, now=now)
     if User.objects.filter(pk=agent.user_id, is_active=False).exists():
         return now + SUSPENDED
     subscriptions.expire_ended(agent, now=now)

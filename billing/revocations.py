@@ -7,7 +7,7 @@ from datetime import datetime
 from django.db import transaction
 
 from agents.models import Agent, Desired
-from billing import lapses, payments, subscriptions
+from billing import lapses, payments, remainders, subscriptions
 from billing.models import Subscription
 from billing.payments import Receipt
 from billing.subscriptions import Purchase
@@ -29,7 +29,7 @@ def revoke(subscription_id: str, *, reason: str, actor: str, now: datetime, went
     if now < ran_out:
         _write(agent, row, reason=reason, actor=actor, now=now, went_back=went_back)
     at = now if now < ran_out else min(now, max(ran_out, row.paid_seen_at or ran_out))
-    subscriptions.end_licence(agent, row, at=at, actor=actor, now=now, note=reason)
+    remainders.end_licence(agent, row, at=at, actor=actor, now=now, note=reason)
     if agent.desired != Desired.DELETED:
         lapses.settle(agent, now=now)
     return row

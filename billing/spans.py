@@ -114,7 +114,8 @@ def gift(length: timedelta, plan: Plan) -> Rest:
 
 
 def _left(row: Subscription, *, now: datetime) -> list[tuple[Span, Rest]]:
-    pauses = [] if row.is_licensed else standing.pauses(row.user_id)
+    stands_still = row.is_licensed or row.parked_at is not None
+    pauses, now = [] if stands_still else standing.pauses(row.user_id), row.parked_at or now
     found = []
     for span in Span.objects.filter(subscription=row).order_by("starts_at", "id"):
         starts, ends = (

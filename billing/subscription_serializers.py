@@ -54,6 +54,10 @@ class CreateSubscriptionSerializer(Serializer):
     license_key = Text(max_length=MAX_KEY_CHARACTERS, help_text="As its buyer got it.")
 
 
+class MoveSubscriptionSerializer(Serializer):
+    agent_id = Text(help_text="The agent that gets the time.")
+
+
 class AnyProvider(Choice):
     """Takes every provider: the refusal of one that sells no keys says where it is paid. Names those that do."""
 

@@ -16,11 +16,11 @@ from typing import Any
 from django.db import transaction
 
 from agents.models import Agent, Reason, Transition
-from billing import periods, spans, standing, term, timeline
+from billing import periods, spans, standing, term
 from billing.errors import AlreadyExpired, IllegalMove, LicenceHeld, NeverEnds
-from billing.models import Payment, Subscription
+from billing.models import Subscription
 from billing.spans import Plan, Rest
-from billing.vocabulary import CONFIRMED, FOREVER, LICENSED, Period, Provider, SubscriptionStatus
+from billing.vocabulary import FOREVER, LICENSED, Period, Provider, SubscriptionStatus
 
 ACTIVE, CANCELED, EXPIRED = SubscriptionStatus.ACTIVE, SubscriptionStatus.CANCELED, SubscriptionStatus.EXPIRED
 
@@ -90,15 +90,15 @@ def buy(agent: Agent, purchase: Purchase, *, actor: str, now: datetime) -> Bough
 
 
 def _open(agent: Agent, purchase: Purchase, current: Subscription | None, *, actor: str, now: datetime) -> Bought:
-    start = _start(agent, now=now)
+    start = start_of(agent, now=now)
     end = _later(start, purchase, anchor_day=start.day)
     carried = _carry(agent, current, _plan(purchase), actor=actor, now=now)
-    row = _new(agent, _plan(purchase), purchase.provider, purchase.price_usd, now=now, until=end)
+    row = new(agent, _plan(purchase), purchase.provider, purchase.price_usd, now=now, until=end)
     row.anchor_day = start.day
     row.current_period_end += spans.total(carried)
     if carried or purchase.length is not None:
         row.anchor_day = row.current_period_end.day
-    row = _activate(agent, row, actor=actor, now=now)
+    row = activate(agent, row, actor=actor, now=now)
     spans.lay(row, [_rest(purchase, end - start), *carried], start=start)
     return Bought(row, spans.total(carried))
 
@@ -113,7 +113,7 @@ def _extend(agent: Agent, row: Subscription, purchase: Purchase, *, actor: str, 
     end = max(now, end_of(row, now=now))
     if end != row.current_period_end:
         row.anchor_day = end.day
-    start, rests = _start(agent, now=now), spans.take(row, now=now)
+    start, rests = start_of(agent, now=now), spans.take(row, now=now)
     until = _later(end, purchase, anchor_day=row.anchor_day)
     row.current_period_end = spans.lay(row, [*rests, _rest(purchase, until - end)], start=start)
     if purchase.length is not None:
@@ -122,16 +122,16 @@ def _extend(agent: Agent, row: Subscription, purchase: Purchase, *, actor: str, 
     row.provider = purchase.provider or row.provider
     if purchase.length is None:  # days that an operator credits are no other plan
         row.period, row.price_usd, row.tier_snapshot = purchase.period, purchase.price_usd, purchase.tier_snapshot
-    return Bought(_activate(agent, row, actor=actor, now=now))
+    return Bought(activate(agent, row, actor=actor, now=now))
 
 
 def _add_beside(agent: Agent, row: Subscription, purchase: Purchase, *, actor: str, now: datetime) -> Bought:
     bought = _rest(purchase, _later(now, purchase, anchor_day=now.day) - now)
     added = spans.on_plan(bought, _plan(purchase), spans.plan_of(row))
     rests = [*spans.take(row, now=now), added]
-    spans.lay(row, rests, start=_put_beside(row, rests, till=licensed_until(row), now=now))
+    spans.lay(row, rests, start=put_beside(row, rests, till=licensed_until(row), now=now))
     converted = added.length if row.tier != purchase.tier else timedelta(0)
-    return Bought(_activate(agent, row, actor=actor, now=now), converted)
+    return Bought(activate(agent, row, actor=actor, now=now), converted)
 
 
 def _license(
@@ -140,7 +140,7 @@ def _license(
     plan = _plan(purchase)
     row = Subscription.objects.filter(
         agent=agent, provider=purchase.provider, external_ref=licence.external_ref
-    ).first() or _new(agent, plan, purchase.provider, purchase.price_usd, now=now, until=licence.till)
+    ).first() or new(agent, plan, purchase.provider, purchase.price_usd, now=now, until=licence.till)
     carried, converted = _carry_beside(agent, row, plan, current, actor=actor, now=now)
     till = licence.till
     if row.status != EXPIRED and row.period == purchase.period:  # else never shortened but by a definite refund
@@ -150,8 +150,8 @@ def _license(
     row.license_key, row.license_fingerprint = licence.key, licence.fingerprint
     row.external_ref, row.instance = licence.external_ref, licence.instance or row.instance
     row.current_period_end, row.paid_seen_at, row.unknown_since = till, now, None
-    start = _put_beside(row, carried, till=till, now=now)
-    row = _activate(agent, row, actor=actor, now=now)
+    start = put_beside(row, carried, till=till, now=now)
+    row = activate(agent, row, actor=actor, now=now)
     spans.lay(row, carried, start=start)
     return Bought(row, converted)
 
@@ -171,7 +171,7 @@ def _carry_beside(
     return carried, spans.total(carried)
 
 
-def _put_beside(row: Subscription, rests: Sequence[Rest], *, till: datetime, now: datetime) -> datetime:
+def put_beside(row: Subscription, rests: Sequence[Rest], *, till: datetime, now: datetime) -> datetime:
     """What was bought beside a licence runs after it, and not before now, whoever is asked late; returns from when."""
     start = max(till, now)
     row.current_period_end = start + spans.total(rests) if rests else till
@@ -189,58 +189,7 @@ def _carry(agent: Agent, old: Subscription | None, plan: Plan, *, actor: str, no
     return [rest for rest in carried if rest.length]
 
 
-def take_back(agent: Agent, payment: Payment, *, actor: str, now: datetime, note: str) -> timedelta:
-    """What is left of the time that this payment bought ends; what others bought moves up. Returns how much it was."""
-    held = Subscription.objects.paid().filter(agent=agent, spans__payment=payment).distinct()
-    row = Subscription.objects.select_for_update(of=("self",)).filter(pk__in=held.values("pk")).first()
-    if row is None:
-        return timedelta(0)
-    rests = spans.left(row, now=now)
-    kept = [rest for rest in rests if rest.payment_id != payment.pk]
-    if len(kept) == len(rests):
-        return timedelta(0)
-    spans.take(row, now=now)
-    if row.is_licensed:
-        spans.lay(row, kept, start=_put_beside(row, kept, till=licensed_until(row), now=now))
-    else:
-        row.current_period_end = spans.lay(row, kept, start=_start(agent, now=now)) if kept else now
-        row.anchor_day, row.counted_at = row.current_period_end.day, now
-        _name_after(row, kept)
-    row.save()
-    if row.current_period_end <= now:
-        expire(agent, row, at=now, actor=actor, now=now, note=note)
-    else:
-        until = f"until {row.current_period_end:%Y-%m-%d %H:%M} UTC"
-        timeline.note(agent, f"subscription {row.pk}: {note}, {until}", actor=actor, now=now)
-    return spans.total(rests) - spans.total(kept)
-
-
-def _name_after(row: Subscription, kept: Sequence[Rest]) -> None:
-    """Its price and provider are those of the last payment that it still has."""
-    last = next((rest.payment_id for rest in reversed(kept) if not rest.is_gift), None)
-    payment = Payment.objects.filter(pk=last).first()
-    if payment is not None and payment.tier == row.tier and payment.price_usd is not None:
-        row.provider, row.period, row.price_usd = payment.provider, payment.period, payment.price_usd
-
-
-def end_licence(agent: Agent, row: Subscription, *, at: datetime, actor: str, now: datetime, note: str) -> Subscription:
-    """What the licence paid for ended `at` that time. What was bought beside it is a subscription of its own now."""
-    rests = spans.take(row, now=now)
-    expire(agent, row, at=at, actor=actor, now=now, note=note)
-    if not rests:
-        return row
-    first = Payment.objects.filter(pk=rests[0].payment_id, kind__in=CONFIRMED).first()
-    plan, start = spans.plan_of(row), _start(agent, now=now)
-    provider = Provider(first.provider) if first else None
-    beside = _new(agent, plan, provider, plan.usd, now=now, until=start + spans.total(rests))
-    beside.anchor_day = beside.current_period_end.day
-    _name_after(beside, rests)
-    beside = _activate(agent, beside, actor=actor, now=now)
-    spans.lay(beside, rests, start=start)
-    return beside
-
-
-def _start(agent: Agent, *, now: datetime) -> datetime:
+def start_of(agent: Agent, *, now: datetime) -> datetime:
     """When paid time begins: after the free days."""
     return max(now, standing.free_until(agent, now=now))
 
@@ -261,8 +210,8 @@ def grant(agent: Agent, purchase: Purchase, *, actor: str, now: datetime) -> Sub
     row = Subscription.objects.live().filter(agent=agent, provider=Provider.INTERNAL).first()
     if row is not None:
         return row
-    row = _new(agent, _plan(purchase), Provider.INTERNAL, purchase.price_usd, now=now, until=FOREVER)
-    return _activate(agent, row, actor=actor, now=now)
+    row = new(agent, _plan(purchase), Provider.INTERNAL, purchase.price_usd, now=now, until=FOREVER)
+    return activate(agent, row, actor=actor, now=now)
 
 
 def cancel(agent: Agent, row: Subscription, *, actor: str, now: datetime) -> Subscription:
@@ -274,12 +223,12 @@ def cancel(agent: Agent, row: Subscription, *, actor: str, now: datetime) -> Sub
     if row.status == CANCELED:
         return row
     row.canceled_at = now
-    return _move(agent, row, CANCELED, actor=actor, now=now)
+    return move_to(agent, row, CANCELED, actor=actor, now=now)
 
 
 def reinstate(agent: Agent, row: Subscription, *, actor: str, now: datetime) -> Subscription:
     """Its provider takes the cancellation back: it renews again."""
-    return _activate(agent, row, actor=actor, now=now)
+    return activate(agent, row, actor=actor, now=now)
 
 
 def expire(
@@ -289,7 +238,7 @@ def expire(
     row.expired_at, row.check_at, row.unknown_since = at, None, None
     if cut:
         row.current_period_end = min(row.current_period_end, at)
-    return _move(agent, row, EXPIRED, actor=actor, now=now, note=note)
+    return move_to(agent, row, EXPIRED, actor=actor, now=now, note=note)
 
 
 def expire_ended(agent: Agent, *, now: datetime) -> None:
@@ -311,7 +260,7 @@ def _later(start: datetime, purchase: Purchase, *, anchor_day: int) -> datetime:
     return periods.end_of(start, purchase.period, anchor_day=anchor_day)
 
 
-def _new(
+def new(
     agent: Agent, plan: Plan, provider: Provider | None, price_usd: Decimal, *, now: datetime, until: datetime
 ) -> Subscription:
     return Subscription(
@@ -329,13 +278,13 @@ def _new(
     )
 
 
-def _activate(agent: Agent, row: Subscription, *, actor: str, now: datetime) -> Subscription:
+def activate(agent: Agent, row: Subscription, *, actor: str, now: datetime) -> Subscription:
     row.canceled_at = row.expired_at = None
-    return _move(agent, row, ACTIVE, actor=actor, now=now)
+    return move_to(agent, row, ACTIVE, actor=actor, now=now)
 
 
 @transaction.atomic(savepoint=False)
-def _move(
+def move_to(
     agent: Agent, row: Subscription, to: SubscriptionStatus, *, actor: str, now: datetime, note: str = ""
 ) -> Subscription:
     """The only place that assigns a status: refuse, change, record."""

@@ -7,6 +7,7 @@ from django.urls import path
 from billing.views.callback import CallbackViewSet
 from billing.views.cancel import CancelViewSet
 from billing.views.crypto import CryptoOrdersViewSet, CryptoViewSet
+from billing.views.move import MoveViewSet
 from billing.views.payment_providers import PaymentProvidersViewSet
 from billing.views.quote import QuoteViewSet
 from billing.views.stars import StarsCallbackViewSet, StarsOrdersViewSet, StarsViewSet
@@ -25,6 +26,7 @@ urlpatterns = [
     path("subscriptions", SubscriptionsViewSet.as_view({"get": "list", "post": "create"})),
     path("subscriptions/quote", QuoteViewSet.as_view({"get": "retrieve"})),
     path("subscriptions/<str:id>/cancel", CancelViewSet.as_view({"post": "create"})),
+    path("subscriptions/<str:id>/move", MoveViewSet.as_view({"post": "create"})),
     path("payments/<str:provider>/callback", CallbackViewSet.as_view({"post": "create"})),
     path("agents/<str:id>/term", TermViewSet.as_view({"get": "retrieve"})),
 ]

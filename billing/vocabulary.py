@@ -66,6 +66,7 @@ class PaymentKind(models.TextChoices):
     REFUND = "refund"
     REVOKE = "revoke"
     KEY_MOVE = "key move"
+    MOVE = "move"  # what was left of a deleted agent's time
     NEW_PLAN = "new plan"  # its provider changed what a licence is for, and says of no charge
 
 

@@ -112,6 +112,13 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
+        migrations.AddField(
+            model_name="subscription",
+            name="parked_at",
+            field=models.DateTimeField(
+                blank=True, help_text="When its agent was deleted: what is left may be moved.", null=True
+            ),
+        ),
         migrations.AlterField(
             model_name="payment",
             name="kind",
@@ -124,6 +131,7 @@ class Migration(migrations.Migration):
                     ("refund", "Refund"),
                     ("revoke", "Revoke"),
                     ("key move", "Key Move"),
+                    ("move", "Move"),
                     ("new plan", "New Plan"),
                 ],
                 max_length=10,

@@ -56,6 +56,10 @@ class Subscription(models.Model):
         help_text="When currentPeriodEnd was last set: it does not know of suspensions after this."
     )
 
+    parked_at = models.DateTimeField(
+        null=True, blank=True, help_text="When its agent was deleted: what is left may be moved."
+    )
+
     # A licence's. The provider says until when it is paid; `extra` is what was bought beside it.
     license_fingerprint = models.CharField(max_length=64, blank=True)
     external_ref = models.CharField(max_length=120, blank=True, help_text="The provider's name of what was bought.")

@@ -13,7 +13,7 @@ from datetime import datetime
 from django.db import transaction
 
 from agents.models import Agent, Desired
-from billing import lapses, orders, payments, subscriptions
+from billing import lapses, orders, payments, remainders
 from billing.models import Payment, StarsOrder, Stray, StrayCharge
 from billing.models.payments import refund_name
 from billing.payments import Receipt
@@ -190,7 +190,7 @@ def _take_back(order: StarsOrder, agent: Agent, counted: Payment, charge: Charge
     asked = StrayCharge.objects.filter(pk=charge.id).exclude(reason="").first()
     actor, reason = (asked.actor, asked.reason) if asked else (ACTOR, REFUNDED)
     subscription = counted.subscription
-    subscriptions.take_back(agent, counted, actor=actor, now=now, note=REFUNDED)
+    remainders.take_back(agent, counted, actor=actor, now=now, note=REFUNDED)
     receipt = _receipt(order, charge, kind=PaymentKind.REFUND, external_id=refund_name(charge.id), reason=reason)
     row = replace(receipt, actor=actor)
     payments.write(row, agent, now=now, subscription=subscription, unapplied=counted.unapplied)

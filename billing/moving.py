@@ -1,0 +1,74 @@
+"""Paid time that a deleted agent left, given to another agent of its account."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.db import transaction
+
+from accounts.models import User
+from agents import profile
+from agents.errors import NoSuchAgent
+from agents.models import Agent, Desired
+from billing import lapses, parking, payments, remainders, spans, subscriptions
+from billing.errors import NoSuchSubscription, NotParked
+from billing.models import Subscription
+from billing.payments import Receipt
+from billing.subscriptions import Purchase
+from billing.vocabulary import PaymentKind, Period, Provider
+from catalog.engines import check_tier, engine_of
+from catalog.tiers import tier_of
+from config.ids import is_id, new_id
+
+
+def move(user: User, subscription_id: str, *, to: Agent, actor: str, now: datetime) -> Subscription:
+    """Give what is left of a deleted agent's paid time to another agent of the account.
+
+    On the plan that this one pays for, at its list price, if it pays for one; else on its own. Raises
+    NoSuchSubscription, NoSuchAgent, NotParked, EngineBelowMinTier.
+    """
+    owned = Subscription.objects.filter(user=user)
+    known = owned.filter(pk=subscription_id).first() if is_id("sub", subscription_id) else None
+    if known is None:
+        raise NoSuchSubscription
+    return _move(known, to, actor=actor, now=now)
+
+
+@transaction.atomic
+def _move(known: Subscription, taker: Agent, *, actor: str, now: datetime) -> Subscription:
+    for agent_id in sorted([known.agent_id, taker.pk]):  # always in one order: two moves may cross
+        payments.locked(agent_id)
+    giver, taker = Agent.objects.get(pk=known.agent_id), Agent.objects.get(pk=taker.pk)
+    if taker.desired == Desired.DELETED:
+        raise NoSuchAgent
+    row = Subscription.objects.select_for_update(of=("self",)).get(pk=known.pk)
+    if row.parked_at is None or not row.is_live or now >= row.parked_at + parking.KEPT:
+        raise NotParked(row.pk)
+    held = remainders.paid_by(taker)
+    check_tier(engine_of(taker.engine), tier_of(held.tier if held else row.tier))
+    rests, plan = spans.take(row, now=now), spans.plan_of(row)
+    subscriptions.expire(giver, row, at=now, actor=actor, now=now, note=f"moved to {taker.pk}")
+    taken = remainders.add(taker, rests, plan, row=row, actor=actor, now=now)
+    payments.write(_receipt(taken, taker, giver, actor=actor), taker, now=now, subscription=taken)
+    taker = profile.follow_payment(taker, taken.tier)
+    lapses.paid_again(taker, now=now)
+    return taken
+
+
+def _receipt(row: Subscription, taker: Agent, giver: Agent, *, actor: str) -> Receipt:
+    """No money moved."""
+    return Receipt(
+        provider=Provider.INTERNAL,
+        external_id=new_id("act"),
+        kind=PaymentKind.MOVE,
+        agent_id=taker.pk,
+        purchase=Purchase(
+            provider=None,
+            tier=row.tier,
+            period=Period(row.period),
+            price_usd=row.price_usd,
+            tier_snapshot=row.tier_snapshot or {},
+        ),
+        actor=actor,
+        reason=f"what was left of {giver.pk}, which is deleted",
+    )

@@ -1,0 +1,54 @@
+"""Paid time of an agent that was deleted: it stays its account's for 90 days, to be moved to another agent.
+
+Licences are not parked: their keys stay good at their providers (billing/bindings.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from agents.models import Agent
+from billing import remainders, spans, subscriptions
+from billing.models import Subscription
+from billing.spans import Rest
+from billing.vocabulary import Provider
+
+KEPT = timedelta(days=90)
+ACTOR = "billing"
+DELETED = "its agent is deleted"
+
+
+def park(agent: Agent, *, now: datetime) -> datetime | None:
+    """End what a deleted agent had, and keep what is not used. Returns when to look again; None when nothing is left.
+
+    The caller holds the agent's lock. Twice is harmless.
+    """
+    for granted in Subscription.objects.live().filter(agent=agent, provider=Provider.INTERNAL):
+        subscriptions.expire(agent, granted, at=now, actor=ACTOR, now=now, note=DELETED)
+    row = Subscription.objects.paid().filter(agent=agent).first()
+    if row is None or row.is_licensed:
+        return None
+    if row.parked_at is None:
+        row = remainders.park(agent, row, actor=ACTOR, now=now, note=DELETED)
+    if row.parked_at is None or now >= row.parked_at + KEPT:
+        if row.is_live:
+            subscriptions.expire(agent, row, at=now, actor=ACTOR, now=now, note=f"nobody moved it in {KEPT.days} days")
+        return None
+    return row.parked_at + KEPT
+
+
+def unused(agents: Sequence[Agent], *, now: datetime) -> list[str]:
+    """A sentence for each agent that has paid time which is not used."""
+    rows = Subscription.objects.paid().filter(agent__in=[agent.pk for agent in agents]).defer("license_key")
+    told = ((row, [rest for rest in spans.left(row, now=now) if not rest.is_gift]) for row in rows)
+    return [_told(row, rests) for row, rests in told if rests]
+
+
+def _told(row: Subscription, rests: Sequence[Rest]) -> str:
+    usd = float(sum((rest.usd for rest in rests), rests[0].usd * 0))
+    days = spans.total(rests).days
+    return (
+        f"{row.agent_id} has {days} days that are paid and not used, {usd:.2f} USD: its owner can move them to another"
+        f" agent for {KEPT.days} days"
+    )

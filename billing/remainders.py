@@ -1,0 +1,109 @@
+"""What becomes of paid time that is left: taken back, kept beside a licence that ends, parked, given to another agent.
+
+Like billing/subscriptions.py it runs in the transaction of a caller who holds the agent's lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from agents.models import Agent
+from billing import spans, subscriptions, timeline
+from billing.models import Payment, Subscription
+from billing.spans import Plan, Rest
+from billing.vocabulary import CONFIRMED, Provider, SubscriptionStatus
+
+
+def paid_by(agent: Agent) -> Subscription | None:
+    """What pays for the agent, but for what was granted."""
+    return Subscription.objects.paid().filter(agent=agent).first()
+
+
+def park(agent: Agent, row: Subscription, *, actor: str, now: datetime, note: str) -> Subscription:
+    """Canceled, and what is left of it stands still. Without any it is over."""
+    rests = spans.take(row, now=now)
+    if not rests:
+        return subscriptions.expire(agent, row, at=min(now, row.current_period_end), actor=actor, now=now, note=note)
+    row.current_period_end = spans.lay(row, rests, start=now)
+    row.counted_at = row.parked_at = now
+    row.canceled_at = row.canceled_at or now
+    return subscriptions.move_to(agent, row, SubscriptionStatus.CANCELED, actor=actor, now=now, note=note)
+
+
+def add(
+    agent: Agent, rests: Sequence[Rest], plan: Plan, *, row: Subscription, actor: str, now: datetime
+) -> Subscription:
+    """Time that is somebody's already, as time of what pays for the agent; else as a new subscription like `row`."""
+    current = paid_by(agent)
+    if current is None:
+        start = subscriptions.start_of(agent, now=now)
+        new = subscriptions.new(
+            agent, plan, Provider(row.provider) if row.provider else None, row.price_usd, now=now, until=start
+        )
+        new.current_period_end += spans.total(rests)
+        new.anchor_day = new.current_period_end.day
+        new = subscriptions.activate(agent, new, actor=actor, now=now)
+        spans.lay(new, rests, start=start)
+        return new
+    added = [spans.on_plan(rest, plan, spans.plan_of(current)) for rest in rests]
+    rests = [*spans.take(current, now=now), *(rest for rest in added if rest.length)]
+    if current.is_licensed:
+        start = subscriptions.put_beside(current, rests, till=subscriptions.licensed_until(current), now=now)
+    else:
+        start = subscriptions.start_of(agent, now=now)
+        current.current_period_end, current.counted_at = start + spans.total(rests), now
+        current.anchor_day = current.current_period_end.day
+    spans.lay(current, rests, start=start)
+    return subscriptions.activate(agent, current, actor=actor, now=now)
+
+
+def take_back(agent: Agent, payment: Payment, *, actor: str, now: datetime, note: str) -> timedelta:
+    """What is left of the time that this payment bought ends; what others bought moves up. Returns how much it was."""
+    held = Subscription.objects.paid().filter(agent=agent, spans__payment=payment).distinct()
+    row = Subscription.objects.select_for_update(of=("self",)).filter(pk__in=held.values("pk")).first()
+    if row is None:
+        return timedelta(0)
+    rests = spans.left(row, now=now)
+    kept = [rest for rest in rests if rest.payment_id != payment.pk]
+    if len(kept) == len(rests):
+        return timedelta(0)
+    spans.take(row, now=now)
+    if row.is_licensed:
+        spans.lay(row, kept, start=subscriptions.put_beside(row, kept, till=subscriptions.licensed_until(row), now=now))
+    else:
+        row.current_period_end = spans.lay(row, kept, start=subscriptions.start_of(agent, now=now)) if kept else now
+        row.anchor_day, row.counted_at = row.current_period_end.day, now
+        _name_after(row, kept)
+    row.save()
+    if row.current_period_end <= now:
+        subscriptions.expire(agent, row, at=now, actor=actor, now=now, note=note)
+    else:
+        until = f"until {row.current_period_end:%Y-%m-%d %H:%M} UTC"
+        timeline.note(agent, f"subscription {row.pk}: {note}, {until}", actor=actor, now=now)
+    return spans.total(rests) - spans.total(kept)
+
+
+def _name_after(row: Subscription, kept: Sequence[Rest]) -> None:
+    """Its price and provider are those of the last payment that it still has."""
+    last = next((rest.payment_id for rest in reversed(kept) if not rest.is_gift), None)
+    payment = Payment.objects.filter(pk=last).first()
+    if payment is not None and payment.tier == row.tier and payment.price_usd is not None:
+        row.provider, row.period, row.price_usd = payment.provider, payment.period, payment.price_usd
+
+
+def end_licence(agent: Agent, row: Subscription, *, at: datetime, actor: str, now: datetime, note: str) -> Subscription:
+    """What the licence paid for ended `at` that time. What was bought beside it is a subscription of its own now."""
+    rests = spans.take(row, now=now)
+    subscriptions.expire(agent, row, at=at, actor=actor, now=now, note=note)
+    if not rests:
+        return row
+    first = Payment.objects.filter(pk=rests[0].payment_id, kind__in=CONFIRMED).first()
+    plan, start = spans.plan_of(row), subscriptions.start_of(agent, now=now)
+    provider = Provider(first.provider) if first else None
+    beside = subscriptions.new(agent, plan, provider, plan.usd, now=now, until=start + spans.total(rests))
+    beside.anchor_day = beside.current_period_end.day
+    _name_after(beside, rests)
+    beside = subscriptions.activate(agent, beside, actor=actor, now=now)
+    spans.lay(beside, rests, start=start)
+    return beside
