@@ -73,6 +73,20 @@ class Model:
         if not plain and begins == self._begins:
             self.anchor = self.until.day
 
+    def give(self, days: int, tier: str, usd: Decimal) -> None:
+        """Worth the list price of the plan that it is given on; it belongs to nobody's payment."""
+        self.tier = self.tier if self.parts else tier
+        self.parts.append(Part("", days * 86_400, Fraction(usd) * 12 * days / 365))
+        self.anchor = self.until.day
+
+    def stand_still(self, length: timedelta) -> None:
+        """Suspended: nothing is used up, neither free days nor paid ones."""
+        if self.now < self.free_until:
+            self.free_until += length
+        self.now += length
+        if self.parts:
+            self.anchor = self.until.day
+
     def take_back(self, whose: str) -> None:
         kept = [part for part in self.parts if part.whose != whose]
         if len(kept) < len(self.parts):

@@ -6,28 +6,31 @@ awake looks once an hour; one that sleeps does nothing and loses nothing.
 
 from __future__ import annotations
 
-import calendar
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from decimal import Decimal
+
+from billing.vocabulary import Period
+from tests.billing.purchases import Model
 
 HOUR = timedelta(hours=1)
+LOOKED = timedelta(minutes=1)  # a worker that is awake looks so long after the hour once more
 FREE, GRACE, KEPT = timedelta(days=7), timedelta(days=3), timedelta(days=14)
 WARNINGS = (1, 2, 3)  # days
 
 
 @dataclass
 class Life:
-    """`until` is when the present mode ends: the free week, the paid time, the grace.
+    """`money` is what was paid and given, which begins after the free week; `ended` is when the last of it was over.
 
-    What was paid takes no free day: grace ends no earlier than the free week, `free_until`.
+    What was paid takes no free day: grace ends no earlier than the free week.
     """
 
     born: datetime
     mode: str = "trial"
-    until: datetime = field(init=False)
-    free_until: datetime = field(init=False)
+    ended: datetime | None = None
     now: datetime = field(init=False)
-    anchor: int = 0
+    money: Model = field(init=False)
     suspended: bool = False
     pod: str = "running"  # or stopped, deleted
     stopped_for: str = ""
@@ -37,21 +40,34 @@ class Life:
     told: list[tuple[datetime, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.now, self.until = self.born, self.born + FREE
-        self.free_until = self.until
+        self.now, self.money = self.born, Model(self.born, self.born + FREE)
 
     def tell(self, what: str) -> None:
         self.told.append((self.now, what))
 
+    @property
+    def until(self) -> datetime:
+        """When the present mode ends: the free week, the paid time, the grace."""
+        if self.mode == "paid":
+            return self.money.until
+        if self.ended is None:
+            return self.money.free_until
+        return max(self.ended + GRACE, self.money.free_until)
+
     def hour_passes(self) -> None:
         self.now += HOUR
-        if self.suspended and self.now - HOUR < self.until:
-            self.until += HOUR
-            self.anchor = self.until.day
-        if self.suspended and self.now - HOUR < self.free_until:
-            self.free_until += HOUR
-        if self.mode == "paid" and self.now >= self.until and not self.suspended:
-            self.mode, self.until = "grace", max(self.until + GRACE, self.free_until)
+        if self.suspended:
+            if self.mode == "grace" and self.ended and self.now - HOUR < self.ended + GRACE:
+                self.ended += HOUR
+            self.money.stand_still(HOUR)
+            return
+        if self.mode == "paid" and self.money.until <= self.now:
+            self._over()
+        self.money.time(self.now)
+
+    def _over(self) -> None:
+        self.mode, self.ended = "grace", self.money.until
+        self.money.parts = []
 
     @property
     def lasts(self) -> bool:
@@ -59,18 +75,26 @@ class Life:
 
     # What people do.
 
-    def pay(self) -> None:
-        if self.mode == "paid":
-            self.until = _month_after(self.until, self.anchor)
-        else:
-            begins = max(self.now, self.free_until)  # free days come first
-            self.mode, self.anchor = "paid", begins.day
-            self.until = _month_after(begins, self.anchor)
-        self.warned = self.lapsed_at = None
+    def pay(self, whose: str, tier: str, period: Period, usd: Decimal) -> None:
+        self.money.buy(whose, tier, period, usd)
+        self._paid()
         self.tell("payment.confirmed")
 
-    def refund(self) -> None:
-        self.mode, self.until = "grace", max(self.now + GRACE, self.free_until)
+    def give(self, days: int, tier: str, usd: Decimal) -> None:
+        """Days of this plan, which costs so much a month."""
+        self.money.give(days, tier, usd)
+        self._paid()
+
+    def _paid(self) -> None:
+        self.mode, self.ended, self.warned, self.lapsed_at = "paid", None, None, None
+
+    def take_back(self, whose: str | None) -> None:
+        """One payment; None is all of them. What was given stays."""
+        for part in list(self.money.parts):
+            if part.whose and whose in {None, part.whose}:
+                self.money.take_back(part.whose)
+        if not self.money.parts:
+            self.mode, self.ended = "grace", self.now
 
     def suspend(self) -> None:
         self.suspended = True
@@ -90,16 +114,18 @@ class Life:
     def look(self) -> None:
         if self.suspended or self.pod == "deleted":
             return
+        if self.mode == "paid" and self.money.until <= self.now + LOOKED:
+            self._over()
         if self.mode == "paid":
             if self.stopped_for == "term":
                 self._start()
-        elif self.now < self.until:
+        elif self.now + LOOKED < self.until:
             self._warn()
         else:
             self._lapse()
 
     def _warn(self) -> None:
-        reached = [days for days in WARNINGS if self.now >= self.until - timedelta(days=days)]
+        reached = [days for days in WARNINGS if self.now + LOOKED >= self.until - timedelta(days=days)]
         if reached and (self.warned is None or reached[0] < self.warned):
             self.warned = reached[0]
             self.tell(f"deletion.warning {self.warned}")
@@ -121,8 +147,3 @@ class Life:
     def _start(self) -> None:
         self.pod, self.stopped_for = "running", ""
         self.tell("agent.running")
-
-
-def _month_after(moment: datetime, anchor: int) -> datetime:
-    year, month = moment.year + moment.month // 12, moment.month % 12 + 1
-    return moment.replace(year=year, month=month, day=min(anchor, calendar.monthrange(year, month)[1]))

@@ -1,4 +1,4 @@
-"""A year of random payments, refunds, suspensions and outages: product and model tell each agent the same."""
+"""A year of random payments, gifts, refunds, suspensions and outages: product and model tell each agent the same."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_a_year_of_a_thousand_agents() -> None:
     agree(agents=given["AGENTS"], days=given["DAYS"], seed=given["SEED"])
 
 
-DEFAULTS = {"AGENTS": 1_000, "DAYS": 365, "SEED": 20_261_121}
+DEFAULTS = {"AGENTS": 1_000, "DAYS": 400, "SEED": 20_261_121}
 
 
 def agree(*, agents: int, days: int, seed: int) -> None:

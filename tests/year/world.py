@@ -6,7 +6,6 @@ import json
 import random
 from collections import defaultdict
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
 
 import time_machine
 
@@ -14,15 +13,18 @@ from accounts.models import User
 from agents import creation, reconciler, suspension
 from agents.models import Agent
 from billing import corrections, invariants, lapses, payments, prices, standing
+from billing.models import Payment
 from billing.payments import Receipt
 from billing.subscriptions import Purchase
 from billing.vocabulary import Period, Provider, TermMode
+from catalog.tiers import tier_of
 from tests.year.model import HOUR, Life
 from webhooks.models import Event
 
 BEGIN = datetime(2027, 1, 28, 12, tzinfo=UTC)
 OPERATOR = "operator:usr_0"
 TIER = "tiny"
+TIERS = ["tiny", "tiny", "small", "medium"]
 LEAP = timedelta(seconds=30)  # inside an hour: what waits for a pod to stop is looked at again
 LOOKS = 3
 
@@ -66,35 +68,60 @@ class Year:
 
     def _happen(self, now: datetime) -> None:
         for agent_id, life in self.lives.items():
-            if life.pod == "deleted":
-                continue
-            draw = self.chance.random()
-            if life.suspended:
-                if draw < 0.01:
-                    self._restore(agent_id, life)
-            elif draw < 0.0015:
-                self._pay(agent_id, life, now)
-            elif draw < 0.0017:
-                self._suspend(agent_id, life)
-            elif draw < 0.0018 and life.mode == "paid":
-                corrections.refund(Agent.objects.get(pk=agent_id), reason="asked", actor=OPERATOR, now=now)
-                life.refund()
+            if life.pod != "deleted":
+                self._happen_to(agent_id, life, now, draw=self.chance.random())
+
+    def _happen_to(self, agent_id: str, life: Life, now: datetime, *, draw: float) -> None:
+        if life.suspended:
+            if draw < 0.01:
+                self._restore(agent_id, life)
+        elif draw < 0.0015:
+            self._pay(agent_id, life, now)
+        elif draw < 0.0017:
+            self._suspend(agent_id, life)
+        elif draw < 0.0019:
+            self._refund(agent_id, life, now)
+        elif draw < 0.0022:
+            self._give(agent_id, life, now)
 
     def _pay(self, agent_id: str, life: Life, now: datetime) -> None:
         self.paid += 1
+        tier = self.chance.choice(TIERS)
+        period = Period.ANNUAL if self.chance.random() < 0.1 else Period.MONTHLY
+        usd = prices.price_of(tier_of(tier), period)
         purchase = Purchase(
             provider=Provider.USDC,
-            tier=TIER,
-            period=Period.MONTHLY,
-            price_usd=Decimal(5),
-            tier_snapshot=prices.snapshot_of(TIER, Period.MONTHLY),
+            tier=tier,
+            period=period,
+            price_usd=usd,
+            tier_snapshot=prices.snapshot_of(tier, period),
         )
         receipt = Receipt(
             provider=Provider.USDC, external_id=f"order-{self.paid}", agent_id=agent_id, purchase=purchase
         )
         for _ in range(self.chance.randint(1, 3)):  # told more than once
             payments.apply_payment(receipt, now=now)
-        life.pay()
+        life.pay(receipt.external_id, tier, period, usd)
+
+    def _give(self, agent_id: str, life: Life, now: datetime) -> None:
+        agent, days = Agent.objects.get(pk=agent_id), self.chance.randint(1, 20)
+        tier = life.money.tier if life.money.parts else agent.tier
+        corrections.credit(agent, days=days, reason="an outage", actor=OPERATOR, now=now)
+        life.give(days, tier, prices.price_of(tier_of(tier), Period.MONTHLY))
+
+    def _refund(self, agent_id: str, life: Life, now: datetime) -> None:
+        """All that is bought, or one payment."""
+        bought = [part.whose for part in life.money.parts if part.whose]
+        if not bought:
+            return
+        if self.chance.random() < 0.3:
+            corrections.refund(Agent.objects.get(pk=agent_id), reason="asked", actor=OPERATOR, now=now)
+            life.take_back(None)
+        else:
+            whose = self.chance.choice(bought)
+            row = Payment.objects.get(external_id=whose)
+            corrections.refund_payment(row, reason="asked", actor=OPERATOR, now=now)
+            life.take_back(whose)
 
     def _suspend(self, agent_id: str, life: Life) -> None:
         suspension.suspend(self.users[agent_id], reason="spam", actor=OPERATOR)
