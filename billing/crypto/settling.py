@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import F, OuterRef, QuerySet, Subquery
 
 from agents.models import Agent, Desired
 from billing import orders, payments
@@ -30,6 +30,7 @@ NO_ORDER = "no order was open for it"
 TOO_LATE = "its order had expired more than 14 days before"
 SUPERSEDED = "it was too little, and a newer order took its order's place"
 BATCH = 1000
+OVERTAKEN = 20  # orders in one run, each asked about by itself
 
 
 def record(transfers: Iterable[Transfer], settings: Configuration, *, now: datetime) -> None:
@@ -167,6 +168,29 @@ def late_orders(*, chain_id: int, now: datetime) -> list[CryptoOrder]:
     return [row for row in rows if row.status == OrderStatus.EXPIRED and row.agent.desired != Desired.DELETED]
 
 
+def overtaken(*, chain_id: int, now: datetime) -> list[tuple[CryptoOrder, int]]:
+    """Expired orders that were paid in full before the next one's baseline, each with the block of that baseline.
+
+    Nobody had seen the money when the next order was placed, or it had come too late for this one's time.
+    """
+    newer = CryptoOrder.objects.filter(
+        chain_id=OuterRef("chain_id"),
+        deposit_address=OuterRef("deposit_address"),
+        asset=OuterRef("asset"),
+        token=OuterRef("token"),
+        created_at__gt=OuterRef("created_at"),
+    ).order_by("created_at", "id")
+    expired = CryptoOrder.objects.filter(
+        chain_id=chain_id, status=OrderStatus.EXPIRED, expires_at__gt=now - LATE, baseline_final=True
+    )
+    rows = briefly(expired.exclude(agent__desired=Desired.DELETED)).annotate(
+        lay_then=Subquery(newer.filter(baseline_final=True).values("baseline")[:1]),
+        next_block=Subquery(newer.values("baseline_block")[:1]),
+    )
+    full = rows.filter(lay_then__gte=F("baseline") + F("amount"), next_block__gt=F("baseline_block"))
+    return [(row, row.next_block) for row in full.order_by("created_at")[:OVERTAKEN]]
+
+
 def sort_out(*, chain_id: int, now: datetime) -> None:
     """Give each open deposit to the order that it paid, or say why it bought nothing; leave what may still buy."""
     for deposit in Deposit.objects.filter(chain_id=chain_id, order=None, unapplied="").order_by("pk")[:BATCH]:
@@ -197,15 +221,19 @@ def _unapplied(deposit: Deposit, newest: CryptoOrder | None, *, now: datetime) -
         return NO_ORDER
     if newest.status == OrderStatus.EXPIRED and newest.expires_at <= now - LATE:
         return TOO_LATE
-    return SUPERSEDED if newest.status == OrderStatus.EXPIRED and _has_newer(newest) else ""
+    return SUPERSEDED if newest.status == OrderStatus.EXPIRED and _is_overtaken(newest) else ""
 
 
-def _has_newer(order: CryptoOrder) -> bool:
-    """What was there before another order counts for none any more: neither that one nor this."""
+def _is_overtaken(order: CryptoOrder) -> bool:
+    """What was there before another order, and was too little for this one, counts for none any more.
+
+    How much it was is known once the other one's baseline is final.
+    """
     same = CryptoOrder.objects.filter(
         chain_id=order.chain_id, deposit_address_id=order.deposit_address_id, asset=order.asset
     )
-    return same.filter(created_at__gt=order.created_at).exists()
+    newer = same.filter(created_at__gt=order.created_at).order_by("created_at", "id").first()
+    return newer is not None and newer.baseline_final and newer.baseline < order.baseline + order.amount
 
 
 def fill_hash(order: CryptoOrder) -> None:

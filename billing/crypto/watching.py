@@ -79,6 +79,9 @@ def _watch(settings: Configuration, state: ChainState, *, now: datetime) -> None
     agreed = agreed_on(settings, late, reading, now=now)
     for order in late:
         each(order, lambda row: _settle(row, reading, agreed.get(row.pk, 0), now=now))
+    blocks = dict(settling.overtaken(chain_id=state.pk, now=now))
+    for order in blocks:
+        each(order, lambda row: _pay_overtaken(settings, row, blocks[row], now=now))
     _fill_hashes(settings, now=now)
     settling.sort_out(chain_id=state.pk, now=now)
 
@@ -86,6 +89,12 @@ def _watch(settings: Configuration, state: ChainState, *, now: datetime) -> None
 def _settle(order: CryptoOrder, reading: Reading, agreed: int, *, now: datetime) -> None:
     if agreed >= order.amount:
         settling.pay(order.pk, received=agreed, block=reading.final, now=now)
+
+
+def _pay_overtaken(settings: Configuration, order: CryptoOrder, block: int, *, now: datetime) -> None:
+    received = agreement.received(settings, [order], block=block, now=now)[order.pk]
+    if received >= order.amount:
+        settling.pay(order.pk, received=received, block=block, now=now)
 
 
 def _fill_hashes(settings: Configuration, *, now: datetime) -> None:

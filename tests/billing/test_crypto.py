@@ -11,7 +11,7 @@ from pytest_django import Settings
 
 from agents import lifecycle
 from agents.models import Agent
-from billing import prices, standing
+from billing import invariants, prices, standing
 from billing.crypto import orders, watching
 from billing.errors import MoneySeen, NotConfigured
 from billing.models import CryptoOrder, Deposit, Payment, Subscription
@@ -169,6 +169,32 @@ def test_44_with_a_newer_order_it_counts_for_that(order: Order, coins: Chain, cl
     settle(coins, clock)
     watch(clock)
     assert (fresh(old).status, fresh(new).status, Payment.objects.count()) == (EXPIRED, PAID, 1)
+
+
+@pytest.mark.parametrize("seen", [True, False])
+def test_a_full_payment_to_an_expired_order_pays_it_though_another_was_placed(
+    coins: Chain, clock: Clock, order: Order, seen: bool
+) -> None:
+    """Whether anybody had seen it by then or not: it is one order's, and no operator has to decide."""
+    old = order()
+    wait(coins, clock, 2 * DAY)
+    assert fresh(old).status == EXPIRED
+    tx_hash = pays(coins.usdt, old)
+    if seen:
+        coins.mine()
+        watch(clock)
+    new = order(tier="small")
+    settle(coins, clock)
+    watch(clock)
+    watch(clock)
+    found = fresh(old)
+    assert (found.status, found.late, found.tx_hash) == (PAID, True, tx_hash)
+    assert (fresh(new).status, int(fresh(new).seen)) == (PENDING, 0)
+    assert (Deposit.objects.get().order, Payment.objects.get().order_id) == (found, old.pk)
+    pays(coins.usdt, new)
+    settle(coins, clock)
+    assert fresh(new).status == PAID
+    assert invariants.broken(now=clock.now) == []
 
 
 def test_45_money_after_the_late_window_is_kept_for_operators(order: Order, coins: Chain, clock: Clock) -> None:

@@ -147,7 +147,7 @@ def test_what_bought_something_or_may_still_do_so_is_not_decided(order: Order, c
             decisions.credit(money, days=1, now=clock.now, **WHO)
 
 
-def test_44_a_part_that_came_before_a_newer_order_waits_for_an_operator_at_once(
+def test_44_a_part_that_came_before_a_newer_order_waits_for_an_operator_once_that_is_final(
     order: Order, coins: Chain, clock: Clock
 ) -> None:
     old = order()
@@ -156,6 +156,9 @@ def test_44_a_part_that_came_before_a_newer_order_waits_for_an_operator_at_once(
     CryptoOrder.objects.update(status=OrderStatus.EXPIRED)
     clock.go(DAY)
     new = order()
+    watch(clock)
+    assert Deposit.objects.get().unapplied == "", "it may be all of it, as far as anybody knows"
+    settle(coins, clock)
     watch(clock)
     assert Deposit.objects.get().unapplied == "it was too little, and a newer order took its order's place"
     pays(coins.usdt, new)
