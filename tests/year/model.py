@@ -96,16 +96,10 @@ class Life:
         if not self.money.parts:
             self.mode, self.ended = "grace", self.now
 
-    def suspend(self) -> None:
-        self.suspended = True
-        if self.pod == "running":
-            self._stop("suspended")
-
-    def restore(self) -> None:
-        self.suspended = False
-
     def suspensions_are_looked_at(self) -> None:
         """What one has stopped starts once it is over and the agent may run, and be it long after."""
+        if self.suspended and self.pod == "running":
+            self._stop("suspended")
         if self.stopped_for == "suspended" and not self.suspended and self.lasts:
             self._start()
 
