@@ -9,14 +9,14 @@ from decimal import Decimal
 from django.db import transaction
 
 from agents.models import Agent
-from billing import lapses, payments, prices, remainders, spans, subscriptions
+from billing import lapses, payments, prices, remainders, revocations, spans, subscriptions
 from billing.errors import NothingGranted, NothingToCredit, NothingToRefund
 from billing.models import Payment, Subscription
 from billing.models.payments import refund_name
 from billing.payments import Receipt
-from billing.stars import refunds
+from billing.stars import charges, refunds
 from billing.subscriptions import Purchase
-from billing.vocabulary import CONFIRMED, LICENSED, PaymentKind, Period, Provider
+from billing.vocabulary import LICENSED, PaymentKind, Period, Provider
 from config.ids import new_id
 
 MAX_CREDIT_DAYS = 3_660
@@ -56,6 +56,7 @@ def credit(agent: Agent, *, days: int, reason: str, actor: str, now: datetime, o
     if not 1 <= days <= MAX_CREDIT_DAYS:
         raise NothingToCredit(days, MAX_CREDIT_DAYS)
     agent = payments.locked(agent.pk)
+    subscriptions.expire_ended(agent, now=now)
     held = Subscription.objects.paid().filter(agent=agent).first()
     purchase = _purchase(agent, None)
     receipt = Receipt(
@@ -89,16 +90,10 @@ def refund_payment(payment: Payment, *, reason: str, actor: str, now: datetime) 
 
     Stars are sent back by us, once this is committed; other money by whoever took it.
     """
-    agent = payments.locked(_holder(payment))
+    agent = remainders.held(payment)
     if payment not in refundable(agent, now=now):
         raise NothingToRefund(payment.pk)
     return _refund(agent, payment, reason=reason, actor=actor, now=now)
-
-
-def _holder(payment: Payment) -> str:
-    """The agent that has the time which it bought: what is left of a deleted one's may have been moved."""
-    held = Subscription.objects.paid().filter(spans__payment=payment).first()
-    return held.agent_id if held else payment.agent_id
 
 
 def refundable(agent: Agent, *, now: datetime) -> list[Payment]:
@@ -108,27 +103,31 @@ def refundable(agent: Agent, *, now: datetime) -> list[Payment]:
         return []
     names = dict.fromkeys(rest.payment_id for rest in spans.left(row, now=now) if not rest.is_gift)
     found = Payment.objects.in_bulk([name for name in names if name])
-    licence = row.payments.filter(kind__in=CONFIRMED, provider=row.provider).order_by("at", "id").last()
-    first = [licence] if row.is_licensed and licence and now < subscriptions.licensed_until(row) else []
+    licence = revocations.charged_last(row) if row.is_licensed else None
+    first = [licence] if licence and now < subscriptions.licensed_until(row) else []
     return [*first, *(found[name] for name in names if name)]
 
 
 def _refund(agent: Agent, payment: Payment, *, reason: str, actor: str, now: datetime) -> Payment:
-    bought = payment.subscription
-    if payment.provider in LICENSED and bought is not None:
-        row = Subscription.objects.select_for_update(of=("self",)).get(pk=bought.pk)
+    if payment.provider in LICENSED:
+        live = Subscription.objects.live().filter(agent=agent, provider=payment.provider)
+        row = live.select_for_update(of=("self",)).get()
         remainders.end_licence(agent, row, at=now, actor=actor, now=now, note="refunded")
     else:
         remainders.take_back(agent, payment, actor=actor, now=now, note="refunded")
-    if payment.provider == Provider.STARS:
+    if payment.provider == Provider.STARS and payment.external_id not in charges.settled([payment.external_id])[1]:
         refunds.ask(payment.external_id, reason=reason, actor=actor, now=now)
-    written = payments.write(_way_back(payment, actor=actor, reason=reason), agent, now=now, subscription=bought)
+    receipt = _way_back(payment, actor=actor, reason=reason)
+    written = payments.write(receipt, payment.agent, now=now, subscription=payment.subscription)
     lapses.settle(agent, now=now)
     return written
 
 
 def _way_back(payment: Payment, *, actor: str, reason: str) -> Receipt:
-    """What the ledger says at once. The amount of stars follows when they have gone (billing/stars/charges.py)."""
+    """What the ledger says at once. The amount of stars follows when they have gone (billing/stars/charges.py).
+
+    What was too much of a payment is not in it: about that an operator decides by itself (billing/decisions.py).
+    """
     of_stars = payment.provider == Provider.STARS
     return Receipt(
         provider=Provider.INTERNAL if of_stars else Provider(payment.provider),
@@ -142,7 +141,7 @@ def _way_back(payment: Payment, *, actor: str, reason: str) -> Receipt:
             price_usd=payment.price_usd or FREE,
             tier_snapshot={},
         ),
-        amount=None if of_stars or payment.amount is None else int(payment.amount),
+        amount=None if of_stars or payment.amount is None else int(payment.amount - payment.over),
         currency="" if of_stars else payment.currency,
         actor=actor,
         reason=reason,

@@ -99,8 +99,10 @@ def send_back(money: Money, *, reason: str, actor: str, now: datetime) -> list[P
 def _way_back(money: Money, agent: Agent, *, reason: str, actor: str) -> Receipt:
     """Of a payment that bought nothing all, of another what was too much."""
     if isinstance(money, Payment):
-        provider, name, currency = Provider(money.provider), money.external_id, money.currency
-        amount = money.amount if money.unapplied else money.over
+        provider, currency = Provider(money.provider), money.currency
+        name, amount = money.external_id, money.amount
+        if not money.unapplied:
+            name, amount = f"{name}:over", money.over
         tier, period = money.tier, Period(money.period)
     else:
         provider, name, currency = Provider(money.asset), f"{money.tx_hash}:{money.log_index}", money.asset

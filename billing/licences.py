@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 ACTIVATIONS = Limit(name="licence-activation", times=10, seconds=3600)  # of one account (design: Billing)
 CHECKED_EVERY = timedelta(days=1)
 CENTS = 100
-MOVES = {PaymentKind.KEY_MOVE, PaymentKind.NEW_PLAN}  # nothing was charged for these
+MOVES = {PaymentKind.KEY_MOVE, PaymentKind.NEW_PLAN, PaymentKind.RESTORED}  # nothing was charged for these
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,6 +162,8 @@ def _receipt(agent: Agent, row: Subscription | None, sold: Sold, *, actor: str, 
         kind = PaymentKind.PAYMENT if row is None else PaymentKind.RENEWAL
         if known is not None and (moved or known.agent_id != agent.pk):
             kind, reason = PaymentKind.KEY_MOVE, moved or f"the licence moved from {known.agent_id}, where it is over"
+        elif row is not None and known is not None and not _went_back(row):
+            kind, reason = PaymentKind.RESTORED, "its provider calls it paid again"
     elif sold.till <= subscriptions.licensed_until(row):
         if not _same_plan(row, sold.verdict):
             kind, reason = PaymentKind.NEW_PLAN, f"was {row.tier}, {row.period}"
@@ -183,6 +185,12 @@ def _receipt(agent: Agent, row: Subscription | None, sold: Sold, *, actor: str, 
         actor=actor,
         reason=reason,
     )
+
+
+def _went_back(row: Subscription) -> bool:
+    """Whether its money did when it ended last: then it is charged anew."""
+    ended = row.payments.filter(kind__in=[PaymentKind.REVOKE, PaymentKind.REFUND]).order_by("at", "id").last()
+    return ended is not None and (ended.kind == PaymentKind.REFUND or ended.amount is not None)
 
 
 def _same_plan(row: Subscription, verdict: Verdict) -> bool:

@@ -1,6 +1,6 @@
 """Paid time of an agent that was deleted: it stays its account's for 90 days, to be moved to another agent.
 
-Licences are not parked: their keys stay good at their providers (billing/bindings.py).
+Licences end with their agents: their keys stay good at their providers, for another agent (billing/bindings.py).
 """
 
 from __future__ import annotations
@@ -27,7 +27,11 @@ def park(agent: Agent, *, now: datetime) -> datetime | None:
     for granted in Subscription.objects.live().filter(agent=agent, provider=Provider.INTERNAL):
         subscriptions.expire(agent, granted, at=now, actor=ACTOR, now=now, note=DELETED)
     row = Subscription.objects.paid().filter(agent=agent).first()
-    if row is None or row.is_licensed:
+    if row is not None and row.is_licensed:
+        remainders.end_licence(agent, row, at=now, actor=ACTOR, now=now, note=DELETED)
+        Subscription.objects.filter(pk=row.pk).update(check_at=now)  # its activation is given back there
+        row = Subscription.objects.paid().filter(agent=agent).first()
+    if row is None:
         return None
     if row.parked_at is None:
         row = remainders.park(agent, row, actor=ACTOR, now=now, note=DELETED)

@@ -10,9 +10,27 @@ from datetime import datetime, timedelta
 
 from agents.models import Agent
 from billing import spans, subscriptions, timeline
-from billing.models import Payment, Subscription
+from billing.models import Payment, Span, Subscription
 from billing.spans import Plan, Rest
 from billing.vocabulary import CONFIRMED, Provider, SubscriptionStatus
+
+
+def held(payment: Payment) -> Agent:
+    """The agent that has the time which this payment bought, locked together with the one it was paid for.
+
+    They differ where what was left of a deleted agent has been moved.
+    """
+    while True:
+        holder = _holder(payment)
+        for agent_id in sorted({payment.agent_id, holder}):
+            Agent.objects.select_for_update().get(pk=agent_id)
+        if _holder(payment) == holder:  # nobody moved it while we waited
+            return Agent.objects.get(pk=holder)
+
+
+def _holder(payment: Payment) -> str:
+    row = Subscription.objects.paid().filter(spans__payment=payment).first()
+    return row.agent_id if row else payment.agent_id
 
 
 def paid_by(agent: Agent) -> Subscription | None:
@@ -70,13 +88,14 @@ def take_back(agent: Agent, payment: Payment, *, actor: str, now: datetime, note
         return timedelta(0)
     spans.take(row, now=now)
     if row.is_licensed:
+        Span.objects.filter(subscription=row, payment=payment).delete()  # a late renewal gives none of it back
         spans.lay(row, kept, start=subscriptions.put_beside(row, kept, till=subscriptions.licensed_until(row), now=now))
     else:
         row.current_period_end = spans.lay(row, kept, start=subscriptions.start_of(agent, now=now)) if kept else now
         row.anchor_day, row.counted_at = row.current_period_end.day, now
         _name_after(row, kept)
     row.save()
-    if row.current_period_end <= now:
+    if row.current_period_end <= now and not row.is_licensed:  # of a licence its provider says when it is over
         subscriptions.expire(agent, row, at=now, actor=actor, now=now, note=note)
     else:
         until = f"until {row.current_period_end:%Y-%m-%d %H:%M} UTC"

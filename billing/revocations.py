@@ -5,10 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import Q
 
 from agents.models import Agent, Desired
 from billing import lapses, payments, remainders, subscriptions
-from billing.models import Subscription
+from billing.models import Payment, Subscription
 from billing.payments import Receipt
 from billing.subscriptions import Purchase
 from billing.vocabulary import CONFIRMED, PaymentKind, Period, Provider
@@ -30,13 +31,22 @@ def revoke(subscription_id: str, *, reason: str, actor: str, now: datetime, went
         _write(agent, row, reason=reason, actor=actor, now=now, went_back=went_back)
     at = now if now < ran_out else min(now, max(ran_out, row.paid_seen_at or ran_out))
     remainders.end_licence(agent, row, at=at, actor=actor, now=now, note=reason)
-    if agent.desired != Desired.DELETED:
+    if agent.desired == Desired.DELETED:
+        Agent.objects.filter(pk=agent.pk).update(term_due_at=now)  # what was beside it is parked
+    else:
         lapses.settle(agent, now=now)
     return row
 
 
+def charged_last(row: Subscription) -> Payment | None:
+    """What the provider of a licence charged last, also when the key paid for another agent then."""
+    same = Q(subscription__provider=row.provider, subscription__external_ref=row.external_ref)
+    charged = Payment.objects.filter(same, kind__in=CONFIRMED, provider=row.provider)
+    return charged.order_by("at", "paid_till", "id").last()
+
+
 def _write(agent: Agent, row: Subscription, *, reason: str, actor: str, now: datetime, went_back: bool) -> None:
-    charged = row.payments.filter(kind__in=CONFIRMED, provider=row.provider).order_by("at", "id").last()
+    charged = charged_last(row)
     amount = charged.amount if charged and went_back else None
     receipt = Receipt(
         provider=Provider(row.provider or Provider.INTERNAL),

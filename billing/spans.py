@@ -74,7 +74,7 @@ def take(row: Subscription, *, now: datetime) -> list[Rest]:
 def lay(row: Subscription, rests: Sequence[Rest], *, start: datetime) -> datetime:
     """Write these spans of the subscription, one after the other; returns when the last one ends."""
     at, spans = start, []
-    for rest in rests:
+    for rest in (one for one in rests if one.length):
         until = at + rest.length
         spans.append(
             Span(
@@ -114,12 +114,16 @@ def gift(length: timedelta, plan: Plan) -> Rest:
 
 
 def _left(row: Subscription, *, now: datetime) -> list[tuple[Span, Rest]]:
-    stands_still = row.is_licensed or row.parked_at is not None
-    pauses, now = [] if stands_still else standing.pauses(row.user_id), row.parked_at or now
+    since = row.counted_at
+    if row.is_licensed:  # which does not stand still; what is beside it does, once it runs
+        since = max(since, row.current_period_end - row.extra)
+    pauses = standing.pauses(row.user_id) if row.parked_at is None else []
+    now = row.parked_at or now
     found = []
     for span in Span.objects.filter(subscription=row).order_by("starts_at", "id"):
         starts, ends = (
-            term.postponed(moment, pauses, since=row.counted_at, now=now) for moment in (span.starts_at, span.ends_at)
+            term.postponed(moment, pauses, since=max(since, row.counted_at), now=now)
+            for moment in (span.starts_at, span.ends_at)
         )
         length = ends - max(now, starts)
         if length > timedelta(0):

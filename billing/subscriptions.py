@@ -160,20 +160,19 @@ def _carry_beside(
     agent: Agent, row: Subscription, plan: Plan, current: Subscription | None, *, actor: str, now: datetime
 ) -> tuple[list[Rest], timedelta]:
     """What runs after the licence, on its plan; and how much of that was of another plan's subscription until now."""
-    if current is None:
-        return [], timedelta(0)
-    if current.pk == row.pk:
-        old = spans.plan_of(row)
-        return [spans.on_plan(rest, old, plan) for rest in spans.take(row, now=now)], timedelta(0)
+    if current is None or current.pk == row.pk:
+        # What ran while nobody knew that the licence was renewed is not used: that time the licence pays for.
+        old, since = spans.plan_of(row), min(now, licensed_until(row))
+        return [spans.on_plan(rest, old, plan) for rest in spans.take(row, now=since)], timedelta(0)
     if current.is_licensed:
         raise LicenceHeld(current)
     carried = _carry(agent, current, plan, actor=actor, now=now)
-    return carried, spans.total(carried)
+    return carried, spans.total(carried) if current.tier != plan.tier else timedelta(0)
 
 
 def put_beside(row: Subscription, rests: Sequence[Rest], *, till: datetime, now: datetime) -> datetime:
-    """What was bought beside a licence runs after it, and not before now, whoever is asked late; returns from when."""
-    start = max(till, now)
+    """What was bought beside a licence runs after it, neither before now nor in the free days; returns from when."""
+    start = max(till, start_of(row.agent, now=now))
     row.current_period_end = start + spans.total(rests) if rests else till
     row.extra, row.counted_at = row.current_period_end - till, now
     return start

@@ -67,6 +67,7 @@ class PaymentKind(models.TextChoices):
     REVOKE = "revoke"
     KEY_MOVE = "key move"
     MOVE = "move"  # what was left of a deleted agent's time
+    RESTORED = "restored"  # its provider calls a licence paid again, for what it had charged already
     NEW_PLAN = "new plan"  # its provider changed what a licence is for, and says of no charge
 
 

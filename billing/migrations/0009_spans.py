@@ -132,6 +132,7 @@ class Migration(migrations.Migration):
                     ("revoke", "Revoke"),
                     ("key move", "Key Move"),
                     ("move", "Move"),
+                    ("restored", "Restored"),
                     ("new plan", "New Plan"),
                 ],
                 max_length=10,

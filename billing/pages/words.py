@@ -42,6 +42,7 @@ KINDS: dict[str, Promise] = {
     PaymentKind.REVOKE: _("Grant taken back"),
     PaymentKind.KEY_MOVE: _("Licence key moved"),
     PaymentKind.MOVE: _("Moved from a deleted agent"),
+    PaymentKind.RESTORED: _("Paid again, says the provider"),
     PaymentKind.NEW_PLAN: _("Plan changed at the provider"),
 }
 PERIODS: dict[str, Promise] = {Period.MONTHLY: _("for a month"), Period.ANNUAL: _("for a year")}

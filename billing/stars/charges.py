@@ -177,25 +177,25 @@ def give_back(charge: Charge, *, now: datetime) -> None:
         _note(charge, None, why=Stray.UNKNOWN, now=now, refunded_at=now)
         _close(charge, now=now)
         return
-    agent = payments.locked(order.agent_id)
     counted = Payment.objects.filter(provider=Provider.STARS, external_id=charge.id).first()
+    holder = payments.locked(order.agent_id) if counted is None else remainders.held(counted)
     if counted is None:
         _note(charge, order, why=Stray.RETURNED, now=now, refunded_at=now)
     elif not Payment.objects.filter(provider=Provider.STARS, external_id=refund_name(charge.id)).exists():
-        _take_back(order, agent, counted, charge, now=now)
+        _take_back(order, holder, counted, charge, now=now)
     _close(charge, now=now)
 
 
-def _take_back(order: StarsOrder, agent: Agent, counted: Payment, charge: Charge, *, now: datetime) -> None:
+def _take_back(order: StarsOrder, holder: Agent, counted: Payment, charge: Charge, *, now: datetime) -> None:
     asked = StrayCharge.objects.filter(pk=charge.id).exclude(reason="").first()
     actor, reason = (asked.actor, asked.reason) if asked else (ACTOR, REFUNDED)
     subscription = counted.subscription
-    remainders.take_back(agent, counted, actor=actor, now=now, note=REFUNDED)
+    remainders.take_back(holder, counted, actor=actor, now=now, note=REFUNDED)
     receipt = _receipt(order, charge, kind=PaymentKind.REFUND, external_id=refund_name(charge.id), reason=reason)
     row = replace(receipt, actor=actor)
-    payments.write(row, agent, now=now, subscription=subscription, unapplied=counted.unapplied)
+    payments.write(row, counted.agent, now=now, subscription=subscription, unapplied=counted.unapplied)
     if subscription is not None:
-        lapses.settle(agent, now=now)
+        lapses.settle(holder, now=now)
 
 
 def _close(charge: Charge, *, now: datetime) -> None:

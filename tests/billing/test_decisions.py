@@ -10,7 +10,7 @@ from django.db import DatabaseError, connection, transaction
 from accounts.models import User
 from agents import lifecycle
 from agents.models import Agent
-from billing import decisions, invariants, standing
+from billing import corrections, decisions, invariants, standing
 from billing.decisions import AlreadyDecided, DeletedAgent, Money, NothingToDecide, NotOfTheAccount
 from billing.errors import NothingToCredit
 from billing.models import CryptoOrder, Decision, Deposit, Payment
@@ -194,6 +194,8 @@ def test_of_what_was_too_much_only_that_was_sent_back(order: Order, coins: Chain
     (back,) = decisions.send_back(row, now=clock.now, **WHO)
     assert back.amount == 3 * USD
     assert not decisions.overpaid().exists()
+    rest = corrections.refund_payment(row, now=clock.now, **WHO)
+    assert rest.amount == 5 * USD
 
 
 def test_stars_that_go_back_by_themselves_are_nobodys_decision(running: Agent, pay: Pay, clock: Clock) -> None:

@@ -105,7 +105,7 @@ def test_what_is_bought_beside_a_licence_that_ran_out_unnoticed_begins_now(
     pay(agent, provider=Provider.GUMROAD, licence=licence(till=NOON + DAY))
     clock.go(5 * DAY)
     pay(agent, "two")
-    assert standing.term(agent, now=clock.now).paid_till == clock.now.replace(month=12)
+    assert standing.term(agent, now=clock.now).paid_till == FREE_UNTIL + 30 * DAY, "after the free days"
 
 
 def test_16_the_day_of_the_month_is_kept(agent: Agent, pay: Pay, clock: Clock) -> None:
