@@ -22,7 +22,7 @@ from accounts import client_address, throttling
 from config.errors import RateLimited, Unavailable
 
 AT_ONCE = 2  # logins, in each process
-LONGEST_WAIT = 1.0  # seconds
+LONGEST_WAIT = 0.25  # seconds, for each that waits holds one of the threads that serve everybody
 _checking = threading.BoundedSemaphore(AT_ONCE)
 
 View = TypeVar("View", bound=Callable[..., HttpResponseBase])

@@ -6,12 +6,15 @@ Like billing/subscriptions.py it runs in the transaction of a caller who holds t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
+
+from django.db import transaction
 
 from agents.models import Agent
 from billing import spans, subscriptions, timeline
 from billing.models import Payment, Span, Subscription
-from billing.spans import Plan, Rest
+from billing.spans import Rest, SoldPlan
 from billing.vocabulary import CONFIRMED, Provider, SubscriptionStatus
 
 
@@ -22,10 +25,16 @@ def held(payment: Payment) -> Agent:
     """
     while True:
         holder = _holder(payment)
-        for agent_id in sorted({payment.agent_id, holder}):
-            Agent.objects.select_for_update().get(pk=agent_id)
-        if _holder(payment) == holder:  # nobody moved it while we waited
-            return Agent.objects.get(pk=holder)
+        with suppress(_MovedMeanwhile), transaction.atomic():
+            for agent_id in sorted({payment.agent_id, holder}):
+                Agent.objects.select_for_update().get(pk=agent_id)
+            if _holder(payment) == holder:
+                return Agent.objects.get(pk=holder)
+            raise _MovedMeanwhile  # gives these locks back: more of them, out of order, could be a deadlock
+
+
+class _MovedMeanwhile(Exception):
+    """Another agent has it now."""
 
 
 def _holder(payment: Payment) -> str:
@@ -50,7 +59,7 @@ def park(agent: Agent, row: Subscription, *, actor: str, now: datetime, note: st
 
 
 def add(
-    agent: Agent, rests: Sequence[Rest], plan: Plan, *, row: Subscription, actor: str, now: datetime
+    agent: Agent, rests: Sequence[Rest], plan: SoldPlan, *, row: Subscription, actor: str, now: datetime
 ) -> Subscription:
     """Time that is somebody's already, as time of what pays for the agent; else as a new subscription like `row`."""
     current = paid_by(agent)

@@ -31,7 +31,7 @@ class Rest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class SoldPlan:
     """A plan as it was offered when somebody bought it."""
 
     tier: str
@@ -44,8 +44,8 @@ class Plan:
         return prices.listed(self.tier, self.snapshot, self.period)
 
 
-def plan_of(row: Subscription) -> Plan:
-    return Plan(tier=row.tier, period=Period(row.period), snapshot=row.tier_snapshot or {})
+def plan_of(row: Subscription) -> SoldPlan:
+    return SoldPlan(tier=row.tier, period=Period(row.period), snapshot=row.tier_snapshot or {})
 
 
 def total(rests: Iterable[Rest]) -> timedelta:
@@ -97,7 +97,7 @@ def own(row: Subscription, payment: Payment) -> None:
     Span.objects.filter(subscription=row, payment=None).update(payment=payment)
 
 
-def on_plan(rest: Rest, old: Plan, new: Plan) -> Rest:
+def on_plan(rest: Rest, old: SoldPlan, new: SoldPlan) -> Rest:
     """The same value as time of another plan, in whole seconds; time of the same plan stays as it is.
 
     On a plan that costs nothing time stays as it is, too.
@@ -107,7 +107,7 @@ def on_plan(rest: Rest, old: Plan, new: Plan) -> Rest:
     return replace(rest, length=periods.bought_by(rest.usd, usd=new.usd, period=new.period))
 
 
-def gift(length: timedelta, plan: Plan) -> Rest:
+def gift(length: timedelta, plan: SoldPlan) -> Rest:
     """Given time. It is worth what its plan is sold for by the month."""
     monthly = replace(plan, period=Period.MONTHLY).usd
     return Rest(length=length, usd=periods.worth(length, usd=monthly, period=Period.MONTHLY), is_gift=True)

@@ -19,7 +19,7 @@ from agents.models import Agent, Reason, Transition
 from billing import periods, spans, standing, term
 from billing.errors import AlreadyExpired, IllegalMove, LicenceHeld, NeverEnds
 from billing.models import Subscription
-from billing.spans import Plan, Rest
+from billing.spans import Rest, SoldPlan
 from billing.vocabulary import FOREVER, LICENSED, Period, Provider, SubscriptionStatus
 
 ACTIVE, CANCELED, EXPIRED = SubscriptionStatus.ACTIVE, SubscriptionStatus.CANCELED, SubscriptionStatus.EXPIRED
@@ -157,7 +157,7 @@ def _license(
 
 
 def _carry_beside(
-    agent: Agent, row: Subscription, plan: Plan, current: Subscription | None, *, actor: str, now: datetime
+    agent: Agent, row: Subscription, plan: SoldPlan, current: Subscription | None, *, actor: str, now: datetime
 ) -> tuple[list[Rest], timedelta]:
     """What runs after the licence, on its plan; and how much of that was of another plan's subscription until now."""
     if current is None or current.pk == row.pk:
@@ -178,7 +178,7 @@ def put_beside(row: Subscription, rests: Sequence[Rest], *, till: datetime, now:
     return start
 
 
-def _carry(agent: Agent, old: Subscription | None, plan: Plan, *, actor: str, now: datetime) -> list[Rest]:
+def _carry(agent: Agent, old: Subscription | None, plan: SoldPlan, *, actor: str, now: datetime) -> list[Rest]:
     """End the old subscription now; returns what is left of it, on the new plan."""
     if old is None:
         return []
@@ -193,8 +193,8 @@ def start_of(agent: Agent, *, now: datetime) -> datetime:
     return max(now, standing.free_until(agent, now=now))
 
 
-def _plan(purchase: Purchase) -> Plan:
-    return Plan(tier=purchase.tier, period=purchase.period, snapshot=purchase.tier_snapshot)
+def _plan(purchase: Purchase) -> SoldPlan:
+    return SoldPlan(tier=purchase.tier, period=purchase.period, snapshot=purchase.tier_snapshot)
 
 
 def _rest(purchase: Purchase, length: timedelta) -> Rest:
@@ -260,7 +260,7 @@ def _later(start: datetime, purchase: Purchase, *, anchor_day: int) -> datetime:
 
 
 def new(
-    agent: Agent, plan: Plan, provider: Provider | None, price_usd: Decimal, *, now: datetime, until: datetime
+    agent: Agent, plan: SoldPlan, provider: Provider | None, price_usd: Decimal, *, now: datetime, until: datetime
 ) -> Subscription:
     return Subscription(
         user_id=agent.user_id,

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
 from rest_framework.test import APIClient
 
 from accounts.models import User
 from agents import lifecycle, suspension
 from agents.models import Agent
-from billing import corrections, invariants, standing
-from billing.models import StarsOrder, Subscription
+from billing import corrections, invariants, moving, standing
+from billing.models import Payment, StarsOrder, Subscription
 from billing.stars import charges
 from billing.stars.updates import Charge
 from billing.vocabulary import Provider
+from config.errors import Conflict
 from config.ids import new_id
 from tests import operating
 from tests.agents.conftest import MakeAgent, event_types, settle, signed_in
@@ -119,6 +122,33 @@ def test_it_can_be_moved_once_and_for_ninety_days(
     assert (late.status, late.expired_at) == ("expired", clock.now)
     corrections.grant(third, reason="so that it is there", actor=OPERATOR, now=clock.now)
     assert move(signed_in(owner), late, third).status_code == 409
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_many_moves_and_refunds_at_once_one_has_it(
+    agent: Agent, heir: Agent, make_agent: MakeAgent, pay: Pay, clock: Clock
+) -> None:
+    paid = pay(agent)
+    row, takers = delete(agent, clock), [heir, settle(make_agent())]
+
+    def act(number: int) -> bool:
+        try:
+            if number % 4 == 3:
+                corrections.refund_payment(paid, reason="asked", actor=OPERATOR, now=clock.now)
+            else:
+                moving.move(agent.user, row.pk, to=takers[number % 2], actor="user:x", now=clock.now)
+        except Conflict:
+            return False
+        finally:
+            connection.close()
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(act, range(16)))
+    refunded = Payment.objects.filter(kind="refund").count()
+    held = [taker for taker in takers if standing.term(taker, now=clock.now).mode == "paid"]
+    assert refunded <= 1
+    assert len(held) == 1 - refunded
 
 
 def test_only_what_a_deleted_agent_left_can_be_moved_and_only_by_its_owner(
