@@ -15,8 +15,8 @@ from datetime import datetime
 from billing.crypto import chain, tokens
 from billing.crypto.configuration import Configuration
 from billing.crypto.errors import Unknown
-from billing.crypto.reading import Reading, transfers
-from billing.crypto.rpc import Node, Refused
+from billing.crypto.reading import Before, Reading, before_in, transfers
+from billing.crypto.rpc import Node, block
 from billing.crypto.tokens import Transfer
 from billing.models import CryptoOrder
 
@@ -48,31 +48,43 @@ def _agreed(order: CryptoOrder, words: list[int]) -> int:
 
 def baselines(
     settings: Configuration, orders: Sequence[CryptoOrder], reading: Reading, *, now: datetime
-) -> dict[str, int]:
+) -> dict[str, Before]:
     """By order, what lay at its address before it, where a majority says the same; `reading` is one node's word."""
     asked = [order for order in orders if reading.seen[order.pk].baseline is not None]
-    if len(settings.urls) == 1 or not asked:
+    if len(settings.urls) == 1:
         return {order.pk: known for order in asked if (known := reading.seen[order.pk].baseline) is not None}
-    words: dict[str, Counter[int]] = {order.pk: Counter() for order in asked}
+    return balances(settings, [(order, order.baseline_block) for order in asked], now=now)
+
+
+def balances(
+    settings: Configuration, places: Sequence[tuple[CryptoOrder, int]], *, now: datetime
+) -> dict[str, Before]:
+    """By order, what its address held at that block, where a majority says the same, and the same of the block."""
+    if not places:
+        return {}
+    words: dict[str, Counter[Before]] = {order.pk: Counter() for order, _ in places}
     for url in settings.urls:
-        for pk, balance in _balances_before(settings, url, asked, now=now).items():
-            words[pk][balance] += 1
+        for pk, known in _balances_of(settings, url, places, now=now).items():
+            words[pk][known] += 1
     most = {pk: said.most_common(1)[0] for pk, said in words.items() if said}
-    return {pk: balance for pk, (balance, nodes) in most.items() if nodes > len(settings.urls) // 2}
+    return {pk: known for pk, (known, nodes) in most.items() if nodes > len(settings.urls) // 2}
 
 
-def _balances_before(
-    settings: Configuration, url: str, orders: Sequence[CryptoOrder], *, now: datetime
-) -> dict[str, int]:
+def _balances_of(
+    settings: Configuration, url: str, places: Sequence[tuple[CryptoOrder, int]], *, now: datetime
+) -> dict[str, Before]:
     """Of one node. What it has forgotten, or what is not final to it, it leaves out."""
 
-    def work(node: Node) -> dict[str, int]:
-        final = [order for order in orders if order.baseline_block <= node.final]
-        calls = [
-            tokens.balance(order.token, order.deposit_address.address, block=order.baseline_block) for order in final
-        ]
-        answers = zip(final, node.batch(calls), strict=True)
-        return {order.pk: tokens.balance_in(answer) for order, answer in answers if not isinstance(answer, Refused)}
+    def work(node: Node) -> dict[str, Before]:
+        final = [(order, at) for order, at in places if at <= node.final]
+        held = [tokens.balance(order.token, order.deposit_address.address, block=at) for order, at in final]
+        numbers = list(dict.fromkeys(at for _, at in final))
+        answers = node.batch([*held, *(block(at) for at in numbers)])
+        named = dict(zip(numbers, answers[len(final) :], strict=True))
+        told = {
+            order.pk: before_in(balance, named[at]) for (order, at), balance in zip(final, answers, strict=False)
+        }
+        return {pk: known for pk, known in told.items() if known is not None}
 
     try:
         return chain.read_by(url, settings, work, now=now)
@@ -81,12 +93,12 @@ def _balances_before(
 
 
 def _said(
-    settings: Configuration, url: str, orders: Sequence[CryptoOrder], block: int, was_swept: bool, *, now: datetime
+    settings: Configuration, url: str, orders: Sequence[CryptoOrder], until: int, was_swept: bool, *, now: datetime
 ) -> dict[str, int]:
     """Of one node, the lesser of what each balance grew by and what was transferred; nothing without an answer."""
 
     def work(node: Node) -> dict[str, int]:
-        last = min(block, node.final)
+        last = min(until, node.final)
         moved = _moved(node, settings, orders, last=last)
         if was_swept:
             return moved

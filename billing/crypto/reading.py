@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from billing.crypto import tokens
 from billing.crypto.configuration import Configuration
 from billing.crypto.errors import EndpointFailed
-from billing.crypto.rpc import Call, Node, Refused
+from billing.crypto.rpc import Call, Node, Refused, block, block_in
 from billing.crypto.tokens import Transfer
 from billing.models import CryptoOrder
 
@@ -19,12 +19,20 @@ SPANS = 100  # of blocks that one run asks for transfers in, at most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Before:
+    """What lay at an address at a block, and that block's hash: it tells whether the chain has replaced the block."""
+
+    balance: int
+    hash: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
     """What one order's address holds; None where it was not asked for, or where nobody could say."""
 
     final: int | None
     latest: int
-    baseline: int | None
+    baseline: Before | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,10 +55,15 @@ def look(node: Node, orders: Sequence[CryptoOrder]) -> Reading:
     """At the newest block, at the final one, and once at that of the baseline."""
     calls: list[Call] = []
     places: list[dict[str, int]] = []
+    names: dict[int, int] = {}  # many orders have one block
     for order in orders:
         blocks = _blocks(order, node)
         places.append({name: len(calls) + index for index, name in enumerate(blocks)})
-        calls += [tokens.balance(order.token, order.deposit_address.address, block=block) for block in blocks.values()]
+        calls += [tokens.balance(order.token, order.deposit_address.address, block=at) for at in blocks.values()]
+        if (at := blocks.get("baseline")) is not None:
+            if names.setdefault(at, len(calls)) == len(calls):
+                calls.append(block(at))
+            places[-1]["hash"] = names[at]
     answers = node.batch(calls)
     return Reading(
         final=node.final,
@@ -71,13 +84,18 @@ def _blocks(order: CryptoOrder, node: Node) -> dict[str, int]:
 
 
 def _seen(place: dict[str, int], answers: Sequence[object]) -> Seen:
-    """A node may have forgotten how things stood at an old block; the others it must know."""
-    then = answers[place["baseline"]] if "baseline" in place else None
     return Seen(
         final=tokens.balance_in(answers[place["final"]]) if "final" in place else None,
         latest=tokens.balance_in(answers[place["latest"]]),
-        baseline=None if then is None or isinstance(then, Refused) else tokens.balance_in(then),
+        baseline=before_in(answers[place["baseline"]], answers[place["hash"]]) if "baseline" in place else None,
     )
+
+
+def before_in(balance: object, named: object) -> Before | None:
+    """None where a node has forgotten how things stood at an old block."""
+    if isinstance(balance, Refused) or isinstance(named, Refused):
+        return None
+    return Before(balance=tokens.balance_in(balance), hash=block_in(named).hash)
 
 
 def moved(node: Node, settings: Configuration, receivers: Sequence[str], *, first: int) -> Moved:

@@ -66,7 +66,7 @@ class Node:
         if number(chain) != chain_id:
             log.error("an RPC endpoint is of another chain", extra={"endpoint": self.name, "chain": number(chain)})
             raise EndpointFailed(f"chain id {number(chain)} instead of {chain_id}")
-        self.latest, marked = _block(latest), _block(final)
+        self.latest, marked = block_in(latest), block_in(final)
         if self.latest.number < at_least - LAG_BLOCKS:
             raise EndpointFailed(f"at block {self.latest.number}, while {at_least} is known")
         self.final = marked.number if depth is None else max(0, self.latest.number - depth)
@@ -146,7 +146,11 @@ def number(value: Any) -> int:
         raise EndpointFailed(f"{str(value)[:80]!r} is no number") from error
 
 
-def _block(value: Any) -> Block:
+def block(at: int) -> Call:
+    return "eth_getBlockByNumber", [hex(at), False]
+
+
+def block_in(value: Any) -> Block:
     if not isinstance(value, dict) or not isinstance(value.get("hash"), str):
         raise EndpointFailed("no such block")
     found = Block(number=number(value.get("number")), hash=value["hash"], timestamp=number(value.get("timestamp")))

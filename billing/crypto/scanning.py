@@ -15,10 +15,10 @@ from django.db.models import DateTimeField, ExpressionWrapper, F, Q, Value
 from django.db.models.functions import Greatest
 
 from agents.models import Desired
-from billing.crypto import agreement, baselines, chain, configuration, settling
+from billing.crypto import agreement, baselines, chain, configuration, replaced, settling
 from billing.crypto.configuration import Configuration
 from billing.crypto.errors import Unknown
-from billing.crypto.reading import Moved, Reading, Seen, look, moved
+from billing.crypto.reading import Before, Moved, Reading, Seen, look, moved
 from billing.crypto.rpc import Node
 from billing.models import ChainState, CryptoOrder, Order
 from billing.vocabulary import OrderStatus, Provider
@@ -83,7 +83,7 @@ def _scan(settings: Configuration, *, now: datetime) -> None:
     baselines.rise(balances, chain_id=settings.chain_id, block=reading.latest)
     before = agreement.baselines(settings, rows, reading, now=now)
     for order in rows:
-        each(order, lambda row: _note(row, reading, before.get(row.pk)))
+        each(order, lambda row: _note(settings, row, reading, before.get(row.pk), now=now))
     agreed = agreed_on(settings, rows, reading, now=now)
     for order in rows:
         each(order, lambda row: _settle(row, reading, agreed.get(row.pk, 0), now=now))
@@ -113,10 +113,12 @@ def _give_back(state: ChainState, *, now: datetime) -> None:
     waiting.filter(created_at__lt=now).update(expires_at=later)
 
 
-def _note(order: CryptoOrder, reading: Reading, baseline: int | None) -> None:
+def _note(
+    settings: Configuration, order: CryptoOrder, reading: Reading, before: Before | None, *, now: datetime
+) -> None:
     """What has been seen of it, settled or not."""
-    if baseline is not None:
-        fix_baseline(order, baseline)
+    if before is not None:
+        fix_baseline(settings, order, before, now=now)
     received = max(reading.seen[order.pk].latest - int(order.baseline), 0)
     if order.seen != received:
         order.seen, order.seen_block = Decimal(received), reading.latest if received else None
@@ -150,11 +152,19 @@ def _is_given_up(order: CryptoOrder, reading: Reading, *, unsettled: int, now: d
     return order.expires_at <= now and order.expires_at.timestamp() <= reading.time and unsettled <= 0
 
 
-def fix_baseline(order: CryptoOrder, balance: int) -> None:
+def fix_baseline(settings: Configuration, order: CryptoOrder, before: Before, *, now: datetime) -> None:
     """What was there before, now that it cannot change any more."""
-    if order.baseline != balance:
-        log.warning("a baseline was corrected", extra={"order": order.pk, "was": str(order.baseline), "is": balance})
-    order.baseline, order.baseline_final = Decimal(balance), True
-    CryptoOrder.objects.filter(pk=order.pk).update(baseline=order.baseline, baseline_final=True)
+    block, found = order.baseline_block, before
+    if order.baseline_hash not in {"", before.hash}:
+        anew = replaced.baseline(settings, order, before, now=now)
+        if anew is None:
+            return
+        block, found = anew.block, Before(balance=anew.balance, hash=anew.hash)
+    if order.baseline != found.balance or order.baseline_block != block:
+        log.warning("a baseline was corrected", extra={"order": order.pk, "was": str(order.baseline), "is": found})
+    order.baseline, order.baseline_final = Decimal(found.balance), True
+    order.baseline_block, order.baseline_hash = block, found.hash
+    known = {name: getattr(order, name) for name in ("baseline", "baseline_final", "baseline_block", "baseline_hash")}
+    CryptoOrder.objects.filter(pk=order.pk).update(**known)
     where = (order.deposit_address_id, order.chain_id, order.asset)
-    baselines.note(*where, balance=balance, block=order.baseline_block, final=True)
+    baselines.note(*where, balance=found.balance, block=block, final=True)

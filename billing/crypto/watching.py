@@ -75,7 +75,7 @@ def _watch(settings: Configuration, state: ChainState, *, now: datetime) -> None
     before = agreement.baselines(settings, late, reading, now=now)
     for order in late:
         if order.pk in before:
-            each(order, lambda row: fix_baseline(row, before[row.pk]))
+            each(order, lambda row: fix_baseline(settings, row, before[row.pk], now=now))
     agreed = agreed_on(settings, late, reading, now=now)
     for order in late:
         each(order, lambda row: _settle(row, reading, agreed.get(row.pk, 0), now=now))
@@ -165,4 +165,4 @@ def _reread(settings: Configuration, *, now: datetime) -> None:
     before = agreement.baselines(settings, orders, reading, now=now)
     for order in orders:
         if order.pk in before:
-            fix_baseline(order, before[order.pk])
+            each(order, lambda row: fix_baseline(settings, row, before[row.pk], now=now))

@@ -8,6 +8,7 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from agents.models import Agent
+from billing import invariants
 from billing.crypto.errors import ChainUnreadable
 from billing.models import ChainState, CryptoOrder, Deposit, DepositAddress, Payment
 from billing.vocabulary import Asset, OrderStatus
@@ -15,6 +16,7 @@ from tests.agents.conftest import MakeAgent
 from tests.billing.conftest import Clock
 from tests.billing.crypto import (
     HOUR,
+    SECOND,
     USD,
     Order,
     chain,
@@ -71,6 +73,45 @@ def test_39_a_baseline_whose_block_was_dropped_is_read_again(order: Order, coins
     found = fresh(wanted)
     assert found.baseline_final
     assert (int(found.baseline), found.status) == (0, PAID), "the customer's own payment counts"
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_39_a_payment_that_comes_again_in_the_baselines_block_or_before_it_pays(
+    order: Order, coins: Chain, clock: Clock, at: int
+) -> None:
+    coins.mine(at=clock.now - HOUR)
+    coins.mine(at=clock.now - 10 * SECOND)
+    coins.mine(2)
+    wanted = order()
+    tx_hash = pays(coins.usdt, wanted)
+    coins.reorganise(3, again=[coins.raw(tx_hash)], at=at)
+    for _ in range(3):
+        settle(coins, clock)
+        watch(clock)
+    found = fresh(wanted)
+    assert (found.status, found.tx_hash, int(found.credited)) == (PAID, tx_hash, int(wanted.amount))
+    assert Deposit.objects.get().order_id == wanted.pk
+    assert invariants.broken(now=clock.now) == []
+
+
+def test_39_what_paid_the_order_before_pays_no_second_one_where_the_baselines_block_was_replaced(
+    order: Order, coins: Chain, clock: Clock, settings: Settings
+) -> None:
+    settings.CRYPTO_CONFIRMATION = "depth:1"
+    first = order()
+    paid = pays(coins.usdt, first)
+    coins.mine(1)
+    scan(clock)
+    assert fresh(first).status == PAID
+    second = order()
+    coins.reorganise(2, again=[coins.raw(paid)], at=1)
+    for _ in range(3):
+        settle(coins, clock)
+        watch(clock)
+    assert (fresh(second).status, int(fresh(second).baseline)) == (PENDING, int(first.amount))
+    pays(coins.usdt, second)
+    settle(coins, clock)
+    assert (fresh(second).status, int(fresh(second).credited)) == (PAID, int(second.amount))
 
 
 @pytest.mark.parametrize("behind", [1, 3])
@@ -246,7 +287,7 @@ def test_how_final_is_final_enough_is_a_setting(
     assert fresh(wanted).status == PAID
 
 
-def test_a_thousand_orders_are_read_in_twelve_requests(
+def test_a_thousand_orders_are_read_in_twelve_requests_and_one_for_the_names_of_their_blocks(
     order: Order, make_agent: MakeAgent, coins: Chain, proxy: RpcProxy, clock: Clock
 ) -> None:
     _many(999, like=order(), template=make_agent(), clock=clock)
@@ -254,7 +295,7 @@ def test_a_thousand_orders_are_read_in_twelve_requests(
     before = proxy.requests
     scan(clock)
     assert CryptoOrder.objects.filter(baseline_final=True).count() == 1000
-    assert proxy.requests - before <= 12
+    assert proxy.requests - before <= 13
     with CaptureQueriesContext(connection) as queries:
         scan(clock)
     assert len(queries) < 20, "nothing has changed, so there is nothing to write for any of them"

@@ -131,9 +131,9 @@ class Chain:
         """Make everything that has happened final."""
         self.mine(2)
 
-    def reorganise(self, depth: int, *, again: Sequence[str] = ()) -> None:
-        """The newest blocks never were: as many others take their place, the last with what comes again."""
-        self.rpc("anvil_reorg", depth, [[transaction, depth - 1] for transaction in again])
+    def reorganise(self, depth: int, *, again: Sequence[str] = (), at: int | None = None) -> None:
+        """The newest blocks never were: as many others take their place, the last, or that one, with what comes again."""
+        self.rpc("anvil_reorg", depth, [[transaction, depth - 1 if at is None else at] for transaction in again])
 
     def raw(self, tx_hash: str) -> str:
         """A transaction as it was signed."""

@@ -1,0 +1,69 @@
+"""The baseline of an order whose block the chain has replaced.
+
+Money that was sent for the order may lie in the block of that number now, or before it. So what was there before the
+order is read at a block that is older than the order; and what paid other orders until then is not for this one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import F, Max
+
+from billing.crypto import agreement, chain
+from billing.crypto.configuration import Configuration
+from billing.crypto.reading import Before
+from billing.crypto.rpc import Block, Node, block, block_in
+from billing.models import CryptoOrder
+
+# So much older than the order a block must be: whoever makes blocks has a clock that may be a little wrong.
+OLDER = timedelta(minutes=1)
+# What paid an order before this time lies in the blocks that were not replaced, or was swept.
+LATELY = timedelta(hours=1)
+_BACK = [2**step for step in range(16)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline:
+    block: int
+    hash: str
+    balance: int
+
+
+def baseline(settings: Configuration, order: CryptoOrder, now_there: Before, *, now: datetime) -> Baseline | None:
+    """Read anew, where a majority agrees; `now_there` is what its block holds since. None: nobody can tell yet.
+
+    Raises Unknown.
+    """
+    older = _older(settings, order, now=now)
+    told = agreement.balances(settings, [(order, older.number)], now=now).get(order.pk)
+    if told is None:
+        return None
+    balance = min(max(told.balance, _accounted(order)), max(now_there.balance, told.balance))
+    return Baseline(block=older.number, hash=told.hash, balance=balance)
+
+
+def _older(settings: Configuration, order: CryptoOrder, *, now: datetime) -> Block:
+    """The nearest one that is older than the order, of some; else the first block that there is."""
+    numbers = sorted({max(order.baseline_block - back, 0) for back in _BACK}, reverse=True)
+
+    def work(node: Node) -> list[Block]:
+        return [block_in(node.must(answer)) for answer in node.batch([block(number) for number in numbers])]
+
+    until = (order.created_at - OLDER).timestamp()
+    blocks = chain.read(settings, work, now=now)
+    return next((one for one in blocks if one.timestamp <= until), blocks[-1])
+
+
+def _accounted(order: CryptoOrder) -> int:
+    """What the address held when it had paid the order just before this one."""
+    paid = CryptoOrder.objects.exclude(pk=order.pk).filter(
+        chain_id=order.chain_id,
+        deposit_address=order.deposit_address_id,
+        asset=order.asset,
+        token=order.token,
+        created_at__lte=order.created_at,
+        paid_at__gt=order.created_at - LATELY,
+    )
+    return int(paid.aggregate(most=Max(F("baseline") + F("credited")))["most"] or 0)
