@@ -57,6 +57,12 @@ def undecided() -> QuerySet[Deposit]:
     return Deposit.objects.filter(decision=None).exclude(unapplied="")
 
 
+def vanished() -> QuerySet[Payment]:
+    """Payments whose money is gone from the chain, about which nobody has decided."""
+    gone = Payment.objects.filter(order__cryptoorder__dropped_at__isnull=False, decision=None)
+    return gone.not_returned()
+
+
 def overpaid() -> QuerySet[Payment]:
     """Payments that were more than their order asked for, and about whose rest nobody has decided."""
     return Payment.objects.filter(over__gt=0, unapplied="", decision=None)
@@ -78,9 +84,12 @@ def credit(money: Money, *, days: int, agent_id: str = "", reason: str, actor: s
 
 @transaction.atomic
 def close(money: Money, *, reason: str, actor: str, now: datetime) -> None:
-    """It stays with us, and nothing is given for it here. Raises NothingToDecide, AlreadyDecided."""
+    """It stays with us, or what it bought stays though its money is gone; and nothing is given for it here.
+
+    Raises NothingToDecide, AlreadyDecided.
+    """
     payments.locked(_owner(money).pk)
-    _write(_undecided(money), credit=None, reason=reason, actor=actor, now=now)
+    _write(_undecided(money, gone=True), credit=None, reason=reason, actor=actor, now=now)
 
 
 @transaction.atomic
@@ -135,9 +144,12 @@ def _locked(owner: Agent, agent_id: str) -> Agent:
     return agent
 
 
-def _undecided(money: Money) -> _Whole:
-    """All that is decided with it, read anew under the agent's lock."""
-    whole = _of_payment(money) if isinstance(money, Payment) else _of_deposit(money)
+def _undecided(money: Money, *, gone: bool = False) -> _Whole:
+    """All that is decided with it, read anew under the agent's lock. `gone`: also where it left the chain again."""
+    if gone and isinstance(money, Payment) and vanished().filter(pk=money.pk).exists():
+        whole = _Whole(money, [])
+    else:
+        whole = _of_payment(money) if isinstance(money, Payment) else _of_deposit(money)
     decided = Decision.objects.filter(Q(deposit__in=whole.deposits) | Q(payment=whole.payment, payment__isnull=False))
     if decided.exists():
         raise AlreadyDecided(str(money.pk))

@@ -45,6 +45,7 @@ def _waiting() -> list[tuple[str, str, QuerySet[Any]]]:
         ("Deposits that bought nothing", _list("deposit", "open=1"), decisions.undecided()),
         ("Payments that bought nothing", _list("payment", "open=1"), Payment.objects.open()),
         ("Payments of more than was asked for", _list("payment", "open=over"), decisions.overpaid()),
+        ("Payments whose money is gone from the chain", _list("payment", "open=gone"), decisions.vanished()),
         (
             "Charges in stars that have not gone back",
             _list("straycharge", "refunded_at__isempty=1"),

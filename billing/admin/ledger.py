@@ -32,15 +32,21 @@ class SubscriptionAdmin(Corrected):
 
 
 class BoughtNothing(admin.SimpleListFilter):
-    title = "bought nothing"
+    title = "decision"
     parameter_name = "open"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("1", "waits for an operator or for its way back"), ("over", "was more than was asked for")]
+        return [
+            ("1", "waits for an operator or for its way back"),
+            ("over", "was more than was asked for"),
+            ("gone", "its money is gone from the chain"),
+        ]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Payment]) -> QuerySet[Payment]:
         if self.value() == "over":
             return queryset.filter(pk__in=decisions.overpaid().values("pk"))
+        if self.value() == "gone":
+            return queryset.filter(pk__in=decisions.vanished().values("pk"))
         return queryset.filter(pk__in=Payment.objects.open().values("pk")) if self.value() else queryset
 
 

@@ -56,9 +56,7 @@ def baselines(
     return balances(settings, [(order, order.baseline_block) for order in asked], now=now)
 
 
-def balances(
-    settings: Configuration, places: Sequence[tuple[CryptoOrder, int]], *, now: datetime
-) -> dict[str, Before]:
+def balances(settings: Configuration, places: Sequence[tuple[CryptoOrder, int]], *, now: datetime) -> dict[str, Before]:
     """By order, what its address held at that block, where a majority says the same, and the same of the block."""
     if not places:
         return {}
@@ -81,9 +79,7 @@ def _balances_of(
         numbers = list(dict.fromkeys(at for _, at in final))
         answers = node.batch([*held, *(block(at) for at in numbers)])
         named = dict(zip(numbers, answers[len(final) :], strict=True))
-        told = {
-            order.pk: before_in(balance, named[at]) for (order, at), balance in zip(final, answers, strict=False)
-        }
+        told = {order.pk: before_in(balance, named[at]) for (order, at), balance in zip(final, answers, strict=False)}
         return {pk: known for pk, known in told.items() if known is not None}
 
     try:

@@ -16,7 +16,8 @@ from billing.vocabulary import Asset
 
 log = logging.getLogger(__name__)
 
-_CONFIRMATION = re.compile(r"finalized|safe|depth:([1-9]\d{0,5})")
+FINALIZED = "finalized"  # the chain's own word: what it says of can never change
+_CONFIRMATION = re.compile(rf"{FINALIZED}|safe|depth:([1-9]\d{{0,5}})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

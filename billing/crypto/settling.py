@@ -11,12 +11,13 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import F, OuterRef, QuerySet, Subquery
 
 from agents.models import Agent, Desired
 from billing import orders, payments
-from billing.crypto.configuration import Configuration
+from billing.crypto.configuration import FINALIZED, Configuration
 from billing.crypto.tokens import Transfer
 from billing.models import CryptoOrder, Deposit, DepositAddress
 from billing.payments import Receipt
@@ -31,18 +32,20 @@ TOO_LATE = "its order had expired more than 14 days before"
 SUPERSEDED = "it was too little, and a newer order took its order's place"
 BATCH = 1000
 OVERTAKEN = 20  # orders in one run, each asked about by itself
+RECHECKED = timedelta(minutes=10)  # after this the chain is asked whether what paid is still there (dropped.py)
+ASIDE = 10**9
 
 
-def record(transfers: Iterable[Transfer], settings: Configuration, *, now: datetime) -> None:
-    """A row for each transfer, once, however often it is read."""
-    found = list(transfers)
-    assets = {token.address: token.asset for token in settings.tokens.values()}
+def record(transfers: Iterable[Transfer], configured: Configuration, *, now: datetime) -> None:
+    """A row for each transfer, once, however often it is read, and in whichever block it comes again."""
+    found = _new(list(transfers), configured)
+    assets = {token.address: token.asset for token in configured.tokens.values()}
     owners = dict(
         DepositAddress.objects.filter(address__in={one.receiver for one in found}).values_list("address", "pk")
     )
     rows = [
         Deposit(
-            chain_id=settings.chain_id,
+            chain_id=configured.chain_id,
             tx_hash=one.tx_hash,
             log_index=one.log_index,
             block=one.block,
@@ -57,6 +60,43 @@ def record(transfers: Iterable[Transfer], settings: Configuration, *, now: datet
         for one in found
     ]
     Deposit.objects.bulk_create(rows, ignore_conflicts=True, batch_size=BATCH)
+
+
+def _new(transfers: list[Transfer], configured: Configuration) -> list[Transfer]:
+    """What is not known yet. A transaction that has come again in another block is the same money: its rows follow.
+
+    Where what is final cannot change, only a node that lies tells of another block.
+    """
+    known: dict[str, list[Deposit]] = {}
+    hashes = {one.tx_hash for one in transfers}
+    rows = Deposit.objects.filter(chain_id=configured.chain_id, tx_hash__in=hashes).select_related("deposit_address")
+    for row in rows.order_by("log_index"):
+        known.setdefault(row.tx_hash, []).append(row)
+    new, again = [], []
+    for one in sorted(transfers, key=lambda one: one.log_index):
+        same = [row for row in known.get(one.tx_hash, []) if _is_again(one, row)]
+        if same:
+            again.append((one, same[0]))
+            known[one.tx_hash].remove(same[0])
+        else:
+            new.append(one)
+    if configured.confirmation != FINALIZED:
+        _follow(again)
+    return new
+
+
+def _is_again(one: Transfer, row: Deposit) -> bool:
+    same = (row.deposit_address.address, row.token, int(row.amount)) == (one.receiver, one.token, one.amount)
+    return same and row.block_hash != one.block_hash
+
+
+@transaction.atomic
+def _follow(again: list[tuple[Transfer, Deposit]]) -> None:
+    """All step aside first: one's new place in its block may be where another one still is."""
+    Deposit.objects.filter(pk__in=[row.pk for _, row in again]).update(log_index=F("log_index") + ASIDE)
+    for one, row in again:
+        row.block, row.block_hash, row.log_index = one.block, one.block_hash, one.log_index
+        row.save(update_fields=["block", "block_hash", "log_index"])
 
 
 def own_deposits(order: CryptoOrder, *, until: int) -> QuerySet[Deposit]:
@@ -98,11 +138,13 @@ def pay(order_id: str, *, received: int, block: int, now: datetime) -> None:
     deposits = own_deposits(row, until=block).filter(order=None)
     over = max(received - int(row.amount), 0)
     late = row.status == OrderStatus.EXPIRED
+    recheck_at = None if settings.CRYPTO_CONFIRMATION == FINALIZED else now + RECHECKED
     CryptoOrder.objects.filter(pk=row.pk).update(
         seen=max(row.seen, Decimal(received)),
         credited=Decimal(received),
         late=late,
         paid_block=block,
+        recheck_at=recheck_at,
         tx_hash=crossing(list(deposits), row.amount),
     )
     payment = payments.apply_payment(_receipt(row, received=received, over=over, late=late), now=now)

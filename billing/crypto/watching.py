@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from billing import payments, timeline
-from billing.crypto import agreement, chain, configuration, settling, tokens
+from billing.crypto import agreement, chain, configuration, dropped, settling, tokens
 from billing.crypto.configuration import Configuration
 from billing.crypto.errors import Misconfigured, Unknown
 from billing.crypto.reading import Moved, Reading, look, moved, transfers
@@ -84,6 +84,7 @@ def _watch(settings: Configuration, state: ChainState, *, now: datetime) -> None
         each(order, lambda row: _pay_overtaken(settings, row, blocks[row], now=now))
     _fill_hashes(settings, now=now)
     settling.sort_out(chain_id=state.pk, now=now)
+    dropped.look(settings, now=now)
 
 
 def _settle(order: CryptoOrder, reading: Reading, agreed: int, *, now: datetime) -> None:

@@ -54,9 +54,17 @@ class CryptoOrder(Order):
     paid_block = models.BigIntegerField(null=True, blank=True, help_text="The block at which it was found paid.")
     late = models.BooleanField(default=False)
     tx_hash = models.CharField(max_length=66, null=True, blank=True)
+    recheck_at = models.DateTimeField(
+        null=True, blank=True, help_text="When the chain is asked again whether what paid it is still there."
+    )
+    dropped_at = models.DateTimeField(
+        null=True, blank=True, help_text="When what paid it was found to be gone from the chain."
+    )
 
     class Meta:
         indexes: ClassVar[list[models.Index]] = [
+            models.Index(fields=["recheck_at"], name="crypto_order_recheck", condition=Q(recheck_at__isnull=False)),
+            models.Index(fields=["dropped_at"], name="crypto_order_dropped", condition=Q(dropped_at__isnull=False)),
             models.Index(
                 fields=["paid_block"], name="crypto_order_no_hash", condition=Q(tx_hash=None, paid_block__isnull=False)
             ),

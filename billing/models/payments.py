@@ -31,10 +31,12 @@ def refund_name(external_id: str) -> str:
 class PaymentQuerySet(models.QuerySet["Payment"]):
     def open(self) -> PaymentQuerySet:
         """Money that bought nothing, has not gone back, and about which no operator has decided."""
+        return self.filter(decision=None).exclude(unapplied="").not_returned()
+
+    def not_returned(self) -> PaymentQuerySet:
         name = Concat(Left(OuterRef("external_id"), NAMED - len(REFUND)), Value(REFUND))
         returned = Payment.objects.filter(provider=OuterRef("provider"), external_id=name)
-        open_ = self.filter(decision=None).exclude(unapplied="").exclude(kind=PaymentKind.REFUND)
-        return open_.exclude(Exists(returned))
+        return self.exclude(kind=PaymentKind.REFUND).exclude(Exists(returned))
 
 
 class Payment(models.Model):

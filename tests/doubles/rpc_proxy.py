@@ -21,6 +21,7 @@ class RpcProxy:
         self.chain_id: int | None = None
         self.behind = 0  # blocks
         self.no_logs = False
+        self.no_receipts = False  # it knows no transaction
         self.invents = 0  # units of a token that nobody sent: in every balance, and as a transfer in every answer
         self.max_span = 10**9  # blocks in one question for logs
         self.body: bytes | None = None
@@ -88,6 +89,8 @@ class RpcProxy:
             return {**answer, "result": hex(self.chain_id)}
         if call["method"] == "eth_getLogs" and self.no_logs:
             return {**answer, "result": []}
+        if call["method"] == "eth_getTransactionReceipt" and self.no_receipts:
+            return {**answer, "result": None}
         if self.invents and call["method"] == "eth_getLogs":
             return {**answer, "result": [*answer["result"], _invented(call["params"][0], self.invents)]}
         if self.invents and call["method"] == "eth_call" and call["params"][0]["data"].startswith(BALANCE_OF):

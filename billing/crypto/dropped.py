@@ -1,0 +1,122 @@
+"""Whether what paid an order is still on the chain: a reorganisation may drop what was not final.
+
+Where the chain's own word of what is final decides (CRYPTO_CONFIRMATION), nothing is asked again. Else each node is
+asked for two hours. What a majority does not know any more is an alarm, and an operator's to decide: the customer may
+have done nothing wrong, and the payment may come again, which is seen too.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from django.core.mail import mail_admins
+from django.db.models import QuerySet
+
+from billing.crypto import chain, settling, tokens
+from billing.crypto.configuration import Configuration
+from billing.crypto.errors import Unknown
+from billing.crypto.rpc import Node
+from billing.crypto.tokens import Transfer
+from billing.models import CryptoOrder, Deposit
+
+log = logging.getLogger(__name__)
+
+WATCHED = timedelta(hours=2)  # from when it was paid
+MISSED = timedelta(days=14)  # how long what is gone is looked for
+AT_ONCE = 100
+WORDS = (
+    "Order {row.pk} of {row.agent_id} was paid by {row.tx_hash}, which most nodes do not know any more. Its agent"
+    " goes on running. Payments, filtered by 'its money is gone from the chain', is where to decide: end the time that"
+    " it bought, or close it."
+)
+
+Words = dict[int, list[Transfer]]  # by deposit, what its transaction moves now; nothing where it is gone
+
+
+def due(settings: Configuration, *, now: datetime) -> QuerySet[CryptoOrder]:
+    return CryptoOrder.objects.filter(chain_id=settings.chain_id, recheck_at__lte=now).order_by("recheck_at")
+
+
+def look(settings: Configuration, *, now: datetime) -> None:
+    """Ask all nodes about the orders that are due. A node that does not answer says nothing."""
+    rows = list(due(settings, now=now).prefetch_related("deposits", "deposit_address")[:AT_ONCE])
+    deposits = [deposit for row in rows for deposit in row.deposits.all()]
+    if not rows:
+        return
+    words = [word for url in settings.urls if (word := _said(settings, url, deposits, now=now)) is not None]
+    for row in rows:
+        _judge(settings, row, words, now=now)
+
+
+def _said(settings: Configuration, url: str, deposits: Sequence[Deposit], *, now: datetime) -> Words | None:
+    known = [token.address for token in settings.tokens.values()]
+
+    def work(node: Node) -> Words:
+        told = node.batch([tokens.receipt(row.tx_hash) for row in deposits])
+        receipts = [tokens.receipt_in(node.must(answer)) for answer in told]
+        return {
+            row.pk: tokens.transfers_in(receipt, known) if receipt and receipt.worked else []
+            for row, receipt in zip(deposits, receipts, strict=True)
+        }
+
+    try:
+        return chain.read_by(url, settings, work, now=now)
+    except Unknown:
+        return None
+
+
+def _judge(settings: Configuration, row: CryptoOrder, words: Sequence[Words], *, now: datetime) -> None:
+    majority = len(settings.urls) // 2 + 1
+    deposits = list(row.deposits.all())
+    gone = [one for one in deposits if sum(not _is_there(one, row, word) for word in words) >= majority]
+    there = [one for one in deposits if sum(_is_there(one, row, word) for word in words) >= majority]
+    never_came = not deposits and row.paid_at is not None and row.paid_at <= now - WATCHED and len(words) >= majority
+    if gone or never_came:
+        _miss(row, now=now)
+    elif deposits and len(there) == len(deposits):
+        for one in there:
+            settling.record(_moved(one, words, majority), settings, now=now)
+        _find(row, now=now)
+    CryptoOrder.objects.filter(pk=row.pk).update(recheck_at=_next(row, now=now))
+
+
+def _is_there(deposit: Deposit, row: CryptoOrder, word: Words) -> bool:
+    to = row.deposit_address.address
+    return any(
+        (one.receiver, one.token, one.amount) == (to, deposit.token, int(deposit.amount)) for one in word[deposit.pk]
+    )
+
+
+def _moved(deposit: Deposit, words: Sequence[Words], majority: int) -> list[Transfer]:
+    """What most nodes say that its transaction moves; in another block, perhaps, than it did."""
+    said = Counter(tuple(word[deposit.pk]) for word in words)
+    most, nodes = said.most_common(1)[0]
+    return list(most) if nodes >= majority else []
+
+
+def _miss(row: CryptoOrder, *, now: datetime) -> None:
+    if not CryptoOrder.objects.filter(pk=row.pk, dropped_at=None).update(dropped_at=now):
+        return
+    row.dropped_at = now
+    log.critical("what paid an order is gone from the chain", extra={"order": row.pk, "agent": row.agent_id})
+    try:
+        mail_admins(f"What paid {row.pk} is gone from the chain", WORDS.format(row=row))
+    except OSError:
+        log.exception("the operators could not be told by mail", extra={"order": row.pk})
+
+
+def _find(row: CryptoOrder, *, now: datetime) -> None:
+    if CryptoOrder.objects.filter(pk=row.pk, dropped_at__isnull=False).update(dropped_at=None):
+        row.dropped_at = None
+        log.warning("what paid an order is on the chain again", extra={"order": row.pk})
+
+
+def _next(row: CryptoOrder, *, now: datetime) -> datetime | None:
+    if row.paid_at is None:
+        return None
+    until = row.paid_at + (WATCHED if row.dropped_at is None else MISSED)
+    later = now + settling.RECHECKED
+    return later if now < until else None
