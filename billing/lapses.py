@@ -16,7 +16,7 @@ from django.utils import timezone
 from accounts.models import User
 from agents import lifecycle
 from agents.models import Agent, Desired, Reason, Status
-from billing import mails, parking, standing, subscriptions
+from billing import mails, parking, reminders, standing, subscriptions
 from billing.models import Lapse, Order, Subscription
 from billing.term import Term
 from billing.vocabulary import OrderStatus, TermMode
@@ -111,7 +111,8 @@ def _go_on(agent: Agent, *, now: datetime) -> datetime | None:
         if agent.status != Status.STOPPED:
             return now + STOPPING
         lifecycle.resume(agent, actor=ACTOR)
-    return agent.entitled_until
+    again = reminders.remind(agent, now=now)
+    return min(filter(None, (again, agent.entitled_until)), default=None)
 
 
 def _warn(agent: Agent, term: Term, *, now: datetime) -> datetime:

@@ -2,27 +2,84 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
+from django.conf import settings
+
 from agents.errors import renew_url
 from agents.models import Agent
+from billing.models import Payment
+from billing.sums import moved
 from billing.term import Term
+from billing.vocabulary import CONFIRMED, NAMES, PaymentKind, Period, Provider
+from catalog.tiers import tier_of
 from config import post
 
 
 def remind(agent: Agent, term: Term, *, day: int) -> None:
     """The mail of a notice: `day` days before the pod stops, 0 when it has stopped."""
+    name = "pod_stopped" if day == 0 else "pod_stops"
+    stops_at, deletes_at = _moment(term.stops_at), _moment(term.deletes_at)
+    _write(agent, name, days=day, mode=str(term.mode), stops_at=stops_at, deletes_at=deletes_at)
+
+
+def tell_of(payment: Payment) -> None:
+    """Of a row of the ledger: a receipt where money came in, another mail where it went back; else nothing."""
+    if payment.kind in CONFIRMED:
+        _write_of(payment, "payment_received")
+    elif _went_back(payment):
+        _write_of(payment, "payment_refunded")
+
+
+def paid_time_ends(agent: Agent, *, at: datetime) -> None:
+    """What is paid ends then, and nothing renews it."""
+    _write(agent, "paid_time_ends", ends_at=_moment(at))
+
+
+def renewal_failed(agent: Agent, provider: Provider, *, stops_at: datetime | None, invoice_url: str = "") -> None:
+    """The card was not charged. `stops_at`: when the pod stops unless somebody pays, where that is known."""
+    _write(
+        agent,
+        "renewal_failed",
+        provider=NAMES[provider],
+        stops_at=_moment(stops_at),
+        invoice_url=invoice_url,
+    )
+
+
+def _went_back(payment: Payment) -> bool:
+    """Stars that are asked for, and go later, have no row of their provider's yet."""
+    if payment.kind == PaymentKind.REVOKE:
+        return payment.amount is not None
+    return payment.kind == PaymentKind.REFUND and payment.provider != Provider.INTERNAL
+
+
+def _write_of(payment: Payment, name: str) -> None:
+    _write(
+        payment.agent,
+        name,
+        amount=moved(payment),
+        provider=NAMES[Provider(payment.provider)],
+        payment_id=payment.pk,
+        plan=tier_of(payment.tier).name if payment.tier else "",
+        yearly=payment.period == Period.ANNUAL,
+        bought=payment.subscription_id is not None,
+        paid_till=_moment(payment.paid_till),
+    )
+
+
+def _write(agent: Agent, name: str, /, **context: object) -> None:
     mail = post.rendered(
-        "pod_stopped" if day == 0 else "pod_stops",
+        name,
         lang=agent.lang,
         name=post.one_line(agent.name),
         agent_id=agent.pk,
-        days=day,
-        mode=str(term.mode),
-        stops_at=_moment(term.stops_at),
-        deletes_at=_moment(term.deletes_at),
         renew_url=renew_url(agent.pk),
+        account_url=f"{settings.BASE_URL}/account/agents/{agent.pk}",
+        **context,
     )
     post.write(agent.user_id, mail)
 
 
-def _moment(moment: object) -> str:
+def _moment(moment: datetime | None) -> str:
     return f"{moment:%Y-%m-%d %H:%M} UTC" if moment else ""

@@ -16,7 +16,7 @@ from django.db import IntegrityError, transaction
 
 from agents import profile
 from agents.models import Agent, Desired
-from billing import lapses, orders, spans, subscriptions
+from billing import lapses, mails, orders, spans, subscriptions
 from billing.models import Payment, Subscription
 from billing.subscriptions import Purchase
 from billing.vocabulary import CONFIRMED, PaymentKind, Provider
@@ -99,9 +99,9 @@ def write(
     converted: timedelta = timedelta(0),
     unapplied: str = "",
 ) -> Payment:
-    """A row of the ledger, and nothing else."""
+    """A row of the ledger, and the mail about it."""
     purchase = receipt.purchase
-    return Payment.objects.create(
+    row = Payment.objects.create(
         provider=receipt.provider,
         external_id=receipt.external_id,
         kind=receipt.kind,
@@ -123,6 +123,8 @@ def write(
         reason=receipt.reason,
         at=now,
     )
+    mails.tell_of(row)
+    return row
 
 
 def _tell(agent: Agent, receipt: Receipt, row: Subscription, *, now: datetime) -> None:

@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from agents.models import Agent, Desired
-from billing import lapses, payments, remainders, subscriptions
+from billing import lapses, mails, payments, remainders, reminders, standing, subscriptions
 from billing.models import Payment, Subscription
 from billing.payments import Receipt
 from billing.subscriptions import Purchase
@@ -27,6 +27,7 @@ def revoke(subscription_id: str, *, reason: str, actor: str, now: datetime, went
     if not row.is_live:
         return row
     ran_out = subscriptions.licensed_until(row)
+    was_to_renew = reminders.renews_itself(row) and ran_out <= now and not went_back
     if now < ran_out:
         _write(agent, row, reason=reason, actor=actor, now=now, went_back=went_back)
     at = now if now < ran_out else min(now, max(ran_out, row.paid_seen_at or ran_out))
@@ -34,7 +35,11 @@ def revoke(subscription_id: str, *, reason: str, actor: str, now: datetime, went
     if agent.desired == Desired.DELETED:
         Agent.objects.filter(pk=agent.pk).update(term_due_at=now)  # what was beside it is parked
     else:
-        lapses.settle(agent, now=now)
+        agent = lapses.settle(agent, now=now)
+        if was_to_renew:
+            mails.renewal_failed(
+                agent, Provider(row.provider or ""), stops_at=standing.term(agent, now=now).stops_at
+            )
     return row
 
 

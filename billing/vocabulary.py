@@ -26,6 +26,15 @@ class Provider(models.TextChoices):
     INTERNAL = "internal"
 
 
+# As people call them.
+NAMES = {
+    Provider.GUMROAD: "Gumroad",
+    Provider.LEMONSQUEEZY: "Lemon Squeezy",
+    Provider.USDT: "USDT",
+    Provider.USDC: "USDC",
+    Provider.STARS: "Telegram Stars",
+}
+
 # Sold by licence key: the provider says until when it is paid, and takes renewals by itself.
 LICENSED = {Provider.GUMROAD, Provider.LEMONSQUEEZY}
 

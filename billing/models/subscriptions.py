@@ -60,6 +60,10 @@ class Subscription(models.Model):
         null=True, blank=True, help_text="When its agent was deleted: what is left may be moved."
     )
 
+    reminded_at = models.DateTimeField(
+        null=True, blank=True, help_text="When its owner was last told that it ends and nothing renews it."
+    )
+
     # A licence's. The provider says until when it is paid; `extra` is what was bought beside it.
     license_fingerprint = models.CharField(max_length=64, blank=True)
     external_ref = models.CharField(max_length=120, blank=True, help_text="The provider's name of what was bought.")

@@ -15,8 +15,8 @@ from billing import ledger, standing
 from billing.models import Payment
 from billing.pages import account, words
 from billing.pages.base import AgentPageViewSet
-from billing.pages.names import NAMES, plan_name
-from billing.vocabulary import FOREVER, Provider
+from billing.pages.names import plan_name
+from billing.vocabulary import FOREVER, NAMES, Provider
 from catalog.engines import engine_of
 
 EVIDENCE_LINES = 20

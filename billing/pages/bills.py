@@ -13,13 +13,13 @@ from billing import quotes
 from billing.crypto import orders as crypto_orders
 from billing.errors import NotConfigured
 from billing.pages import words
-from billing.pages.names import NAMES, plan_name, span
-from billing.pages.sums import exact
+from billing.pages.names import plan_name, span
 from billing.providers import registry
 from billing.quotes import Quote
 from billing.renewal import Wanted
 from billing.stars import orders as stars_orders
-from billing.vocabulary import Asset, Period, Provider
+from billing.sums import exact
+from billing.vocabulary import NAMES, Asset, Period, Provider
 from catalog.pages.words import usd
 from catalog.tiers import tier_of
 

@@ -13,11 +13,11 @@ from billing.crypto import orders as crypto_orders
 from billing.errors import LicenceRefused
 from billing.models import Subscription
 from billing.pages import refusals
-from billing.pages.names import NAMES, chain_name, plan_name
+from billing.pages.names import chain_name, plan_name
 from billing.providers import registry
 from billing.providers.base import Offer
 from billing.renewal import Wanted
-from billing.vocabulary import LICENSED, Period, Provider
+from billing.vocabulary import LICENSED, NAMES, Period, Provider
 from catalog import tiers
 from catalog.engines import EngineBelowMinTier, check_tier, engine_of
 from catalog.models import Tier

@@ -10,11 +10,11 @@ from agents.models import Agent
 from billing import renewal, standing
 from billing.models import CryptoOrder, Payment, Subscription
 from billing.pages import ordered, words
-from billing.pages.names import NAMES, plan_name
+from billing.pages.names import plan_name
 from billing.pages.ordered import Deposit, Invoice
-from billing.pages.sums import exact
+from billing.sums import exact
 from billing.term import Term
-from billing.vocabulary import LICENSED, Asset, OrderStatus, Provider, SubscriptionStatus
+from billing.vocabulary import LICENSED, NAMES, Asset, OrderStatus, Provider, SubscriptionStatus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

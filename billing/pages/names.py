@@ -6,17 +6,9 @@ from datetime import timedelta
 
 from django.utils.translation import ngettext
 
-from billing.vocabulary import Provider
 from catalog.pages import words
 from catalog.tiers import tier_of
 
-NAMES = {
-    Provider.GUMROAD: "Gumroad",
-    Provider.LEMONSQUEEZY: "Lemon Squeezy",
-    Provider.USDT: "USDT",
-    Provider.USDC: "USDC",
-    Provider.STARS: "Telegram Stars",
-}
 CHAINS = {
     1: "Ethereum",
     10: "OP Mainnet",

@@ -10,9 +10,9 @@ from django.utils.safestring import SafeString
 from billing.crypto import configuration, settling
 from billing.models import ChainState, CryptoOrder, Order, StarsOrder
 from billing.pages import qr, words
-from billing.pages.names import NAMES, chain_name, plan_name
-from billing.pages.sums import exact
-from billing.vocabulary import Asset, OrderStatus, Provider
+from billing.pages.names import chain_name, plan_name
+from billing.sums import exact
+from billing.vocabulary import NAMES, Asset, OrderStatus, Provider
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,10 +11,10 @@ from agents.models import Agent
 from billing import errors, orders, subscriptions
 from billing.crypto.errors import ChainUnreadable
 from billing.models import Subscription
-from billing.pages.names import NAMES, plan_name
+from billing.pages.names import plan_name
 from billing.providers.telegram import TelegramAway
 from billing.renewal import Wanted
-from billing.vocabulary import LICENSED, Period, Provider
+from billing.vocabulary import LICENSED, NAMES, Period, Provider
 from catalog.engines import EngineBelowMinTier, engine_of
 from catalog.pages import words
 from config.errors import RateLimited, ServiceError, Unavailable

@@ -16,11 +16,10 @@ from agents.explanation import Explanation
 from agents.models import Status
 from agents.runtimes.base import DATA_LOST
 from billing.models import Payment
-from billing.pages.names import NAMES
-from billing.pages.sums import exact
 from billing.providers.telegram import CURRENCY as STARS
+from billing.sums import exact
 from billing.term import Term
-from billing.vocabulary import Asset, PaymentKind, Period, Provider, TermMode
+from billing.vocabulary import NAMES, Asset, PaymentKind, Period, Provider, TermMode
 from catalog.pages.words import usd
 
 DAY = timedelta(days=1)

@@ -11,7 +11,7 @@ from eth_utils.address import is_checksum_address, to_checksum_address
 
 from agents.models import Agent
 from billing.models import ChainState, CryptoOrder, Order
-from billing.pages.sums import exact
+from billing.sums import exact
 from tests.billing.conftest import Clock
 from tests.billing.crypto import (
     HOUR,

@@ -1,0 +1,36 @@
+"""Money as people read it, exact to the last digit."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from billing.models import CryptoOrder, Payment
+from billing.providers.telegram import CURRENCY as STARS
+from billing.vocabulary import Asset
+
+CENT_DIGITS = 2
+
+
+def exact(units: Decimal | int, decimals: int) -> str:
+    """Smallest units as a plain decimal number, without arithmetic that could round; whole coins without a point."""
+    digits = f"{int(units):0{decimals + 1}d}"
+    whole, part = digits[: len(digits) - decimals], digits[len(digits) - decimals :].rstrip("0")
+    return f"{whole}.{part:0<{CENT_DIGITS}}" if part else whole
+
+
+def moved(payment: Payment) -> str:
+    """What a row of the ledger moved, with its currency; its price where nobody told how much it was."""
+    if payment.amount is None:
+        return f"{payment.price_usd or 0:f} USD"
+    if payment.currency == STARS:
+        return f"{payment.amount} Telegram Stars"
+    if payment.currency in Asset.values:
+        return _in_coins(payment, payment.amount)
+    return f"{payment.amount / 10**CENT_DIGITS:.2f} {payment.currency.upper()}"
+
+
+def _in_coins(payment: Payment, units: Decimal) -> str:
+    """What came without an order is of the same coin as the agent's orders in it, as far as there are any."""
+    orders = CryptoOrder.objects.filter(agent=payment.agent_id, asset=payment.currency)
+    decimals = orders.order_by("-created_at").values_list("decimals", flat=True).first()
+    return payment.currency.upper() if decimals is None else f"{exact(units, decimals)} {payment.currency.upper()}"
