@@ -37,9 +37,7 @@ def revoke(subscription_id: str, *, reason: str, actor: str, now: datetime, went
     else:
         agent = lapses.settle(agent, now=now)
         if was_to_renew:
-            mails.renewal_failed(
-                agent, Provider(row.provider or ""), stops_at=standing.term(agent, now=now).stops_at
-            )
+            mails.renewal_failed(agent, Provider(row.provider or ""), stops_at=standing.term(agent, now=now).stops_at)
     return row
 
 

@@ -132,7 +132,7 @@ class Chain:
         self.mine(2)
 
     def reorganise(self, depth: int, *, again: Sequence[str] = (), at: int | None = None) -> None:
-        """The newest blocks never were: as many others take their place, the last, or that one, with what comes again."""
+        """The newest blocks never were: as many others take their place, the last (or `at`) with what comes again."""
         self.rpc("anvil_reorg", depth, [[transaction, depth - 1 if at is None else at] for transaction in again])
 
     def raw(self, tx_hash: str) -> str:
