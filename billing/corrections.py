@@ -143,6 +143,7 @@ def _way_back(payment: Payment, *, actor: str, reason: str) -> Receipt:
         ),
         amount=None if of_stars or payment.amount is None else int(payment.amount - payment.over),
         currency="" if of_stars else payment.currency,
+        refund_of=payment.pk,
         actor=actor,
         reason=reason,
     )

@@ -8,7 +8,7 @@ from django.conf import settings
 
 from agents.errors import renew_url
 from agents.models import Agent
-from billing.models import Payment
+from billing.models import Invoice, Payment
 from billing.sums import moved
 from billing.term import Term
 from billing.vocabulary import CONFIRMED, NAMES, PaymentKind, Period, Provider
@@ -23,12 +23,12 @@ def remind(agent: Agent, term: Term, *, day: int) -> None:
     _write(agent, name, days=day, mode=str(term.mode), stops_at=stops_at, deletes_at=deletes_at)
 
 
-def tell_of(payment: Payment) -> None:
+def tell_of(payment: Payment, *, invoice: Invoice | None) -> None:
     """Of a row of the ledger: a receipt where money came in, another mail where it went back; else nothing."""
     if payment.kind in CONFIRMED:
-        _write_of(payment, "payment_received")
+        _write_of(payment, "payment_received", invoice)
     elif _went_back(payment):
-        _write_of(payment, "payment_refunded")
+        _write_of(payment, "payment_refunded", invoice)
 
 
 def paid_time_ends(agent: Agent, *, at: datetime) -> None:
@@ -54,7 +54,7 @@ def _went_back(payment: Payment) -> bool:
     return payment.kind == PaymentKind.REFUND and payment.provider != Provider.INTERNAL
 
 
-def _write_of(payment: Payment, name: str) -> None:
+def _write_of(payment: Payment, name: str, invoice: Invoice | None) -> None:
     _write(
         payment.agent,
         name,
@@ -65,6 +65,8 @@ def _write_of(payment: Payment, name: str) -> None:
         yearly=payment.period == Period.ANNUAL,
         bought=payment.subscription_id is not None,
         paid_till=_moment(payment.paid_till),
+        invoice=invoice.number if invoice else "",
+        invoice_url=f"{settings.BASE_URL}/account/invoices/{invoice.pk}" if invoice else "",
     )
 
 

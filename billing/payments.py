@@ -17,6 +17,7 @@ from django.db import IntegrityError, transaction
 from agents import profile
 from agents.models import Agent, Desired
 from billing import lapses, mails, orders, spans, subscriptions
+from billing.invoicing import issuing
 from billing.models import Payment, Subscription
 from billing.subscriptions import Purchase
 from billing.vocabulary import CONFIRMED, PaymentKind, Provider
@@ -42,6 +43,7 @@ class Receipt:
     over: int = 0
     late: bool = False
     order_id: str | None = None
+    refund_of: str | None = None  # the id of the payment whose money goes back
     actor: str = "billing"
     reason: str = ""
 
@@ -99,7 +101,7 @@ def write(
     converted: timedelta = timedelta(0),
     unapplied: str = "",
 ) -> Payment:
-    """A row of the ledger, and the mail about it."""
+    """A row of the ledger, its invoice or credit note, and the mail about it."""
     purchase = receipt.purchase
     row = Payment.objects.create(
         provider=receipt.provider,
@@ -123,7 +125,8 @@ def write(
         reason=receipt.reason,
         at=now,
     )
-    mails.tell_of(row)
+    invoice = issuing.issue(row, refund_of=receipt.refund_of, now=now)
+    mails.tell_of(row, invoice=invoice)
     return row
 
 

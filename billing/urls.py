@@ -7,6 +7,7 @@ from django.urls import path
 from billing.views.callback import CallbackViewSet
 from billing.views.cancel import CancelViewSet
 from billing.views.crypto import CryptoOrdersViewSet, CryptoViewSet
+from billing.views.invoices import BillingDetailsViewSet, InvoicePdfViewSet, InvoicesViewSet
 from billing.views.move import MoveViewSet
 from billing.views.payment_providers import PaymentProvidersViewSet
 from billing.views.quote import QuoteViewSet
@@ -22,6 +23,10 @@ urlpatterns = [
     path("stars/orders", StarsOrdersViewSet.as_view({"get": "list", "post": "create"})),
     path("stars/orders/<str:id>", StarsOrdersViewSet.as_view({"get": "retrieve"})),
     path("payments/stars/callback", StarsCallbackViewSet.as_view({"post": "create"})),
+    path("invoices", InvoicesViewSet.as_view({"get": "list"})),
+    path("invoices/<str:id>", InvoicesViewSet.as_view({"get": "retrieve"})),
+    path("invoices/<str:id>/pdf", InvoicePdfViewSet.as_view({"get": "retrieve"})),
+    path("billing-details", BillingDetailsViewSet.as_view({"get": "retrieve", "put": "update"})),
     path("payment-providers", PaymentProvidersViewSet.as_view({"get": "retrieve"})),
     path("subscriptions", SubscriptionsViewSet.as_view({"get": "list", "post": "create"})),
     path("subscriptions/quote", QuoteViewSet.as_view({"get": "retrieve"})),

@@ -103,6 +103,12 @@ CRYPTO_CONFIRMATION = env.text("CRYPTO_CONFIRMATION", "finalized")
 CRYPTO_RPC_BATCH = env.number("CRYPTO_RPC_BATCH", 300, at_least=1, at_most=1000)
 CRYPTO_LOG_RANGE = env.number("CRYPTO_LOG_RANGE", 2000, at_least=1)
 
+# Who sells, as it stands on invoices. Without a name nothing is invoiced.
+SELLER_NAME = env.text("SELLER_NAME")
+SELLER_ADDRESS = env.text("SELLER_ADDRESS")
+SELLER_COUNTRY = env.text("SELLER_COUNTRY").upper()
+SELLER_TAX_ID = env.text("SELLER_TAX_ID")
+
 # Telegram Stars: the bot that sells. It is configured once all three are there.
 STARS_BOT_TOKEN = env.secret("STARS_BOT_TOKEN")
 STARS_BOT_USERNAME = env.text("STARS_BOT_USERNAME").removeprefix("@")

@@ -2,6 +2,7 @@
 
 from billing.models.crypto import ChainState, CryptoOrder, Deposit, DepositAddress, HighWater, Misplaced, Sweep
 from billing.models.decisions import Decision
+from billing.models.invoices import BillingDetails, Invoice, InvoiceKind, InvoiceSeries, TaxRate
 from billing.models.lapses import Lapse
 from billing.models.orders import Order
 from billing.models.payments import Payment
@@ -12,6 +13,7 @@ from billing.models.terms import AgentTerm, Books
 
 __all__ = [
     "AgentTerm",
+    "BillingDetails",
     "Books",
     "ChainState",
     "CryptoOrder",
@@ -19,6 +21,9 @@ __all__ = [
     "Deposit",
     "DepositAddress",
     "HighWater",
+    "Invoice",
+    "InvoiceKind",
+    "InvoiceSeries",
     "Lapse",
     "Misplaced",
     "Order",
@@ -30,4 +35,5 @@ __all__ = [
     "StrayCharge",
     "Subscription",
     "Sweep",
+    "TaxRate",
 ]

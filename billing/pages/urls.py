@@ -8,6 +8,7 @@ from billing.pages.account import AccountViewSet
 from billing.pages.agents import AgentsViewSet
 from billing.pages.code import CodeViewSet
 from billing.pages.elsewhere import ElsewhereViewSet
+from billing.pages.invoices import InvoiceFileViewSet, InvoicesViewSet
 from billing.pages.keys import KeysViewSet
 from billing.pages.progress import ProgressViewSet
 from billing.pages.renew import RenewViewSet
@@ -27,6 +28,8 @@ urlpatterns = [
     path("account/keys/<str:id>/revoke", RevokeViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account/agents/<str:id>", AgentsViewSet.as_view({"get": "retrieve"})),
     path("account/agents/<str:id>/ticket", TicketViewSet.as_view({"get": "retrieve", "post": "create"})),
+    path("account/invoices", InvoicesViewSet.as_view({"get": "retrieve", "post": "create"})),
+    path("account/invoices/<str:id>", InvoiceFileViewSet.as_view({"get": "retrieve"})),
     path("renew/<str:id>", RenewViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("renew/<str:id>/progress", ProgressViewSet.as_view({"get": "retrieve"})),
     # What people mistype gets a page too, not the API's error body.

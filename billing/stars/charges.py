@@ -192,7 +192,7 @@ def _take_back(order: StarsOrder, holder: Agent, counted: Payment, charge: Charg
     subscription = counted.subscription
     remainders.take_back(holder, counted, actor=actor, now=now, note=REFUNDED)
     receipt = _receipt(order, charge, kind=PaymentKind.REFUND, external_id=refund_name(charge.id), reason=reason)
-    row = replace(receipt, actor=actor)
+    row = replace(receipt, actor=actor, refund_of=counted.pk)
     payments.write(row, counted.agent, now=now, subscription=subscription, unapplied=counted.unapplied)
     if subscription is not None:
         lapses.settle(holder, now=now)

@@ -26,6 +26,7 @@ LISTS = {
     *("review queue", "takedowns", "tiers", "toolsets"),
     *("books", "chain states", "crypto orders", "decisions", "deposit addresses", "deposits", "lapses"),
     *("misplaced money", "orders", "payments", "stars orders", "stray charges", "subscriptions", "sweeps", "terms"),
+    *("billing details", "invoice series", "invoices", "tax rates"),
     *("deliveries", "events", "hooks", "incidents", "loops"),
 }
 # Actions that are no steps, for they take nothing away (`ban` and `take_down` lead to pages of their own).
@@ -84,7 +85,7 @@ def test_an_action_is_a_step_or_takes_nothing_away(request_: HttpRequest) -> Non
 def test_what_may_be_deleted_is_deleted_by_a_step_alone(client: Client, request_: HttpRequest) -> None:
     deleting = [console for console in consoles() if console.has_delete_permission(request_)]
     assert {console.opts.label for console in deleting} == {
-        *("auth.Group", "agents.Cluster", "catalog.Article", "status.Incident"),
+        *("auth.Group", "agents.Cluster", "billing.TaxRate", "catalog.Article", "status.Incident"),
     }
     for console in deleting:
         assert any(isinstance(step, DeleteRows) for step in console.steps), console

@@ -1,0 +1,1 @@
+"""Invoices and credit notes: issued with the ledger's rows, shown as PDF."""

@@ -1,0 +1,41 @@
+"""What a price contains of tax, by the operator's rates. Prices are what a customer pays, tax and all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
+
+from billing.invoicing.parties import Party
+from billing.models import TaxRate
+
+CENT = Decimal("0.01")
+HUNDRED = Decimal(100)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tax:
+    name: str
+    percent: Decimal
+    reverse_charge: bool = False
+
+
+NO_TAX = Tax(name="", percent=Decimal(0))
+
+
+def tax_for(seller: Party, buyer: Party) -> Tax:
+    """The rate of the buyer's country, else the one of everywhere else; none where the operator has none.
+
+    A business abroad owes the tax itself where the rate says so: its tax id is taken at its word.
+    """
+    known = {rate.country: rate for rate in TaxRate.objects.filter(country__in={buyer.country, ""})}
+    rate = known.get(buyer.country) or known.get("")
+    if rate is None:
+        return NO_TAX
+    if rate.reverse_charge and buyer.tax_id and buyer.country and buyer.country != seller.country:
+        return Tax(name=rate.name, percent=Decimal(0), reverse_charge=True)
+    return Tax(name=rate.name, percent=rate.percent)
+
+
+def contained(total: Decimal, percent: Decimal) -> Decimal:
+    """The tax in a sum that contains it, in whole cents."""
+    return (total * percent / (HUNDRED + percent)).quantize(CENT, ROUND_HALF_UP)

@@ -1,0 +1,129 @@
+"""What stands on invoices, in the six languages."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+FALLBACK = "en"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    invoice: str
+    credit_note: str
+    date: str
+    seller: str
+    buyer: str
+    tax_id: str
+    corrects: str
+    item: str
+    net: str
+    tax: str
+    total: str
+    paid_with: str
+    sent_back: str
+    reverse_charge: str
+
+
+WORDS = {
+    "en": Words(
+        invoice="Invoice",
+        credit_note="Credit note",
+        date="Date",
+        seller="Seller",
+        buyer="Buyer",
+        tax_id="Tax id",
+        corrects="Corrects invoice",
+        item="Item",
+        net="Net",
+        tax="Tax",
+        total="Total",
+        paid_with="Paid with",
+        sent_back="Sent back",
+        reverse_charge="Reverse charge: the buyer owes the tax.",
+    ),
+    "es": Words(
+        invoice="Factura",
+        credit_note="Factura rectificativa",
+        date="Fecha",
+        seller="Vendedor",
+        buyer="Comprador",
+        tax_id="NIF/IVA",
+        corrects="Rectifica la factura",
+        item="Concepto",
+        net="Base imponible",
+        tax="Impuesto",
+        total="Total",
+        paid_with="Pagado con",
+        sent_back="Devuelto",
+        reverse_charge="Inversión del sujeto pasivo: el comprador paga el impuesto.",
+    ),
+    "id": Words(
+        invoice="Faktur",
+        credit_note="Nota kredit",
+        date="Tanggal",
+        seller="Penjual",
+        buyer="Pembeli",
+        tax_id="NPWP",
+        corrects="Mengoreksi faktur",
+        item="Uraian",
+        net="Sebelum pajak",
+        tax="Pajak",
+        total="Jumlah",
+        paid_with="Dibayar dengan",
+        sent_back="Dikembalikan",
+        reverse_charge="Reverse charge: pajak ditanggung pembeli.",
+    ),
+    "pt": Words(
+        invoice="Fatura",
+        credit_note="Nota de crédito",
+        date="Data",
+        seller="Vendedor",
+        buyer="Comprador",
+        tax_id="Número fiscal",
+        corrects="Corrige a fatura",
+        item="Descrição",
+        net="Valor sem imposto",
+        tax="Imposto",
+        total="Total",
+        paid_with="Pago com",
+        sent_back="Devolvido",
+        reverse_charge="Autoliquidação: o imposto é devido pelo comprador.",
+    ),
+    "ru": Words(
+        invoice="Счёт",
+        credit_note="Кредит-нота",
+        date="Дата",
+        seller="Продавец",
+        buyer="Покупатель",
+        tax_id="Налоговый номер",
+        corrects="Исправляет счёт",
+        item="Наименование",
+        net="Без налога",
+        tax="Налог",
+        total="Итого",
+        paid_with="Оплачено",
+        sent_back="Возвращено",
+        reverse_charge="Обратное начисление: налог платит покупатель.",
+    ),
+    "tr": Words(
+        invoice="Fatura",
+        credit_note="İade faturası",
+        date="Tarih",
+        seller="Satıcı",
+        buyer="Alıcı",
+        tax_id="Vergi no",
+        corrects="Düzelttiği fatura",
+        item="Açıklama",
+        net="Vergisiz tutar",
+        tax="Vergi",
+        total="Toplam",
+        paid_with="Ödeme",
+        sent_back="İade edilen",
+        reverse_charge="Ters yükümlülük: vergiyi alıcı öder.",
+    ),
+}
+
+
+def words(lang: str) -> dict[str, str]:
+    return asdict(WORDS.get(lang, WORDS[FALLBACK]))
