@@ -115,7 +115,7 @@ TAGS = {
     "Observation": ("liveness", "explain", "quota", "term", "memory", "events"),
     "Backups": ("backups",),
     "Webhooks": ("webhook", "deliveries"),
-    "Billing": ("subscriptions", "payment-providers", "crypto", "stars", "payments"),
+    "Billing": ("subscriptions", "payment-providers", "crypto", "stars", "payments", "invoices", "billing-details"),
     "Events": (),
     "Platform health": ("health", "status"),
 }
