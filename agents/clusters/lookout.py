@@ -166,8 +166,10 @@ class Lookout:
         life = reading.life_of(objects.current(pods))
         health = self._asking.health(namespace, life) if life else None
         revision = reading.applied(health) if health else None
-        if revision is None and before and life and before.life == life:
-            revision = before.revision
+        bridge_bytes = health.bridge_bytes if health else None
+        if before and life and before.life == life:
+            revision = before.revision if revision is None else revision
+            bridge_bytes = before.bridge_bytes if bridge_bytes is None else bridge_bytes
         return Seen(
             namespace=found,
             deployment=next((one for one in deployments if one["metadata"]["name"] == names.POD), None),
@@ -175,6 +177,7 @@ class Lookout:
             events=self._asking.events(namespace),
             health=health,
             revision=revision,
+            bridge_bytes=bridge_bytes,
             digests=self._digests(namespace, found, deployments),
             was_ready=bool(before and life and before.pod_ip == life[0] and before.phase in _CAME_UP),
         )

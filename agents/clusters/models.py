@@ -241,6 +241,9 @@ class Pod(models.Model):
     pod_ip = models.GenericIPAddressField(null=True, blank=True)
     kept = models.JSONField(null=True, blank=True, help_text="Digests of its objects as the driver last applied them.")
     seen = models.JSONField(null=True, blank=True, help_text="The same as the observer sees them; null: not known.")
+    bridge_bytes = models.BigIntegerField(
+        null=True, blank=True, help_text="Memory of its bridge, as that told when it came up; null: not known."
+    )
     disk_bytes = models.BigIntegerField(
         null=True, blank=True, help_text="As last measured; a stopped pod has no other."
     )

@@ -41,6 +41,7 @@ class Sighting:
     pod_ip: str | None = None
     going: bool = False
     seen: Mapping[str, str] | None = None  # digests of the objects that are there; None: not known
+    bridge_bytes: int | None = None
 
     @property
     def life(self) -> Life | None:
@@ -49,7 +50,7 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """All that is known of one namespace. Health, revision and `was_ready` are of the pod's present life."""
+    """All that is known of one namespace. Health, revision, bridge and `was_ready` are of the pod's present life."""
 
     namespace: Json
     deployment: Json | None = None
@@ -57,6 +58,7 @@ class Seen:
     events: Sequence[Json] = ()
     health: Health | None = None
     revision: int | None = None
+    bridge_bytes: int | None = None
     was_ready: bool = False
     digests: Mapping[str, str] | None = None
 
@@ -68,6 +70,7 @@ def read(seen: Seen, *, now: datetime) -> Sighting:
         agent_id=objects.agent_of(seen.namespace),
         phase=Phase.STARTING,
         seen=seen.digests,
+        bridge_bytes=seen.bridge_bytes,
     )
     if objects.is_deleted(seen.namespace):
         return replace(told, phase=Phase.STOPPED, message=words(ending.blockers(seen.namespace)), going=True)

@@ -43,6 +43,7 @@ _COLUMNS = {
     "since": "timestamptz",
     "pod_ip": "inet",
     "seen": "jsonb",
+    "bridge_bytes": "bigint",
 }
 _MATTERS = ("phase", "gateway_alive", "revision")
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -23,11 +23,9 @@ from django.db import connection as database
 from agents.clusters import connections, objects
 from agents.clusters.models import Cluster, Pod
 from agents.clusters.objects import Json
-from agents.models import Agent
 from agents.runtimes.base import RuntimeFailure, Usage
 from agents.runtimes.kubernetes import names
 from agents.runtimes.kubernetes.client import Connection
-from catalog import snapshot
 from config import waiting
 
 log = logging.getLogger(__name__)
@@ -55,7 +53,6 @@ class _Reference(msgspec.Struct):
 
 class _Memory(msgspec.Struct):
     workingSetBytes: int | None = None  # noqa: N815 # the kubelet's names
-    availableBytes: int | None = None  # noqa: N815 # up to the limit, where there is one
 
 
 class _Container(msgspec.Struct):
@@ -94,15 +91,14 @@ _lock = threading.Lock()
 
 def measure(cluster: Cluster) -> dict[str, Usage]:
     """Every pod of the cluster that has a row. None is unknown. Raises RuntimeFailure when the nodes are not known."""
-    agents = dict(Pod.objects.filter(cluster=cluster).values_list("namespace", "agent_id"))
-    if not agents:
+    bridges = dict(Pod.objects.filter(cluster=cluster).values_list("namespace", "bridge_bytes"))
+    if not bridges:
         return {}
-    limits = _limits(agents)
     waiting.release_connection()
     connection = connections.of(cluster)
     ask = _through_api if cluster.stats_through_api else _kubelet
     found = _by_namespace(_ask_all(nodes_of(cluster.pk, connection), partial(ask, connection)))
-    usages = {name: _usage(found.get(name), limit=limits.get(name)) for name in agents}
+    usages = {name: _usage(found.get(name), bridge_bytes=bridge) for name, bridge in bridges.items()}
     _store(cluster, usages)
     return usages
 
@@ -187,44 +183,26 @@ def _body(answer: requests.Response, *, until: float) -> bytes:
     return bytes(raw)
 
 
-def _limits(agents: Mapping[str, str]) -> dict[str, int]:
-    """By namespace: the memory that the engine's container may take (bytes), by the agent's tier."""
-    tiers, chosen = (
-        snapshot.current().tiers,
-        dict(Agent.objects.filter(pk__in=agents.values()).values_list("pk", "tier")),
-    )
-    return {
-        namespace: tiers[tier].memory_bytes + names.BRIDGE_BYTES
-        for namespace, agent_id in agents.items()
-        if (tier := chosen.get(agent_id)) in tiers
-    }
-
-
 def _by_namespace(pods: Iterable[_PodStats]) -> dict[str, _PodStats]:
     """Of two pods in a namespace the newer one counts: the other is on its way out."""
     return {pod.podRef.namespace: pod for pod in sorted(pods, key=lambda pod: pod.startTime)}
 
 
-def _usage(pod: _PodStats | None, *, limit: int | None) -> Usage:
+def _usage(pod: _PodStats | None, *, bridge_bytes: int | None) -> Usage:
     if pod is None:
         return Usage(memory_bytes=None, disk_bytes=None)
-    return Usage(memory_bytes=_memory(pod, limit), disk_bytes=_disk(pod))
+    return Usage(memory_bytes=_memory(pod, bridge_bytes), disk_bytes=_disk(pod))
 
 
-def _memory(pod: _PodStats, limit: int | None) -> int | None:
-    """The engine's container's, in the measure of its tier: whole where the kernel ends it.
+def _memory(pod: _PodStats, bridge_bytes: int | None) -> int | None:
+    """The engine's container's without the bridge's own, as the bridge told it; unknown as long as either is.
 
-    The container's limit is the tier's memory and what its bridge may take, which nobody measures apart. A kubelet that
-    does not see the limit tells no `availableBytes`: then it is what we asked for. Where neither is known, nothing is.
+    Pages of files that both have open count for whoever read them first, so the rest can come out below nothing.
     """
     engine = next((one.memory for one in pod.containers if one.name == names.ENGINE), None)
-    if engine is None or engine.workingSetBytes is None:
+    if engine is None or engine.workingSetBytes is None or bridge_bytes is None:
         return None
-    if engine.availableBytes is not None:
-        limit = engine.workingSetBytes + engine.availableBytes
-    if limit is None:
-        return None
-    return engine.workingSetBytes * max(0, limit - names.BRIDGE_BYTES) // limit if limit else 0
+    return max(0, engine.workingSetBytes - bridge_bytes)
 
 
 def _disk(pod: _PodStats) -> int | None:

@@ -49,6 +49,8 @@ class Health:
     engine: dict[str, Any] | None  # the bridge's state; None while the bridge does not answer
     model: ModelRefusal | None = None
     model_answered: bool = False  # since the key, the provider or the model last changed
+    # Memory of the bridge itself; None from an earlier release. It is no news that it differs.
+    bridge_bytes: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +82,13 @@ def health(endpoint: Endpoint, access: Access, *, seconds: float = HEALTH_SECOND
     with _call("GET", endpoint, access, "/health", seconds=seconds) as answer:
         body = _body(answer, "revision", "has_key")
         model = body.get("model") or {}
+        engine = body.get("engine")
+        bridge_bytes = engine.pop("bridgeBytes", None) if engine else None
         return Health(
             revision=body["revision"],
             has_key=body["has_key"],
-            engine=body.get("engine"),
+            engine=engine,
+            bridge_bytes=bridge_bytes if isinstance(bridge_bytes, int) else None,
             model=_refusal(model),
             model_answered=model.get("answered") is True,
         )

@@ -84,11 +84,12 @@ def _hosting_alone() -> list[Object]:
     return render({"controlPlane": {"enabled": False}})
 
 
-def accounts(*, remote: bool = False) -> list[Object]:
+def accounts(*, remote: bool = False, values: Values | None = None) -> list[Object]:
     """What the chart installs of accounts, rights and policies: `drive` and `observe`, or `remote`, which is both."""
     kinds = {"ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"}
     policies = {"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
-    return [one for one in (_hosting_alone() if remote else _minimal()) if one["kind"] in kinds | policies]
+    objects = render(values) if values else _hosting_alone() if remote else _minimal()
+    return [one for one in objects if one["kind"] in kinds | policies]
 
 
 @cache

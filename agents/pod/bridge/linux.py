@@ -11,6 +11,7 @@ from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
+_MIB = 2**20
 # Loaded once, here: between fork and exec nothing may be loaded.
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -24,6 +25,15 @@ def become_subreaper() -> None:
 def die_with_parent() -> None:
     """Runs in the child between fork and exec: SIGKILL when the bridge is gone, however it went."""
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def memory_in_use() -> int | None:
+    """Bytes of memory that this process itself holds, in whole MiB; None where the kernel does not say."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except (OSError, IndexError, ValueError):
+        return None
+    return pages * os.sysconf("SC_PAGESIZE") // _MIB * _MIB
 
 
 _waited_for: list[asyncio.subprocess.Process] = []

@@ -15,7 +15,7 @@ from typing import Any
 from aiohttp import web
 
 from agents.engines.base import EngineError, ModelError
-from agents.pod.bridge import causes
+from agents.pod.bridge import causes, linux
 from agents.pod.bridge.crew import Crew
 from agents.pod.bridge.keeper import Keeper
 from agents.pod.bridge.log import EngineLog
@@ -67,7 +67,8 @@ class Server:
         return web.json_response({"phase": phase}, status=200 if phase == Phase.READY else 503)
 
     async def state(self, _: web.Request) -> web.Response:
-        return web.json_response(self._status.body())
+        """The engine's state, and what the bridge takes of the memory of the container that both are in."""
+        return web.json_response({**self._status.body(), "bridgeBytes": linux.memory_in_use()})
 
     async def configure(self, request: web.Request) -> web.Response:
         try:

@@ -61,14 +61,17 @@ class Repair:
         return self._inside.apply(manifest)
 
     def _namespace(self, manifest: Json) -> Json:
-        """With none of somebody else's labels that weaken what pods may be."""
-        connection, path = self._inside.connection, path_of(manifest)
-        applied = connection.apply(manifest)
-        ours, labels = manifest["metadata"]["labels"], applied["metadata"].get("labels") or {}
-        others = [label for label in labels if label.startswith(kept.POD_SECURITY) and label not in ours]
-        if not others:
-            return applied
-        return connection.merge(path, {"metadata": {"labels": dict.fromkeys(others)}})
+        """With none of somebody else's labels that weaken what pods may be.
+
+        In one change: the admission policy refuses every one after which the namespace is still weakened.
+        """
+        connection, path, key = self._inside.connection, path_of(manifest), kept.key(manifest)
+        if key in self._strays and (found := connection.find(path)):
+            ours, labels = manifest["metadata"]["labels"], found["metadata"].get("labels") or {}
+            others = [label for label in labels if label.startswith(kept.POD_SECURITY) and label not in ours]
+            if others:
+                connection.merge(path, {"metadata": {"labels": {**ours, **dict.fromkeys(others)}}})
+        return connection.apply(manifest)
 
     def _note(self, applied: Mapping[str, Any]) -> None:
         self.digests |= kept.of(applied)

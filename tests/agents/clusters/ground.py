@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import json
 import os
 import threading
 import time
@@ -11,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import yaml
 from django.db import connection
 from pytest_django import Settings
 
@@ -28,6 +31,8 @@ from tests.doubles.pi import install_double
 from tests.patience import Patience
 
 KUBECONFIG = "TEST_KUBECONFIG"
+# An administrator's: makes what is nobody's of ours, for the tests that ask for it.
+ADMIN_KUBECONFIG = "TEST_ADMIN_KUBECONFIG"
 # Of the chart that made its account: a policy holds the account to what is this installation's.
 INSTALLATION = os.environ.get("TEST_INSTALLATION", "agentpods-test")
 # On a real cluster: images, and from where the tests reach pods.
@@ -38,6 +43,15 @@ END_SECONDS = 90.0
 is_real = KUBECONFIG in os.environ
 # A real pod is scheduled, its volume made, its containers started.
 PATIENCE = 6.0 if is_real else 1.0
+
+
+def account() -> tuple[str, str]:
+    """Namespace and name of the chart's account that the tests have on a real cluster, as its token says."""
+    given = yaml.safe_load(Path(os.environ[KUBECONFIG]).read_text(encoding="utf-8"))
+    body = given["users"][0]["user"]["token"].split(".")[1]
+    subject = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))["sub"]
+    _, _, namespace, name = subject.split(":")
+    return namespace, name
 
 
 @contextmanager

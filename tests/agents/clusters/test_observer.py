@@ -258,16 +258,16 @@ def test_a_revision_is_known_once_the_gateway_has_told_it_and_unknown_in_the_pod
 
     def health(endpoint: Any, access: Access, *, seconds: float) -> Health:
         asked.append(access)
-        return Health(revision=8, has_key=True, engine=dict(told))
+        return Health(revision=8, has_key=True, engine=dict(told), bridge_bytes=told["revision"] and 40)
 
     monkeypatch.setattr(management, "health", health)
     turns = observed(wanted=lambda _: {NAMESPACE: Want(revision=7, access=ACCESS)})
     runtime.deploy(pod_spec())
-    turns.row(NAMESPACE, phase="ready", revision=7)
+    turns.row(NAMESPACE, phase="ready", revision=7, bridge_bytes=40)
     assert set(asked) == {ACCESS}
     told["revision"] = None  # the engine has not said yet
     api.kill(NAMESPACE, "engine")
-    turns.row(NAMESPACE, revision=None, restarts=1)
+    turns.row(NAMESPACE, revision=None, restarts=1, bridge_bytes=None)
 
 
 def test_another_observer_goes_on_with_what_was_written(
@@ -276,13 +276,13 @@ def test_another_observer_goes_on_with_what_was_written(
     turns = observed()
     runtime.deploy(pod_spec())
     turns.row(NAMESPACE, phase="ready")
-    Pod.objects.update(revision=7)
+    Pod.objects.update(revision=7, bridge_bytes=40)
     turns.observer.close()
     written: list[Any] = []
     monkeypatch.setattr(sightings, "write", lambda *given, **named: written.append(given))
     observed()
     assert written == []
-    assert Pod.objects.get().revision == 7
+    assert (Pod.objects.get().revision, Pod.objects.get().bridge_bytes) == (7, 40)
 
 
 # The lease.

@@ -17,18 +17,16 @@ from kubernetes.config import incluster_config
 
 from agents.clusters import connections, usage
 from agents.clusters.models import Cluster, Pod
-from agents.models import Agent
 from agents.runtimes.base import Usage
 from agents.runtimes.kubernetes.client import ClusterFailure
-from agents.runtimes.kubernetes.names import BRIDGE_BYTES, MIB
-from catalog.tiers import tier_of
+from agents.runtimes.kubernetes.names import MIB
 from tests.agents.clusters.observing import cluster_of, metadata
 from tests.deploy import chart
 from tests.doubles.certificates import Certificates
 from tests.doubles.kube_api import KubeApi
 
-# Of an engine's container: what its tier has, and what the bridge may take.
-LIMIT = 4 * BRIDGE_BYTES
+LIMIT = 256 * MIB  # of an engine's container
+BRIDGE = 40 * MIB  # what the bridge in it takes
 UNKNOWN = Usage(memory_bytes=None, disk_bytes=None)
 THROUGH_API = [{"apiGroups": [""], "resources": ["nodes", "nodes/proxy"], "verbs": ["get", "list"]}]
 
@@ -67,16 +65,18 @@ def make_pod(api: KubeApi, cluster: Cluster, namespace: str, *, node: str = "nod
     status = {"phase": "Pending"}
     api.put("Pod", {"metadata": metadata("pod-1", namespace=namespace, uid=namespace), "spec": spec, "status": status})
     api.wait(lambda: (api.get("Pod", "pod-1", namespace) or {})["status"]["phase"] == "Running")
-    return Pod.objects.create(namespace=namespace, agent_id="agt_1", cluster=cluster, phase="ready")
+    return Pod.objects.create(
+        namespace=namespace, agent_id="agt_1", cluster=cluster, phase="ready", bridge_bytes=BRIDGE
+    )
 
 
-def test_a_pod_takes_its_share_of_what_its_engines_container_takes_and_its_volume(
+def test_a_pod_takes_what_its_engines_container_takes_without_the_bridge_and_its_volume(
     api: KubeApi, cluster: Cluster
 ) -> None:
     make_pod(api, cluster, "pod-a-1", memory_bytes=LIMIT, disk_bytes=7 * MIB)
-    make_pod(api, cluster, "pod-b-1", node="node-1", memory_bytes=4 * MIB, disk_bytes=0)
+    make_pod(api, cluster, "pod-b-1", node="node-1", memory_bytes=43 * MIB, disk_bytes=0)
     assert usage.measure(cluster) == {
-        "pod-a-1": Usage(memory_bytes=LIMIT - BRIDGE_BYTES, disk_bytes=7 * MIB),
+        "pod-a-1": Usage(memory_bytes=LIMIT - BRIDGE, disk_bytes=7 * MIB),
         "pod-b-1": Usage(memory_bytes=3 * MIB, disk_bytes=0),
     }
     assert dict(Pod.objects.values_list("namespace", "disk_bytes")) == {"pod-a-1": 7 * MIB, "pod-b-1": 0}
@@ -99,7 +99,7 @@ def test_a_node_that_fails_takes_nobody_elses_numbers_away(
     api: KubeApi, cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     make_pod(api, cluster, "pod-a-1", memory_bytes=MIB, disk_bytes=MIB)
-    make_pod(api, cluster, "pod-b-1", node="node-1", memory_bytes=4 * MIB, disk_bytes=2)
+    make_pod(api, cluster, "pod-b-1", node="node-1", memory_bytes=43 * MIB, disk_bytes=2)
     api.fail("GET", "/kubelet/node/", status=500)
     assert usage.measure(cluster) == {"pod-a-1": UNKNOWN, "pod-b-1": Usage(memory_bytes=3 * MIB, disk_bytes=2)}
     assert [record.node for record in caplog.records if hasattr(record, "node")] == ["node"]
@@ -121,7 +121,7 @@ def test_a_cluster_whose_nodes_are_not_told_is_not_measured(api: KubeApi, cluste
 
 
 def test_by_way_of_the_api_server_where_the_operator_says_so(api: KubeApi, cluster: Cluster) -> None:
-    make_pod(api, cluster, "pod-a-1", memory_bytes=4 * MIB, disk_bytes=2)
+    make_pod(api, cluster, "pod-a-1", memory_bytes=43 * MIB, disk_bytes=2)
     cluster.stats_through_api = True
     assert usage.measure(cluster) == {"pod-a-1": UNKNOWN}  # that needs more rights
     api.allow("drive", THROUGH_API)
@@ -130,7 +130,7 @@ def test_by_way_of_the_api_server_where_the_operator_says_so(api: KubeApi, clust
 
 def test_who_is_known_by_a_certificate_shows_it_to_kubelets_too(api: KubeApi) -> None:
     cluster = cluster_of(api.kubeconfig_with_certificate("drive"))
-    make_pod(api, cluster, "pod-a-1", memory_bytes=4 * MIB, disk_bytes=2)
+    make_pod(api, cluster, "pod-a-1", memory_bytes=43 * MIB, disk_bytes=2)
     assert usage.measure(cluster) == {"pod-a-1": Usage(memory_bytes=3 * MIB, disk_bytes=2)}
     api.allow("drive", [])
     assert usage.measure(cluster) == {"pod-a-1": UNKNOWN}
@@ -152,7 +152,7 @@ def inside(api: KubeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Clu
 
 
 def test_a_service_account_shows_its_token_to_kubelets_too(api: KubeApi, inside: Cluster) -> None:
-    make_pod(api, inside, "pod-a-1", memory_bytes=4 * MIB, disk_bytes=2)
+    make_pod(api, inside, "pod-a-1", memory_bytes=43 * MIB, disk_bytes=2)
     assert usage.measure(inside) == {"pod-a-1": Usage(memory_bytes=3 * MIB, disk_bytes=2)}
 
 
@@ -225,22 +225,16 @@ def test_of_two_pods_in_a_namespace_the_newer_one_counts_and_what_is_not_said_is
     body = {"pods": [told("2026-11-22T12:00:00Z", containers=[engine]), told("2026-11-22T11:00:00Z")]}
     pods = usage._decoder.decode(json.dumps(body).encode()).pods
     newest, oldest = usage._by_namespace(pods)["pod-a-1"], usage._by_namespace(pods[1:])["pod-a-1"]
-    assert usage._usage(newest, limit=None) == Usage(memory_bytes=LIMIT - BRIDGE_BYTES, disk_bytes=None)
-    assert usage._usage(oldest, limit=None) == UNKNOWN
+    assert usage._usage(newest, bridge_bytes=BRIDGE) == Usage(memory_bytes=LIMIT - BRIDGE, disk_bytes=None)
+    assert usage._usage(oldest, bridge_bytes=BRIDGE) == UNKNOWN
 
 
-@pytest.mark.parametrize(("limit", "told"), [(512 * MIB + BRIDGE_BYTES, 64 * MIB), (None, None)])
-def test_a_kubelet_that_does_not_see_the_limit_is_read_by_what_the_tier_asked_for(
-    limit: int | None, told: int | None
+@pytest.mark.parametrize(("bridge_bytes", "told"), [(BRIDGE, 32 * MIB), (80 * MIB, 0), (None, None)])
+def test_memory_is_what_the_container_has_without_the_bridges_and_unknown_while_the_bridge_told_nothing(
+    bridge_bytes: int | None, told: int | None
 ) -> None:
-    """An idle agent is not shown with next to nothing, and one of whom nothing is known is unknown."""
+    """Also where the kubelet sees no limit and tells no `availableBytes`."""
     engine = {"name": "engine", "memory": {"workingSetBytes": 72 * MIB}}
     body = {"pods": [{"podRef": {"name": "one", "namespace": "pod-a-1"}, "containers": [engine]}]}
     (pod,) = usage._decoder.decode(json.dumps(body).encode()).pods
-    assert usage._usage(pod, limit=limit).memory_bytes == told
-
-
-def test_the_limit_is_that_of_the_agents_tier(running: Agent) -> None:
-    assert usage._limits({"pod-a-1": running.pk, "pod-b-1": "agt_nobody"}) == {
-        "pod-a-1": tier_of(running.tier).memory_bytes + BRIDGE_BYTES
-    }
+    assert usage._usage(pod, bridge_bytes=bridge_bytes).memory_bytes == told

@@ -13,7 +13,7 @@ import pytest
 from agents.pod.gateway.tls import server_context
 from agents.runtimes import management
 from agents.runtimes.base import Endpoint, Identity, RuntimeFailure
-from agents.runtimes.management import ChatEvent, HopFailure
+from agents.runtimes.management import ChatEvent, Health, HopFailure
 from config import callers
 from config.callers import Caller
 from tests.agents.runtimes.conftest import ACCESS, IDENTITY, MANAGEMENT_TOKEN, pod_spec
@@ -130,6 +130,18 @@ def test_health_is_told_as_it_is() -> None:
         health = management.health(endpoint, ACCESS)
         assert asked[0].headers["Authorization"] == f"Bearer {MANAGEMENT_TOKEN}"
     assert (health.revision, health.has_key, health.engine) == (3, True, {"phase": "ready"})
+    assert health.bridge_bytes is None  # it said nothing of its own memory, as one of an earlier release
+
+
+def test_what_the_bridge_takes_is_told_and_is_no_news_by_itself() -> None:
+    def told(size: str) -> Health:
+        body = f'{{"revision": 3, "has_key": true, "engine": {{"phase": "ready", "bridgeBytes": {size}}}}}'
+        with gateway(raw(200, body.encode())) as (endpoint, _):
+            return management.health(endpoint, ACCESS)
+
+    assert told("41943040").bridge_bytes == 41943040
+    assert told("41943040") == told("42991616")
+    assert told('"many"').bridge_bytes is None
 
 
 def events(stream: bytes) -> list[ChatEvent]:

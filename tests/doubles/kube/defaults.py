@@ -172,6 +172,10 @@ def _pod_causes(where: str, spec: Object) -> Causes:
     for kind in ("initContainers", "containers"):
         for index, container in enumerate(spec.get(kind) or []):
             at = f"{where}.{kind}[{index}]"
+            security = container.get("securityContext") or {}
+            if security.get("privileged") and security.get("allowPrivilegeEscalation") is False:
+                why = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
+                yield f"{at}.securityContext", f"Invalid value: {why}"
             if container["name"] in seen:
                 yield f"{at}.name", f'Duplicate value: "{container["name"]}"'
             seen.add(container["name"])

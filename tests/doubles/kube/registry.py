@@ -132,13 +132,13 @@ class Registry:
     ) -> Object:
         """Nothing is written, and no version made, when nothing differs."""
         wanted = wanted if status else _with_servers(defaults.fill(wanted), live)
-        judge("UPDATE", wanted, live)
-        if wanted == live:
-            return live
         if not status:
             schema.validate(resource, wanted)
             defaults.check(resource, wanted, live)
-            wanted = _next_generation(wanted, live)
+        judge("UPDATE", wanted, live)
+        if wanted == live:
+            return live
+        wanted = wanted if status else _next_generation(wanted, live)
         return wanted if dry else self._keep(resource, wanted)
 
     def _keep(self, resource: Resource, wanted: Object) -> Object:

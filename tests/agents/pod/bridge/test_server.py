@@ -176,6 +176,15 @@ def test_a_larger_tier_keeps_more(make_bridge: MakeBridge) -> None:
     assert len(bridge.engines()) == 4
 
 
+def test_the_state_tells_what_the_bridge_itself_takes_of_memory(bridge: BridgeProcess) -> None:
+    """As the kernel counts it for the bridge's process, without the engine's."""
+    code, told_state = bridge._call("GET", "/state")
+    told = told_state["bridgeBytes"]
+    assert code == 200
+    assert told % 2**20 == 0
+    assert 10 * 2**20 < told < 200 * 2**20
+
+
 def test_the_state_names_the_process_that_answered_last(bridge: BridgeProcess) -> None:
     bridge.reply("say x", "a")
     assert json.loads(bridge.reply("args", "b"))["pid"] == bridge.engine_pid()
