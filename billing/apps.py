@@ -13,7 +13,7 @@ class BillingConfig(AppConfig):
 
     def ready(self) -> None:
         from agents.admin_steps import DeleteAgents  # noqa: PLC0415
-        from billing import parking  # noqa: PLC0415
+        from billing import checks, parking  # noqa: F401, PLC0415 # checks register themselves
         from billing.crypto import configuration  # noqa: PLC0415 # models are there only now
 
         DeleteAgents.losses.append(lambda rows: parking.unused(rows, now=timezone.now()))

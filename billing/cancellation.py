@@ -7,7 +7,7 @@ from datetime import datetime
 from django.db import transaction
 
 from accounts.models import User
-from billing import lapses, payments, subscriptions
+from billing import cards, lapses, payments, subscriptions
 from billing.errors import NoSuchSubscription
 from billing.models import Subscription
 from config.ids import is_id
@@ -24,5 +24,6 @@ def cancel(user: User, subscription_id: str, *, actor: str, now: datetime) -> Su
     agent = payments.locked(known.agent_id)
     row = Subscription.objects.select_for_update(of=("self",)).get(pk=known.pk)
     row = subscriptions.cancel(agent, row, actor=actor, now=now)
+    cards.ask_to_stop(row, now=now)
     lapses.settle(agent, now=now)
     return row

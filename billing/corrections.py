@@ -9,7 +9,7 @@ from decimal import Decimal
 from django.db import transaction
 
 from agents.models import Agent
-from billing import lapses, payments, prices, remainders, revocations, spans, subscriptions
+from billing import lapses, part_refunds, payments, prices, remainders, revocations, spans, subscriptions
 from billing.errors import NothingGranted, NothingToCredit, NothingToRefund
 from billing.models import Payment, Subscription
 from billing.models.payments import refund_name
@@ -141,7 +141,7 @@ def _way_back(payment: Payment, *, actor: str, reason: str) -> Receipt:
             price_usd=payment.price_usd or FREE,
             tier_snapshot={},
         ),
-        amount=None if of_stars or payment.amount is None else int(payment.amount - payment.over),
+        amount=None if of_stars else part_refunds.still_ours(payment),
         currency="" if of_stars else payment.currency,
         refund_of=payment.pk,
         actor=actor,

@@ -47,6 +47,11 @@ class NothingToRefund(Conflict):
         super().__init__(f"{agent_id} has no paid subscription: there is nothing to refund")
 
 
+class NoPartToRefund(Conflict):
+    def __init__(self, payment_id: str, why: str) -> None:
+        super().__init__(f"{payment_id}: no part of it can go back: {why}")
+
+
 class NothingToMove(Conflict):
     def __init__(self, agent_id: str) -> None:
         super().__init__(f"{agent_id} has no licence that is live: there is nothing to move")

@@ -212,8 +212,9 @@ def _mirror_cancellation(agent: Agent, row: Subscription, verdict: Verdict, *, n
 
 def _note_paid(row: Subscription, sold: Sold, *, now: datetime) -> None:
     row.paid_seen_at, row.unknown_since = now, None
+    row.card_ref = sold.verdict.card_ref or row.card_ref
     row.check_at = min(sold.till, now + CHECKED_EVERY)
-    row.save(update_fields=["paid_seen_at", "unknown_since", "check_at", "cancels_there"])
+    row.save(update_fields=["paid_seen_at", "unknown_since", "check_at", "cancels_there", "card_ref"])
 
 
 def _forget_elsewhere(row: Subscription) -> None:

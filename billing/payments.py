@@ -111,6 +111,7 @@ def write(
         agent=agent,
         subscription=subscription,
         order_id=receipt.order_id,
+        refund_of_id=receipt.refund_of,
         tier=purchase.tier,
         period=purchase.period,
         price_usd=purchase.price_usd,
@@ -125,7 +126,7 @@ def write(
         reason=receipt.reason,
         at=now,
     )
-    invoice = issuing.issue(row, refund_of=receipt.refund_of, now=now)
+    invoice = issuing.issue(row, now=now)
     mails.tell_of(row, invoice=invoice)
     return row
 

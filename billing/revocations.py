@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from agents.models import Agent, Desired
-from billing import lapses, mails, payments, remainders, reminders, standing, subscriptions
+from billing import lapses, mails, part_refunds, payments, remainders, reminders, standing, subscriptions
 from billing.models import Payment, Subscription
 from billing.payments import Receipt
 from billing.subscriptions import Purchase
@@ -50,7 +50,7 @@ def charged_last(row: Subscription) -> Payment | None:
 
 def _write(agent: Agent, row: Subscription, *, reason: str, actor: str, now: datetime, went_back: bool) -> None:
     charged = charged_last(row)
-    amount = charged.amount if charged and went_back else None
+    amount = part_refunds.still_ours(charged) if charged and went_back else None
     receipt = Receipt(
         provider=Provider(row.provider or Provider.INTERNAL),
         external_id=f"{row.external_ref}:over:{agent.pk}:{agent.payments.count()}",
@@ -63,8 +63,9 @@ def _write(agent: Agent, row: Subscription, *, reason: str, actor: str, now: dat
             price_usd=row.price_usd,
             tier_snapshot=row.tier_snapshot or {},
         ),
-        amount=None if amount is None else int(amount),
+        amount=amount,
         currency=charged.currency if charged and amount is not None else "",
+        refund_of=charged.pk if charged and went_back else None,
         actor=actor,
         reason=reason[:500],
     )

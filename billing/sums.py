@@ -24,13 +24,29 @@ def moved(payment: Payment) -> str:
         return f"{payment.price_usd or 0:f} USD"
     if payment.currency == STARS:
         return f"{payment.amount} Telegram Stars"
+    decimals = _decimals(payment)
+    if decimals is None:
+        return payment.currency.upper()
     if payment.currency in Asset.values:
-        return _in_coins(payment, payment.amount)
+        return f"{exact(payment.amount, decimals)} {payment.currency.upper()}"
     return f"{payment.amount / 10**CENT_DIGITS:.2f} {payment.currency.upper()}"
 
 
-def _in_coins(payment: Payment, units: Decimal) -> str:
+def units(payment: Payment, typed: str) -> int:
+    """A sum as people type it, such as `2.50`, in the smallest units of what the payment was of. 0 for what is none."""
+    decimals = _decimals(payment)
+    whole, _, part = typed.strip().partition(".")
+    digits = f"{whole}{part:0<{decimals or 0}}"
+    if decimals is None or len(part) > decimals or not (digits.isascii() and digits.isdigit()):
+        return 0
+    return int(digits)
+
+
+def _decimals(payment: Payment) -> int | None:
     """What came without an order is of the same coin as the agent's orders in it, as far as there are any."""
+    if payment.currency == STARS:
+        return 0
+    if payment.currency not in Asset.values:
+        return CENT_DIGITS
     orders = CryptoOrder.objects.filter(agent=payment.agent_id, asset=payment.currency)
-    decimals = orders.order_by("-created_at").values_list("decimals", flat=True).first()
-    return payment.currency.upper() if decimals is None else f"{exact(units, decimals)} {payment.currency.upper()}"
+    return orders.order_by("-created_at").values_list("decimals", flat=True).first()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from billing import clock, invariants, lapses, verification
+from billing import cards, clock, invariants, lapses, verification
 from billing.crypto import misplaced, scanning, watching
 from billing.stars import feed, refunds
 from billing.stars import orders as stars_orders
@@ -51,6 +51,17 @@ def verify(subscription_id: str) -> None:
 def verify_due() -> None:
     clock.now()
     verification.verify_due()
+
+
+@shared_task(name="billing.stop_card")
+def stop_card(subscription_id: str) -> None:
+    cards.stop(subscription_id, now=clock.now())
+
+
+@shared_task(name="billing.stop_cards_due")
+def stop_cards_due() -> None:
+    clock.now()
+    cards.stop_due()
 
 
 @shared_task(name="billing.scan_chain")

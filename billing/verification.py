@@ -18,7 +18,7 @@ from django.utils import timezone
 from accounts import throttling
 from accounts.throttling import Limit
 from agents.models import Agent, Desired
-from billing import bindings, lapses, licences, payments, revocations, subscriptions, timeline
+from billing import bindings, lapses, licence_refunds, licences, payments, revocations, subscriptions, timeline
 from billing.errors import AskedAlready, LicenceHeld, LicenceInUse, NotConfigured, NothingToVerify
 from billing.licences import CHECKED_EVERY, Key, Sold
 from billing.models import Subscription
@@ -98,18 +98,23 @@ def hasten(row: Subscription, *, now: datetime) -> None:
     wake.on_commit("billing.verify", row.pk)
 
 
-def hint(provider: Provider, *, key: str, external_ref: str, now: datetime) -> None:
-    """Somebody says that something changed. Nobody signs such a word, so it proves nothing and only makes us ask."""
+def hint(
+    provider: Provider, *, key: str, external_ref: str, card_ref: str = "", signed: bool = False, now: datetime
+) -> None:
+    """Somebody says that something changed, which only makes us ask. Whoever does not sign it makes us ask seldom."""
     rows = Subscription.objects.filter(provider=provider, agent__desired__in=[Desired.RUNNING, Desired.STOPPED])
     found = None
     if key:
         found = _newest(rows, license_fingerprint=Key(provider=provider, text=key).fingerprint)
     if found is None and external_ref:
         found = _newest(rows, external_ref=external_ref)
+    if found is None and card_ref:
+        found = _newest(rows, card_ref=card_ref)
     if found is None:
         return
     try:
-        throttling.spend(HINTS, by=found.pk, now=now)
+        if not signed:
+            throttling.spend(HINTS, by=found.pk, now=now)
     except RateLimited:
         return
     hasten(found, now=now)
@@ -117,11 +122,19 @@ def hint(provider: Provider, *, key: str, external_ref: str, now: datetime) -> N
 
 def named(word: Mapping[str, Any]) -> dict[str, str]:
     """Which licence a provider's word is about: Gumroad's form, or Lemon Squeezy's object."""
-    inner = word.get("data", {}).get("attributes")
-    about = inner if isinstance(inner, Mapping) else {}
-    key = word.get("license_key") or about.get("key") or ""
-    ref = word.get("subscription_id") or word.get("sale_id") or about.get("order_item_id") or ""
-    return {"key": str(key)[:MAX_HINT], "external_ref": str(ref)[:MAX_HINT]}
+    about = _inner(word.get("data", {}), "attributes")
+    sold = word.get("subscription_id") or word.get("sale_id") or about.get("order_item_id")
+    found = {
+        "key": word.get("license_key") or about.get("key"),
+        "external_ref": sold or _inner(about, "first_order_item").get("id"),
+        "card_ref": about.get("subscription_id"),
+    }
+    return {name: str(value or "")[:MAX_HINT] for name, value in found.items()}
+
+
+def _inner(found: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    inner = found.get(name)
+    return inner if isinstance(inner, Mapping) else {}
 
 
 def _newest(rows: QuerySet[Subscription], **known: str) -> Subscription | None:
@@ -157,6 +170,7 @@ def _check(row: Subscription, *, now: datetime) -> Answer:
 def _settle(driver: LicenceDriver, row: Subscription, verdict: Verdict, *, now: datetime) -> Answer:
     if verdict.answer == Answer.PAID and verdict.external_ref != row.external_ref:
         return _unknown(row.pk, reason="the key is of another purchase now", now=now)
+    licence_refunds.note(row, verdict.charges, actor=ACTOR, now=now)
     match verdict.answer:
         case Answer.PAID:
             _paid(driver, row, verdict, now=now)

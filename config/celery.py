@@ -35,6 +35,7 @@ BEAT: dict[str, tuple[str, float, str]] = {
     "billing.reread_chain": ("billing.reread_chain", 3600.0, "billing"),
     "billing.look_for_misplaced": ("billing.look_for_misplaced", 3600.0, "billing"),
     "billing.verify_due": ("billing.verify_due", 60.0, "billing"),
+    "billing.stop_cards_due": ("billing.stop_cards_due", 60.0, "billing"),
     "billing.expire_stars_orders": ("billing.expire_stars_orders", 30.0, "billing"),
     "billing.send_back_stars": ("billing.send_back_stars", 30.0, "billing"),
     "billing.reconcile_stars": ("billing.reconcile_stars", 300.0, "billing"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from django.contrib import admin
@@ -12,9 +13,10 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 
-from billing import decisions, invariants
+from billing import cards, decisions, invariants
 from billing.admin.base import WrittenByRules
 from billing.models import Books, ChainState, Misplaced, Payment, StrayCharge
+from billing.providers import registry
 
 MOST = 100  # findings of one check, and rows of one kind that are counted
 SECONDS = 5  # of the database for each check
@@ -33,13 +35,14 @@ class BooksAdmin(WrittenByRules):
             "opts": self.opts,
             "looked": invariants.look(now=now, most=MOST, seconds=SECONDS),
             "most": MOST,
-            "waiting": [(name, url, _counted(rows)) for name, url, rows in _waiting()],
+            "waiting": [(name, url, _counted(rows)) for name, url, rows in _waiting(now=now)],
+            "unseen": registry.unseen(),
             "faults": ChainState.objects.exclude(fault=""),
         }
         return TemplateResponse(request, "admin/billing/books.html", context)
 
 
-def _waiting() -> list[tuple[str, str, QuerySet[Any]]]:
+def _waiting(*, now: datetime) -> list[tuple[str, str, QuerySet[Any]]]:
     """What bought nothing, by kind, and where to do something about it."""
     return [
         ("Deposits that bought nothing", _list("deposit", "open=1"), decisions.undecided()),
@@ -50,6 +53,11 @@ def _waiting() -> list[tuple[str, str, QuerySet[Any]]]:
             "Charges in stars that have not gone back",
             _list("straycharge", "refunded_at__isempty=1"),
             StrayCharge.objects.filter(refunded_at=None),
+        ),
+        (
+            "Cards that are still charged though their owners cancelled",
+            _list("subscription", "card=1"),
+            cards.late(now=now),
         ),
         ("Misplaced money", _list("misplaced", "there=1"), Misplaced.objects.filter(amount__gt=0)),
     ]

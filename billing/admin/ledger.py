@@ -7,19 +7,38 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils import timezone
 
-from billing import decisions
+from billing import cards, decisions
 from billing.admin.base import Corrected, WrittenByRules
-from billing.admin.money_steps import CloseMoney, CreditMoney, RefundPayments, ReturnMoney, VerifySubscriptions
+from billing.admin.money_steps import (
+    CloseMoney,
+    CreditMoney,
+    RefundPart,
+    RefundPayments,
+    ReturnMoney,
+    VerifySubscriptions,
+)
 from billing.models import Decision, Order, Payment, Subscription
 
 MASKED = "•••••• (set)"
 
 
+class StillCharged(admin.SimpleListFilter):
+    title = "card"
+    parameter_name = "card"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("1", "is still charged though its owner cancelled")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Subscription]) -> QuerySet[Subscription]:
+        return queryset.filter(pk__in=cards.late(now=timezone.now()).values("pk")) if self.value() else queryset
+
+
 @admin.register(Subscription)
 class SubscriptionAdmin(Corrected):
     list_display = ("id", "agent", "user", "status", "provider", "tier", "period", "current_period_end", "created_at")
-    list_filter = ("status", "provider", "tier", "period", ("unknown_since", admin.EmptyFieldListFilter))
+    list_filter = ("status", "provider", "tier", "period", ("unknown_since", admin.EmptyFieldListFilter), StillCharged)
     list_select_related = ("agent", "user")
     search_fields = ("id", "agent__id", "user__email", "external_ref")
     exclude = ("license_key", "license_fingerprint")
@@ -52,7 +71,7 @@ class BoughtNothing(admin.SimpleListFilter):
 
 @admin.register(Payment)
 class PaymentAdmin(Corrected):
-    steps = (RefundPayments(), CreditMoney(Payment), ReturnMoney(Payment), CloseMoney(Payment))
+    steps = (RefundPayments(), RefundPart(), CreditMoney(Payment), ReturnMoney(Payment), CloseMoney(Payment))
     list_display = ("at", "kind", "provider", "external_id", "agent", "price_usd", "amount", "currency", "unapplied")
     list_filter = (BoughtNothing, "kind", "provider", "late")
     list_select_related = ("agent",)

@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 from django import forms
 from django.db.models import QuerySet
 
-from billing import corrections, decisions, verification
+from billing import corrections, decisions, part_refunds, sums, verification
 from billing.admin.steps import DaysForm, MoneyStep, VerifyTerms, number
 from billing.crypto import watching
 from billing.models import CryptoOrder, Deposit, Payment, StarsOrder, StrayCharge, Subscription
 from billing.stars import refunds
-from config.admin_steps import Given, Logged
+from config.admin_steps import Given, Logged, ReasonForm
 
 
 class VerifySubscriptions(MoneyStep):
@@ -115,7 +115,7 @@ class RefundPayments(MoneyStep):
     counted = True
     model = Payment
     material = ("payment", "agent", "amount")
-    warnings = (
+    warnings: ClassVar[tuple[str, ...]] = (
         "What is left of the time that this payment bought ends now; what others bought moves up. This cannot be taken"
         " back.",
         "Stars go back by themselves. Refund cards at Gumroad or Lemon Squeezy, and send stablecoins from your wallet.",
@@ -138,6 +138,27 @@ class RefundPayments(MoneyStep):
 
     def _all(self) -> QuerySet[Payment]:
         return Payment.objects.select_related("user")
+
+
+class PartForm(ReasonForm):
+    field_order = ("amount", "reason")
+
+    amount = forms.CharField(max_length=40, label="How much, such as 2.50")
+
+
+class RefundPart(RefundPayments):
+    name, title, button, done = "refund_part", "A part was refunded: note it in the ledger", "Note it", "Noted"
+    form = PartForm
+    counted, alone = False, True
+    warnings = (
+        "Refund it first, at its provider or from a wallet: nothing is sent by this. The time stays; on another plan"
+        " it is worth less by as much. To take the time, refund the whole payment.",
+    )
+
+    def take(self, row: Payment, *, given: Given) -> Logged | None:
+        amount = sums.units(row, given.fields["amount"])
+        back = part_refunds.refund_part(row, amount=amount, reason=given.reason, actor=given.actor, now=given.now)
+        return [(row, f"{self.done}: {sums.moved(back)}: {given.reason}")]
 
 
 class Decide(MoneyStep):

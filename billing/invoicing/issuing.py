@@ -22,13 +22,13 @@ PERIODS = {Period.MONTHLY: "one month", Period.ANNUAL: "one year"}
 DIGITS = 6
 
 
-def issue(payment: Payment, *, refund_of: str | None, now: datetime) -> Invoice | None:
+def issue(payment: Payment, *, now: datetime) -> Invoice | None:
     """The invoice of this row of the ledger, or its credit note; None where there is none to write.
 
     Called last of what a transaction locks: whoever is next waits for its number until this one is there.
     """
-    if refund_of is not None:
-        return _credit(payment, refund_of, now=now)
+    if payment.refund_of_id is not None:
+        return _credit(payment, payment.refund_of_id, now=now)
     if payment.kind not in CONFIRMED or payment.subscription_id is None or not payment.price_usd:
         return None
     seller = parties.seller()

@@ -28,6 +28,12 @@ def refund_name(external_id: str) -> str:
     return f"{external_id[: NAMED - len(REFUND)]}{REFUND}"
 
 
+def part_name(external_id: str, returned: int) -> str:
+    """The same of a part, after which so much of it has gone back, in its smallest units."""
+    ending = f"{REFUND}:{returned}"
+    return f"{external_id[: NAMED - len(ending)]}{ending}"
+
+
 class PaymentQuerySet(models.QuerySet["Payment"]):
     def open(self) -> PaymentQuerySet:
         """Money that bought nothing, has not gone back, and about which no operator has decided."""
@@ -53,6 +59,14 @@ class Payment(models.Model):
     agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="payments")
     subscription = models.ForeignKey(Subscription, on_delete=models.PROTECT, null=True, related_name="payments")
     order = models.ForeignKey(Order, on_delete=models.PROTECT, null=True, related_name="payments")
+    refund_of = models.ForeignKey(
+        "self",
+        on_delete=models.PROTECT,
+        null=True,
+        related_name="refunds",
+        db_index=False,
+        help_text="The payment whose money goes back.",
+    )
     tier = models.CharField(max_length=20, choices=TierId.choices, blank=True)
     period = models.CharField(max_length=8, choices=Period.choices, blank=True)
     price_usd = models.DecimalField(max_digits=10, decimal_places=2, null=True)
@@ -74,6 +88,7 @@ class Payment(models.Model):
         indexes: ClassVar[list[models.Index]] = [
             models.Index(fields=["agent", "-at", "-id"], name="payment_agent"),
             models.Index(fields=["-at"], name="payment_unapplied", condition=~Q(unapplied="")),
+            models.Index(fields=["refund_of"], name="payment_refund_of", condition=Q(refund_of__isnull=False)),
         ]
         constraints: ClassVar[list[models.BaseConstraint]] = [
             models.UniqueConstraint(fields=["provider", "external_id"], name="payment_once"),

@@ -69,6 +69,15 @@ class Subscription(models.Model):
     external_ref = models.CharField(max_length=120, blank=True, help_text="The provider's name of what was bought.")
     instance = models.CharField(max_length=120, blank=True, help_text="The provider's name of the activation.")
     extra = models.DurationField(default=timedelta(0))
+    card_ref = models.CharField(
+        max_length=120,
+        blank=True,
+        db_default="",
+        help_text="The provider's name of what charges the card again and again.",
+    )
+    stop_card_at = models.DateTimeField(
+        null=True, blank=True, help_text="When the provider is told to charge the card no more; null: it need not be."
+    )
     check_at = models.DateTimeField(null=True, blank=True, help_text="When the provider is asked again.")
     paid_seen_at = models.DateTimeField(null=True, blank=True, help_text="When the provider last said that it is paid.")
     cancels_there = models.BooleanField(default=False, help_text="Its provider said that it will not renew.")
@@ -83,6 +92,10 @@ class Subscription(models.Model):
             models.Index(fields=["user", "-created_at", "-id"], name="subscription_user"),
             models.Index(fields=["license_fingerprint"], name="subscription_key", condition=~Q(license_fingerprint="")),
             models.Index(fields=["external_ref"], name="subscription_ref", condition=~Q(external_ref="")),
+            models.Index(fields=["card_ref"], name="subscription_card", condition=~Q(card_ref="")),
+            models.Index(
+                fields=["stop_card_at"], name="subscription_stop_card", condition=Q(stop_card_at__isnull=False)
+            ),
             models.Index(fields=["check_at"], name="subscription_due", condition=Q(check_at__isnull=False)),
         ]
         constraints: ClassVar[list[models.BaseConstraint]] = [

@@ -10,8 +10,8 @@ from django.utils import timezone
 from rest_framework.request import Request
 
 from agents import explanation
-from agents.models import Status
-from billing import ledger, standing
+from agents.models import Agent, Status
+from billing import cards, ledger, remainders, reminders, standing
 from billing.models import Payment
 from billing.pages import account, words
 from billing.pages.base import AgentPageViewSet
@@ -45,6 +45,7 @@ class AgentsViewSet(AgentPageViewSet):
             "agent": agent,
             "engine": engine_of(agent.engine).label,
             "paid_with": words.paid_with(term),
+            "card": _card(agent),
             "cause": words.cause(told),
             "since": words.moment(told.since),
             "remedy": words.remedy(told, agent.pk),
@@ -58,6 +59,19 @@ class AgentsViewSet(AgentPageViewSet):
             "first": f"{here}#payments",
         }
         return self.page("agent.html", context)
+
+
+def _card(agent: Agent) -> dict[str, object] | None:
+    """Whether a card is charged for it again, and whose business it is to stop that."""
+    row = remainders.paid_by(agent)
+    if row is None or not row.is_licensed:
+        return None
+    return {
+        "provider": NAMES[Provider(row.provider or "")],
+        "renews": reminders.renews_itself(row),
+        "stopping": row.stop_card_at is not None,
+        "elsewhere": cards.where_to_stop(row),
+    }
 
 
 def _line(payment: Payment) -> PaymentLine:

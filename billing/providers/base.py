@@ -43,6 +43,20 @@ class Driver(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Charge:
+    """What a provider's card was charged for a licence, and how much of it went back: cents of USD, without taxes."""
+
+    name: str
+    at: datetime
+    cents: int
+    back: int = 0
+
+    @property
+    def went_back(self) -> bool:
+        return self.back >= self.cents > 0
+
+
 class Answer(Enum):
     PAID = "paid"
     UNPAID = "unpaid"
@@ -65,10 +79,15 @@ class Verdict:
     went_back: bool = False  # and the money with it
     exhausted: bool = False  # no activation is left at the provider
     used: int | None = None  # activations, where the provider counts them
+    charges: tuple[Charge, ...] = ()  # oldest first, where the provider tells
+    card_ref: str = ""  # its name of what charges the card again and again
 
 
 class LicenceDriver(Driver, Protocol):
     counts_activations: bool  # whether its provider binds keys, so that `activate` and `release` do something there
+    stops_cards: bool  # whether `stop_card` does something there
+    cancel_url: str  # where its buyers have their cards charged no more
+    unseen: str  # what it does not tell with these settings, for operators; empty for nothing
 
     def verify(self, key: str, *, now: datetime) -> Verdict:
         """Ask what the key is worth. Consumes no use and no activation, however often.
@@ -86,4 +105,8 @@ class LicenceDriver(Driver, Protocol):
 
     def release(self, key: str, *, instance: str) -> None:
         """Undo `activate`. What is released already, or unknown there, succeeds."""
+        ...
+
+    def stop_card(self, external_ref: str) -> bool:
+        """Have the card charged no more for what was sold; false where we cannot. Raises Unavailable."""
         ...

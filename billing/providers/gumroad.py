@@ -43,6 +43,9 @@ def driver(provider: Provider) -> Gumroad:
 
 class Gumroad:
     counts_activations = False
+    stops_cards = False
+    cancel_url = "https://app.gumroad.com/library"
+    unseen = "Gumroad tells of refunds and disputes of a first payment alone: note refunded renewals in the ledger"
 
     @property
     def offer(self) -> Offer:
@@ -74,6 +77,10 @@ class Gumroad:
             except NoAnswer as error:
                 log.info("a use was not counted", extra={"agent": agent_id, "problem": str(error)})
         return ""
+
+    def stop_card(self, external_ref: str) -> bool:
+        """Its interface cancels no membership: only its buyer can, and its seller by hand."""
+        return False
 
     def release(self, key: str, *, instance: str) -> None:
         """There is nothing to give back: no key is bound there."""

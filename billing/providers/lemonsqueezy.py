@@ -8,14 +8,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
+from dateutil.relativedelta import relativedelta
 from django.conf import settings
 
 from billing.errors import LicenceRefused
-from billing.providers.base import Answer, Offer, Verdict
+from billing.periods import MONTHS
+from billing.providers import lemonsqueezy_api
+from billing.providers.base import Answer, Charge, Offer, Verdict
 from billing.providers.gumroad import renewed_until
+from billing.providers.lemonsqueezy_api import KeyRefused, Sale
 from billing.providers.licence_http import NoAnswer, Reply, ask, moment
 from billing.providers.plans import Plan, plan_named
 from billing.vocabulary import Period, Provider
@@ -26,6 +32,10 @@ log = logging.getLogger(__name__)
 OK, NOT_FOUND, REFUSALS = 200, 404, {400, 404, 422}
 USABLE = {"inactive", "active"}  # inactive: never activated, which is not unpaid
 ENDED = {"expired": "its subscription has expired", "disabled": "lemonsqueezy says that this key was disabled"}
+# Of a subscription: its card was asked and refused. Others that are not charged yet may be in the next minutes.
+NOT_CHARGED, ON_TRIAL = {"past_due", "unpaid", "expired", "paused"}, "on_trial"
+CHARGED_WITHIN = timedelta(days=3)  # by so much a licence's end and its charge's may differ
+UNSEEN = "LEMONSQUEEZY_API_KEY is not set: refunds, disputes and failed renewals of Lemon Squeezy are not seen"
 UNKNOWN_KEY = "lemonsqueezy does not know this key; if it was bought within the last minutes, try again soon"
 
 
@@ -35,6 +45,15 @@ def driver(provider: Provider) -> LemonSqueezy:
 
 class LemonSqueezy:
     counts_activations = True
+    cancel_url = "https://app.lemonsqueezy.com/my-orders"
+
+    @property
+    def stops_cards(self) -> bool:
+        return lemonsqueezy_api.is_on()
+
+    @property
+    def unseen(self) -> str:
+        return "" if lemonsqueezy_api.is_on() else UNSEEN
 
     @property
     def offer(self) -> Offer:
@@ -58,7 +77,7 @@ class LemonSqueezy:
     def verify(self, key: str, *, now: datetime) -> Verdict:
         try:
             reply = _ask("validate", {"license_key": key})
-            return _judged(reply, now=now)
+            return _with_charges(_judged(reply, now=now), reply, now=now)
         except NoAnswer as error:
             return Verdict(answer=Answer.UNKNOWN, reason=str(error))
 
@@ -71,6 +90,17 @@ class LemonSqueezy:
         if reply.body.get("activated") is True and isinstance(instance, dict) and instance.get("id"):
             return str(instance["id"])
         raise LicenceRefused(f"lemonsqueezy: {str(reply.body.get('error'))[:200]}")
+
+    def stop_card(self, external_ref: str) -> bool:
+        if not self.stops_cards:
+            return False
+        try:
+            lemonsqueezy_api.stop_card(external_ref)
+        except KeyRefused:
+            return False
+        except NoAnswer as error:
+            raise Unavailable(f"lemonsqueezy does not answer ({error}): try again soon", retry_after=30) from error
+        return True
 
     def release(self, key: str, *, instance: str) -> None:
         """A key or an activation that is not there any more counts as released."""
@@ -130,6 +160,48 @@ def _paid(key: Mapping[str, Any], meta: Mapping[str, Any], *, now: datetime) -> 
         exhausted=_is_used_up(key),
         used=_used(key),
     )
+
+
+def _with_charges(verdict: Verdict, reply: Reply, *, now: datetime) -> Verdict:
+    """What the seller's own interface says beside it, if we have a key for that: what was charged and what went back.
+
+    A licence says that it is paid for the next period before the card was charged for it, or without.
+    """
+    meta = reply.body.get("meta")
+    if not lemonsqueezy_api.is_on() or not isinstance(meta, dict) or not _is_ours(meta):
+        return verdict
+    try:
+        sale = lemonsqueezy_api.sale_of(str(meta.get("order_item_id")), order=str(meta.get("order_id")))
+    except KeyRefused:  # as without a key; whoever runs this reads of it in the log and in the books
+        return verdict
+    verdict = replace(verdict, charges=sale.charges, card_ref=sale.subscription)
+    last = sale.charges[-1] if sale.charges else None
+    if last and last.went_back:
+        reason = "its payment was refunded or charged back"
+        return replace(verdict, answer=Answer.UNPAID, reason=reason, revoked=True, went_back=True)
+    if last is None or verdict.period is None or verdict.till is None:
+        return verdict
+    verdict = replace(verdict, price_usd=Decimal(last.cents) / 100, cancels=verdict.cancels or sale.cancels)
+    if not sale.subscription or sale.status == ON_TRIAL:
+        return verdict
+    return _charged(verdict, last, sale, now=now)
+
+
+def _charged(verdict: Verdict, last: Charge, sale: Sale, *, now: datetime) -> Verdict:
+    till = last.at + relativedelta(months=MONTHS[verdict.period or Period.MONTHLY])
+    if verdict.till is None or verdict.till - till <= CHARGED_WITHIN:
+        return verdict
+    if now < till:
+        return replace(verdict, till=till)
+    if sale.status in NOT_CHARGED:
+        return Verdict(
+            answer=Answer.UNPAID,
+            reason="the last renewal was not paid",
+            revoked=True,
+            charges=sale.charges,
+            card_ref=sale.subscription,
+        )
+    raise NoAnswer("the card is not charged yet for what the licence says")
 
 
 def _plan(variant: str) -> Plan | None:

@@ -44,19 +44,24 @@ class Reply:
 
 def ask(provider: str, url: str, fields: Mapping[str, str], *, per_minute: int) -> Reply:
     """POST a form. Raises NoAnswer, AskedTooOften."""
-    _take_turn(provider, per_minute)
+    headers = {"Accept": "application/json"}
+    return send(provider, requests.Request("POST", url, headers=headers, data=dict(fields)), per_minute=per_minute)
+
+
+def send(asked: str, request: requests.Request, *, per_minute: int) -> Reply:
+    """Any request, at most `per_minute` of those `asked` the same way. Raises NoAnswer, AskedTooOften."""
+    _take_turn(asked, per_minute)
     try:
         with requests.Session() as session:
             session.trust_env = False
-            answer = session.post(
-                url,
-                data=dict(fields),
-                headers={"User-Agent": USER_AGENT, "Accept": "application/json"},
+            session.headers["User-Agent"] = USER_AGENT
+            answer = session.send(
+                session.prepare_request(request),
                 timeout=(CONNECT_SECONDS, SILENCE_SECONDS),
                 allow_redirects=False,
                 stream=True,
             )
-            return _read(provider, answer)
+            return _read(asked, answer)
     except requests.RequestException as error:
         raise NoAnswer(type(error).__name__) from error
 

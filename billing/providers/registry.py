@@ -36,6 +36,21 @@ def licence_driver(provider: Provider) -> LicenceDriver:
     return cast("LicenceDriver", found)
 
 
+def cancel_url(provider: Provider) -> str:
+    """Where buyers of this provider's licences have their cards charged no more; empty for others."""
+    return cast("LicenceDriver", driver_of(provider)).cancel_url if provider in LICENSED else ""
+
+
+def stops_cards(provider: Provider) -> bool:
+    return provider in LICENSED and cast("LicenceDriver", driver_of(provider)).stops_cards
+
+
+def unseen() -> list[str]:
+    """What the providers of licences that are in use do not tell us, a sentence each."""
+    drivers = [cast("LicenceDriver", driver_of(provider)) for provider in sorted(LICENSED)]
+    return [driver.unseen for driver in drivers if driver.offer.active and driver.unseen]
+
+
 def offers() -> list[Offer]:
     """Every provider that can be bought through, now or soon."""
     return [offer_of(provider) for provider in MODULES]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from io import BytesIO
 from typing import IO, Any
 from urllib.parse import parse_qsl
 
@@ -17,9 +18,10 @@ from rest_framework.response import Response
 
 from billing import verification
 from billing.errors import NoCallback
+from billing.providers import lemonsqueezy_words
 from billing.stars_serializers import ReceivedSerializer
 from billing.subscription_serializers import HintSerializer
-from billing.vocabulary import LICENSED
+from billing.vocabulary import LICENSED, Provider
 from config.api import ApiViewSet
 from config.negotiation import JsonAlways
 from config.parsing import StrictJSONParser, bounded
@@ -38,9 +40,24 @@ class Form(BaseParser):
         self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
     ) -> dict[str, str]:
         try:
-            return dict(parse_qsl(bounded(stream, parser_context).decode("utf-8"), max_num_fields=MAX_FIELDS))
+            return dict(parse_qsl(_signed(stream, parser_context).decode("utf-8"), max_num_fields=MAX_FIELDS))
         except ValueError as error:
             raise ParseError("body: not a form") from error
+
+
+class SignedJSON(StrictJSONParser):
+    def parse(
+        self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
+    ) -> Any:
+        return super().parse(BytesIO(_signed(stream, parser_context)), media_type, parser_context)
+
+
+def _signed(stream: IO[Any], parser_context: Mapping[str, Any] | None) -> bytes:
+    """The body. Raises NotLemonSqueezy for one of Lemon Squeezy's that is not signed as it should be."""
+    raw, context = bounded(stream, parser_context), parser_context or {}
+    if context.get("kwargs", {}).get("provider") == Provider.LEMONSQUEEZY and lemonsqueezy_words.are_signed():
+        lemonsqueezy_words.check(raw, context["request"].headers.get(lemonsqueezy_words.HEADER, ""))
+    return raw
 
 
 class FormsToo(JsonAlways):
@@ -53,19 +70,22 @@ class FormsToo(JsonAlways):
 class CallbackViewSet(ApiViewSet):
     authentication_classes = ()
     permission_classes = (AllowAny,)
-    parser_classes = (StrictJSONParser, Form)
+    parser_classes = (SignedJSON, Form)
     content_negotiation_class = FormsToo
     serializer_class = HintSerializer
+    refusals = {"create": {401}}
 
     @extend_schema(parameters=[PROVIDER], request=HintSerializer, responses=ReceivedSerializer)
     def create(self, request: Request, provider: str) -> Response:
         """Take a provider's word that something changed.
 
-        For providers of licences. Nobody signs it, so it only has the licence verified at its provider, at once; 200
-        also for one that we do not know.
+        For providers of licences. It only has the licence verified at its provider, at once; 200 also for one that we
+        do not know. Where the operator has set the secret of Lemon Squeezy's webhook, its words must be signed with it
+        (`X-Signature`, 401 otherwise); Gumroad signs nothing.
         """
         found = next((one for one in LICENSED if one == provider), None)
         if found is None:
             raise NoCallback
-        verification.hint(found, **verification.named(self.valid(request)), now=timezone.now())
+        signed = found == Provider.LEMONSQUEEZY and lemonsqueezy_words.are_signed()
+        verification.hint(found, **verification.named(self.valid(request)), signed=signed, now=timezone.now())
         return Response({"ok": True})

@@ -1,4 +1,5 @@
-"""Lemon Squeezy's licence interface on loopback (facts: billing 1.2). It answers `valid` for the key of any seller."""
+"""Lemon Squeezy on loopback: its licence interface (facts: billing 1.2), which answers `valid` for the key of any
+seller, and its JSON:API for the seller, with orders, subscriptions and their invoices."""
 
 from __future__ import annotations
 
@@ -6,6 +7,40 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.doubles.licence_server import Answer, Fields, LicenceServer
+
+API_KEY = "lemon-api-key"
+
+
+@dataclass
+class Charge:
+    """One invoice of a subscription; the first is the order's, too. Cents of USD."""
+
+    number: int
+    at: str
+    cents: int
+    tax: int = 0
+    reason: str = "renewal"
+    status: str = "paid"
+    back: int = 0
+
+    def attributes(self) -> dict[str, Any]:
+        return {
+            "billing_reason": self.reason,
+            "status": self.status,
+            "currency": "USD",
+            "refunded": self.status == "refunded",
+            "refunded_at": None,
+            "total": self.cents,
+            "total_usd": self.cents,
+            "tax_usd": self.tax,
+            "refunded_amount": self.back,
+            "refunded_amount_usd": self.back,
+            "created_at": self.at,
+        }
+
+    def give_back(self, cents: int | None = None) -> None:
+        self.back = self.cents if cents is None else cents
+        self.status = "refunded" if self.back == self.cents else "partial_refund"
 
 
 @dataclass
@@ -19,6 +54,34 @@ class Licence:
     created_at: str = "2026-11-21T12:00:00.000000Z"
     expires_at: str | None = "2026-12-21T12:00:00.000000Z"
     instances: dict[str, str] = field(default_factory=dict)  # id to name
+    charges: list[Charge] = field(default_factory=list)
+    order_status: str = "paid"
+    subscribes: bool = True
+    subscription_status: str = "active"
+    cancelled: bool = False
+
+    def charge(self, at: str, cents: int = 900, **changes: Any) -> Charge:
+        reason = "renewal" if self.charges else "initial"
+        number = 1000 * self.number + len(self.charges)
+        self.charges.append(Charge(number, at, cents, **{"reason": reason} | changes))
+        return self.charges[-1]
+
+    def order(self) -> dict[str, Any]:
+        """As its page tells of it: the first charge, whatever became of the others."""
+        first = self.charges[0].attributes()
+        status = self.order_status if self.order_status != "paid" else first["status"]
+        item = {"id": 300 + self.number, "order_id": 200 + self.number}
+        return first | {"status": status, "refunded": status == "refunded", "first_order_item": item}
+
+    def subscription(self) -> dict[str, Any]:
+        attributes = {
+            "order_item_id": 300 + self.number,
+            "status": "cancelled" if self.cancelled else self.subscription_status,
+            "cancelled": self.cancelled,
+            "renews_at": self.expires_at,
+            "ends_at": self.expires_at if self.cancelled else None,
+        }
+        return {"type": "subscriptions", "id": str(500 + self.number), "attributes": attributes}
 
     def key(self, text: str) -> dict[str, Any]:
         return {
@@ -53,6 +116,7 @@ class LemonSqueezyServer(LicenceServer):
         super().__init__(port)
         self.licences: dict[str, Licence] = {}
         self.made = 0
+        self.api_key = API_KEY
 
     def sell(self, key: str, variant: int = 101, **changes: Any) -> Licence:
         self.licences[key] = Licence(len(self.licences) + 1, variant, **changes)
@@ -94,3 +158,32 @@ class LemonSqueezyServer(LicenceServer):
             return 404, {"deactivated": False, "error": "license_key_instance not found."}
         del licence.instances[fields["instance_id"]]
         return 200, {"deactivated": True, "error": None, "license_key": licence.key(text), "meta": licence.meta()}
+
+    def answer_seller(self, method: str, path: str, query: Fields, authorization: str) -> Answer:
+        if authorization != f"Bearer {self.api_key}":
+            return 401, {"message": "Unauthenticated."}
+        kind, _, name = path.removeprefix("/v1/").partition("/")
+        licences = list(self.licences.values())
+        if (method, kind) == ("GET", "orders"):
+            found = [
+                {"type": kind, "id": name, "attributes": one.order()}
+                for one in licences
+                if name == str(200 + one.number)
+            ]
+            return (200, {"data": found[0]}) if found else (404, {"errors": [{"status": "404"}]})
+        subscribed = [one for one in licences if one.subscribes]
+        if (method, kind) == ("GET", "subscription-invoices"):
+            asked = [one for one in subscribed if query["filter[subscription_id]"] == str(500 + one.number)]
+            charges = [charge for one in asked for charge in reversed(one.charges)]
+            rows = [{"type": kind, "id": str(charge.number), "attributes": charge.attributes()} for charge in charges]
+            return 200, {"data": rows[: int(query.get("page[size]", 10))]}
+        if method == "GET":
+            rows = [one.subscription() for one in subscribed if query["filter[order_item_id]"] == str(300 + one.number)]
+            return 200, {"data": rows}
+        return self._cancel([one for one in subscribed if name == str(500 + one.number)])
+
+    def _cancel(self, found: list[Licence]) -> Answer:
+        if not found:
+            return 404, {"errors": [{"status": "404"}]}
+        found[0].cancelled = True
+        return 200, {"data": found[0].subscription()}

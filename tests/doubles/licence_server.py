@@ -51,6 +51,10 @@ class LicenceServer:
     def answer(self, path: str, fields: Fields) -> Answer:
         raise NotImplementedError
 
+    def answer_seller(self, method: str, path: str, query: Fields, authorization: str) -> Answer:
+        """An interface for the seller alone, where there is one."""
+        return 404, {"errors": [{"status": "404", "title": "Not Found"}]}
+
     def failure(self) -> int | str | bytes | None:
         with self.lock:
             if self.fail_with is None or self.fails <= 0:
@@ -71,17 +75,35 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
         """Silent: what came is in `asked`."""
 
+    def do_GET(self) -> None:
+        self._seller()
+
+    def do_DELETE(self) -> None:
+        self._seller()
+
+    def _seller(self) -> None:
+        path, _, raw = self.path.partition("?")
+        query, authorization = dict(parse_qsl(raw)), self.headers.get("Authorization", "")
+        double = self.server.double
+        self._answer(
+            f"{self.command} {path}", query, lambda: double.answer_seller(self.command, path, query, authorization)
+        )
+
     def do_POST(self) -> None:
         double = self.server.double
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
         fields = dict(parse_qsl(body, keep_blank_values=True))
+        self._answer(self.path, fields, lambda: double.answer(self.path, fields))
+
+    def _answer(self, asked: str, fields: Fields, answer: Callable[[], Answer]) -> None:
+        double = self.server.double
         with double.lock:
-            double.asked.append((self.path, fields))
-        double.before(self.path)
+            double.asked.append((asked, fields))
+        double.before(asked)
         match double.failure():
             case None:
                 with double.lock:
-                    status, document = double.answer(self.path, fields)
+                    status, document = answer()
                 self._say(status, json.dumps(document).encode())
             case int() as status:
                 self._say(status, json.dumps(double.failure_body).encode())

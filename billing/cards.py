@@ -1,0 +1,114 @@
+"""Cards that are to be charged no more, since their owners cancelled here.
+
+`Subscription.stop_card_at` is written with the cancellation, so no crash loses it; a worker tells the provider, and
+asks again until that says that it is done. Where we cannot, the owner is told where to (`where_to_stop`), and the
+provider is asked soon, and then daily, whether it happened (billing/verification.py).
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from billing import payments, timeline
+from billing.errors import NotConfigured
+from billing.models import Subscription
+from billing.providers import registry
+from billing.vocabulary import NAMES, Provider
+from config import wake
+from config.errors import Unavailable
+
+log = logging.getLogger(__name__)
+
+ACTOR = "billing"
+BATCH = 30  # in a run
+LEASE, AGAIN = timedelta(minutes=5), timedelta(minutes=15)
+LOOK_AFTER = timedelta(minutes=15)  # at a provider that only its buyer can tell
+LATE = timedelta(hours=1)  # for a card that should be stopped: an operator's business
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """Where an owner has the card stopped that we cannot stop."""
+
+    provider: str
+    url: str
+
+
+def ask_to_stop(row: Subscription, *, now: datetime) -> None:
+    """In the transaction of the cancellation, by who holds the agent's lock."""
+    if not row.is_licensed or row.cancels_there:
+        return
+    row.stop_card_at = now
+    row.save(update_fields=["stop_card_at"])
+    wake.on_commit("billing.stop_card", row.pk)
+
+
+def where_to_stop(row: Subscription) -> Elsewhere | None:
+    """None where no card is charged any more, or we are at it."""
+    if not row.is_licensed or not row.is_live or row.cancels_there or row.stop_card_at is not None:
+        return None
+    provider = Provider(row.provider or "")
+    return Elsewhere(NAMES[provider], registry.cancel_url(provider))
+
+
+def can_stop(row: Subscription) -> bool:
+    """Whether its provider lets us, as things are set."""
+    return row.is_licensed and registry.stops_cards(Provider(row.provider or ""))
+
+
+def late(*, now: datetime) -> QuerySet[Subscription]:
+    """Those that their provider still charges, though it was told again and again, or never answered."""
+    return Subscription.objects.filter(stop_card_at__isnull=False, canceled_at__lte=now - LATE)
+
+
+def stop_due() -> int:
+    """Returns how many providers were told."""
+    told = 0
+    while told < BATCH and (row := _lease(Subscription.objects.all(), now=timezone.now())):
+        told += 1
+        _stop(row, now=timezone.now())
+    return told
+
+
+def stop(subscription_id: str, *, now: datetime) -> None:
+    if row := _lease(Subscription.objects.filter(pk=subscription_id), now=now):
+        _stop(row, now=now)
+
+
+@transaction.atomic
+def _lease(rows: QuerySet[Subscription], *, now: datetime) -> Subscription | None:
+    due = rows.filter(stop_card_at__lte=now).order_by("stop_card_at")
+    row = due.select_for_update(skip_locked=True, of=("self",)).first()
+    if row is not None:
+        row.stop_card_at = now + LEASE
+        row.save(update_fields=["stop_card_at"])
+    return row
+
+
+def _stop(row: Subscription, *, now: datetime) -> None:
+    try:
+        stopped = registry.licence_driver(Provider(row.provider or "")).stop_card(row.external_ref)
+    except (NotConfigured, Unavailable) as error:
+        log.warning("a card is not stopped yet", extra={"subscription": row.pk, "problem": error.message})
+        Subscription.objects.filter(pk=row.pk).exclude(stop_card_at=None).update(stop_card_at=now + AGAIN)
+        return
+    _note(row.pk, stopped=stopped, now=now)
+
+
+@transaction.atomic
+def _note(subscription_id: str, *, stopped: bool, now: datetime) -> None:
+    agent_id = Subscription.objects.values_list("agent_id", flat=True).get(pk=subscription_id)
+    agent = payments.locked(agent_id)
+    row = Subscription.objects.select_for_update(of=("self",)).get(pk=subscription_id)
+    row.stop_card_at, row.cancels_there = None, row.cancels_there or stopped
+    if not stopped and row.check_at is not None:
+        row.check_at = min(row.check_at, now + LOOK_AFTER)
+    row.save(update_fields=["stop_card_at", "cancels_there", "check_at"])
+    words = "its card is charged no more" if stopped else "only its buyer can have its card stopped"
+    timeline.note(agent, f"subscription {row.pk}: {words}", actor=ACTOR, now=now)

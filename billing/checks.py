@@ -1,0 +1,27 @@
+"""What `check --deploy` finds wrong with how money comes in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Tags, register
+from django.core.checks import Warning as CheckWarning
+
+from billing.providers import lemonsqueezy_api, lemonsqueezy_words, registry
+from billing.vocabulary import Provider
+
+
+@register(Tags.security, deploy=True)
+def licences_are_watched(**_: Any) -> list[CheckMessage]:
+    """Refunds and disputes of Lemon Squeezy are seen with the seller's key alone, and at once with signed words."""
+    if not registry.offer_of(Provider.LEMONSQUEEZY).active:
+        return []
+    found: list[CheckMessage] = []
+    if not lemonsqueezy_api.is_on():
+        hint = "Without it a key stays active after its money went back, and cancelling here stops no card."
+        found.append(CheckWarning("LEMONSQUEEZY_API_KEY is not set", hint=hint, id="agentpods.W003"))
+    if not lemonsqueezy_words.are_signed():
+        hint = f"Set it as the signing secret of the webhook to {settings.BASE_URL}/payments/lemonsqueezy/callback."
+        found.append(CheckWarning("LEMONSQUEEZY_WEBHOOK_SECRET is not set", hint=hint, id="agentpods.W004"))
+    return found

@@ -1,0 +1,39 @@
+"""/account/agents/{id}/cancel"""
+
+from __future__ import annotations
+
+from django.http import HttpResponseBase
+from django.utils import timezone
+from rest_framework.request import Request
+
+from accounts.authentication import caller
+from billing import cancellation, cards, remainders, reminders
+from billing.pages import words
+from billing.pages.base import AgentPageViewSet
+from billing.vocabulary import NAMES, Provider
+
+
+class CancelViewSet(AgentPageViewSet):
+    """The next charge, not what is paid."""
+
+    def retrieve(self, request: Request, id: str) -> HttpResponseBase:
+        """What it means is said first, and where else to go if only the buyer can have the card stopped."""
+        agent = self.own_agent(id)
+        row = remainders.paid_by(agent)
+        if row is None or not reminders.renews_itself(row):
+            return self.go(f"/account/agents/{agent.pk}")
+        context = {
+            "agent": agent,
+            "provider": NAMES[Provider(row.provider or "")],
+            "till": words.moment(row.current_period_end),
+            "elsewhere": cards.where_to_stop(row) if not cards.can_stop(row) else None,
+        }
+        return self.page("cancel.html", context)
+
+    def create(self, request: Request, id: str) -> HttpResponseBase:
+        agent = self.own_agent(id)
+        row = remainders.paid_by(agent)
+        if row is not None and reminders.renews_itself(row):
+            user = caller(request)
+            cancellation.cancel(user, row.pk, actor=f"user:{user.pk}", now=timezone.now())
+        return self.go(f"/account/agents/{agent.pk}")

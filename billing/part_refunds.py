@@ -1,0 +1,101 @@
+"""A part of a payment's money goes back. Its time stays, and what is left of it is worth less by as much.
+
+Whoever wants the time back, too, refunds the whole payment (billing/corrections.py).
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+
+from django.db import transaction
+from django.db.models import F, Sum
+
+from agents.models import Agent
+from billing import payments, remainders, timeline
+from billing.errors import NoPartToRefund
+from billing.models import Payment, Span
+from billing.models.payments import part_name
+from billing.payments import Receipt
+from billing.subscriptions import Purchase
+from billing.sums import moved
+from billing.vocabulary import CONFIRMED, PaymentKind, Period, Provider
+
+UNDIVIDED = {Provider.STARS, Provider.INTERNAL}
+FREE = Decimal(0)
+TOLD = "its provider says so"
+
+
+def back_of(payment: Payment) -> Decimal:
+    """How much of it has gone back, in its smallest units."""
+    return payment.refunds.aggregate(sum=Sum("amount"))["sum"] or Decimal(0)
+
+
+def still_ours(payment: Payment) -> int | None:
+    """What it was asked for and has not gone back; None where that is nothing, or nobody told how much it was."""
+    if payment.amount is None:
+        return None
+    return int(payment.amount - payment.over - back_of(payment)) or None
+
+
+@transaction.atomic
+def refund_part(payment: Payment, *, amount: int, reason: str, actor: str, now: datetime) -> Payment:
+    """So much of it, in its smallest units, went back at its provider or from a wallet. Raises NoPartToRefund."""
+    agent = remainders.held(payment)
+    left = _left(payment)
+    if not 0 < amount < left:
+        raise NoPartToRefund(payment.pk, f"{amount} given, 1 to {left - 1} allowed (smallest units)")
+    return _write(agent, payment, amount, left=left, reason=reason, actor=actor, now=now)
+
+
+@transaction.atomic
+def note(payment: Payment, *, returned: int, actor: str, now: datetime) -> None:
+    """Its provider says how much of it has gone back in all. The same again changes nothing."""
+    agent = remainders.held(payment)
+    left = still_ours(payment) or 0
+    if not Payment.objects.filter(pk=payment.pk).not_returned().exists():
+        return
+    more = min(returned - int(back_of(payment)), left)
+    if more > 0:
+        _write(agent, payment, more, left=left, reason=TOLD, actor=actor, now=now)
+
+
+def _write(
+    agent: Agent, payment: Payment, amount: int, *, left: int, reason: str, actor: str, now: datetime
+) -> Payment:
+    receipt = _receipt(payment, amount, reason=reason, actor=actor)
+    written = payments.write(receipt, payment.agent, now=now, subscription=payment.subscription)
+    Span.objects.filter(payment=payment).update(usd=F("usd") * (left - amount) / left)
+    words = f"{moved(written)} of payment {payment.pk} went back; the time stays: {reason}"
+    timeline.note(agent, words, actor=actor, now=now)
+    return written
+
+
+def _left(payment: Payment) -> int:
+    if payment.kind not in CONFIRMED or payment.unapplied or payment.provider in UNDIVIDED:
+        raise NoPartToRefund(payment.pk, "it bought nothing, or its provider gives back whole payments only")
+    left = still_ours(payment) if Payment.objects.filter(pk=payment.pk).not_returned().exists() else None
+    if left is None:
+        raise NoPartToRefund(payment.pk, "all of it has gone back, or nobody told how much it was")
+    return left
+
+
+def _receipt(payment: Payment, amount: int, *, reason: str, actor: str) -> Receipt:
+    return Receipt(
+        provider=Provider(payment.provider),
+        external_id=part_name(payment.external_id, int(back_of(payment)) + amount),
+        kind=PaymentKind.REFUND,
+        agent_id=payment.agent_id,
+        purchase=Purchase(
+            provider=None,
+            tier=payment.tier,
+            period=Period(payment.period),
+            price_usd=FREE,
+            tier_snapshot={},
+        ),
+        amount=amount,
+        currency=payment.currency,
+        refund_of=payment.pk,
+        actor=actor,
+        reason=reason,
+    )
