@@ -15,6 +15,7 @@ from typing import Any
 
 from billing import periods, prices, standing, term
 from billing.models import Payment, Span, Subscription
+from billing.term import Pause
 from billing.vocabulary import Period
 
 LEAST_USD = Decimal("1E-10")  # far less than a second of the dearest plan costs
@@ -114,13 +115,21 @@ def gift(length: timedelta, plan: SoldPlan) -> Rest:
 
 
 def _left(row: Subscription, *, now: datetime) -> list[tuple[Span, Rest]]:
+    spans = Span.objects.filter(subscription=row).order_by("starts_at", "id")
+    return left_of(row, spans, standing.pauses(row.user_id), now=now)
+
+
+def left_of(
+    row: Subscription, spans: Iterable[Span], pauses: Sequence[Pause], *, now: datetime
+) -> list[tuple[Span, Rest]]:
+    """The same of spans and suspensions that are read already, for who looks at many subscriptions."""
     since = row.counted_at
     if row.is_licensed:  # which does not stand still; what is beside it does, once it runs
         since = max(since, row.current_period_end - row.extra)
-    pauses = standing.pauses(row.user_id) if row.parked_at is None else []
+    pauses = pauses if row.parked_at is None else []
     now = row.parked_at or now
     found = []
-    for span in Span.objects.filter(subscription=row).order_by("starts_at", "id"):
+    for span in spans:
         starts, ends = (
             term.postponed(moment, pauses, since=max(since, row.counted_at), now=now)
             for moment in (span.starts_at, span.ends_at)

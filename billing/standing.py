@@ -51,13 +51,13 @@ def _facts(agents: Sequence[Agent]) -> dict[str, Facts]:
     for row in Subscription.objects.filter(agent__in=ids).defer("license_key"):
         subscriptions[row.agent_id].append(bought(row))
     stops = dict(Lapse.objects.filter(agent__in=ids, ended_at=None).values_list("agent_id", "stopped_at"))
-    suspended = _suspended({agent.user_id for agent in agents})
+    paused = suspended({agent.user_id for agent in agents})
     return {
         agent.pk: Facts(
             created_at=agent.created_at,
             trial_ends_at=agent.trial_ends_at,
             bought=subscriptions[agent.pk],
-            pauses=suspended[agent.user_id],
+            pauses=paused[agent.user_id],
             stopped_at=stops.get(agent.pk),
         )
         for agent in agents
@@ -65,10 +65,10 @@ def _facts(agents: Sequence[Agent]) -> dict[str, Facts]:
 
 
 def pauses(user_id: str) -> list[Pause]:
-    return _suspended([user_id])[user_id]
+    return suspended([user_id])[user_id]
 
 
-def _suspended(user_ids: Iterable[str]) -> dict[str, list[Pause]]:
+def suspended(user_ids: Iterable[str]) -> dict[str, list[Pause]]:
     found: dict[str, list[Pause]] = defaultdict(list)
     rows = Suspension.objects.filter(user__in=user_ids).values_list("user_id", "suspended_at", "restored_at")
     for user_id, since, until in rows:

@@ -6,6 +6,7 @@ from celery import shared_task
 
 from billing import cards, clock, invariants, lapses, verification
 from billing.crypto import misplaced, scanning, watching
+from billing.reports import deferred
 from billing.stars import feed, refunds
 from billing.stars import orders as stars_orders
 
@@ -25,6 +26,11 @@ def step_due() -> None:
 def check_invariants() -> None:
     clock.now()
     invariants.report()
+
+
+@shared_task(name="billing.close_months")
+def close_months() -> None:
+    deferred.close_months(now=clock.now())
 
 
 @shared_task(name="billing.expire_stars_orders")

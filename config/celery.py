@@ -39,6 +39,7 @@ BEAT: dict[str, tuple[str, float, str]] = {
     "billing.expire_stars_orders": ("billing.expire_stars_orders", 30.0, "billing"),
     "billing.send_back_stars": ("billing.send_back_stars", 30.0, "billing"),
     "billing.reconcile_stars": ("billing.reconcile_stars", 300.0, "billing"),
+    "billing.close_months": ("billing.close_months", 600.0, "billing"),
     "billing.check_invariants": ("billing.check_invariants", 86400.0, "billing"),
 }
 

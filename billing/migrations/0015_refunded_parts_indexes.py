@@ -16,6 +16,8 @@ class Migration(migrations.Migration):
         migrations.RunSQL("DROP INDEX CONCURRENTLY IF EXISTS payment_refund_of", migrations.RunSQL.noop),
         migrations.RunSQL("DROP INDEX CONCURRENTLY IF EXISTS subscription_card", migrations.RunSQL.noop),
         migrations.RunSQL("DROP INDEX CONCURRENTLY IF EXISTS subscription_stop_card", migrations.RunSQL.noop),
+        migrations.RunSQL("DROP INDEX CONCURRENTLY IF EXISTS payment_at", migrations.RunSQL.noop),
+        AddIndexConcurrently(model_name="payment", index=models.Index(fields=["at"], name="payment_at")),
         AddIndexConcurrently(
             model_name="payment",
             index=models.Index(

@@ -6,6 +6,7 @@ from billing.models.invoices import BillingDetails, Invoice, InvoiceKind, Invoic
 from billing.models.lapses import Lapse
 from billing.models.orders import Order
 from billing.models.payments import Payment
+from billing.models.reports import DeferredRevenue, Reports
 from billing.models.spans import Span
 from billing.models.stars import StarsFeed, StarsOrder, Stray, StrayCharge
 from billing.models.subscriptions import Subscription
@@ -18,6 +19,7 @@ __all__ = [
     "ChainState",
     "CryptoOrder",
     "Decision",
+    "DeferredRevenue",
     "Deposit",
     "DepositAddress",
     "HighWater",
@@ -28,6 +30,7 @@ __all__ = [
     "Misplaced",
     "Order",
     "Payment",
+    "Reports",
     "Span",
     "StarsFeed",
     "StarsOrder",

@@ -87,6 +87,7 @@ class Payment(models.Model):
         ordering = ("-at", "-id")
         indexes: ClassVar[list[models.Index]] = [
             models.Index(fields=["agent", "-at", "-id"], name="payment_agent"),
+            models.Index(fields=["at"], name="payment_at"),
             models.Index(fields=["-at"], name="payment_unapplied", condition=~Q(unapplied="")),
             models.Index(fields=["refund_of"], name="payment_refund_of", condition=Q(refund_of__isnull=False)),
         ]

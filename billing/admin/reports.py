@@ -1,0 +1,61 @@
+"""Reports: a page of tables for some months, each of them as CSV, too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils import timezone
+
+from billing.admin.base import WrittenByRules
+from billing.models import DeferredRevenue, Reports
+from billing.reports import months, tables
+from billing.reports.tables import Table
+from config.errors import BadRequest
+
+SHOWN = 500  # rows of a table on the page; its file has them all
+
+
+@admin.register(Reports)
+class ReportsAdmin(WrittenByRules):
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        now = timezone.now()
+        asked, problem = months.year_so_far(now=now), ""
+        first, last = request.GET.get("from") or asked.names[0], request.GET.get("to") or asked.names[1]
+        try:
+            asked = months.months(first, last)
+        except BadRequest as refusal:
+            problem = refusal.message
+        found = [] if problem else tables.tables(asked, now=now)
+        wanted = next((table for table in found if table.name == request.GET.get("csv")), None)
+        if wanted is not None:
+            return _file(wanted, asked.names)
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "Reports",
+            "opts": self.opts,
+            "first": first,
+            "last": last,
+            "problem": problem,
+            "tables": [(table, table.rows[:SHOWN]) for table in found],
+            "shown": SHOWN,
+        }
+        return TemplateResponse(request, "admin/billing/reports.html", context, status=400 if problem else 200)
+
+
+def _file(table: Table, names: tuple[str, str]) -> HttpResponse:
+    answer = HttpResponse(tables.as_csv(table), content_type="text/csv; charset=utf-8")
+    answer["Content-Disposition"] = f'attachment; filename="{table.name}-{names[0]}-{names[1]}.csv"'
+    return answer
+
+
+@admin.register(DeferredRevenue)
+class DeferredRevenueAdmin(WrittenByRules):
+    list_display = ("ended_at", "provider", "tier", "period", "currency", "usd")
+    list_filter = ("provider", "tier", "period", "currency")
+    date_hierarchy = "ended_at"

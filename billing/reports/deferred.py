@@ -1,0 +1,133 @@
+"""Deferred revenue: the value of time that people paid for and have not used yet, in USD.
+
+Of paid time it is what is left of each span (billing/spans.py), of a licence the same share of its last charge. What an
+operator gave is no revenue. The spans tell only of now, so each month's end is kept when it has come (`close_months`).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import ROUND_HALF_UP, Decimal
+from fractions import Fraction
+from itertools import groupby
+
+from dateutil.relativedelta import relativedelta
+from django.db import transaction
+
+from billing import periods, spans, standing, subscriptions
+from billing.models import DeferredRevenue, Payment, Span, Subscription
+from billing.periods import MONTHS
+from billing.reports.months import Months, month_of
+from billing.reports.sales import CENT
+from billing.vocabulary import CONFIRMED, LICENSED, Period
+
+log = logging.getLogger(__name__)
+
+AT_ONCE = 1_000  # subscriptions
+MISSED_AFTER = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Group:
+    provider: str
+    tier: str
+    period: str
+    currency: str
+
+
+Values = Mapping[Group, Decimal]
+
+
+def deferred(*, now: datetime) -> Values:
+    """As it is now, to the cent of each group."""
+    found: dict[Group, Fraction] = defaultdict(Fraction)
+    for rows in _in_batches():
+        for group, usd in _of_spans(rows, now=now):
+            found[group] += usd
+        for group, usd in _of_licences(rows, now=now):
+            found[group] += usd
+    return {group: _cents(found[group]) for group in sorted(found) if _cents(found[group])}
+
+
+def close_months(*, now: datetime) -> int:
+    """Keep what was deferred when the last month ended, once. Returns how many rows were written.
+
+    What was bought or used in the minutes until then is counted as it was at the month's end. A month whose end nobody
+    was there for is left out: what was refunded since can not be told any more.
+    """
+    ended = month_of(now)
+    if now - ended > MISSED_AFTER or DeferredRevenue.objects.filter(ended_at=ended).exists():
+        return 0
+    values = deferred(now=ended)
+    rows = [
+        DeferredRevenue(
+            ended_at=ended,
+            provider=group.provider,
+            tier=group.tier,
+            period=group.period,
+            currency=group.currency,
+            usd=usd,
+        )
+        for group, usd in values.items()
+    ] or [DeferredRevenue(ended_at=ended, usd=Decimal(0))]
+    with transaction.atomic():
+        DeferredRevenue.objects.bulk_create(rows, ignore_conflicts=True)
+    log.info("a month was closed", extra={"ended": ended.isoformat(), "rows": len(rows)})
+    return len(rows)
+
+
+def kept(months: Months) -> list[DeferredRevenue]:
+    """What was kept at the ends of these months."""
+    rows = DeferredRevenue.objects.filter(ended_at__gt=months.first, ended_at__lte=months.after, usd__gt=0)
+    return list(rows.order_by("ended_at", "provider", "tier", "period", "currency"))
+
+
+def _in_batches() -> Iterator[list[Subscription]]:
+    last = ""
+    rows = Subscription.objects.paid().defer("license_key").order_by("pk")
+    while batch := list(rows.filter(pk__gt=last)[:AT_ONCE]):
+        yield batch
+        last = batch[-1].pk
+
+
+def _of_spans(rows: list[Subscription], *, now: datetime) -> Iterator[tuple[Group, Fraction]]:
+    by_id = {row.pk: row for row in rows}
+    suspended = standing.suspended({row.user_id for row in rows})
+    found = Span.objects.filter(subscription__in=by_id, is_gift=False, payment__isnull=False)
+    found = found.select_related("payment").order_by("subscription_id", "starts_at", "id")
+    for name, of_one in groupby(found, key=lambda span: span.subscription_id):
+        row = by_id[name]
+        for span, rest in spans.left_of(row, of_one, suspended[row.user_id], now=now):
+            payment = span.payment
+            if payment is not None and payment.at <= now:
+                yield Group(payment.provider, row.tier, payment.period or row.period, payment.currency), rest.usd
+
+
+def _of_licences(rows: list[Subscription], *, now: datetime) -> Iterator[tuple[Group, Fraction]]:
+    licences = {row.external_ref: row for row in rows if row.provider in LICENSED}
+    for payment in _charged_last(licences):
+        row = licences[payment.subscription.external_ref] if payment.subscription else None
+        if row is None or row.provider != payment.provider or not payment.price_usd or payment.at > now:
+            continue
+        till = subscriptions.licensed_until(row)
+        whole = till - (till - relativedelta(months=MONTHS[Period(row.period)]))
+        if till > now:
+            usd = Fraction(payment.price_usd) * min(Fraction(1), periods.share(till - now, whole))
+            yield Group(payment.provider, row.tier, row.period, payment.currency), usd
+
+
+def _charged_last(licences: Mapping[str, Subscription]) -> Iterator[Payment]:
+    """By the provider's name of the purchase: the key may have paid for another agent then."""
+    charged = Payment.objects.filter(kind__in=CONFIRMED, subscription__external_ref__in=[*licences])
+    charged = charged.filter(provider__in=LICENSED).select_related("subscription")
+    yield from charged.order_by("subscription__external_ref", "-at", "-paid_till", "-id").distinct(
+        "subscription__external_ref"
+    )
+
+
+def _cents(usd: Fraction) -> Decimal:
+    return (Decimal(usd.numerator) / usd.denominator).quantize(CENT, ROUND_HALF_UP)

@@ -1,0 +1,55 @@
+"""Whole months in UTC, as reports are asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from dateutil.relativedelta import relativedelta
+
+from config.errors import BadRequest
+
+MOST = 120  # in one report
+
+
+@dataclass(frozen=True, slots=True)
+class Months:
+    """From the first moment of one month to the first moment after another."""
+
+    first: datetime
+    after: datetime
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """As they are typed: `2026-11`."""
+        return f"{self.first:%Y-%m}", f"{self.after - relativedelta(months=1):%Y-%m}"
+
+
+def months(first: str, last: str) -> Months:
+    """Raises BadRequest for what is no month, an end before its beginning, and more than ten years."""
+    found = Months(_month("from", first), _month("to", last) + relativedelta(months=1))
+    if found.after <= found.first:
+        raise BadRequest("to: before from")
+    if found.after > found.first + relativedelta(months=MOST):
+        raise BadRequest(f"to: more than {MOST} months after from")
+    return found
+
+
+def year_so_far(*, now: datetime) -> Months:
+    """The last twelve months, the running one among them."""
+    this = month_of(now)
+    return Months(this - relativedelta(months=11), this + relativedelta(months=1))
+
+
+def month_of(moment: datetime) -> datetime:
+    return moment.astimezone(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+
+
+def _month(name: str, typed: str) -> datetime:
+    try:
+        found = datetime.strptime(typed, "%Y-%m").replace(tzinfo=UTC)
+    except ValueError as error:
+        raise BadRequest(f"{name}: {typed[:20]!r} is no month; write it as 2026-11") from error
+    if not 2000 <= found.year <= 2200:
+        raise BadRequest(f"{name}: from 2000 to 2200")
+    return found

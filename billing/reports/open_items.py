@@ -1,0 +1,66 @@
+"""Money that waits for somebody: it bought nothing, was too much, left the chain, or must still go back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import chain, islice
+
+from billing import decisions, sums
+from billing.models import Payment, StrayCharge
+
+MOST = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class OpenItem:
+    kind: str
+    name: str
+    at: datetime
+    agent_id: str
+    amount: str
+    currency: str
+    why: str
+
+
+def open_items() -> list[OpenItem]:
+    """The oldest of each kind first, up to so many in all."""
+    return list(islice(chain(_deposits(), _payments(), _overpaid(), _vanished(), _charges()), MOST))
+
+
+def _deposits() -> Iterator[OpenItem]:
+    rows = decisions.undecided().select_related("deposit_address").order_by("seen_at", "pk")
+    for row in rows.iterator(chunk_size=1_000):
+        agent_id = row.deposit_address.agent_id
+        units = str(int(row.amount))
+        yield OpenItem("deposit", row.tx_hash, row.seen_at, agent_id, units, f"{row.asset} units", row.unapplied)
+
+
+def _payments() -> Iterator[OpenItem]:
+    for row in Payment.objects.open().order_by("at", "pk").iterator(chunk_size=1_000):
+        yield _of_payment("payment", row, row.unapplied)
+
+
+def _overpaid() -> Iterator[OpenItem]:
+    for row in decisions.overpaid().order_by("at", "pk").iterator(chunk_size=1_000):
+        yield _of_payment("overpaid", row, f"{int(row.over)} units more than was asked for")
+
+
+def _vanished() -> Iterator[OpenItem]:
+    for row in decisions.vanished().order_by("at", "pk").iterator(chunk_size=1_000):
+        yield _of_payment("gone", row, "its money is gone from the chain")
+
+
+def _charges() -> Iterator[OpenItem]:
+    rows = StrayCharge.objects.filter(refunded_at=None).select_related("order").order_by("seen_at", "pk")
+    for row in rows.iterator(chunk_size=1_000):
+        agent_id = row.order.agent_id if row.order else ""
+        yield OpenItem(
+            "charge", row.pk, row.seen_at, agent_id, str(row.amount), row.currency, str(row.get_why_display())
+        )
+
+
+def _of_payment(kind: str, row: Payment, why: str) -> OpenItem:
+    amount, _, currency = sums.moved(row).partition(" ")
+    return OpenItem(kind, row.external_id, row.at, row.agent_id, amount, currency, why)

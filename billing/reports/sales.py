@@ -1,0 +1,146 @@
+"""What came in and what went back, by month, provider, plan and currency: each row of the ledger in one line.
+
+Sums are in the money that moved: dollars, coins, stars. The columns in USD say what that was sold for: a payment its
+price, a refund the same share of it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import ROUND_HALF_UP, Context, Decimal
+from typing import Any
+
+from django.db.models import Count, F, Q, QuerySet, Sum
+from django.db.models.functions import TruncMonth
+
+from billing.models import CryptoOrder, Payment
+from billing.models.payments import refund_name
+from billing.providers.telegram import CURRENCY as STARS
+from billing.reports.months import Months, month_of
+from billing.vocabulary import CONFIRMED, Asset, PaymentKind
+
+CENT = Decimal("0.01")
+CENT_DIGITS = 2
+NONE = Decimal(0)
+EXACT = Context(prec=120)  # a uint256 has 78 digits
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Group:
+    month: datetime
+    provider: str
+    tier: str
+    period: str
+    currency: str
+
+
+@dataclass(slots=True)
+class Sums:
+    """`received`, `returned` and `unapplied` are in the group's currency; `unapplied` bought nothing yet."""
+
+    payments: int = 0
+    received: Decimal = NONE
+    refunds: int = 0
+    returned: Decimal = NONE
+    unapplied: Decimal = NONE
+    received_usd: Decimal = NONE
+    returned_usd: Decimal = NONE
+
+    @property
+    def kept_usd(self) -> Decimal:
+        return self.received_usd - self.returned_usd
+
+
+@dataclass(frozen=True, slots=True)
+class Sale:
+    group: Group
+    sums: Sums
+
+
+def sales(months: Months) -> list[Sale]:
+    """In the order of months, providers, plans and currencies."""
+    coins = _decimals_of_coins()
+    found: dict[Group, Sums] = defaultdict(Sums)
+    for row in _received(months):
+        group, sums = _group(row), found[_group(row)]
+        received = _whole(row["sum"], row["currency"], row["decimals"], coins)
+        sums.payments += row["count"]
+        sums.received += received
+        sums.unapplied += _whole(row["bought_nothing"], row["currency"], row["decimals"], coins)
+        sums.received_usd += received if _is_money(group.currency) else row["usd"] or NONE
+    for back in _returned(months).iterator(chunk_size=2_000):
+        sums = found[_group(_fields(back))]
+        returned = _whole(back.amount, back.currency, getattr(back, "decimals", None), coins)
+        sums.refunds += 1
+        sums.returned += returned
+        sums.returned_usd += returned if _is_money(back.currency) else _share_in_usd(back)
+    return [Sale(group, found[group]) for group in sorted(found)]
+
+
+def _received(months: Months) -> Iterable[Mapping[str, Any]]:
+    """What people paid; what an operator gave or moved is no money."""
+    rows = Payment.objects.filter(kind__in=CONFIRMED, at__gte=months.first, at__lt=months.after)
+    return (
+        rows.annotate(month=TruncMonth("at", tzinfo=UTC), decimals=F("order__cryptoorder__decimals"))
+        .order_by()
+        .values("month", "provider", "tier", "period", "currency", "decimals")
+        .annotate(
+            count=Count("pk"),
+            sum=Sum("amount"),
+            usd=Sum("price_usd"),
+            bought_nothing=Sum("amount", filter=~Q(unapplied="")),
+        )
+    )
+
+
+def _returned(months: Months) -> QuerySet[Payment]:
+    kinds = [PaymentKind.REFUND, PaymentKind.REVOKE]
+    rows = Payment.objects.filter(kind__in=kinds, amount__isnull=False, at__gte=months.first, at__lt=months.after)
+    return rows.select_related("refund_of").annotate(decimals=F("refund_of__order__cryptoorder__decimals"))
+
+
+def _fields(row: Payment) -> dict[str, Any]:
+    names = ("provider", "tier", "period", "currency")
+    return {"month": month_of(row.at), **{name: getattr(row, name) for name in names}}
+
+
+def _group(row: Mapping[str, Any]) -> Group:
+    return Group(row["month"], row["provider"], row["tier"], row["period"], row["currency"])
+
+
+def _is_money(currency: str) -> bool:
+    """Whether it is counted in cents; not coins, not stars, and not what nobody told the sum of."""
+    return bool(currency) and currency != STARS and currency not in Asset.values
+
+
+def _whole(units: Decimal | None, currency: str, decimals: int | None, coins: Mapping[str, int]) -> Decimal:
+    """Smallest units as dollars, coins, stars."""
+    if units is None or currency == STARS:
+        return units or NONE
+    if currency in Asset.values:
+        return units.scaleb(-(coins[currency] if decimals is None else decimals), EXACT)
+    return units.scaleb(-CENT_DIGITS, EXACT)
+
+
+def _share_in_usd(row: Payment) -> Decimal:
+    """Of coins and stars that went back, the share of what they were sold for."""
+    paid = row.refund_of or _paid(row)
+    if paid is None or not paid.price_usd or not paid.amount or row.amount is None:
+        return NONE
+    asked = paid.amount - paid.over
+    return min(paid.price_usd, paid.price_usd * row.amount / asked).quantize(CENT, ROUND_HALF_UP) if asked else NONE
+
+
+def _paid(row: Payment) -> Payment | None:
+    """Rows of earlier releases do not say what they are the way back of, but for their name."""
+    names = Payment.objects.filter(provider=row.provider, agent=row.agent_id, kind__in=CONFIRMED)
+    return next((one for one in names if refund_name(one.external_id) == row.external_id), None)
+
+
+def _decimals_of_coins() -> dict[str, int]:
+    """Of money that came without an order: as in the newest order of its coin."""
+    newest = CryptoOrder.objects.order_by("-created_at").values_list("decimals", flat=True)
+    return {asset: newest.filter(asset=asset).first() or 6 for asset in Asset.values}

@@ -1,0 +1,160 @@
+"""Reports as tables: on the console's page, and as CSV with the same numbers."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from dateutil.relativedelta import relativedelta
+
+from billing.providers.telegram import CURRENCY as STARS
+from billing.reports.deferred import deferred, kept
+from billing.reports.months import Months
+from billing.reports.open_items import open_items
+from billing.reports.sales import sales
+from billing.reports.taxes import taxes
+from billing.vocabulary import Asset
+
+Row = tuple[str, ...]
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would run what begins so
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    name: str  # of its file, too
+    title: str
+    explained: str
+    head: Row
+    rows: Sequence[Row]
+
+
+def tables(months: Months, *, now: datetime) -> list[Table]:
+    return [_sales(months), _taxes(months), _deferred(months), _deferred_now(now=now), _open_items()]
+
+
+def as_csv(table: Table) -> str:
+    """RFC 4180, with a head."""
+    text = io.StringIO()
+    csv.writer(text).writerows([table.head, *([_inert(cell) for cell in row] for row in table.rows)])
+    return text.getvalue()
+
+
+def _sales(months: Months) -> Table:
+    rows = [
+        (
+            f"{group.month:%Y-%m}",
+            group.provider,
+            group.tier,
+            group.period,
+            group.currency,
+            str(sums.payments),
+            amount(sums.received, group.currency),
+            amount(sums.unapplied, group.currency),
+            str(sums.refunds),
+            amount(sums.returned, group.currency),
+            usd(sums.received_usd),
+            usd(sums.returned_usd),
+            usd(sums.kept_usd),
+        )
+        for group, sums in ((sale.group, sale.sums) for sale in sales(months))
+    ]
+    return Table(
+        "sales",
+        "Sales and refunds",
+        "By the ledger. Received and returned are in the currency itself; in USD, coins and stars count as what they"
+        " were sold for. Unapplied is the part of what was received that bought nothing. A line without a currency is"
+        " of charges whose sum nobody told: it has the list price in USD.",
+        (
+            *("month", "provider", "tier", "period", "currency", "payments", "received", "unapplied", "refunds"),
+            *("returned", "received_usd", "returned_usd", "kept_usd"),
+        ),
+        rows,
+    )
+
+
+def _taxes(months: Months) -> Table:
+    rows = [
+        (
+            f"{line.month:%Y-%m}",
+            line.country,
+            line.name,
+            plain(line.percent),
+            "yes" if line.reverse_charge else "no",
+            str(line.invoices),
+            str(line.credit_notes),
+            usd(line.total_usd),
+            usd(line.tax_usd),
+            usd(line.credited_usd),
+            usd(line.credited_tax_usd),
+        )
+        for line in taxes(months)
+    ]
+    return Table(
+        "taxes",
+        "Taxes",
+        "By invoices and credit notes of the month, without what Gumroad and Lemon Squeezy sold in their own names."
+        " Totals contain their tax; what was credited is taken off them.",
+        (
+            *("month", "country", "tax", "percent", "reverse_charge", "invoices", "credit_notes", "total_usd"),
+            *("tax_usd", "credited_usd", "credited_tax_usd"),
+        ),
+        rows,
+    )
+
+
+DEFERRED = ("provider", "tier", "period", "currency", "deferred_usd")
+
+
+def _deferred(months: Months) -> Table:
+    rows = [
+        (
+            f"{row.ended_at - relativedelta(months=1):%Y-%m}",
+            *(row.provider, row.tier, row.period, row.currency, usd(row.usd)),
+        )
+        for row in kept(months)
+    ]
+    explained = "What was paid for and not used when each month ended, kept at that moment. Given time is no revenue."
+    return Table("deferred", "Deferred revenue at the ends of months", explained, ("month", *DEFERRED), rows)
+
+
+def _deferred_now(*, now: datetime) -> Table:
+    rows = [
+        (group.provider, group.tier, group.period, group.currency, usd(value))
+        for group, value in deferred(now=now).items()
+    ]
+    return Table("deferred-now", "Deferred revenue now", "The same at this moment.", DEFERRED, rows)
+
+
+def _open_items() -> Table:
+    rows = [
+        (item.kind, item.name, f"{item.at:%Y-%m-%d %H:%M}", item.agent_id, item.amount, item.currency, item.why)
+        for item in open_items()
+    ]
+    head = ("kind", "name", "at", "agent", "amount", "currency", "why")
+    return Table("open-items", "Open items", "Money that waits for an operator, or for its way back.", head, rows)
+
+
+def usd(number: Decimal) -> str:
+    return f"{number:.2f}"
+
+
+def amount(number: Decimal, currency: str) -> str:
+    """Dollars with their cents, whole stars, coins to their last digit."""
+    return plain(number) if currency == STARS or currency in Asset.values else usd(number)
+
+
+def plain(number: Decimal) -> str:
+    """Without an exponent and without zeros at the end."""
+    whole, _, part = f"{number:f}".partition(".")
+    part = part.rstrip("0")
+    return f"{whole}.{part}" if part else whole
+
+
+def _inert(cell: str) -> str:
+    """Names of payments come from outside; a number may be below nothing."""
+    is_number = cell.replace(".", "", 1).removeprefix("-").isdecimal()
+    return f"'{cell}" if cell.startswith(FORMULA) and not is_number else cell
