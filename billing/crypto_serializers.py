@@ -49,6 +49,7 @@ class CreateCryptoOrderSerializer(Serializer):
     asset = Choice(Asset.choices)
     tier = Text(required=False, validators=[_offered], help_text="The plan to pay for; the agent's own by default.")
     period = Choice(Period.choices)
+    coupon = Text(required=False, max_length=40, help_text="The code of a coupon: what it takes off is in `priceUsd`.")
 
 
 class ListCryptoOrdersSerializer(Serializer):

@@ -52,6 +52,11 @@ class NoPartToRefund(Conflict):
         super().__init__(f"{payment_id}: no part of it can go back: {why}")
 
 
+class CouponRefused(BadRequest):
+    def __init__(self, why: str) -> None:
+        super().__init__(f"coupon: {why}")
+
+
 class NothingToMove(Conflict):
     def __init__(self, agent_id: str) -> None:
         super().__init__(f"{agent_id} has no licence that is live: there is nothing to move")

@@ -10,7 +10,7 @@ from django.db import transaction
 
 from agents.errors import NoSuchAgent
 from agents.models import Agent, Desired
-from billing import subscriptions
+from billing import coupons, subscriptions
 from billing.errors import AlreadyPaid, IllegalMove, MoneySeen, OtherPlanHeld
 from billing.models import Order
 from billing.providers import registry
@@ -28,17 +28,19 @@ class Terms:
     provider: Provider
     tier: str
     period: Period
+    coupon: str = ""  # its code
 
     def are_of(self, order: Order) -> bool:
-        return (order.provider, order.tier, order.period) == (self.provider, self.tier, self.period)
+        same = (order.provider, order.tier, order.period) == (self.provider, self.tier, self.period)
+        return same and (order.coupon_id or "") == self.coupon
 
 
-def place(agent: Agent, terms: Terms, *, make: Callable[[Agent], Order]) -> Order:
+def place(agent: Agent, terms: Terms, *, make: Callable[[Agent], Order], now: datetime) -> Order:
     """The agent's pending order on these terms: the one there is, or a new one in place of another (design: Billing).
 
     `make` builds the new row, in the transaction, with the agent locked; the outside is asked for the other order's
     money before that, and our own rows once more under the lock. Raises MoneySeen when it is on its way, OtherPlanHeld
-    when a licence holds another plan, NoSuchAgent.
+    when a licence holds another plan, CouponRefused, NoSuchAgent.
     """
     other = pending_of(agent)
     if other is not None and not terms.are_of(other) and _money_seen(other):
@@ -53,7 +55,12 @@ def place(agent: Agent, terms: Terms, *, make: Callable[[Agent], Order]) -> Orde
             return current
         if current is not None:
             _give_up(current, asked=other)
-        return make(agent)
+        coupon = coupons.hold(agent, terms.coupon, now=now)
+        made = make(agent)
+        if coupon is not None:
+            made.coupon = coupon
+            made.save(update_fields=["coupon"])
+        return made
 
 
 def _give_up(current: Order, *, asked: Order | None) -> None:

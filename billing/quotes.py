@@ -11,7 +11,8 @@ from django.db import transaction
 
 from agents.errors import NoSuchAgent
 from agents.models import Agent, Desired
-from billing import orders, payments, periods, prices, subscriptions
+from billing import coupons, orders, payments, periods, prices, subscriptions
+from billing.errors import CouponRefused
 from billing.orders import Terms
 from billing.subscriptions import Licence, Purchase
 from billing.vocabulary import LICENSED, Period, Provider
@@ -32,14 +33,16 @@ class Quote:
     tier_snapshot: dict[str, Any]
 
 
-def quote(agent: Agent, *, tier: str | None, period: Period, provider: Provider, now: datetime) -> Quote:
+def quote(
+    agent: Agent, *, tier: str | None, period: Period, provider: Provider, coupon: str = "", now: datetime
+) -> Quote:
     """What would be refused has no quote; the provider need not be configured.
 
-    Raises UnknownTier, EngineBelowMinTier, NothingToPay, OtherPlanHeld, LicenceHeld, MoneySeen.
+    Raises UnknownTier, EngineBelowMinTier, NothingToPay, CouponRefused, OtherPlanHeld, LicenceHeld, MoneySeen.
     """
     wanted = known_tier(tier or agent.tier)
     check_tier(engine_of(agent.engine), wanted)
-    snapshot, price = prices.snapshot_of(wanted.id, period), _price(wanted, period, provider)
+    snapshot, price = prices.snapshot_of(wanted.id, period), _price(agent, wanted, period, provider, coupon, now=now)
     purchase = Purchase(
         provider=provider,
         tier=wanted.id,
@@ -48,7 +51,7 @@ def quote(agent: Agent, *, tier: str | None, period: Period, provider: Provider,
         tier_snapshot=snapshot,
         licence=_any_licence(period, now=now) if provider in LICENSED else None,
     )
-    paid_till, converted = _paid_till(agent, purchase, now=now)
+    paid_till, converted = _paid_till(agent, purchase, coupon, now=now)
     return Quote(
         agent_id=agent.pk,
         tier=wanted.id,
@@ -61,9 +64,13 @@ def quote(agent: Agent, *, tier: str | None, period: Period, provider: Provider,
     )
 
 
-def _price(tier: Tier, period: Period, provider: Provider) -> Decimal:
-    """An order needs one; what a licence costs its provider says."""
-    return prices.price_of(tier, period) if provider in LICENSED else prices.payable(tier, period)
+def _price(agent: Agent, tier: Tier, period: Period, provider: Provider, coupon: str, *, now: datetime) -> Decimal:
+    """An order needs one; what a licence costs its provider says, and nobody's coupon changes that."""
+    if provider in LICENSED and coupon:
+        raise CouponRefused(f"a licence is sold by {provider}; use that shop's own")
+    return (
+        prices.price_of(tier, period) if provider in LICENSED else coupons.price(agent, tier, period, coupon, now=now)
+    )
 
 
 def _any_licence(period: Period, *, now: datetime) -> Licence:
@@ -72,12 +79,12 @@ def _any_licence(period: Period, *, now: datetime) -> Licence:
 
 
 @transaction.atomic
-def _paid_till(agent: Agent, purchase: Purchase, *, now: datetime) -> tuple[datetime, timedelta]:
+def _paid_till(agent: Agent, purchase: Purchase, coupon: str, *, now: datetime) -> tuple[datetime, timedelta]:
     agent = payments.locked(agent.pk)
     if agent.desired == Desired.DELETED:
         raise NoSuchAgent
     if purchase.provider is not None and purchase.licence is None:
-        orders.refuse_unplaceable(agent, Terms(purchase.provider, purchase.tier, purchase.period))
+        orders.refuse_unplaceable(agent, Terms(purchase.provider, purchase.tier, purchase.period, coupon))
     bought = subscriptions.buy(agent, purchase, actor="quote", now=now)
     till = subscriptions.end_of(bought.subscription, now=now)
     transaction.set_rollback(True)

@@ -33,6 +33,7 @@ class Wanted:
     tier: str
     period: Period
     provider: Provider
+    coupon: str = ""
 
 
 def renew(agent: Agent, wanted: Wanted, *, license_key: str | None, actor: str, now: datetime) -> None:
@@ -44,10 +45,10 @@ def renew(agent: Agent, wanted: Wanted, *, license_key: str | None, actor: str, 
         key = purchasing.key_of(wanted.provider, license_key)
         licences.activate(agent, key, tier=wanted.tier, period=wanted.period, actor=actor, now=now)
     elif wanted.provider == Provider.STARS:
-        stars_orders.order(agent, tier=wanted.tier, period=wanted.period, now=now)
+        stars_orders.order(agent, tier=wanted.tier, period=wanted.period, coupon=wanted.coupon, now=now)
     else:
         asset = Asset(wanted.provider)
-        crypto_orders.place(agent, asset=asset, tier=wanted.tier, period=wanted.period, now=now)
+        crypto_orders.place(agent, asset=asset, tier=wanted.tier, period=wanted.period, coupon=wanted.coupon, now=now)
 
 
 def order_to_show(agent: Agent, *, now: datetime) -> Order | None:

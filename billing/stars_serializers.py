@@ -74,6 +74,7 @@ class CreateStarsOrderSerializer(Serializer):
     agent_id = Text(max_length=MAX_ID)
     tier = Text(required=False, validators=[_offered], help_text="The plan to pay for; the agent's own by default.")
     period = Choice(Period.choices)
+    coupon = Text(required=False, max_length=40, help_text="The code of a coupon: what it takes off is in `priceUsd`.")
 
 
 class ListStarsOrdersSerializer(Serializer):

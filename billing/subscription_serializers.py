@@ -87,6 +87,7 @@ class AskQuoteSerializer(Serializer):
     tier = Choice(choices=TierId.values, required=False)
     period = Choice(choices=Period.values)
     provider = Choice(choices=BOUGHT)
+    coupon = Text(required=False, max_length=40, help_text="The code of a coupon: what it takes off is in `priceUsd`.")
 
 
 class QuoteSerializer(Serializer):

@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 
 from accounts.models import User
 from agents.models import Agent
-from billing import orders, prices
+from billing import coupons, orders, prices
 from billing.crypto import addresses, baselines, chain, configuration, tokens
 from billing.crypto.baselines import Baseline
 from billing.crypto.configuration import Configuration, Token
@@ -51,16 +51,18 @@ def in_units(usd: Decimal, decimals: int) -> int:
     return int((usd * Decimal(10) ** decimals).to_integral_value(ROUND_CEILING))
 
 
-def place(agent: Agent, *, asset: Asset, tier: str | None, period: Period, now: datetime) -> CryptoOrder:
+def place(
+    agent: Agent, *, asset: Asset, tier: str | None, period: Period, coupon: str = "", now: datetime
+) -> CryptoOrder:
     """The agent's pending order on these terms, with what was at its address before.
 
     The chain is read before there is a row: when it cannot be, nothing is stored. Raises EngineBelowMinTier,
-    NothingToPay, NotConfigured, ChainUnreadable, and what orders.place raises.
+    NothingToPay, CouponRefused, NotConfigured, ChainUnreadable, and what orders.place raises.
     """
-    terms = Terms(Provider(asset), tier or agent.tier, period)
+    terms = Terms(Provider(asset), tier or agent.tier, period, coupon)
     tier_row = known_tier(terms.tier)
     check_tier(engine_of(agent.engine), tier_row)
-    price = prices.payable(tier_row, period)
+    price = coupons.price(agent, tier_row, period, coupon, now=now)
     known, token = offered(asset)
     pending = orders.pending_of(agent)
     if pending is not None and terms.are_of(pending):
@@ -77,7 +79,7 @@ def place(agent: Agent, *, asset: Asset, tier: str | None, period: Period, now: 
         chain_id=known.chain_id,
         now=now,
     )
-    placed = orders.place(agent, terms, make=make)
+    placed = orders.place(agent, terms, make=make, now=now)
     return CryptoOrder.objects.select_related("deposit_address").get(pk=placed.pk)
 
 

@@ -1,5 +1,6 @@
 """Rows of billing: the ledger, what it bought, orders, and what becomes of agents that nobody pays for."""
 
+from billing.models.coupons import Coupon
 from billing.models.crypto import ChainState, CryptoOrder, Deposit, DepositAddress, HighWater, Misplaced, Sweep
 from billing.models.decisions import Decision
 from billing.models.invoices import BillingDetails, Invoice, InvoiceKind, InvoiceSeries, TaxRate
@@ -17,6 +18,7 @@ __all__ = [
     "BillingDetails",
     "Books",
     "ChainState",
+    "Coupon",
     "CryptoOrder",
     "Decision",
     "DeferredRevenue",

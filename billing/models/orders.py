@@ -9,6 +9,7 @@ from django.db import models
 from django.db.models import Q
 
 from agents.models import Agent
+from billing.models.coupons import Coupon
 from billing.vocabulary import OrderStatus, Period, Provider
 from catalog.vocabulary import TierId
 
@@ -23,6 +24,15 @@ class Order(models.Model):
     tier = models.CharField(max_length=20, choices=TierId.choices)
     period = models.CharField(max_length=8, choices=Period.choices)
     price_usd = models.DecimalField(max_digits=10, decimal_places=2)
+    coupon = models.ForeignKey(
+        Coupon,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="orders",
+        db_index=False,
+        help_text="What the price is less by.",
+    )
     tier_snapshot = models.JSONField()
     status = models.CharField(max_length=8, choices=OrderStatus.choices, default=OrderStatus.PENDING)
     created_at = models.DateTimeField()
@@ -34,6 +44,7 @@ class Order(models.Model):
         indexes: ClassVar[list[models.Index]] = [
             models.Index(fields=["agent", "-created_at", "-id"], name="order_agent"),
             models.Index(fields=["user", "-created_at", "-id"], name="order_user"),
+            models.Index(fields=["coupon", "user"], name="order_coupon", condition=Q(coupon__isnull=False)),
             models.Index(fields=["expires_at"], name="order_due", condition=Q(status=OrderStatus.PENDING)),
         ]
         constraints: ClassVar[list[models.BaseConstraint]] = [

@@ -52,7 +52,14 @@ def bill(agent: Agent, wanted: Wanted, *, now: datetime) -> Bill:
     """Raises NotConfigured, and what quotes.quote raises."""
     if not registry.offer_of(wanted.provider).active:
         raise NotConfigured("provider", wanted.provider)
-    quote = quotes.quote(agent, tier=wanted.tier, period=wanted.period, provider=wanted.provider, now=now)
+    quote = quotes.quote(
+        agent,
+        tier=wanted.tier,
+        period=wanted.period,
+        provider=wanted.provider,
+        coupon=wanted.coupon,
+        now=now,
+    )
     coins, coin = _in_coins(quote)
     return Bill(
         wanted=wanted,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from django.utils.translation import gettext
 
 from agents.models import Agent
-from billing import prices, renewal, subscriptions
+from billing import coupons, prices, renewal, subscriptions
 from billing.crypto import orders as crypto_orders
 from billing.errors import LicenceRefused
 from billing.models import Subscription
@@ -26,6 +26,7 @@ from catalog.pages.words import Plan
 
 YEAR = 12
 LONGEST_KEY = 200
+LONGEST_COUPON = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,13 +52,14 @@ class Chosen:
     tier: str
     period: Period
     provider: Provider | None
+    coupon: str = ""
     problems: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def wanted(self) -> Wanted | None:
         if self.problems or self.provider is None:
             return None
-        return Wanted(tier=self.tier, period=self.period, provider=self.provider)
+        return Wanted(tier=self.tier, period=self.period, provider=self.provider, coupon=self.coupon)
 
 
 def read(agent: Agent, given: Mapping[str, str]) -> Chosen:
@@ -78,6 +80,7 @@ def read(agent: Agent, given: Mapping[str, str]) -> Chosen:
         tier=tier if tier in plans else own,
         period=Period(period) if period in periods else Period.MONTHLY,
         provider=Provider(provider) if provider in ways else renewal.preferred(registry.offers(), licence=licence),
+        coupon=coupons.code_of(given.get("coupon"))[:LONGEST_COUPON],
         problems=problems,
     )
 

@@ -22,7 +22,7 @@ from config.errors import RateLimited, ServiceError, Unavailable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """`field` is the form's: tier, period, provider or license_key."""
+    """`field` is the form's: tier, period, provider, coupon or license_key."""
 
     field: str
     text: str
@@ -59,6 +59,8 @@ def _not_accepted(why: str) -> str:
 
 def _plan(error: ServiceError, agent: Agent) -> tuple[str, str] | None:
     match error:
+        case errors.CouponRefused():
+            return "coupon", gettext("This coupon cannot be used here. Leave it empty, or enter another one.")
         case errors.OtherPlanPaid(field="tier"):
             text = gettext("This key pays for the plan %(plan)s. Choose that plan above, then enter the key again.")
             return "license_key", text % {"plan": plan_name(error.paid)}

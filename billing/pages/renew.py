@@ -20,7 +20,7 @@ from billing.pages.refusals import Refusal
 from catalog.pages.base import stamped
 from config.errors import ServiceError
 
-FIELDS = ("tier", "period", "provider")
+FIELDS = ("tier", "period", "provider", "coupon")
 
 
 class RenewViewSet(AgentPageViewSet):
@@ -72,6 +72,7 @@ class RenewViewSet(AgentPageViewSet):
             "chosen": chosen,
             "problems": chosen.problems,
             "refusal": refusal,
+            "coupon_problem": refusal.text if refusal and refusal.field == "coupon" else "",
             "key_problem": refusal.text if refusal and refusal.field == "license_key" else "",
             "plans": choices.plans(agent),
             "ways": choices.ways(agent),

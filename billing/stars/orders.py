@@ -11,7 +11,7 @@ from django.db.models import Q, QuerySet
 
 from accounts.models import User
 from agents.models import Agent, Desired
-from billing import orders, prices
+from billing import coupons, orders, prices
 from billing.errors import NotConfigured
 from billing.models import StarsOrder
 from billing.orders import Terms
@@ -47,28 +47,27 @@ def in_stars(usd: Decimal, star_usd: Decimal) -> int:
     return int((usd / star_usd).to_integral_value(ROUND_CEILING))
 
 
-def order(agent: Agent, *, tier: str | None, period: Period, now: datetime) -> StarsOrder:
+def order(agent: Agent, *, tier: str | None, period: Period, coupon: str = "", now: datetime) -> StarsOrder:
     """The agent's pending order on these terms, with an invoice that can be paid.
 
     Telegram makes the invoice before there is a row: when it cannot, nothing is stored. Raises EngineBelowMinTier,
-    NothingToPay, NotConfigured, TelegramAway, and what orders.place raises.
+    NothingToPay, CouponRefused, NotConfigured, TelegramAway, and what orders.place raises.
     """
-    terms = Terms(Provider.STARS, tier or agent.tier, period)
+    terms = Terms(Provider.STARS, tier or agent.tier, period, coupon)
     check_tier(engine_of(agent.engine), tier_of(terms.tier))
-    prices.payable(tier_of(terms.tier), period)
+    price = coupons.price(agent, tier_of(terms.tier), period, coupon, now=now)
     if not bot.is_configured():
         raise NotConfigured("stars", Provider.STARS)
     expire_due(now=now, agent=agent)
     pending = orders.pending_of(agent)
-    new = None if pending and terms.are_of(pending) else _invoiced(agent, terms, now=now)
-    placed = orders.place(agent, terms, make=lambda _: _stored(new))
+    new = None if pending and terms.are_of(pending) else _invoiced(agent, terms, price, now=now)
+    placed = orders.place(agent, terms, make=lambda _: _stored(new), now=now)
     return StarsOrder.objects.get(pk=placed.pk)
 
 
-def _invoiced(agent: Agent, terms: Terms, *, now: datetime) -> StarsOrder:
+def _invoiced(agent: Agent, terms: Terms, price: Decimal, *, now: datetime) -> StarsOrder:
     """The order as it will be stored, with its invoice."""
     tier = tier_of(terms.tier)
-    price = prices.payable(tier, terms.period)
     new = StarsOrder(
         id=new_id("stx"),
         user_id=agent.user_id,

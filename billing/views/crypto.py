@@ -10,7 +10,7 @@ from rest_framework.response import Response
 
 from accounts.authentication import caller
 from accounts.idempotency import idempotent
-from billing import listing
+from billing import coupons, listing
 from billing.crypto import orders
 from billing.crypto_serializers import (
     CreateCryptoOrderSerializer,
@@ -60,6 +60,7 @@ class CryptoOrdersViewSet(ApiViewSet):
             asset=Asset(wanted["asset"]),
             tier=wanted.get("tier"),
             period=Period(wanted["period"]),
+            coupon=coupons.code_of(wanted.get("coupon")),
             now=timezone.now(),
         )
         return _shown(placed)

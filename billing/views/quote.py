@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.authentication import caller
-from billing import quotes
+from billing import coupons, quotes
 from billing.ownership import agent_named
 from billing.subscription_serializers import AskQuoteSerializer, QuoteEnvelope
 from billing.vocabulary import Period, Provider
@@ -17,7 +17,7 @@ from config.api import ApiViewSet
 
 class QuoteViewSet(ApiViewSet):
     serializer_class = QuoteEnvelope
-    refusals = {"retrieve": {400, 403, 404, 409}}
+    refusals = {"retrieve": {400, 403, 404, 409, 429}}
 
     @extend_schema(parameters=[AskQuoteSerializer], responses=QuoteEnvelope)
     def retrieve(self, request: Request) -> Response:
@@ -31,5 +31,12 @@ class QuoteViewSet(ApiViewSet):
         asked = query.validated_data
         agent = agent_named(caller(request), asked["agent_id"])
         period, provider = Period(asked["period"]), Provider(asked["provider"])
-        found = quotes.quote(agent, tier=asked.get("tier"), period=period, provider=provider, now=timezone.now())
+        found = quotes.quote(
+            agent,
+            tier=asked.get("tier"),
+            period=period,
+            provider=provider,
+            coupon=coupons.code_of(asked.get("coupon")),
+            now=timezone.now(),
+        )
         return Response(QuoteEnvelope({"quote": found}).data)

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from accounts.authentication import caller
 from accounts.idempotency import idempotent
-from billing import listing
+from billing import coupons, listing
 from billing.models import StarsOrder
 from billing.ownership import agent_named
 from billing.stars import bot, callback, orders
@@ -60,7 +60,13 @@ class StarsOrdersViewSet(ApiViewSet):
         """
         wanted = self.valid(request)
         agent = agent_named(caller(request), wanted["agent_id"])
-        placed = orders.order(agent, tier=wanted.get("tier"), period=wanted["period"], now=timezone.now())
+        placed = orders.order(
+            agent,
+            tier=wanted.get("tier"),
+            period=wanted["period"],
+            coupon=coupons.code_of(wanted.get("coupon")),
+            now=timezone.now(),
+        )
         return _shown(placed)
 
     @extend_schema(parameters=[ListStarsOrdersSerializer], responses=StarsOrdersEnvelope)

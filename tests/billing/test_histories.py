@@ -155,7 +155,7 @@ class Histories(RuleBasedStateMachine):
     @rule(tier=TIERS, period=PERIODS)
     def order(self, tier: str, period: Period) -> None:
         terms = Terms(Provider.STARS, tier, period)
-        self.allowed(lambda: orders.place(self.agent, terms, make=partial(self._made, terms=terms)))
+        self.allowed(lambda: orders.place(self.agent, terms, make=partial(self._made, terms=terms), now=self.clock.now))
 
     def _made(self, agent: Agent, *, terms: Terms) -> Order:
         usd = self.usd(terms.tier, terms.period)

@@ -26,7 +26,7 @@ LISTS = {
     *("review queue", "takedowns", "tiers", "toolsets"),
     *("books", "chain states", "crypto orders", "decisions", "deposit addresses", "deposits", "lapses"),
     *("misplaced money", "orders", "payments", "stars orders", "stray charges", "subscriptions", "sweeps", "terms"),
-    *("billing details", "invoice series", "invoices", "tax rates"),
+    *("billing details", "coupons", "deferred revenue", "invoice series", "invoices", "reports", "tax rates"),
     *("deliveries", "events", "hooks", "incidents", "loops"),
 }
 # Actions that are no steps, for they take nothing away (`ban` and `take_down` lead to pages of their own).

@@ -1,0 +1,89 @@
+"""What a coupon takes off an order, and whether it may be used.
+
+A use is an order that is pending or paid: what expires unpaid gives it back. It is counted under the lock of the
+coupon's row, so many orders at once never use it more often than it may be.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from decimal import ROUND_HALF_UP, Decimal
+
+from django.db.models import Q, QuerySet
+
+from accounts import throttling
+from accounts.throttling import Limit
+from agents.models import Agent
+from billing import prices
+from billing.errors import CouponRefused
+from billing.models import Coupon, Order
+from billing.models.coupons import CODE
+from billing.vocabulary import OrderStatus, Period
+from catalog.models import Tier
+
+GUESSES = Limit(name="coupon-guess", times=20, seconds=3600)  # of one account
+CENT = Decimal("0.01")
+UNKNOWN = "there is none of this code that can be used now"
+OTHER = "it is for another plan or period"
+USED_UP = "it has been used as often as it may be"
+
+
+def code_of(typed: str | None) -> str:
+    """As it is stored, however it was typed; empty for none."""
+    return (typed or "").strip().upper()
+
+
+def price(agent: Agent, tier: Tier, period: Period, code: str, *, now: datetime) -> Decimal:
+    """What an order costs, in USD, with the coupon of this code if there is one.
+
+    Raises NothingToPay, CouponRefused, and RateLimited for an account that guesses.
+    """
+    listed = prices.payable(tier, period)
+    if not code:
+        return listed
+    coupon = _known(code, now=now)
+    if coupon is None:
+        throttling.spend(GUESSES, by=agent.user_id, now=now)
+        raise CouponRefused(UNKNOWN)
+    if coupon.tier not in {"", tier.id} or coupon.period not in {"", period}:
+        raise CouponRefused(OTHER)
+    # The agent's pending order ends if another one takes its place.
+    _refuse_used(coupon, agent, _uses(coupon).exclude(agent=agent, status=OrderStatus.PENDING))
+    return _less(listed, coupon)
+
+
+def hold(agent: Agent, code: str, *, now: datetime) -> Coupon | None:
+    """The coupon for an order that is just being placed, in its transaction. Raises CouponRefused."""
+    if not code:
+        return None
+    Coupon.objects.select_for_update().filter(pk=code).first()
+    coupon = _known(code, now=now)
+    if coupon is None:
+        raise CouponRefused(UNKNOWN)
+    _refuse_used(coupon, agent, _uses(coupon))
+    return coupon
+
+
+def _known(code: str, *, now: datetime) -> Coupon | None:
+    if not re.fullmatch(CODE, code):
+        return None
+    begun = Q(valid_from=None) | Q(valid_from__lte=now)
+    lasts = Q(valid_until=None) | Q(valid_until__gt=now)
+    return Coupon.objects.filter(begun, lasts, pk=code).first()
+
+
+def _uses(coupon: Coupon) -> QuerySet[Order]:
+    return Order.objects.filter(coupon=coupon, status__in=[OrderStatus.PENDING, OrderStatus.PAID])
+
+
+def _refuse_used(coupon: Coupon, agent: Agent, uses: QuerySet[Order]) -> None:
+    in_all = coupon.uses is not None and uses[: coupon.uses].count() >= coupon.uses
+    if in_all or uses.filter(user=agent.user_id).count() >= coupon.uses_of_account:
+        raise CouponRefused(USED_UP)
+
+
+def _less(listed: Decimal, coupon: Coupon) -> Decimal:
+    """In whole cents, and never nothing: an order without a price could not be paid."""
+    off = listed * coupon.percent / 100 if coupon.percent is not None else coupon.usd or Decimal(0)
+    return max(CENT, (listed - off).quantize(CENT, ROUND_HALF_UP))
