@@ -145,7 +145,8 @@ CHANGES: dict[str, tuple[str, Deed]] = {
 
 @pytest.mark.parametrize("which", one_by_one(CHANGES))
 def test_what_is_changed_is_put_back(administrator: Connection, agent: Agent, which: str) -> None:
-    changes = CHANGES if which == "all" else {which: CHANGES[which]}
+    there = {name: change for name, change in CHANGES.items() if change[0] in PATHS}
+    changes = there if which == "all" else {which: CHANGES[which]}
     settled(agent)
     before = {kind: state(administrator, kind, agent.namespace) for kind, _ in changes.values()}
     for _, deed in changes.values():
