@@ -241,6 +241,10 @@ class Pod(models.Model):
     pod_ip = models.GenericIPAddressField(null=True, blank=True)
     kept = models.JSONField(null=True, blank=True, help_text="Digests of its objects as the driver last applied them.")
     seen = models.JSONField(null=True, blank=True, help_text="The same as the observer sees them; null: not known.")
+    deployed = models.CharField(
+        max_length=40, null=True, blank=True, help_text="Hash of the workload that was last found there whole."
+    )
+    deployed_at = models.DateTimeField(null=True, blank=True, help_text="When that was.")
     bridge_bytes = models.BigIntegerField(
         null=True, blank=True, help_text="Memory of its bridge, as that told when it came up; null: not known."
     )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 
 from django.db import connection
 from django.db.models import BooleanField
 from django.db.models.expressions import RawSQL
+from django.utils import timezone
 
 from agents.clusters.models import Cluster, Pod
 from agents.runtimes.base import Endpoint, Observation, Phase
@@ -23,6 +25,8 @@ _STRAYED = RawSQL(  # no parameters
     output_field=BooleanField(),
 )
 
+# Nothing is taken on trust for longer.
+LOOKED_AT_AGAIN = timedelta(seconds=30)
 
 _KEEP_SOME = "UPDATE agents_pod SET kept = kept || %s::jsonb WHERE namespace = %s"
 
@@ -56,6 +60,22 @@ def keep_some(namespace: str, digests: Digests) -> None:
     """The same of some of them. A pod of which nothing was noted has to be put right whole."""
     with connection.cursor() as cursor:
         cursor.execute(_KEEP_SOME, [json.dumps(digests), namespace])
+
+
+def stands(pod: Pod, fingerprint: str) -> bool:
+    """Whether this workload was found whole a moment ago, and nothing that was seen since says otherwise.
+
+    What waits for its pod is looked at by the observer's eyes, not by calls of its own.
+    """
+    if pod.deployed != fingerprint or pod.deployed_at is None or timezone.now() - pod.deployed_at > LOOKED_AT_AGAIN:
+        return False
+    as_told = pod.seen is None or (pod.kept is not None and pod.kept.items() <= pod.seen.items())
+    return as_told and pod.phase != Phase.STOPPED and pod.cause != "CONFIG"
+
+
+def found_whole(namespace: str, fingerprint: str | None) -> None:
+    """Note the workload that is there; None where it is about to become another."""
+    Pod.objects.filter(pk=namespace).update(deployed=fingerprint, deployed_at=timezone.now())
 
 
 def endpoint(namespace: str) -> Endpoint | None:

@@ -28,12 +28,15 @@ def die_with_parent() -> None:
 
 
 def memory_in_use() -> int | None:
-    """Bytes of memory that this process itself holds, in whole MiB; None where the kernel does not say."""
+    """Bytes of memory that this process itself holds, in whole MiB; None where the kernel does not say.
+
+    Without pages of files: those count for the container that read or wrote them first, which is another one's here.
+    """
     try:
-        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        resident, shared = map(int, Path("/proc/self/statm").read_text().split()[1:3])
     except (OSError, IndexError, ValueError):
         return None
-    return pages * os.sysconf("SC_PAGESIZE") // _MIB * _MIB
+    return (resident - shared) * os.sysconf("SC_PAGESIZE") // _MIB * _MIB
 
 
 _waited_for: list[asyncio.subprocess.Process] = []

@@ -42,6 +42,8 @@ class KubernetesRuntime:
         known = pods.make(
             spec.namespace, agent_id=spec.agent_id, cluster=cluster, public_url=_public_url(spec, cluster)
         )
+        if pods.stands(known, _hash(wanted)):
+            return
         inside = _inside(spec.namespace, spec.agent_id, cluster)
         home = manifests.namespace(spec, place)
         if known.kept is None and (made := _begun(inside.connection, home)):
@@ -51,6 +53,8 @@ class KubernetesRuntime:
         found = inside.find(path_of(wanted)) if is_there else None
         if found is None or not _runs_as(found, wanted) or known.cause == "CONFIG":
             self._apply(inside, spec, place, wanted, home=inside.connection.apply(home), is_new=False)
+        else:
+            pods.found_whole(spec.namespace, _hash(wanted))
 
     def configure(self, spec: PodSpec) -> None:
         """The pod first: what it refuses must not become what its next start reads."""
@@ -105,6 +109,7 @@ class KubernetesRuntime:
             return
         if found["spec"]["replicas"]:
             self._keep_volume(inside, pod)
+            pods.found_whole(namespace, None)
             inside.merge(path, {"spec": {"replicas": 0}})
 
     def delete(self, namespace: str, *, agent_id: str, data: bool) -> None:
@@ -114,6 +119,7 @@ class KubernetesRuntime:
             return
         connection = connections.of(cluster)
         labels = _labels(agent_id, cluster)
+        pods.found_whole(namespace, None)
         ending.end_namespace(connection, namespace, labels=labels, data=data)
         ending.wait_until_gone(connection, namespace, until=time.monotonic() + self._gone_seconds)
         if data:
@@ -154,6 +160,7 @@ class KubernetesRuntime:
         applied += inside.connection.at_once([claim, *(partial(inside.apply, manifest) for manifest in rest)])
         applied.append(inside.apply(wanted))
         pods.keep(spec.namespace, kept.of(*applied))
+        pods.found_whole(spec.namespace, _hash(wanted))
 
     def _claim(self, inside: Inside, spec: PodSpec, place: Place, *, is_new: bool) -> Json:
         """The namespace's claim: there already, on the volume that an earlier pod has left, or on a new one."""
@@ -195,8 +202,11 @@ def _runs_as(found: Json, wanted: Json) -> bool:
     """Whether the workload that is there is the wanted one, and wanted to run."""
     metadata = found["metadata"]
     known = (metadata.get("annotations") or {}).get(names.HASH_ANNOTATION)
-    same = known == wanted["metadata"]["annotations"][names.HASH_ANNOTATION]
-    return bool(same and found["spec"].get("replicas") and "deletionTimestamp" not in metadata)
+    return bool(known == _hash(wanted) and found["spec"].get("replicas") and "deletionTimestamp" not in metadata)
+
+
+def _hash(wanted: Json) -> str:
+    return str(wanted["metadata"]["annotations"][names.HASH_ANNOTATION])
 
 
 def _public_url(spec: PodSpec, cluster: Cluster) -> str | None:

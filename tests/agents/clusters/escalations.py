@@ -9,6 +9,7 @@ from agents.runtimes.kubernetes import names
 from agents.runtimes.kubernetes.client import APPLY, JSON, MERGE, Connection, path_of
 from tests.agents.clusters import ground
 from tests.agents.clusters.ground import is_real
+from tests.agents.clusters.reaping import FOREIGN
 from tests.deploy import chart
 
 Json = dict[str, Any]
@@ -68,7 +69,7 @@ def volume(name: str, *, labels: Json | None = None, **spec: Any) -> Json:
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolume",
-        "metadata": {"name": name, "labels": labels or {}},
+        "metadata": {"name": name, "labels": {**FOREIGN, **(labels or {})}},
         "spec": {**capacity, "persistentVolumeReclaimPolicy": "Retain", **spec},
     }
 

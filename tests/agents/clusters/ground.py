@@ -23,16 +23,14 @@ from agents.clusters.asking import Want
 from agents.clusters.models import Cluster
 from agents.clusters.observer import Observer
 from agents.runtimes.base import PodSpec
-from agents.runtimes.kubernetes import names
 from agents.runtimes.kubernetes.driver import KubernetesRuntime
+from tests.agents.clusters import reaping
+from tests.agents.clusters.reaping import KUBECONFIG
 from tests.deploy import chart
 from tests.doubles.kube_api import KubeApi
 from tests.doubles.pi import install_double
 from tests.patience import Patience
 
-KUBECONFIG = "TEST_KUBECONFIG"
-# An administrator's: makes what is nobody's of ours, for the tests that ask for it.
-ADMIN_KUBECONFIG = "TEST_ADMIN_KUBECONFIG"
 # Of the chart that made its account: a policy holds the account to what is this installation's.
 INSTALLATION = os.environ.get("TEST_INSTALLATION", "agentpods-test")
 # On a real cluster: images, and from where the tests reach pods.
@@ -84,6 +82,7 @@ def _real(settings: Settings) -> Iterator[Cluster]:
     settings.POD_IMAGE = os.environ["TEST_POD_IMAGE"]
     settings.ENGINE_IMAGES = dict(one.split("=", 1) for one in os.environ["TEST_ENGINE_IMAGES"].split(","))
     settings.INSTALLATION = INSTALLATION
+    reaping.after_us(INSTALLATION)
     row = Cluster.objects.create(
         name="real",
         kubeconfig=Path(os.environ[KUBECONFIG]).read_text(encoding="utf-8"),
@@ -102,17 +101,10 @@ def _real(settings: Settings) -> Iterator[Cluster]:
 
 
 def _clear(row: Cluster, installation: str) -> None:
-    """What a test has left, volumes too: they are let go before the namespaces that hold them."""
-    api = connections.of(row)
-    ours = {"labelSelector": f"{names.INSTALLATION_LABEL}={installation}"}
-    patience = Patience(GONE_SECONDS)
-    for volume in api.get("/api/v1/persistentvolumes", ours)["items"]:
-        path = f"/api/v1/persistentvolumes/{volume['metadata']['name']}"
-        api.merge(path, {"spec": {"persistentVolumeReclaimPolicy": "Delete"}})
-    while left := api.get("/api/v1/namespaces", ours)["items"]:
-        for one in left:
-            api.delete(f"/api/v1/namespaces/{one['metadata']['name']}")
-        assert not patience.ended(), f"namespaces stay: {[one['metadata']['name'] for one in left]}"
+    """What a test has left, or a run that was killed; until it is gone."""
+    api, patience = connections.of(row), Patience(GONE_SECONDS)
+    while left := reaping.clear(api, installation):
+        assert not patience.ended(), f"namespaces stay: {left}"
         time.sleep(0.5)
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
+import pytest
 from pytest_django import Settings
 
 from accounts.models import User
 from agents import creation, lifecycle
 from agents.models import Agent, Placement, Pod
+from agents.runtimes.kubernetes.client import Connection
 from tests.agents.clusters import ground
+from tests.agents.clusters.reaping import ADMIN_KUBECONFIG
 from tests.agents.conftest import PERSONA
 from tests.agents.pod.bridge.process import eventually
 from tests.doubles.kube_api import KubeApi
@@ -22,11 +26,35 @@ WITHIN = 40.0
 
 @contextmanager
 def cluster(directory: Path, settings: Settings) -> Iterator[KubeApi]:
-    """One whose pods just become ready."""
-    settings.AGENT_RUNTIME, settings.LLM_KEY_CHECK = "kubernetes", False
-    settings.MAX_FREE_AGENTS, settings.MAX_TRIALS = 100, 0
+    """The double; its pods just become ready."""
+    _set(settings)
     with ground.double(directory, settings, run=False) as (found, _), ground.observing(), ground.reconciling():
         yield found
+
+
+@contextmanager
+def anywhere(directory: Path, settings: Settings) -> Iterator[Connection]:
+    """The double, or the cluster that TEST_KUBECONFIG names; what its administrator has there."""
+    if not ground.is_real:
+        with cluster(directory, settings) as found, closing(Connection("administrator", found.kubeconfig())) as one:
+            yield one
+        return
+    if ADMIN_KUBECONFIG not in os.environ:
+        pytest.skip(f"{ADMIN_KUBECONFIG} names no administrator, who would change what is ours")
+    given = Path(os.environ[ADMIN_KUBECONFIG]).read_text(encoding="utf-8")
+    _set(settings)
+    with (
+        ground.ground(directory, settings),
+        ground.observing(),
+        ground.reconciling(),
+        closing(Connection("administrator", given)) as one,
+    ):
+        yield one
+
+
+def _set(settings: Settings) -> None:
+    settings.AGENT_RUNTIME, settings.LLM_KEY_CHECK = "kubernetes", False
+    settings.MAX_FREE_AGENTS, settings.MAX_TRIALS = 100, 0
 
 
 def create(owner: User, number: int = AGENTS) -> list[str]:
@@ -42,7 +70,7 @@ def until(status: str, agents: list[str]) -> None:
         return set(rows.values_list("status", flat=True)) == {status}
 
     try:
-        eventually(all_are, within=WITHIN, what=status)
+        eventually(all_are, within=WITHIN * ground.PATIENCE, what=status)
     except AssertionError as error:
         raise AssertionError([(one, one.cause, one.cause_message, one.desired) for one in rows]) from error
 

@@ -16,7 +16,7 @@ import pytest
 
 from agents.runtimes.kubernetes import ending, rights
 from agents.runtimes.kubernetes.client import Connection, Refused, path_of
-from tests.agents.clusters import ground
+from tests.agents.clusters import ground, reaping
 from tests.agents.clusters.escalations import (
     ESCALATIONS,
     HOME,
@@ -35,7 +35,8 @@ from tests.agents.clusters.escalations import (
     posted,
     route,
 )
-from tests.agents.clusters.ground import ADMIN_KUBECONFIG, KUBECONFIG, is_real
+from tests.agents.clusters.ground import is_real
+from tests.agents.clusters.reaping import ADMIN_KUBECONFIG, KUBECONFIG
 from tests.deploy import chart
 from tests.doubles.kube_api import KubeApi
 
@@ -63,6 +64,8 @@ def double(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubeApi | None]
 @pytest.fixture(scope="module", autouse=True)
 def foreign() -> Iterator[None]:
     """On a real cluster: volumes that are nobody's of ours, if there is an administrator who makes them."""
+    if is_real:
+        reaping.after_us(ground.INSTALLATION)
     if not is_real or ADMIN_KUBECONFIG not in os.environ:
         yield
         return

@@ -1,0 +1,80 @@
+"""What takes away what tests left on a real cluster, also when they are killed: a process that waits for their end.
+
+`python -m tests.agents.clusters.reaping INSTALLATION` does so once its standard input ends, which the tests hold open.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+
+from agents.runtimes.base import RuntimeFailure
+from agents.runtimes.kubernetes import names
+from agents.runtimes.kubernetes.client import Connection
+
+# Of the tests, and of an administrator of that cluster, if there is one.
+KUBECONFIG = "TEST_KUBECONFIG"
+ADMIN_KUBECONFIG = "TEST_ADMIN_KUBECONFIG"
+# What only the administrator can make, and take away.
+FOREIGN = {"example.com/agentpods": "test"}
+
+_NAMESPACES, _VOLUMES = "/api/v1/namespaces", "/api/v1/persistentvolumes"
+
+
+@cache
+def after_us(installation: str) -> subprocess.Popen[bytes]:
+    """Started once; in a session of its own, so that what ends the tests does not end it."""
+    command = [sys.executable, "-m", "tests.agents.clusters.reaping", installation]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
+
+
+def clear(connection: Connection, installation: str) -> list[str]:
+    """The namespaces that are still there; all are on their way out, with their volumes.
+
+    Volumes are let go before the namespaces that hold them.
+    """
+    ours = {"labelSelector": f"{names.INSTALLATION_LABEL}={installation}"}
+    for volume in connection.get(_VOLUMES, ours)["items"]:
+        if volume["spec"]["persistentVolumeReclaimPolicy"] != "Delete":
+            change = {"spec": {"persistentVolumeReclaimPolicy": "Delete"}}
+            connection.merge(f"{_VOLUMES}/{volume['metadata']['name']}", change)
+    left = connection.get(_NAMESPACES, ours)["items"]
+    for one in left:
+        if "deletionTimestamp" not in one["metadata"]:
+            connection.delete(f"{_NAMESPACES}/{one['metadata']['name']}")
+    return [one["metadata"]["name"] for one in left]
+
+
+def clear_foreign(connection: Connection) -> None:
+    selector = ",".join(f"{name}={value}" for name, value in FOREIGN.items())
+    for volume in connection.get(_VOLUMES, {"labelSelector": selector})["items"]:
+        connection.delete(f"{_VOLUMES}/{volume['metadata']['name']}")
+
+
+def main(words: Sequence[str]) -> None:
+    """One look: what a run that began meanwhile makes is not this one's to take."""
+    (installation,) = words
+    sys.stdin.buffer.read()
+    with _connected(KUBECONFIG) as connection:
+        clear(connection, installation)
+    if ADMIN_KUBECONFIG in os.environ:
+        with _connected(ADMIN_KUBECONFIG) as connection:
+            clear_foreign(connection)
+
+
+@contextlib.contextmanager
+def _connected(variable: str) -> Iterator[Connection]:
+    with contextlib.closing(Connection("after us", Path(os.environ[variable]).read_text(encoding="utf-8"))) as one:
+        try:
+            yield one
+        except RuntimeFailure as failure:
+            sys.stderr.write(f"not everything of the tests is gone: {failure}\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
