@@ -152,3 +152,31 @@ def test_what_is_final_is_not_asked_about_again(order: Order, coins: Chain, cloc
     coins.final()
     scan(clock)
     assert (fresh(wanted).status, fresh(wanted).recheck_at) == (OrderStatus.PAID, None)
+
+
+def test_what_paid_an_order_and_comes_again_pays_no_second_one(
+    order: Order, coins: Chain, clock: Clock, settings: Settings
+) -> None:
+    settings.CRYPTO_CONFIRMATION = "depth:1"
+    coins.mine()
+    first = order()
+    raw = coins.raw(pays(coins.usdt, first))
+    coins.mine()
+    scan(clock)
+    second = order()
+    coins.reorganise(2)
+    coins.mine(3)
+    later(clock)
+    scan(clock)
+    coins.rpc("eth_sendRawTransaction", raw)
+    coins.mine(3)
+    scan(clock)
+    later(clock)
+    assert (fresh(first).status, fresh(second).status) == (OrderStatus.PAID, OrderStatus.PENDING)
+    assert Payment.objects.count() == 1
+    pays(coins.usdt, second)
+    coins.mine()
+    scan(clock)
+    later(clock)
+    assert (fresh(second).status, int(fresh(second).credited)) == (OrderStatus.PAID, int(second.amount))
+    assert [line for check in invariants.CHECKS for line in check(clock.now)] == []
