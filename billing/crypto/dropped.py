@@ -10,23 +10,30 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from django.core.mail import mail_admins
+from django.db import transaction
 from django.db.models import QuerySet
 
+from billing import payments
 from billing.crypto import chain, settling, tokens
 from billing.crypto.configuration import Configuration
 from billing.crypto.errors import Unknown
 from billing.crypto.rpc import Node
 from billing.crypto.tokens import Transfer
-from billing.models import CryptoOrder, Deposit
+from billing.models import CryptoOrder, Deposit, Payment
+from billing.payments import Receipt
+from billing.vocabulary import PaymentKind
 
 log = logging.getLogger(__name__)
 
 WATCHED = timedelta(hours=2)  # from when it was paid
 MISSED = timedelta(days=14)  # how long what is gone is looked for
 AT_ONCE = 100
+AGAIN = ":again"
+TAKEN_BACK = "it came again after the time that it had bought was taken back"
 WORDS = (
     "Order {row.pk} of {row.agent_id} was paid by {row.tx_hash}, which most nodes do not know any more. Its agent"
     " goes on running. Payments, filtered by 'its money is gone from the chain', is where to decide: end the time that"
@@ -108,10 +115,24 @@ def _miss(row: CryptoOrder, *, now: datetime) -> None:
         log.exception("the operators could not be told by mail", extra={"order": row.pk})
 
 
+@transaction.atomic
 def _find(row: CryptoOrder, *, now: datetime) -> None:
-    if CryptoOrder.objects.filter(pk=row.pk, dropped_at__isnull=False).update(dropped_at=None):
-        row.dropped_at = None
-        log.warning("what paid an order is on the chain again", extra={"order": row.pk})
+    agent = payments.locked(row.agent_id)
+    if not CryptoOrder.objects.filter(pk=row.pk, dropped_at__isnull=False).update(dropped_at=None):
+        return
+    row.dropped_at = None
+    log.warning("what paid an order is on the chain again", extra={"order": row.pk})
+    if (again := _bought_nothing(row)) is not None:
+        payments.write(again, agent, now=now, unapplied=TAKEN_BACK)
+
+
+def _bought_nothing(row: CryptoOrder) -> Receipt | None:
+    """Where an operator had ended the time that it bought it is money anew, once, and again an operator's to decide."""
+    rows = Payment.objects.filter(order=row.pk, kind=PaymentKind.PAYMENT)
+    if rows.filter(external_id=f"{row.pk}{AGAIN}").exists() or rows.not_returned().exists():
+        return None
+    receipt = settling.receipt(row, received=int(row.amount), over=0, late=row.late)
+    return replace(receipt, external_id=f"{row.pk}{AGAIN}")
 
 
 def _next(row: CryptoOrder, *, now: datetime) -> datetime | None:

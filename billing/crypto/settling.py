@@ -147,7 +147,7 @@ def pay(order_id: str, *, received: int, block: int, now: datetime) -> None:
         recheck_at=recheck_at,
         tx_hash=crossing(list(deposits), row.amount),
     )
-    payment = payments.apply_payment(_receipt(row, received=received, over=over, late=late), now=now)
+    payment = payments.apply_payment(receipt(row, received=received, over=over, late=late), now=now)
     if payment.unapplied:
         orders.expire(orders.locked(row.pk))
         deposits.update(unapplied=payment.unapplied)
@@ -156,7 +156,7 @@ def pay(order_id: str, *, received: int, block: int, now: datetime) -> None:
     log.info("an order was paid", extra={"order": row.pk, "received": received, "over": over, "late": late})
 
 
-def _receipt(row: CryptoOrder, *, received: int, over: int, late: bool) -> Receipt:
+def receipt(row: CryptoOrder, *, received: int, over: int, late: bool) -> Receipt:
     purchase = Purchase(
         provider=Provider(row.provider),
         tier=row.tier,

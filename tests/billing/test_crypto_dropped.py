@@ -109,6 +109,27 @@ def test_what_comes_again_is_the_same_money_and_nobodys_decision(paid: CryptoOrd
     assert [line for check in invariants.CHECKS for line in check(clock.now)] == []
 
 
+def test_what_comes_again_after_its_time_was_taken_back_is_an_operators_to_decide_once(
+    paid: CryptoOrder, coins: Chain, clock: Clock
+) -> None:
+    raw = coins.raw(str(paid.tx_hash))
+    coins.reorganise(2)
+    coins.mine(3)
+    later(clock)
+    (row,) = decisions.vanished()
+    corrections.refund_payment(row, now=clock.now, **WHO)
+    coins.rpc("eth_sendRawTransaction", raw)
+    coins.mine(3)
+    for _ in range(3):
+        later(clock)
+    (again,) = Payment.objects.open()
+    assert (again.amount, again.subscription, again.order_id) == (row.amount, None, paid.pk)
+    assert [line for check in invariants.CHECKS for line in check(clock.now)] == []
+    decisions.send_back(again, now=clock.now, **WHO)
+    assert not Payment.objects.open().exists()
+    assert not decisions.vanished().exists()
+
+
 def test_what_only_moved_to_another_block_was_never_gone(paid: CryptoOrder, coins: Chain, clock: Clock) -> None:
     coins.reorganise(2, again=[coins.raw(str(paid.tx_hash))])
     coins.mine(3)
