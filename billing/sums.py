@@ -30,7 +30,11 @@ def moved(payment: Payment) -> str:
 
 
 def _in_coins(payment: Payment, units: Decimal) -> str:
-    """What came without an order is of the same coin as the agent's orders in it, as far as there are any."""
-    orders = CryptoOrder.objects.filter(agent=payment.agent_id, asset=payment.currency)
-    decimals = orders.order_by("-created_at").values_list("decimals", flat=True).first()
+    """Its ledger's name begins with its order's, also of a way back: a coin's decimals differ from chain to chain.
+
+    What came without an order is of the same coin as the agent's orders in it, as far as there are any.
+    """
+    orders = CryptoOrder.objects.filter(agent=payment.agent_id, asset=payment.currency).order_by("-created_at")
+    own, known = payment.external_id.partition(":")[0], orders.values_list("decimals", flat=True)
+    decimals = known.filter(pk=own).first() or known.first()
     return payment.currency.upper() if decimals is None else f"{exact(units, decimals)} {payment.currency.upper()}"

@@ -11,7 +11,7 @@ from accounts.models import Letter
 from agents import lifecycle
 from agents.models import Agent
 from billing import corrections, mails
-from billing.models import Subscription
+from billing.models import CryptoOrder, Payment, Subscription
 from billing.vocabulary import Period, Provider
 from tests.agents.conftest import MakeAgent, settle
 from tests.billing.conftest import DAY, FREE_UNTIL, NOON, Clock, Pay, tick
@@ -77,6 +77,20 @@ def test_a_receipt_names_the_coins_that_came(order: Order, coins: Chain, clock: 
     coins.final()
     scan(clock)
     assert subjects(agent) == [f"Paid: 7.25 USDT for “{agent.name}”"]
+
+
+def test_coins_that_go_back_have_the_decimals_of_their_order_whatever_was_ordered_since(
+    order: Order, coins: Chain, clock: Clock, agent: Agent
+) -> None:
+    pays(coins.usdt, order())
+    coins.final()
+    scan(clock)
+    paid = Payment.objects.get()
+    clock.go(HOUR)
+    later = order()
+    CryptoOrder.objects.filter(pk=later.pk).update(decimals=18)  # as on another chain
+    corrections.refund_payment(paid, now=clock.now, **WHO)
+    assert subjects(agent)[1:] == [f"Refunded: 5 USDT for “{agent.name}”"]
 
 
 def test_who_pays_for_a_deleted_agent_reads_that_it_bought_nothing(agent: Agent, pay: Pay) -> None:
