@@ -53,9 +53,29 @@ def look(settings: Configuration, *, now: datetime) -> None:
     deposits = [deposit for row in rows for deposit in row.deposits.all()]
     if not rows:
         return
-    words = [word for url in settings.urls if (word := _said(settings, url, deposits, now=now)) is not None]
+    words = _words(settings, deposits, now=now)
     for row in rows:
         _judge(settings, row, words, now=now)
+
+
+def known(settings: Configuration, deposits: Sequence[Deposit], *, now: datetime) -> list[Deposit]:
+    """Those of them that most nodes know: the one that told of a transfer may have made it up."""
+    if not deposits:
+        return []
+    words = _words(settings, deposits, now=now)
+    there = [one for one in deposits if sum(_is_there(one, one, word) for word in words) >= _majority(settings)]
+    for one in deposits:
+        if one not in there:
+            log.error("most nodes do not know a deposit", extra={"deposit": one.tx_hash})
+    return there
+
+
+def _majority(settings: Configuration) -> int:
+    return len(settings.urls) // 2 + 1
+
+
+def _words(settings: Configuration, deposits: Sequence[Deposit], *, now: datetime) -> list[Words]:
+    return [word for url in settings.urls if (word := _said(settings, url, deposits, now=now)) is not None]
 
 
 def _said(settings: Configuration, url: str, deposits: Sequence[Deposit], *, now: datetime) -> Words | None:
@@ -76,7 +96,7 @@ def _said(settings: Configuration, url: str, deposits: Sequence[Deposit], *, now
 
 
 def _judge(settings: Configuration, row: CryptoOrder, words: Sequence[Words], *, now: datetime) -> None:
-    majority = len(settings.urls) // 2 + 1
+    majority = _majority(settings)
     deposits = list(row.deposits.all())
     gone = [one for one in deposits if sum(not _is_there(one, row, word) for word in words) >= majority]
     there = [one for one in deposits if sum(_is_there(one, row, word) for word in words) >= majority]
@@ -90,8 +110,8 @@ def _judge(settings: Configuration, row: CryptoOrder, words: Sequence[Words], *,
     CryptoOrder.objects.filter(pk=row.pk).update(recheck_at=_next(row, now=now))
 
 
-def _is_there(deposit: Deposit, row: CryptoOrder, word: Words) -> bool:
-    to = row.deposit_address.address
+def _is_there(deposit: Deposit, at: CryptoOrder | Deposit, word: Words) -> bool:
+    to = at.deposit_address.address
     return any(
         (one.receiver, one.token, one.amount) == (to, deposit.token, int(deposit.amount)) for one in word[deposit.pk]
     )

@@ -233,9 +233,14 @@ def overtaken(*, chain_id: int, now: datetime) -> list[tuple[CryptoOrder, int]]:
     return [(row, row.next_block) for row in full.order_by("created_at")[:OVERTAKEN]]
 
 
-def sort_out(*, chain_id: int, now: datetime) -> None:
+def unsorted(*, chain_id: int) -> list[Deposit]:
+    rows = Deposit.objects.filter(chain_id=chain_id, order=None, unapplied="").select_related("deposit_address")
+    return list(rows.order_by("pk")[:BATCH])
+
+
+def sort_out(deposits: Iterable[Deposit], *, now: datetime) -> None:
     """Give each open deposit to the order that it paid, or say why it bought nothing; leave what may still buy."""
-    for deposit in Deposit.objects.filter(chain_id=chain_id, order=None, unapplied="").order_by("pk")[:BATCH]:
+    for deposit in deposits:
         _sort_out(deposit, now=now)
 
 
