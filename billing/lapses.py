@@ -81,7 +81,7 @@ def _next(agent: Agent, *, now: datetime) -> datetime | None:
     agent = standing.copy(agent, now=now)
     term = standing.term(agent, now=now)
     if term.mode in {TermMode.PAID, TermMode.INTERNAL}:
-        return _go_on(agent, now=now)
+        return _go_on(agent, term, now=now)
     if term.stops_at is None:
         raise ValueError(f"{agent.pk}: unpaid without an end")
     return _warn(agent, term, now=now) if now < term.stops_at else _lapse(agent, term, now=now)
@@ -105,13 +105,13 @@ def settle(agent: Agent, *, now: datetime) -> Agent:
     return agent
 
 
-def _go_on(agent: Agent, *, now: datetime) -> datetime | None:
-    """Paid: what billing stopped starts again."""
+def _go_on(agent: Agent, term: Term, *, now: datetime) -> datetime | None:
+    """Paid: what billing stopped starts again. What is granted goes on whatever ends beside it."""
     if agent.desired == Desired.STOPPED and agent.operation in OURS:
         if agent.status != Status.STOPPED:
             return now + STOPPING
         lifecycle.resume(agent, actor=ACTOR)
-    again = reminders.remind(agent, now=now)
+    again = reminders.remind(agent, now=now) if term.mode == TermMode.PAID else None
     return min(filter(None, (again, agent.entitled_until)), default=None)
 
 

@@ -17,7 +17,7 @@ from accounts import throttling
 from accounts.throttling import Limit
 from agents.errors import NoSuchAgent
 from agents.models import Agent, Desired
-from billing import bindings, payments, prices, subscriptions
+from billing import bindings, lapses, payments, prices, subscriptions
 from billing.errors import LicenceInUse, LicenceRefused, OtherPlanPaid
 from billing.models import Payment, Subscription
 from billing.models.subscriptions import LIVE
@@ -202,7 +202,8 @@ def _mirror_cancellation(agent: Agent, row: Subscription, verdict: Verdict, *, n
     if verdict.cancels:
         row.cancels_there = True
         if row.status == SubscriptionStatus.ACTIVE:
-            return subscriptions.cancel(agent, row, actor=row.provider or "", now=now)
+            row = subscriptions.cancel(agent, row, actor=row.provider or "", now=now)
+            lapses.settle(agent, now=now)  # its owner is told before the end from now on
     elif row.cancels_there:
         row.cancels_there = False
         if row.status == SubscriptionStatus.CANCELED:

@@ -16,10 +16,13 @@ from billing.vocabulary import CONFIRMED, PaymentKind, Period, Provider
 
 
 @transaction.atomic
-def revoke(subscription_id: str, *, reason: str, actor: str, now: datetime, went_back: bool = False) -> Subscription:
+def revoke(
+    subscription_id: str, *, reason: str, actor: str, now: datetime, went_back: bool = False, failed: bool = False
+) -> Subscription:
     """End what the provider sold. What was bought beside it, with money that nobody took back, runs on after that.
 
-    `went_back`: with the money, so the ledger says how much: what its provider charged last.
+    `went_back`: with the money, so the ledger says how much: what its provider charged last. `failed`: it could not
+    charge a renewal, which the owner is told where one was due.
     """
     known = Subscription.objects.get(pk=subscription_id)
     agent = payments.locked(known.agent_id)
@@ -27,7 +30,7 @@ def revoke(subscription_id: str, *, reason: str, actor: str, now: datetime, went
     if not row.is_live:
         return row
     ran_out = subscriptions.licensed_until(row)
-    was_to_renew = reminders.renews_itself(row) and ran_out <= now and not went_back
+    was_to_renew = reminders.renews_itself(row) and ran_out <= now and failed and not went_back
     if now < ran_out:
         _write(agent, row, reason=reason, actor=actor, now=now, went_back=went_back)
     at = now if now < ran_out else min(now, max(ran_out, row.paid_seen_at or ran_out))

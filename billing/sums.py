@@ -43,10 +43,14 @@ def units(payment: Payment, typed: str) -> int:
 
 
 def _decimals(payment: Payment) -> int | None:
-    """What came without an order is of the same coin as the agent's orders in it, as far as there are any."""
+    """Of a coin its order's, whose name the ledger's begins with, also of a way back: they differ from chain to chain.
+
+    What came without an order is of the same coin as the agent's orders in it, as far as there are any.
+    """
     if payment.currency == STARS:
         return 0
     if payment.currency not in Asset.values:
         return CENT_DIGITS
-    orders = CryptoOrder.objects.filter(agent=payment.agent_id, asset=payment.currency)
-    return orders.order_by("-created_at").values_list("decimals", flat=True).first()
+    orders = CryptoOrder.objects.filter(agent=payment.agent_id, asset=payment.currency).order_by("-created_at")
+    own, known = payment.external_id.partition(":")[0], orders.values_list("decimals", flat=True)
+    return known.filter(pk=own).first() or known.first()

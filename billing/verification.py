@@ -195,7 +195,14 @@ def _paid(driver: LicenceDriver, row: Subscription, verdict: Verdict, *, now: da
 def _unpaid(row: Subscription, verdict: Verdict, *, now: datetime) -> None:
     """Definitely over: now. A key that is merely not known may have been rotated: at the end of what is paid."""
     if verdict.revoked or subscriptions.licensed_until(row) <= now:
-        row = revocations.revoke(row.pk, reason=verdict.reason, actor=ACTOR, now=now, went_back=verdict.went_back)
+        row = revocations.revoke(
+            row.pk,
+            reason=verdict.reason,
+            actor=ACTOR,
+            now=now,
+            went_back=verdict.went_back,
+            failed=verdict.failed,
+        )
     row.unknown_since = None
     row.check_at = _again(row, now=now)
     row.save(update_fields=["unknown_since", "check_at"])

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+
+from django.db.models import Q
 
 from billing.crypto import chain, tokens
 from billing.crypto.configuration import Configuration
@@ -18,9 +20,11 @@ from billing.crypto.errors import Unknown
 from billing.crypto.reading import Before, Reading, before_in, transfers
 from billing.crypto.rpc import Node, block
 from billing.crypto.tokens import Transfer
-from billing.models import CryptoOrder
+from billing.models import CryptoOrder, Deposit
 
 log = logging.getLogger(__name__)
+
+Spent = Mapping[tuple[str, str, str], set[str]]  # by transaction, receiver and token: the orders that it paid
 
 
 def received(
@@ -29,11 +33,13 @@ def received(
     """By order, units of the token since its baseline, up to a final block: the most that a majority says.
 
     Each node is asked once about all of them, so one that hangs costs its time once. `was_swept`: what came has been
-    taken away since, so transfers alone can tell. Never raises: what cannot be read has not come yet.
+    taken away since, so transfers alone can tell. What paid another order, and comes again after this one's baseline,
+    pays no second one. Never raises: what cannot be read has not come yet.
     """
     if not orders:
         return {}
-    words = [_said(settings, url, orders, block, was_swept, now=now) for url in settings.urls]
+    spent = _spent(settings, orders)
+    words = [_said(settings, url, orders, block, was_swept, spent, now=now) for url in settings.urls]
     return {order.pk: _agreed(order, [word.get(order.pk, 0) for word in words]) for order in orders}
 
 
@@ -88,14 +94,32 @@ def _balances_of(
         return {}
 
 
+def _spent(settings: Configuration, orders: Sequence[CryptoOrder]) -> Spent:
+    """What paid an order, or was an operator's to decide and is decided: a name of an order that there is not."""
+    addresses = {order.deposit_address_id for order in orders}
+    rows = Deposit.objects.filter(chain_id=settings.chain_id, deposit_address__in=addresses)
+    used = rows.filter(Q(order__isnull=False) | Q(decision__isnull=False))
+    spent: dict[tuple[str, str, str], set[str]] = {}
+    for tx_hash, receiver, token, order in used.values_list("tx_hash", "deposit_address__address", "token", "order_id"):
+        spent.setdefault((tx_hash, receiver, token), set()).add(order or "")
+    return spent
+
+
 def _said(
-    settings: Configuration, url: str, orders: Sequence[CryptoOrder], until: int, was_swept: bool, *, now: datetime
+    settings: Configuration,
+    url: str,
+    orders: Sequence[CryptoOrder],
+    until: int,
+    was_swept: bool,
+    spent: Spent,
+    *,
+    now: datetime,
 ) -> dict[str, int]:
     """Of one node, the lesser of what each balance grew by and what was transferred; nothing without an answer."""
 
     def work(node: Node) -> dict[str, int]:
         last = min(until, node.final)
-        moved = _moved(node, settings, orders, last=last)
+        moved = _moved(node, settings, orders, spent, last=last)
         if was_swept:
             return moved
         asked = [tokens.balance(one.token, one.deposit_address.address, block=last) for one in orders]
@@ -111,14 +135,18 @@ def _said(
         return {}
 
 
-def _moved(node: Node, settings: Configuration, orders: Sequence[CryptoOrder], *, last: int) -> dict[str, int]:
+def _moved(
+    node: Node, settings: Configuration, orders: Sequence[CryptoOrder], spent: Spent, *, last: int
+) -> dict[str, int]:
     """By order, what was transferred to it after its baseline."""
     addresses = sorted({order.deposit_address.address for order in orders})
     first = min(order.baseline_block for order in orders) + 1
     found = transfers(node, settings, addresses, first=first, last=last) or []
-    return {order.pk: sum(one.amount for one in found if _is_for(one, order)) for order in orders}
+    return {order.pk: sum(one.amount for one in found if _is_for(one, order, spent)) for order in orders}
 
 
-def _is_for(one: Transfer, order: CryptoOrder) -> bool:
+def _is_for(one: Transfer, order: CryptoOrder, spent: Spent) -> bool:
     where = (one.receiver, one.token)
-    return where == (order.deposit_address.address, order.token) and one.block > order.baseline_block
+    if where != (order.deposit_address.address, order.token) or one.block <= order.baseline_block:
+        return False
+    return spent.get((one.tx_hash, *where), {order.pk}) == {order.pk}

@@ -10,23 +10,30 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from django.core.mail import mail_admins
+from django.db import transaction
 from django.db.models import QuerySet
 
+from billing import payments
 from billing.crypto import chain, settling, tokens
 from billing.crypto.configuration import Configuration
 from billing.crypto.errors import Unknown
 from billing.crypto.rpc import Node
 from billing.crypto.tokens import Transfer
-from billing.models import CryptoOrder, Deposit
+from billing.models import CryptoOrder, Deposit, Payment
+from billing.payments import Receipt
+from billing.vocabulary import PaymentKind
 
 log = logging.getLogger(__name__)
 
 WATCHED = timedelta(hours=2)  # from when it was paid
 MISSED = timedelta(days=14)  # how long what is gone is looked for
 AT_ONCE = 100
+AGAIN = ":again"
+TAKEN_BACK = "it came again after the time that it had bought was taken back"
 WORDS = (
     "Order {row.pk} of {row.agent_id} was paid by {row.tx_hash}, which most nodes do not know any more. Its agent"
     " goes on running. Payments, filtered by 'its money is gone from the chain', is where to decide: end the time that"
@@ -46,9 +53,29 @@ def look(settings: Configuration, *, now: datetime) -> None:
     deposits = [deposit for row in rows for deposit in row.deposits.all()]
     if not rows:
         return
-    words = [word for url in settings.urls if (word := _said(settings, url, deposits, now=now)) is not None]
+    words = _words(settings, deposits, now=now)
     for row in rows:
         _judge(settings, row, words, now=now)
+
+
+def known(settings: Configuration, deposits: Sequence[Deposit], *, now: datetime) -> list[Deposit]:
+    """Those of them that most nodes know: the one that told of a transfer may have made it up."""
+    if not deposits:
+        return []
+    words = _words(settings, deposits, now=now)
+    there = [one for one in deposits if sum(_is_there(one, one, word) for word in words) >= _majority(settings)]
+    for one in deposits:
+        if one not in there:
+            log.error("most nodes do not know a deposit", extra={"deposit": one.tx_hash})
+    return there
+
+
+def _majority(settings: Configuration) -> int:
+    return len(settings.urls) // 2 + 1
+
+
+def _words(settings: Configuration, deposits: Sequence[Deposit], *, now: datetime) -> list[Words]:
+    return [word for url in settings.urls if (word := _said(settings, url, deposits, now=now)) is not None]
 
 
 def _said(settings: Configuration, url: str, deposits: Sequence[Deposit], *, now: datetime) -> Words | None:
@@ -69,7 +96,7 @@ def _said(settings: Configuration, url: str, deposits: Sequence[Deposit], *, now
 
 
 def _judge(settings: Configuration, row: CryptoOrder, words: Sequence[Words], *, now: datetime) -> None:
-    majority = len(settings.urls) // 2 + 1
+    majority = _majority(settings)
     deposits = list(row.deposits.all())
     gone = [one for one in deposits if sum(not _is_there(one, row, word) for word in words) >= majority]
     there = [one for one in deposits if sum(_is_there(one, row, word) for word in words) >= majority]
@@ -83,8 +110,8 @@ def _judge(settings: Configuration, row: CryptoOrder, words: Sequence[Words], *,
     CryptoOrder.objects.filter(pk=row.pk).update(recheck_at=_next(row, now=now))
 
 
-def _is_there(deposit: Deposit, row: CryptoOrder, word: Words) -> bool:
-    to = row.deposit_address.address
+def _is_there(deposit: Deposit, at: CryptoOrder | Deposit, word: Words) -> bool:
+    to = at.deposit_address.address
     return any(
         (one.receiver, one.token, one.amount) == (to, deposit.token, int(deposit.amount)) for one in word[deposit.pk]
     )
@@ -108,10 +135,24 @@ def _miss(row: CryptoOrder, *, now: datetime) -> None:
         log.exception("the operators could not be told by mail", extra={"order": row.pk})
 
 
+@transaction.atomic
 def _find(row: CryptoOrder, *, now: datetime) -> None:
-    if CryptoOrder.objects.filter(pk=row.pk, dropped_at__isnull=False).update(dropped_at=None):
-        row.dropped_at = None
-        log.warning("what paid an order is on the chain again", extra={"order": row.pk})
+    agent = payments.locked(row.agent_id)
+    if not CryptoOrder.objects.filter(pk=row.pk, dropped_at__isnull=False).update(dropped_at=None):
+        return
+    row.dropped_at = None
+    log.warning("what paid an order is on the chain again", extra={"order": row.pk})
+    if (again := _bought_nothing(row)) is not None:
+        payments.write(again, agent, now=now, unapplied=TAKEN_BACK)
+
+
+def _bought_nothing(row: CryptoOrder) -> Receipt | None:
+    """Where an operator had ended the time that it bought it is money anew, once, and again an operator's to decide."""
+    rows = Payment.objects.filter(order=row.pk, kind=PaymentKind.PAYMENT)
+    if rows.filter(external_id=f"{row.pk}{AGAIN}").exists() or rows.not_returned().exists():
+        return None
+    receipt = settling.receipt(row, received=int(row.amount), over=0, late=row.late)
+    return replace(receipt, external_id=f"{row.pk}{AGAIN}")
 
 
 def _next(row: CryptoOrder, *, now: datetime) -> datetime | None:

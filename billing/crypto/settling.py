@@ -147,7 +147,7 @@ def pay(order_id: str, *, received: int, block: int, now: datetime) -> None:
         recheck_at=recheck_at,
         tx_hash=crossing(list(deposits), row.amount),
     )
-    payment = payments.apply_payment(_receipt(row, received=received, over=over, late=late), now=now)
+    payment = payments.apply_payment(receipt(row, received=received, over=over, late=late), now=now)
     if payment.unapplied:
         orders.expire(orders.locked(row.pk))
         deposits.update(unapplied=payment.unapplied)
@@ -156,7 +156,7 @@ def pay(order_id: str, *, received: int, block: int, now: datetime) -> None:
     log.info("an order was paid", extra={"order": row.pk, "received": received, "over": over, "late": late})
 
 
-def _receipt(row: CryptoOrder, *, received: int, over: int, late: bool) -> Receipt:
+def receipt(row: CryptoOrder, *, received: int, over: int, late: bool) -> Receipt:
     purchase = Purchase(
         provider=Provider(row.provider),
         tier=row.tier,
@@ -233,9 +233,14 @@ def overtaken(*, chain_id: int, now: datetime) -> list[tuple[CryptoOrder, int]]:
     return [(row, row.next_block) for row in full.order_by("created_at")[:OVERTAKEN]]
 
 
-def sort_out(*, chain_id: int, now: datetime) -> None:
+def unsorted(*, chain_id: int) -> list[Deposit]:
+    rows = Deposit.objects.filter(chain_id=chain_id, order=None, unapplied="").select_related("deposit_address")
+    return list(rows.order_by("pk")[:BATCH])
+
+
+def sort_out(deposits: Iterable[Deposit], *, now: datetime) -> None:
     """Give each open deposit to the order that it paid, or say why it bought nothing; leave what may still buy."""
-    for deposit in Deposit.objects.filter(chain_id=chain_id, order=None, unapplied="").order_by("pk")[:BATCH]:
+    for deposit in deposits:
         _sort_out(deposit, now=now)
 
 

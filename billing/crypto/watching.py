@@ -83,7 +83,7 @@ def _watch(settings: Configuration, state: ChainState, *, now: datetime) -> None
     for order in blocks:
         each(order, lambda row: _pay_overtaken(settings, row, blocks[row], now=now))
     _fill_hashes(settings, now=now)
-    settling.sort_out(chain_id=state.pk, now=now)
+    settling.sort_out(dropped.known(settings, settling.unsorted(chain_id=state.pk), now=now), now=now)
     dropped.look(settings, now=now)
 
 

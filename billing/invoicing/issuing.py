@@ -61,8 +61,9 @@ def _credit(refund: Payment, payment_id: str, *, now: datetime) -> Invoice | Non
     invoice = Invoice.objects.filter(payment=payment_id).select_related("payment").first()
     if invoice is None or refund.provider == Provider.INTERNAL:
         return None
-    before = invoice.credit_notes.aggregate(sum=Sum("total_usd"))["sum"] or Decimal(0)
-    total = min(_share(refund, invoice), invoice.total_usd - before)
+    before = invoice.credit_notes.aggregate(usd=Sum("total_usd"), tax=Sum("tax_usd"), sent=Sum("payment__amount"))
+    credited = before["usd"] or Decimal(0)
+    total = _share(refund, invoice, sent=before["sent"] or Decimal(0)) - credited
     if total <= 0:
         return None
     tax = Tax(name=invoice.tax_name, percent=invoice.tax_percent, reverse_charge=invoice.reverse_charge)
@@ -80,22 +81,26 @@ def _credit(refund: Payment, payment_id: str, *, now: datetime) -> Invoice | Non
         description=invoice.description,
         paid_with=moved(refund),
         total_usd=total,
-        **_taxed(total, tax),
+        **_taxed(credited + total, tax, before=before["tax"] or Decimal(0)),
     )
 
 
-def _share(refund: Payment, invoice: Invoice) -> Decimal:
-    """What was too much of a payment was never on its invoice."""
+def _share(refund: Payment, invoice: Invoice, *, sent: Decimal) -> Decimal:
+    """Of the invoice, with all that was sent back before: so parts come out at the whole, however each is rounded.
+
+    What was too much of a payment was never on its invoice.
+    """
     asked = (invoice.payment.amount or Decimal(0)) - invoice.payment.over
     if asked <= 0 or refund.amount is None:
         return invoice.total_usd
-    share = min(refund.amount / asked, Decimal(1))
+    share = min((sent + refund.amount) / asked, Decimal(1))
     return (invoice.total_usd * share).quantize(CENT, ROUND_HALF_UP)
 
 
-def _taxed(total: Decimal, tax: Tax) -> dict[str, object]:
+def _taxed(total: Decimal, tax: Tax, *, before: Decimal = Decimal(0)) -> dict[str, object]:
+    """The tax in all of it, without what was on the notes before."""
     return {
-        "tax_usd": taxes.contained(total, tax.percent),
+        "tax_usd": taxes.contained(total, tax.percent) - before,
         "tax_name": tax.name,
         "tax_percent": tax.percent,
         "reverse_charge": tax.reverse_charge,

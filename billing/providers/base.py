@@ -77,6 +77,7 @@ class Verdict:
     cancels: bool = False  # it will not renew
     revoked: bool = False  # refunded, charged back or taken away: ends at once, not at `till`
     went_back: bool = False  # and the money with it
+    failed: bool = False  # the provider could not charge a renewal, as far as it tells
     exhausted: bool = False  # no activation is left at the provider
     used: int | None = None  # activations, where the provider counts them
     charges: tuple[Charge, ...] = ()  # oldest first, where the provider tells

@@ -165,7 +165,8 @@ def _against(purchase: Mapping[str, Any], *, now: datetime) -> Verdict | None:
     reason = next((reason for reason, holds in reasons.items() if holds), None)
     if reason is None:
         return None
-    return Verdict(answer=Answer.UNPAID, reason=reason, revoked=True, went_back=reason in went_back)
+    failed = moment(purchase.get("subscription_failed_at")) is not None
+    return Verdict(answer=Answer.UNPAID, reason=reason, revoked=True, went_back=reason in went_back, failed=failed)
 
 
 def _paid(purchase: Mapping[str, Any], product: str, *, now: datetime) -> Verdict:

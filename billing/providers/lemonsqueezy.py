@@ -127,7 +127,7 @@ def _judged(reply: Reply, *, now: datetime) -> Verdict:
     if not _is_ours(meta):
         return Verdict(answer=Answer.UNPAID, reason="this key is of a product that is none of ours")
     if reason := ENDED.get(str(key.get("status"))):
-        return Verdict(answer=Answer.UNPAID, reason=reason, revoked=True)
+        return Verdict(answer=Answer.UNPAID, reason=reason, revoked=True, failed=reason == ENDED["expired"])
     if str(key.get("status")) not in USABLE:
         raise NoAnswer(f"the status {str(key.get('status'))[:40]!r}")
     return _paid(key, meta, now=now)
@@ -148,7 +148,7 @@ def _paid(key: Mapping[str, Any], meta: Mapping[str, Any], *, now: datetime) -> 
         return Verdict(answer=Answer.UNPAID, reason="this licence is not of one of our plans")
     till = _till(key, plan.period, now=now)
     if till <= now:
-        return Verdict(answer=Answer.UNPAID, reason=ENDED["expired"], revoked=True)
+        return Verdict(answer=Answer.UNPAID, reason=ENDED["expired"], revoked=True, failed=True)
     if not meta.get("order_item_id"):
         raise NoAnswer("a key without its order")
     return Verdict(

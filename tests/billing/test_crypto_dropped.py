@@ -109,6 +109,27 @@ def test_what_comes_again_is_the_same_money_and_nobodys_decision(paid: CryptoOrd
     assert [line for check in invariants.CHECKS for line in check(clock.now)] == []
 
 
+def test_what_comes_again_after_its_time_was_taken_back_is_an_operators_to_decide_once(
+    paid: CryptoOrder, coins: Chain, clock: Clock
+) -> None:
+    raw = coins.raw(str(paid.tx_hash))
+    coins.reorganise(2)
+    coins.mine(3)
+    later(clock)
+    (row,) = decisions.vanished()
+    corrections.refund_payment(row, now=clock.now, **WHO)
+    coins.rpc("eth_sendRawTransaction", raw)
+    coins.mine(3)
+    for _ in range(3):
+        later(clock)
+    (again,) = Payment.objects.open()
+    assert (again.amount, again.subscription, again.order_id) == (row.amount, None, paid.pk)
+    assert [line for check in invariants.CHECKS for line in check(clock.now)] == []
+    decisions.send_back(again, now=clock.now, **WHO)
+    assert not Payment.objects.open().exists()
+    assert not decisions.vanished().exists()
+
+
 def test_what_only_moved_to_another_block_was_never_gone(paid: CryptoOrder, coins: Chain, clock: Clock) -> None:
     coins.reorganise(2, again=[coins.raw(str(paid.tx_hash))])
     coins.mine(3)
@@ -152,3 +173,31 @@ def test_what_is_final_is_not_asked_about_again(order: Order, coins: Chain, cloc
     coins.final()
     scan(clock)
     assert (fresh(wanted).status, fresh(wanted).recheck_at) == (OrderStatus.PAID, None)
+
+
+def test_what_paid_an_order_and_comes_again_pays_no_second_one(
+    order: Order, coins: Chain, clock: Clock, settings: Settings
+) -> None:
+    settings.CRYPTO_CONFIRMATION = "depth:1"
+    coins.mine()
+    first = order()
+    raw = coins.raw(pays(coins.usdt, first))
+    coins.mine()
+    scan(clock)
+    second = order()
+    coins.reorganise(2)
+    coins.mine(3)
+    later(clock)
+    scan(clock)
+    coins.rpc("eth_sendRawTransaction", raw)
+    coins.mine(3)
+    scan(clock)
+    later(clock)
+    assert (fresh(first).status, fresh(second).status) == (OrderStatus.PAID, OrderStatus.PENDING)
+    assert Payment.objects.count() == 1
+    pays(coins.usdt, second)
+    coins.mine()
+    scan(clock)
+    later(clock)
+    assert (fresh(second).status, int(fresh(second).credited)) == (OrderStatus.PAID, int(second.amount))
+    assert [line for check in invariants.CHECKS for line in check(clock.now)] == []

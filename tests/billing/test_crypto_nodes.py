@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from agents.models import Agent
-from billing import invariants
+from billing import decisions, invariants
 from billing.crypto.errors import ChainUnreadable
 from billing.models import ChainState, CryptoOrder, Deposit, DepositAddress, Payment
 from billing.vocabulary import Asset, OrderStatus
@@ -244,6 +244,25 @@ def test_one_node_that_lies_pays_nothing(
     pays(coins.usdc, wanted)
     settle(coins, clock)
     assert (fresh(wanted).status, int(fresh(wanted).credited)) == (PAID, int(wanted.amount))
+
+
+def test_what_one_node_made_up_is_no_money_that_an_operator_could_send_back(
+    order: Order, coins: Chain, proxy: RpcProxy, clock: Clock, settings: Settings
+) -> None:
+    wanted = order()
+    pays(coins.usdt, wanted)
+    settle(coins, clock)
+    settings.CRYPTO_RPC_URLS = [proxy.url, coins.url, f"{coins.url}/"]
+    proxy.invents = 5 * USD
+    for _ in range(2):
+        settle(coins, clock)
+        watch(clock)
+    proxy.invents = 0
+    assert not decisions.undecided().exists()
+    pays(coins.usdt, wanted)
+    settle(coins, clock)
+    watch(clock)
+    assert [row.amount for row in decisions.undecided()] == [wanted.amount]
 
 
 def test_a_minority_that_is_away_holds_nothing_up(

@@ -130,6 +130,24 @@ def test_of_a_part_that_goes_back_the_same_share_is_credited_and_never_more_than
     ]
 
 
+@pytest.mark.parametrize(("price", "stars", "parts"), [("5.00", 400, [200, 200]), ("1.00", 3, [1, 1, 1])])
+def test_parts_that_go_back_come_out_at_the_invoice_to_the_cent_tax_and_all(
+    agent: Agent, clock: Clock, price: str, stars: int, parts: list[int]
+) -> None:
+    TaxRate.objects.create(country="", name="VAT", percent=Decimal(23))
+    bought = purchase(price_usd=Decimal(price))
+    receipt = Receipt(
+        provider=Provider.STARS, external_id="c1", agent_id=agent.pk, purchase=bought, amount=stars, currency="XTR"
+    )
+    row = payments.apply_payment(receipt, now=clock.now)
+    for number, amount in enumerate(parts):
+        back = replace(receipt, external_id=f"r{number}", kind=PaymentKind.REFUND, amount=amount, refund_of=row.pk)
+        payments.write(replace(back, reason="x"), agent, now=clock.now, subscription=row.subscription)
+    invoice, notes = Invoice.objects.get(payment=row), Invoice.objects.filter(corrects__payment=row)
+    assert sum(note.total_usd for note in notes) == invoice.total_usd
+    assert sum(note.tax_usd for note in notes) == invoice.tax_usd
+
+
 @pytest.mark.parametrize(
     ("buyer", "percent", "tax", "reverse"),
     [

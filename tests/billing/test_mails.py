@@ -11,7 +11,7 @@ from accounts.models import Letter
 from agents import lifecycle
 from agents.models import Agent
 from billing import corrections, mails
-from billing.models import Subscription
+from billing.models import CryptoOrder, Payment, Subscription
 from billing.vocabulary import Period, Provider
 from tests.agents.conftest import MakeAgent, settle
 from tests.billing.conftest import DAY, FREE_UNTIL, NOON, Clock, Pay, tick
@@ -79,6 +79,20 @@ def test_a_receipt_names_the_coins_that_came(order: Order, coins: Chain, clock: 
     assert subjects(agent) == [f"Paid: 7.25 USDT for “{agent.name}”"]
 
 
+def test_coins_that_go_back_have_the_decimals_of_their_order_whatever_was_ordered_since(
+    order: Order, coins: Chain, clock: Clock, agent: Agent
+) -> None:
+    pays(coins.usdt, order())
+    coins.final()
+    scan(clock)
+    paid = Payment.objects.get()
+    clock.go(HOUR)
+    later = order()
+    CryptoOrder.objects.filter(pk=later.pk).update(decimals=18)  # as on another chain
+    corrections.refund_payment(paid, now=clock.now, **WHO)
+    assert subjects(agent)[1:] == [f"Refunded: 5 USDT for “{agent.name}”"]
+
+
 def test_who_pays_for_a_deleted_agent_reads_that_it_bought_nothing(agent: Agent, pay: Pay) -> None:
     settle(lifecycle.delete(agent, actor="user:x"))
     pay(agent)
@@ -139,6 +153,17 @@ def test_a_few_days_are_not_announced_to_end_as_they_begin(agent: Agent, clock: 
     assert len(subjects(agent)) == 2
 
 
+def test_what_runs_without_an_end_beside_it_is_not_announced_to_end(agent: Agent, clock: Clock, pay: Pay) -> None:
+    pay(agent)
+    end = Subscription.objects.get().current_period_end
+    corrections.grant(agent, now=clock.now, **WHO)
+    hours_until(agent, clock, end - NOON - 3 * DAY)
+    assert len(subjects(agent)) == 1
+    corrections.revoke(agent, now=clock.now, **WHO)
+    tick(agent, clock)
+    assert len(subjects(agent)) == 2
+
+
 def test_a_worker_that_slept_over_both_sends_one(agent: Agent, clock: Clock, pay: Pay) -> None:
     pay(agent)
     clock.at(Subscription.objects.get().current_period_end - HOUR)
@@ -165,6 +190,18 @@ def test_but_it_is_where_it_was_cancelled_there(agent: Agent, clock: Clock, gumr
     assert len(subjects(agent)) == 2
 
 
+def test_also_where_it_was_cancelled_long_after_its_agent_was_last_looked_at(
+    agent: Agent, clock: Clock, gumroad: GumroadServer, sale: Sale
+) -> None:
+    end = Subscription.objects.get().current_period_end
+    tick(agent, clock)
+    check(clock, 2 * DAY)
+    sale.purchase["subscription_cancelled_at"] = f"{end:%Y-%m-%dT%H:%M:%SZ}"
+    check(clock, 2 * DAY)
+    hours_until(agent, clock, end - NOON - HOUR)
+    assert subjects(agent)[1:] == [f"“{agent.name}” is paid until {end:%Y-%m-%d %H:%M} UTC"] * 2
+
+
 def test_a_renewal_that_was_not_paid_is_told_with_the_day_on_which_the_pod_stops(
     agent: Agent, clock: Clock, gumroad: GumroadServer, sale: Sale
 ) -> None:
@@ -175,6 +212,16 @@ def test_a_renewal_that_was_not_paid_is_told_with_the_day_on_which_the_pod_stops
     letter = Letter.objects.get(subject__startswith="The renewal")
     assert "Gumroad could not charge" in letter.text
     assert "it is stopped on 2026-12-24 12:00 UTC" in letter.text
+
+
+def test_what_its_owner_cancelled_on_the_last_day_did_not_fail(
+    agent: Agent, clock: Clock, gumroad: GumroadServer, sale: Sale
+) -> None:
+    end = Subscription.objects.get().current_period_end
+    sale.purchase["subscription_cancelled_at"] = f"{end:%Y-%m-%dT%H:%M:%SZ}"
+    check(clock, at=end + HOUR)
+    assert not Subscription.objects.live().exists()
+    assert len(subjects(agent)) == 1
 
 
 def test_what_its_owner_had_cancelled_did_not_fail(
