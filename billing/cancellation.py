@@ -10,6 +10,7 @@ from accounts.models import User
 from billing import lapses, payments, subscriptions
 from billing.errors import NoSuchSubscription
 from billing.models import Subscription
+from billing.stripe import cards
 from config.ids import is_id
 
 
@@ -24,5 +25,6 @@ def cancel(user: User, subscription_id: str, *, actor: str, now: datetime) -> Su
     agent = payments.locked(known.agent_id)
     row = Subscription.objects.select_for_update(of=("self",)).get(pk=known.pk)
     row = subscriptions.cancel(agent, row, actor=actor, now=now)
+    cards.cancel(agent, now=now)
     lapses.settle(agent, now=now)
     return row

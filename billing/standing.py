@@ -7,13 +7,17 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from django.conf import settings
+from django.db.models import Exists, OuterRef
 
 from accounts.models import Suspension
 from agents import entitlement
 from agents.models import Agent
-from billing.models import Lapse, Subscription
+from billing.models import CardSubscription, Lapse, Subscription
 from billing.term import Bought, Facts, Pause, Rules, Term, runs_until, term_of, trial_end
 from billing.vocabulary import SubscriptionStatus, TermMode
+
+# Whether a card is to be charged for the next period of what an agent has.
+RENEWS = Exists(CardSubscription.objects.renewing().filter(agent=OuterRef("agent")))
 
 
 def rules() -> Rules:
@@ -48,8 +52,8 @@ def facts(agent: Agent) -> Facts:
 def _facts(agents: Sequence[Agent]) -> dict[str, Facts]:
     ids = [agent.pk for agent in agents]
     subscriptions: dict[str, list[Bought]] = defaultdict(list)
-    for row in Subscription.objects.filter(agent__in=ids).defer("license_key"):
-        subscriptions[row.agent_id].append(bought(row))
+    for row in Subscription.objects.filter(agent__in=ids).defer("license_key").annotate(renews=RENEWS):
+        subscriptions[row.agent_id].append(bought(row, renews=row.renews and not row.is_internal))
     stops = dict(Lapse.objects.filter(agent__in=ids, ended_at=None).values_list("agent_id", "stopped_at"))
     suspended = _suspended({agent.user_id for agent in agents})
     return {
@@ -76,7 +80,7 @@ def _suspended(user_ids: Iterable[str]) -> dict[str, list[Pause]]:
     return found
 
 
-def bought(row: Subscription) -> Bought:
+def bought(row: Subscription, *, renews: bool = False) -> Bought:
     return Bought(
         status=SubscriptionStatus(row.status),
         provider=row.provider,
@@ -85,6 +89,7 @@ def bought(row: Subscription) -> Bought:
         ends=row.current_period_end,
         counted_at=row.counted_at,
         expired_at=row.expired_at,
+        renews=renews,
     )
 
 

@@ -8,6 +8,9 @@ from billing import clock, invariants, lapses, verification
 from billing.crypto import misplaced, scanning, watching
 from billing.stars import feed, refunds
 from billing.stars import orders as stars_orders
+from billing.stripe import cancelling, inbox, sending
+from billing.stripe import feed as stripe_feed
+from billing.stripe import orders as stripe_orders
 
 
 @shared_task(name="billing.step")
@@ -40,6 +43,38 @@ def send_back_stars() -> None:
 @shared_task(name="billing.reconcile_stars")
 def reconcile_stars() -> None:
     feed.reconcile(now=clock.now())
+
+
+@shared_task(name="billing.process_stripe")
+def process_stripe() -> None:
+    inbox.process_due(now=clock.now())
+
+
+@shared_task(name="billing.catch_up_with_stripe")
+def catch_up_with_stripe() -> None:
+    now = clock.now()
+    stripe_feed.catch_up(now=now)
+    inbox.purge(now=now)
+
+
+@shared_task(name="billing.check_cards")
+def check_cards() -> None:
+    stripe_feed.check_due(now=clock.now())
+
+
+@shared_task(name="billing.cancel_cards")
+def cancel_cards() -> None:
+    cancelling.cancel_due(now=clock.now())
+
+
+@shared_task(name="billing.send_back_by_card")
+def send_back_by_card() -> None:
+    sending.send_due(now=clock.now())
+
+
+@shared_task(name="billing.expire_stripe_orders")
+def expire_stripe_orders() -> None:
+    stripe_orders.expire_due(now=clock.now())
 
 
 @shared_task(name="billing.verify")

@@ -115,7 +115,16 @@ TAGS = {
     "Observation": ("liveness", "explain", "quota", "term", "memory", "events"),
     "Backups": ("backups",),
     "Webhooks": ("webhook", "deliveries"),
-    "Billing": ("subscriptions", "payment-providers", "crypto", "stars", "payments", "invoices", "billing-details"),
+    "Billing": (
+        "subscriptions",
+        "payment-providers",
+        "crypto",
+        "stars",
+        "stripe",
+        "payments",
+        "invoices",
+        "billing-details",
+    ),
     "Events": (),
     "Platform health": ("health", "status"),
 }

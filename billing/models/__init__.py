@@ -8,6 +8,16 @@ from billing.models.orders import Order
 from billing.models.payments import Payment
 from billing.models.spans import Span
 from billing.models.stars import StarsFeed, StarsOrder, Stray, StrayCharge
+from billing.models.stripe import (
+    CardSubscription,
+    StripeCustomer,
+    StripeDispute,
+    StripeEvent,
+    StripeFeed,
+    StripeInvoice,
+    StripeOrder,
+    StripeRefund,
+)
 from billing.models.subscriptions import Subscription
 from billing.models.terms import AgentTerm, Books
 
@@ -15,6 +25,7 @@ __all__ = [
     "AgentTerm",
     "BillingDetails",
     "Books",
+    "CardSubscription",
     "ChainState",
     "CryptoOrder",
     "Decision",
@@ -33,6 +44,13 @@ __all__ = [
     "StarsOrder",
     "Stray",
     "StrayCharge",
+    "StripeCustomer",
+    "StripeDispute",
+    "StripeEvent",
+    "StripeFeed",
+    "StripeInvoice",
+    "StripeOrder",
+    "StripeRefund",
     "Subscription",
     "Sweep",
     "TaxRate",

@@ -136,26 +136,24 @@ class StripeDouble:
         return status, shown
 
     def _do(self, call: str, name: str, fields: Json) -> Json:
-        world = self.world
-        if call == "POST /v1/customers":
-            return world.new("cus", "customer", email=fields.get("email"), metadata=fields.get("metadata", {}))
-        if call == "POST /v1/checkout/sessions":
-            return self._check_out(fields)
-        if call == "POST /v1/checkout/sessions/*/expire":
-            return self._close(name)
-        if call == "DELETE /v1/subscriptions/*":
-            return world.end(name)
-        if call == "POST /v1/refunds":
-            return world.refund(self._charge_of(fields), int(fields["amount"]) if "amount" in fields else None)
-        if call == "POST /v1/billing_portal/sessions":
-            world.get(fields["customer"], "customer")
-            address = {"url": "https://billing.stripe.example/p/session/1", "return_url": fields.get("return_url")}
-            return {"id": "bps_1", "object": "billing_portal.session", "customer": fields["customer"], **address}
-        if call == "GET /v1/events":
-            return self._events(fields)
-        if call == "GET /v1/invoice_payments":
-            return self._invoice_payments(fields)
-        return self._read(call, name, fields)
+        done: dict[str, Callable[[], Json]] = {
+            "POST /v1/customers": lambda: self.world.new(
+                "cus", "customer", email=fields.get("email"), metadata=fields.get("metadata", {})
+            ),
+            "POST /v1/checkout/sessions": lambda: self._check_out(fields),
+            "POST /v1/checkout/sessions/*/expire": lambda: self._close(name),
+            "DELETE /v1/subscriptions/*": lambda: self.world.end(name),
+            "POST /v1/refunds": lambda: self._refund(fields),
+            "POST /v1/billing_portal/sessions": lambda: self._portal(fields),
+            "GET /v1/events": lambda: self._events(fields),
+            "GET /v1/invoice_payments": lambda: self._invoice_payments(fields),
+        }
+        return done[call]() if call in done else self._read(call, name, fields)
+
+    def _portal(self, fields: Json) -> Json:
+        self.world.get(fields["customer"], "customer")
+        address = {"url": "https://billing.stripe.example/p/session/1", "return_url": fields.get("return_url")}
+        return {"id": "bps_1", "object": "billing_portal.session", "customer": fields["customer"], **address}
 
     def _read(self, call: str, name: str, fields: Json) -> Json:
         kinds = {"sessions": "checkout.session", "subscriptions": "subscription", "invoices": "invoice"}
@@ -196,10 +194,9 @@ class StripeDouble:
         session.update(status="expired", url=None)
         return session
 
-    def _charge_of(self, fields: Json) -> str:
-        if "payment_intent" in fields:
-            return str(self.world.get(fields["payment_intent"], "payment_intent")["latest_charge"])
-        return str(fields["charge"])
+    def _refund(self, fields: Json) -> Json:
+        charge = fields.get("charge") or self.world.get(fields["payment_intent"], "payment_intent")["latest_charge"]
+        return self.world.refund(str(charge), int(fields["amount"]) if "amount" in fields else None)
 
     def _events(self, fields: Json) -> Json:
         kinds, since = fields.get("types"), int(fields.get("created", {}).get("gte", 0))
