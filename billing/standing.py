@@ -17,7 +17,7 @@ from billing.term import Bought, Facts, Pause, Rules, Term, runs_until, term_of,
 from billing.vocabulary import SubscriptionStatus, TermMode
 
 # Whether a card is to be charged for the next period of what an agent has.
-RENEWS = Exists(CardSubscription.objects.renewing().filter(agent=OuterRef("agent")))
+BY_CARD = Exists(CardSubscription.objects.renewing().filter(agent=OuterRef("agent")))
 
 
 def rules() -> Rules:
@@ -52,8 +52,8 @@ def facts(agent: Agent) -> Facts:
 def _facts(agents: Sequence[Agent]) -> dict[str, Facts]:
     ids = [agent.pk for agent in agents]
     subscriptions: dict[str, list[Bought]] = defaultdict(list)
-    for row in Subscription.objects.filter(agent__in=ids).defer("license_key").annotate(renews=RENEWS):
-        subscriptions[row.agent_id].append(bought(row, renews=row.renews and not row.is_internal))
+    for row in Subscription.objects.filter(agent__in=ids).defer("license_key").annotate(by_card=BY_CARD):
+        subscriptions[row.agent_id].append(bought(row, renews=row.by_card and not row.is_internal))
     stops = dict(Lapse.objects.filter(agent__in=ids, ended_at=None).values_list("agent_id", "stopped_at"))
     suspended = _suspended({agent.user_id for agent in agents})
     return {

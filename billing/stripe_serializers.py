@@ -84,4 +84,4 @@ class StripeEventSerializer(serializers.Serializer[None]):
 
     id = serializers.CharField()
     type = serializers.CharField()
-    data = serializers.DictField()
+    created = serializers.IntegerField()

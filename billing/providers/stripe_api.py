@@ -180,7 +180,7 @@ def _ask(name: str, call: Callable[[stripe.StripeClient], stripe.StripeObject]) 
     try:
         return call(client).to_dict()
     except (stripe.AuthenticationError, stripe.PermissionError) as error:
-        log.error("Stripe does not take our key for: %s (HTTP %s)", name, error.http_status)  # noqa: TRY400 # no key
+        log.error("Stripe does not take our key for: %s (HTTP %s)", name, error.http_status)
         problem, wait = "our key is refused", REFUSED_SECONDS
     except (stripe.InvalidRequestError, stripe.CardError) as error:
         raise StripeRefused(name, error.http_status or 0, error.code or "", error.user_message or "") from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 import requests
 import stripe
@@ -49,7 +49,7 @@ class BoundedClient(stripe.HTTPClient):
                     return _read(answer, until=until).decode("utf-8", "replace"), answer.status_code, answer.headers
         except (requests.RequestException, HTTPError) as error:
             problem = type(error).__name__
-        _away(f"not reached ({problem})")  # outside, so that no chain shows what was sent
+        raise _away(f"not reached ({problem})")  # outside, so that no chain shows what was sent
 
 
 def _read(answer: requests.Response, *, until: float) -> bytes:
@@ -58,11 +58,11 @@ def _read(answer: requests.Response, *, until: float) -> bytes:
     while chunk := answer.raw.read1(CHUNK_BYTES, decode_content=True):
         body += chunk
         if len(body) > MAX_BODY_BYTES:
-            _away(f"more than {MAX_BODY_BYTES} bytes")
+            raise _away(f"more than {MAX_BODY_BYTES} bytes")
         if time.monotonic() > until:
-            _away(f"not within {TOTAL_SECONDS} s")
+            raise _away(f"not within {TOTAL_SECONDS} s")
     return body
 
 
-def _away(problem: str) -> NoReturn:
-    raise stripe.APIConnectionError(problem)
+def _away(problem: str) -> stripe.APIConnectionError:
+    return stripe.APIConnectionError(problem)  # type: ignore[no-untyped-call] # the library is half typed

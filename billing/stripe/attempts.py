@@ -9,4 +9,5 @@ LEASE = timedelta(minutes=2)  # longer than the calls of one attempt: another wo
 
 
 def wait_after(attempts: int, *, at_least: timedelta = FIRST_WAIT) -> timedelta:
-    return max(min(FIRST_WAIT * 2 ** min(attempts, 10), LONGEST_WAIT), at_least)
+    doubled: timedelta = FIRST_WAIT * (1 << min(attempts, 10))
+    return max(min(doubled, LONGEST_WAIT), at_least)

@@ -23,9 +23,10 @@ def _event(body: bytes, signature: str) -> dict[str, Any]:
 
     for secret in settings.STRIPE_WEBHOOK_SECRETS:
         try:
-            return stripe.Webhook.construct_event(body, signature, secret).to_dict()  # type: ignore[no-untyped-call]
+            event: dict[str, Any] = stripe.Webhook.construct_event(body, signature, secret).to_dict()
         except stripe.SignatureVerificationError:  # of another secret, perhaps
             continue
         except (ValueError, TypeError, AttributeError, RecursionError) as error:
             raise NotStripe from error
+        return event
     raise NotStripe

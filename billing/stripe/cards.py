@@ -34,16 +34,25 @@ def note(told: Card, *, now: datetime) -> CardSubscription | None:
     if told.customer != order.customer_id:
         raise Stray(f"{told.id} is of {told.customer}, and {order.pk} of {order.customer_id}")
     agent = payments.locked(order.agent_id)
-    card = CardSubscription.objects.select_for_update().filter(subscription_id=told.id).first() or CardSubscription(
-        subscription_id=told.id, agent=agent, order=order, customer_id=told.customer, created_at=now
-    )
-    renewed = card.pk is not None and is_renewing(card)
+    known = CardSubscription.objects.select_for_update().filter(subscription_id=told.id).first()
+    card, fresh = known or _new(told, order, now=now), known is None
+    renewed = not fresh and is_renewing(card)
     card.status, card.cancels, card.period_end = told.status, told.cancels, told.period_end
     card.read_at, card.check_at = now, _check_at(told, now=now)
     card.save()
     if renewed != is_renewing(card) and agent.desired != Desired.DELETED:
         _follow(agent, card, now=now)
     return card
+
+
+def _new(told: Card, order: StripeOrder, *, now: datetime) -> CardSubscription:
+    return CardSubscription(
+        subscription_id=told.id,
+        agent_id=order.agent_id,
+        order=order,
+        customer_id=told.customer,
+        created_at=now,
+    )
 
 
 def _order_of(told: Card) -> StripeOrder | None:
@@ -88,5 +97,7 @@ def cancel(agent: Agent, *, now: datetime, but: CardSubscription | None = None) 
     The caller holds the agent's lock.
     """
     live = CardSubscription.objects.filter(agent=agent, canceled_at=None).exclude(status__in=ENDED)
-    if live.exclude(pk=but.pk if but else None).update(canceled_at=now):
+    if but is not None:
+        live = live.exclude(pk=but.pk)
+    if live.update(canceled_at=now):
         wake.on_commit("billing.cancel_cards")

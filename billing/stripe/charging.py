@@ -67,7 +67,8 @@ def _why_not(card: CardSubscription, bill: Bill) -> str:
     """Empty where it is what was ordered: Stripe's word is held against our own rows."""
     asked = cents(card.order)
     if (bill.currency, bill.paid, bill.total, bill.elsewhere) != (CURRENCY, asked, asked, 0):
-        return f"{_money(bill.paid)} {bill.currency.upper()[:MAX_CURRENCY]} of {_money(bill.total)} were paid by card, not {_money(asked)} USD"
+        came = f"{_money(bill.paid)} of {_money(bill.total)} {bill.currency.upper()[:MAX_CURRENCY]}"
+        return f"{came} were paid by card, not {_money(asked)} USD"
     if bill.customer != card.customer_id:
         return f"another customer paid it: {bill.customer}"
     if bill.order not in {"", card.order_id}:

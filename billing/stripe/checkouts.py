@@ -30,7 +30,7 @@ def form(order: StripeOrder, agent: Agent, *, taxed: bool) -> SessionCreateParam
         "mode": "subscription",
         "customer": order.customer_id,
         "client_reference_id": order.pk,
-        "payment_method_types": ["card"],
+        "allowed_payment_method_types": ["card"],
         "adaptive_pricing": {"enabled": False},
         "line_items": [
             {

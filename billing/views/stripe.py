@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
@@ -100,8 +100,8 @@ class Signed(BaseParser):
 
     def parse(
         self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
-    ) -> bytes:
-        return bounded(stream, parser_context)
+    ) -> dict[str, bytes]:
+        return {"signed": bounded(stream, parser_context)}
 
 
 class StripeCallbackViewSet(ApiViewSet):
@@ -118,6 +118,6 @@ class StripeCallbackViewSet(ApiViewSet):
         For Stripe alone, which signs it: `Stripe-Signature` of one of our secrets, not older than five minutes, else
         400. 200 means that it is stored; a worker then asks Stripe how things are.
         """
-        body = request.data if isinstance(request.data, bytes) else b""
-        callback.receive(body, signature=request.headers.get(SIGNATURE_HEADER, ""), now=timezone.now())
+        signed = cast("dict[str, bytes]", request.data)["signed"]
+        callback.receive(signed, signature=request.headers.get(SIGNATURE_HEADER, ""), now=timezone.now())
         return Response({"ok": True})

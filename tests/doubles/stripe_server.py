@@ -260,11 +260,12 @@ class _Handler(BaseHTTPRequestHandler):
         path = urlsplit(self.path).path
         headers = {name.lower(): value for name, value in self.headers.items()}
         fault = self.server.double.fault_of(f"{self.command} {path}")
-        if fault is None or fault.done:
-            status, shown = self.server.double.answer(self.command, path, fields, headers)
         if fault is None:
+            status, shown = self.server.double.answer(self.command, path, fields, headers)
             self._reply(status, json.dumps(shown).encode())
             return
+        if fault.done:
+            self.server.double.answer(self.command, path, fields, headers)
         time.sleep(fault.seconds)
         self._reply(fault.status, fault.body, drip=fault.drip)
 
