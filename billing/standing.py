@@ -53,7 +53,7 @@ def _facts(agents: Sequence[Agent]) -> dict[str, Facts]:
     ids = [agent.pk for agent in agents]
     subscriptions: dict[str, list[Bought]] = defaultdict(list)
     for row in Subscription.objects.filter(agent__in=ids).defer("license_key").annotate(by_card=BY_CARD):
-        subscriptions[row.agent_id].append(bought(row, renews=row.by_card and not row.is_internal))
+        subscriptions[row.agent_id].append(bought(row))
     stops = dict(Lapse.objects.filter(agent__in=ids, ended_at=None).values_list("agent_id", "stopped_at"))
     suspended = _suspended({agent.user_id for agent in agents})
     return {
@@ -80,7 +80,8 @@ def _suspended(user_ids: Iterable[str]) -> dict[str, list[Pause]]:
     return found
 
 
-def bought(row: Subscription, *, renews: bool = False) -> Bought:
+def bought(row: Subscription) -> Bought:
+    """Of a row that was read with BY_CARD also whether it renews; until when it counts as paid depends on that."""
     return Bought(
         status=SubscriptionStatus(row.status),
         provider=row.provider,
@@ -89,7 +90,7 @@ def bought(row: Subscription, *, renews: bool = False) -> Bought:
         ends=row.current_period_end,
         counted_at=row.counted_at,
         expired_at=row.expired_at,
-        renews=renews,
+        renews=bool(vars(row).get("by_card")) and not row.is_internal,
     )
 
 

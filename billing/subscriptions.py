@@ -251,7 +251,7 @@ def expire_ended(agent: Agent, *, now: datetime) -> None:
     rows = Subscription.objects.paid().filter(agent=agent).exclude(provider__in=LICENSED)
     for row in rows.annotate(by_card=standing.BY_CARD):
         end = end_of(row, now=now)
-        known = standing.bought(row, renews=row.by_card)
+        known = standing.bought(row)
         if term.runs_until(known, standing.pauses(row.user_id), now=now) <= now:
             expire(agent, row, at=end, actor="billing", now=now, note="its time is over", cut=False)
 

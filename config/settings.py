@@ -321,6 +321,7 @@ LOGGING: dict[str, Any] = {
     "root": {"handlers": ["stderr"], "level": env.text("LOG_LEVEL", "INFO")},
     "loggers": {
         "urllib3": {"level": "INFO"},  # its debug lines have addresses, and Telegram's hold the bot's token
+        "stripe": {"level": "WARNING"},  # each call in four lines, the later ones with what was sent
         "django.security.DisallowedHost": {"propagate": False, "level": "CRITICAL"},  # any scanner's; our 400 tells it
     },
 }

@@ -74,8 +74,6 @@ class Subscription(models.Model):
     cancels_there = models.BooleanField(default=False, help_text="Its provider said that it will not renew.")
     unknown_since = models.DateTimeField(null=True, blank=True, help_text="Since when the provider gives no answer.")
 
-    by_card: bool  # of rows that are read with billing/standing.py: BY_CARD
-
     objects: ClassVar[SubscriptionQuerySet] = SubscriptionQuerySet.as_manager()  # type: ignore[assignment]
 
     class Meta:

@@ -25,11 +25,11 @@ def cents(order: StripeOrder) -> int:
 
 def form(order: StripeOrder, agent: Agent, *, taxed: bool) -> SessionCreateParams:
     """Prices are what a customer pays, tax and all. Cards alone: they answer at once, and can be charged again."""
-    known = {"order": order.pk, "agent": agent.pk}
+    known = {"order": order.id, "agent": agent.pk}  # its primary key is the parent row, which is not there yet
     asked: SessionCreateParams = {
         "mode": "subscription",
         "customer": order.customer_id,
-        "client_reference_id": order.pk,
+        "client_reference_id": order.id,
         "allowed_payment_method_types": ["card"],
         "adaptive_pricing": {"enabled": False},
         "line_items": [

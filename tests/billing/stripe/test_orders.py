@@ -180,7 +180,7 @@ def test_the_portal_is_there_once_an_order_was_made(
     assert client.post("/stripe/portal").status_code == 409
 
 
-def test_orders_of_others_are_not_there(client: APIClient, order: StripeOrder, stranger: APIClient) -> None:
-    assert stranger.get(f"/stripe/orders/{order.pk}").status_code == 404
+def test_orders_of_others_are_not_there(client: APIClient, order: StripeOrder, other: APIClient) -> None:
+    assert other.get(f"/stripe/orders/{order.pk}").status_code == 404
     assert client.get("/stripe/orders/cso_junk").status_code == 404
-    assert stranger.get("/stripe/orders").json() == {"orders": []}
+    assert other.get("/stripe/orders").json() == {"orders": []}
