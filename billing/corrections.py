@@ -92,7 +92,7 @@ def refund(agent: Agent, *, reason: str, actor: str, now: datetime) -> list[Paym
 def refund_payment(payment: Payment, *, reason: str, actor: str, now: datetime) -> Payment:
     """The money goes back: what is left of the time that it bought ends now, and nobody else's. Raises NothingToRefund.
 
-    Stars, and money by card through Stripe, are sent back by us, once this is committed; other money by whoever took it.
+    Stars, and what a card paid through Stripe, are sent back by us once this is committed; the rest by who took it.
     """
     agent = remainders.held(payment)
     if payment not in refundable(agent, now=now):

@@ -18,8 +18,8 @@ from billing.stripe.looking import Kind
 log = logging.getLogger(__name__)
 
 OVERLAP = timedelta(minutes=10)  # read again each time: events come into the list a little late
-AT_ONCE = timedelta(days=1)  # of the list, in one run; the next goes on from there
-MAX_PAGES = 100
+AT_ONCE = timedelta(days=1)  # of the list; after an outage one day is read after the other
+MAX_PAGES = 100  # of one day; each subscription is asked for daily, too
 KEPT = timedelta(days=30)  # of the list, at Stripe
 BATCH = 50
 
@@ -29,30 +29,30 @@ def catch_up(*, now: datetime) -> int:
     if not configuration.is_configured():
         return 0
     mark, _ = StripeFeed.objects.get_or_create(pk=configuration.fingerprint(), defaults={"read_to": now})
-    since = max(mark.read_to, now - KEPT) - OVERLAP
-    until = min(since + AT_ONCE, now)
-    try:
-        found, whole = _read(since, until)
-    except (StripeAway, StripeRefused):
-        log.exception("Stripe's list of events cannot be read: it is tried again")
-        return 0
-    inbox.keep(found, now=now)
-    if whole:
+    until, read = max(mark.read_to, now - KEPT) - OVERLAP, 0
+    while until < now:
+        since, until = until, min(until + AT_ONCE, now)
+        try:
+            found = _read(since, until)
+        except (StripeAway, StripeRefused):
+            log.exception("Stripe's list of events cannot be read: it is tried again")
+            break
+        inbox.keep(found, now=now)
         StripeFeed.objects.filter(pk=mark.pk).update(read_to=until)
-    return len(found)
+        read += len(found)
+    return read
 
 
-def _read(since: datetime, until: datetime) -> tuple[list[Json], bool]:
-    """And whether that was all of it."""
+def _read(since: datetime, until: datetime) -> list[Json]:
     found: list[Json] = []
     for _ in range(MAX_PAGES):
         after = str(found[-1].get("id") or "") if found else ""
         page, more = stripe_api.events(sorted(KINDS), since=since, until=until, after=after)
         found += page
         if not more or not page:
-            return found, True
-    log.error("Stripe's list of events is longer than can be read at once", extra={"since": since.isoformat()})
-    return found, False
+            return found
+    log.error("Stripe's list of events has too many of one day", extra={"since": since.isoformat()})
+    return found
 
 
 def check_due(*, now: datetime) -> int:

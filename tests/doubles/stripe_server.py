@@ -58,6 +58,8 @@ class StripeDouble:
         self.calls: list[Call] = []
         self.lies: dict[str, Json] = {}
         self.world = World(self._happened)
+        self._queued: list[Json] = []
+        self._answering: set[threading.Thread] = set()
         self._faults: dict[str, list[Fault]] = {}
         self._answers: dict[str, tuple[str, Json, int, Json]] = {}
         self._http = _Http(("127.0.0.1", 0), _Handler)
@@ -78,8 +80,17 @@ class StripeDouble:
     # Webhooks.
 
     def _happened(self, event: Json) -> None:
-        if not self.waiting:
+        """What our own calls bring about is told a little later, not while we wait for their answer."""
+        if self.waiting:
+            return
+        if threading.current_thread() in self._answering:
+            self._queued.append(event)
+        else:
             self.tell(event)
+
+    def tell_the_rest(self) -> None:
+        while self._queued:
+            self.tell(self._queued.pop(0))
 
     def tell(self, event: Json, *, secret: str = "", at: int | None = None) -> int | None:
         """Post an event to the webhook, as often as a test likes; None when it is lost."""
@@ -106,10 +117,13 @@ class StripeDouble:
 
     def answer(self, method: str, path: str, fields: Json, headers: dict[str, str]) -> tuple[int, Json]:
         with self.world.lock:
+            self._answering.add(threading.current_thread())
             try:
                 return self._answer(method, path, fields, headers)
             except Refused as refusal:
                 return refusal.status, refusal.body
+            finally:
+                self._answering.discard(threading.current_thread())
 
     def _answer(self, method: str, path: str, fields: Json, headers: dict[str, str]) -> tuple[int, Json]:
         if headers.get("authorization") != f"Bearer {KEY}":

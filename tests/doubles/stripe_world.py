@@ -41,7 +41,7 @@ class World:
 
     def new(self, prefix: str, kind: str, **fields: Any) -> Json:
         name = f"{prefix}_{'test_' if prefix == 'cs' else ''}{next(self._numbers):024d}"
-        made = {"id": name, "object": kind, "created": now(), "livemode": False, **fields}
+        made = {"id": name, "object": kind, "created": now(), **fields}
         if kind in SHAPES:
             check_fields(SHAPES[kind], made)
         self.objects[name] = made

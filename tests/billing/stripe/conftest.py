@@ -1,4 +1,4 @@
-"""An account at Stripe, at a real server that speaks its API; its webhooks reach our views, and a worker looks at them."""
+"""An account at Stripe, at a real server that speaks its API; its webhooks reach our views."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from rest_framework.test import APIClient
 from agents.models import Agent
 from billing.models import CardSubscription, StripeOrder
 from billing.stripe import cancelling, feed, inbox, orders, sending
+from billing.vocabulary import Period
 from tests.billing.conftest import Clock
 from tests.doubles.stripe_protocol import Json
 from tests.doubles.stripe_server import KEY, SECRET, StripeDouble
@@ -29,16 +30,19 @@ def deliver(body: str, signature: str) -> int:
     return int(answer.status_code)
 
 
+_doubles: list[StripeDouble] = []
+
+
 def work() -> None:
-    """All that workers have to do now."""
+    """All that workers have to do now, and what Stripe tells of it."""
     now = timezone.now()
-    while inbox.process_due(now=now):
-        pass
-    cancelling.cancel_due(now=now)
-    sending.send_due(now=now)
-    orders.expire_due(now=now)
-    while inbox.process_due(now=now):
-        pass
+    for _ in range(2):
+        while inbox.process_due(now=now):
+            pass
+        cancelling.cancel_due(now=now)
+        sending.send_due(now=now)
+        orders.expire_due(now=now)
+        _doubles[-1].tell_the_rest()
 
 
 def catch_up() -> int:
@@ -55,7 +59,9 @@ def configured(settings: Any, url: str) -> None:
 def stripe(settings: Any) -> Iterator[StripeDouble]:
     with StripeDouble(deliver) as double:
         configured(settings, double.url)
+        _doubles.append(double)
         yield double
+        _doubles.remove(double)
 
 
 @pytest.fixture
@@ -87,6 +93,11 @@ def card(order: StripeOrder, stripe: StripeDouble) -> CardSubscription:
     stripe.world.pay(order.session_id)
     work()
     return CardSubscription.objects.get()
+
+
+def ordered(agent: Agent, clock: Clock) -> StripeOrder:
+    """Without a session of the API, which does not outlive a week."""
+    return orders.order(agent, tier=None, period=Period.MONTHLY, now=clock.now)
 
 
 def invoices(stripe: StripeDouble) -> list[Json]:

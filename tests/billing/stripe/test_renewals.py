@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 from django.core import mail
+from django.utils import timezone
 from rest_framework.test import APIClient
 
 from accounts.letters import send_due as send_letters
@@ -15,7 +16,7 @@ from billing.models import CardSubscription, Payment, Subscription
 from billing.stripe import feed
 from tests.agents.conftest import event_types
 from tests.billing.conftest import DAY, FREE_UNTIL, Clock, tick
-from tests.billing.stripe.conftest import PlaceOrder, catch_up, work
+from tests.billing.stripe.conftest import catch_up, ordered, work
 from tests.doubles.stripe_server import Fault, StripeDouble
 
 pytestmark = pytest.mark.django_db
@@ -24,10 +25,10 @@ HOUR = timedelta(hours=1)
 
 
 @pytest.fixture
-def late(clock: Clock, agent: Agent, place: PlaceOrder, stripe: StripeDouble) -> CardSubscription:
+def late(clock: Clock, agent: Agent, stripe: StripeDouble) -> CardSubscription:
     """Paid when the free days were over: the paid time ends just when the card is charged next."""
     clock.at(FREE_UNTIL + DAY)
-    stripe.world.pay(place().session_id)
+    stripe.world.pay(ordered(agent, clock).session_id)
     work()
     tick(agent, clock)
     return CardSubscription.objects.get()
@@ -38,7 +39,7 @@ def paid_till() -> object:
 
 
 def letters() -> list[str]:
-    send_letters()
+    send_letters(now=timezone.now())
     return [str(one.subject) for one in mail.outbox]
 
 
@@ -59,11 +60,9 @@ def test_a_renewal_an_hour_late_follows_on_without_a_gap(
     assert not {"deletion.warning", "agent.stopped"} & set(event_types(agent))
 
 
-def test_a_card_from_the_31st_keeps_its_day(
-    agent: Agent, place: PlaceOrder, stripe: StripeDouble, clock: Clock
-) -> None:
+def test_a_card_from_the_31st_keeps_its_day(agent: Agent, stripe: StripeDouble, clock: Clock) -> None:
     clock.at(FREE_UNTIL.replace(month=12, day=31))
-    card = stripe.world.pay(place().session_id)
+    card = stripe.world.pay(ordered(agent, clock).session_id)
     work()
     ends = [paid_till()]
     for _ in range(3):
@@ -106,7 +105,7 @@ def test_a_later_try_that_works_pays_from_then_on(
     work()
     tick(agent, clock)
     assert standing.term(agent, now=clock.now).mode == "paid"
-    assert Subscription.objects.paid().get().current_period_end == clock.now.replace(year=2027, month=2)
+    assert Subscription.objects.paid().get().current_period_end == clock.now.replace(year=2027, month=1)
 
 
 def test_a_renewal_that_never_comes_counts_as_unpaid_after_a_week(
