@@ -94,6 +94,7 @@ class OtherPlanByCard(Conflict):
             f"tier: a card is charged for {card.order.tier!r} here; change the plan with POST /stripe/orders, or cancel"
             " that subscription first"
         )
+        self.tier = card.order.tier
 
 
 class NotConfigured(BadRequest):

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from billing import decisions, invariants
 from billing.admin.base import WrittenByRules
-from billing.models import Books, ChainState, Misplaced, Payment, StrayCharge
+from billing.models import Books, ChainState, Misplaced, Payment, StrayCharge, StripeEvent, StripeRefund
 
 MOST = 100  # findings of one check, and rows of one kind that are counted
 SECONDS = 5  # of the database for each check
@@ -50,6 +50,16 @@ def _waiting() -> list[tuple[str, str, QuerySet[Any]]]:
             "Charges in stars that have not gone back",
             _list("straycharge", "refunded_at__isempty=1"),
             StrayCharge.objects.filter(refunded_at=None),
+        ),
+        (
+            "Events of Stripe's that are nobody's",
+            _list("stripeevent", "stray__isempty=0"),
+            StripeEvent.objects.exclude(stray=""),
+        ),
+        (
+            "Refunds by card that have not gone",
+            _list("striperefund", "refunded_at__isempty=1"),
+            StripeRefund.objects.filter(refunded_at=None),
         ),
         ("Misplaced money", _list("misplaced", "there=1"), Misplaced.objects.filter(amount__gt=0)),
     ]

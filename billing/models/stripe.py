@@ -50,6 +50,10 @@ class CardSubscriptionQuerySet(models.QuerySet["CardSubscription"]):
         """The card will be charged for the next period, as far as anybody knows."""
         return self.filter(status__in=RENEWING, cancels=False, canceled_at=None)
 
+    def charged(self, agent: Agent) -> CardSubscriptionQuerySet:
+        """Whose card is known for this agent, also while a charge fails."""
+        return self.filter(agent=agent, canceled_at=None).exclude(status__in=ENDED)
+
     def to_end(self, now: datetime) -> CardSubscriptionQuerySet:
         """Stripe still charges for these, and must not: canceled here, or their agent is deleted."""
         unwanted = Q(canceled_at__isnull=False) | Q(agent__desired=Desired.DELETED)

@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from agents import explanation
 from agents.models import Status
 from billing import ledger, standing
-from billing.models import Payment
+from billing.models import CardSubscription, Payment
 from billing.pages import account, words
 from billing.pages.base import AgentPageViewSet
 from billing.pages.names import plan_name
@@ -56,6 +56,7 @@ class AgentsViewSet(AgentPageViewSet):
             "older": f"{here}?{urlencode({'payments': payments.cursor})}#payments" if payments.cursor else None,
             "paged": "payments" in self.sent.GET,
             "first": f"{here}#payments",
+            "card": CardSubscription.objects.charged(agent).exists(),
         }
         return self.page("agent.html", context)
 

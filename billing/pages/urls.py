@@ -6,6 +6,7 @@ from django.urls import path
 
 from billing.pages.account import AccountViewSet
 from billing.pages.agents import AgentsViewSet
+from billing.pages.card import CardViewSet
 from billing.pages.code import CodeViewSet
 from billing.pages.elsewhere import ElsewhereViewSet
 from billing.pages.invoices import InvoiceFileViewSet, InvoicesViewSet
@@ -28,6 +29,7 @@ urlpatterns = [
     path("account/keys/<str:id>/revoke", RevokeViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account/agents/<str:id>", AgentsViewSet.as_view({"get": "retrieve"})),
     path("account/agents/<str:id>/ticket", TicketViewSet.as_view({"get": "retrieve", "post": "create"})),
+    path("account/agents/<str:id>/card", CardViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account/invoices", InvoicesViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account/invoices/<str:id>", InvoiceFileViewSet.as_view({"get": "retrieve"})),
     path("renew/<str:id>", RenewViewSet.as_view({"get": "retrieve", "post": "create"})),

@@ -96,7 +96,7 @@ def cancel(agent: Agent, *, now: datetime, but: CardSubscription | None = None) 
 
     The caller holds the agent's lock.
     """
-    live = CardSubscription.objects.filter(agent=agent, canceled_at=None).exclude(status__in=ENDED)
+    live = CardSubscription.objects.charged(agent)
     if but is not None:
         live = live.exclude(pk=but.pk)
     if live.update(canceled_at=now):
