@@ -23,7 +23,8 @@ def _not_looked_at(now: datetime) -> Iterator[str]:
 
 def _still_charged(now: datetime) -> Iterator[str]:
     for card in CardSubscription.objects.to_end(now - OVERDUE).filter(canceled_at__lt=now - OVERDUE).iterator():
-        yield f"{card.subscription_id} ended here {card.canceled_at:%Y-%m-%d %H:%M}, and Stripe may still charge the card"
+        since = f"{card.canceled_at:%Y-%m-%d %H:%M}"
+        yield f"{card.subscription_id} ended here {since}, and Stripe may still charge the card"
 
 
 def _not_read(now: datetime) -> Iterator[str]:
