@@ -100,6 +100,7 @@ _NAMES = {
     ("GET", "/me/personas/{id}/articles/{slug}"): "getOwnPersonaArticle",
     ("GET", "/health/ready"): "getReadiness",
     ("POST", "/agents/{id}/chat"): "chatWithAgent",
+    ("POST", "/stripe/portal"): "openStripePortal",
     ("POST", "/agents/{id}/talk-test"): "testAgentTalk",
     ("GET", "/agents/{id}/explain"): "explainAgent",
 }

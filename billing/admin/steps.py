@@ -13,7 +13,6 @@ from agents.models import Agent
 from billing import corrections, key_moves, standing, verification
 from billing.models import AgentTerm, Payment, Subscription
 from billing.term import Term
-from billing.vocabulary import Provider
 from config.admin_steps import Given, Logged, ReasonForm, Step
 
 
