@@ -96,7 +96,7 @@ class StripeDouble:
         """Post an event to the webhook, as often as a test likes; None when it is lost."""
         if self.lost or self.post is None:
             return None
-        body = json.dumps(_shown(event))
+        body = wire(event)
         header = signature(body, secret=secret or self.secret, at=int(time.time()) if at is None else at)
         self.told.append(self.post(body, header))
         return self.told[-1]
@@ -228,6 +228,11 @@ class StripeDouble:
         every = (paid for one in self.world.all("invoice") for paid in one["_payments"])
         found = [one for one in every if one["payment"]["payment_intent"] == wanted]
         return {"object": "list", "url": "/v1/invoice_payments", "data": found, "has_more": False}
+
+
+def wire(event: Json) -> str:
+    """The body in which an event is posted."""
+    return json.dumps(_shown(event))
 
 
 def _call(method: str, path: str) -> tuple[str, str]:

@@ -62,7 +62,7 @@ def test_it_is_paid_and_the_page_says_so_and_leads_to_the_card(
         page = person.open(place)
         form = page.one("form", action=f"/account/agents/{agent.pk}/card")
         assert words(form) == "Manage the card"
-    token = page.one("input", name="csrfmiddlewaretoken").attributes["value"]
+    token = page.all("input", name="csrfmiddlewaretoken")[0].attributes["value"]
     answer = person.client.post(f"/account/agents/{agent.pk}/card", {"csrfmiddlewaretoken": token})
     assert link(Page(answer.content.decode()), "Open Stripe").startswith("https://billing.stripe.example/")
     (asked,) = stripe.called("POST /v1/billing_portal/sessions")
@@ -73,7 +73,7 @@ def test_the_same_plan_is_refused_while_a_card_is_charged_for_it(
     waiting: Page, person: Person, agent: Agent, stripe: StripeDouble
 ) -> None:
     pay(stripe)
-    page = person.choose(agent, provider="stripe")
+    page = person.open(f"/renew/{agent.pk}?tier=tiny&period=monthly&provider=stripe", status=409)
     assert problem(page, "provider") == "A card is charged for this already: it renews by itself."
 
 
