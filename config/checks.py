@@ -151,7 +151,7 @@ def stores_are_given(**_: Any) -> list[CheckMessage]:
 def stripe_is_whole(**_: Any) -> list[CheckMessage]:
     """Half of its settings sell nothing, and a key of its test mode takes nobody's money."""
     key, secrets = settings.STRIPE_SECRET_KEY, settings.STRIPE_WEBHOOK_SECRETS
-    found = []
+    found: list[CheckMessage] = []
     if bool(key) != bool(secrets):
         missing = "STRIPE_WEBHOOK_SECRETS" if key else "STRIPE_SECRET_KEY"
         found.append(CheckWarning(f"{missing} is not set: Stripe sells nothing", id="agentpods.W003"))

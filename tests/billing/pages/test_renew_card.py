@@ -58,10 +58,9 @@ def test_it_is_paid_and_the_page_says_so_and_leads_to_the_card(
     said = look(person, agent)
     assert "Paid. Thank you! Your payment with Stripe has arrived." in said
     assert "It renews there by itself." in said
-    for place in (f"/renew/{agent.pk}", f"/account/agents/{agent.pk}"):
-        page = person.open(place)
-        form = page.one("form", action=f"/account/agents/{agent.pk}/card")
-        assert words(form) == "Manage the card"
+    renewing, page = person.open(f"/renew/{agent.pk}"), person.open(f"/account/agents/{agent.pk}")
+    for shown in (renewing, page):
+        assert words(shown.one("form", action=f"/account/agents/{agent.pk}/card")) == "Manage the card"
     token = page.all("input", name="csrfmiddlewaretoken")[0].attributes["value"]
     answer = person.client.post(f"/account/agents/{agent.pk}/card", {"csrfmiddlewaretoken": token})
     assert link(Page(answer.content.decode()), "Open Stripe").startswith("https://billing.stripe.example/")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from django.core import mail
@@ -34,7 +34,7 @@ def late(clock: Clock, agent: Agent, stripe: StripeDouble) -> CardSubscription:
     return CardSubscription.objects.get()
 
 
-def paid_till() -> object:
+def paid_till() -> datetime:
     return Subscription.objects.get().current_period_end
 
 
@@ -70,7 +70,7 @@ def test_a_card_from_the_31st_keeps_its_day(agent: Agent, stripe: StripeDouble, 
         stripe.world.renew(card["id"])
         work()
         ends.append(paid_till())
-    assert [f"{end:%m-%d %H}" for end in ends] == ["01-31 12", "02-28 12", "03-31 12", "04-30 12"]  # type: ignore[str-format]
+    assert [f"{end:%m-%d %H}" for end in ends] == ["01-31 12", "02-28 12", "03-31 12", "04-30 12"]
 
 
 def test_a_card_that_is_refused_begins_grace_and_its_owner_is_told_once(

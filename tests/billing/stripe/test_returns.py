@@ -27,8 +27,10 @@ def charge(card: CardSubscription, stripe: StripeDouble) -> Json:
     return stripe.world.charge_of(invoices(stripe)[0]["id"])
 
 
-def rows(kind: str) -> list[Decimal | None]:
-    return [row.amount for row in Payment.objects.filter(kind=kind).order_by("at", "id")]
+def rows(kind: str) -> list[int | None]:
+    """In cents, of each row of the ledger."""
+    found = Payment.objects.filter(kind=kind).order_by("at", "id")
+    return [None if row.amount is None else int(row.amount) for row in found]
 
 
 def at_stripe(stripe: StripeDouble) -> str:
@@ -40,12 +42,12 @@ def test_a_refund_ends_the_time_that_was_bought_and_the_card_is_not_charged_agai
 ) -> None:
     stripe.world.refund(charge["id"])
     work()
-    assert (rows("refund"), Subscription.objects.get().expired_at) == ([Decimal(500)], clock.now)
+    assert (rows("refund"), Subscription.objects.get().expired_at) == ([500], clock.now)
     assert at_stripe(stripe) == "canceled"
     for told in stripe.world.events:
         stripe.tell(told)
     work()
-    assert rows("refund") == [Decimal(500)]
+    assert rows("refund") == [500]
 
 
 def test_a_part_takes_money_only_until_all_has_gone(charge: Json, stripe: StripeDouble, settings: Any) -> None:
