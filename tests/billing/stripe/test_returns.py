@@ -60,9 +60,10 @@ def test_a_part_takes_money_only_until_all_has_gone(charge: Json, stripe: Stripe
 
 
 def test_only_the_time_of_the_refunded_charge_ends(
-    charge: Json, card: CardSubscription, stripe: StripeDouble, pay: Pay, agent: Agent
+    charge: Json, card: CardSubscription, stripe: StripeDouble, pay: Pay, agent: Agent, clock: Clock
 ) -> None:
     pay(agent)
+    clock.go(timedelta(minutes=1))
     stripe.world.renew(card.subscription_id)
     work()
     stripe.world.refund(charge["id"])
