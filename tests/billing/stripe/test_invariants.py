@@ -9,7 +9,7 @@ from django.test import Client
 
 from accounts.models import User
 from billing import invariants
-from billing.models import CardSubscription, StripeEvent, StripeInvoice, StripeRefund
+from billing.models import CardSubscription, Payment, StripeEvent, StripeInvoice, StripeRefund
 from tests.billing.conftest import DAY, Clock
 from tests.billing.stripe.conftest import work
 from tests.doubles.stripe_server import Fault, StripeDouble
@@ -56,7 +56,7 @@ def test_a_payment_without_its_invoice_is_told(card: CardSubscription, clock: Cl
 
 def test_a_refund_that_nobody_sends_is_told_and_waits_in_the_books(card: CardSubscription, clock: Clock) -> None:
     StripeRefund.objects.create(
-        payment=StripeInvoice.objects.get().payment,
+        payment=Payment.objects.get(),
         payment_intent="pi_1",
         refund_at=clock.now - HOURS,
         actor="operator:x",
