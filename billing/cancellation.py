@@ -7,9 +7,10 @@ from datetime import datetime
 from django.db import transaction
 
 from accounts.models import User
-from billing import cards, lapses, payments, subscriptions
+from billing import lapses, licence_cards, payments, subscriptions
 from billing.errors import NoSuchSubscription
 from billing.models import Subscription
+from billing.stripe import cards
 from config.ids import is_id
 
 
@@ -24,6 +25,7 @@ def cancel(user: User, subscription_id: str, *, actor: str, now: datetime) -> Su
     agent = payments.locked(known.agent_id)
     row = Subscription.objects.select_for_update(of=("self",)).get(pk=known.pk)
     row = subscriptions.cancel(agent, row, actor=actor, now=now)
-    cards.ask_to_stop(row, now=now)
+    licence_cards.ask_to_stop(row, now=now)
+    cards.cancel(agent, now=now)
     lapses.settle(agent, now=now)
     return row

@@ -15,12 +15,15 @@ from billing.models import Payment, Subscription
 from billing.models.payments import refund_name
 from billing.payments import Receipt
 from billing.stars import charges, refunds
+from billing.stripe import cards, sending
 from billing.subscriptions import Purchase
 from billing.vocabulary import LICENSED, PaymentKind, Period, Provider
 from config.ids import new_id
 
 MAX_CREDIT_DAYS = 3_660
 FREE = Decimal(0)
+# What goes back through us, after an operator has said so: the provider's own word of it is another row.
+SENT_BY_US = {Provider.STARS, Provider.STRIPE}
 
 
 @transaction.atomic
@@ -75,12 +78,13 @@ def credit(agent: Agent, *, days: int, reason: str, actor: str, now: datetime, o
 def refund(agent: Agent, *, reason: str, actor: str, now: datetime) -> list[Payment]:
     """The money goes back for all that is bought and not used: each payment as `refund_payment` does it.
 
-    Given days stay. Raises NothingToRefund.
+    Given days stay, and no card is charged any more. Raises NothingToRefund.
     """
     agent = payments.locked(agent.pk)
     back = refundable(agent, now=now)
     if not back:
         raise NothingToRefund(agent.pk)
+    cards.cancel(agent, now=now)
     return [_refund(agent, payment, reason=reason, actor=actor, now=now) for payment in back]
 
 
@@ -88,7 +92,7 @@ def refund(agent: Agent, *, reason: str, actor: str, now: datetime) -> list[Paym
 def refund_payment(payment: Payment, *, reason: str, actor: str, now: datetime) -> Payment:
     """The money goes back: what is left of the time that it bought ends now, and nobody else's. Raises NothingToRefund.
 
-    Stars are sent back by us, once this is committed; other money by whoever took it.
+    Stars, and what a card paid through Stripe, are sent back by us once this is committed; the rest by who took it.
     """
     agent = remainders.held(payment)
     if payment not in refundable(agent, now=now):
@@ -117,6 +121,8 @@ def _refund(agent: Agent, payment: Payment, *, reason: str, actor: str, now: dat
         remainders.take_back(agent, payment, actor=actor, now=now, note="refunded")
     if payment.provider == Provider.STARS and payment.external_id not in charges.settled([payment.external_id])[1]:
         refunds.ask(payment.external_id, reason=reason, actor=actor, now=now)
+    if payment.provider == Provider.STRIPE:
+        sending.ask(payment, reason=reason, actor=actor, now=now)
     receipt = _way_back(payment, actor=actor, reason=reason)
     written = payments.write(receipt, payment.agent, now=now, subscription=payment.subscription)
     lapses.settle(agent, now=now)
@@ -124,14 +130,14 @@ def _refund(agent: Agent, payment: Payment, *, reason: str, actor: str, now: dat
 
 
 def _way_back(payment: Payment, *, actor: str, reason: str) -> Receipt:
-    """What the ledger says at once. The amount of stars follows when they have gone (billing/stars/charges.py).
+    """What the ledger says at once. The amount of what we send back ourselves follows when it has gone.
 
     What was too much of a payment is not in it: about that an operator decides by itself (billing/decisions.py).
     """
-    of_stars = payment.provider == Provider.STARS
+    ours = payment.provider in SENT_BY_US
     return Receipt(
-        provider=Provider.INTERNAL if of_stars else Provider(payment.provider),
-        external_id=new_id("act") if of_stars else refund_name(payment.external_id),
+        provider=Provider.INTERNAL if ours else Provider(payment.provider),
+        external_id=new_id("act") if ours else refund_name(payment.external_id),
         kind=PaymentKind.REFUND,
         agent_id=payment.agent_id,
         purchase=Purchase(
@@ -141,8 +147,8 @@ def _way_back(payment: Payment, *, actor: str, reason: str) -> Receipt:
             price_usd=payment.price_usd or FREE,
             tier_snapshot={},
         ),
-        amount=None if of_stars else part_refunds.still_ours(payment),
-        currency="" if of_stars else payment.currency,
+        amount=None if ours else part_refunds.still_ours(payment),
+        currency="" if ours else payment.currency,
         refund_of=payment.pk,
         actor=actor,
         reason=reason,

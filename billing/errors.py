@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from config.errors import BadRequest, Conflict, Forbidden, NotFound
 
 if TYPE_CHECKING:
-    from billing.models import Order, Subscription
+    from billing.models import CardSubscription, Order, Subscription
 
 
 class IllegalMove(RuntimeError):
@@ -88,6 +88,23 @@ class OtherPlanHeld(Conflict):
             f"tier: a licence of {held.provider} holds this agent on {held.tier!r}; change the plan there, or order"
             f" more time of {held.tier!r}"
         )
+
+
+class CardRenews(Conflict):
+    def __init__(self, card: CardSubscription) -> None:
+        super().__init__(
+            f"a card is charged for this agent already ({card.order.tier}, {card.order.period}): it renews by itself;"
+            " order another plan or period, or cancel it first"
+        )
+
+
+class OtherPlanByCard(Conflict):
+    def __init__(self, card: CardSubscription) -> None:
+        super().__init__(
+            f"tier: a card is charged for {card.order.tier!r} here; change the plan with POST /stripe/orders, or cancel"
+            " that subscription first"
+        )
+        self.tier = card.order.tier
 
 
 class NotConfigured(BadRequest):

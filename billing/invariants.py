@@ -24,6 +24,7 @@ from billing import standing
 from billing.crypto import invariants as stablecoins
 from billing.models import Order, Payment, Span, Subscription
 from billing.stars import invariants as charges
+from billing.stripe import invariants as cards
 from billing.term import UNKNOWN_MAX
 from billing.vocabulary import LICENSED, OrderStatus, Provider, TermMode
 from webhooks.models import Delivery
@@ -144,6 +145,7 @@ def _doubtful(now: datetime) -> QuerySet[Agent]:
     runs = Subscription.objects.live().filter(
         Q(provider=Provider.INTERNAL)
         | Q(own_clock, current_period_end__gt=now)
+        | Q(own_clock, standing.BY_CARD, current_period_end__gt=now - UNKNOWN_MAX)
         | Q(provider__in=LICENSED, current_period_end__gt=now - UNKNOWN_MAX)
     )
     running = Exists(runs.filter(agent=OuterRef("pk")))
@@ -188,4 +190,5 @@ CHECKS: list[Check] = [
     _outbox_is_empty,
     *stablecoins.CHECKS,
     *charges.CHECKS,
+    *cards.CHECKS,
 ]

@@ -11,8 +11,8 @@ from django.db import transaction
 from agents.errors import NoSuchAgent
 from agents.models import Agent, Desired
 from billing import coupons, subscriptions
-from billing.errors import AlreadyPaid, IllegalMove, MoneySeen, OtherPlanHeld
-from billing.models import Order
+from billing.errors import AlreadyPaid, CardRenews, IllegalMove, MoneySeen, OtherPlanByCard, OtherPlanHeld
+from billing.models import CardSubscription, Order
 from billing.providers import registry
 from billing.vocabulary import OrderStatus, Period, Provider
 
@@ -39,8 +39,8 @@ def place(agent: Agent, terms: Terms, *, make: Callable[[Agent], Order], now: da
     """The agent's pending order on these terms: the one there is, or a new one in place of another (design: Billing).
 
     `make` builds the new row, in the transaction, with the agent locked; the outside is asked for the other order's
-    money before that, and our own rows once more under the lock. Raises MoneySeen when it is on its way, OtherPlanHeld
-    when a licence holds another plan, CouponRefused, NoSuchAgent.
+    money before that, and our own rows once more under the lock. Raises MoneySeen when it is on its way, NoSuchAgent,
+    CouponRefused, and what `refuse_held` raises.
     """
     other = pending_of(agent)
     if other is not None and not terms.are_of(other) and _money_seen(other):
@@ -49,7 +49,7 @@ def place(agent: Agent, terms: Terms, *, make: Callable[[Agent], Order], now: da
         agent = Agent.objects.select_for_update().get(pk=agent.pk)
         if agent.desired == Desired.DELETED:
             raise NoSuchAgent
-        refuse_other_plan(agent, tier=terms.tier)
+        refuse_held(agent, terms)
         current = Order.objects.select_for_update().filter(agent=agent, status=PENDING).first()
         if current is not None and terms.are_of(current):
             return current
@@ -86,17 +86,28 @@ def pending_of(agent: Agent) -> Order | None:
 
 
 def refuse_unplaceable(agent: Agent, terms: Terms) -> None:
-    """What `place` would refuse, as far as our own rows tell. Raises OtherPlanHeld, MoneySeen."""
-    refuse_other_plan(agent, tier=terms.tier)
+    """What `place` would refuse, as far as our own rows tell. Raises MoneySeen, and what `refuse_held` raises."""
+    refuse_held(agent, terms)
     current = pending_of(agent)
     if current is not None and not terms.are_of(current) and _money_noted(current):
         raise MoneySeen(current)
 
 
-def refuse_other_plan(agent: Agent, *, tier: str) -> None:
+def refuse_held(agent: Agent, terms: Terms) -> None:
+    """A licence, or a card that is charged for each period, holds its plan. Another plan by card replaces the card's.
+
+    Raises OtherPlanHeld, OtherPlanByCard, CardRenews.
+    """
     held = subscriptions.licence_of(agent)
-    if held is not None and held.tier != tier:
+    if held is not None and held.tier != terms.tier:
         raise OtherPlanHeld(held)
+    card = CardSubscription.objects.renewing().filter(agent=agent).select_related("order").first()
+    if card is None:
+        return
+    if terms.are_of(card.order):
+        raise CardRenews(card)
+    if terms.provider != Provider.STRIPE and card.order.tier != terms.tier:
+        raise OtherPlanByCard(card)
 
 
 def locked(order_id: str) -> Order:

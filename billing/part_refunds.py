@@ -21,7 +21,7 @@ from billing.subscriptions import Purchase
 from billing.sums import moved
 from billing.vocabulary import CONFIRMED, PaymentKind, Period, Provider
 
-UNDIVIDED = {Provider.STARS, Provider.INTERNAL}
+NOT_BY_HAND = {Provider.STARS, Provider.STRIPE, Provider.INTERNAL}  # they tell by themselves what goes back
 FREE = Decimal(0)
 TOLD = "its provider says so"
 
@@ -72,8 +72,8 @@ def _write(
 
 
 def _left(payment: Payment) -> int:
-    if payment.kind not in CONFIRMED or payment.unapplied or payment.provider in UNDIVIDED:
-        raise NoPartToRefund(payment.pk, "it bought nothing, or its provider gives back whole payments only")
+    if payment.kind not in CONFIRMED or payment.unapplied or payment.provider in NOT_BY_HAND:
+        raise NoPartToRefund(payment.pk, "it bought nothing, or its provider tells by itself what goes back")
     left = still_ours(payment) if Payment.objects.filter(pk=payment.pk).not_returned().exists() else None
     if left is None:
         raise NoPartToRefund(payment.pk, "all of it has gone back, or nobody told how much it was")

@@ -18,6 +18,7 @@ from agents import profile
 from agents.models import Agent, Desired
 from billing import lapses, mails, orders, spans, subscriptions
 from billing.invoicing import issuing
+from billing.invoicing.taxes import Tax
 from billing.models import Payment, Subscription
 from billing.subscriptions import Purchase
 from billing.vocabulary import CONFIRMED, PaymentKind, Provider
@@ -44,6 +45,7 @@ class Receipt:
     late: bool = False
     order_id: str | None = None
     refund_of: str | None = None  # the id of the payment whose money goes back
+    tax: Tax | None = None  # as whoever took the money reckons it, where our own rates do not say
     actor: str = "billing"
     reason: str = ""
 
@@ -126,7 +128,7 @@ def write(
         reason=receipt.reason,
         at=now,
     )
-    invoice = issuing.issue(row, now=now)
+    invoice = issuing.issue(row, tax=receipt.tax, now=now)
     mails.tell_of(row, invoice=invoice)
     return row
 

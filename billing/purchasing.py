@@ -6,7 +6,12 @@ from billing.errors import GrantedOnly, LicenceRefused, SoldByOrder
 from billing.licences import Key
 from billing.vocabulary import LICENSED, Provider
 
-ORDERED_AT = {Provider.USDT: "/crypto/orders", Provider.USDC: "/crypto/orders", Provider.STARS: "/stars/orders"}
+ORDERED_AT = {
+    Provider.USDT: "/crypto/orders",
+    Provider.USDC: "/crypto/orders",
+    Provider.STARS: "/stars/orders",
+    Provider.STRIPE: "/stripe/orders",
+}
 
 
 def key_of(provider: Provider, text: str | None) -> Key:

@@ -66,8 +66,8 @@ def quote(
 
 def _price(agent: Agent, tier: Tier, period: Period, provider: Provider, coupon: str, *, now: datetime) -> Decimal:
     """An order needs one; what a licence costs its provider says, and nobody's coupon changes that."""
-    if provider in LICENSED and coupon:
-        raise CouponRefused(f"a licence is sold by {provider}; use that shop's own")
+    if provider in {*LICENSED, Provider.STRIPE} and coupon:
+        raise CouponRefused(f"what {provider} sells has the discounts of that shop")
     return (
         prices.price_of(tier, period) if provider in LICENSED else coupons.price(agent, tier, period, coupon, now=now)
     )

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from agents.models import Agent
 from billing import mails, subscriptions
-from billing.models import Subscription
+from billing.models import CardSubscription, Subscription
 from billing.vocabulary import SubscriptionStatus
 
 BEFORE = (timedelta(days=7), timedelta(days=1))
@@ -14,7 +14,9 @@ BEFORE = (timedelta(days=7), timedelta(days=1))
 
 def renews_itself(row: Subscription) -> bool:
     """Whether its provider charges for the next period without anybody's doing."""
-    return row.is_licensed and row.status == SubscriptionStatus.ACTIVE and not row.cancels_there
+    if row.is_licensed:
+        return row.status == SubscriptionStatus.ACTIVE and not row.cancels_there
+    return CardSubscription.objects.renewing().filter(agent=row.agent_id).exists()
 
 
 def remind(agent: Agent, *, now: datetime) -> datetime | None:

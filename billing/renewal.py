@@ -14,6 +14,7 @@ from billing.models.subscriptions import LIVE
 from billing.providers import registry
 from billing.providers.base import Offer
 from billing.stars import orders as stars_orders
+from billing.stripe import orders as stripe_orders
 from billing.vocabulary import CONFIRMED, LICENSED, Asset, OrderStatus, Period, Provider
 from config.errors import BadRequest
 
@@ -46,6 +47,8 @@ def renew(agent: Agent, wanted: Wanted, *, license_key: str | None, actor: str, 
         licences.activate(agent, key, tier=wanted.tier, period=wanted.period, actor=actor, now=now)
     elif wanted.provider == Provider.STARS:
         stars_orders.order(agent, tier=wanted.tier, period=wanted.period, coupon=wanted.coupon, now=now)
+    elif wanted.provider == Provider.STRIPE:
+        stripe_orders.order(agent, tier=wanted.tier, period=wanted.period, now=now)
     else:
         asset = Asset(wanted.provider)
         crypto_orders.place(agent, asset=asset, tier=wanted.tier, period=wanted.period, coupon=wanted.coupon, now=now)
@@ -59,7 +62,7 @@ def order_to_show(agent: Agent, *, now: datetime) -> Order | None:
         return order
     if order.status == OrderStatus.PAID:
         return None
-    told = NEWS if order.provider == Provider.STARS else settling.LATE
+    told = settling.LATE if order.provider in Asset.values else NEWS
     later = Payment.objects.filter(agent=agent, kind__in=CONFIRMED, at__gt=order.created_at)
     return None if order.expires_at <= now - told or later.exists() else order
 

@@ -66,7 +66,7 @@ def take(row: Subscription, *, now: datetime) -> list[Rest]:
             span.delete()
             continue
         span.length -= rest.length
-        span.usd = max(span.usd - _stored(rest.usd), Decimal(0))
+        span.usd = max(span.usd - stored(rest.usd), Decimal(0))
         span.starts_at, span.ends_at = now - span.length, now
         span.save()
     return [rest for _, rest in taken]
@@ -84,7 +84,7 @@ def lay(row: Subscription, rests: Sequence[Rest], *, start: datetime) -> datetim
                 starts_at=at,
                 ends_at=until,
                 length=rest.length,
-                usd=_stored(rest.usd),
+                usd=stored(rest.usd),
                 is_gift=rest.is_gift,
             )
         )
@@ -140,7 +140,7 @@ def left_of(
     return found
 
 
-def _stored(usd: Fraction) -> Decimal:
+def stored(usd: Fraction) -> Decimal:
     """Rounded up: what was worth a whole second is not worth less by having been stored."""
     return (Decimal(usd.numerator) / usd.denominator).quantize(LEAST_USD, ROUND_UP)
 

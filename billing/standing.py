@@ -7,13 +7,17 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from django.conf import settings
+from django.db.models import Exists, OuterRef
 
 from accounts.models import Suspension
 from agents import entitlement
 from agents.models import Agent
-from billing.models import Lapse, Subscription
+from billing.models import CardSubscription, Lapse, Subscription
 from billing.term import Bought, Facts, Pause, Rules, Term, runs_until, term_of, trial_end
 from billing.vocabulary import SubscriptionStatus, TermMode
+
+# Whether a card is to be charged for the next period of what an agent has.
+BY_CARD = Exists(CardSubscription.objects.renewing().filter(agent=OuterRef("agent")))
 
 
 def rules() -> Rules:
@@ -48,7 +52,7 @@ def facts(agent: Agent) -> Facts:
 def _facts(agents: Sequence[Agent]) -> dict[str, Facts]:
     ids = [agent.pk for agent in agents]
     subscriptions: dict[str, list[Bought]] = defaultdict(list)
-    for row in Subscription.objects.filter(agent__in=ids).defer("license_key"):
+    for row in Subscription.objects.filter(agent__in=ids).defer("license_key").annotate(by_card=BY_CARD):
         subscriptions[row.agent_id].append(bought(row))
     stops = dict(Lapse.objects.filter(agent__in=ids, ended_at=None).values_list("agent_id", "stopped_at"))
     paused = suspended({agent.user_id for agent in agents})
@@ -77,6 +81,7 @@ def suspended(user_ids: Iterable[str]) -> dict[str, list[Pause]]:
 
 
 def bought(row: Subscription) -> Bought:
+    """Of a row that was read with BY_CARD also whether it renews; until when it counts as paid depends on that."""
     return Bought(
         status=SubscriptionStatus(row.status),
         provider=row.provider,
@@ -85,6 +90,7 @@ def bought(row: Subscription) -> Bought:
         ends=row.current_period_end,
         counted_at=row.counted_at,
         expired_at=row.expired_at,
+        renews=bool(vars(row).get("by_card")) and not row.is_internal,
     )
 
 

@@ -53,6 +53,7 @@ class Purchase:
     tier_snapshot: dict[str, Any]
     licence: Licence | None = None
     length: timedelta | None = None  # a manual credit's, instead of a period
+    follows: bool = False  # a card's renewal: it is charged a little after the period before it has ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +109,14 @@ def _extend(agent: Agent, row: Subscription, purchase: Purchase, *, actor: str, 
 
     The day of the month is kept along a run of plain renewals alone. Where the end was moved, by a suspension, by days
     that an operator gave, or since all was over though no worker had noticed, a new run begins there: on the day of the
-    old one a month could be of one day, or of sixty.
+    old one a month could be of one day, or of sixty. A card's renewal is no such move: what ran while its provider had
+    not charged yet is the new period's first part.
     """
-    end = max(now, end_of(row, now=now))
+    ended = end_of(row, now=now)
+    end = ended if purchase.follows and now < ended + term.UNKNOWN_MAX else max(now, ended)
     if end != row.current_period_end:
         row.anchor_day = end.day
-    start, rests = start_of(agent, now=now), spans.take(row, now=now)
+    start, rests = min(start_of(agent, now=now), end), spans.take(row, now=now)
     until = _later(end, purchase, anchor_day=row.anchor_day)
     row.current_period_end = spans.lay(row, [*rests, _rest(purchase, until - end)], start=start)
     if purchase.length is not None:
@@ -241,10 +244,15 @@ def expire(
 
 
 def expire_ended(agent: Agent, *, now: datetime) -> None:
-    """What nobody renews, and has ended. Of licences the provider is asked first (billing/verification.py)."""
-    for row in Subscription.objects.paid().filter(agent=agent).exclude(provider__in=LICENSED):
+    """What nobody renews, and has ended. Of licences the provider is asked first (billing/verification.py).
+
+    What a card renews has some days more until it is charged, unless Stripe says that it will not be.
+    """
+    rows = Subscription.objects.paid().filter(agent=agent).exclude(provider__in=LICENSED)
+    for row in rows.annotate(by_card=standing.BY_CARD):
         end = end_of(row, now=now)
-        if end <= now:
+        known = standing.bought(row)
+        if term.runs_until(known, standing.pauses(row.user_id), now=now) <= now:
             expire(agent, row, at=end, actor="billing", now=now, note="its time is over", cut=False)
 
 

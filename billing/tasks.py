@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from billing import cards, clock, invariants, lapses, verification
+from billing import clock, invariants, lapses, licence_cards, verification
 from billing.crypto import misplaced, scanning, watching
 from billing.reports import deferred
 from billing.stars import feed, refunds
 from billing.stars import orders as stars_orders
+from billing.stripe import cancelling, inbox, sending
+from billing.stripe import feed as stripe_feed
+from billing.stripe import orders as stripe_orders
 
 
 @shared_task(name="billing.step")
@@ -48,6 +51,38 @@ def reconcile_stars() -> None:
     feed.reconcile(now=clock.now())
 
 
+@shared_task(name="billing.process_stripe")
+def process_stripe() -> None:
+    inbox.process_due(now=clock.now())
+
+
+@shared_task(name="billing.catch_up_with_stripe")
+def catch_up_with_stripe() -> None:
+    now = clock.now()
+    stripe_feed.catch_up(now=now)
+    inbox.purge(now=now)
+
+
+@shared_task(name="billing.check_cards")
+def check_cards() -> None:
+    stripe_feed.check_due(now=clock.now())
+
+
+@shared_task(name="billing.cancel_cards")
+def cancel_cards() -> None:
+    cancelling.cancel_due(now=clock.now())
+
+
+@shared_task(name="billing.send_back_by_card")
+def send_back_by_card() -> None:
+    sending.send_due(now=clock.now())
+
+
+@shared_task(name="billing.expire_stripe_orders")
+def expire_stripe_orders() -> None:
+    stripe_orders.expire_due(now=clock.now())
+
+
 @shared_task(name="billing.verify")
 def verify(subscription_id: str) -> None:
     verification.verify(subscription_id, now=clock.now())
@@ -61,13 +96,13 @@ def verify_due() -> None:
 
 @shared_task(name="billing.stop_card")
 def stop_card(subscription_id: str) -> None:
-    cards.stop(subscription_id, now=clock.now())
+    licence_cards.stop(subscription_id, now=clock.now())
 
 
 @shared_task(name="billing.stop_cards_due")
 def stop_cards_due() -> None:
     clock.now()
-    cards.stop_due()
+    licence_cards.stop_due()
 
 
 @shared_task(name="billing.scan_chain")

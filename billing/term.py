@@ -36,6 +36,7 @@ class Bought:
     ends: datetime
     counted_at: datetime
     expired_at: datetime | None
+    renews: bool = False  # a card is to be charged for the next period
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,9 +87,9 @@ def ends(one: Bought, pauses: Sequence[Pause], *, now: datetime) -> datetime:
 
 
 def runs_until(one: Bought, pauses: Sequence[Pause], *, now: datetime) -> datetime:
-    """Until when it counts as paid at most: a licence some days longer, unless its provider says that it is unpaid."""
+    """Until when it counts as paid at most: what its provider renews some days longer, unless it says otherwise."""
     end = ends(one, pauses, now=now)
-    return end + UNKNOWN_MAX if one.licensed else end
+    return end + UNKNOWN_MAX if one.licensed or one.renews else end
 
 
 def _unpaid(facts: Facts, rules: Rules, *, now: datetime) -> Term:

@@ -12,6 +12,7 @@ from billing.views.move import MoveViewSet
 from billing.views.payment_providers import PaymentProvidersViewSet
 from billing.views.quote import QuoteViewSet
 from billing.views.stars import StarsCallbackViewSet, StarsOrdersViewSet, StarsViewSet
+from billing.views.stripe import StripeCallbackViewSet, StripeOrdersViewSet, StripePortalViewSet
 from billing.views.subscriptions import SubscriptionsViewSet
 from billing.views.term import TermViewSet
 
@@ -23,6 +24,10 @@ urlpatterns = [
     path("stars/orders", StarsOrdersViewSet.as_view({"get": "list", "post": "create"})),
     path("stars/orders/<str:id>", StarsOrdersViewSet.as_view({"get": "retrieve"})),
     path("payments/stars/callback", StarsCallbackViewSet.as_view({"post": "create"})),
+    path("stripe/orders", StripeOrdersViewSet.as_view({"get": "list", "post": "create"})),
+    path("stripe/orders/<str:id>", StripeOrdersViewSet.as_view({"get": "retrieve"})),
+    path("stripe/portal", StripePortalViewSet.as_view({"post": "create"})),
+    path("payments/stripe/callback", StripeCallbackViewSet.as_view({"post": "create"})),
     path("invoices", InvoicesViewSet.as_view({"get": "list"})),
     path("invoices/<str:id>", InvoicesViewSet.as_view({"get": "retrieve"})),
     path("invoices/<str:id>/pdf", InvoicePdfViewSet.as_view({"get": "retrieve"})),

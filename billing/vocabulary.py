@@ -23,6 +23,7 @@ class Provider(models.TextChoices):
     USDT = "usdt"
     USDC = "usdc"
     STARS = "stars"
+    STRIPE = "stripe"
     INTERNAL = "internal"
 
 
@@ -33,6 +34,7 @@ NAMES = {
     Provider.USDT: "USDT",
     Provider.USDC: "USDC",
     Provider.STARS: "Telegram Stars",
+    Provider.STRIPE: "Stripe",
 }
 
 # Sold by licence key: the provider says until when it is paid, and takes renewals by itself.

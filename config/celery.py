@@ -40,6 +40,12 @@ BEAT: dict[str, tuple[str, float, str]] = {
     "billing.send_back_stars": ("billing.send_back_stars", 30.0, "billing"),
     "billing.reconcile_stars": ("billing.reconcile_stars", 300.0, "billing"),
     "billing.close_months": ("billing.close_months", 600.0, "billing"),
+    "billing.process_stripe": ("billing.process_stripe", 10.0, "billing"),
+    "billing.catch_up_with_stripe": ("billing.catch_up_with_stripe", 300.0, "billing"),
+    "billing.check_cards": ("billing.check_cards", 300.0, "billing"),
+    "billing.cancel_cards": ("billing.cancel_cards", 30.0, "billing"),
+    "billing.send_back_by_card": ("billing.send_back_by_card", 30.0, "billing"),
+    "billing.expire_stripe_orders": ("billing.expire_stripe_orders", 30.0, "billing"),
     "billing.check_invariants": ("billing.check_invariants", 86400.0, "billing"),
 }
 

@@ -13,6 +13,7 @@ FIELDS: dict[str, Any] = {
     "attempts": 1,
     "botUsername": "agentpods_bot",
     "cause": "NO_MODEL_KEY",
+    "checkoutUrl": "https://checkout.stripe.com/c/pay/cs_…",
     "checkedAt": "2026-11-21T06:30:00Z",
     "code": "012345",
     "createdAt": "2026-11-21T06:30:00Z",

@@ -100,6 +100,7 @@ _NAMES = {
     ("GET", "/me/personas/{id}/articles/{slug}"): "getOwnPersonaArticle",
     ("GET", "/health/ready"): "getReadiness",
     ("POST", "/agents/{id}/chat"): "chatWithAgent",
+    ("POST", "/stripe/portal"): "openStripePortal",
     ("POST", "/agents/{id}/talk-test"): "testAgentTalk",
     ("GET", "/agents/{id}/explain"): "explainAgent",
 }
@@ -115,7 +116,16 @@ TAGS = {
     "Observation": ("liveness", "explain", "quota", "term", "memory", "events"),
     "Backups": ("backups",),
     "Webhooks": ("webhook", "deliveries"),
-    "Billing": ("subscriptions", "payment-providers", "crypto", "stars", "payments", "invoices", "billing-details"),
+    "Billing": (
+        "subscriptions",
+        "payment-providers",
+        "crypto",
+        "stars",
+        "stripe",
+        "payments",
+        "invoices",
+        "billing-details",
+    ),
     "Events": (),
     "Platform health": ("health", "status"),
 }

@@ -117,6 +117,12 @@ STAR_USD = env.decimal("STAR_USD", "0.013")
 if not STAR_USD.is_finite() or STAR_USD <= 0:
     raise ImproperlyConfigured(f"STAR_USD={STAR_USD} must be more than 0")
 
+# Stripe. It sells once it has a key and at least one secret of its webhook; two are for the days of a rotation.
+STRIPE_URL = env.text("STRIPE_URL", "https://api.stripe.com").rstrip("/")
+STRIPE_SECRET_KEY = env.secret("STRIPE_SECRET_KEY")
+STRIPE_WEBHOOK_SECRETS = [one.strip() for one in env.secret("STRIPE_WEBHOOK_SECRETS").split(",") if one.strip()]
+STRIPE_TAX = env.flag("STRIPE_TAX")
+
 # Mail.
 EMAIL_BACKEND = env.text(
     "EMAIL_BACKEND", f"django.core.mail.backends.{'console' if DEVELOPMENT else 'smtp'}.EmailBackend"
@@ -319,6 +325,7 @@ LOGGING: dict[str, Any] = {
     "root": {"handlers": ["stderr"], "level": env.text("LOG_LEVEL", "INFO")},
     "loggers": {
         "urllib3": {"level": "INFO"},  # its debug lines have addresses, and Telegram's hold the bot's token
+        "stripe": {"level": "WARNING"},  # each call in four lines, the later ones with what was sent
         "django.security.DisallowedHost": {"propagate": False, "level": "CRITICAL"},  # any scanner's; our 400 tells it
     },
 }

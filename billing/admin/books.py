@@ -13,9 +13,9 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 
-from billing import cards, decisions, invariants
+from billing import decisions, invariants, licence_cards
 from billing.admin.base import WrittenByRules
-from billing.models import Books, ChainState, Misplaced, Payment, StrayCharge
+from billing.models import Books, ChainState, Misplaced, Payment, StrayCharge, StripeEvent, StripeRefund
 from billing.providers import registry
 
 MOST = 100  # findings of one check, and rows of one kind that are counted
@@ -57,7 +57,17 @@ def _waiting(*, now: datetime) -> list[tuple[str, str, QuerySet[Any]]]:
         (
             "Cards that are still charged though their owners cancelled",
             _list("subscription", "card=1"),
-            cards.late(now=now),
+            licence_cards.late(now=now),
+        ),
+        (
+            "Events of Stripe's that are nobody's",
+            _list("stripeevent", "stray__isempty=0"),
+            StripeEvent.objects.exclude(stray=""),
+        ),
+        (
+            "Refunds by card that have not gone",
+            _list("striperefund", "refunded_at__isempty=1"),
+            StripeRefund.objects.filter(refunded_at=None),
         ),
         ("Misplaced money", _list("misplaced", "there=1"), Misplaced.objects.filter(amount__gt=0)),
     ]

@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
-from billing import cards, decisions
+from billing import decisions, licence_cards
 from billing.admin.base import Corrected, WrittenByRules
 from billing.admin.money_steps import (
     CloseMoney,
@@ -32,7 +32,7 @@ class StillCharged(admin.SimpleListFilter):
         return [("1", "is still charged though its owner cancelled")]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Subscription]) -> QuerySet[Subscription]:
-        return queryset.filter(pk__in=cards.late(now=timezone.now()).values("pk")) if self.value() else queryset
+        return queryset.filter(pk__in=licence_cards.late(now=timezone.now()).values("pk")) if self.value() else queryset
 
 
 @admin.register(Subscription)

@@ -118,7 +118,8 @@ class RefundPayments(MoneyStep):
     warnings: ClassVar[tuple[str, ...]] = (
         "What is left of the time that this payment bought ends now; what others bought moves up. This cannot be taken"
         " back.",
-        "Stars go back by themselves. Refund cards at Gumroad or Lemon Squeezy, and send stablecoins from your wallet.",
+        "Stars, and what a card paid through Stripe, go back by themselves. Refund cards at Gumroad or Lemon Squeezy,"
+        " and send stablecoins from your wallet.",
     )
 
     def shown(self, row: Payment) -> dict[str, str]:

@@ -13,7 +13,6 @@ from agents.models import Agent
 from billing import corrections, key_moves, standing, verification
 from billing.models import AgentTerm, Payment, Subscription
 from billing.term import Term
-from billing.vocabulary import Provider
 from config.admin_steps import Given, Logged, ReasonForm, Step
 
 
@@ -105,12 +104,13 @@ class RefundTerms(TermStep):
     warnings = (
         "All that is bought and not used ends now. Days that were given stay; without any, grace begins, after which"
         " the agent stops. To refund one payment of several, do it in the ledger. This cannot be taken back.",
-        "Stars go back by themselves. Refund cards at Gumroad or Lemon Squeezy, and send stablecoins from your wallet.",
+        "Stars, and what a card paid through Stripe, go back by themselves; that card is not charged any more. Refund"
+        " cards at Gumroad or Lemon Squeezy, and send stablecoins from your wallet.",
     )
 
     def means(self, rows: list[Any]) -> list[str]:
-        """Which stars go back: that money moves at once."""
-        back = {row.pk: _stars(corrections.refundable(row, now=timezone.now())) for row in rows}
+        """What goes back by itself: that money moves at once."""
+        back = {row.pk: _sent_by_us(corrections.refundable(row, now=timezone.now())) for row in rows}
         return [f"{agent_id}: these charges go back: {', '.join(names)}" for agent_id, names in back.items() if names]
 
     def take(self, row: Any, *, given: Given) -> Logged | None:
@@ -144,8 +144,8 @@ class MoveLicences(TermStep):
         return [(row, f"{self.done} to {to}: {given.reason}")]
 
 
-def _stars(rows: list[Payment]) -> list[str]:
-    return [row.external_id for row in rows if row.provider == Provider.STARS]
+def _sent_by_us(rows: list[Payment]) -> list[str]:
+    return [row.external_id for row in rows if row.provider in corrections.SENT_BY_US]
 
 
 def told(term: Term) -> str:

@@ -22,9 +22,10 @@ PERIODS = {Period.MONTHLY: "one month", Period.ANNUAL: "one year"}
 DIGITS = 6
 
 
-def issue(payment: Payment, *, now: datetime) -> Invoice | None:
+def issue(payment: Payment, *, tax: Tax | None = None, now: datetime) -> Invoice | None:
     """The invoice of this row of the ledger, or its credit note; None where there is none to write.
 
+    Its tax is by our own rates unless somebody who took the money has reckoned it.
     Called last of what a transaction locks: whoever is next waits for its number until this one is there.
     """
     if payment.refund_of_id is not None:
@@ -35,7 +36,7 @@ def issue(payment: Payment, *, now: datetime) -> Invoice | None:
     if seller is None or payment.provider in LICENSED or payment.provider == Provider.INTERNAL:
         return None
     buyer = parties.buyer(payment.user)
-    tax = taxes.tax_for(seller, buyer)
+    tax = tax or taxes.tax_for(seller, buyer)
     return Invoice.objects.create(
         kind=InvoiceKind.INVOICE,
         number=_next(InvoiceKind.INVOICE, now=now),
@@ -100,7 +101,7 @@ def _share(refund: Payment, invoice: Invoice, *, sent: Decimal) -> Decimal:
 def _taxed(total: Decimal, tax: Tax, *, before: Decimal = Decimal(0)) -> dict[str, object]:
     """The tax in all of it, without what was on the notes before."""
     return {
-        "tax_usd": taxes.contained(total, tax.percent) - before,
+        "tax_usd": taxes.contained(total, tax.percent) - before if tax.usd is None else tax.usd,
         "tax_name": tax.name,
         "tax_percent": tax.percent,
         "reverse_charge": tax.reverse_charge,

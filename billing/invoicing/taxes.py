@@ -17,6 +17,7 @@ class Tax:
     name: str
     percent: Decimal
     reverse_charge: bool = False
+    usd: Decimal | None = None  # to the cent, where somebody else has reckoned it
 
 
 NO_TAX = Tax(name="", percent=Decimal(0))

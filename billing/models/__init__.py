@@ -10,6 +10,16 @@ from billing.models.payments import Payment
 from billing.models.reports import DeferredRevenue, Reports
 from billing.models.spans import Span
 from billing.models.stars import StarsFeed, StarsOrder, Stray, StrayCharge
+from billing.models.stripe import (
+    CardSubscription,
+    StripeCustomer,
+    StripeDispute,
+    StripeEvent,
+    StripeFeed,
+    StripeInvoice,
+    StripeOrder,
+    StripeRefund,
+)
 from billing.models.subscriptions import Subscription
 from billing.models.terms import AgentTerm, Books
 
@@ -17,6 +27,7 @@ __all__ = [
     "AgentTerm",
     "BillingDetails",
     "Books",
+    "CardSubscription",
     "ChainState",
     "Coupon",
     "CryptoOrder",
@@ -38,6 +49,13 @@ __all__ = [
     "StarsOrder",
     "Stray",
     "StrayCharge",
+    "StripeCustomer",
+    "StripeDispute",
+    "StripeEvent",
+    "StripeFeed",
+    "StripeInvoice",
+    "StripeOrder",
+    "StripeRefund",
     "Subscription",
     "Sweep",
     "TaxRate",

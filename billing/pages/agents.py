@@ -11,8 +11,8 @@ from rest_framework.request import Request
 
 from agents import explanation
 from agents.models import Agent, Status
-from billing import cards, ledger, remainders, reminders, standing
-from billing.models import Payment
+from billing import ledger, licence_cards, remainders, reminders, standing
+from billing.models import CardSubscription, Payment
 from billing.pages import account, words
 from billing.pages.base import AgentPageViewSet
 from billing.pages.names import plan_name
@@ -45,7 +45,7 @@ class AgentsViewSet(AgentPageViewSet):
             "agent": agent,
             "engine": engine_of(agent.engine).label,
             "paid_with": words.paid_with(term),
-            "card": _card(agent),
+            "renewal": _renewal(agent),
             "cause": words.cause(told),
             "since": words.moment(told.since),
             "remedy": words.remedy(told, agent.pk),
@@ -57,11 +57,12 @@ class AgentsViewSet(AgentPageViewSet):
             "older": f"{here}?{urlencode({'payments': payments.cursor})}#payments" if payments.cursor else None,
             "paged": "payments" in self.sent.GET,
             "first": f"{here}#payments",
+            "card": CardSubscription.objects.charged(agent).exists(),
         }
         return self.page("agent.html", context)
 
 
-def _card(agent: Agent) -> dict[str, object] | None:
+def _renewal(agent: Agent) -> dict[str, object] | None:
     """Whether a card is charged for it again, and whose business it is to stop that."""
     row = remainders.paid_by(agent)
     if row is None or not row.is_licensed:
@@ -70,7 +71,7 @@ def _card(agent: Agent) -> dict[str, object] | None:
         "provider": NAMES[Provider(row.provider or "")],
         "renews": reminders.renews_itself(row),
         "stopping": row.stop_card_at is not None,
-        "elsewhere": cards.where_to_stop(row),
+        "elsewhere": licence_cards.where_to_stop(row),
     }
 
 

@@ -7,7 +7,7 @@ from django.utils import timezone
 from rest_framework.request import Request
 
 from accounts.authentication import caller
-from billing import cancellation, cards, remainders, reminders
+from billing import cancellation, licence_cards, remainders, reminders
 from billing.pages import words
 from billing.pages.base import AgentPageViewSet
 from billing.vocabulary import NAMES, Provider
@@ -26,7 +26,7 @@ class CancelViewSet(AgentPageViewSet):
             "agent": agent,
             "provider": NAMES[Provider(row.provider or "")],
             "till": words.moment(row.current_period_end),
-            "elsewhere": cards.where_to_stop(row) if not cards.can_stop(row) else None,
+            "elsewhere": licence_cards.where_to_stop(row) if not licence_cards.can_stop(row) else None,
         }
         return self.page("cancel.html", context)
 

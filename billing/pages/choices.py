@@ -156,6 +156,8 @@ def _about(provider: Provider) -> str:
         return gettext("By card: you buy a licence key there and enter it here.")
     if provider == Provider.STARS:
         return gettext("In Telegram, with an invoice that anybody may pay.")
+    if provider == Provider.STRIPE:
+        return gettext("By card: it is charged for each month or year, until you cancel.")
     return gettext("A stablecoin on %(chain)s, sent from your wallet or an exchange.") % {
         "chain": chain_name(crypto_orders.info().chain_id)
     }

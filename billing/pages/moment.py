@@ -8,10 +8,10 @@ from typing import Any
 
 from agents.models import Agent
 from billing import renewal, standing
-from billing.models import CryptoOrder, Payment, Subscription
+from billing.models import CardSubscription, CryptoOrder, Payment, Subscription
 from billing.pages import ordered, words
 from billing.pages.names import plan_name
-from billing.pages.ordered import Deposit, Invoice
+from billing.pages.ordered import Checkout, Deposit, Invoice
 from billing.sums import exact
 from billing.term import Term
 from billing.vocabulary import LICENSED, NAMES, Asset, OrderStatus, Provider, SubscriptionStatus
@@ -42,6 +42,7 @@ def context(agent: Agent, *, now: datetime) -> dict[str, Any]:
         "consequence": words.consequence(term, now=now),
         "paid_with": words.paid_with(term),
         "renews": _renews(agent, term),
+        "card": CardSubscription.objects.charged(agent).exists(),
         "paid": _paid(payment, term) if payment else None,
         "waits": waits,
         "live": bool(order and order.status == OrderStatus.PENDING),
@@ -50,7 +51,9 @@ def context(agent: Agent, *, now: datetime) -> dict[str, Any]:
 
 
 def _renews(agent: Agent, term: Term) -> bool:
-    """Whether a licence's provider goes on charging for it."""
+    """Whether a provider goes on charging for it: that of a licence, or of a card."""
+    if term.paid_provider == Provider.STRIPE:
+        return CardSubscription.objects.renewing().filter(agent=agent).exists()
     if term.paid_provider not in LICENSED:
         return False
     return Subscription.objects.filter(
@@ -74,7 +77,7 @@ def _paid(payment: Payment, term: Term) -> Paid:
     )
 
 
-def _state(waits: Deposit | Invoice | None, payment: Payment | None) -> str:
+def _state(waits: Deposit | Invoice | Checkout | None, payment: Payment | None) -> str:
     """Changes with everything that changes more than the progress."""
     if waits is None:
         return f"paid {payment.pk}" if payment else "quiet"

@@ -8,11 +8,12 @@ from datetime import datetime
 from django.utils.safestring import SafeString
 
 from billing.crypto import configuration, settling
-from billing.models import ChainState, CryptoOrder, Order, StarsOrder
+from billing.models import ChainState, CryptoOrder, Order, StarsOrder, StripeOrder
 from billing.pages import qr, words
 from billing.pages.names import chain_name, plan_name
 from billing.sums import exact
 from billing.vocabulary import NAMES, Asset, OrderStatus, Provider
+from catalog.pages.words import usd
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,9 +56,25 @@ class Invoice:
     kind: str = "invoice"
 
 
-def read(order: Order, *, now: datetime) -> Deposit | Invoice:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkout:
+    """`state` is waiting or expired."""
+
+    order: Order
+    state: str
+    plan: str
+    price: str
+    link: str
+    expires: str
+    overdue: bool
+    kind: str = "checkout"
+
+
+def read(order: Order, *, now: datetime) -> Deposit | Invoice | Checkout:
     if order.provider == Provider.STARS:
         return _invoice(StarsOrder.objects.get(pk=order.pk), now=now)
+    if order.provider == Provider.STRIPE:
+        return _checkout(StripeOrder.objects.get(pk=order.pk), now=now)
     return _deposit(CryptoOrder.objects.select_related("deposit_address").get(pk=order.pk), now=now)
 
 
@@ -123,6 +140,18 @@ def _invoice(order: StarsOrder, *, now: datetime) -> Invoice:
         stars=order.amount_stars,
         link=order.invoice_link,
         code=qr.drawing(order.invoice_link),
+        expires=words.moment(order.expires_at),
+        overdue=order.expires_at <= now,
+    )
+
+
+def _checkout(order: StripeOrder, *, now: datetime) -> Checkout:
+    return Checkout(
+        order=order,
+        state="waiting" if order.status == OrderStatus.PENDING else "expired",
+        plan=plan_name(order.tier),
+        price=usd(order.price_usd),
+        link=order.checkout_url,
         expires=words.moment(order.expires_at),
         overdue=order.expires_at <= now,
     )

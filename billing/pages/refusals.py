@@ -68,6 +68,11 @@ def _plan(error: ServiceError, agent: Agent) -> tuple[str, str] | None:
             return "license_key", _other_period(error.paid)
         case errors.OtherPlanHeld():
             return "tier", other_plan(subscriptions.licence_of(agent))
+        case errors.OtherPlanByCard():
+            text = gettext("A card is charged for the plan %(plan)s. Change the plan by card, or cancel that first.")
+            return "tier", text % {"plan": plan_name(error.tier)}
+        case errors.CardRenews():
+            return "provider", gettext("A card is charged for this already: it renews by itself.")
         case EngineBelowMinTier():
             engine = engine_of(agent.engine)
             text = gettext("%(engine)s needs the plan %(plan)s or a larger one.")

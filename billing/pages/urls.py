@@ -7,6 +7,7 @@ from django.urls import path
 from billing.pages.account import AccountViewSet
 from billing.pages.agents import AgentsViewSet
 from billing.pages.cancel import CancelViewSet
+from billing.pages.card import CardViewSet
 from billing.pages.code import CodeViewSet
 from billing.pages.elsewhere import ElsewhereViewSet
 from billing.pages.invoices import InvoiceFileViewSet, InvoicesViewSet
@@ -30,6 +31,7 @@ urlpatterns = [
     path("account/agents/<str:id>", AgentsViewSet.as_view({"get": "retrieve"})),
     path("account/agents/<str:id>/ticket", TicketViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account/agents/<str:id>/cancel", CancelViewSet.as_view({"get": "retrieve", "post": "create"})),
+    path("account/agents/<str:id>/card", CardViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account/invoices", InvoicesViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account/invoices/<str:id>", InvoiceFileViewSet.as_view({"get": "retrieve"})),
     path("renew/<str:id>", RenewViewSet.as_view({"get": "retrieve", "post": "create"})),

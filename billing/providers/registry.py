@@ -19,6 +19,7 @@ MODULES: dict[Provider, str] = {
     Provider.USDT: "billing.providers.deposits",
     Provider.USDC: "billing.providers.deposits",
     Provider.STARS: "billing.providers.stars",
+    Provider.STRIPE: "billing.providers.stripe",
 }
 
 

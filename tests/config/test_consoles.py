@@ -26,6 +26,8 @@ LISTS = {
     *("review queue", "takedowns", "tiers", "toolsets"),
     *("books", "chain states", "crypto orders", "decisions", "deposit addresses", "deposits", "lapses"),
     *("misplaced money", "orders", "payments", "stars orders", "stray charges", "subscriptions", "sweeps", "terms"),
+    *("card subscriptions", "stripe customers", "stripe disputes", "stripe events"),
+    *("stripe invoices", "stripe orders", "stripe refunds"),
     *("billing details", "coupons", "deferred revenue", "invoice series", "invoices", "reports", "tax rates"),
     *("deliveries", "events", "hooks", "incidents", "loops"),
 }

@@ -8,7 +8,7 @@ import pytest
 
 from accounts.models import User
 from agents.models import Agent
-from billing import cards
+from billing import licence_cards
 from billing.vocabulary import Provider, SubscriptionStatus
 from tests.billing.conftest import Clock, Pay
 from tests.billing.licences import LEMON, activate, gumroad, lemon, licence_of, sale
@@ -42,7 +42,7 @@ def test_where_only_the_buyer_can_stop_the_card_it_says_where(visitor: Visitor, 
     assert asked.all("a", href="https://app.gumroad.com/library")
     after = visitor.follow(visitor.send(asked, f"{here(agent)}/cancel"))
     assert licence_of(agent).status == SubscriptionStatus.CANCELED
-    cards.stop_due()
+    licence_cards.stop_due()
     after = visitor.open(here(agent))
     assert "Cancelled here, but not at Gumroad" in text(after)
     assert after.all("a", href="https://app.gumroad.com/library")
@@ -58,7 +58,7 @@ def test_where_we_can_the_card_is_stopped(
     assert "We tell Lemon Squeezy to charge your card no more" in text(asked)
     after = visitor.follow(visitor.send(asked, f"{here(agent)}/cancel"))
     assert "We are telling Lemon Squeezy" in text(after)
-    cards.stop_due()
+    licence_cards.stop_due()
     assert "Lemon Squeezy charges your card no more" in text(visitor.open(here(agent)))
 
 

@@ -27,7 +27,7 @@ __all__ = ["chain", "coins", "gumroad", "lemon", "one_chain", "telegram"]
 
 Act = Callable[..., list[End]]
 NO_MAIL = "django.core.mail.backends.dummy.EmailBackend"
-PROVIDERS = ("GUMROAD_", "LEMONSQUEEZY_", "STARS_", "TELEGRAM_API", "CRYPTO_")
+PROVIDERS = ("GUMROAD_", "LEMONSQUEEZY_", "STARS_", "STRIPE_", "TELEGRAM_API", "CRYPTO_")
 
 
 @pytest.fixture(scope="session")

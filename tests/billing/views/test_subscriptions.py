@@ -247,7 +247,7 @@ def test_a_query_that_is_wrong_is_named(agent: Agent, mine: APIClient, changes: 
 
 def test_providers_are_active_with_their_settings_and_soon_without(api: APIClient, gumroad: GumroadServer) -> None:
     found = {one["id"]: one for one in api.get("/payment-providers").json()["paymentProviders"]}
-    assert set(found) == {"gumroad", "lemonsqueezy", "usdt", "usdc", "stars"}
+    assert set(found) == {"gumroad", "lemonsqueezy", "usdt", "usdc", "stars", "stripe"}
     assert found["gumroad"] == {
         "id": "gumroad",
         "label": "Card (Gumroad)",

@@ -11,7 +11,7 @@ from django.db import connection
 from rest_framework.test import APIClient
 
 from agents.models import Agent, Transition
-from billing import cards
+from billing import licence_cards
 from billing.models import Subscription
 from billing.vocabulary import Provider, SubscriptionStatus
 from tests.billing.conftest import DAY, NOON, Clock
@@ -67,7 +67,7 @@ def test_who_cancels_is_charged_no_more(
     client: APIClient, agent: Agent, sold: Licence, clock: Clock, lemon: LemonSqueezyServer
 ) -> None:
     cancel(client, agent)
-    cards.stop(licence_of(agent).pk, now=clock.now)
+    licence_cards.stop(licence_of(agent).pk, now=clock.now)
     assert sold.cancelled
     row = licence_of(agent)
     assert (row.status, row.cancels_there, row.stop_card_at) == (CANCELED, True, None)
@@ -75,7 +75,7 @@ def test_who_cancels_is_charged_no_more(
     assert Transition.objects.filter(agent=agent, note__contains="charged no more").count() == 1
     check(clock, DAY)
     cancel(client, agent)
-    cards.stop_due()
+    licence_cards.stop_due()
     assert deleted(lemon) == 1
 
 
@@ -86,15 +86,15 @@ def test_a_provider_that_is_away_is_told_again_until_it_has_done_it(
     cancel(client, agent)
     lemon.fail(failure)
     for _ in range(5):
-        cards.stop_due()
+        licence_cards.stop_due()
         clock.go(QUARTER)
     assert not is_stopped(sold)
-    assert list(cards.late(now=clock.now)) == [licence_of(agent)], "an operator sees it"
+    assert list(licence_cards.late(now=clock.now)) == [licence_of(agent)], "an operator sees it"
     lemon.work_again()
     clock.go(10 * QUARTER)
-    cards.stop_due()
+    licence_cards.stop_due()
     assert is_stopped(sold)
-    assert not cards.late(now=clock.now).exists()
+    assert not licence_cards.late(now=clock.now).exists()
 
 
 def test_a_worker_that_dies_leaves_the_card_to_the_next(
@@ -102,12 +102,12 @@ def test_a_worker_that_dies_leaves_the_card_to_the_next(
 ) -> None:
     cancel(client, agent)
     with monkeypatch.context() as patch:
-        patch.setattr(cards, "_note", dies)
+        patch.setattr(licence_cards, "_note", dies)
         with pytest.raises(Killed):
-            cards.stop_due()
+            licence_cards.stop_due()
     assert licence_of(agent).stop_card_at is not None
     clock.go(QUARTER)
-    cards.stop_due()
+    licence_cards.stop_due()
     assert (licence_of(agent).stop_card_at, licence_of(agent).cancels_there) == (None, True)
 
 
@@ -118,7 +118,7 @@ def test_many_workers_stop_a_card_once(
     cancel(client, agent)
 
     def stop() -> None:
-        cards.stop_due()
+        licence_cards.stop_due()
         connection.close()
 
     workers = [threading.Thread(target=stop) for _ in range(8)]
@@ -134,8 +134,8 @@ def test_without_the_sellers_key_the_owner_is_told_where(
 ) -> None:
     settings.LEMONSQUEEZY_API_KEY = ""
     cancel(client, agent)
-    cards.stop_due()
-    where = cards.where_to_stop(licence_of(agent))
+    licence_cards.stop_due()
+    where = licence_cards.where_to_stop(licence_of(agent))
     assert where is not None
     assert (where.provider, where.url) == ("Lemon Squeezy", "https://app.lemonsqueezy.com/my-orders")
     assert not sold.cancelled
@@ -145,9 +145,9 @@ def test_where_only_the_buyer_can_we_look_soon_and_daily_whether_it_happened(
     client: APIClient, agent: Agent, sale: Sale, clock: Clock, gumroad: GumroadServer
 ) -> None:
     cancel(client, agent)
-    cards.stop_due()
+    licence_cards.stop_due()
     row = licence_of(agent)
-    assert cards.where_to_stop(row) is not None
+    assert licence_cards.where_to_stop(row) is not None
     assert row.check_at == clock.now + QUARTER
     gumroad.asked.clear()
     check(clock, QUARTER)
@@ -156,7 +156,7 @@ def test_where_only_the_buyer_can_we_look_soon_and_daily_whether_it_happened(
     sale.purchase = {"subscription_cancelled_at": "2026-12-21T12:00:00Z"}
     check(clock, DAY)
     row = licence_of(agent)
-    assert (row.status, row.cancels_there, cards.where_to_stop(row)) == (CANCELED, True, None)
+    assert (row.status, row.cancels_there, licence_cards.where_to_stop(row)) == (CANCELED, True, None)
 
 
 def test_what_is_no_licence_has_no_card(client: APIClient, agent: Agent, clock: Clock, pay: Any) -> None:
@@ -164,4 +164,4 @@ def test_what_is_no_licence_has_no_card(client: APIClient, agent: Agent, clock: 
     row = Subscription.objects.get(agent=agent)
     client.post(f"/subscriptions/{row.pk}/cancel")
     row.refresh_from_db()
-    assert (row.status, row.stop_card_at, cards.where_to_stop(row)) == (CANCELED, None, None)
+    assert (row.status, row.stop_card_at, licence_cards.where_to_stop(row)) == (CANCELED, None, None)

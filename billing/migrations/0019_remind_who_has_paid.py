@@ -27,6 +27,6 @@ def look_again(apps: Any, schema_editor: object) -> None:
 
 
 class Migration(migrations.Migration):
-    dependencies: ClassVar = [("agents", "0022_bridge_bytes"), ("billing", "0013_invoices")]
+    dependencies: ClassVar = [("agents", "0022_bridge_bytes"), ("billing", "0018_coupons_index")]
 
     operations: ClassVar = [migrations.RunPython(look_again, migrations.RunPython.noop, elidable=True)]

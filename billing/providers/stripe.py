@@ -1,0 +1,32 @@
+"""Stripe: sold by its Checkout, and the card is charged for each period after that (billing/stripe/)."""
+
+from __future__ import annotations
+
+from billing.models import Order, StripeOrder
+from billing.providers.base import Driver, Offer
+from billing.stripe import configuration, orders
+from billing.vocabulary import Provider
+
+
+class StripeDriver:
+    @property
+    def offer(self) -> Offer:
+        return Offer(
+            id=Provider.STRIPE,
+            label="Stripe",
+            active=configuration.is_configured(),
+            note="A card: POST /stripe/orders gives the address of a checkout. It is charged for each period until"
+            " the subscription is canceled.",
+        )
+
+    def money_seen(self, order: Order) -> bool:
+        """Whether somebody has paid there; else nobody can any more. Raises Unavailable when Stripe does not say."""
+        return orders.money_seen(StripeOrder.objects.get(pk=order.pk))
+
+    def money_noted(self, order: Order) -> bool:
+        """What is noted of a checkout's money has paid the order."""
+        return False
+
+
+def driver(_: Provider) -> Driver:
+    return StripeDriver()

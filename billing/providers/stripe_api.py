@@ -1,0 +1,194 @@
+"""Stripe's API, as much of it as selling by card takes. A driver: it knows no rows and no transaction.
+
+Every answer is either the object as Stripe tells it, `StripeRefused` (understood, and not done) or `StripeAway`: no
+answer that says what became of the call. Each POST has an idempotency key, so what was away may be asked again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+
+from config import waiting
+from config.errors import Unavailable
+
+if TYPE_CHECKING:
+    import stripe
+    from stripe.params.checkout import SessionCreateParams
+
+log = logging.getLogger(__name__)
+
+# What our reading is written for. A later library brings a later one: read its changes first.
+VERSION = "2026-10-28.endive"
+RETRY_SECONDS, REFUSED_SECONDS = 5, 60
+PAGE = 100
+GONE = "resource_missing"
+REFUNDED = "charge_already_refunded"
+
+Json = dict[str, Any]
+
+
+class StripeAway(Unavailable):
+    """No answer, or none that says what became of the call: it may have been done."""
+
+    def __init__(self, call: str, problem: str, *, retry_after: int = RETRY_SECONDS) -> None:
+        super().__init__(f"Stripe: {call}: {problem}; try again", retry_after=retry_after)
+
+
+class StripeRefused(Exception):
+    """Stripe understood the call and did not do it."""
+
+    def __init__(self, call: str, status: int, code: str, words: str) -> None:
+        super().__init__(f"{call}: {status} {code}: {words[:200]}")
+        self.code = code
+
+
+def make_customer(*, email: str, user_id: str) -> str:
+    """The id of this account's customer, the same however often within a day."""
+    made = _ask(
+        "make a customer",
+        lambda client: client.v1.customers.create(
+            {"email": email, "metadata": {"user": user_id}}, {"idempotency_key": f"customer:{user_id}"}
+        ),
+    )
+    return str(made.get("id") or "")
+
+
+def open_checkout(form: SessionCreateParams, *, key: str) -> Json:
+    """A Checkout Session. Raises StripeAway also for a refusal: that is the operator's to mend, and no buyer's."""
+    try:
+        return _ask(
+            "open a checkout", lambda client: client.v1.checkout.sessions.create(form, {"idempotency_key": key})
+        )
+    except StripeRefused as refusal:
+        log.error("Stripe opens no checkout: %s", refusal)
+        raise StripeAway("open a checkout", "refused", retry_after=REFUSED_SECONDS) from refusal
+
+
+def close_checkout(session_id: str) -> None:
+    """Nobody can pay it after this. What is closed or paid already succeeds: `session` tells which."""
+    try:
+        _ask(
+            "close a checkout",
+            lambda client: client.v1.checkout.sessions.expire(
+                session_id, {}, {"idempotency_key": f"close:{session_id}"}
+            ),
+        )
+    except StripeRefused as refusal:
+        log.info("a checkout was not open any more: %s", refusal)
+
+
+def open_portal(customer_id: str, *, return_url: str) -> str:
+    """The address where the customer changes the card, and cancels."""
+    made = _ask(
+        "open the portal",
+        lambda client: client.v1.billing_portal.sessions.create({"customer": customer_id, "return_url": return_url}),
+    )
+    url = made.get("url")
+    if not isinstance(url, str) or not url.startswith("https://"):
+        raise StripeAway("open the portal", "answered without an address")
+    return url
+
+
+def session(session_id: str) -> Json:
+    return _ask("read a checkout", lambda client: client.v1.checkout.sessions.retrieve(session_id))
+
+
+def subscription(subscription_id: str) -> Json:
+    return _ask("read a subscription", lambda client: client.v1.subscriptions.retrieve(subscription_id))
+
+
+def cancel(subscription_id: str) -> None:
+    """At once, without charging or giving back anything: what is paid is ours to count. Twice is harmless."""
+    try:
+        _ask(
+            "cancel a subscription",
+            lambda client: client.v1.subscriptions.cancel(subscription_id, {"prorate": False, "invoice_now": False}),
+        )
+    except StripeRefused as refusal:
+        if refusal.code != GONE:  # what is canceled is not there any more to be canceled
+            raise
+
+
+def invoice(invoice_id: str) -> Json:
+    """With the payments that it is paid by."""
+    return _ask("read an invoice", lambda client: client.v1.invoices.retrieve(invoice_id, {"expand": ["payments"]}))
+
+
+def invoice_of(payment_intent: str) -> str | None:
+    """The id of the invoice that was paid by it."""
+    found = _ask(
+        "find an invoice",
+        lambda client: client.v1.invoice_payments.list(
+            {"payment": {"type": "payment_intent", "payment_intent": payment_intent}, "limit": 1}
+        ),
+    )
+    paid = next(iter(found.get("data") or []), None)
+    name = paid.get("invoice") if isinstance(paid, Mapping) else None
+    return name if isinstance(name, str) else None
+
+
+def charge(charge_id: str) -> Json:
+    return _ask("read a charge", lambda client: client.v1.charges.retrieve(charge_id))
+
+
+def dispute(dispute_id: str) -> Json:
+    return _ask("read a dispute", lambda client: client.v1.disputes.retrieve(dispute_id))
+
+
+def refund(payment_intent: str, *, key: str) -> None:
+    """Send back all that is left of a payment. What went back before succeeds."""
+    try:
+        _ask(
+            "refund",
+            lambda client: client.v1.refunds.create({"payment_intent": payment_intent}, {"idempotency_key": key}),
+        )
+    except StripeRefused as refusal:
+        if refusal.code != REFUNDED:
+            raise
+
+
+def events(types: list[str], *, since: datetime, until: datetime, after: str = "") -> tuple[list[Json], bool]:
+    """A page of what happened, newest first, and whether there is more: `after` its last one."""
+    created = {"gte": int(since.timestamp()), "lte": int(until.timestamp())}
+    form: Any = {"types": types, "created": created, "limit": PAGE, **({"starting_after": after} if after else {})}
+    found = _ask("list events", lambda client: client.v1.events.list(form))
+    listed = found.get("data")
+    if not isinstance(listed, list):
+        raise StripeAway("list events", "answered without a list")
+    return [one for one in listed if isinstance(one, dict)], bool(found.get("has_more"))
+
+
+def _ask(name: str, call: Callable[[stripe.StripeClient], stripe.StripeObject]) -> Json:
+    """What Stripe answers, as plain JSON. Raises StripeAway, StripeRefused."""
+    import stripe  # noqa: PLC0415 # half a second, which only installations that sell by it spend
+
+    from billing.providers.stripe_http import BoundedClient  # noqa: PLC0415
+
+    waiting.release_connection()
+    client = stripe.StripeClient(
+        settings.STRIPE_SECRET_KEY,
+        stripe_version=VERSION,
+        base_addresses={"api": settings.STRIPE_URL},
+        max_network_retries=0,
+        http_client=BoundedClient(),
+    )
+    try:
+        return call(client).to_dict()
+    except (stripe.AuthenticationError, stripe.PermissionError) as error:
+        log.error("Stripe does not take our key for: %s (HTTP %s)", name, error.http_status)
+        problem, wait = "our key is refused", REFUSED_SECONDS
+    except (stripe.InvalidRequestError, stripe.CardError) as error:
+        raise StripeRefused(name, error.http_status or 0, error.code or "", error.user_message or "") from None
+    except stripe.StripeError as error:
+        problem, wait = _problem(error), RETRY_SECONDS
+    raise StripeAway(name, problem, retry_after=wait)
+
+
+def _problem(error: stripe.StripeError) -> str:
+    """Never Stripe's own text: of what makes no sense it would quote all."""
+    return f"HTTP {error.http_status}" if error.http_status else "no answer"

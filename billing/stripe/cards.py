@@ -1,0 +1,103 @@
+"""Subscriptions at Stripe: what their status means here, and that they end where nobody shall be charged any more."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from agents.models import Agent, Desired
+from billing import lapses, payments, subscriptions
+from billing.models import CardSubscription, StripeOrder, Subscription
+from billing.models.stripe import ENDED, RENEWING
+from billing.stripe.errors import Stray
+from billing.stripe.objects import Card
+from billing.vocabulary import Provider, SubscriptionStatus
+from config import wake
+from config.ids import is_id
+
+ACTOR = "stripe"
+DAILY = timedelta(days=1)
+# After the end of a period Stripe's invoice is a draft for an hour.
+CHARGED_BY = timedelta(hours=2)
+
+
+@transaction.atomic
+def note(told: Card, *, now: datetime) -> CardSubscription | None:
+    """What Stripe says of a subscription; None where it is none of ours. Twice is harmless.
+
+    Raises Stray for one that names an order of ours, or claims to be for it, and is another customer's.
+    """
+    order = _order_of(told)
+    if order is None:
+        return None
+    if told.customer != order.customer_id:
+        raise Stray(f"{told.id} is of {told.customer}, and {order.pk} of {order.customer_id}")
+    agent = payments.locked(order.agent_id)
+    known = CardSubscription.objects.select_for_update().filter(subscription_id=told.id).first()
+    card, fresh = known or _new(told, order, now=now), known is None
+    renewed = not fresh and is_renewing(card)
+    card.status, card.cancels, card.period_end = told.status, told.cancels, told.period_end
+    card.read_at, card.check_at = now, _check_at(told, now=now)
+    card.save()
+    if renewed != is_renewing(card) and agent.desired != Desired.DELETED:
+        _follow(agent, card, now=now)
+    return card
+
+
+def _new(told: Card, order: StripeOrder, *, now: datetime) -> CardSubscription:
+    return CardSubscription(
+        subscription_id=told.id,
+        agent_id=order.agent_id,
+        order=order,
+        customer_id=told.customer,
+        created_at=now,
+    )
+
+
+def _order_of(told: Card) -> StripeOrder | None:
+    """Once known, a subscription is for its order, whatever is written there later."""
+    known = CardSubscription.objects.filter(subscription_id=told.id).select_related("order").first()
+    if known is not None:
+        return known.order
+    if not is_id("cso", told.order):
+        return None
+    order = StripeOrder.objects.filter(pk=told.order).first()
+    if order is None:
+        raise Stray(f"{told.id} is for {told.order}, which is not known here")
+    return order
+
+
+def is_renewing(card: CardSubscription) -> bool:
+    return card.status in RENEWING and not card.cancels and card.canceled_at is None
+
+
+def _check_at(told: Card, *, now: datetime) -> datetime | None:
+    if told.status in ENDED:
+        return None
+    charged = told.period_end + CHARGED_BY if told.period_end else now
+    return min(now + DAILY, charged) if charged > now else now + DAILY
+
+
+def _follow(agent: Agent, card: CardSubscription, *, now: datetime) -> None:
+    """Somebody chose at Stripe that it ends, or thought better of it: what is paid stays. And the term is looked at."""
+    row = Subscription.objects.paid().select_for_update(of=("self",)).filter(agent=agent).first()
+    if row is not None and row.provider == Provider.STRIPE:
+        ends = card.cancels or card.status in ENDED
+        if ends and not CardSubscription.objects.renewing().filter(agent=agent).exists():
+            subscriptions.cancel(agent, row, actor=ACTOR, now=now)
+        elif is_renewing(card) and row.status == SubscriptionStatus.CANCELED:
+            subscriptions.reinstate(agent, row, actor=ACTOR, now=now)
+    lapses.settle(agent, now=now)
+
+
+def cancel(agent: Agent, *, now: datetime, but: CardSubscription | None = None) -> None:
+    """No card is charged for this agent any more, `but` one. Stripe is told after this is committed, until it knows.
+
+    The caller holds the agent's lock.
+    """
+    live = CardSubscription.objects.charged(agent)
+    if but is not None:
+        live = live.exclude(pk=but.pk)
+    if live.update(canceled_at=now):
+        wake.on_commit("billing.cancel_cards")

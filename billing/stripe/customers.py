@@ -1,0 +1,43 @@
+"""An account's customer at Stripe: made with the first order, and where its owner looks after the cards."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.conf import settings
+
+from accounts.models import User
+from billing.errors import NotConfigured
+from billing.models import StripeCustomer
+from billing.providers import stripe_api
+from billing.providers.stripe_api import StripeAway
+from billing.stripe import configuration
+from billing.stripe.errors import NoCardYet
+from billing.vocabulary import Provider
+from config import waiting
+
+
+def customer_of(user: User, *, now: datetime) -> str:
+    """Its id at Stripe. Of two orders at once both get the same: Stripe is asked under one key. Raises StripeAway."""
+    known = StripeCustomer.objects.filter(pk=user.pk).first()
+    if known is not None:
+        return known.customer_id
+    made = stripe_api.make_customer(email=user.email, user_id=user.pk)
+    if not made:
+        raise StripeAway("make a customer", "answered without an id")
+    values = {"customer_id": made, "created_at": now}
+    return StripeCustomer.objects.get_or_create(user=user, defaults=values)[0].customer_id
+
+
+def portal(user: User, *, back: str = "/account") -> str:
+    """The address, good for some minutes, where the owner changes the card, reads Stripe's invoices and cancels.
+
+    Raises NotConfigured, NoCardYet, StripeAway.
+    """
+    if not configuration.is_configured():
+        raise NotConfigured("stripe", Provider.STRIPE)
+    known = StripeCustomer.objects.filter(pk=user.pk).first()
+    if known is None:
+        raise NoCardYet
+    with waiting.looks.take(user.pk):
+        return stripe_api.open_portal(known.customer_id, return_url=f"{settings.BASE_URL}{back}")

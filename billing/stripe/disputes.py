@@ -1,0 +1,111 @@
+"""A charge that the card's owner disputes: its time stands still while the bank decides, ends if it is lost, and comes
+back if it is won. The card is not charged again.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime
+from fractions import Fraction
+
+from django.db import transaction
+
+from agents import profile
+from agents.models import Agent, Desired
+from billing import lapses, payments, remainders, spans, subscriptions
+from billing.models import Payment, StripeDispute, Subscription
+from billing.models.payments import refund_name
+from billing.spans import Rest
+from billing.stripe import cards, returns
+from billing.stripe.objects import Dispute
+from billing.vocabulary import PaymentKind
+
+log = logging.getLogger(__name__)
+
+# Stripe's words. An inquiry (`warning_…`) has taken no money; `prevented` is told of as a refund.
+OPEN = {"needs_response", "under_review", "appeal_needs_response", "appeal_under_review"}
+WON, LOST = "won", "lost"
+DISPUTED, WAS_LOST, WAS_WON = "its payment is disputed", "the dispute was lost", "the dispute was won"
+
+
+@transaction.atomic
+def note(told: Dispute, *, now: datetime) -> None:
+    """Twice is harmless, and so is a late word of what has changed since."""
+    payment = returns.counted(told.payment_intent)
+    if payment is None:
+        return
+    holder = remainders.held(payment)
+    row, _ = StripeDispute.objects.select_for_update(of=("self",)).get_or_create(
+        dispute_id=told.id,
+        defaults={"payment": payment, "status": told.status, "cents": abs(told.amount), "seen_at": now},
+    )
+    row.status = told.status
+    if told.status in OPEN or told.status == LOST:
+        cards.cancel(payment.agent, now=now)
+        if not row.is_taken and _is_whole(row, payment):
+            _hold(holder, payment, row, now=now)
+    if told.status == LOST and row.closed_at is None:
+        _lose(payment, row, now=now)
+    if told.status == WON and row.is_taken:
+        holder = _give_back(payment, row, now=now)
+    if told.status in {WON, LOST}:
+        row.closed_at = row.closed_at or now
+    row.save()
+    lapses.settle(holder, now=now)
+
+
+def _is_whole(row: StripeDispute, payment: Payment) -> bool:
+    """Of a part only the money goes."""
+    return row.cents >= int(payment.amount or 0) - int(returns.gone_back(payment))
+
+
+def _hold(holder: Agent, payment: Payment, row: StripeDispute, *, now: datetime) -> None:
+    held = Subscription.objects.paid().filter(agent=holder, spans__payment=payment).first()
+    mine = [rest for rest in spans.left(held, now=now) if rest.payment_id == payment.pk] if held else []
+    row.is_taken, row.subscription = True, held
+    row.length = spans.total(mine)
+    row.usd = spans.stored(sum((rest.usd for rest in mine), Fraction(0)))
+    remainders.take_back(holder, payment, actor=cards.ACTOR, now=now, note=DISPUTED)
+    name = f"{payment.external_id}:dispute:{row.dispute_id}"
+    receipt = returns.way_back(
+        payment, kind=PaymentKind.REVOKE, name=name, amount=None, actor=cards.ACTOR, reason=DISPUTED
+    )
+    returns.write(receipt, payment, now=now)
+
+
+def _lose(payment: Payment, row: StripeDispute, *, now: datetime) -> None:
+    left = int(payment.amount or 0) - int(returns.gone_back(payment))
+    amount = min(row.cents, left)
+    if amount <= 0:
+        return
+    whole = refund_name(payment.external_id)
+    name = whole if amount == left else f"{payment.external_id}:lost:{row.dispute_id}"
+    receipt = returns.way_back(
+        payment, kind=PaymentKind.REFUND, name=name, amount=amount, actor=cards.ACTOR, reason=WAS_LOST
+    )
+    returns.write(receipt, payment, now=now)
+
+
+def _give_back(payment: Payment, row: StripeDispute, *, now: datetime) -> Agent:
+    """What was left when it was disputed goes on now, as time of whatever pays for the agent then."""
+    row.is_taken = False
+    agent = payments.locked(row.subscription.agent_id if row.subscription else payment.agent_id)
+    name = f"{payment.external_id}:won:{row.dispute_id}"
+    receipt = returns.way_back(
+        payment, kind=PaymentKind.RESTORED, name=name, amount=None, actor=cards.ACTOR, reason=WAS_WON
+    )
+    if row.subscription is None or not row.length:
+        returns.write(receipt, payment, now=now)
+        return agent
+    if agent.desired == Desired.DELETED:
+        log.error("a dispute was won for a deleted agent", extra={"agent": agent.pk, "dispute": row.dispute_id})
+        payments.write(receipt, agent, now=now, unapplied=payments.DELETED)
+        return agent
+    subscriptions.expire_ended(agent, now=now)
+    rest = Rest(length=row.length, usd=Fraction(row.usd), payment_id=payment.pk)
+    held = remainders.add(
+        agent, [rest], spans.plan_of(row.subscription), row=row.subscription, actor=cards.ACTOR, now=now
+    )
+    returns.write(receipt, payment, now=now, subscription=held)
+    agent = profile.follow_payment(agent, held.tier)
+    return lapses.paid_again(agent, now=now)

@@ -1,0 +1,33 @@
+"""What selling by card refuses on its own."""
+
+from __future__ import annotations
+
+from config.errors import BadRequest, Conflict, NotFound, Unavailable
+
+
+class OrderMeanwhile(Unavailable):
+    def __init__(self) -> None:
+        super().__init__("another order of this agent has just ended: order again", retry_after=1)
+
+
+class NoSuchOrder(NotFound):
+    def __init__(self) -> None:
+        super().__init__("no such order: GET /stripe/orders lists yours")
+
+
+class NoCardYet(Conflict):
+    def __init__(self) -> None:
+        super().__init__("no card of yours is known yet: POST /stripe/orders is where the first one is entered")
+
+
+class NotStripe(BadRequest):
+    def __init__(self) -> None:
+        super().__init__("Stripe-Signature: missing, wrong or too old; this address is for Stripe alone")
+
+
+class Unreadable(Exception):
+    """What Stripe says makes no sense: it pays nothing, and is looked at again."""
+
+
+class Stray(Exception):
+    """It names something of ours, and is not ours as far as we know: an operator looks at Stripe."""

@@ -1,0 +1,79 @@
+"""What no webhook told us of: Stripe's own list of events, and each subscription once a day."""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime, timedelta
+
+from billing.models import CardSubscription, StripeFeed
+from billing.models.stripe import ENDED
+from billing.providers import stripe_api
+from billing.providers.stripe_api import Json, StripeAway, StripeRefused
+from billing.stripe import configuration, inbox, looking
+from billing.stripe.attempts import LEASE
+from billing.stripe.errors import Stray, Unreadable
+from billing.stripe.inbox import KINDS
+from billing.stripe.looking import Kind
+
+log = logging.getLogger(__name__)
+
+OVERLAP = timedelta(minutes=10)  # read again each time: events come into the list a little late
+AT_ONCE = timedelta(days=1)  # of the list; after an outage one day is read after the other
+MAX_PAGES = 100  # of one day; each subscription is asked for daily, too
+KEPT = timedelta(days=30)  # of the list, at Stripe
+BATCH = 50
+
+
+def catch_up(*, now: datetime) -> int:
+    """Write down what the list has and the inbox does not. Returns how many events were read. Twice is harmless."""
+    if not configuration.is_configured():
+        return 0
+    mark, _ = StripeFeed.objects.get_or_create(pk=configuration.fingerprint(), defaults={"read_to": now})
+    until, read = max(mark.read_to, now - KEPT) - OVERLAP, 0
+    while until < now:
+        since, until = until, min(until + AT_ONCE, now)
+        try:
+            found = _read(since, until)
+        except (StripeAway, StripeRefused):
+            log.exception("Stripe's list of events cannot be read: it is tried again")
+            break
+        inbox.keep(found, now=now)
+        StripeFeed.objects.filter(pk=mark.pk).update(read_to=until)
+        read += len(found)
+    return read
+
+
+def _read(since: datetime, until: datetime) -> list[Json]:
+    found: list[Json] = []
+    for _ in range(MAX_PAGES):
+        after = str(found[-1].get("id") or "") if found else ""
+        page, more = stripe_api.events(sorted(KINDS), since=since, until=until, after=after)
+        found += page
+        if not more or not page:
+            return found
+    log.error("Stripe's list of events has too many of one day", extra={"since": since.isoformat()})
+    return found
+
+
+def check_due(*, now: datetime) -> int:
+    """Ask about the subscriptions that nobody told of for a day, or whose charge is overdue. Returns how many."""
+    if not configuration.is_configured():
+        return 0
+    due = CardSubscription.objects.filter(check_at__lte=now).exclude(status__in=ENDED).order_by("check_at")
+    return sum(_check(card, now=now) for card in due[:BATCH])
+
+
+def _check(card: CardSubscription, *, now: datetime) -> bool:
+    """Without an answer it stays due: unknown is not unpaid."""
+    claimed = CardSubscription.objects.filter(pk=card.pk, check_at=card.check_at)
+    if not claimed.update(check_at=now + LEASE):
+        return False
+    try:
+        looking.look(Kind.CARD, card.subscription_id, now=now)
+    except StripeAway as away:
+        log.warning("a subscription at Stripe cannot be read: %s", away.message, extra={"card": card.subscription_id})
+        return False
+    except (StripeRefused, Stray, Unreadable):
+        log.exception("a subscription at Stripe makes no sense", extra={"card": card.subscription_id})
+        return False
+    return True

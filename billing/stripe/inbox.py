@@ -1,0 +1,120 @@
+"""What Stripe told us of, each event once: written down first, and looked at afterwards until that has worked."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.db.models import F
+
+from billing.models import StripeEvent
+from billing.models.stripe import ERROR
+from billing.providers.stripe_api import GONE, StripeAway, StripeRefused
+from billing.stripe import looking
+from billing.stripe.attempts import FIRST_WAIT, LEASE, wait_after
+from billing.stripe.errors import Stray, Unreadable
+from billing.stripe.looking import Kind
+from config import wake
+
+log = logging.getLogger(__name__)
+
+BATCH = 100
+KEPT = timedelta(days=90)
+ID = re.compile(r"[A-Za-z0-9_]{1,100}")
+LATEST = 253_402_214_400  # the year 9999
+
+# What matters to us, and what is looked at then.
+KINDS = {
+    "checkout.session.completed": Kind.CHECKOUT,
+    "customer.subscription.created": Kind.CARD,
+    "customer.subscription.updated": Kind.CARD,
+    "customer.subscription.deleted": Kind.CARD,
+    "customer.subscription.paused": Kind.CARD,
+    "customer.subscription.resumed": Kind.CARD,
+    "invoice.paid": Kind.INVOICE,
+    "invoice.payment_failed": Kind.INVOICE,
+    "invoice.payment_action_required": Kind.INVOICE,
+    "charge.refunded": Kind.CHARGE,
+    "charge.dispute.created": Kind.DISPUTE,
+    "charge.dispute.updated": Kind.DISPUTE,
+    "charge.dispute.closed": Kind.DISPUTE,
+}
+
+
+def keep(told: Iterable[Mapping[str, Any]], *, now: datetime) -> int:
+    """Write down what is new and matters. Returns how many of them could be read."""
+    rows = [row for row in (_row(event, now) for event in told) if row is not None]
+    StripeEvent.objects.bulk_create(rows, ignore_conflicts=True)
+    if rows:
+        wake.on_commit("billing.process_stripe")
+    return len(rows)
+
+
+def _row(event: Mapping[str, Any], now: datetime) -> StripeEvent | None:
+    kind, created, inside = event.get("type"), event.get("created"), event.get("data")
+    what = inside.get("object") if isinstance(inside, Mapping) else None
+    name, about = _name(event), _name(what) if isinstance(what, Mapping) else ""
+    if kind not in KINDS or not name or not about:
+        return None
+    at = datetime.fromtimestamp(created, UTC) if isinstance(created, int) and 0 <= created <= LATEST else now
+    return StripeEvent(event_id=name, type=kind, object_id=about, created_at=at, received_at=now, due_at=now)
+
+
+def _name(told: Mapping[str, Any]) -> str:
+    """Empty for what can be no id of Stripe's, nor a part of an address."""
+    name = told.get("id")
+    return name if isinstance(name, str) and ID.fullmatch(name) else ""
+
+
+def process_due(*, now: datetime) -> int:
+    """Look at what is due, the oldest first. Returns how many of them are done."""
+    due = list(StripeEvent.objects.filter(due_at__lte=now).order_by("due_at", "created_at")[:BATCH])
+    done = sum(_process(event, now=now) for event in due)
+    if len(due) == BATCH:
+        wake.on_commit("billing.process_stripe")
+    return done
+
+
+def _process(event: StripeEvent, *, now: datetime) -> bool:
+    """Stripe is asked outside of any transaction. Who dies here leaves the event due, and nothing is counted twice."""
+    claimed = StripeEvent.objects.filter(pk=event.pk, due_at=event.due_at)
+    if not claimed.update(due_at=now + LEASE, attempts=F("attempts") + 1):
+        return False
+    try:
+        looking.look(KINDS[event.type], event.object_id, now=now)
+    except StripeAway as away:
+        return _later(event, away.message, now=now, at_least=timedelta(seconds=int(away.headers["Retry-After"])))
+    except Stray as stray:
+        log.error("Stripe tells of something that names us and is not known: %s", stray, extra={"event": event.pk})
+        return _close(event, now=now, stray=str(stray))
+    except StripeRefused as refusal:
+        if refusal.code == GONE:  # of a test mode, or of another account's key
+            return _close(event, now=now, stray="Stripe does not know it with our key")
+        log.exception("Stripe does not tell of what it told us", extra={"event": event.pk})
+        return _later(event, str(refusal), now=now)
+    except Unreadable as problem:
+        log.exception("what Stripe says makes no sense", extra={"event": event.pk})
+        return _later(event, str(problem), now=now)
+    except Exception as error:  # a defect of ours: the others are not to wait for it
+        log.exception("an event of Stripe's could not be dealt with", extra={"event": event.pk})
+        return _later(event, type(error).__name__, now=now)
+    return _close(event, now=now)
+
+
+def _close(event: StripeEvent, *, now: datetime, stray: str = "") -> bool:
+    closed = {"due_at": None, "done_at": now, "last_error": "", "stray": stray[:200]}
+    return bool(StripeEvent.objects.filter(pk=event.pk).update(**closed))
+
+
+def _later(event: StripeEvent, problem: str, *, now: datetime, at_least: timedelta = FIRST_WAIT) -> bool:
+    open_ = StripeEvent.objects.filter(pk=event.pk, done_at=None)
+    open_.update(due_at=now + wait_after(event.attempts, at_least=at_least), last_error=problem[:ERROR])
+    return False
+
+
+def purge(*, now: datetime) -> None:
+    """Stripe itself tells of no event after 30 days."""
+    StripeEvent.objects.filter(done_at__lt=now - KEPT, stray="").delete()

@@ -1,0 +1,148 @@
+"""Orders that are checkouts: opened, paid there by a card, closed when nobody paid."""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from accounts.models import User
+from agents.models import Agent, Desired
+from billing import orders, prices
+from billing.errors import NotConfigured
+from billing.models import StripeOrder
+from billing.orders import Terms
+from billing.providers import stripe_api
+from billing.providers.stripe_api import StripeAway, StripeRefused
+from billing.stripe import checkouts, configuration, customers, looking, objects
+from billing.stripe.errors import NoSuchOrder, OrderMeanwhile, Unreadable
+from billing.stripe.looking import Kind
+from billing.vocabulary import OrderStatus, Period, Provider
+from catalog.engines import check_tier, engine_of
+from catalog.tiers import tier_of
+from config import waiting
+from config.ids import is_id, new_id
+
+log = logging.getLogger(__name__)
+
+TTL = timedelta(hours=1)
+BATCH = 50
+COMPLETE = "complete"
+
+
+def order(agent: Agent, *, tier: str | None, period: Period, now: datetime) -> StripeOrder:
+    """The agent's pending order on these terms, with a checkout that can be paid.
+
+    Stripe makes the checkout before there is a row: when it cannot, nothing is stored. Raises EngineBelowMinTier,
+    NothingToPay, NotConfigured, StripeAway, and what orders.place raises.
+    """
+    terms = Terms(Provider.STRIPE, tier or agent.tier, period)
+    check_tier(engine_of(agent.engine), tier_of(terms.tier))
+    prices.payable(tier_of(terms.tier), period)
+    if not configuration.is_configured():
+        raise NotConfigured("stripe", Provider.STRIPE)
+    orders.refuse_held(agent, terms)
+    expire_due(now=now, agent=agent)
+    pending = orders.pending_of(agent)
+    new = None if pending and terms.are_of(pending) else _opened(agent, terms, now=now)
+    placed = orders.place(agent, terms, make=lambda _: _stored(new), now=now)
+    if new is not None and placed.pk != new.id:
+        stripe_api.close_checkout(new.session_id)
+    return StripeOrder.objects.get(pk=placed.pk)
+
+
+def _opened(agent: Agent, terms: Terms, *, now: datetime) -> StripeOrder:
+    """The order as it will be stored, with its checkout."""
+    new = StripeOrder(
+        id=new_id("cso"),
+        user_id=agent.user_id,
+        agent_id=agent.pk,
+        provider=Provider.STRIPE,
+        tier=terms.tier,
+        period=terms.period,
+        price_usd=prices.payable(tier_of(terms.tier), terms.period),
+        tier_snapshot=prices.snapshot_of(terms.tier, terms.period),
+        created_at=now,
+        expires_at=now + TTL,
+    )
+    with waiting.looks.take(agent.user_id):
+        new.customer_id = customers.customer_of(agent.user, now=now)
+        form = checkouts.form(new, agent, taxed=settings.STRIPE_TAX)
+        opened = _read(stripe_api.open_checkout(form, key=new.id))
+    if not opened.url.startswith("https://"):
+        raise StripeAway("open a checkout", "answered without an address")
+    new.session_id, new.checkout_url = opened.id, opened.url
+    return new
+
+
+def _stored(new: StripeOrder | None) -> StripeOrder:
+    if new is None:  # the pending one, which needed no checkout, has ended since
+        raise OrderMeanwhile
+    new.save(force_insert=True)
+    return new
+
+
+def money_seen(wanted: StripeOrder) -> bool:
+    """Whether somebody has paid. If not, the checkout is closed, so nobody can pay later. Raises StripeAway."""
+    stripe_api.close_checkout(wanted.session_id)
+    if _look(wanted) == COMPLETE:
+        return True
+    StripeOrder.objects.filter(pk=wanted.pk, status=OrderStatus.PENDING).update(expires_at=timezone.now())
+    return False
+
+
+def _look(wanted: StripeOrder) -> str:
+    """The status of its checkout. Raises StripeAway."""
+    try:
+        return _read(stripe_api.session(wanted.session_id)).status
+    except StripeRefused as refusal:
+        log.exception("Stripe does not know a checkout of ours", extra={"order": wanted.pk})
+        raise StripeAway("read a checkout", "refused") from refusal
+
+
+def _read(told: objects.Json) -> objects.Checkout:
+    try:
+        return objects.checkout(told)
+    except Unreadable as error:
+        raise StripeAway("read a checkout", str(error)) from error
+
+
+def expire_due(*, now: datetime, agent: Agent | None = None) -> int:
+    """Give up what nobody paid in time, or nobody shall pay: Stripe is asked first. Returns how many there were."""
+    over = Q(expires_at__lte=now) | Q(agent__desired=Desired.DELETED)
+    found = StripeOrder.objects.filter(over, status=OrderStatus.PENDING)
+    if agent is not None:
+        found = found.filter(agent=agent)
+    due = list(found.order_by("expires_at")[:BATCH])
+    for wanted in due:
+        _expire(wanted, now=now)
+    return len(due)
+
+
+def _expire(wanted: StripeOrder, *, now: datetime) -> None:
+    """Unless it is paid: then no event has told us of it yet. Without an answer it stays pending."""
+    try:
+        if money_seen(wanted):
+            looking.look(Kind.CHECKOUT, wanted.session_id, now=now)
+            return
+    except (StripeAway, StripeRefused, Unreadable) as problem:
+        log.warning("a checkout cannot be closed yet: %s", problem, extra={"order": wanted.pk})
+        return
+    with transaction.atomic():
+        orders.expire(orders.locked(wanted.pk))
+
+
+def of(user: User) -> QuerySet[StripeOrder]:
+    return StripeOrder.objects.filter(user=user)
+
+
+def own(user: User, order_id: str) -> StripeOrder:
+    """The caller's order of this id. Raises NoSuchOrder for another's and junk."""
+    found = of(user).filter(pk=order_id).first() if is_id("cso", order_id) else None
+    if found is None:
+        raise NoSuchOrder
+    return found

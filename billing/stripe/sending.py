@@ -1,0 +1,71 @@
+"""Money that operators send back: what fails stays due in its row, later each time, until Stripe has done it.
+
+The ledger's row with the amount is written when Stripe tells that it has gone (billing/stripe/returns.py).
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime, timedelta
+
+from django.db.models import F
+
+from billing.models import Payment, StripeInvoice, StripeRefund
+from billing.models.stripe import ERROR
+from billing.providers import stripe_api
+from billing.providers.stripe_api import StripeAway, StripeRefused
+from billing.stripe import configuration, returns
+from billing.stripe.attempts import FIRST_WAIT, LEASE, wait_after
+from config import wake
+
+log = logging.getLogger(__name__)
+
+BATCH = 50
+
+
+def ask(payment: Payment, *, reason: str, actor: str, now: datetime) -> None:
+    """Have all that is left of it go back. Once; the caller holds the agent's lock."""
+    known = StripeInvoice.objects.filter(payment=payment).first()
+    if known is None or not known.payment_intent or returns.gone_back(payment) >= (payment.amount or 0):
+        return
+    values = {
+        "payment_intent": known.payment_intent,
+        "refund_at": now,
+        "actor": actor,
+        "reason": reason,
+        "asked_at": now,
+    }
+    StripeRefund.objects.get_or_create(payment=payment, defaults=values)
+    wake.on_commit("billing.send_back_by_card")
+
+
+def send_due(*, now: datetime) -> int:
+    """Send back what is due, the longest overdue first. Returns how many Stripe has taken."""
+    if not configuration.is_configured():
+        return 0
+    due = list(StripeRefund.objects.filter(refund_at__lte=now).order_by("refund_at")[:BATCH])
+    return sum(_send(asked, now=now) for asked in due)
+
+
+def _send(asked: StripeRefund, *, now: datetime) -> bool:
+    """Stripe is asked outside of any transaction; asked twice, it says that the charge is refunded already."""
+    claimed = StripeRefund.objects.filter(pk=asked.pk, refund_at=asked.refund_at)
+    if not claimed.update(refund_at=now + LEASE, attempts=F("attempts") + 1):
+        return False
+    try:
+        stripe_api.refund(asked.payment_intent, key=f"refund:{asked.payment_id}")
+    except StripeAway as away:
+        _later(asked, away.message, now=now, at_least=timedelta(seconds=int(away.headers["Retry-After"])))
+        return False
+    except StripeRefused as refusal:
+        log.exception("Stripe does not send money back", extra={"payment": asked.payment_id})
+        _later(asked, str(refusal), now=now)
+        return False
+    done = StripeRefund.objects.filter(pk=asked.pk, refunded_at=None)
+    done.update(refund_at=None, refunded_at=now, last_error="")
+    return True
+
+
+def _later(asked: StripeRefund, problem: str, *, now: datetime, at_least: timedelta = FIRST_WAIT) -> None:
+    open_ = StripeRefund.objects.filter(pk=asked.pk, refunded_at=None)
+    open_.update(refund_at=now + wait_after(asked.attempts, at_least=at_least), last_error=problem[:ERROR])

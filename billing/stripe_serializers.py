@@ -1,0 +1,87 @@
+"""The bodies of `/stripe` and of what Stripe sends."""
+
+from __future__ import annotations
+
+from rest_framework import serializers
+
+from billing.models import StripeOrder
+from billing.serializers import OrderedPlan
+from billing.vocabulary import OrderStatus, Period
+from catalog.serializers import Usd
+from catalog.tiers import known_tier
+from catalog.vocabulary import TierId
+from config.api import Choice, ModelSerializer, Serializer, Text
+from config.paging import MAX_CURSOR, MAX_PAGE
+
+MAX_ID = 40
+
+
+def _offered(tier_id: str) -> None:
+    known_tier(tier_id)
+
+
+class StripeOrderSerializer(ModelSerializer):
+    tier = serializers.ChoiceField(TierId.choices, allow_null=True)
+    price_usd = Usd(allow_null=True, help_text="What the card is charged for each period, tax and all.")
+    tier_snapshot = OrderedPlan(
+        allow_null=True, help_text="The plan as it was when ordered, and `period`; it decides, whatever changes later."
+    )
+    status = serializers.ChoiceField(OrderStatus.choices)
+    paid_at = serializers.DateTimeField(allow_null=True)
+
+    class Meta:
+        model = StripeOrder
+        fields = (
+            "id",
+            "user_id",
+            "agent_id",
+            "status",
+            "created_at",
+            "paid_at",
+            "tier",
+            "price_usd",
+            "tier_snapshot",
+        )
+
+
+class StripePaymentSerializer(Serializer):
+    checkout_url = serializers.URLField(help_text="A page of Stripe's where a person enters the card.")
+    expires_at = serializers.DateTimeField(help_text="When the checkout stops being payable.")
+
+
+class StripeOrderEnvelope(Serializer):
+    order = StripeOrderSerializer()
+    payment = StripePaymentSerializer()
+
+
+class StripeOrdersEnvelope(Serializer):
+    orders = StripeOrderSerializer(many=True)
+
+
+class CreateStripeOrderSerializer(Serializer):
+    agent_id = Text(max_length=MAX_ID)
+    tier = Text(required=False, validators=[_offered], help_text="The plan to pay for; the agent's own by default.")
+    period = Choice(Period.choices)
+
+
+class ListStripeOrdersSerializer(Serializer):
+    agent_id = Text(required=False, max_length=MAX_ID, help_text="Only this agent's.")
+    status = Choice(OrderStatus.choices, required=False)
+    limit = serializers.IntegerField(required=False, min_value=1, max_value=MAX_PAGE)
+    cursor = Text(required=False, max_length=MAX_CURSOR, help_text="From the `Link` header of the page before.")
+
+
+class PortalSerializer(Serializer):
+    url = serializers.URLField(help_text="A page of Stripe's, for some minutes.")
+
+
+class PortalEnvelope(Serializer):
+    portal = PortalSerializer()
+
+
+class StripeEventSerializer(serializers.Serializer[None]):
+    """What Stripe sends, in its own names. It is a hint: whatever changed is asked for anew."""
+
+    id = serializers.CharField()
+    type = serializers.CharField()
+    created = serializers.IntegerField()

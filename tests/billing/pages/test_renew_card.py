@@ -1,0 +1,98 @@
+"""/renew/{id} with Stripe: the checkout, what becomes of it, and the card."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from agents.models import Agent
+from billing.models import StripeOrder
+from tests.billing.conftest import Clock
+from tests.billing.pages.paying import Person, agent, now, person, problem, words
+from tests.billing.stripe.conftest import stripe, work
+from tests.catalog.pages.page import Page
+from tests.doubles.stripe_server import Fault, StripeDouble
+
+__all__ = ["agent", "person", "stripe"]
+
+pytestmark = pytest.mark.django_db
+
+HOUR = timedelta(hours=1)
+
+
+@pytest.fixture
+def waiting(person: Person, agent: Agent, stripe: StripeDouble) -> Page:
+    return person.order(agent, provider="stripe")
+
+
+def look(person: Person, agent: Agent) -> str:
+    return now(person.open(f"/renew/{agent.pk}"))
+
+
+def link(page: Page, text: str) -> str:
+    (found,) = [one for one in page.all("a") if words(one) == text]
+    return found.attributes["href"]
+
+
+def pay(stripe: StripeDouble) -> None:
+    stripe.world.pay(StripeOrder.objects.get(status="pending").session_id)
+    work()
+
+
+def test_a_card_is_a_way_to_pay_once_it_is_set_up(person: Person, agent: Agent, stripe: StripeDouble) -> None:
+    said = words(person.open(f"/renew/{agent.pk}").one("main"))
+    assert "By card: it is charged for each month or year, until you cancel." in said
+
+
+def test_the_order_leads_to_the_checkout(waiting: Page) -> None:
+    assert "Pay $5 by card For a month of Tiny" in now(waiting)
+    assert "It is charged again each month, until you cancel." in now(waiting)
+    assert link(waiting, "Enter the card at Stripe") == StripeOrder.objects.get().checkout_url
+
+
+def test_it_is_paid_and_the_page_says_so_and_leads_to_the_card(
+    waiting: Page, person: Person, agent: Agent, stripe: StripeDouble
+) -> None:
+    pay(stripe)
+    said = look(person, agent)
+    assert "Paid. Thank you! Your payment with Stripe has arrived." in said
+    assert "It renews there by itself." in said
+    renewing, page = person.open(f"/renew/{agent.pk}"), person.open(f"/account/agents/{agent.pk}")
+    for shown in (renewing, page):
+        assert words(shown.one("form", action=f"/account/agents/{agent.pk}/card")) == "Manage the card"
+    token = page.all("input", name="csrfmiddlewaretoken")[0].attributes["value"]
+    answer = person.client.post(f"/account/agents/{agent.pk}/card", {"csrfmiddlewaretoken": token})
+    assert link(Page(answer.content.decode()), "Open Stripe").startswith("https://billing.stripe.example/")
+    (asked,) = stripe.called("POST /v1/billing_portal/sessions")
+    assert asked["return_url"].endswith(f"/account/agents/{agent.pk}")
+
+
+def test_the_same_plan_is_refused_while_a_card_is_charged_for_it(
+    waiting: Page, person: Person, agent: Agent, stripe: StripeDouble
+) -> None:
+    pay(stripe)
+    page = person.open(f"/renew/{agent.pk}?tier=tiny&period=monthly&provider=stripe", status=409)
+    assert problem(page, "provider") == "A card is charged for this already: it renews by itself."
+
+
+def test_a_checkout_that_nobody_paid_says_so(waiting: Page, person: Person, agent: Agent, clock: Clock) -> None:
+    clock.go(HOUR)
+    assert "The time for this checkout is over. Order again below." in look(person, agent)
+    work()
+    assert "Nobody paid in time" in look(person, agent)
+
+
+def test_a_silent_stripe_takes_no_order(person: Person, agent: Agent, stripe: StripeDouble) -> None:
+    page = person.choose(agent, provider="stripe")
+    stripe.fail_next("POST /v1/checkout/sessions", *[Fault(status=500)] * 3)
+    answer = person.send(page)
+    assert answer.status_code == 503
+    said = "This cannot be done at the moment. Nothing was ordered: try again soon."
+    assert problem(Page(answer.content.decode()), "provider") == said
+
+
+def test_in_russian_too(person: Person, agent: Agent, stripe: StripeDouble) -> None:
+    page = Person(person.user, lang="ru").order(agent, provider="stripe")
+    assert "Оплатите" in now(page)
+    assert "Ввести карту в Stripe" in page.html

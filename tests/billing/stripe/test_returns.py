@@ -1,0 +1,203 @@
+"""Money that goes back: refunds in whole and in part, and disputes."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from agents import lifecycle
+from agents.models import Agent
+from billing import corrections, decisions, standing
+from billing.models import CardSubscription, Invoice, Payment, StripeDispute, StripeRefund, Subscription
+from billing.stripe import sending
+from tests.billing.conftest import DAY, FREE_UNTIL, Clock, Pay
+from tests.billing.stripe.conftest import invoices, work
+from tests.doubles.stripe_protocol import Json
+from tests.doubles.stripe_server import Fault, StripeDouble
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def charge(card: CardSubscription, stripe: StripeDouble) -> Json:
+    """The first one, of $5."""
+    return stripe.world.charge_of(invoices(stripe)[0]["id"])
+
+
+def rows(kind: str) -> list[int | None]:
+    """In cents, of each row of the ledger."""
+    found = Payment.objects.filter(kind=kind).order_by("at", "id")
+    return [None if row.amount is None else int(row.amount) for row in found]
+
+
+def at_stripe(stripe: StripeDouble) -> str:
+    return str(stripe.world.all("subscription")[0]["status"])
+
+
+def test_a_refund_ends_the_time_that_was_bought_and_the_card_is_not_charged_again(
+    charge: Json, agent: Agent, stripe: StripeDouble, clock: Clock
+) -> None:
+    stripe.world.refund(charge["id"])
+    work()
+    assert (rows("refund"), Subscription.objects.get().expired_at) == ([500], clock.now)
+    assert at_stripe(stripe) == "canceled"
+    for told in stripe.world.events:
+        stripe.tell(told)
+    work()
+    assert rows("refund") == [500]
+
+
+def test_a_part_takes_money_only_until_all_has_gone(charge: Json, stripe: StripeDouble, settings: Any) -> None:
+    stripe.world.refund(charge["id"], 300)
+    work()
+    assert (rows("refund"), Subscription.objects.get().status, at_stripe(stripe)) == ([300], "active", "active")
+    stripe.world.refund(charge["id"])
+    work()
+    assert (rows("refund"), Subscription.objects.get().status, at_stripe(stripe)) == ([300, 200], "expired", "canceled")
+
+
+def test_only_the_time_of_the_refunded_charge_ends(
+    charge: Json, card: CardSubscription, stripe: StripeDouble, pay: Pay, agent: Agent, clock: Clock
+) -> None:
+    pay(agent)
+    clock.go(timedelta(minutes=1))
+    stripe.world.renew(card.subscription_id)
+    work()
+    stripe.world.refund(charge["id"])
+    work()
+    assert Subscription.objects.get().current_period_end == FREE_UNTIL + 62 * DAY, "the months of the other two"
+    assert at_stripe(stripe) == "active", "a later charge pays for now"
+
+
+def test_each_refund_has_its_credit_note(order: Any, stripe: StripeDouble, settings: Any) -> None:
+    settings.SELLER_NAME, settings.SELLER_ADDRESS, settings.SELLER_COUNTRY = "Pods Ltd", "1 Road", "IE"
+    stripe.world.pay(order.session_id)
+    work()
+    charge = stripe.world.charge_of(invoices(stripe)[0]["id"])
+    for cents in (300, None):
+        stripe.world.refund(charge["id"], cents)
+        work()
+    notes = Invoice.objects.filter(kind="credit_note").order_by("number")
+    assert [note.total_usd for note in notes] == [Decimal(3), Decimal(2)]
+
+
+def test_what_goes_back_before_its_payment_was_told_of_is_counted_in_order(
+    order: Any, stripe: StripeDouble, agent: Agent, clock: Clock
+) -> None:
+    stripe.waiting = True
+    stripe.world.pay(order.session_id)
+    stripe.world.refund(stripe.world.charge_of(invoices(stripe)[0]["id"])["id"])
+    stripe.tell(stripe.world.events[-1])
+    work()
+    assert (rows("payment"), rows("refund")) == ([500], [500])
+    assert standing.term(agent, now=clock.now).mode == "grace"
+
+
+def test_a_payment_that_bought_nothing_is_off_the_list_once_it_is_refunded(
+    order: Any, stripe: StripeDouble, agent: Agent, clock: Clock
+) -> None:
+    stripe.waiting = True
+    stripe.world.pay(order.session_id)
+    lifecycle.delete(agent, actor="owner")
+    stripe.waiting = False
+    for told in list(stripe.world.events):
+        stripe.tell(told)
+    work()
+    lost = Payment.objects.open().get()
+    stripe.world.refund(stripe.world.charge_of(invoices(stripe)[0]["id"])["id"])
+    work()
+    assert not Payment.objects.open().exists()
+    assert rows("refund") == [lost.amount]
+
+
+def test_what_an_operator_noted_as_sent_back_is_not_counted_again(
+    order: Any, stripe: StripeDouble, agent: Agent, clock: Clock
+) -> None:
+    stripe.waiting = True
+    stripe.world.pay(order.session_id)
+    invoices(stripe)[0]["currency"] = "eur"
+    stripe.waiting = False
+    for told in list(stripe.world.events):
+        stripe.tell(told)
+    work()
+    decisions.send_back(Payment.objects.open().get(), reason="the wrong coin", actor="operator:x", now=clock.now)
+    stripe.world.refund(stripe.world.charge_of(invoices(stripe)[0]["id"])["id"])
+    work()
+    assert rows("refund") == [500]
+
+
+def test_an_operators_refund_is_sent_through_stripe_until_it_is_done(
+    charge: Json, agent: Agent, stripe: StripeDouble, clock: Clock
+) -> None:
+    corrections.refund(agent, reason="asked for it", actor="operator:x", now=clock.now)
+    assert Subscription.objects.get().expired_at == clock.now
+    stripe.fail_next("POST /v1/refunds", Fault(status=500), Fault(status=504, done=True))
+    sent = []
+    for _ in range(4):
+        sent.append(sending.send_due(now=clock.now))
+        clock.go(timedelta(minutes=1))
+    work()
+    assert sent == [0, 0, 1, 0]
+    assert StripeRefund.objects.get().refunded_at is not None
+    told = Payment.objects.filter(kind="refund").values_list("provider", "amount", "actor", "reason")
+    assert sorted(told, key=str) == [
+        ("internal", None, "operator:x", "asked for it"),
+        ("stripe", Decimal(500), "operator:x", "asked for it"),
+    ]
+    assert (charge["amount_refunded"], at_stripe(stripe)) == (500, "canceled")
+
+
+def test_a_dispute_stops_its_time_and_the_card_and_takes_the_money_once_it_is_lost(
+    charge: Json, agent: Agent, stripe: StripeDouble, clock: Clock
+) -> None:
+    dispute = stripe.world.dispute(charge["id"])
+    work()
+    assert standing.term(agent, now=clock.now).mode == "grace"
+    assert (rows("revoke"), rows("refund"), at_stripe(stripe)) == ([None], [], "canceled")
+    stripe.world.decide(dispute["id"], "lost")
+    for told in stripe.world.events:
+        stripe.tell(told)
+    work()
+    assert (rows("revoke"), rows("refund"), StripeDispute.objects.get().status) == ([None], [500], "lost")
+
+
+def test_a_dispute_that_is_won_gives_the_rest_of_the_time_back(
+    charge: Json, agent: Agent, stripe: StripeDouble, clock: Clock
+) -> None:
+    clock.at(FREE_UNTIL + 10 * DAY)
+    dispute = stripe.world.dispute(charge["id"])
+    work()
+    clock.go(20 * DAY)
+    stripe.world.decide(dispute["id"], "won")
+    work()
+    assert Subscription.objects.paid().get().current_period_end == clock.now + 20 * DAY
+    assert (rows("restored"), rows("refund")) == ([None], [])
+    corrections.refund(agent, reason="all the same", actor="operator:x", now=clock.now)
+    assert not Subscription.objects.paid().exists(), "it is the payment's own time again"
+
+
+def test_a_dispute_that_is_won_for_a_deleted_agent_waits_for_an_operator(
+    charge: Json, agent: Agent, stripe: StripeDouble, clock: Clock
+) -> None:
+    dispute = stripe.world.dispute(charge["id"])
+    work()
+    lifecycle.delete(agent, actor="owner")
+    stripe.world.decide(dispute["id"], "won")
+    work()
+    assert Payment.objects.get(kind="restored").unapplied == "the agent is deleted"
+
+
+def test_an_inquiry_takes_nothing(charge: Json, stripe: StripeDouble) -> None:
+    stripe.world.dispute(charge["id"], status="warning_needs_response")
+    work()
+    assert (Subscription.objects.get().status, rows("revoke"), at_stripe(stripe)) == ("active", [], "active")
+
+
+def test_a_dispute_about_a_part_takes_money_only(charge: Json, stripe: StripeDouble) -> None:
+    dispute = stripe.world.dispute(charge["id"], cents=200)
+    stripe.world.decide(dispute["id"], "lost")
+    work()
+    assert (Subscription.objects.get().status, rows("refund")) == ("active", [200])

@@ -1,0 +1,329 @@
+"""What exists at Stripe, and what its customers, their banks and time do there. `stripe_server` answers for it."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import stripe
+from dateutil.relativedelta import relativedelta
+
+from tests.doubles.stripe_protocol import Json, Refused, check_fields, missing
+
+SHAPES: dict[str, type] = {
+    "customer": stripe.Customer,
+    "checkout.session": stripe.checkout.Session,
+    "subscription": stripe.Subscription,
+    "invoice": stripe.Invoice,
+    "charge": stripe.Charge,
+    "refund": stripe.Refund,
+    "dispute": stripe.Dispute,
+}
+HOUR = 3_600
+RETRIES = 86_400 * 3
+PAGE = "https://invoice.stripe.example/i/"
+
+
+class World:
+    """`emit` is called with each event, in the order in which they happen."""
+
+    def __init__(self, emit: Callable[[Json], None]) -> None:
+        self.objects: dict[str, Json] = {}
+        self.events: list[Json] = []
+        self.lock = threading.RLock()
+        self.tax_percent = 0
+        self._emit = emit
+        self._numbers = itertools.count(1)
+
+    def new(self, prefix: str, kind: str, **fields: Any) -> Json:
+        name = f"{prefix}_{'test_' if prefix == 'cs' else ''}{next(self._numbers):024d}"
+        made = {"id": name, "object": kind, "created": now(), **fields}
+        if kind in SHAPES:
+            check_fields(SHAPES[kind], made)
+        self.objects[name] = made
+        return made
+
+    def get(self, name: str, kind: str) -> Json:
+        found = self.objects.get(name)
+        if found is None or found["object"] != kind:
+            raise missing(kind, name)
+        return found
+
+    def all(self, kind: str) -> list[Json]:
+        return [one for one in self.objects.values() if one["object"] == kind]
+
+    def happen(self, kind: str, what: Json) -> Json:
+        """An event with the object as it is now."""
+        event = {
+            "id": f"evt_{next(self._numbers):024d}",
+            "object": "event",
+            "api_version": stripe.api_version,
+            "created": now(),
+            "type": kind,
+            "data": {"object": {**what}},
+            "livemode": False,
+            "pending_webhooks": 1,
+        }
+        self.events.append(event)
+        self._emit(event)
+        return event
+
+    # At Checkout.
+
+    def pay(self, session_id: str) -> Json:
+        """The customer pays with a good card, 3-D Secure included. Returns the subscription."""
+        with self.lock:
+            session = self.get(session_id, "checkout.session")
+            if session["status"] != "open" or session["expires_at"] <= now():
+                raise Refused("This Checkout Session is no longer open")
+            subscription = self._subscribe(session)
+            session.update(status="complete", payment_status="paid", subscription=subscription["id"], url=None)
+            self.happen("customer.subscription.created", subscription)
+            invoice = self._bill(subscription, reason="subscription_create")
+            session["invoice"] = invoice["id"]
+            self.settle(invoice["id"])
+            self.happen("checkout.session.completed", session)
+            return subscription
+
+    def decline(self, session_id: str) -> Refused:
+        """The bank says no, or the customer leaves at 3-D Secure: the form stays open, and nothing has happened."""
+        self.get(session_id, "checkout.session")
+        return Refused("Your card was declined.", status=402, kind="card_error", code="card_declined")
+
+    def _subscribe(self, session: Json) -> Json:
+        line, data = session["_line"], session["_data"]
+        end = after(now(), line["price_data"]["recurring"]["interval"])
+        price = {"unit_amount": int(line["price_data"]["unit_amount"]), "currency": line["price_data"]["currency"]}
+        item = {"object": "subscription_item", "current_period_start": now(), "current_period_end": end, "price": price}
+        subscription = self.new(
+            "sub",
+            "subscription",
+            customer=session["customer"],
+            status="active",
+            cancel_at_period_end=False,
+            cancel_at=None,
+            canceled_at=None,
+            ended_at=None,
+            metadata=data.get("metadata", {}),
+            items={"object": "list", "data": [item]},
+            latest_invoice=None,
+            automatic_tax={"enabled": session["automatic_tax"]["enabled"]},
+        )
+        subscription["_interval"] = line["price_data"]["recurring"]["interval"]
+        return subscription
+
+    # As time goes by.
+
+    def period_ends(self, subscription_id: str) -> Json:
+        """The next period begins, and its invoice is a draft for an hour. Returns the invoice."""
+        with self.lock:
+            subscription = self.get(subscription_id, "subscription")
+            if subscription["status"] == "canceled":
+                raise Refused("This subscription is canceled")
+            item = subscription["items"]["data"][0]
+            if subscription["cancel_at_period_end"]:
+                return self.end(subscription_id)
+            start = item["current_period_end"]
+            item.update(current_period_start=start, current_period_end=after(start, subscription["_interval"]))
+            invoice = self._bill(subscription, reason="subscription_cycle")
+            self.happen("invoice.created", invoice)
+            self.happen("customer.subscription.updated", subscription)
+            return invoice
+
+    def renew(self, subscription_id: str) -> Json:
+        """A period ends, and the card is charged for the next. Returns the invoice."""
+        invoice = self.period_ends(subscription_id)
+        self.settle(invoice["id"])
+        return invoice
+
+    def fail(self, subscription_id: str, *, action: bool = False) -> Json:
+        """A period ends, and the card is not charged; `action`: since the bank wants 3-D Secure."""
+        invoice = self.period_ends(subscription_id)
+        self.refuse(invoice["id"], action=action)
+        return invoice
+
+    def refuse(self, invoice_id: str, *, action: bool = False) -> None:
+        with self.lock:
+            invoice = self.get(invoice_id, "invoice")
+            invoice.update(status="open", attempted=True, next_payment_attempt=now() + RETRIES)
+            invoice["attempt_count"] += 1
+            subscription = self.get(_subscription_of(invoice), "subscription")
+            subscription["status"] = "past_due"
+            self.happen("invoice.payment_failed", invoice)
+            if action:
+                self.happen("invoice.payment_action_required", invoice)
+            self.happen("customer.subscription.updated", subscription)
+
+    def settle(self, invoice_id: str, *, off_stripe: bool = False) -> Json:
+        """The card is charged for an invoice, at once or at a later try. Returns the charge."""
+        with self.lock:
+            invoice = self.get(invoice_id, "invoice")
+            intent = self.new("pi", "payment_intent", amount=invoice["total"], customer=invoice["customer"])
+            charge = self._charge(invoice, intent)
+            paid = {"object": "invoice_payment", "invoice": invoice["id"], "status": "paid", "is_default": True}
+            paid |= {
+                "amount_paid": invoice["total"],
+                "payment": {"type": "payment_intent", "payment_intent": intent["id"]},
+            }
+            invoice["_payments"] = [] if off_stripe else [paid]
+            invoice.update(status="paid", amount_paid=invoice["total"], amount_remaining=0, attempted=True)
+            invoice["amount_paid_off_stripe"] = invoice["total"] if off_stripe else 0
+            invoice["attempt_count"] += 1
+            invoice["status_transitions"]["paid_at"] = now()
+            subscription = self.get(_subscription_of(invoice), "subscription")
+            self.happen("charge.succeeded", charge)
+            self.happen("invoice.paid", invoice)
+            if subscription["status"] == "past_due":
+                subscription["status"] = "active"
+                self.happen("customer.subscription.updated", subscription)
+            return charge
+
+    def _charge(self, invoice: Json, intent: Json) -> Json:
+        charge = self.new(
+            "ch",
+            "charge",
+            amount=invoice["total"],
+            amount_refunded=0,
+            currency=invoice["currency"],
+            customer=invoice["customer"],
+            payment_intent=intent["id"],
+            paid=True,
+            refunded=False,
+            disputed=False,
+            status="succeeded",
+        )
+        intent["latest_charge"] = charge["id"]
+        return charge
+
+    def _bill(self, subscription: Json, *, reason: str) -> Json:
+        price = subscription["items"]["data"][0]["price"]
+        total = price["unit_amount"]
+        invoice = self.new(
+            "in",
+            "invoice",
+            customer=subscription["customer"],
+            status="draft",
+            billing_reason=reason,
+            currency=price["currency"],
+            total=total,
+            amount_due=total,
+            amount_paid=0,
+            amount_paid_off_stripe=0,
+            amount_remaining=total,
+            attempt_count=0,
+            attempted=False,
+            hosted_invoice_url=None,
+            parent={
+                "type": "subscription_details",
+                "subscription_details": {
+                    "subscription": subscription["id"],
+                    "metadata": dict(subscription["metadata"]),
+                },
+            },
+            status_transitions={"paid_at": None, "finalized_at": None},
+            total_taxes=self._taxes(total) if subscription["automatic_tax"]["enabled"] else [],
+        )
+        invoice["hosted_invoice_url"] = f"{PAGE}{invoice['id']}"
+        invoice["_payments"] = []
+        subscription["latest_invoice"] = invoice["id"]
+        return invoice
+
+    def _taxes(self, total: int) -> list[Json]:
+        """Contained in the total, as Stripe Tax tells it."""
+        tax = round(total * self.tax_percent / (100 + self.tax_percent))
+        shown = {"type": "tax_rate_details", "tax_behavior": "inclusive", "taxability_reason": "standard_rated"}
+        return [{**shown, "amount": tax, "taxable_amount": total - tax, "tax_rate_details": {"tax_rate": "txr_1"}}]
+
+    # What ends.
+
+    def end(self, subscription_id: str) -> Json:
+        """Canceled at once: by us, in the dashboard, in the portal, or since nobody paid."""
+        with self.lock:
+            subscription = self.get(subscription_id, "subscription")
+            if subscription["status"] == "canceled":
+                raise missing("subscription", subscription_id)
+            subscription.update(status="canceled", canceled_at=now(), ended_at=now())
+            self.happen("customer.subscription.deleted", subscription)
+            return subscription
+
+    def cancel_in_portal(self, subscription_id: str, *, back: bool = False) -> None:
+        """At the period's end; `back`: the customer thinks better of it."""
+        with self.lock:
+            subscription = self.get(subscription_id, "subscription")
+            item = subscription["items"]["data"][0]
+            subscription.update(cancel_at_period_end=not back, canceled_at=None if back else now())
+            subscription["cancel_at"] = None if back else item["current_period_end"]
+            self.happen("customer.subscription.updated", subscription)
+
+    # What goes back.
+
+    def charge_of(self, invoice_id: str) -> Json:
+        invoice = self.get(invoice_id, "invoice")
+        intent = self.objects[invoice["_payments"][0]["payment"]["payment_intent"]]
+        return self.objects[intent["latest_charge"]]
+
+    def refund(self, charge_id: str, cents: int | None = None) -> Json:
+        """In the dashboard or by a call: all that is left, or a part. Returns the refund."""
+        with self.lock:
+            charge = self.get(charge_id, "charge")
+            left = charge["amount"] - charge["amount_refunded"]
+            amount = left if cents is None else cents
+            if left == 0:
+                raise Refused(f"Charge {charge_id} has already been refunded.", code="charge_already_refunded")
+            if amount > left:
+                raise Refused(f"Refund amount is greater than unrefunded amount on charge ({left})")
+            charge["amount_refunded"] += amount
+            charge["refunded"] = charge["amount_refunded"] == charge["amount"]
+            made = self.new(
+                "re",
+                "refund",
+                amount=amount,
+                charge=charge_id,
+                currency=charge["currency"],
+                payment_intent=charge["payment_intent"],
+                status="succeeded",
+            )
+            self.happen("charge.refunded", charge)
+            return made
+
+    def dispute(self, charge_id: str, *, cents: int | None = None, status: str = "needs_response") -> Json:
+        """The card's owner tells the bank that the charge was not right; the bank takes the money for now."""
+        with self.lock:
+            charge = self.get(charge_id, "charge")
+            charge["disputed"] = True
+            made = self.new(
+                "dp",
+                "dispute",
+                amount=charge["amount"] if cents is None else cents,
+                charge=charge_id,
+                currency=charge["currency"],
+                payment_intent=charge["payment_intent"],
+                reason="fraudulent",
+                status=status,
+            )
+            self.happen("charge.dispute.created", made)
+            return made
+
+    def decide(self, dispute_id: str, status: str) -> None:
+        """`won` or `lost`."""
+        with self.lock:
+            found = self.get(dispute_id, "dispute")
+            found["status"] = status
+            self.happen("charge.dispute.closed", found)
+
+
+def now() -> int:
+    return int(time.time())
+
+
+def after(moment: int, interval: str) -> int:
+    months = {"month": 1, "year": 12}[interval]
+    return int((datetime.fromtimestamp(moment, UTC) + relativedelta(months=months)).timestamp())
+
+
+def _subscription_of(invoice: Json) -> str:
+    return str(invoice["parent"]["subscription_details"]["subscription"])
