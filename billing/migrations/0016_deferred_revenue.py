@@ -26,6 +26,7 @@ class Migration(migrations.Migration):
                             ("usdt", "Usdt"),
                             ("usdc", "Usdc"),
                             ("stars", "Stars"),
+                            ("stripe", "Stripe"),
                             ("internal", "Internal"),
                         ],
                         max_length=20,
