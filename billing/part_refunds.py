@@ -65,10 +65,15 @@ def _write(
 ) -> Payment:
     receipt = _receipt(payment, amount, reason=reason, actor=actor)
     written = payments.write(receipt, payment.agent, now=now, subscription=payment.subscription)
-    Span.objects.filter(payment=payment).update(usd=F("usd") * (left - amount) / left)
+    lessen(payment, amount, left=left)
     words = f"{moved(written)} of payment {payment.pk} went back; the time stays: {reason}"
     timeline.note(agent, words, actor=actor, now=now)
     return written
+
+
+def lessen(payment: Payment, amount: int, *, left: int) -> None:
+    """So much went back of what was left of its money: its time is worth less by as much."""
+    Span.objects.filter(payment=payment).update(usd=F("usd") * (left - amount) / left)
 
 
 def _left(payment: Payment) -> int:

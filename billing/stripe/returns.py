@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import Sum
 
 from agents.models import Agent
-from billing import lapses, payments, remainders
+from billing import lapses, part_refunds, payments, remainders
 from billing.models import CardSubscription, Payment, StripeInvoice, StripeRefund, Subscription
 from billing.models.payments import refund_name
 from billing.payments import Receipt
@@ -37,6 +37,8 @@ def note(charge: Charge, *, now: datetime) -> None:
     whole = charge.refunded >= charge.amount
     if whole:
         end(holder, payment, now=now, note=REFUNDED)
+    else:
+        part_refunds.lessen(payment, new, left=charge.amount - charge.refunded + new)
     asked = StripeRefund.objects.filter(payment=payment).first()
     receipt = way_back(
         payment,

@@ -11,7 +11,7 @@ import pytest
 from agents import lifecycle
 from agents.models import Agent
 from billing import corrections, decisions, standing
-from billing.models import CardSubscription, Invoice, Payment, StripeDispute, StripeRefund, Subscription
+from billing.models import CardSubscription, Invoice, Payment, Span, StripeDispute, StripeRefund, Subscription
 from billing.stripe import sending
 from tests.billing.conftest import DAY, FREE_UNTIL, Clock, Pay
 from tests.billing.stripe.conftest import invoices, work
@@ -54,6 +54,7 @@ def test_a_part_takes_money_only_until_all_has_gone(charge: Json, stripe: Stripe
     stripe.world.refund(charge["id"], 300)
     work()
     assert (rows("refund"), Subscription.objects.get().status, at_stripe(stripe)) == ([300], "active", "active")
+    assert Span.objects.get().usd == Decimal(2), "of $5.00"
     stripe.world.refund(charge["id"])
     work()
     assert (rows("refund"), Subscription.objects.get().status, at_stripe(stripe)) == ([300, 200], "expired", "canceled")
