@@ -29,7 +29,7 @@ def charge(card: CardSubscription, stripe: StripeDouble) -> Json:
 
 def rows(kind: str) -> list[int | None]:
     """In cents, of each row of the ledger."""
-    found = Payment.objects.filter(kind=kind).order_by("at", "id")
+    found = Payment.objects.filter(kind=kind).order_by("at", "-amount")  # of one moment the larger first
     return [None if row.amount is None else int(row.amount) for row in found]
 
 
