@@ -54,7 +54,7 @@ def refund(payment: Payment, amount: int, clock: Clock) -> Payment:
 
 
 def back(agent: Agent) -> list[int]:
-    rows = Payment.objects.filter(agent=agent, kind=PaymentKind.REFUND).order_by("at", "id")
+    rows = Payment.objects.filter(agent=agent, kind=PaymentKind.REFUND).order_by("at", "-amount")
     return [int(row.amount or 0) for row in rows]
 
 
