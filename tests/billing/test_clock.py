@@ -39,7 +39,7 @@ def test_66_a_worker_whose_clock_is_wrong_stops_nobody(running: Agent, wrong: ti
 @pytest.mark.parametrize("wrong", [timedelta(days=8), -timedelta(minutes=2)], ids=["ahead", "behind"])
 @pytest.mark.parametrize("task", sorted(name for name in current_app.tasks if name.startswith("billing.")))
 def test_no_worker_whose_clock_is_wrong_decides_anything_about_money(db: None, task: str, wrong: timedelta) -> None:
-    given = ["agt_1"] if task in {"billing.step", "billing.verify"} else []
+    given = ["agt_1"] if task in {"billing.step", "billing.stop_card", "billing.verify"} else []
     with time_machine.travel(datetime.now(UTC) + wrong), pytest.raises(ClockDiffers):
         current_app.tasks[task](*given)
 

@@ -87,7 +87,7 @@ def test_an_action_is_a_step_or_takes_nothing_away(request_: HttpRequest) -> Non
 def test_what_may_be_deleted_is_deleted_by_a_step_alone(client: Client, request_: HttpRequest) -> None:
     deleting = [console for console in consoles() if console.has_delete_permission(request_)]
     assert {console.opts.label for console in deleting} == {
-        *("auth.Group", "agents.Cluster", "billing.TaxRate", "catalog.Article", "status.Incident"),
+        *("auth.Group", "agents.Cluster", "billing.Coupon", "billing.TaxRate", "catalog.Article", "status.Incident"),
     }
     for console in deleting:
         assert any(isinstance(step, DeleteRows) for step in console.steps), console
