@@ -101,7 +101,7 @@ def _give_back(payment: Payment, row: StripeDispute, *, now: datetime) -> Agent:
         log.error("a dispute was won for a deleted agent", extra={"agent": agent.pk, "dispute": row.dispute_id})
         payments.write(receipt, agent, now=now, unapplied=payments.DELETED)
         return agent
-    subscriptions.expire_ended(agent, now=now)
+    agent = subscriptions.expire_ended(agent, now=now)
     rest = Rest(length=row.length, usd=Fraction(row.usd), payment_id=payment.pk)
     held = remainders.add(
         agent, [rest], spans.plan_of(row.subscription), row=row.subscription, actor=cards.ACTOR, now=now
