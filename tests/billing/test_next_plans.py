@@ -126,6 +126,7 @@ def test_what_has_no_end_of_its_own_takes_no_next_plan(client: APIClient, agent:
     held = pay(
         agent, "licence", provider=Provider.GUMROAD, tier="small", licence=licence(clock.now + 40 * DAY)
     ).subscription
+    assert held is not None
     answer = client.put(at(held), {"tier": "tiny"}, format="json")
     assert (answer.status_code, "gumroad" in answer.json()["message"]) == (409, True)
 
