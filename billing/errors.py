@@ -143,6 +143,11 @@ class LicenceRefused(BadRequest):
         super().__init__(f"licenseKey: {why}")
 
 
+class TakenBack(LicenceRefused):
+    def __init__(self) -> None:
+        super().__init__("what was paid for this period has been refunded; the key pays again once it is renewed")
+
+
 class LicenceInUse(Conflict):
     """The same words whoever has it (facts: billing 7.3)."""
 

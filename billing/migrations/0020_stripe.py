@@ -180,6 +180,20 @@ class Migration(migrations.Migration):
                 ("length", models.DurationField(default=datetime.timedelta(0))),
                 ("usd", models.DecimalField(decimal_places=10, default=0, max_digits=20)),
                 (
+                    "tier",
+                    models.CharField(
+                        blank=True,
+                        choices=[("tiny", "Tiny"), ("small", "Small"), ("medium", "Medium"), ("large", "Large")],
+                        help_text="The plan of that time.",
+                        max_length=20,
+                    ),
+                ),
+                (
+                    "period",
+                    models.CharField(blank=True, choices=[("monthly", "Monthly"), ("annual", "Annual")], max_length=8),
+                ),
+                ("tier_snapshot", models.JSONField(blank=True, null=True)),
+                (
                     "is_taken",
                     models.BooleanField(default=False, help_text="Its time stands still until the bank has decided."),
                 ),

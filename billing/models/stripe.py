@@ -16,6 +16,7 @@ from agents.models import Agent, Desired
 from billing.models.orders import Order
 from billing.models.payments import Payment
 from billing.models.subscriptions import Subscription
+from billing.vocabulary import Period
 from catalog.vocabulary import TierId
 
 STRIPE_ID = 100
@@ -133,6 +134,9 @@ class StripeDispute(models.Model):
     cents = models.PositiveIntegerField()
     length = models.DurationField(default=timedelta(0))
     usd = models.DecimalField(max_digits=20, decimal_places=10, default=0)
+    tier = models.CharField(max_length=20, choices=TierId.choices, blank=True, help_text="The plan of that time.")
+    period = models.CharField(max_length=8, choices=Period.choices, blank=True)
+    tier_snapshot = models.JSONField(null=True, blank=True)
     is_taken = models.BooleanField(default=False, help_text="Its time stands still until the bank has decided.")
     seen_at = models.DateTimeField()
     closed_at = models.DateTimeField(null=True, blank=True)
