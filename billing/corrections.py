@@ -11,6 +11,7 @@ from django.db import transaction
 from agents.models import Agent
 from billing import lapses, part_refunds, payments, prices, remainders, revocations, spans, subscriptions
 from billing.errors import NothingGranted, NothingToCredit, NothingToRefund
+from billing.licences import CHECKED_EVERY
 from billing.models import Payment, Subscription
 from billing.models.payments import refund_name
 from billing.payments import Receipt
@@ -117,6 +118,8 @@ def _refund(agent: Agent, payment: Payment, *, reason: str, actor: str, now: dat
         live = Subscription.objects.live().filter(agent=agent, provider=payment.provider)
         row = live.select_for_update(of=("self",)).get()
         remainders.end_licence(agent, row, at=now, actor=actor, now=now, note="refunded")
+        row.check_at = now + CHECKED_EVERY  # its provider may charge the next period all the same
+        row.save(update_fields=["check_at"])
     else:
         remainders.take_back(agent, payment, actor=actor, now=now, note="refunded")
     if payment.provider == Provider.STARS and payment.external_id not in charges.settled([payment.external_id])[1]:

@@ -17,7 +17,7 @@ from accounts import throttling
 from accounts.throttling import Limit
 from agents.errors import NoSuchAgent
 from agents.models import Agent, Desired
-from billing import bindings, lapses, payments, prices, subscriptions
+from billing import bindings, lapses, orders, payments, prices, subscriptions
 from billing.errors import LicenceInUse, LicenceRefused, OtherPlanPaid, TakenBack
 from billing.models import Payment, Subscription
 from billing.models.payments import refund_name
@@ -102,8 +102,8 @@ def activate(
 ) -> Subscription:
     """Have the key pay for the agent; again for the same agent it changes nothing.
 
-    Raises NotConfigured, LicenceInUse, LicenceHeld, LicenceRefused, OtherPlanPaid, EngineBelowMinTier, RateLimited,
-    and Unavailable when the provider cannot say.
+    Raises NotConfigured, LicenceInUse, LicenceHeld, LicenceRefused, OtherPlanPaid, OtherPlanByCard, EngineBelowMinTier,
+    RateLimited, and Unavailable when the provider cannot say.
     """
     driver = registry.licence_driver(key.provider)
     _refuse_used(agent, key)
@@ -114,6 +114,7 @@ def activate(
         verdict = paid(driver.verify(key.text, now=now))
         _refuse_other_plan(verdict, tier=tier, period=period)
         check_tier(engine_of(agent.engine), tier_of(verdict.tier))
+        orders.refuse_beside_card(agent, verdict.tier)
         _refuse_exhausted(agent, key, verdict)
         bindings.free(driver, _elsewhere(agent, key).filter(external_ref=verdict.external_ref), now=now)
         received = receive(agent.pk, Sold(key=key, verdict=verdict), actor=actor, now=now)

@@ -105,3 +105,9 @@ class Payment(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind}, {self.provider}, {self.external_id}"
+
+    @property
+    def is_part(self) -> bool:
+        """Whether only a part of a payment went back, which leaves its time."""
+        whole = self.refund_of and refund_name(self.refund_of.external_id)
+        return self.kind == PaymentKind.REFUND and whole is not None and self.external_id != whole

@@ -97,6 +97,11 @@ def _follow(agent: Agent, card: CardSubscription, *, now: datetime) -> None:
     lapses.settle(agent, now=now)
 
 
+def is_tried(agent: Agent) -> bool:
+    """Whether a card is charged for this agent, or is tried again after it was refused."""
+    return CardSubscription.objects.charged(agent).exists()
+
+
 def cancel(agent: Agent, *, now: datetime, but: CardSubscription | None = None) -> None:
     """No card is charged for this agent any more, `but` one. Stripe is told after this is committed, until it knows.
 

@@ -39,19 +39,20 @@ def take(bill: Bill, *, now: datetime) -> None:
     if row.payment_id is not None:
         return
     if bill.status == PAID and (bill.paid or bill.elsewhere):
-        row.payment, row.payment_intent = _pay(agent, card, bill, now=now), bill.payment_intent
+        in_time = row.failed_at is None and bill.attempts <= 1
+        row.payment, row.payment_intent = _pay(agent, card, bill, in_time=in_time, now=now), bill.payment_intent
         row.save(update_fields=["payment", "payment_intent"])
     elif bill.status == OPEN and bill.attempts and not bill.is_first and row.failed_at is None:
         StripeInvoice.objects.filter(pk=row.pk).update(failed_at=now)
         _tell_of_failure(agent, card, bill, now=now)
 
 
-def _pay(agent: Agent, card: CardSubscription, bill: Bill, *, now: datetime) -> Payment:
+def _pay(agent: Agent, card: CardSubscription, bill: Bill, *, in_time: bool, now: datetime) -> Payment:
     orders.locked(card.order_id)
     card.order.refresh_from_db()
     is_first = card.order.status != OrderStatus.PAID
     plan = card if is_first else _plan_of(card, bill)
-    receipt = _receipt(card, bill, plan)
+    receipt = _receipt(card, bill, plan, in_time=in_time)
     why = _why_not(card, bill, plan)
     if why:
         log.error("an invoice of Stripe's buys nothing: %s", why, extra={"invoice": bill.id, "agent": agent.pk})
@@ -111,7 +112,8 @@ def _money(units: int) -> str:
     return f"{Decimal(units) / 100:.2f}"
 
 
-def _receipt(card: CardSubscription, bill: Bill, plan: CardSubscription | NextPlan) -> Receipt:
+def _receipt(card: CardSubscription, bill: Bill, plan: CardSubscription | NextPlan, *, in_time: bool) -> Receipt:
+    """`in_time`: the card was charged at the first try; else the period begins with the charge."""
     order = card.order
     first = order.status != OrderStatus.PAID
     return Receipt(
@@ -125,7 +127,7 @@ def _receipt(card: CardSubscription, bill: Bill, plan: CardSubscription | NextPl
             period=Period(order.period),
             price_usd=plan.price_usd,
             tier_snapshot=plan.tier_snapshot,
-            follows=not first,
+            follows=in_time and not first,
         ),
         amount=bill.paid or None,
         currency=bill.currency[:MAX_CURRENCY],

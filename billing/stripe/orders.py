@@ -14,7 +14,7 @@ from accounts.models import User
 from agents.models import Agent, Desired
 from billing import orders, prices
 from billing.errors import NotConfigured
-from billing.models import StripeOrder
+from billing.models import Order, StripeOrder
 from billing.orders import Terms
 from billing.providers import stripe_api
 from billing.providers.stripe_api import StripeAway, StripeRefused
@@ -49,9 +49,12 @@ def order(agent: Agent, *, tier: str | None, period: Period, now: datetime) -> S
     expire_due(now=now, agent=agent)
     pending = orders.pending_of(agent)
     new = None if pending and terms.are_of(pending) else _opened(agent, terms, now=now)
-    placed = orders.place(agent, terms, make=lambda _: _stored(new), now=now)
-    if new is not None and placed.pk != new.id:
-        stripe_api.close_checkout(new.session_id)
+    placed: Order | None = None
+    try:
+        placed = orders.place(agent, terms, make=lambda _: _stored(new), now=now)
+    finally:
+        if new is not None and (placed is None or placed.pk != new.id):  # refused, or somebody else was quicker
+            stripe_api.close_checkout(new.session_id)
     return StripeOrder.objects.get(pk=placed.pk)
 
 

@@ -76,6 +76,18 @@ def test_an_account_is_one_customer_however_often_it_orders(place: PlaceOrder, s
     assert StripeCustomer.objects.get().customer_id == stripe.called(OPEN)[1]["customer"]
 
 
+def test_a_checkout_for_an_order_that_is_refused_is_closed(
+    client: APIClient, agent: Agent, stripe: StripeDouble, clock: Clock
+) -> None:
+    """A card renews small; while its owner orders in coins nobody may pay a second checkout by mistake."""
+    kept = post(client, agent, tier="small").json()["order"]["id"]
+    StripeOrder.objects.filter(pk=kept).update(session_id="cs_test_999999999999999999999999")
+    answer = post(client, agent, tier="medium")
+    assert answer.status_code in {409, 503}, answer.content
+    sessions = [one["status"] for one in stripe.world.all("checkout.session")]
+    assert sessions == ["open", "expired"]
+
+
 def test_the_same_order_again_is_the_pending_one(place: PlaceOrder, stripe: StripeDouble) -> None:
     assert place() == place()
     assert len(stripe.called(OPEN)) == 1
