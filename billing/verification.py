@@ -170,11 +170,12 @@ def _check(row: Subscription, *, now: datetime) -> Answer:
 def _settle(driver: LicenceDriver, row: Subscription, verdict: Verdict, *, now: datetime) -> Answer:
     if verdict.answer == Answer.PAID and verdict.external_ref != row.external_ref:
         return _unknown(row.pk, reason="the key is of another purchase now", now=now)
-    licence_refunds.note(row, verdict.charges, actor=ACTOR, now=now)
     match verdict.answer:
         case Answer.PAID:
             _paid(driver, row, verdict, now=now)
+            licence_refunds.note(row, verdict.charges, actor=ACTOR, now=now)
         case Answer.UNPAID:
+            licence_refunds.note(row, verdict.charges, actor=ACTOR, now=now)
             _unpaid(row, verdict, now=now)
         case Answer.UNKNOWN:
             _unknown(row.pk, reason=verdict.reason, now=now)

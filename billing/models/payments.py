@@ -109,5 +109,7 @@ class Payment(models.Model):
     @property
     def is_part(self) -> bool:
         """Whether only a part of a payment went back, which leaves its time."""
-        whole = self.refund_of and refund_name(self.refund_of.external_id)
-        return self.kind == PaymentKind.REFUND and whole is not None and self.external_id != whole
+        if self.kind != PaymentKind.REFUND or self.refund_of is None or self.amount is None:
+            return False
+        is_last = self.external_id == refund_name(self.refund_of.external_id)
+        return not is_last and self.amount < (self.refund_of.amount or 0)

@@ -13,7 +13,7 @@ from django.utils import timezone
 from accounts.models import User
 from agents.models import Agent, Desired
 from billing import orders, prices
-from billing.errors import NotConfigured
+from billing.errors import CouponRefused, NotConfigured
 from billing.models import Order, StripeOrder
 from billing.orders import Terms
 from billing.providers import stripe_api
@@ -34,12 +34,14 @@ BATCH = 50
 COMPLETE = "complete"
 
 
-def order(agent: Agent, *, tier: str | None, period: Period, now: datetime) -> StripeOrder:
+def order(agent: Agent, *, tier: str | None, period: Period, coupon: str = "", now: datetime) -> StripeOrder:
     """The agent's pending order on these terms, with a checkout that can be paid.
 
     Stripe makes the checkout before there is a row: when it cannot, nothing is stored. Raises EngineBelowMinTier,
-    NothingToPay, NotConfigured, StripeAway, and what orders.place raises.
+    NothingToPay, CouponRefused, NotConfigured, StripeAway, and what orders.place raises.
     """
+    if coupon:
+        raise CouponRefused("a coupon takes something off orders in coins and stars, not off what a card is charged")
     terms = Terms(Provider.STRIPE, tier or agent.tier, period)
     check_tier(engine_of(agent.engine), tier_of(terms.tier))
     prices.payable(tier_of(terms.tier), period)

@@ -53,7 +53,13 @@ class StripeOrdersViewSet(ApiViewSet):
         """
         wanted = self.valid(request)
         agent = agent_named(caller(request), wanted["agent_id"])
-        placed = orders.order(agent, tier=wanted.get("tier"), period=wanted["period"], now=timezone.now())
+        placed = orders.order(
+            agent,
+            tier=wanted.get("tier"),
+            period=wanted["period"],
+            coupon=wanted.get("coupon", ""),
+            now=timezone.now(),
+        )
         return _shown(placed)
 
     @extend_schema(parameters=[ListStripeOrdersSerializer], responses=StripeOrdersEnvelope)

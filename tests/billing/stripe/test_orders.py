@@ -76,10 +76,16 @@ def test_an_account_is_one_customer_however_often_it_orders(place: PlaceOrder, s
     assert StripeCustomer.objects.get().customer_id == stripe.called(OPEN)[1]["customer"]
 
 
+def test_a_coupon_is_refused_and_never_ignored(client: APIClient, agent: Agent, stripe: StripeDouble) -> None:
+    answer = post(client, agent, coupon="HALF")
+    assert (answer.status_code, answer.json()["message"][:7]) == (400, "coupon:")
+    assert not StripeOrder.objects.exists()
+
+
 def test_a_checkout_for_an_order_that_is_refused_is_closed(
     client: APIClient, agent: Agent, stripe: StripeDouble, clock: Clock
 ) -> None:
-    """A card renews small; while its owner orders in coins nobody may pay a second checkout by mistake."""
+    """Nobody may pay the second checkout while the first may be paid."""
     kept = post(client, agent, tier="small").json()["order"]["id"]
     StripeOrder.objects.filter(pk=kept).update(session_id="cs_test_999999999999999999999999")
     answer = post(client, agent, tier="medium")
