@@ -10,7 +10,7 @@ from decimal import ROUND_HALF_UP, Decimal
 
 from django.db.models import Sum
 
-from billing.invoicing import parties, taxes
+from billing.invoicing import parties, taxes, words
 from billing.invoicing.taxes import CENT, Tax
 from billing.models import Invoice, InvoiceKind, InvoiceSeries, Payment
 from billing.sums import moved
@@ -18,7 +18,6 @@ from billing.vocabulary import CONFIRMED, LICENSED, Period, Provider
 from catalog.tiers import tier_of
 
 SERIES = {InvoiceKind.INVOICE: "", InvoiceKind.CREDIT_NOTE: "CN-"}
-PERIODS = {Period.MONTHLY: "one month", Period.ANNUAL: "one year"}
 DIGITS = 6
 
 
@@ -119,4 +118,5 @@ def _next(kind: InvoiceKind, *, now: datetime) -> str:
 
 
 def _description(payment: Payment) -> str:
-    return f"{tier_of(payment.tier).name}, {PERIODS[Period(payment.period)]} ({payment.agent_id})"
+    period = words.period(payment.agent.lang, Period(payment.period))
+    return f"{tier_of(payment.tier).name}, {period} ({payment.agent_id})"
