@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from decimal import Decimal
 from functools import partial
 from typing import ClassVar
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Exists, OuterRef, Q, Value
+from django.db.models import Exists, OuterRef, Q, Sum, Value
 from django.db.models.functions import Concat, Left
 
 from agents.models import Agent
@@ -105,3 +106,8 @@ class Payment(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind}, {self.provider}, {self.external_id}"
+
+    @property
+    def gone_back(self) -> Decimal:
+        """How much of it has gone back, in its smallest units."""
+        return self.refunds.aggregate(sum=Sum("amount"))["sum"] or Decimal(0)

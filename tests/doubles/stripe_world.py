@@ -35,7 +35,7 @@ class World:
         self.objects: dict[str, Json] = {}
         self.events: list[Json] = []
         self.lock = threading.RLock()
-        self.tax_percent = 0
+        self.tax_percent: float = 0
         self._emit = emit
         self._numbers = itertools.count(1)
 
