@@ -33,6 +33,14 @@ def still_ours(payment: Payment) -> int | None:
     return int(payment.amount - payment.over - payment.gone_back) or None
 
 
+def is_by_hand(payment: Payment) -> bool:
+    """Whether it bought something and has not gone back, and its provider tells of no refund by itself."""
+    bought = payment.kind in CONFIRMED and not payment.unapplied and payment.provider not in NOT_BY_HAND
+    if not bought or not Payment.objects.filter(pk=payment.pk).not_returned().exists():
+        return False
+    return not payment.refunds.exists() if payment.amount is None else still_ours(payment) is not None
+
+
 @transaction.atomic
 def refund_part(payment: Payment, *, amount: int, reason: str, actor: str, now: datetime) -> Payment:
     """So much of it, in its smallest units, went back at its provider or from a wallet. Raises NoPartToRefund."""
@@ -75,11 +83,10 @@ def lessen(payment: Payment, amount: int, *, left: int) -> None:
 
 
 def _left(payment: Payment) -> int:
-    if payment.kind not in CONFIRMED or payment.unapplied or payment.provider in NOT_BY_HAND:
-        raise NoPartToRefund(payment.pk, "it bought nothing, or its provider tells by itself what goes back")
-    left = still_ours(payment) if Payment.objects.filter(pk=payment.pk).not_returned().exists() else None
+    left = still_ours(payment) if is_by_hand(payment) else None
     if left is None:
-        raise NoPartToRefund(payment.pk, "all of it has gone back, or nobody told how much it was")
+        why = "it bought nothing, all of it has gone back, nobody told how much it was, or its provider tells by itself"
+        raise NoPartToRefund(payment.pk, why)
     return left
 
 

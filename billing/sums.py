@@ -65,6 +65,11 @@ def _decimals(payment: Payment) -> int | None:
     return coin_decimals(payment.currency) if found is None else found
 
 
+def face_value(units: Decimal, asset: str) -> Decimal:
+    """Coins in USD, a dollar each, in whole cents."""
+    return units.scaleb(-(coin_decimals(asset) or 0)).quantize(CENT, ROUND_HALF_UP)
+
+
 def coin_decimals(asset: str) -> int | None:
     """Of money that came without an order: by the settings, else as in the newest order of its coin."""
     known = configuration.decimals(asset)

@@ -13,12 +13,12 @@ from django.test import Client
 from accounts.models import Letter, User
 from agents.models import Agent
 from billing import corrections, part_refunds, payments
-from billing.errors import NoPartToRefund
+from billing.errors import NoPartToRefund, NothingToRefund
 from billing.models import Invoice, Payment, Span
 from billing.payments import Receipt
 from billing.vocabulary import PaymentKind, Provider
 from tests import operating
-from tests.billing.conftest import DAY, FREE_UNTIL, SNAPSHOTS, Clock, purchase
+from tests.billing.conftest import DAY, FREE_UNTIL, SNAPSHOTS, Clock, licence, purchase
 
 pytestmark = pytest.mark.django_db
 
@@ -39,7 +39,7 @@ def payment(agent: Agent, clock: Clock) -> Payment:
 
 def paid(agent: Agent, clock: Clock, name: str = "one", cents: int = 500, **changes: Any) -> Payment:
     receipt = Receipt(
-        provider=Provider.USDC,
+        provider=changes.get("provider", Provider.USDC),
         external_id=name,
         agent_id=agent.pk,
         purchase=purchase(**changes),
@@ -110,6 +110,37 @@ def test_the_rest_goes_back_with_the_whole(agent: Agent, payment: Payment, clock
     assert back(agent) == [300, 200]
     with pytest.raises(NoPartToRefund):
         refund(payment, 1, clock)
+
+
+@pytest.mark.parametrize("provider", [Provider.USDC, Provider.GUMROAD])
+def test_the_whole_of_what_is_used_up_can_be_noted_and_no_time_is_taken(
+    agent: Agent, clock: Clock, provider: Provider
+) -> None:
+    by_key = {"licence": licence(clock.now + 30 * DAY)} if provider == Provider.GUMROAD else {}
+    payment = paid(agent, clock, provider=provider, **by_key)
+    clock.go(60 * DAY)
+    part = refund(payment, 200, clock)
+    rest = corrections.refund_payment(payment, reason=WHY, actor="operator:1", now=clock.now)
+    assert (part.amount, rest.amount, rest.provider, rest.kind) == (200, 300, provider, PaymentKind.REFUND)
+    with pytest.raises(NothingToRefund):
+        corrections.refund_payment(payment, reason=WHY, actor="operator:1", now=clock.now)
+
+
+@pytest.mark.parametrize("provider", [Provider.STARS, Provider.STRIPE])
+def test_what_its_provider_tells_of_by_itself_is_not_noted_by_hand(
+    agent: Agent, clock: Clock, provider: Provider
+) -> None:
+    payment = paid(agent, clock, provider=provider)
+    clock.go(60 * DAY)
+    with pytest.raises(NothingToRefund):
+        corrections.refund_payment(payment, reason=WHY, actor="operator:1", now=clock.now)
+
+
+def test_what_bought_nothing_is_decided_and_not_refunded(agent: Agent, clock: Clock) -> None:
+    agent.desired = "deleted"
+    agent.save(update_fields=["desired"])
+    with pytest.raises(NothingToRefund):
+        corrections.refund_payment(paid(agent, clock), reason=WHY, actor="operator:1", now=clock.now)
 
 
 @pytest.mark.django_db(transaction=True)
