@@ -13,7 +13,7 @@ from decimal import Decimal
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, OuterRef, QuerySet, Subquery, Sum
+from django.db.models import F, OuterRef, QuerySet, Subquery
 
 from agents.models import Agent, Desired
 from billing import orders, payments
@@ -133,14 +133,12 @@ def crossing(deposits: Sequence[Deposit], amount: Decimal) -> str | None:
 def pay(order_id: str, *, received: int, block: int, now: datetime) -> None:
     """Its money is there, and final. Twice is harmless. For an agent that is gone, operators decide.
 
-    What an operator has decided about is in the ledger already, and pays nothing.
+    What an operator has decided about is in the ledger already, and is no part of what was received.
     """
     row = _locked(order_id)
-    deposits = own_deposits(row, until=block).filter(order=None)
-    received -= int(deposits.exclude(decision=None).aggregate(sum=Sum("amount"))["sum"] or 0)
-    if row.status == OrderStatus.PAID or received < row.amount:
+    if row.status == OrderStatus.PAID:
         return
-    deposits = deposits.filter(decision=None)
+    deposits = own_deposits(row, until=block).filter(order=None, decision=None)
     over = max(received - int(row.amount), 0)
     late = row.status == OrderStatus.EXPIRED
     recheck_at = None if settings.CRYPTO_CONFIRMATION == FINALIZED else now + RECHECKED
