@@ -109,5 +109,7 @@ class Payment(models.Model):
 
     @property
     def gone_back(self) -> Decimal:
-        """How much of it has gone back, in its smallest units."""
-        return self.refunds.aggregate(sum=Sum("amount"))["sum"] or Decimal(0)
+        """How much of it has gone back and stayed away, in its smallest units."""
+        failed = Q(kind=PaymentKind.CAME_BACK)
+        sums = self.refunds.aggregate(gone=Sum("amount", filter=~failed), failed=Sum("amount", filter=failed))
+        return (sums["gone"] or Decimal(0)) - (sums["failed"] or Decimal(0))

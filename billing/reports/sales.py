@@ -73,7 +73,9 @@ def sales(months: Months) -> list[Sale]:
     for back in _returned(months).iterator(chunk_size=2_000):
         sums = found[_group(_fields(back))]
         returned = _whole(back.amount, back.currency, getattr(back, "decimals", None), coins)
-        sums.refunds += 1
+        if back.kind == PaymentKind.CAME_BACK:
+            returned = -returned
+        sums.refunds += back.kind != PaymentKind.CAME_BACK
         sums.returned += returned
         sums.returned_usd += returned if _is_money(back.currency) else _share_in_usd(back)
     return [Sale(group, found[group]) for group in sorted(found)]
@@ -96,7 +98,7 @@ def _received(months: Months) -> Iterable[Mapping[str, Any]]:
 
 
 def _returned(months: Months) -> QuerySet[Payment]:
-    kinds = [PaymentKind.REFUND, PaymentKind.REVOKE]
+    kinds = [PaymentKind.REFUND, PaymentKind.REVOKE, PaymentKind.CAME_BACK]
     rows = Payment.objects.filter(kind__in=kinds, amount__isnull=False, at__gte=months.first, at__lt=months.after)
     of_the_same = Payment.objects.filter(kind__in=kinds, refund_of=OuterRef("refund_of")).order_by()
     earlier = of_the_same.filter(Q(at__lt=OuterRef("at")) | Q(at=OuterRef("at"), pk__lt=OuterRef("pk")))

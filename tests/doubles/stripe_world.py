@@ -290,6 +290,16 @@ class World:
             self.happen("charge.refunded", charge)
             return made
 
+    def fail_refund(self, refund_id: str, *, status: str = "failed") -> None:
+        """The bank cannot take it, and the money is its seller's again; also `canceled`."""
+        with self.lock:
+            refund = self.get(refund_id, "refund")
+            refund["status"] = status
+            charge = self.get(refund["charge"], "charge")
+            charge["amount_refunded"] -= refund["amount"]
+            charge["refunded"] = False
+            self.happen("refund.updated" if status == "canceled" else "refund.failed", refund)
+
     def dispute(self, charge_id: str, *, cents: int | None = None, status: str = "needs_response") -> Json:
         """The card's owner tells the bank that the charge was not right; the bank takes the money for now."""
         with self.lock:
