@@ -207,7 +207,7 @@ def test_what_bought_nothing_is_received_with_its_decision_once_and_counted_as_d
     letters = Letter.objects.count()
     decide = getattr(decisions, decided)
     decide(stray, now=clock.now, **WHO, **({"days": 30} if decided == "credit" else {}))
-    back = 5 if decided == "send_back" else 0
+    back = Decimal(5 if decided == "send_back" else 0)
     line = sales(admin_client)
     assert (line["provider"], line["payments"], line["received"], line["unapplied"]) == ("usdc", "1", "5", "5")
     assert (line["received_usd"], Decimal(line["returned"]), Decimal(line["kept_usd"])) == ("5.00", back, 5 - back)
@@ -245,7 +245,7 @@ def test_what_was_decided_about_pays_no_order_any_more(order: Order, coins: Chai
     pays(coins.usdt, wanted, 2 * USD)
     settle(coins, clock)
     paid = Payment.objects.get(order=wanted)
-    assert (fresh(wanted).status, paid.amount, paid.over) == (OrderStatus.PAID, 5 * USD, 0)
+    assert (fresh(wanted).status, paid.amount, paid.over) == (OrderStatus.PAID, Decimal(5 * USD), Decimal(0))
     assert invariants.broken(now=clock.now) == []
 
 

@@ -116,12 +116,12 @@ def test_the_rest_goes_back_with_the_whole(agent: Agent, payment: Payment, clock
 def test_the_whole_of_what_is_used_up_can_be_noted_and_no_time_is_taken(
     agent: Agent, clock: Clock, provider: Provider
 ) -> None:
-    by_key = {"licence": licence(clock.now + 30 * DAY)} if provider == Provider.GUMROAD else {}
+    by_key: dict[str, Any] = {"licence": licence(clock.now + 30 * DAY)} if provider == Provider.GUMROAD else {}
     payment = paid(agent, clock, provider=provider, **by_key)
     clock.go(60 * DAY)
     part = refund(payment, 200, clock)
     rest = corrections.refund_payment(payment, reason=WHY, actor="operator:1", now=clock.now)
-    assert (part.amount, rest.amount, rest.provider, rest.kind) == (200, 300, provider, PaymentKind.REFUND)
+    assert (part.amount, rest.amount, rest.provider) == (Decimal(200), Decimal(300), provider)
     with pytest.raises(NothingToRefund):
         corrections.refund_payment(payment, reason=WHY, actor="operator:1", now=clock.now)
 
