@@ -60,7 +60,7 @@ def credit(agent: Agent, *, days: int, reason: str, actor: str, now: datetime, o
     if not 1 <= days <= MAX_CREDIT_DAYS:
         raise NothingToCredit(days, MAX_CREDIT_DAYS)
     agent = payments.locked(agent.pk)
-    subscriptions.expire_ended(agent, now=now)
+    agent = subscriptions.expire_ended(agent, now=now)
     held = Subscription.objects.paid().filter(agent=agent).first()
     purchase = _purchase(agent, None)
     receipt = Receipt(

@@ -104,9 +104,9 @@ def refuse_held(agent: Agent, terms: Terms) -> None:
     card = CardSubscription.objects.renewing().filter(agent=agent).select_related("order").first()
     if card is None:
         return
-    if terms.are_of(card.order):
+    if (terms.provider, terms.tier, terms.period) == (Provider.STRIPE, card.tier, card.order.period):
         raise CardRenews(card)
-    if terms.provider != Provider.STRIPE and card.order.tier != terms.tier:
+    if terms.provider != Provider.STRIPE and card.tier != terms.tier:
         raise OtherPlanByCard(card)
 
 

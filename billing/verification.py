@@ -19,7 +19,7 @@ from accounts import throttling
 from accounts.throttling import Limit
 from agents.models import Agent, Desired
 from billing import bindings, lapses, licence_refunds, licences, payments, revocations, subscriptions, timeline
-from billing.errors import AskedAlready, LicenceHeld, LicenceInUse, NotConfigured, NothingToVerify
+from billing.errors import AskedAlready, LicenceHeld, LicenceInUse, NotConfigured, NothingToVerify, TakenBack
 from billing.licences import CHECKED_EVERY, Key, Sold
 from billing.models import Subscription
 from billing.providers import registry
@@ -188,6 +188,9 @@ def _paid(driver: LicenceDriver, row: Subscription, verdict: Verdict, *, now: da
     except (LicenceHeld, LicenceInUse) as error:  # an expired one, in whose place there is another
         log.warning("a licence that is paid has no place", extra={"subscription": row.pk, "problem": error.message})
         Subscription.objects.filter(pk=row.pk).update(check_at=None, unknown_since=None)
+        return
+    except TakenBack:
+        Subscription.objects.filter(pk=row.pk).update(check_at=_again(row, now=now), unknown_since=None)
         return
     bindings.complete(driver, received.subscription, used=verdict.used, now=now)
 

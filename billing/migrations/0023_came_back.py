@@ -23,7 +23,7 @@ KINDS = [
 
 
 class Migration(migrations.Migration):
-    dependencies: ClassVar[list[tuple[str, str]]] = [("billing", "0020_stripe")]
+    dependencies: ClassVar[list[tuple[str, str]]] = [("billing", "0022_span_homes")]
 
     operations: ClassVar[list[Operation]] = [
         migrations.AlterField(model_name="payment", name="kind", field=models.CharField(choices=KINDS, max_length=10)),

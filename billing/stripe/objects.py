@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from billing.providers.stripe_api import PricedItem
 from billing.stripe.errors import Unreadable
 
 MAX_TEXT = 100
@@ -37,6 +38,7 @@ class Card:
     cancels: bool
     period_end: datetime | None
     latest_invoice: str
+    item: PricedItem | None  # what it charges for, where that is one thing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,8 +95,8 @@ def checkout(told: Json) -> Checkout:
 
 
 def card(told: Json) -> Card:
-    items = _object(told, "items").get("data")
-    ends = [_moment(one, "current_period_end") for one in items or [] if isinstance(one, Mapping)]
+    items = [one for one in _object(told, "items").get("data") or [] if isinstance(one, Mapping)]
+    ends = [_moment(one, "current_period_end") for one in items]
     return Card(
         id=_text(told, "id"),
         status=_text(told, "status"),
@@ -103,6 +105,18 @@ def card(told: Json) -> Card:
         cancels=bool(told.get("cancel_at_period_end")) or told.get("cancel_at") is not None,
         period_end=max((end for end in ends if end), default=None),
         latest_invoice=_name(told, "latest_invoice"),
+        item=_item(items[0]) if len(items) == 1 else None,
+    )
+
+
+def _item(told: Json) -> PricedItem:
+    price = _object(told, "price")
+    return PricedItem(
+        id=_text(told, "id"),
+        product=_name(price, "product"),
+        cents=_number(price, "unit_amount"),
+        currency=_text(price, "currency"),
+        interval=_text(_object(price, "recurring"), "interval"),
     )
 
 

@@ -32,6 +32,7 @@ PARAMETERS: dict[str, type] = {
     "GET /v1/checkout/sessions/*": checkout.SessionRetrieveParams,
     "POST /v1/checkout/sessions/*/expire": checkout.SessionExpireParams,
     "GET /v1/subscriptions/*": published.SubscriptionRetrieveParams,
+    "POST /v1/subscriptions/*": published.SubscriptionUpdateParams,
     "DELETE /v1/subscriptions/*": published.SubscriptionCancelParams,
     "GET /v1/invoices/*": published.InvoiceRetrieveParams,
     "GET /v1/invoice_payments": published.InvoicePaymentListParams,

@@ -156,6 +156,7 @@ class StripeDouble:
             ),
             "POST /v1/checkout/sessions": lambda: self._check_out(fields),
             "POST /v1/checkout/sessions/*/expire": lambda: self._close(name),
+            "POST /v1/subscriptions/*": lambda: self._update(name, fields),
             "DELETE /v1/subscriptions/*": lambda: self.world.end(name),
             "POST /v1/refunds": lambda: self._refund(fields),
             "GET /v1/refunds": lambda: self._refunds(fields),
@@ -208,6 +209,11 @@ class StripeDouble:
         _must(session["status"] == "open", 'Only Checkout Sessions with a status in ["open"] can be expired')
         session.update(status="expired", url=None)
         return session
+
+    def _update(self, name: str, fields: Json) -> Json:
+        _must(len(fields["items"]) == 1, "items")
+        _must(fields.get("proration_behavior") == "none", "without it Stripe would charge for what is left")
+        return self.world.reprice(name, fields["items"][0])
 
     def _refund(self, fields: Json) -> Json:
         charge = fields.get("charge") or self.world.get(fields["payment_intent"], "payment_intent")["latest_charge"]
