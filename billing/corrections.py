@@ -9,7 +9,7 @@ from decimal import Decimal
 from django.db import transaction
 
 from agents.models import Agent
-from billing import lapses, part_refunds, payments, prices, remainders, revocations, spans, subscriptions
+from billing import lapses, part_refunds, payments, prices, remainders, revocations, spans, subscriptions, timeline
 from billing.errors import NothingGranted, NothingToCredit, NothingToRefund
 from billing.licences import CHECKED_EVERY
 from billing.models import Payment, Subscription
@@ -18,6 +18,7 @@ from billing.payments import Receipt
 from billing.stars import charges, refunds
 from billing.stripe import cards, sending
 from billing.subscriptions import Purchase
+from billing.sums import moved
 from billing.vocabulary import LICENSED, PaymentKind, Period, Provider
 from config.ids import new_id
 
@@ -93,12 +94,19 @@ def refund(agent: Agent, *, reason: str, actor: str, now: datetime) -> list[Paym
 def refund_payment(payment: Payment, *, reason: str, actor: str, now: datetime) -> Payment:
     """The money goes back: what is left of the time that it bought ends now, and nobody else's. Raises NothingToRefund.
 
-    Stars, and what a card paid through Stripe, are sent back by us once this is committed; the rest by who took it.
+    Stars, and what a card paid through Stripe, are sent back by us once this is committed; the rest by who took it. Of
+    the rest the ledger is told also when none of its time is left.
     """
     agent = remainders.held(payment)
-    if payment not in refundable(agent, now=now):
+    if payment in refundable(agent, now=now):
+        return _refund(agent, payment, reason=reason, actor=actor, now=now)
+    if not part_refunds.is_by_hand(payment):
         raise NothingToRefund(payment.pk)
-    return _refund(agent, payment, reason=reason, actor=actor, now=now)
+    receipt = _way_back(payment, actor=actor, reason=reason)
+    written = payments.write(receipt, payment.agent, now=now, subscription=payment.subscription)
+    words = f"{moved(written)} of payment {payment.pk} went back; none of its time was left: {reason}"
+    timeline.note(agent, words, actor=actor, now=now)
+    return written
 
 
 def refundable(agent: Agent, *, now: datetime) -> list[Payment]:

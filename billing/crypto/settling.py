@@ -131,11 +131,14 @@ def crossing(deposits: Sequence[Deposit], amount: Decimal) -> str | None:
 
 @transaction.atomic
 def pay(order_id: str, *, received: int, block: int, now: datetime) -> None:
-    """Its money is there, and final. Twice is harmless. For an agent that is gone, operators decide."""
+    """Its money is there, and final. Twice is harmless. For an agent that is gone, operators decide.
+
+    What an operator has decided about is in the ledger already, and is no part of what was received.
+    """
     row = _locked(order_id)
     if row.status == OrderStatus.PAID:
         return
-    deposits = own_deposits(row, until=block).filter(order=None)
+    deposits = own_deposits(row, until=block).filter(order=None, decision=None)
     over = max(received - int(row.amount), 0)
     late = row.status == OrderStatus.EXPIRED
     recheck_at = None if settings.CRYPTO_CONFIRMATION == FINALIZED else now + RECHECKED

@@ -14,13 +14,14 @@ from django.db import transaction
 
 from agents.models import Agent, Desired
 from billing import lapses, mails, next_plans, orders, payments, standing
-from billing.invoicing.taxes import CENT, HUNDRED, Tax
+from billing.invoicing.taxes import HUNDRED, Tax
 from billing.models import CardSubscription, NextPlan, Payment, StripeInvoice
 from billing.payments import Receipt
 from billing.stripe import cards
 from billing.stripe.checkouts import CURRENCY, cents
 from billing.stripe.objects import Bill
 from billing.subscriptions import Purchase
+from billing.sums import CENT
 from billing.vocabulary import OrderStatus, PaymentKind, Period, Provider
 
 log = logging.getLogger(__name__)

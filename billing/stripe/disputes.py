@@ -56,7 +56,7 @@ def note(told: Dispute, *, now: datetime) -> None:
 
 def _is_whole(row: StripeDispute, payment: Payment) -> bool:
     """Of a part only the money goes."""
-    return row.cents >= int(payment.amount or 0) - int(returns.gone_back(payment))
+    return row.cents >= int(payment.amount or 0) - int(payment.gone_back)
 
 
 def _hold(holder: Agent, payment: Payment, row: StripeDispute, *, now: datetime) -> None:
@@ -76,7 +76,7 @@ def _hold(holder: Agent, payment: Payment, row: StripeDispute, *, now: datetime)
 
 
 def _lose(payment: Payment, row: StripeDispute, *, now: datetime) -> None:
-    left = int(payment.amount or 0) - int(returns.gone_back(payment))
+    left = int(payment.amount or 0) - int(payment.gone_back)
     amount = min(row.cents, left)
     if amount <= 0:
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -13,6 +13,7 @@ from billing.stripe.errors import Unreadable
 MAX_TEXT = 100
 MAX_NUMBER = 10**12
 LATEST = 253_402_214_400  # the year 9999
+FAILED = {"failed", "canceled"}  # of refunds, in Stripe's words
 
 Json = Mapping[str, Any]
 
@@ -64,10 +65,13 @@ class Bill:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Charge:
+    """`refunded` is the sum of all its refunds ever, `failed` of those whose money came back."""
+
     id: str
     payment_intent: str
     amount: int
     refunded: int
+    failed: int
     currency: str
 
 
@@ -139,12 +143,13 @@ def bill(told: Json) -> Bill:
     )
 
 
-def charge(told: Json) -> Charge:
+def charge(told: Json, *, refunds: Sequence[Json]) -> Charge:
     return Charge(
         id=_text(told, "id"),
         payment_intent=_name(told, "payment_intent"),
         amount=_number(told, "amount"),
-        refunded=_number(told, "amount_refunded"),
+        refunded=sum(_number(one, "amount") for one in refunds),
+        failed=sum(_number(one, "amount") for one in refunds if one.get("status") in FAILED),
         currency=_text(told, "currency").lower(),
     )
 

@@ -39,6 +39,7 @@ PARAMETERS: dict[str, type] = {
     "GET /v1/charges/*": published.ChargeRetrieveParams,
     "GET /v1/disputes/*": published.DisputeRetrieveParams,
     "POST /v1/refunds": published.RefundCreateParams,
+    "GET /v1/refunds": published.RefundListParams,
     "POST /v1/billing_portal/sessions": billing_portal.SessionCreateParams,
     "GET /v1/events": published.EventListParams,
 }

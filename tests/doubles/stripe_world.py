@@ -35,7 +35,7 @@ class World:
         self.objects: dict[str, Json] = {}
         self.events: list[Json] = []
         self.lock = threading.RLock()
-        self.tax_percent = 0
+        self.tax_percent: float = 0
         self._emit = emit
         self._numbers = itertools.count(1)
 
@@ -324,6 +324,16 @@ class World:
             )
             self.happen("charge.refunded", charge)
             return made
+
+    def fail_refund(self, refund_id: str, *, status: str = "failed") -> None:
+        """The bank cannot take it, and the money is its seller's again; also `canceled`."""
+        with self.lock:
+            refund = self.get(refund_id, "refund")
+            refund["status"] = status
+            charge = self.get(refund["charge"], "charge")
+            charge["amount_refunded"] -= refund["amount"]
+            charge["refunded"] = False
+            self.happen("refund.updated" if status == "canceled" else "refund.failed", refund)
 
     def dispute(self, charge_id: str, *, cents: int | None = None, status: str = "needs_response") -> Json:
         """The card's owner tells the bank that the charge was not right; the bank takes the money for now."""
