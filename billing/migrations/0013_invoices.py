@@ -85,8 +85,8 @@ class Migration(migrations.Migration):
                 (
                     "percent",
                     models.DecimalField(
-                        decimal_places=2,
-                        max_digits=5,
+                        decimal_places=4,
+                        max_digits=7,
                         validators=[
                             django.core.validators.MinValueValidator(0),
                             django.core.validators.MaxValueValidator(100),
@@ -135,7 +135,7 @@ class Migration(migrations.Migration):
                 ("total_usd", models.DecimalField(decimal_places=2, max_digits=10)),
                 ("tax_usd", models.DecimalField(decimal_places=2, max_digits=10)),
                 ("tax_name", models.CharField(blank=True, max_length=40)),
-                ("tax_percent", models.DecimalField(decimal_places=2, max_digits=5)),
+                ("tax_percent", models.DecimalField(decimal_places=4, max_digits=7)),
                 ("reverse_charge", models.BooleanField(default=False)),
                 (
                     "agent",

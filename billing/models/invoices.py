@@ -31,7 +31,7 @@ class TaxRate(models.Model):
     )
     name = models.CharField(max_length=40, help_text="As it stands on the invoice, such as VAT.")
     percent = models.DecimalField(
-        max_digits=5, decimal_places=2, validators=[MinValueValidator(0), MaxValueValidator(100)]
+        max_digits=7, decimal_places=4, validators=[MinValueValidator(0), MaxValueValidator(100)]
     )
     reverse_charge = models.BooleanField(
         default=False, help_text="A business of this country, with a tax id, owes the tax itself: 0 % on its invoice."
@@ -44,7 +44,7 @@ class TaxRate(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.country or 'elsewhere'}: {self.name} {self.percent} %"
+        return f"{self.country or 'elsewhere'}: {self.name} {self.percent.normalize():f} %"
 
 
 class BillingDetails(models.Model):
@@ -100,7 +100,7 @@ class Invoice(models.Model):
     total_usd = models.DecimalField(max_digits=10, decimal_places=2)
     tax_usd = models.DecimalField(max_digits=10, decimal_places=2)
     tax_name = models.CharField(max_length=40, blank=True)
-    tax_percent = models.DecimalField(max_digits=5, decimal_places=2)
+    tax_percent = models.DecimalField(max_digits=7, decimal_places=4)
     reverse_charge = models.BooleanField(default=False)
 
     class Meta:

@@ -147,6 +147,16 @@ def invoice(invoice_id: str) -> Json:
     return _ask("read an invoice", lambda client: client.v1.invoices.retrieve(invoice_id, {"expand": ["payments"]}))
 
 
+def tax_rate(rate_id: str) -> Json:
+    return _ask("read a tax rate", lambda client: client.v1.tax_rates.retrieve(rate_id))
+
+
+def refunds(charge_id: str, *, after: str = "") -> tuple[list[Json], bool]:
+    """A page of a charge's refunds, and whether there is more: `after` its last one."""
+    form: Any = {"charge": charge_id, "limit": PAGE, **({"starting_after": after} if after else {})}
+    return _page_of("list refunds", _ask("list refunds", lambda client: client.v1.refunds.list(form)))
+
+
 def invoice_of(payment_intent: str) -> str | None:
     """The id of the invoice that was paid by it."""
     found = _ask(
@@ -184,10 +194,13 @@ def events(types: list[str], *, since: datetime, until: datetime, after: str = "
     """A page of what happened, newest first, and whether there is more: `after` its last one."""
     created = {"gte": int(since.timestamp()), "lte": int(until.timestamp())}
     form: Any = {"types": types, "created": created, "limit": PAGE, **({"starting_after": after} if after else {})}
-    found = _ask("list events", lambda client: client.v1.events.list(form))
+    return _page_of("list events", _ask("list events", lambda client: client.v1.events.list(form)))
+
+
+def _page_of(name: str, found: Json) -> tuple[list[Json], bool]:
     listed = found.get("data")
     if not isinstance(listed, list):
-        raise StripeAway("list events", "answered without a list")
+        raise StripeAway(name, "answered without a list")
     return [one for one in listed if isinstance(one, dict)], bool(found.get("has_more"))
 
 

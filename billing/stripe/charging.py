@@ -145,7 +145,7 @@ def _tax(bill: Bill) -> Tax | None:
         return Tax(name="Tax", percent=Decimal(0), reverse_charge=True)
     if not bill.tax or bill.tax >= bill.total:
         return None
-    percent = (HUNDRED * bill.tax / (bill.total - bill.tax)).quantize(CENT)
+    percent = (HUNDRED * bill.tax / (bill.total - bill.tax)).quantize(CENT) if bill.percent is None else bill.percent
     return Tax(name="Tax", percent=percent, usd=Decimal(bill.tax) / 100)
 
 

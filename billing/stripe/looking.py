@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
+from decimal import Decimal
 from enum import StrEnum
 
 from billing.models import StripeInvoice
 from billing.providers import stripe_api
 from billing.stripe import cards, charging, disputes, objects, refund_list, returns
+from billing.stripe.objects import Bill
 
 
 class Kind(StrEnum):
@@ -34,18 +37,28 @@ def _card(name: str, now: datetime) -> None:
     """With its newest invoice, in case nobody told of that."""
     told = objects.card(stripe_api.subscription(name))
     if cards.note(told, now=now) is not None and told.latest_invoice:
-        bill = objects.bill(stripe_api.invoice(told.latest_invoice))
+        bill = _bill(told.latest_invoice)
         if bill.subscription == told.id:
             charging.take(bill, now=now)
 
 
 def _invoice(name: str, now: datetime) -> None:
-    bill = objects.bill(stripe_api.invoice(name))
+    bill = _bill(name)
     if not bill.subscription:
         return
     told = objects.card(stripe_api.subscription(bill.subscription))
     if cards.note(told, now=now) is not None:
         charging.take(bill, now=now)
+
+
+def _bill(name: str) -> Bill:
+    """With the rate of its tax, which Stripe tells apart."""
+    bill = objects.bill(stripe_api.invoice(name))
+    if not bill.tax or not bill.rates:
+        return bill
+    return replace(
+        bill, percent=sum((objects.percentage(stripe_api.tax_rate(rate)) for rate in bill.rates), Decimal(0))
+    )
 
 
 def _charge(name: str, now: datetime) -> None:

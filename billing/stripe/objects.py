@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 from billing.providers.stripe_api import PricedItem
@@ -12,6 +13,7 @@ from billing.stripe.errors import Unreadable
 
 MAX_TEXT = 100
 MAX_NUMBER = 10**12
+HUNDRED = 100
 LATEST = 253_402_214_400  # the year 9999
 FAILED = {"failed", "canceled"}  # of refunds, in Stripe's words
 
@@ -60,7 +62,9 @@ class Bill:
     paid_at: datetime | None
     page: str  # where its customer pays it, or passes 3-D Secure
     tax: int
+    rates: tuple[str, ...]  # the names of those that the tax is reckoned by
     reverse_charge: bool
+    percent: Decimal | None = None  # what these rates are together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,8 +143,18 @@ def bill(told: Json) -> Bill:
         paid_at=_moment(_object(told, "status_transitions"), "paid_at"),
         page=str(told.get("hosted_invoice_url") or ""),
         tax=sum(_number(one, "amount") for one in taxes),
+        rates=tuple(filter(None, (_name(_object(one, "tax_rate_details"), "tax_rate") for one in taxes))),
         reverse_charge=any(one.get("taxability_reason") == "reverse_charge" for one in taxes),
     )
+
+
+def percentage(told: Json) -> Decimal:
+    """Of a tax rate. Raises Unreadable."""
+    value = told.get("effective_percentage")
+    value = told.get("percentage") if value is None else value
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= HUNDRED:
+        raise Unreadable("percentage is no percentage")
+    return Decimal(str(value))
 
 
 def charge(told: Json, *, refunds: Sequence[Json]) -> Charge:

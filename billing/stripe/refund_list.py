@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-from billing.providers.stripe_api import PAGE, Json, StripeAway, _ask
+from billing.providers import stripe_api
+from billing.providers.stripe_api import Json
 
 
 def of_charge(charge_id: str) -> list[Json]:
     """All of them, however they went. Raises StripeAway, StripeRefused."""
     found: list[Json] = []
     while True:
-        page, more = _page(charge_id, after=str(found[-1].get("id") or "") if found else "")
+        page, more = stripe_api.refunds(charge_id, after=str(found[-1].get("id") or "") if found else "")
         found += page
         if not more or not page:
             return found
-
-
-def _page(charge_id: str, *, after: str) -> tuple[list[Json], bool]:
-    told = _ask(
-        "list refunds",
-        lambda client: client.v1.refunds.list(
-            {"charge": charge_id, "limit": PAGE, "starting_after": after}
-            if after
-            else {"charge": charge_id, "limit": PAGE}
-        ),
-    )
-    listed = told.get("data")
-    if not isinstance(listed, list):
-        raise StripeAway("list refunds", "answered without a list")
-    return [one for one in listed if isinstance(one, dict)], bool(told.get("has_more"))

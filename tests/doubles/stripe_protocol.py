@@ -36,6 +36,7 @@ PARAMETERS: dict[str, type] = {
     "DELETE /v1/subscriptions/*": published.SubscriptionCancelParams,
     "GET /v1/invoices/*": published.InvoiceRetrieveParams,
     "GET /v1/invoice_payments": published.InvoicePaymentListParams,
+    "GET /v1/tax_rates/*": published.TaxRateRetrieveParams,
     "GET /v1/charges/*": published.ChargeRetrieveParams,
     "GET /v1/disputes/*": published.DisputeRetrieveParams,
     "POST /v1/refunds": published.RefundCreateParams,

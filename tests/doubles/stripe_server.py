@@ -173,7 +173,7 @@ class StripeDouble:
 
     def _read(self, call: str, name: str, fields: Json) -> Json:
         kinds = {"sessions": "checkout.session", "subscriptions": "subscription", "invoices": "invoice"}
-        kinds |= {"charges": "charge", "disputes": "dispute"}
+        kinds |= {"charges": "charge", "disputes": "dispute", "tax_rates": "tax_rate"}
         found = {**self.world.get(name, kinds[call.split("/")[-2]])}
         if found["object"] == "invoice" and "payments" in fields.get("expand", []):
             found["payments"] = {"object": "list", "data": found["_payments"]}

@@ -271,7 +271,8 @@ class World:
         """Contained in the total, as Stripe Tax tells it."""
         tax = round(total * self.tax_percent / (100 + self.tax_percent))
         shown = {"type": "tax_rate_details", "tax_behavior": "inclusive", "taxability_reason": "standard_rated"}
-        return [{**shown, "amount": tax, "taxable_amount": total - tax, "tax_rate_details": {"tax_rate": "txr_1"}}]
+        rate = self.new("txr", "tax_rate", percentage=self.tax_percent, effective_percentage=self.tax_percent)
+        return [{**shown, "amount": tax, "taxable_amount": total - tax, "tax_rate_details": {"tax_rate": rate["id"]}}]
 
     # What ends.
 

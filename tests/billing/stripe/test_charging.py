@@ -171,17 +171,18 @@ def test_another_way_buys_only_the_plan_that_the_card_is_charged_for(
     assert client.get("/subscriptions/quote", {**asked, "tier": "tiny"}).status_code == 200
 
 
-def test_stripe_tax_is_on_the_invoice_to_the_cent(
-    place: PlaceOrder, stripe: StripeDouble, settings: Any, agent: Agent
+@pytest.mark.parametrize(("percent", "tax"), [(23, "0.93"), (19, "0.80"), (8.875, "0.41")])
+def test_stripe_tax_is_on_the_invoice_to_the_cent_and_by_its_rate(
+    place: PlaceOrder, stripe: StripeDouble, settings: Any, agent: Agent, percent: float, tax: str
 ) -> None:
     settings.STRIPE_TAX = True
     settings.SELLER_NAME, settings.SELLER_ADDRESS, settings.SELLER_COUNTRY = "Pods Ltd", "1 Road", "IE"
-    stripe.world.tax_percent = 23
+    stripe.world.tax_percent = percent
     stripe.world.pay(place().session_id)
     work()
     written = Invoice.objects.get()
-    assert (written.total_usd, written.tax_usd, written.tax_name) == (Decimal(5), Decimal("0.93"), "Tax")
-    assert abs(written.tax_percent - 23) < Decimal("0.2")
+    assert (written.total_usd, written.tax_usd, written.tax_name) == (Decimal(5), Decimal(tax), "Tax")
+    assert written.tax_percent == Decimal(str(percent))
 
 
 def test_who_dies_between_the_inbox_and_the_work_has_it_done_by_the_next(
