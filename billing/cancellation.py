@@ -11,12 +11,16 @@ from billing import lapses, licence_cards, payments, subscriptions
 from billing.errors import NoSuchSubscription
 from billing.models import Subscription
 from billing.stripe import cards
+from billing.vocabulary import SubscriptionStatus
 from config.ids import is_id
 
 
 @transaction.atomic
 def cancel(user: User, subscription_id: str, *, actor: str, now: datetime) -> Subscription:
-    """Raises NoSuchSubscription for another's too, AlreadyExpired, NeverEnds."""
+    """What has expired while its card is still tried is charged no more.
+
+    Raises NoSuchSubscription for another's too, AlreadyExpired, NeverEnds.
+    """
     known = (
         Subscription.objects.filter(pk=subscription_id, user=user).first() if is_id("sub", subscription_id) else None
     )
@@ -24,7 +28,8 @@ def cancel(user: User, subscription_id: str, *, actor: str, now: datetime) -> Su
         raise NoSuchSubscription
     agent = payments.locked(known.agent_id)
     row = Subscription.objects.select_for_update(of=("self",)).get(pk=known.pk)
-    row = subscriptions.cancel(agent, row, actor=actor, now=now)
+    if row.status != SubscriptionStatus.EXPIRED or not cards.is_tried(agent):
+        row = subscriptions.cancel(agent, row, actor=actor, now=now)
     licence_cards.ask_to_stop(row, now=now)
     cards.cancel(agent, now=now)
     lapses.settle(agent, now=now)

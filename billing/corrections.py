@@ -9,14 +9,16 @@ from decimal import Decimal
 from django.db import transaction
 
 from agents.models import Agent
-from billing import lapses, part_refunds, payments, prices, remainders, revocations, spans, subscriptions
+from billing import lapses, part_refunds, payments, prices, remainders, revocations, spans, subscriptions, timeline
 from billing.errors import NothingGranted, NothingToCredit, NothingToRefund
+from billing.licences import CHECKED_EVERY
 from billing.models import Payment, Subscription
 from billing.models.payments import refund_name
 from billing.payments import Receipt
 from billing.stars import charges, refunds
 from billing.stripe import cards, sending
 from billing.subscriptions import Purchase
+from billing.sums import moved
 from billing.vocabulary import LICENSED, PaymentKind, Period, Provider
 from config.ids import new_id
 
@@ -59,7 +61,7 @@ def credit(agent: Agent, *, days: int, reason: str, actor: str, now: datetime, o
     if not 1 <= days <= MAX_CREDIT_DAYS:
         raise NothingToCredit(days, MAX_CREDIT_DAYS)
     agent = payments.locked(agent.pk)
-    subscriptions.expire_ended(agent, now=now)
+    agent = subscriptions.expire_ended(agent, now=now)
     held = Subscription.objects.paid().filter(agent=agent).first()
     purchase = _purchase(agent, None)
     receipt = Receipt(
@@ -92,12 +94,19 @@ def refund(agent: Agent, *, reason: str, actor: str, now: datetime) -> list[Paym
 def refund_payment(payment: Payment, *, reason: str, actor: str, now: datetime) -> Payment:
     """The money goes back: what is left of the time that it bought ends now, and nobody else's. Raises NothingToRefund.
 
-    Stars, and what a card paid through Stripe, are sent back by us once this is committed; the rest by who took it.
+    Stars, and what a card paid through Stripe, are sent back by us once this is committed; the rest by who took it. Of
+    the rest the ledger is told also when none of its time is left.
     """
     agent = remainders.held(payment)
-    if payment not in refundable(agent, now=now):
+    if payment in refundable(agent, now=now):
+        return _refund(agent, payment, reason=reason, actor=actor, now=now)
+    if not part_refunds.is_by_hand(payment):
         raise NothingToRefund(payment.pk)
-    return _refund(agent, payment, reason=reason, actor=actor, now=now)
+    receipt = _way_back(payment, actor=actor, reason=reason)
+    written = payments.write(receipt, payment.agent, now=now, subscription=payment.subscription)
+    words = f"{moved(written)} of payment {payment.pk} went back; none of its time was left: {reason}"
+    timeline.note(agent, words, actor=actor, now=now)
+    return written
 
 
 def refundable(agent: Agent, *, now: datetime) -> list[Payment]:
@@ -117,6 +126,8 @@ def _refund(agent: Agent, payment: Payment, *, reason: str, actor: str, now: dat
         live = Subscription.objects.live().filter(agent=agent, provider=payment.provider)
         row = live.select_for_update(of=("self",)).get()
         remainders.end_licence(agent, row, at=now, actor=actor, now=now, note="refunded")
+        row.check_at = now + CHECKED_EVERY  # its provider may charge the next period all the same
+        row.save(update_fields=["check_at"])
     else:
         remainders.take_back(agent, payment, actor=actor, now=now, note="refunded")
     if payment.provider == Provider.STARS and payment.external_id not in charges.settled([payment.external_id])[1]:

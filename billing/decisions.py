@@ -1,7 +1,8 @@
 """What operators do about money that bought nothing, or more than it had to: each once, with who did it and why.
 
 A deposit that an order's payment counts for belongs to that row of the ledger; whichever of them an operator chooses,
-all of it is decided together, so nothing is given twice for the same money.
+all of it is decided together, so nothing is given twice for the same money. Any other deposit becomes a row of the
+ledger with the decision: until then it may still pay an order, which would count it again.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
 from agents.models import Agent, Desired
-from billing import corrections, payments
+from billing import corrections, payments, sums
 from billing.models import CryptoOrder, Decision, Deposit, Payment
 from billing.models.payments import refund_name
 from billing.payments import Receipt
@@ -77,8 +78,9 @@ def credit(money: Money, *, days: int, agent_id: str = "", reason: str, actor: s
     owner = _owner(money)
     agent = _locked(owner, agent_id or owner.pk)
     whole = _undecided(money)
+    row = _received(whole, owner, reason=reason, actor=actor, now=now)
     given = corrections.credit(agent, days=days, reason=reason, actor=actor, now=now)
-    _write(whole, credit=given, reason=reason, actor=actor, now=now)
+    _write(whole.deposits, row, credit=given, reason=reason, actor=actor, now=now)
     return given
 
 
@@ -88,42 +90,72 @@ def close(money: Money, *, reason: str, actor: str, now: datetime) -> None:
 
     Raises NothingToDecide, AlreadyDecided.
     """
-    payments.locked(_owner(money).pk)
-    _write(_undecided(money, gone=True), credit=None, reason=reason, actor=actor, now=now)
+    agent = payments.locked(_owner(money).pk)
+    whole = _undecided(money, gone=True)
+    row = _received(whole, agent, reason=reason, actor=actor, now=now)
+    _write(whole.deposits, row, credit=None, reason=reason, actor=actor, now=now)
 
 
 @transaction.atomic
-def send_back(money: Money, *, reason: str, actor: str, now: datetime) -> list[Payment]:
+def send_back(money: Money, *, reason: str, actor: str, now: datetime) -> Payment:
     """It was sent back, all of it: so the ledger says, too. Raises NothingToDecide, AlreadyDecided."""
     agent = payments.locked(_owner(money).pk)
     whole = _undecided(money)
-    _write(whole, credit=None, reason=reason, actor=actor, now=now)
-    back = [whole.payment] if whole.payment else whole.deposits
-    return [
-        payments.write(_way_back(one, agent, reason=reason, actor=actor), agent, now=now, unapplied=SENT_BACK)
-        for one in back
-    ]
+    row = _received(whole, agent, reason=reason, actor=actor, now=now)
+    _write(whole.deposits, row, credit=None, reason=reason, actor=actor, now=now)
+    receipt = _way_back(row, reason=reason, actor=actor)
+    return payments.write(receipt, agent, now=now, unapplied=SENT_BACK)
 
 
-def _way_back(money: Money, agent: Agent, *, reason: str, actor: str) -> Receipt:
-    """Of a payment that bought nothing all, of another what was too much."""
-    if isinstance(money, Payment):
-        provider, currency = Provider(money.provider), money.currency
-        name, amount = money.external_id, money.amount
-        if not money.unapplied:
-            name, amount = f"{name}:over", money.over
-        tier, period = money.tier, Period(money.period)
-    else:
-        provider, name, currency = Provider(money.asset), f"{money.tx_hash}:{money.log_index}", money.asset
-        amount, tier, period = money.amount, agent.tier, Period.MONTHLY
+def _received(whole: _Whole, owner: Agent, *, reason: str, actor: str, now: datetime) -> Payment:
+    """The row of the ledger that says that it came. Its owner gets no receipt: nothing was paid for."""
+    if whole.payment is not None:
+        return whole.payment
+    (deposit,) = whole.deposits
+    receipt = _receipt(deposit, owner, reason=reason, actor=actor)
+    return payments.write(receipt, owner, now=now, unapplied=deposit.unapplied, mailed=False)
+
+
+def _receipt(deposit: Deposit, owner: Agent, *, reason: str, actor: str) -> Receipt:
+    """It was no price of ours that came, so its value is what these coins stand for: a dollar each."""
     return Receipt(
-        provider=provider,
+        provider=Provider(deposit.asset),
+        external_id=f"{deposit.tx_hash}:{deposit.log_index}",
+        agent_id=owner.pk,
+        purchase=Purchase(
+            provider=None,
+            tier=owner.tier,
+            period=Period.MONTHLY,
+            price_usd=sums.face_value(deposit.amount, deposit.asset),
+            tier_snapshot={},
+        ),
+        amount=int(deposit.amount),
+        currency=deposit.asset,
+        actor=actor,
+        reason=reason,
+    )
+
+
+def _way_back(payment: Payment, *, reason: str, actor: str) -> Receipt:
+    """Of a payment that bought nothing all, of another what was too much: that is no part of what it was asked for."""
+    name, amount = payment.external_id, payment.amount
+    if not payment.unapplied:
+        name, amount = f"{name}:over", payment.over
+    return Receipt(
+        provider=Provider(payment.provider),
         external_id=refund_name(name),
         kind=PaymentKind.REFUND,
-        agent_id=agent.pk,
-        purchase=Purchase(provider=None, tier=tier, period=period, price_usd=corrections.FREE, tier_snapshot={}),
+        agent_id=payment.agent_id,
+        purchase=Purchase(
+            provider=None,
+            tier=payment.tier,
+            period=Period(payment.period),
+            price_usd=corrections.FREE,
+            tier_snapshot={},
+        ),
         amount=None if amount is None else int(amount),
-        currency=currency,
+        currency=payment.currency,
+        refund_of=payment.pk if payment.unapplied else None,
         actor=actor,
         reason=reason,
     )
@@ -191,9 +223,9 @@ def _unapplied_for(order: CryptoOrder) -> QuerySet[Deposit]:
     ).order_by(F("block"), F("log_index"))
 
 
-def _write(whole: _Whole, *, credit: Payment | None, reason: str, actor: str, now: datetime) -> None:
+def _write(
+    deposits: list[Deposit], payment: Payment, *, credit: Payment | None, reason: str, actor: str, now: datetime
+) -> None:
     common = {"credit": credit, "reason": reason, "actor": actor, "at": now}
-    rows = [Decision(deposit=row, **common) for row in whole.deposits]
-    if whole.payment is not None:
-        rows.append(Decision(payment=whole.payment, **common))
-    Decision.objects.bulk_create(rows)
+    rows = [Decision(deposit=row, **common) for row in deposits]
+    Decision.objects.bulk_create([*rows, Decision(payment=payment, **common)])

@@ -32,6 +32,20 @@ class NeverEnds(Conflict):
         super().__init__(f"{row.id} was granted by an operator and does not renew: there is nothing to cancel")
 
 
+class NothingAfter(Conflict):
+    """No next plan can be chosen. `why` says what to do instead."""
+
+    def __init__(self, row: Subscription, why: str) -> None:
+        super().__init__(f"{row.pk}: no plan can be chosen for the time after it: {why}")
+
+
+class NotSmaller(BadRequest):
+    def __init__(self, came: str, held: str) -> None:
+        super().__init__(
+            f"tier: {came!r} is not smaller than {held!r}: a larger plan starts as soon as it is paid for, by an order"
+        )
+
+
 class AlreadyPaid(Conflict):
     def __init__(self, order: Order) -> None:
         super().__init__(f"{order.pk} is paid already: this money is another payment")
@@ -93,7 +107,7 @@ class OtherPlanHeld(Conflict):
 class CardRenews(Conflict):
     def __init__(self, card: CardSubscription) -> None:
         super().__init__(
-            f"a card is charged for this agent already ({card.order.tier}, {card.order.period}): it renews by itself;"
+            f"a card is charged for this agent already ({card.tier}, {card.order.period}): it renews by itself;"
             " order another plan or period, or cancel it first"
         )
 
@@ -101,10 +115,10 @@ class CardRenews(Conflict):
 class OtherPlanByCard(Conflict):
     def __init__(self, card: CardSubscription) -> None:
         super().__init__(
-            f"tier: a card is charged for {card.order.tier!r} here; change the plan with POST /stripe/orders, or cancel"
+            f"tier: a card is charged for {card.tier!r} here; change the plan with POST /stripe/orders, or cancel"
             " that subscription first"
         )
-        self.tier = card.order.tier
+        self.tier = card.tier
 
 
 class NotConfigured(BadRequest):
@@ -127,6 +141,11 @@ class LicenceRefused(BadRequest):
 
     def __init__(self, why: str) -> None:
         super().__init__(f"licenseKey: {why}")
+
+
+class TakenBack(LicenceRefused):
+    def __init__(self) -> None:
+        super().__init__("what was paid for this period has been refunded; the key pays again once it is renewed")
 
 
 class LicenceInUse(Conflict):

@@ -77,8 +77,7 @@ def _next(agent: Agent, *, now: datetime) -> datetime | None:
         return parking.park(agent, now=now)
     if User.objects.filter(pk=agent.user_id, is_active=False).exists():
         return now + SUSPENDED
-    subscriptions.expire_ended(agent, now=now)
-    agent = standing.copy(agent, now=now)
+    agent = standing.copy(subscriptions.expire_ended(agent, now=now), now=now)
     term = standing.term(agent, now=now)
     if term.mode in {TermMode.PAID, TermMode.INTERNAL}:
         return _go_on(agent, term, now=now)

@@ -1,27 +1,36 @@
-"""What went back of a licence's charges, as far as its provider tells, in the ledger.
+"""A licence's charges as its provider lists them: those that nobody saw in time, and what went back of them.
 
-A charge that went back whole and pays for the running time ends the licence (billing/revocations.py); all else is here.
+The newest charge comes into the ledger with the time that it pays for (billing/licences.py). One that went back whole
+and pays for the running time ends the licence (billing/revocations.py). All else is here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime, timedelta
+from decimal import Decimal
 
 from dateutil.relativedelta import relativedelta
+from django.db import transaction
 
-from billing import part_refunds
+from billing import part_refunds, payments
 from billing.models import Payment, Subscription
+from billing.payments import Receipt
 from billing.periods import MONTHS
 from billing.providers.base import Charge
-from billing.vocabulary import CONFIRMED, Period
+from billing.subscriptions import Purchase
+from billing.vocabulary import CONFIRMED, PaymentKind, Period, Provider
 
 SOME_DAYS = timedelta(days=5)  # between the end of what a charge paid for and the end that its licence told
 
 
 def note(row: Subscription, charges: Sequence[Charge], *, actor: str, now: datetime) -> None:
-    """Each amount once. What was charged before the licence came to us is no payment of ours."""
-    last = charges[-1] if charges else None
+    """Each charge and each amount that went back once.
+
+    What was charged before the licence came to us is no payment of ours.
+    """
+    _note_missed(row, charges, actor=actor, now=now)
+    last = charges[-1] if charges and row.is_live else None
     back = [charge for charge in charges if charge.back and not (charge is last and charge.went_back)]
     if not back:
         return
@@ -30,6 +39,41 @@ def note(row: Subscription, charges: Sequence[Charge], *, actor: str, now: datet
         payment = _paid_by(charge, charged)
         if payment is not None:
             part_refunds.note(payment, returned=charge.back, actor=actor, now=now)
+
+
+@transaction.atomic
+def _note_missed(row: Subscription, charges: Sequence[Charge], *, actor: str, now: datetime) -> None:
+    """Workers were away for more than a period. The time of these charges is in the end that the licence has by now."""
+    charged = [payment for payment in _charged(row) if payment.period]
+    found = [_paid_by(charge, charged) for charge in charges]
+    first = next((number for number, payment in enumerate(found) if payment), len(found))
+    missed = [charge for charge, payment in zip(charges[first:], found[first:], strict=True) if payment is None]
+    if missed:
+        agent = payments.locked(row.agent_id)
+        for charge in missed:
+            payments.write(_missed(row, charge, actor=actor), agent, now=now, subscription=row)
+
+
+def _missed(row: Subscription, charge: Charge, *, actor: str) -> Receipt:
+    period, provider = Period(row.period), Provider(row.provider or "")
+    till = charge.at + relativedelta(months=MONTHS[period])
+    return Receipt(
+        provider=provider,
+        external_id=f"{row.external_ref}:{till:%Y-%m-%d}",
+        kind=PaymentKind.RENEWAL,
+        agent_id=row.agent_id,
+        purchase=Purchase(
+            provider=provider,
+            tier=row.tier,
+            period=period,
+            price_usd=Decimal(charge.cents) / 100,
+            tier_snapshot=row.tier_snapshot or {},
+        ),
+        amount=charge.cents,
+        currency="usd",
+        actor=actor,
+        reason="its provider charged it while nobody looked",
+    )
 
 
 def _charged(row: Subscription) -> Iterable[Payment]:

@@ -17,15 +17,16 @@ from accounts import throttling
 from accounts.throttling import Limit
 from agents.errors import NoSuchAgent
 from agents.models import Agent, Desired
-from billing import bindings, lapses, payments, prices, subscriptions
-from billing.errors import LicenceInUse, LicenceRefused, OtherPlanPaid
+from billing import bindings, lapses, orders, payments, prices, subscriptions
+from billing.errors import LicenceInUse, LicenceRefused, OtherPlanPaid, TakenBack
 from billing.models import Payment, Subscription
+from billing.models.payments import refund_name
 from billing.models.subscriptions import LIVE
 from billing.payments import Receipt
 from billing.providers import registry
 from billing.providers.base import Answer, Verdict
 from billing.subscriptions import Licence, Purchase
-from billing.vocabulary import PaymentKind, Period, Provider, SubscriptionStatus
+from billing.vocabulary import CONFIRMED, PaymentKind, Period, Provider, SubscriptionStatus
 from catalog.engines import check_tier, engine_of
 from catalog.tiers import tier_of
 from config import crypto, waiting
@@ -101,8 +102,8 @@ def activate(
 ) -> Subscription:
     """Have the key pay for the agent; again for the same agent it changes nothing.
 
-    Raises NotConfigured, LicenceInUse, LicenceHeld, LicenceRefused, OtherPlanPaid, EngineBelowMinTier, RateLimited,
-    and Unavailable when the provider cannot say.
+    Raises NotConfigured, LicenceInUse, LicenceHeld, LicenceRefused, OtherPlanPaid, OtherPlanByCard, EngineBelowMinTier,
+    RateLimited, and Unavailable when the provider cannot say.
     """
     driver = registry.licence_driver(key.provider)
     _refuse_used(agent, key)
@@ -113,6 +114,7 @@ def activate(
         verdict = paid(driver.verify(key.text, now=now))
         _refuse_other_plan(verdict, tier=tier, period=period)
         check_tier(engine_of(agent.engine), tier_of(verdict.tier))
+        orders.refuse_beside_card(agent, verdict.tier)
         _refuse_exhausted(agent, key, verdict)
         bindings.free(driver, _elsewhere(agent, key).filter(external_ref=verdict.external_ref), now=now)
         received = receive(agent.pk, Sold(key=key, verdict=verdict), actor=actor, now=now)
@@ -124,7 +126,7 @@ def activate(
 def receive(agent_id: str, sold: Sold, *, actor: str, now: datetime, reason: str = "") -> Received:
     """What was sold becomes the agent's, or more of what it has; `reason` is an operator's who moves it there.
 
-    Raises LicenceInUse, LicenceHeld, NoSuchAgent.
+    Raises LicenceInUse, LicenceHeld, TakenBack, NoSuchAgent.
     """
     try:
         return _receive(agent_id, sold, actor=actor, now=now, moved=reason)
@@ -159,6 +161,7 @@ def _receipt(agent: Agent, row: Subscription | None, sold: Sold, *, actor: str, 
     known = Payment.objects.filter(provider=sold.key.provider, external_id=sold.name).first()
     kind, reason = PaymentKind.RENEWAL, moved
     if row is None or not row.is_live:
+        _refuse_taken_back(sold)
         kind = PaymentKind.PAYMENT if row is None else PaymentKind.RENEWAL
         if known is not None and (moved or known.agent_id != agent.pk):
             kind, reason = PaymentKind.KEY_MOVE, moved or f"the licence moved from {known.agent_id}, where it is over"
@@ -185,6 +188,19 @@ def _receipt(agent: Agent, row: Subscription | None, sold: Sold, *, actor: str, 
         actor=actor,
         reason=reason,
     )
+
+
+def _refuse_taken_back(sold: Sold) -> None:
+    """An operator gave the money of this period back, and its provider may not know: the key pays from its next on.
+
+    Raises TakenBack.
+    """
+    same = Payment.objects.filter(provider=sold.key.provider, kind__in=CONFIRMED)
+    period = (
+        same.filter(Q(external_id=sold.name) | Q(external_id__startswith=f"{sold.name}:")).order_by("at", "id").last()
+    )
+    if period is not None and period.refunds.filter(external_id=refund_name(period.external_id)).exists():
+        raise TakenBack
 
 
 def _went_back(row: Subscription) -> bool:

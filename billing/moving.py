@@ -44,7 +44,7 @@ def _move(known: Subscription, taker: Agent, *, actor: str, now: datetime) -> Su
     row = Subscription.objects.select_for_update(of=("self",)).get(pk=known.pk)
     if row.parked_at is None or not row.is_live or now >= row.parked_at + parking.KEPT:
         raise NotParked(row.pk)
-    subscriptions.expire_ended(taker, now=now)
+    taker = subscriptions.expire_ended(taker, now=now)
     held = remainders.paid_by(taker)
     check_tier(engine_of(taker.engine), tier_of(held.tier if held else row.tier))
     rests, plan = spans.take(row, now=now), spans.plan_of(row)

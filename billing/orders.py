@@ -101,12 +101,18 @@ def refuse_held(agent: Agent, terms: Terms) -> None:
     held = subscriptions.licence_of(agent)
     if held is not None and held.tier != terms.tier:
         raise OtherPlanHeld(held)
-    card = CardSubscription.objects.renewing().filter(agent=agent).select_related("order").first()
-    if card is None:
-        return
-    if terms.are_of(card.order):
+    if terms.provider != Provider.STRIPE:
+        return refuse_beside_card(agent, terms.tier)
+    same = CardSubscription.objects.renewing().filter(agent=agent, tier=terms.tier, order__period=terms.period)
+    if card := same.select_related("order").first():
         raise CardRenews(card)
-    if terms.provider != Provider.STRIPE and card.order.tier != terms.tier:
+    return None
+
+
+def refuse_beside_card(agent: Agent, tier: str) -> None:
+    """A card that renews goes on paying for its plan: no other one beside it. Raises OtherPlanByCard."""
+    card = CardSubscription.objects.renewing().filter(agent=agent).exclude(tier=tier).select_related("order").first()
+    if card is not None:
         raise OtherPlanByCard(card)
 
 

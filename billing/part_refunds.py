@@ -9,7 +9,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from django.db import transaction
-from django.db.models import F, Sum
+from django.db.models import F
 
 from agents.models import Agent
 from billing import payments, remainders, timeline
@@ -26,16 +26,19 @@ FREE = Decimal(0)
 TOLD = "its provider says so"
 
 
-def back_of(payment: Payment) -> Decimal:
-    """How much of it has gone back, in its smallest units."""
-    return payment.refunds.aggregate(sum=Sum("amount"))["sum"] or Decimal(0)
-
-
 def still_ours(payment: Payment) -> int | None:
     """What it was asked for and has not gone back; None where that is nothing, or nobody told how much it was."""
     if payment.amount is None:
         return None
-    return int(payment.amount - payment.over - back_of(payment)) or None
+    return int(payment.amount - payment.over - payment.gone_back) or None
+
+
+def is_by_hand(payment: Payment) -> bool:
+    """Whether it bought something and has not gone back, and its provider tells of no refund by itself."""
+    bought = payment.kind in CONFIRMED and not payment.unapplied and payment.provider not in NOT_BY_HAND
+    if not bought or not Payment.objects.filter(pk=payment.pk).not_returned().exists():
+        return False
+    return not payment.refunds.exists() if payment.amount is None else still_ours(payment) is not None
 
 
 @transaction.atomic
@@ -55,7 +58,7 @@ def note(payment: Payment, *, returned: int, actor: str, now: datetime) -> None:
     left = still_ours(payment) or 0
     if not Payment.objects.filter(pk=payment.pk).not_returned().exists():
         return
-    more = min(returned - int(back_of(payment)), left)
+    more = min(returned - int(payment.gone_back), left)
     if more > 0:
         _write(agent, payment, more, left=left, reason=TOLD, actor=actor, now=now)
 
@@ -72,23 +75,25 @@ def _write(
 
 
 def lessen(payment: Payment, amount: int, *, left: int) -> None:
-    """So much went back of what was left of its money: its time is worth less by as much."""
-    Span.objects.filter(payment=payment).update(usd=F("usd") * (left - amount) / left)
+    """So much went back of what was left of its money: its time is worth less by as much.
+
+    As decimals: PostgreSQL would take whole numbers for its integers, which are too small for coins.
+    """
+    Span.objects.filter(payment=payment).update(usd=F("usd") * Decimal(left - amount) / Decimal(left))
 
 
 def _left(payment: Payment) -> int:
-    if payment.kind not in CONFIRMED or payment.unapplied or payment.provider in NOT_BY_HAND:
-        raise NoPartToRefund(payment.pk, "it bought nothing, or its provider tells by itself what goes back")
-    left = still_ours(payment) if Payment.objects.filter(pk=payment.pk).not_returned().exists() else None
+    left = still_ours(payment) if is_by_hand(payment) else None
     if left is None:
-        raise NoPartToRefund(payment.pk, "all of it has gone back, or nobody told how much it was")
+        why = "it bought nothing, all of it has gone back, nobody told how much it was, or its provider tells by itself"
+        raise NoPartToRefund(payment.pk, why)
     return left
 
 
 def _receipt(payment: Payment, amount: int, *, reason: str, actor: str) -> Receipt:
     return Receipt(
         provider=Provider(payment.provider),
-        external_id=part_name(payment.external_id, int(back_of(payment)) + amount),
+        external_id=part_name(payment.external_id, int(payment.gone_back) + amount),
         kind=PaymentKind.REFUND,
         agent_id=payment.agent_id,
         purchase=Purchase(

@@ -102,6 +102,7 @@ def write(
     subscription: Subscription | None = None,
     converted: timedelta = timedelta(0),
     unapplied: str = "",
+    mailed: bool = True,
 ) -> Payment:
     """A row of the ledger, its invoice or credit note, and the mail about it."""
     purchase = receipt.purchase
@@ -129,7 +130,8 @@ def write(
         at=now,
     )
     invoice = issuing.issue(row, tax=receipt.tax, now=now)
-    mails.tell_of(row, invoice=invoice)
+    if mailed:
+        mails.tell_of(row, invoice=invoice)
     return row
 
 

@@ -85,6 +85,8 @@ def _paid_till(agent: Agent, purchase: Purchase, coupon: str, *, now: datetime) 
         raise NoSuchAgent
     if purchase.provider is not None and purchase.licence is None:
         orders.refuse_unplaceable(agent, Terms(purchase.provider, purchase.tier, purchase.period, coupon))
+    if purchase.licence is not None:
+        orders.refuse_beside_card(agent, purchase.tier)
     bought = subscriptions.buy(agent, purchase, actor="quote", now=now)
     till = subscriptions.end_of(bought.subscription, now=now)
     transaction.set_rollback(True)

@@ -11,11 +11,14 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
+from agents import profile
 from agents.models import Agent
 from billing import spans, subscriptions, timeline
 from billing.models import Payment, Span, Subscription
 from billing.spans import Rest, SoldPlan
 from billing.vocabulary import CONFIRMED, Provider, SubscriptionStatus
+from catalog.engines import engine_of, fits
+from catalog.tiers import tier_of
 
 
 def held(payment: Payment) -> Agent:
@@ -100,6 +103,7 @@ def take_back(agent: Agent, payment: Payment, *, actor: str, now: datetime, note
         Span.objects.filter(subscription=row, payment=payment).delete()  # a late renewal gives none of it back
         spans.lay(row, kept, start=subscriptions.put_beside(row, kept, till=subscriptions.licensed_until(row), now=now))
     else:
+        kept = _go_home(agent, row, kept)
         row.current_period_end = spans.lay(row, kept, start=subscriptions.start_of(agent, now=now)) if kept else now
         row.anchor_day, row.counted_at = row.current_period_end.day, now
         _name_after(row, kept)
@@ -110,6 +114,22 @@ def take_back(agent: Agent, payment: Payment, *, actor: str, now: datetime, note
         until = f"until {row.current_period_end:%Y-%m-%d %H:%M} UTC"
         timeline.note(agent, f"subscription {row.pk}: {note}, {until}", actor=actor, now=now)
     return spans.total(rests) - spans.total(kept)
+
+
+def _home_of(agent: Agent, rests: Sequence[Rest]) -> SoldPlan | None:
+    """The plan to go back to once what brought the present one is over: that which all of the time was bought for."""
+    plan = spans.common_home(rests)
+    return plan if plan and fits(engine_of(agent.engine), tier_of(plan.tier)) else None
+
+
+def _go_home(agent: Agent, row: Subscription, rests: Sequence[Rest]) -> list[Rest]:
+    """What bought the present plan is gone: the subscription has the plan of before, and all the time that it had."""
+    plan = _home_of(agent, rests)
+    if plan is None:
+        return list(rests)
+    row.tier, row.period, row.tier_snapshot, row.price_usd = plan.tier, plan.period, plan.snapshot, plan.usd
+    profile.follow_payment(agent, plan.tier)
+    return spans.gone_home(rests)
 
 
 def _name_after(row: Subscription, kept: Sequence[Rest]) -> None:
@@ -128,6 +148,9 @@ def end_licence(agent: Agent, row: Subscription, *, at: datetime, actor: str, no
         return row
     first = Payment.objects.filter(pk=rests[0].payment_id, kind__in=CONFIRMED).first()
     plan, start = spans.plan_of(row), subscriptions.start_of(agent, now=now)
+    if home := _home_of(agent, rests):
+        plan, rests = home, spans.gone_home(rests)
+        profile.follow_payment(agent, plan.tier)
     provider = Provider(first.provider) if first else None
     beside = subscriptions.new(agent, plan, provider, plan.usd, now=now, until=start + spans.total(rests))
     beside.anchor_day = beside.current_period_end.day

@@ -48,7 +48,7 @@ def renew(agent: Agent, wanted: Wanted, *, license_key: str | None, actor: str, 
     elif wanted.provider == Provider.STARS:
         stars_orders.order(agent, tier=wanted.tier, period=wanted.period, coupon=wanted.coupon, now=now)
     elif wanted.provider == Provider.STRIPE:
-        stripe_orders.order(agent, tier=wanted.tier, period=wanted.period, now=now)
+        stripe_orders.order(agent, tier=wanted.tier, period=wanted.period, coupon=wanted.coupon, now=now)
     else:
         asset = Asset(wanted.provider)
         crypto_orders.place(agent, asset=asset, tier=wanted.tier, period=wanted.period, coupon=wanted.coupon, now=now)

@@ -28,6 +28,8 @@ def revoke(
     agent = payments.locked(known.agent_id)
     row = Subscription.objects.select_for_update(of=("self",)).get(pk=subscription_id)
     if not row.is_live:
+        if went_back:
+            _note_late(row, actor=actor, now=now)
         return row
     ran_out = subscriptions.licensed_until(row)
     was_to_renew = reminders.renews_itself(row) and ran_out <= now and failed and not went_back
@@ -42,6 +44,13 @@ def revoke(
         if was_to_renew:
             mails.renewal_failed(agent, Provider(row.provider or ""), stops_at=standing.term(agent, now=now).stops_at)
     return row
+
+
+def _note_late(row: Subscription, *, actor: str, now: datetime) -> None:
+    """The last charge went back after its time was over: the ledger says so, once."""
+    charged = charged_last(row)
+    if charged is not None and charged.amount is not None:
+        part_refunds.note(charged, returned=int(charged.amount), actor=actor, now=now)
 
 
 def charged_last(row: Subscription) -> Payment | None:

@@ -18,6 +18,7 @@ from billing.models import Payment, Span, Subscription
 from billing.term import Pause
 from billing.vocabulary import Period
 
+SECOND = timedelta(seconds=1)
 LEAST_USD = Decimal("1E-10")  # far less than a second of the dearest plan costs
 
 
@@ -29,6 +30,7 @@ class Rest:
     usd: Fraction
     is_gift: bool = False
     payment_id: str | None = None
+    home: Home | None = None  # None: it is on the plan that it was bought for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +45,14 @@ class SoldPlan:
     def usd(self) -> Decimal:
         """Its list price for a period."""
         return prices.listed(self.tier, self.snapshot, self.period)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Home:
+    """The plan that some time was bought for, and how much of that time is left there."""
+
+    plan: SoldPlan
+    length: timedelta
 
 
 def plan_of(row: Subscription) -> SoldPlan:
@@ -66,6 +76,8 @@ def take(row: Subscription, *, now: datetime) -> list[Rest]:
             span.delete()
             continue
         span.length -= rest.length
+        if span.home_length is not None and rest.home is not None:
+            span.home_length -= rest.home.length
         span.usd = max(span.usd - stored(rest.usd), Decimal(0))
         span.starts_at, span.ends_at = now - span.length, now
         span.save()
@@ -86,6 +98,7 @@ def lay(row: Subscription, rests: Sequence[Rest], *, start: datetime) -> datetim
                 length=rest.length,
                 usd=stored(rest.usd),
                 is_gift=rest.is_gift,
+                **_columns(rest.home),
             )
         )
         at = until
@@ -101,11 +114,24 @@ def own(row: Subscription, payment: Payment) -> None:
 def on_plan(rest: Rest, old: SoldPlan, new: SoldPlan) -> Rest:
     """The same value as time of another plan, in whole seconds; time of the same plan stays as it is.
 
-    On a plan that costs nothing time stays as it is, too.
+    On a plan that costs nothing time stays as it is, too. The time remembers the plan that it was bought for.
     """
     if old.tier == new.tier or not new.usd:
         return rest
-    return replace(rest, length=periods.bought_by(rest.usd, usd=new.usd, period=new.period))
+    home = rest.home or Home(plan=old, length=rest.length)
+    return replace(rest, length=periods.bought_by(rest.usd, usd=new.usd, period=new.period), home=home)
+
+
+def common_home(rests: Sequence[Rest]) -> SoldPlan | None:
+    """The plan that all of them were bought for, where they are on another one; else None."""
+    plans = [rest.home.plan for rest in rests if rest.home is not None]
+    same = len(plans) == len(rests) and len({plan.tier for plan in plans}) == 1
+    return plans[-1] if same else None
+
+
+def gone_home(rests: Sequence[Rest]) -> list[Rest]:
+    """The same time on the plan that it was bought for, as if never on another. Whole seconds, rounded up."""
+    return [rest if rest.home is None else replace(rest, length=_up(rest.home.length), home=None) for rest in rests]
 
 
 def gift(length: timedelta, plan: SoldPlan) -> Rest:
@@ -145,6 +171,31 @@ def stored(usd: Fraction) -> Decimal:
     return (Decimal(usd.numerator) / usd.denominator).quantize(LEAST_USD, ROUND_UP)
 
 
+def _up(length: timedelta) -> timedelta:
+    return -(-length // SECOND) * SECOND
+
+
 def _share(span: Span, length: timedelta) -> Rest:
-    usd = Fraction(span.usd) * periods.share(length, span.length)
-    return Rest(length=length, usd=usd, is_gift=span.is_gift, payment_id=span.payment_id)
+    share = periods.share(length, span.length)
+    usd, home = Fraction(span.usd) * share, _home(span, share)
+    return Rest(length=length, usd=usd, is_gift=span.is_gift, payment_id=span.payment_id, home=home)
+
+
+def _home(span: Span, share: Fraction) -> Home | None:
+    if span.home_tier is None or span.home_period is None or span.home_length is None:
+        return None
+    plan = SoldPlan(tier=span.home_tier, period=Period(span.home_period), snapshot=span.home_snapshot or {})
+    whole = span.home_length // timedelta.resolution
+    return Home(plan=plan, length=timedelta(microseconds=int(whole * share)))
+
+
+def _columns(home: Home | None) -> dict[str, Any]:
+    if home is None:
+        return {}
+    plan = home.plan
+    return {
+        "home_tier": plan.tier,
+        "home_period": plan.period,
+        "home_snapshot": plan.snapshot,
+        "home_length": home.length,
+    }

@@ -62,6 +62,7 @@ class CreateStripeOrderSerializer(Serializer):
     agent_id = Text(max_length=MAX_ID)
     tier = Text(required=False, validators=[_offered], help_text="The plan to pay for; the agent's own by default.")
     period = Choice(Period.choices)
+    coupon = Text(required=False, allow_blank=True, max_length=40, help_text="Cards take none: one is refused.")
 
 
 class ListStripeOrdersSerializer(Serializer):

@@ -58,6 +58,22 @@ class MoveSubscriptionSerializer(Serializer):
     agent_id = Text(help_text="The agent that gets the time.")
 
 
+class ChooseNextPlanSerializer(Serializer):
+    tier = Choice(choices=TierId.values, help_text="A smaller plan than the subscription's.")
+
+
+class NextPlanSerializer(Serializer):
+    """The plan that follows when the paid time ends. `priceUsd` is what a period of it costs then."""
+
+    subscription_id = serializers.CharField()
+    tier = serializers.ChoiceField(choices=TierId.values)
+    period = serializers.ChoiceField(choices=Period.values)
+    price_usd = Usd()
+    starts_at = serializers.DateTimeField(help_text="When what is paid now ends.")
+    tier_snapshot = BoughtPlan(help_text="The tier as it was when it was chosen.")
+    chosen_at = serializers.DateTimeField()
+
+
 class AnyProvider(Choice):
     """Takes every provider: the refusal of one that sells no keys says where it is paid. Names those that do."""
 
@@ -139,6 +155,10 @@ class SubscriptionEnvelope(Serializer):
 
 class SubscriptionsEnvelope(Serializer):
     subscriptions = SubscriptionSerializer(many=True)
+
+
+class NextPlanEnvelope(Serializer):
+    next_plan = NextPlanSerializer(allow_null=True)
 
 
 class QuoteEnvelope(Serializer):

@@ -16,7 +16,7 @@ from typing import Any
 from django.db import transaction
 
 from agents.models import Agent, Reason, Transition
-from billing import periods, spans, standing, term
+from billing import next_plans, periods, spans, standing, term
 from billing.errors import AlreadyExpired, IllegalMove, LicenceHeld, NeverEnds
 from billing.models import Subscription
 from billing.spans import Rest, SoldPlan
@@ -91,17 +91,32 @@ def buy(agent: Agent, purchase: Purchase, *, actor: str, now: datetime) -> Bough
 
 
 def _open(agent: Agent, purchase: Purchase, current: Subscription | None, *, actor: str, now: datetime) -> Bought:
-    start = start_of(agent, now=now)
-    end = _later(start, purchase, anchor_day=start.day)
+    start, anchor_day = _first_day(agent, purchase, current, now=now)
+    end = _later(start, purchase, anchor_day=anchor_day)
     carried = _carry(agent, current, _plan(purchase), actor=actor, now=now)
+    if not purchase.follows:
+        next_plans.forget(agent)
     row = new(agent, _plan(purchase), purchase.provider, purchase.price_usd, now=now, until=end)
-    row.anchor_day = start.day
+    row.anchor_day = anchor_day
     row.current_period_end += spans.total(carried)
     if carried or purchase.length is not None:
         row.anchor_day = row.current_period_end.day
     row = activate(agent, row, actor=actor, now=now)
     spans.lay(row, [_rest(purchase, end - start), *carried], start=start)
     return Bought(row, spans.total(carried))
+
+
+def _first_day(
+    agent: Agent, purchase: Purchase, current: Subscription | None, *, now: datetime
+) -> tuple[datetime, int]:
+    """From when it runs, and on which day of the month it ends. A card's renewal on a smaller plan follows on the last
+    period, though its card is charged a little later."""
+    if current is not None and purchase.follows:
+        ended = end_of(current, now=now)
+        if ended <= now < ended + term.UNKNOWN_MAX:
+            return ended, current.anchor_day
+    start = start_of(agent, now=now)
+    return start, start.day
 
 
 def _extend(agent: Agent, row: Subscription, purchase: Purchase, *, actor: str, now: datetime) -> Bought:
@@ -156,6 +171,7 @@ def _license(
     start = put_beside(row, carried, till=till, now=now)
     row = activate(agent, row, actor=actor, now=now)
     spans.lay(row, carried, start=start)
+    next_plans.forget(agent)  # only its provider changes a licence's plan
     return Bought(row, converted)
 
 
@@ -243,7 +259,7 @@ def expire(
     return move_to(agent, row, EXPIRED, actor=actor, now=now, note=note)
 
 
-def expire_ended(agent: Agent, *, now: datetime) -> None:
+def expire_ended(agent: Agent, *, now: datetime) -> Agent:
     """What nobody renews, and has ended. Of licences the provider is asked first (billing/verification.py).
 
     What a card renews has some days more until it is charged, unless Stripe says that it will not be.
@@ -254,6 +270,8 @@ def expire_ended(agent: Agent, *, now: datetime) -> None:
         known = standing.bought(row)
         if term.runs_until(known, standing.pauses(row.user_id), now=now) <= now:
             expire(agent, row, at=end, actor="billing", now=now, note="its time is over", cut=False)
+            agent = next_plans.begin(agent)
+    return agent
 
 
 def end_of(row: Subscription, *, now: datetime) -> datetime:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 
+from billing.crypto import configuration
 from billing.models import CryptoOrder, Payment
 from billing.providers.telegram import CURRENCY as STARS
 from billing.vocabulary import Asset
 
+CENT = Decimal("0.01")
 CENT_DIGITS = 2
+
+
+def share(usd: Decimal, *, of: Decimal, in_all: Decimal) -> Decimal:
+    """Of a sum as much as `of` is of `in_all`, in whole cents; all of it comes out exactly."""
+    return (usd * of / in_all).quantize(CENT, ROUND_HALF_UP)
 
 
 def exact(units: Decimal | int, decimals: int) -> str:
@@ -45,7 +52,7 @@ def units(payment: Payment, typed: str) -> int:
 def _decimals(payment: Payment) -> int | None:
     """Of a coin its order's, whose name the ledger's begins with, also of a way back: they differ from chain to chain.
 
-    What came without an order is of the same coin as the agent's orders in it, as far as there are any.
+    What came without an order is of the same coin as the agent's orders in it; where it has none, `coin_decimals`.
     """
     if payment.currency == STARS:
         return 0
@@ -53,4 +60,19 @@ def _decimals(payment: Payment) -> int | None:
         return CENT_DIGITS
     orders = CryptoOrder.objects.filter(agent=payment.agent_id, asset=payment.currency).order_by("-created_at")
     own, known = payment.external_id.partition(":")[0], orders.values_list("decimals", flat=True)
-    return known.filter(pk=own).first() or known.first()
+    found = known.filter(pk=own).first()
+    found = known.first() if found is None else found
+    return coin_decimals(payment.currency) if found is None else found
+
+
+def face_value(units: Decimal, asset: str) -> Decimal:
+    """Coins in USD, a dollar each, in whole cents."""
+    return units.scaleb(-(coin_decimals(asset) or 0)).quantize(CENT, ROUND_HALF_UP)
+
+
+def coin_decimals(asset: str) -> int | None:
+    """Of money that came without an order: by the settings, else as in the newest order of its coin."""
+    known = configuration.decimals(asset)
+    if known is not None:
+        return known
+    return CryptoOrder.objects.filter(asset=asset).order_by("-created_at").values_list("decimals", flat=True).first()

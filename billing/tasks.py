@@ -9,7 +9,7 @@ from billing.crypto import misplaced, scanning, watching
 from billing.reports import deferred
 from billing.stars import feed, refunds
 from billing.stars import orders as stars_orders
-from billing.stripe import cancelling, inbox, sending
+from billing.stripe import cancelling, inbox, repricing, sending
 from billing.stripe import feed as stripe_feed
 from billing.stripe import orders as stripe_orders
 
@@ -71,6 +71,11 @@ def check_cards() -> None:
 @shared_task(name="billing.cancel_cards")
 def cancel_cards() -> None:
     cancelling.cancel_due(now=clock.now())
+
+
+@shared_task(name="billing.reprice_cards")
+def reprice_cards() -> None:
+    repricing.reprice_due(now=clock.now())
 
 
 @shared_task(name="billing.send_back_by_card")

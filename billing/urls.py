@@ -9,6 +9,7 @@ from billing.views.cancel import CancelViewSet
 from billing.views.crypto import CryptoOrdersViewSet, CryptoViewSet
 from billing.views.invoices import BillingDetailsViewSet, InvoicePdfViewSet, InvoicesViewSet
 from billing.views.move import MoveViewSet
+from billing.views.next_plan import NextPlanViewSet
 from billing.views.payment_providers import PaymentProvidersViewSet
 from billing.views.quote import QuoteViewSet
 from billing.views.stars import StarsCallbackViewSet, StarsOrdersViewSet, StarsViewSet
@@ -37,6 +38,10 @@ urlpatterns = [
     path("subscriptions/quote", QuoteViewSet.as_view({"get": "retrieve"})),
     path("subscriptions/<str:id>/cancel", CancelViewSet.as_view({"post": "create"})),
     path("subscriptions/<str:id>/move", MoveViewSet.as_view({"post": "create"})),
+    path(
+        "subscriptions/<str:id>/next-plan",
+        NextPlanViewSet.as_view({"get": "retrieve", "put": "update", "delete": "destroy"}),
+    ),
     path("payments/<str:provider>/callback", CallbackViewSet.as_view({"post": "create"})),
     path("agents/<str:id>/term", TermViewSet.as_view({"get": "retrieve"})),
 ]

@@ -19,7 +19,7 @@ from accounts import throttling
 from accounts.throttling import Limit
 from agents.models import Agent, Desired
 from billing import bindings, lapses, licence_refunds, licences, payments, revocations, subscriptions, timeline
-from billing.errors import AskedAlready, LicenceHeld, LicenceInUse, NotConfigured, NothingToVerify
+from billing.errors import AskedAlready, LicenceHeld, LicenceInUse, NotConfigured, NothingToVerify, TakenBack
 from billing.licences import CHECKED_EVERY, Key, Sold
 from billing.models import Subscription
 from billing.providers import registry
@@ -170,11 +170,12 @@ def _check(row: Subscription, *, now: datetime) -> Answer:
 def _settle(driver: LicenceDriver, row: Subscription, verdict: Verdict, *, now: datetime) -> Answer:
     if verdict.answer == Answer.PAID and verdict.external_ref != row.external_ref:
         return _unknown(row.pk, reason="the key is of another purchase now", now=now)
-    licence_refunds.note(row, verdict.charges, actor=ACTOR, now=now)
     match verdict.answer:
         case Answer.PAID:
             _paid(driver, row, verdict, now=now)
+            licence_refunds.note(row, verdict.charges, actor=ACTOR, now=now)
         case Answer.UNPAID:
+            licence_refunds.note(row, verdict.charges, actor=ACTOR, now=now)
             _unpaid(row, verdict, now=now)
         case Answer.UNKNOWN:
             _unknown(row.pk, reason=verdict.reason, now=now)
@@ -188,6 +189,9 @@ def _paid(driver: LicenceDriver, row: Subscription, verdict: Verdict, *, now: da
     except (LicenceHeld, LicenceInUse) as error:  # an expired one, in whose place there is another
         log.warning("a licence that is paid has no place", extra={"subscription": row.pk, "problem": error.message})
         Subscription.objects.filter(pk=row.pk).update(check_at=None, unknown_since=None)
+        return
+    except TakenBack:
+        Subscription.objects.filter(pk=row.pk).update(check_at=_again(row, now=now), unknown_since=None)
         return
     bindings.complete(driver, received.subscription, used=verdict.used, now=now)
 

@@ -75,6 +75,7 @@ class PaymentKind(models.TextChoices):
     CREDIT = "credit"
     GRANT = "grant"
     REFUND = "refund"
+    CAME_BACK = "came back"  # a refund that failed: its money is ours again
     REVOKE = "revoke"
     KEY_MOVE = "key move"
     MOVE = "move"  # what was left of a deleted agent's time

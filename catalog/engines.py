@@ -45,7 +45,12 @@ def engine_of(engine_id: str) -> Engine:
     return snapshot.current().engines[engine_id]
 
 
+def fits(engine: Engine, tier: Tier) -> bool:
+    """Whether the tier is not below the engine's `minTier`."""
+    return tier.rank >= TierId.values.index(engine.min_tier)
+
+
 def check_tier(engine: Engine, tier: Tier) -> None:
     """Refuse a tier below the engine's `minTier`."""
-    if tier.rank < TierId.values.index(engine.min_tier):
+    if not fits(engine, tier):
         raise EngineBelowMinTier(engine, tier)

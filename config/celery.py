@@ -44,6 +44,7 @@ BEAT: dict[str, tuple[str, float, str]] = {
     "billing.catch_up_with_stripe": ("billing.catch_up_with_stripe", 300.0, "billing"),
     "billing.check_cards": ("billing.check_cards", 300.0, "billing"),
     "billing.cancel_cards": ("billing.cancel_cards", 30.0, "billing"),
+    "billing.reprice_cards": ("billing.reprice_cards", 60.0, "billing"),
     "billing.send_back_by_card": ("billing.send_back_by_card", 30.0, "billing"),
     "billing.expire_stripe_orders": ("billing.expire_stripe_orders", 30.0, "billing"),
     "billing.check_invariants": ("billing.check_invariants", 86400.0, "billing"),

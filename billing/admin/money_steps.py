@@ -119,7 +119,7 @@ class RefundPayments(MoneyStep):
         "What is left of the time that this payment bought ends now; what others bought moves up. This cannot be taken"
         " back.",
         "Stars, and what a card paid through Stripe, go back by themselves. Refund cards at Gumroad or Lemon Squeezy,"
-        " and send stablecoins from your wallet.",
+        " and send stablecoins from your wallet. Of these the ledger is told also when the time is used up.",
     )
 
     def shown(self, row: Payment) -> dict[str, str]:

@@ -29,6 +29,8 @@ class CardSubscriptionAdmin(WrittenByRules):
     list_display = (
         "subscription_id",
         "agent",
+        "tier",
+        "price_usd",
         "status",
         "cancels",
         "period_end",

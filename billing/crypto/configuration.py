@@ -83,6 +83,16 @@ def current() -> Configuration | None:
     return _checked(*given)
 
 
+def decimals(asset: str) -> int | None:
+    """Of a coin by the settings, also where it is not sold. None where they do not name it."""
+    try:
+        known = _tokens(settings.CRYPTO_TOKENS or KNOWN.get(settings.CRYPTO_CHAIN_ID, {}))
+    except Misconfigured:
+        return None
+    token = known.get(Asset(asset))
+    return token.decimals if token else None
+
+
 @lru_cache(maxsize=8)
 def _checked(
     urls: tuple[str, ...],

@@ -139,14 +139,17 @@ def crossing(deposits: Sequence[Deposit], amount: Decimal) -> str | None:
 
 @transaction.atomic
 def pay(order_id: str, *, received: int, block: int, now: datetime) -> None:
-    """Its money is there, and final. Twice is harmless. For an agent that is gone, operators decide."""
+    """Its money is there, and final. Twice is harmless. For an agent that is gone, operators decide.
+
+    What an operator has decided about is in the ledger already, and is no part of what was received.
+    """
     row = _locked(order_id)
     if row.status == OrderStatus.PAID:
         return
-    deposits = own_deposits(row, until=block).filter(order=None)
+    deposits = own_deposits(row, until=block).filter(order=None, decision=None)
     over = max(received - int(row.amount), 0)
     late = row.status == OrderStatus.EXPIRED
-    if late and not _may_pay_late(row, deposits):
+    if late and not _may_pay_late(row, deposits, block=block):
         return
     recheck_at = None if settings.CRYPTO_CONFIRMATION == FINALIZED else now + RECHECKED
     CryptoOrder.objects.filter(pk=row.pk).update(
@@ -166,9 +169,10 @@ def pay(order_id: str, *, received: int, block: int, now: datetime) -> None:
     log.info("an order was paid", extra={"order": row.pk, "received": received, "over": over, "late": late})
 
 
-def _may_pay_late(row: CryptoOrder, deposits: QuerySet[Deposit]) -> bool:
-    """Not with what an operator has decided about, nor at a coupon's price when others have used the coupon up."""
-    if deposits.filter(decision__isnull=False).exists():
+def _may_pay_late(row: CryptoOrder, deposits: QuerySet[Deposit], *, block: int) -> bool:
+    """Not with what an operator has just decided about, nor at a coupon's price when others have used the coupon up."""
+    undecided = deposits.aggregate(total=Sum("amount"))["total"] or Decimal(0)
+    if undecided < row.amount and own_deposits(row, until=block).filter(decision__isnull=False).exists():
         return False
     if coupons.is_left_for(row):
         return True

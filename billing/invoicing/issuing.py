@@ -6,19 +6,18 @@ Gumroad and Lemon Squeezy sell in their own name and write their own invoices, s
 from __future__ import annotations
 
 from datetime import datetime
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import Decimal
 
 from django.db.models import Sum
 
-from billing.invoicing import parties, taxes
-from billing.invoicing.taxes import CENT, Tax
+from billing import sums
+from billing.invoicing import parties, taxes, words
+from billing.invoicing.taxes import Tax
 from billing.models import Invoice, InvoiceKind, InvoiceSeries, Payment
-from billing.sums import moved
 from billing.vocabulary import CONFIRMED, LICENSED, Period, Provider
 from catalog.tiers import tier_of
 
 SERIES = {InvoiceKind.INVOICE: "", InvoiceKind.CREDIT_NOTE: "CN-"}
-PERIODS = {Period.MONTHLY: "one month", Period.ANNUAL: "one year"}
 DIGITS = 6
 
 
@@ -48,26 +47,28 @@ def issue(payment: Payment, *, tax: Tax | None = None, now: datetime) -> Invoice
         seller=seller.written(),
         buyer=buyer.written(),
         description=_description(payment),
-        paid_with=moved(payment),
+        paid_with=sums.moved(payment),
         total_usd=payment.price_usd,
-        **_taxed(payment.price_usd, tax),
+        tax_usd=taxes.contained(payment.price_usd, tax.percent) if tax.usd is None else tax.usd,
+        tax_name=tax.name,
+        tax_percent=tax.percent,
+        reverse_charge=tax.reverse_charge,
     )
 
 
 def _credit(refund: Payment, payment_id: str, *, now: datetime) -> Invoice | None:
-    """Of what went back, the same share of the invoice; together never more than there was.
+    """Of what went back, the same share of the invoice and of its tax; together never more than there was.
 
     Stars that were only asked for have no row of their provider's yet.
     """
     invoice = Invoice.objects.filter(payment=payment_id).select_related("payment").first()
     if invoice is None or refund.provider == Provider.INTERNAL:
         return None
-    before = invoice.credit_notes.aggregate(usd=Sum("total_usd"), tax=Sum("tax_usd"), sent=Sum("payment__amount"))
-    credited = before["usd"] or Decimal(0)
-    total = _share(refund, invoice, sent=before["sent"] or Decimal(0)) - credited
-    if total <= 0:
+    before = invoice.credit_notes.aggregate(usd=Sum("total_usd"), tax=Sum("tax_usd"))
+    credited, credited_tax = before["usd"] or Decimal(0), before["tax"] or Decimal(0)
+    gone = _gone_back(refund, invoice)
+    if gone <= credited:
         return None
-    tax = Tax(name=invoice.tax_name, percent=invoice.tax_percent, reverse_charge=invoice.reverse_charge)
     return Invoice.objects.create(
         kind=InvoiceKind.CREDIT_NOTE,
         number=_next(InvoiceKind.CREDIT_NOTE, now=now),
@@ -80,32 +81,24 @@ def _credit(refund: Payment, payment_id: str, *, now: datetime) -> Invoice | Non
         seller=invoice.seller,
         buyer=invoice.buyer,
         description=invoice.description,
-        paid_with=moved(refund),
-        total_usd=total,
-        **_taxed(credited + total, tax, before=before["tax"] or Decimal(0)),
+        paid_with=sums.moved(refund),
+        total_usd=gone - credited,
+        tax_usd=sums.share(invoice.tax_usd, of=gone, in_all=invoice.total_usd) - credited_tax,
+        tax_name=invoice.tax_name,
+        tax_percent=invoice.tax_percent,
+        reverse_charge=invoice.reverse_charge,
     )
 
 
-def _share(refund: Payment, invoice: Invoice, *, sent: Decimal) -> Decimal:
-    """Of the invoice, with all that was sent back before: so parts come out at the whole, however each is rounded.
+def _gone_back(refund: Payment, invoice: Invoice) -> Decimal:
+    """Of the invoice, with all that went back before: so parts come out at the whole, however each is rounded.
 
     What was too much of a payment was never on its invoice.
     """
     asked = (invoice.payment.amount or Decimal(0)) - invoice.payment.over
     if asked <= 0 or refund.amount is None:
         return invoice.total_usd
-    share = min((sent + refund.amount) / asked, Decimal(1))
-    return (invoice.total_usd * share).quantize(CENT, ROUND_HALF_UP)
-
-
-def _taxed(total: Decimal, tax: Tax, *, before: Decimal = Decimal(0)) -> dict[str, object]:
-    """The tax in all of it, without what was on the notes before."""
-    return {
-        "tax_usd": taxes.contained(total, tax.percent) - before if tax.usd is None else tax.usd,
-        "tax_name": tax.name,
-        "tax_percent": tax.percent,
-        "reverse_charge": tax.reverse_charge,
-    }
+    return sums.share(invoice.total_usd, of=min(invoice.payment.gone_back, asked), in_all=asked)
 
 
 def _next(kind: InvoiceKind, *, now: datetime) -> str:
@@ -119,4 +112,5 @@ def _next(kind: InvoiceKind, *, now: datetime) -> str:
 
 
 def _description(payment: Payment) -> str:
-    return f"{tier_of(payment.tier).name}, {PERIODS[Period(payment.period)]} ({payment.agent_id})"
+    period = words.period(payment.agent.lang, Period(payment.period))
+    return f"{tier_of(payment.tier).name}, {period} ({payment.agent_id})"

@@ -7,8 +7,8 @@ from decimal import ROUND_HALF_UP, Decimal
 
 from billing.invoicing.parties import Party
 from billing.models import TaxRate
+from billing.sums import CENT
 
-CENT = Decimal("0.01")
 HUNDRED = Decimal(100)
 
 

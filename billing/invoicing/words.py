@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
+from billing.vocabulary import Period
+
 FALLBACK = "en"
 
 
@@ -23,6 +25,8 @@ class Words:
     paid_with: str
     sent_back: str
     reverse_charge: str
+    month: str
+    year: str
 
 
 WORDS = {
@@ -41,6 +45,8 @@ WORDS = {
         paid_with="Paid with",
         sent_back="Sent back",
         reverse_charge="Reverse charge: the buyer owes the tax.",
+        month="one month",
+        year="one year",
     ),
     "es": Words(
         invoice="Factura",
@@ -57,6 +63,8 @@ WORDS = {
         paid_with="Pagado con",
         sent_back="Devuelto",
         reverse_charge="Inversión del sujeto pasivo: el comprador paga el impuesto.",
+        month="un mes",
+        year="un año",
     ),
     "id": Words(
         invoice="Faktur",
@@ -73,6 +81,8 @@ WORDS = {
         paid_with="Dibayar dengan",
         sent_back="Dikembalikan",
         reverse_charge="Reverse charge: pajak ditanggung pembeli.",
+        month="satu bulan",
+        year="satu tahun",
     ),
     "pt": Words(
         invoice="Fatura",
@@ -89,6 +99,8 @@ WORDS = {
         paid_with="Pago com",
         sent_back="Devolvido",
         reverse_charge="Autoliquidação: o imposto é devido pelo comprador.",
+        month="um mês",
+        year="um ano",
     ),
     "ru": Words(
         invoice="Счёт",
@@ -105,6 +117,8 @@ WORDS = {
         paid_with="Оплачено",
         sent_back="Возвращено",
         reverse_charge="Обратное начисление: налог платит покупатель.",
+        month="один месяц",
+        year="один год",
     ),
     "tr": Words(
         invoice="Fatura",
@@ -121,9 +135,20 @@ WORDS = {
         paid_with="Ödeme",
         sent_back="İade edilen",
         reverse_charge="Ters yükümlülük: vergiyi alıcı öder.",
+        month="bir ay",
+        year="bir yıl",
     ),
 }
 
 
 def words(lang: str) -> dict[str, str]:
-    return asdict(WORDS.get(lang, WORDS[FALLBACK]))
+    return asdict(_of(lang))
+
+
+def period(lang: str, period: Period) -> str:
+    """How long a period is, in this language."""
+    return _of(lang).month if period == Period.MONTHLY else _of(lang).year
+
+
+def _of(lang: str) -> Words:
+    return WORDS.get(lang, WORDS[FALLBACK])

@@ -113,6 +113,16 @@ class Migration(migrations.Migration):
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("subscription_id", models.CharField(max_length=100, unique=True)),
                 ("customer_id", models.CharField(max_length=100)),
+                (
+                    "tier",
+                    models.CharField(
+                        choices=[("tiny", "Tiny"), ("small", "Small"), ("medium", "Medium"), ("large", "Large")],
+                        help_text="What a charge pays for.",
+                        max_length=20,
+                    ),
+                ),
+                ("price_usd", models.DecimalField(decimal_places=2, max_digits=10)),
+                ("tier_snapshot", models.JSONField()),
                 ("status", models.CharField(help_text="Stripe's word.", max_length=30)),
                 (
                     "cancels",
@@ -129,8 +139,14 @@ class Migration(migrations.Migration):
                     models.DateTimeField(blank=True, help_text="When Stripe is asked again to cancel it.", null=True),
                 ),
                 (
+                    "reprice_at",
+                    models.DateTimeField(blank=True, help_text="When Stripe is told which price is next.", null=True),
+                ),
+                (
                     "attempts",
-                    models.PositiveIntegerField(default=0, help_text="How often Stripe was asked to cancel it."),
+                    models.PositiveIntegerField(
+                        default=0, help_text="How often Stripe was asked to cancel it, or to charge another price."
+                    ),
                 ),
                 ("last_error", models.CharField(blank=True, max_length=300)),
                 ("created_at", models.DateTimeField()),
@@ -163,6 +179,20 @@ class Migration(migrations.Migration):
                 ("cents", models.PositiveIntegerField()),
                 ("length", models.DurationField(default=datetime.timedelta(0))),
                 ("usd", models.DecimalField(decimal_places=10, default=0, max_digits=20)),
+                (
+                    "tier",
+                    models.CharField(
+                        blank=True,
+                        choices=[("tiny", "Tiny"), ("small", "Small"), ("medium", "Medium"), ("large", "Large")],
+                        help_text="The plan of that time.",
+                        max_length=20,
+                    ),
+                ),
+                (
+                    "period",
+                    models.CharField(blank=True, choices=[("monthly", "Monthly"), ("annual", "Annual")], max_length=8),
+                ),
+                ("tier_snapshot", models.JSONField(blank=True, null=True)),
                 (
                     "is_taken",
                     models.BooleanField(default=False, help_text="Its time stands still until the bank has decided."),
@@ -299,6 +329,14 @@ class Migration(migrations.Migration):
                 condition=models.Q(("status__in", ("canceled", "incomplete_expired")), _negated=True),
                 fields=["agent"],
                 name="card_subscription_live",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="cardsubscription",
+            index=models.Index(
+                condition=models.Q(("reprice_at__isnull", False)),
+                fields=["reprice_at"],
+                name="card_subscription_reprice",
             ),
         ),
     ]

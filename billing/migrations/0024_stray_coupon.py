@@ -16,7 +16,7 @@ REASONS = [
 
 
 class Migration(migrations.Migration):
-    dependencies: ClassVar = [("billing", "0020_stripe")]
+    dependencies: ClassVar = [("billing", "0023_came_back")]
 
     operations: ClassVar = [
         migrations.AlterField("straycharge", "why", models.CharField(choices=REASONS, max_length=10)),

@@ -5,6 +5,7 @@ from billing.models.crypto import ChainState, CryptoOrder, Deposit, DepositAddre
 from billing.models.decisions import Decision
 from billing.models.invoices import BillingDetails, Invoice, InvoiceKind, InvoiceSeries, TaxRate
 from billing.models.lapses import Lapse
+from billing.models.next_plans import NextPlan
 from billing.models.orders import Order
 from billing.models.payments import Payment
 from billing.models.reports import DeferredRevenue, Reports
@@ -41,6 +42,7 @@ __all__ = [
     "InvoiceSeries",
     "Lapse",
     "Misplaced",
+    "NextPlan",
     "Order",
     "Payment",
     "Reports",

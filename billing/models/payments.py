@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from decimal import Decimal
 from functools import partial
 from typing import ClassVar
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Exists, OuterRef, Q, Value
+from django.db.models import Exists, OuterRef, Q, Sum, Value
 from django.db.models.functions import Concat, Left
 
 from agents.models import Agent
@@ -105,3 +106,18 @@ class Payment(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind}, {self.provider}, {self.external_id}"
+
+    @property
+    def is_part(self) -> bool:
+        """Whether only a part of a payment went back, which leaves its time."""
+        if self.kind != PaymentKind.REFUND or self.refund_of is None or self.amount is None:
+            return False
+        is_last = self.external_id == refund_name(self.refund_of.external_id)
+        return not is_last and self.amount < (self.refund_of.amount or 0)
+
+    @property
+    def gone_back(self) -> Decimal:
+        """How much of it has gone back and stayed away, in its smallest units."""
+        failed = Q(kind=PaymentKind.CAME_BACK)
+        sums = self.refunds.aggregate(gone=Sum("amount", filter=~failed), failed=Sum("amount", filter=failed))
+        return (sums["gone"] or Decimal(0)) - (sums["failed"] or Decimal(0))

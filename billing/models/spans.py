@@ -9,6 +9,8 @@ from django.db.models import F, Q
 
 from billing.models.payments import Payment
 from billing.models.subscriptions import Subscription
+from billing.vocabulary import Period
+from catalog.vocabulary import TierId
 
 
 class Span(models.Model):
@@ -30,11 +32,22 @@ class Span(models.Model):
     )
     is_gift = models.BooleanField(default=False)
 
+    # Where it is on another plan than it was bought for: that plan, and how long it would last there.
+    home_tier = models.CharField(max_length=20, choices=TierId.choices, null=True, blank=True)
+    home_period = models.CharField(max_length=8, choices=Period.choices, null=True, blank=True)
+    home_snapshot = models.JSONField(null=True, blank=True)
+    home_length = models.DurationField(null=True, blank=True)
+
     class Meta:
         ordering = ("starts_at", "id")
         constraints: ClassVar[list[models.BaseConstraint]] = [
             models.CheckConstraint(condition=Q(ends_at__gte=F("starts_at")), name="span_order"),
             models.CheckConstraint(condition=Q(usd__gte=0), name="span_usd"),
+            models.CheckConstraint(
+                condition=Q(home_tier=None, home_period=None, home_length=None)
+                | Q(home_tier__isnull=False, home_period__isnull=False, home_length__isnull=False),
+                name="span_home",
+            ),
         ]
 
     def __str__(self) -> str:

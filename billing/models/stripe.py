@@ -16,6 +16,8 @@ from agents.models import Agent, Desired
 from billing.models.orders import Order
 from billing.models.payments import Payment
 from billing.models.subscriptions import Subscription
+from billing.vocabulary import Period
+from catalog.vocabulary import TierId
 
 STRIPE_ID = 100
 URL = 2_000
@@ -68,6 +70,9 @@ class CardSubscription(models.Model):
     agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="card_subscriptions")
     order = models.ForeignKey(StripeOrder, on_delete=models.PROTECT, related_name="card_subscriptions")
     customer_id = models.CharField(max_length=STRIPE_ID)
+    tier = models.CharField(max_length=20, choices=TierId.choices, help_text="What a charge pays for.")
+    price_usd = models.DecimalField(max_digits=10, decimal_places=2)
+    tier_snapshot = models.JSONField()
     status = models.CharField(max_length=30, help_text="Stripe's word.")
     cancels = models.BooleanField(default=False, help_text="It ends with its period: so it was chosen at Stripe.")
     period_end = models.DateTimeField(null=True, blank=True, help_text="When the card is charged next.")
@@ -75,7 +80,10 @@ class CardSubscription(models.Model):
     check_at = models.DateTimeField(null=True, blank=True, help_text="When Stripe is asked again.")
     canceled_at = models.DateTimeField(null=True, blank=True, help_text="When it was canceled here.")
     cancel_at = models.DateTimeField(null=True, blank=True, help_text="When Stripe is asked again to cancel it.")
-    attempts = models.PositiveIntegerField(default=0, help_text="How often Stripe was asked to cancel it.")
+    reprice_at = models.DateTimeField(null=True, blank=True, help_text="When Stripe is told which price is next.")
+    attempts = models.PositiveIntegerField(
+        default=0, help_text="How often Stripe was asked to cancel it, or to charge another price."
+    )
     last_error = models.CharField(max_length=ERROR, blank=True)
     created_at = models.DateTimeField()
 
@@ -86,6 +94,9 @@ class CardSubscription(models.Model):
         indexes: ClassVar[list[models.Index]] = [
             models.Index(fields=["check_at"], name="card_subscription_due", condition=Q(check_at__isnull=False)),
             models.Index(fields=["agent"], name="card_subscription_live", condition=~Q(status__in=ENDED)),
+            models.Index(
+                fields=["reprice_at"], name="card_subscription_reprice", condition=Q(reprice_at__isnull=False)
+            ),
         ]
 
     def __str__(self) -> str:
@@ -123,6 +134,9 @@ class StripeDispute(models.Model):
     cents = models.PositiveIntegerField()
     length = models.DurationField(default=timedelta(0))
     usd = models.DecimalField(max_digits=20, decimal_places=10, default=0)
+    tier = models.CharField(max_length=20, choices=TierId.choices, blank=True, help_text="The plan of that time.")
+    period = models.CharField(max_length=8, choices=Period.choices, blank=True)
+    tier_snapshot = models.JSONField(null=True, blank=True)
     is_taken = models.BooleanField(default=False, help_text="Its time stands still until the bank has decided.")
     seen_at = models.DateTimeField()
     closed_at = models.DateTimeField(null=True, blank=True)

@@ -13,7 +13,7 @@ from agents import explanation
 from agents.models import Agent, Status
 from billing import ledger, licence_cards, remainders, reminders, standing
 from billing.models import CardSubscription, Payment
-from billing.pages import account, words
+from billing.pages import account, next_plan, words
 from billing.pages.base import AgentPageViewSet
 from billing.pages.names import plan_name
 from billing.vocabulary import FOREVER, NAMES, Provider
@@ -46,6 +46,7 @@ class AgentsViewSet(AgentPageViewSet):
             "engine": engine_of(agent.engine).label,
             "paid_with": words.paid_with(term),
             "renewal": _renewal(agent),
+            "next_plan": next_plan.line(agent, remainders.paid_by(agent)),
             "cause": words.cause(told),
             "since": words.moment(told.since),
             "remedy": words.remedy(told, agent.pk),

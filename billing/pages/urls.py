@@ -12,6 +12,7 @@ from billing.pages.code import CodeViewSet
 from billing.pages.elsewhere import ElsewhereViewSet
 from billing.pages.invoices import InvoiceFileViewSet, InvoicesViewSet
 from billing.pages.keys import KeysViewSet
+from billing.pages.next_plan import NextPlanViewSet
 from billing.pages.progress import ProgressViewSet
 from billing.pages.renew import RenewViewSet
 from billing.pages.revoke import RevokeViewSet
@@ -31,6 +32,7 @@ urlpatterns = [
     path("account/agents/<str:id>", AgentsViewSet.as_view({"get": "retrieve"})),
     path("account/agents/<str:id>/ticket", TicketViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account/agents/<str:id>/cancel", CancelViewSet.as_view({"get": "retrieve", "post": "create"})),
+    path("account/agents/<str:id>/next-plan", NextPlanViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account/agents/<str:id>/card", CardViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account/invoices", InvoicesViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account/invoices/<str:id>", InvoiceFileViewSet.as_view({"get": "retrieve"})),

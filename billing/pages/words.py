@@ -38,6 +38,7 @@ KINDS: dict[str, Promise] = {
     PaymentKind.CREDIT: _("Credit by us"),
     PaymentKind.GRANT: _("Granted by us"),
     PaymentKind.REFUND: _("Refund"),
+    PaymentKind.CAME_BACK: _("Refund that failed"),
     PaymentKind.REVOKE: _("Grant taken back"),
     PaymentKind.KEY_MOVE: _("Licence key moved"),
     PaymentKind.MOVE: _("Moved from a deleted agent"),

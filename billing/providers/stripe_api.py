@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,17 @@ GONE = "resource_missing"
 REFUNDED = "charge_already_refunded"
 
 Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PricedItem:
+    """What a subscription charges for. `cents` are of `currency`, each `interval`: month or year."""
+
+    id: str
+    product: str
+    cents: int
+    currency: str
+    interval: str
 
 
 class StripeAway(Unavailable):
@@ -112,6 +124,22 @@ def cancel(subscription_id: str) -> None:
     except StripeRefused as refusal:
         if refusal.code != GONE:  # what is canceled is not there any more to be canceled
             raise
+
+
+def reprice(subscription_id: str, item: PricedItem, *, cents: int, key: str) -> None:
+    """From the next period on this is charged, tax and all. Nothing is charged or given back now."""
+    price: Any = {
+        "currency": item.currency,
+        "product": item.product,
+        "recurring": {"interval": item.interval},
+        "tax_behavior": "inclusive",
+        "unit_amount": cents,
+    }
+    form: Any = {"items": [{"id": item.id, "price_data": price}], "proration_behavior": "none"}
+    _ask(
+        "change a price",
+        lambda client: client.v1.subscriptions.update(subscription_id, form, {"idempotency_key": key}),
+    )
 
 
 def invoice(invoice_id: str) -> Json:

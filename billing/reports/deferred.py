@@ -22,7 +22,7 @@ from billing import periods, spans, standing, subscriptions
 from billing.models import DeferredRevenue, Payment, Span, Subscription
 from billing.periods import MONTHS
 from billing.reports.months import Months, month_of
-from billing.reports.sales import CENT
+from billing.sums import CENT
 from billing.vocabulary import CONFIRMED, LICENSED, Period
 
 log = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import chain, islice
 
 from billing import decisions, sums
-from billing.models import Payment, StrayCharge
+from billing.models import Payment, StrayCharge, StripeEvent, StripeRefund
 
 MOST = 10_000
 
@@ -26,7 +26,8 @@ class OpenItem:
 
 def open_items() -> list[OpenItem]:
     """The oldest of each kind first, up to so many in all."""
-    return list(islice(chain(_deposits(), _payments(), _overpaid(), _vanished(), _charges()), MOST))
+    kinds = (_deposits(), _payments(), _overpaid(), _vanished(), _charges(), _card_refunds(), _strays())
+    return list(islice(chain(*kinds), MOST))
 
 
 def _deposits() -> Iterator[OpenItem]:
@@ -59,6 +60,19 @@ def _charges() -> Iterator[OpenItem]:
         yield OpenItem(
             "charge", row.pk, row.seen_at, agent_id, str(row.amount), row.currency, str(row.get_why_display())
         )
+
+
+def _card_refunds() -> Iterator[OpenItem]:
+    """Refunds that an operator asked for and that Stripe has not sent yet."""
+    rows = StripeRefund.objects.filter(refunded_at=None).select_related("payment").order_by("asked_at", "pk")
+    for row in rows.iterator(chunk_size=1_000):
+        yield _of_payment("card refund", row.payment, row.last_error or "it has not gone yet")
+
+
+def _strays() -> Iterator[OpenItem]:
+    """Events of Stripe's that name an order of ours and are nobody's: their money, if any, is to be looked at there."""
+    for row in StripeEvent.objects.exclude(stray="").order_by("received_at", "pk").iterator(chunk_size=1_000):
+        yield OpenItem("event", row.pk, row.received_at, "", "", "", row.stray)
 
 
 def _of_payment(kind: str, row: Payment, why: str) -> OpenItem:

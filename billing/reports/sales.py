@@ -10,20 +10,19 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from decimal import ROUND_HALF_UP, Context, Decimal
+from decimal import Context, Decimal
 from typing import Any
 
-from django.db.models import Count, F, Q, QuerySet, Sum
+from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import TruncMonth
 
-from billing.models import CryptoOrder, Payment
+from billing import sums as money
+from billing.models import Payment
 from billing.models.payments import refund_name
 from billing.providers.telegram import CURRENCY as STARS
 from billing.reports.months import Months, month_of
 from billing.vocabulary import CONFIRMED, Asset, PaymentKind
 
-CENT = Decimal("0.01")
-CENT_DIGITS = 2
 NONE = Decimal(0)
 EXACT = Context(prec=120)  # a uint256 has 78 digits
 
@@ -74,7 +73,9 @@ def sales(months: Months) -> list[Sale]:
     for back in _returned(months).iterator(chunk_size=2_000):
         sums = found[_group(_fields(back))]
         returned = _whole(back.amount, back.currency, getattr(back, "decimals", None), coins)
-        sums.refunds += 1
+        if back.kind == PaymentKind.CAME_BACK:
+            returned = -returned
+        sums.refunds += back.kind != PaymentKind.CAME_BACK
         sums.returned += returned
         sums.returned_usd += returned if _is_money(back.currency) else _share_in_usd(back)
     return [Sale(group, found[group]) for group in sorted(found)]
@@ -97,9 +98,14 @@ def _received(months: Months) -> Iterable[Mapping[str, Any]]:
 
 
 def _returned(months: Months) -> QuerySet[Payment]:
-    kinds = [PaymentKind.REFUND, PaymentKind.REVOKE]
+    kinds = [PaymentKind.REFUND, PaymentKind.REVOKE, PaymentKind.CAME_BACK]
     rows = Payment.objects.filter(kind__in=kinds, amount__isnull=False, at__gte=months.first, at__lt=months.after)
-    return rows.select_related("refund_of").annotate(decimals=F("refund_of__order__cryptoorder__decimals"))
+    of_the_same = Payment.objects.filter(kind__in=kinds, refund_of=OuterRef("refund_of")).order_by()
+    earlier = of_the_same.filter(Q(at__lt=OuterRef("at")) | Q(at=OuterRef("at"), pk__lt=OuterRef("pk")))
+    return rows.select_related("refund_of").annotate(
+        decimals=F("refund_of__order__cryptoorder__decimals"),
+        before=Subquery(earlier.values("refund_of").annotate(sum=Sum("amount")).values("sum")),
+    )
 
 
 def _fields(row: Payment) -> dict[str, Any]:
@@ -122,16 +128,22 @@ def _whole(units: Decimal | None, currency: str, decimals: int | None, coins: Ma
         return units or NONE
     if currency in Asset.values:
         return units.scaleb(-(coins[currency] if decimals is None else decimals), EXACT)
-    return units.scaleb(-CENT_DIGITS, EXACT)
+    return units.scaleb(-money.CENT_DIGITS, EXACT)
 
 
 def _share_in_usd(row: Payment) -> Decimal:
-    """Of coins and stars that went back, the share of what they were sold for."""
+    """Of coins and stars that went back, the share of what they were sold for.
+
+    With what went back before and without it: so parts come out at the whole, however each is rounded.
+    """
     paid = row.refund_of or _paid(row)
-    if paid is None or not paid.price_usd or not paid.amount or row.amount is None:
+    if paid is None or not paid.price_usd or not paid.amount or row.amount is None or paid.amount == paid.over:
         return NONE
-    asked = paid.amount - paid.over
-    return min(paid.price_usd, paid.price_usd * row.amount / asked).quantize(CENT, ROUND_HALF_UP) if asked else NONE
+    asked, before = paid.amount - paid.over, getattr(row, "before", None) or NONE
+    gone, gone_before = (
+        money.share(paid.price_usd, of=min(units, asked), in_all=asked) for units in (before + row.amount, before)
+    )
+    return gone - gone_before
 
 
 def _paid(row: Payment) -> Payment | None:
@@ -141,6 +153,5 @@ def _paid(row: Payment) -> Payment | None:
 
 
 def _decimals_of_coins() -> dict[str, int]:
-    """Of money that came without an order: as in the newest order of its coin."""
-    newest = CryptoOrder.objects.order_by("-created_at").values_list("decimals", flat=True)
-    return {asset: newest.filter(asset=asset).first() or 6 for asset in Asset.values}
+    """Of money that came without an order. Of a coin that nobody knows any more the smallest units are told."""
+    return {asset: money.coin_decimals(asset) or 0 for asset in Asset.values}

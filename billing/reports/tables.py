@@ -66,8 +66,10 @@ def _sales(months: Months) -> Table:
         "sales",
         "Sales and refunds",
         "By the ledger. Received and returned are in the currency itself; in USD, coins and stars count as what they"
-        " were sold for. Unapplied is the part of what was received that bought nothing. A line without a currency is"
-        " of charges whose sum nobody told: it has the list price in USD.",
+        " were sold for. Unapplied is the part of what was received that bought nothing; coins that came for no order"
+        " are in it once an operator has decided about them, as dollars. What a failed refund brought back is taken off"
+        " what was returned. A line without a currency is of charges whose sum nobody told: it has the list price in"
+        " USD.",
         (
             *("month", "provider", "tier", "period", "currency", "payments", "received", "unapplied", "refunds"),
             *("returned", "received_usd", "returned_usd", "kept_usd"),

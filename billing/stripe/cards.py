@@ -10,6 +10,7 @@ from agents.models import Agent, Desired
 from billing import lapses, payments, subscriptions
 from billing.models import CardSubscription, StripeOrder, Subscription
 from billing.models.stripe import ENDED, RENEWING
+from billing.stripe import repricing
 from billing.stripe.errors import Stray
 from billing.stripe.objects import Card
 from billing.vocabulary import Provider, SubscriptionStatus
@@ -39,6 +40,8 @@ def note(told: Card, *, now: datetime) -> CardSubscription | None:
     renewed = not fresh and is_renewing(card)
     card.status, card.cancels, card.period_end = told.status, told.cancels, told.period_end
     card.read_at, card.check_at = now, _check_at(told, now=now)
+    if repricing.is_other(card, told):
+        card.reprice_at = card.reprice_at or now
     card.save()
     if renewed != is_renewing(card) and agent.desired != Desired.DELETED:
         _follow(agent, card, now=now)
@@ -51,6 +54,9 @@ def _new(told: Card, order: StripeOrder, *, now: datetime) -> CardSubscription:
         agent_id=order.agent_id,
         order=order,
         customer_id=told.customer,
+        tier=order.tier,
+        price_usd=order.price_usd,
+        tier_snapshot=order.tier_snapshot,
         created_at=now,
     )
 
@@ -89,6 +95,11 @@ def _follow(agent: Agent, card: CardSubscription, *, now: datetime) -> None:
         elif is_renewing(card) and row.status == SubscriptionStatus.CANCELED:
             subscriptions.reinstate(agent, row, actor=ACTOR, now=now)
     lapses.settle(agent, now=now)
+
+
+def is_tried(agent: Agent) -> bool:
+    """Whether a card is charged for this agent, or is tried again after it was refused."""
+    return CardSubscription.objects.charged(agent).exists()
 
 
 def cancel(agent: Agent, *, now: datetime, but: CardSubscription | None = None) -> None:

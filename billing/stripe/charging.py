@@ -13,14 +13,15 @@ from decimal import Decimal
 from django.db import transaction
 
 from agents.models import Agent, Desired
-from billing import lapses, mails, orders, payments, standing
-from billing.invoicing.taxes import CENT, HUNDRED, Tax
-from billing.models import CardSubscription, Payment, StripeInvoice
+from billing import lapses, mails, next_plans, orders, payments, standing
+from billing.invoicing.taxes import HUNDRED, Tax
+from billing.models import CardSubscription, NextPlan, Payment, StripeInvoice
 from billing.payments import Receipt
 from billing.stripe import cards
 from billing.stripe.checkouts import CURRENCY, cents
 from billing.stripe.objects import Bill
 from billing.subscriptions import Purchase
+from billing.sums import CENT
 from billing.vocabulary import OrderStatus, PaymentKind, Period, Provider
 
 log = logging.getLogger(__name__)
@@ -34,23 +35,26 @@ def take(bill: Bill, *, now: datetime) -> None:
     """Count it, once it is paid; note why it bought nothing; or tell of a charge that failed."""
     card = CardSubscription.objects.select_related("order").get(subscription_id=bill.subscription)
     agent = payments.locked(card.agent_id)
-    card.refresh_from_db(fields=["canceled_at", "status"])
+    card.refresh_from_db(fields=["canceled_at", "status", "tier", "price_usd", "tier_snapshot", "reprice_at"])
     row, _ = StripeInvoice.objects.get_or_create(invoice_id=bill.id, defaults={"card": card, "seen_at": now})
     if row.payment_id is not None:
         return
     if bill.status == PAID and (bill.paid or bill.elsewhere):
-        row.payment, row.payment_intent = _pay(agent, card, bill, now=now), bill.payment_intent
+        in_time = row.failed_at is None and bill.attempts <= 1
+        row.payment, row.payment_intent = _pay(agent, card, bill, in_time=in_time, now=now), bill.payment_intent
         row.save(update_fields=["payment", "payment_intent"])
     elif bill.status == OPEN and bill.attempts and not bill.is_first and row.failed_at is None:
         StripeInvoice.objects.filter(pk=row.pk).update(failed_at=now)
         _tell_of_failure(agent, card, bill, now=now)
 
 
-def _pay(agent: Agent, card: CardSubscription, bill: Bill, *, now: datetime) -> Payment:
+def _pay(agent: Agent, card: CardSubscription, bill: Bill, *, in_time: bool, now: datetime) -> Payment:
     orders.locked(card.order_id)
     card.order.refresh_from_db()
-    receipt = _receipt(card, bill)
-    why = _why_not(card, bill)
+    is_first = card.order.status != OrderStatus.PAID
+    plan = card if is_first else _plan_of(card, bill)
+    receipt = _receipt(card, bill, plan, in_time=in_time)
+    why = _why_not(card, bill, plan)
     if why:
         log.error("an invoice of Stripe's buys nothing: %s", why, extra={"invoice": bill.id, "agent": agent.pk})
         paid = payments.write(receipt, agent, now=now, unapplied=why[:200])
@@ -60,12 +64,39 @@ def _pay(agent: Agent, card: CardSubscription, bill: Bill, *, now: datetime) -> 
         orders.expire(orders.locked(card.order_id))  # nobody is waiting for it: an operator decides
     else:
         cards.cancel(agent, now=now, but=card)
+        _follow(agent, card, plan, is_first=is_first, now=now)
     return paid
 
 
-def _why_not(card: CardSubscription, bill: Bill) -> str:
+def _plan_of(card: CardSubscription, bill: Bill) -> CardSubscription | NextPlan:
+    """What was charged decides whether it pays for the plan so far, or for the one that was chosen after it."""
+    chosen = NextPlan.objects.filter(agent=card.agent_id).first()
+    if chosen is None:
+        return card
+    plans = (chosen, card) if chosen.dropped_at is None else (card, chosen)
+    return next((plan for plan in plans if cents(plan.price_usd) == bill.total), card)
+
+
+def _follow(
+    agent: Agent, card: CardSubscription, plan: CardSubscription | NextPlan, *, is_first: bool, now: datetime
+) -> None:
+    """After the charge that brought the chosen plan, each charge pays for that. A new card is told what was chosen.
+
+    A plan that its owner dropped is forgotten with the charge after Stripe was told.
+    """
+    if isinstance(plan, NextPlan) and plan.dropped_at is None:
+        card.tier, card.price_usd, card.tier_snapshot = plan.tier, plan.price_usd, plan.tier_snapshot
+        card.save(update_fields=["tier", "price_usd", "tier_snapshot"])
+        plan.delete()
+    elif is_first:
+        next_plans.tell_card(agent, now=now)
+    elif card.reprice_at is None:
+        NextPlan.objects.filter(agent=agent).exclude(dropped_at=None).delete()
+
+
+def _why_not(card: CardSubscription, bill: Bill, plan: CardSubscription | NextPlan) -> str:
     """Empty where it is what was ordered: Stripe's word is held against our own rows."""
-    asked = cents(card.order)
+    asked = cents(plan.price_usd)
     if (bill.currency, bill.paid, bill.total, bill.elsewhere) != (CURRENCY, asked, asked, 0):
         came = f"{_money(bill.paid)} of {_money(bill.total)} {bill.currency.upper()[:MAX_CURRENCY]}"
         return f"{came} were paid by card, not {_money(asked)} USD"
@@ -82,7 +113,8 @@ def _money(units: int) -> str:
     return f"{Decimal(units) / 100:.2f}"
 
 
-def _receipt(card: CardSubscription, bill: Bill) -> Receipt:
+def _receipt(card: CardSubscription, bill: Bill, plan: CardSubscription | NextPlan, *, in_time: bool) -> Receipt:
+    """`in_time`: the card was charged at the first try; else the period begins with the charge."""
     order = card.order
     first = order.status != OrderStatus.PAID
     return Receipt(
@@ -92,11 +124,11 @@ def _receipt(card: CardSubscription, bill: Bill) -> Receipt:
         agent_id=card.agent_id,
         purchase=Purchase(
             provider=Provider.STRIPE,
-            tier=order.tier,
+            tier=plan.tier,
             period=Period(order.period),
-            price_usd=order.price_usd,
-            tier_snapshot=order.tier_snapshot,
-            follows=not first,
+            price_usd=plan.price_usd,
+            tier_snapshot=plan.tier_snapshot,
+            follows=in_time and not first,
         ),
         amount=bill.paid or None,
         currency=bill.currency[:MAX_CURRENCY],

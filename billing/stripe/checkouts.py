@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TYPE_CHECKING, Literal
 
 from agents.errors import renew_url
@@ -19,8 +20,8 @@ INTERVALS: dict[str, Literal["month", "year"]] = {Period.MONTHLY: "month", Perio
 MAX_NAME = 200
 
 
-def cents(order: StripeOrder) -> int:
-    return int(order.price_usd * 100)
+def cents(usd: Decimal) -> int:
+    return int(usd * 100)
 
 
 def form(order: StripeOrder, agent: Agent, *, taxed: bool) -> SessionCreateParams:
@@ -37,7 +38,7 @@ def form(order: StripeOrder, agent: Agent, *, taxed: bool) -> SessionCreateParam
                 "quantity": 1,
                 "price_data": {
                     "currency": CURRENCY,
-                    "unit_amount": cents(order),
+                    "unit_amount": cents(order.price_usd),
                     "tax_behavior": "inclusive",
                     "recurring": {"interval": INTERVALS[order.period]},
                     "product_data": {"name": one_line(f"{tier_of(order.tier).name}: {agent.name}")[:MAX_NAME]},

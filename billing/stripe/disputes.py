@@ -15,10 +15,10 @@ from agents.models import Agent, Desired
 from billing import lapses, payments, remainders, spans, subscriptions
 from billing.models import Payment, StripeDispute, Subscription
 from billing.models.payments import refund_name
-from billing.spans import Rest
+from billing.spans import Rest, SoldPlan
 from billing.stripe import cards, returns
 from billing.stripe.objects import Dispute
-from billing.vocabulary import PaymentKind
+from billing.vocabulary import PaymentKind, Period
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ def note(told: Dispute, *, now: datetime) -> None:
 
 def _is_whole(row: StripeDispute, payment: Payment) -> bool:
     """Of a part only the money goes."""
-    return row.cents >= int(payment.amount or 0) - int(returns.gone_back(payment))
+    return row.cents >= int(payment.amount or 0) - int(payment.gone_back)
 
 
 def _hold(holder: Agent, payment: Payment, row: StripeDispute, *, now: datetime) -> None:
@@ -65,6 +65,8 @@ def _hold(holder: Agent, payment: Payment, row: StripeDispute, *, now: datetime)
     row.is_taken, row.subscription = True, held
     row.length = spans.total(mine)
     row.usd = spans.stored(sum((rest.usd for rest in mine), Fraction(0)))
+    if held:
+        row.tier, row.period, row.tier_snapshot = held.tier, held.period, held.tier_snapshot
     remainders.take_back(holder, payment, actor=cards.ACTOR, now=now, note=DISPUTED)
     name = f"{payment.external_id}:dispute:{row.dispute_id}"
     receipt = returns.way_back(
@@ -74,7 +76,7 @@ def _hold(holder: Agent, payment: Payment, row: StripeDispute, *, now: datetime)
 
 
 def _lose(payment: Payment, row: StripeDispute, *, now: datetime) -> None:
-    left = int(payment.amount or 0) - int(returns.gone_back(payment))
+    left = int(payment.amount or 0) - int(payment.gone_back)
     amount = min(row.cents, left)
     if amount <= 0:
         return
@@ -101,11 +103,10 @@ def _give_back(payment: Payment, row: StripeDispute, *, now: datetime) -> Agent:
         log.error("a dispute was won for a deleted agent", extra={"agent": agent.pk, "dispute": row.dispute_id})
         payments.write(receipt, agent, now=now, unapplied=payments.DELETED)
         return agent
-    subscriptions.expire_ended(agent, now=now)
+    agent = subscriptions.expire_ended(agent, now=now)
     rest = Rest(length=row.length, usd=Fraction(row.usd), payment_id=payment.pk)
-    held = remainders.add(
-        agent, [rest], spans.plan_of(row.subscription), row=row.subscription, actor=cards.ACTOR, now=now
-    )
+    plan = SoldPlan(tier=row.tier, period=Period(row.period), snapshot=row.tier_snapshot or {})
+    held = remainders.add(agent, [rest], plan, row=row.subscription, actor=cards.ACTOR, now=now)
     returns.write(receipt, payment, now=now, subscription=held)
     agent = profile.follow_payment(agent, held.tier)
     return lapses.paid_again(agent, now=now)

@@ -25,6 +25,7 @@ BATCH = 100
 KEPT = timedelta(days=90)
 ID = re.compile(r"[A-Za-z0-9_]{1,100}")
 LATEST = 253_402_214_400  # the year 9999
+OF_REFUNDS = "refund."
 
 # What matters to us, and what is looked at then.
 KINDS = {
@@ -38,6 +39,8 @@ KINDS = {
     "invoice.payment_failed": Kind.INVOICE,
     "invoice.payment_action_required": Kind.INVOICE,
     "charge.refunded": Kind.CHARGE,
+    "refund.failed": Kind.CHARGE,
+    "refund.updated": Kind.CHARGE,
     "charge.dispute.created": Kind.DISPUTE,
     "charge.dispute.updated": Kind.DISPUTE,
     "charge.dispute.closed": Kind.DISPUTE,
@@ -56,16 +59,21 @@ def keep(told: Iterable[Mapping[str, Any]], *, now: datetime) -> int:
 def _row(event: Mapping[str, Any], now: datetime) -> StripeEvent | None:
     kind, created, inside = event.get("type"), event.get("created"), event.get("data")
     what = inside.get("object") if isinstance(inside, Mapping) else None
-    name, about = _name(event), _name(what) if isinstance(what, Mapping) else ""
+    name, about = _name(event), _about(str(kind), what) if isinstance(what, Mapping) else ""
     if kind not in KINDS or not name or not about:
         return None
     at = datetime.fromtimestamp(created, UTC) if isinstance(created, int) and 0 <= created <= LATEST else now
     return StripeEvent(event_id=name, type=kind, object_id=about, created_at=at, received_at=now, due_at=now)
 
 
-def _name(told: Mapping[str, Any]) -> str:
+def _about(kind: str, what: Mapping[str, Any]) -> str:
+    """What is looked at; of a refund its charge."""
+    return _name(what, "charge" if kind.startswith(OF_REFUNDS) else "id")
+
+
+def _name(told: Mapping[str, Any], field: str = "id") -> str:
     """Empty for what can be no id of Stripe's, nor a part of an address."""
-    name = told.get("id")
+    name = told.get(field)
     return name if isinstance(name, str) and ID.fullmatch(name) else ""
 
 

@@ -53,6 +53,11 @@ def _not_sent_back(now: datetime) -> Iterator[str]:
         yield f"{row.payment_id} was to go back to its card, and nobody asks Stripe for it"
 
 
+def _not_repriced(now: datetime) -> Iterator[str]:
+    for card in CardSubscription.objects.filter(reprice_at__lt=now - OVERDUE).iterator():
+        yield f"{card.subscription_id} is to be charged another price, and nobody tells Stripe"
+
+
 CHECKS: list[Callable[[datetime], Iterator[str]]] = [
     _not_looked_at,
     _still_charged,
@@ -60,4 +65,5 @@ CHECKS: list[Callable[[datetime], Iterator[str]]] = [
     _two_cards,
     _paid_without_an_invoice,
     _not_sent_back,
+    _not_repriced,
 ]

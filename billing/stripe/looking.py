@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from billing.models import StripeInvoice
 from billing.providers import stripe_api
-from billing.stripe import cards, charging, disputes, objects, returns
+from billing.stripe import cards, charging, disputes, objects, refund_list, returns
 
 
 class Kind(StrEnum):
@@ -49,7 +49,7 @@ def _invoice(name: str, now: datetime) -> None:
 
 
 def _charge(name: str, now: datetime) -> None:
-    told = objects.charge(stripe_api.charge(name))
+    told = objects.charge(stripe_api.charge(name), refunds=refund_list.of_charge(name))
     if _is_counted(told.payment_intent, now):
         returns.note(told, now=now)
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from billing.providers.stripe_api import PricedItem
 from billing.stripe.errors import Unreadable
 
 MAX_TEXT = 100
 MAX_NUMBER = 10**12
 LATEST = 253_402_214_400  # the year 9999
+FAILED = {"failed", "canceled"}  # of refunds, in Stripe's words
 
 Json = Mapping[str, Any]
 
@@ -36,6 +38,7 @@ class Card:
     cancels: bool
     period_end: datetime | None
     latest_invoice: str
+    item: PricedItem | None  # what it charges for, where that is one thing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,10 +65,13 @@ class Bill:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Charge:
+    """`refunded` is the sum of all its refunds ever, `failed` of those whose money came back."""
+
     id: str
     payment_intent: str
     amount: int
     refunded: int
+    failed: int
     currency: str
 
 
@@ -89,8 +95,8 @@ def checkout(told: Json) -> Checkout:
 
 
 def card(told: Json) -> Card:
-    items = _object(told, "items").get("data")
-    ends = [_moment(one, "current_period_end") for one in items or [] if isinstance(one, Mapping)]
+    items = [one for one in _object(told, "items").get("data") or [] if isinstance(one, Mapping)]
+    ends = [_moment(one, "current_period_end") for one in items]
     return Card(
         id=_text(told, "id"),
         status=_text(told, "status"),
@@ -99,6 +105,18 @@ def card(told: Json) -> Card:
         cancels=bool(told.get("cancel_at_period_end")) or told.get("cancel_at") is not None,
         period_end=max((end for end in ends if end), default=None),
         latest_invoice=_name(told, "latest_invoice"),
+        item=_item(items[0]) if len(items) == 1 else None,
+    )
+
+
+def _item(told: Json) -> PricedItem:
+    price = _object(told, "price")
+    return PricedItem(
+        id=_text(told, "id"),
+        product=_name(price, "product"),
+        cents=_number(price, "unit_amount"),
+        currency=_text(price, "currency"),
+        interval=_text(_object(price, "recurring"), "interval"),
     )
 
 
@@ -125,12 +143,13 @@ def bill(told: Json) -> Bill:
     )
 
 
-def charge(told: Json) -> Charge:
+def charge(told: Json, *, refunds: Sequence[Json]) -> Charge:
     return Charge(
         id=_text(told, "id"),
         payment_intent=_name(told, "payment_intent"),
         amount=_number(told, "amount"),
-        refunded=_number(told, "amount_refunded"),
+        refunded=sum(_number(one, "amount") for one in refunds),
+        failed=sum(_number(one, "amount") for one in refunds if one.get("status") in FAILED),
         currency=_text(told, "currency").lower(),
     )
 

@@ -13,8 +13,8 @@ from django.utils import timezone
 from accounts.models import User
 from agents.models import Agent, Desired
 from billing import orders, prices
-from billing.errors import NotConfigured
-from billing.models import StripeOrder
+from billing.errors import CouponRefused, NotConfigured
+from billing.models import Order, StripeOrder
 from billing.orders import Terms
 from billing.providers import stripe_api
 from billing.providers.stripe_api import StripeAway, StripeRefused
@@ -34,12 +34,14 @@ BATCH = 50
 COMPLETE = "complete"
 
 
-def order(agent: Agent, *, tier: str | None, period: Period, now: datetime) -> StripeOrder:
+def order(agent: Agent, *, tier: str | None, period: Period, coupon: str = "", now: datetime) -> StripeOrder:
     """The agent's pending order on these terms, with a checkout that can be paid.
 
     Stripe makes the checkout before there is a row: when it cannot, nothing is stored. Raises EngineBelowMinTier,
-    NothingToPay, NotConfigured, StripeAway, and what orders.place raises.
+    NothingToPay, CouponRefused, NotConfigured, StripeAway, and what orders.place raises.
     """
+    if coupon:
+        raise CouponRefused("a coupon takes something off orders in coins and stars, not off what a card is charged")
     terms = Terms(Provider.STRIPE, tier or agent.tier, period)
     check_tier(engine_of(agent.engine), tier_of(terms.tier))
     prices.payable(tier_of(terms.tier), period)
@@ -49,9 +51,12 @@ def order(agent: Agent, *, tier: str | None, period: Period, now: datetime) -> S
     expire_due(now=now, agent=agent)
     pending = orders.pending_of(agent)
     new = None if pending and terms.are_of(pending) else _opened(agent, terms, now=now)
-    placed = orders.place(agent, terms, make=lambda _: _stored(new), now=now)
-    if new is not None and placed.pk != new.id:
-        stripe_api.close_checkout(new.session_id)
+    placed: Order | None = None
+    try:
+        placed = orders.place(agent, terms, make=lambda _: _stored(new), now=now)
+    finally:
+        if new is not None and (placed is None or placed.pk != new.id):  # refused, or somebody else was quicker
+            stripe_api.close_checkout(new.session_id)
     return StripeOrder.objects.get(pk=placed.pk)
 
 

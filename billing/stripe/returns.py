@@ -1,10 +1,12 @@
 """Refunds, as Stripe tells of them: all of a payment ends its time, a part takes money only.
 
-Stripe says how much of a charge has gone back so far, so what the ledger does not have yet is what is new.
+Stripe says how much of a charge has gone back so far, and how much of that failed: what the ledger does not have yet
+of either is what is new.
 """
 
 from __future__ import annotations
 
+import logging
 from datetime import datetime
 from decimal import Decimal
 
@@ -21,7 +23,10 @@ from billing.stripe.objects import Charge
 from billing.subscriptions import Purchase
 from billing.vocabulary import PaymentKind, Period, Provider
 
+log = logging.getLogger(__name__)
+
 REFUNDED = "the money went back to the card"
+FAILED = "its refund failed, and the money is ours again"
 
 
 @transaction.atomic
@@ -31,39 +36,65 @@ def note(charge: Charge, *, now: datetime) -> None:
     if payment is None:
         return
     holder = remainders.held(payment)
-    new = charge.refunded - int(gone_back(payment))
-    if new <= 0:
+    gone = int(payment.gone_back)
+    new = charge.refunded - _told(payment, PaymentKind.REFUND)
+    failed = charge.failed - _told(payment, PaymentKind.CAME_BACK)
+    whole = charge.refunded - charge.failed >= charge.amount
+    if new > 0:
+        _write_refund(payment, new, charge, whole=whole, now=now)
+    if failed > 0:
+        _write_failure(payment, failed, charge, now=now)
+    if new <= max(failed, 0):
         return
-    whole = charge.refunded >= charge.amount
     if whole:
         end(holder, payment, now=now, note=REFUNDED)
+        StripeRefund.objects.filter(payment=payment).update(refund_at=None, refunded_at=now, last_error="")
     else:
-        part_refunds.lessen(payment, new, left=charge.amount - charge.refunded + new)
+        part_refunds.lessen(payment, new - max(failed, 0), left=charge.amount - gone)
+    lapses.settle(holder, now=now)
+
+
+def _told(payment: Payment, kind: PaymentKind) -> int:
+    """How much of it the ledger says went back, or came again, ever."""
+    return int(payment.refunds.filter(kind=kind).aggregate(sum=Sum("amount"))["sum"] or 0)
+
+
+def _write_refund(payment: Payment, amount: int, charge: Charge, *, whole: bool, now: datetime) -> None:
     asked = StripeRefund.objects.filter(payment=payment).first()
     receipt = way_back(
         payment,
         kind=PaymentKind.REFUND,
-        name=refund_name(payment.external_id) if whole else f"{payment.external_id}:refund:{charge.refunded}",
-        amount=new,
+        name=_name(payment, amount, charge, whole=whole),
+        amount=amount,
         actor=asked.actor if asked else cards.ACTOR,
         reason=asked.reason if asked else REFUNDED,
     )
     write(receipt, payment, now=now)
-    if whole:
-        StripeRefund.objects.filter(payment=payment).update(refund_at=None, refunded_at=now, last_error="")
-    lapses.settle(holder, now=now)
+
+
+def _name(payment: Payment, amount: int, charge: Charge, *, whole: bool) -> str:
+    """Of a refund after one that failed, the way back of what had come back: so nobody has to decide about that."""
+    again = Payment.objects.open().filter(refund_of=payment, kind=PaymentKind.CAME_BACK, amount=amount).first()
+    if again is not None:
+        return refund_name(again.external_id)
+    name = refund_name(payment.external_id)
+    known = Payment.objects.filter(provider=Provider.STRIPE, external_id=name)
+    return name if whole and not known.exists() else f"{payment.external_id}:refund:{charge.refunded}"
+
+
+def _write_failure(payment: Payment, amount: int, charge: Charge, *, now: datetime) -> None:
+    """What it took stays taken until an operator has decided: the customer waits for the money."""
+    log.error("a refund by card failed", extra={"charge": charge.id, "payment": payment.pk})
+    name = f"{payment.external_id}:failed:{charge.failed}"
+    receipt = way_back(payment, kind=PaymentKind.CAME_BACK, name=name, amount=amount, actor=cards.ACTOR, reason=FAILED)
+    payments.write(receipt, payment.agent, now=now, unapplied=FAILED)
+    StripeRefund.objects.filter(payment=payment).update(last_error=FAILED)
 
 
 def counted(payment_intent: str) -> Payment | None:
     """The row of the ledger that it is."""
     row = StripeInvoice.objects.filter(payment_intent=payment_intent, payment__isnull=False).first()
     return row.payment if row else None
-
-
-def gone_back(payment: Payment) -> Decimal:
-    """How much of it the ledger says went back."""
-    rows = Payment.objects.filter(provider=Provider.STRIPE, external_id__startswith=f"{payment.external_id}:")
-    return rows.filter(kind=PaymentKind.REFUND).aggregate(sum=Sum("amount"))["sum"] or Decimal(0)
 
 
 def end(holder: Agent, payment: Payment, *, now: datetime, note: str) -> None:

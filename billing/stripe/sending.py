@@ -14,7 +14,7 @@ from billing.models import Payment, StripeInvoice, StripeRefund
 from billing.models.stripe import ERROR
 from billing.providers import stripe_api
 from billing.providers.stripe_api import StripeAway, StripeRefused
-from billing.stripe import configuration, returns
+from billing.stripe import configuration
 from billing.stripe.attempts import FIRST_WAIT, LEASE, wait_after
 from config import wake
 
@@ -26,7 +26,7 @@ BATCH = 50
 def ask(payment: Payment, *, reason: str, actor: str, now: datetime) -> None:
     """Have all that is left of it go back. Once; the caller holds the agent's lock."""
     known = StripeInvoice.objects.filter(payment=payment).first()
-    if known is None or not known.payment_intent or returns.gone_back(payment) >= (payment.amount or 0):
+    if known is None or not known.payment_intent or payment.gone_back >= (payment.amount or 0):
         return
     values = {
         "payment_intent": known.payment_intent,

@@ -52,7 +52,13 @@ class StripeOrdersViewSet(ApiViewSet):
         """
         wanted = self.valid(request)
         agent = agent_named(caller(request), wanted["agent_id"])
-        placed = orders.order(agent, tier=wanted.get("tier"), period=wanted["period"], now=clock.now())
+        placed = orders.order(
+            agent,
+            tier=wanted.get("tier"),
+            period=wanted["period"],
+            coupon=wanted.get("coupon", ""),
+            now=clock.now(),
+        )
         return _shown(placed)
 
     @extend_schema(parameters=[ListStripeOrdersSerializer], responses=StripeOrdersEnvelope)

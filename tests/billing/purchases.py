@@ -1,12 +1,14 @@
 """What purchases amount to: a model of its own, written from the rules in words. It knows hours, prices and calendars.
 
 Free days come first. Each payment owns its time. On another plan the unused share of what was received buys time at the
-list price, a day for a 365th of a year's price. A refund takes back what is left of its payment's time.
+list price, a day for a 365th of a year's price. A refund takes back what is left of its payment's time; once what
+brought another plan is gone, the rest is again on the plan that it was bought for.
 """
 
 from __future__ import annotations
 
 import calendar
+import math
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -32,6 +34,7 @@ class Part:
     whose: str
     seconds: int
     usd: Fraction
+    home: tuple[str, Fraction] | None = None  # the plan it was bought for, where that is another; its seconds there
 
 
 @dataclass
@@ -63,6 +66,7 @@ class Model:
         else:
             begins, second = self._begins, Fraction(usd) * 12 / MONTHS[period] / YEAR
             for part in self.parts:
+                part.home = part.home or (self.tier, Fraction(part.seconds))
                 part.seconds = int(part.usd / second)
             self.parts = [part for part in self.parts if part.seconds]
             plain, self.anchor = not self.parts, begins.day
@@ -91,7 +95,18 @@ class Model:
         kept = [part for part in self.parts if part.whose != whose]
         if len(kept) < len(self.parts):
             self.parts = kept
+            self._go_home()
             self.anchor = self.until.day
+
+    def _go_home(self) -> None:
+        """What brought the plan is gone: if all that is left was bought for one other plan, it is as it was there."""
+        homes = {part.home[0] if part.home else None for part in self.parts}
+        if len(homes) != 1 or None in homes:
+            return
+        self.tier = next(home for home in homes if home)
+        for part in self.parts:
+            if part.home:
+                part.seconds, part.home = math.ceil(part.home[1]), None
 
     def forget(self) -> None:
         """It cannot say until all that there is now is over."""
@@ -102,6 +117,9 @@ class Model:
         self.now = now
         for part in list(self.parts):
             seconds = min(used, part.seconds)
-            part.usd *= Fraction(part.seconds - seconds, part.seconds)
+            left = Fraction(part.seconds - seconds, part.seconds)
+            part.usd *= left
+            if part.home:
+                part.home = part.home[0], part.home[1] * left
             part.seconds, used = part.seconds - seconds, used - seconds
         self.parts = [part for part in self.parts if part.seconds]

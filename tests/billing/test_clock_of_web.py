@@ -38,6 +38,7 @@ ASKED: dict[str, dict[str, Any]] = {
     "/subscriptions": {"provider": "gumroad", "period": "monthly", "licenseKey": "KEY-1"},
     "/subscriptions/sub_000000000000000000000000/cancel": {},
     "/subscriptions/sub_000000000000000000000000/move": {},
+    "/subscriptions/sub_000000000000000000000000/next-plan": {"tier": "tiny"},
     "/payments/gumroad/callback": {"license_key": "KEY-1"},
     "/payments/lemonsqueezy/callback": {"license_key": "KEY-1"},
     "/payments/stripe/callback": {},
@@ -60,7 +61,8 @@ def test_what_is_asked_of_a_web_process_whose_clock_is_wrong_is_503(
     client: APIClient, running: Agent, path: str, wrong: timedelta
 ) -> None:
     with off(wrong):
-        answer = client.post(path, {"agentId": running.pk, **ASKED[path]}, format="json")
+        send = client.put if path.endswith("/next-plan") else client.post
+        answer = send(path, {"agentId": running.pk, **ASKED[path]}, format="json")
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "60"), answer.content
     assert answer.json()["message"].startswith("a server's clock is wrong, so nothing was done")
     assert rows() == [0] * 5

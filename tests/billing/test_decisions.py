@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
 
 import pytest
 from django.db import DatabaseError, connection, transaction
+from django.test import Client
 
-from accounts.models import User
+from accounts.models import Letter, User
 from agents import lifecycle
 from agents.models import Agent
 from billing import corrections, decisions, invariants, standing
@@ -42,7 +46,7 @@ def test_46_days_are_credited_for_it_once_and_an_operator_signs(stray: Deposit, 
     assert list(decisions.undecided()) == [stray]
     given = decisions.credit(stray, days=30, now=clock.now, **WHO)
     assert standing.term(running, now=clock.now).paid_till == FREE_UNTIL + 30 * DAY
-    row = Decision.objects.get()
+    row = Decision.objects.get(deposit=stray)
     assert (row.deposit, row.credit, row.actor, row.reason) == (stray, given, "operator:x", "sent without an order")
     assert (given.kind, given.reason) == ("credit", "sent without an order")
     assert not decisions.undecided().exists()
@@ -70,7 +74,7 @@ def test_two_operators_at_once_decide_once(stray: Deposit, clock: Clock) -> None
 
     with ThreadPoolExecutor(4) as pool:
         assert sum(pool.map(decide, range(8))) == 1
-    assert (Payment.objects.filter(kind="credit").count(), Decision.objects.count()) == (1, 1)
+    assert (Payment.objects.filter(kind="credit").count(), Decision.objects.exclude(deposit=None).count()) == (1, 1)
 
 
 def test_a_decision_is_for_good(stray: Deposit, clock: Clock) -> None:
@@ -176,7 +180,7 @@ def test_61_a_licence_that_came_too_late_is_closed(running: Agent, pay: Pay, clo
 
 
 def test_what_was_sent_back_is_in_the_ledger_with_its_amount(stray: Deposit, clock: Clock) -> None:
-    (back,) = decisions.send_back(stray, now=clock.now, **WHO)
+    back = decisions.send_back(stray, now=clock.now, **WHO)
     assert (back.kind, back.provider, back.currency) == ("refund", "usdc", "usdc")
     assert back.amount == 5 * 10**18
     assert (back.unapplied, back.reason, back.actor) == ("it was sent back", "sent without an order", "operator:x")
@@ -187,11 +191,69 @@ def test_what_was_sent_back_is_in_the_ledger_with_its_amount(stray: Deposit, clo
     assert invariants.broken(now=clock.now) == []
 
 
+def sales(client: Client) -> dict[str, str]:
+    """The one line of the report, but for names."""
+    client.force_login(User.objects.get(is_superuser=True))
+    answer = client.get("/admin/billing/reports/", {"from": "2026-11", "to": "2026-12", "csv": "sales"})
+    (line,) = csv.DictReader(io.StringIO(answer.content.decode()))
+    return line
+
+
+@pytest.mark.parametrize("decided", ["send_back", "close", "credit"])
+def test_what_bought_nothing_is_received_with_its_decision_once_and_counted_as_dollars(
+    stray: Deposit, clock: Clock, running: Agent, admin_client: Client, decided: str
+) -> None:
+    """Its coin has 18 decimals, and nobody has ever ordered in it."""
+    letters = Letter.objects.count()
+    decide = getattr(decisions, decided)
+    decide(stray, now=clock.now, **WHO, **({"days": 30} if decided == "credit" else {}))
+    back = Decimal(5 if decided == "send_back" else 0)
+    line = sales(admin_client)
+    assert (line["provider"], line["payments"], line["received"], line["unapplied"]) == ("usdc", "1", "5", "5")
+    assert (line["received_usd"], Decimal(line["returned"]), Decimal(line["kept_usd"])) == ("5.00", back, 5 - back)
+    assert not Payment.objects.open().exists()
+    assert invariants.broken(now=clock.now) == []
+    assert Letter.objects.count() == letters + (decided == "send_back"), "nothing was paid for: there is no receipt"
+    for money in (stray, Payment.objects.get(kind="payment")):
+        with pytest.raises(AlreadyDecided):
+            decisions.close(money, now=clock.now, **WHO)
+
+
+def test_what_counts_for_an_order_is_received_once(
+    order: Order, coins: Chain, clock: Clock, running: Agent, admin_client: Client
+) -> None:
+    wanted = order()
+    for part in (2, 3):
+        pays(coins.usdt, wanted, part * USD)
+    lifecycle.delete(running, actor="user:x")
+    settle(coins, clock)
+    decisions.send_back(Deposit.objects.earliest("block"), now=clock.now, **WHO)
+    line = sales(admin_client)
+    assert (line["payments"], line["received"], line["refunds"], line["returned"]) == ("1", "5", "1", "5")
+    assert (line["received_usd"], line["kept_usd"]) == ("5.00", "0.00")
+
+
+def test_what_was_decided_about_pays_no_order_any_more(order: Order, coins: Chain, clock: Clock) -> None:
+    wanted = order()
+    pays(coins.usdt, wanted, 2 * USD)
+    settle(coins, clock)
+    Deposit.objects.update(unapplied="no order was open for it")
+    decisions.send_back(Deposit.objects.get(), now=clock.now, **WHO)
+    pays(coins.usdt, wanted, 3 * USD)
+    settle(coins, clock)
+    assert fresh(wanted).status == OrderStatus.PENDING
+    pays(coins.usdt, wanted, 2 * USD)
+    settle(coins, clock)
+    paid = Payment.objects.get(order=wanted)
+    assert (fresh(wanted).status, paid.amount, paid.over) == (OrderStatus.PAID, Decimal(5 * USD), Decimal(0))
+    assert invariants.broken(now=clock.now) == []
+
+
 def test_of_what_was_too_much_only_that_was_sent_back(order: Order, coins: Chain, clock: Clock) -> None:
     pays(coins.usdt, order(), 8 * USD)
     settle(coins, clock)
     (row,) = decisions.overpaid()
-    (back,) = decisions.send_back(row, now=clock.now, **WHO)
+    back = decisions.send_back(row, now=clock.now, **WHO)
     assert back.amount == 3 * USD
     assert not decisions.overpaid().exists()
     rest = corrections.refund_payment(row, now=clock.now, **WHO)

@@ -13,12 +13,12 @@ from django.test import Client
 from accounts.models import Letter, User
 from agents.models import Agent
 from billing import corrections, part_refunds, payments
-from billing.errors import NoPartToRefund
-from billing.models import Invoice, Payment
+from billing.errors import NoPartToRefund, NothingToRefund
+from billing.models import Invoice, Payment, Span
 from billing.payments import Receipt
 from billing.vocabulary import PaymentKind, Provider
 from tests import operating
-from tests.billing.conftest import DAY, FREE_UNTIL, SNAPSHOTS, Clock, purchase
+from tests.billing.conftest import DAY, FREE_UNTIL, SNAPSHOTS, Clock, licence, purchase
 
 pytestmark = pytest.mark.django_db
 
@@ -39,7 +39,7 @@ def payment(agent: Agent, clock: Clock) -> Payment:
 
 def paid(agent: Agent, clock: Clock, name: str = "one", cents: int = 500, **changes: Any) -> Payment:
     receipt = Receipt(
-        provider=Provider.USDC,
+        provider=changes.get("provider", Provider.USDC),
         external_id=name,
         agent_id=agent.pk,
         purchase=purchase(**changes),
@@ -71,6 +71,8 @@ def test_a_part_that_goes_back_takes_no_time(agent: Agent, payment: Payment, clo
     assert end(payment) == before
     (letter,) = Letter.objects.filter(user=agent.user).exclude(subject__startswith="Paid")
     assert "2.00 USD" in letter.text
+    assert "The time that it bought stays." in letter.text
+    assert "has ended" not in letter.text
 
 
 def test_what_is_left_is_worth_less_by_as_much(agent: Agent, payment: Payment, clock: Clock) -> None:
@@ -82,6 +84,12 @@ def test_what_is_left_is_worth_less_by_as_much(agent: Agent, payment: Payment, c
     quarter = Decimal("2.50") / (Decimal("10.00") * 12 / 365)  # days, for a day is a 365th of twelve months
     converted = end(other) - FREE_UNTIL - (30 * DAY)
     assert abs(converted / DAY - float(quarter)) < 0.01, (converted, month)
+
+
+def test_a_part_of_a_coin_with_18_decimals_takes_its_share_of_the_value(agent: Agent, clock: Clock) -> None:
+    """Of 5 USDC 4.86 went back: what is left of the month is worth 0.14."""
+    refund(paid(agent, clock, cents=5 * 10**18), 486 * 10**16, clock)
+    assert Span.objects.get().usd == Decimal("0.14")
 
 
 @pytest.mark.parametrize("amount", [0, -1, 500, 501])
@@ -104,6 +112,37 @@ def test_the_rest_goes_back_with_the_whole(agent: Agent, payment: Payment, clock
     assert back(agent) == [300, 200]
     with pytest.raises(NoPartToRefund):
         refund(payment, 1, clock)
+
+
+@pytest.mark.parametrize("provider", [Provider.USDC, Provider.GUMROAD])
+def test_the_whole_of_what_is_used_up_can_be_noted_and_no_time_is_taken(
+    agent: Agent, clock: Clock, provider: Provider
+) -> None:
+    by_key: dict[str, Any] = {"licence": licence(clock.now + 30 * DAY)} if provider == Provider.GUMROAD else {}
+    payment = paid(agent, clock, provider=provider, **by_key)
+    clock.go(60 * DAY)
+    part = refund(payment, 200, clock)
+    rest = corrections.refund_payment(payment, reason=WHY, actor="operator:1", now=clock.now)
+    assert (part.amount, rest.amount, rest.provider) == (Decimal(200), Decimal(300), provider)
+    with pytest.raises(NothingToRefund):
+        corrections.refund_payment(payment, reason=WHY, actor="operator:1", now=clock.now)
+
+
+@pytest.mark.parametrize("provider", [Provider.STARS, Provider.STRIPE])
+def test_what_its_provider_tells_of_by_itself_is_not_noted_by_hand(
+    agent: Agent, clock: Clock, provider: Provider
+) -> None:
+    payment = paid(agent, clock, provider=provider)
+    clock.go(60 * DAY)
+    with pytest.raises(NothingToRefund):
+        corrections.refund_payment(payment, reason=WHY, actor="operator:1", now=clock.now)
+
+
+def test_what_bought_nothing_is_decided_and_not_refunded(agent: Agent, clock: Clock) -> None:
+    agent.desired = "deleted"
+    agent.save(update_fields=["desired"])
+    with pytest.raises(NothingToRefund):
+        corrections.refund_payment(paid(agent, clock), reason=WHY, actor="operator:1", now=clock.now)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -145,6 +184,17 @@ def test_each_part_has_a_credit_note(agent: Agent, clock: Clock, settings: Any) 
     refund(payment, 100, clock)
     notes = Invoice.objects.filter(corrects__payment=payment).order_by("number")
     assert [note.total_usd for note in notes] == [Decimal("2.00"), Decimal("1.00")]
+
+
+def test_parts_too_small_for_a_credit_note_are_on_the_last_one(agent: Agent, clock: Clock, settings: Any) -> None:
+    """$5.00 in coins: ten parts of less than half a cent, then the rest."""
+    settings.SELLER_NAME = "Pods Ltd"
+    payment = paid(agent, clock, cents=5_000_000)
+    for _ in range(10):
+        refund(payment, 4_000, clock)
+    corrections.refund_payment(payment, reason=WHY, actor="operator:1", now=clock.now)
+    notes = Invoice.objects.filter(corrects__payment=payment).values_list("total_usd", flat=True)
+    assert sum(notes) == Decimal("5.00")
 
 
 @pytest.mark.parametrize(("typed", "noted"), [("2.50", 250), ("2.5", 250), ("2", 200), (" 0.01 ", 1)])

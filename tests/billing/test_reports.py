@@ -127,6 +127,17 @@ def test_the_report_is_the_ledger_to_the_cent(agent: Agent, clock: Clock, admin_
     assert len(came) > 6
 
 
+def test_what_went_back_in_parts_is_what_came_to_the_cent(agent: Agent, clock: Clock, admin_client: Client) -> None:
+    """$5.00 in coins, in three parts that are each rounded up: nothing is kept."""
+    payment = paid(agent, clock, "one", 5_000_000, currency="usdc")
+    for _ in range(2):
+        refund_part(payment, 1_666_666, clock)
+    corrections.refund_payment(payment, reason=WHY, actor="operator:1", now=clock.now)
+    (line,) = report(admin_client, "sales")
+    assert (line["received"], line["returned"], line["refunds"]) == ("5", "5", "3")
+    assert (line["returned_usd"], line["kept_usd"]) == ("5.00", "0.00")
+
+
 def test_money_that_bought_nothing_is_told_apart_and_open(agent: Agent, clock: Clock, admin_client: Client) -> None:
     agent.desired = "deleted"
     agent.save(update_fields=["desired"])

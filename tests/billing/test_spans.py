@@ -82,11 +82,15 @@ def test_only_what_is_left_of_it_goes(agent: Agent, pay: Pay, clock: Clock) -> N
     assert till(agent, clock) == clock.now + NEXT_MONTH
 
 
-def test_a_payment_that_is_used_up_has_nothing_to_refund(agent: Agent, pay: Pay, clock: Clock) -> None:
+def test_of_a_payment_that_is_used_up_the_money_goes_back_once_and_no_time(
+    agent: Agent, pay: Pay, clock: Clock
+) -> None:
     first = pay(agent)
     pay(agent, "two")
     clock.at(FREE_UNTIL + MONTH)
     before = till(agent, clock)
+    refund(first, clock)
+    assert [(row.refund_of, row.kind) for row in Payment.objects.filter(kind="refund")] == [(first, "refund")]
     with pytest.raises(NothingToRefund):
         refund(first, clock)
     assert till(agent, clock) == before

@@ -156,8 +156,10 @@ class StripeDouble:
             ),
             "POST /v1/checkout/sessions": lambda: self._check_out(fields),
             "POST /v1/checkout/sessions/*/expire": lambda: self._close(name),
+            "POST /v1/subscriptions/*": lambda: self._update(name, fields),
             "DELETE /v1/subscriptions/*": lambda: self.world.end(name),
             "POST /v1/refunds": lambda: self._refund(fields),
+            "GET /v1/refunds": lambda: self._refunds(fields),
             "POST /v1/billing_portal/sessions": lambda: self._portal(fields),
             "GET /v1/events": lambda: self._events(fields),
             "GET /v1/invoice_payments": lambda: self._invoice_payments(fields),
@@ -208,26 +210,39 @@ class StripeDouble:
         session.update(status="expired", url=None)
         return session
 
+    def _update(self, name: str, fields: Json) -> Json:
+        _must(len(fields["items"]) == 1, "items")
+        _must(fields.get("proration_behavior") == "none", "without it Stripe would charge for what is left")
+        return self.world.reprice(name, fields["items"][0])
+
     def _refund(self, fields: Json) -> Json:
         charge = fields.get("charge") or self.world.get(fields["payment_intent"], "payment_intent")["latest_charge"]
         return self.world.refund(str(charge), int(fields["amount"]) if "amount" in fields else None)
+
+    def _refunds(self, fields: Json) -> Json:
+        found = [one for one in reversed(self.world.all("refund")) if one["charge"] == fields["charge"]]
+        return {"object": "list", "url": "/v1/refunds", **_a_page(found, fields)}
 
     def _events(self, fields: Json) -> Json:
         kinds, since = fields.get("types"), int(fields.get("created", {}).get("gte", 0))
         until = int(fields.get("created", {}).get("lte", 2**40))
         found = [one for one in reversed(self.world.events) if since <= one["created"] <= until]
         found = [one for one in found if kinds is None or one["type"] in kinds]
-        if "starting_after" in fields:
-            names = [one["id"] for one in found]
-            found = found[names.index(fields["starting_after"]) + 1 :]
-        limit = int(fields.get("limit", 10))
-        return {"object": "list", "url": "/v1/events", "data": found[:limit], "has_more": len(found) > limit}
+        return {"object": "list", "url": "/v1/events", **_a_page(found, fields)}
 
     def _invoice_payments(self, fields: Json) -> Json:
         wanted = fields["payment"]["payment_intent"]
         every = (paid for one in self.world.all("invoice") for paid in one["_payments"])
         found = [one for one in every if one["payment"]["payment_intent"] == wanted]
         return {"object": "list", "url": "/v1/invoice_payments", "data": found, "has_more": False}
+
+
+def _a_page(found: list[Json], fields: Json) -> Json:
+    if "starting_after" in fields:
+        names = [one["id"] for one in found]
+        found = found[names.index(fields["starting_after"]) + 1 :]
+    limit = int(fields.get("limit", 10))
+    return {"data": found[:limit], "has_more": len(found) > limit}
 
 
 def wire(event: Json) -> str:

@@ -35,7 +35,7 @@ class World:
         self.objects: dict[str, Json] = {}
         self.events: list[Json] = []
         self.lock = threading.RLock()
-        self.tax_percent = 0
+        self.tax_percent: float = 0
         self._emit = emit
         self._numbers = itertools.count(1)
 
@@ -97,8 +97,14 @@ class World:
     def _subscribe(self, session: Json) -> Json:
         line, data = session["_line"], session["_data"]
         end = after(now(), line["price_data"]["recurring"]["interval"])
-        price = {"unit_amount": int(line["price_data"]["unit_amount"]), "currency": line["price_data"]["currency"]}
-        item = {"object": "subscription_item", "current_period_start": now(), "current_period_end": end, "price": price}
+        product = self.new("prod", "product", name=line["price_data"]["product_data"]["name"])
+        item = {
+            "id": f"si_{next(self._numbers):024d}",
+            "object": "subscription_item",
+            "current_period_start": now(),
+            "current_period_end": end,
+            "price": self._price({**line["price_data"], "product": product["id"]}),
+        }
         subscription = self.new(
             "sub",
             "subscription",
@@ -115,6 +121,35 @@ class World:
         )
         subscription["_interval"] = line["price_data"]["recurring"]["interval"]
         return subscription
+
+    def _price(self, data: Json) -> Json:
+        """A price that was made of `price_data`, with a product that exists."""
+        self.get(data["product"], "product")
+        return {
+            "id": f"price_{next(self._numbers):024d}",
+            "object": "price",
+            "product": data["product"],
+            "unit_amount": int(data["unit_amount"]),
+            "currency": data["currency"],
+            "recurring": {"interval": data["recurring"]["interval"], "interval_count": 1},
+            "tax_behavior": data["tax_behavior"],
+        }
+
+    def reprice(self, subscription_id: str, change: Json) -> Json:
+        """Without proration: what is paid stays, and the next invoice has the new price."""
+        with self.lock:
+            subscription = self.get(subscription_id, "subscription")
+            if subscription["status"] == "canceled":
+                raise missing("subscription", subscription_id)
+            item = subscription["items"]["data"][0]
+            if change["id"] != item["id"]:
+                raise missing("subscription_item", change["id"])
+            price = self._price(change["price_data"])
+            if price["recurring"]["interval"] != subscription["_interval"]:
+                raise Refused("Stripe would begin another period at once")
+            item["price"] = price
+            self.happen("customer.subscription.updated", subscription)
+            return subscription
 
     # As time goes by.
 
@@ -289,6 +324,16 @@ class World:
             )
             self.happen("charge.refunded", charge)
             return made
+
+    def fail_refund(self, refund_id: str, *, status: str = "failed") -> None:
+        """The bank cannot take it, and the money is its seller's again; also `canceled`."""
+        with self.lock:
+            refund = self.get(refund_id, "refund")
+            refund["status"] = status
+            charge = self.get(refund["charge"], "charge")
+            charge["amount_refunded"] -= refund["amount"]
+            charge["refunded"] = False
+            self.happen("refund.updated" if status == "canceled" else "refund.failed", refund)
 
     def dispute(self, charge_id: str, *, cents: int | None = None, status: str = "needs_response") -> Json:
         """The card's owner tells the bank that the charge was not right; the bank takes the money for now."""

@@ -11,7 +11,7 @@ from rest_framework.test import APIClient
 
 from agents.models import Agent
 from billing.models import CardSubscription, StripeOrder
-from billing.stripe import cancelling, feed, inbox, orders, sending
+from billing.stripe import cancelling, feed, inbox, orders, repricing, sending
 from billing.vocabulary import Period
 from tests.billing.conftest import Clock
 from tests.doubles.stripe_protocol import Json
@@ -40,6 +40,7 @@ def work() -> None:
         while inbox.process_due(now=now):
             pass
         cancelling.cancel_due(now=now)
+        repricing.reprice_due(now=now)
         sending.send_due(now=now)
         orders.expire_due(now=now)
         _doubles[-1].tell_the_rest()

@@ -12,8 +12,9 @@ from agents import lifecycle
 from agents.models import Agent
 from billing.models import CardSubscription, Payment, Subscription
 from billing.stripe import cancelling
-from tests.billing.conftest import Clock
-from tests.billing.stripe.conftest import PlaceOrder, work
+from tests.agents.conftest import signed_in
+from tests.billing.conftest import DAY, FREE_UNTIL, Clock, tick
+from tests.billing.stripe.conftest import PlaceOrder, ordered, work
 from tests.doubles.stripe_server import Fault, StripeDouble
 
 pytestmark = pytest.mark.django_db
@@ -38,6 +39,24 @@ def test_a_subscription_that_its_owner_cancels_is_cancelled_there_and_runs_to_it
     row = Subscription.objects.get()
     assert (row.status, row.current_period_end, at_stripe(stripe)) == ("canceled", end, "canceled")
     assert stripe.called("DELETE /v1/subscriptions/*") == [{"prorate": "false", "invoice_now": "false"}]
+
+
+def test_who_cancels_while_a_refused_card_is_tried_again_is_charged_no_more(
+    agent: Agent, stripe: StripeDouble, clock: Clock
+) -> None:
+    clock.at(FREE_UNTIL + DAY)
+    stripe.world.pay(ordered(agent, clock).session_id)
+    work()
+    clock.at(Subscription.objects.get().current_period_end + timedelta(hours=1))
+    stripe.world.fail(CardSubscription.objects.get().subscription_id)
+    work()
+    tick(agent, clock)
+    row = Subscription.objects.get()
+    mine = signed_in(agent.user)
+    answers = [mine.post(f"/subscriptions/{row.pk}/cancel") for _ in range(2)]
+    work()
+    assert ([one.status_code for one in answers], at_stripe(stripe)) == ([200, 409], "canceled")
+    assert answers[0].json()["subscription"]["status"] == "expired"
 
 
 def test_a_deleted_agents_card_is_not_charged_again(card: CardSubscription, agent: Agent, stripe: StripeDouble) -> None:

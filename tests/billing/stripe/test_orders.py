@@ -76,6 +76,24 @@ def test_an_account_is_one_customer_however_often_it_orders(place: PlaceOrder, s
     assert StripeCustomer.objects.get().customer_id == stripe.called(OPEN)[1]["customer"]
 
 
+def test_a_coupon_is_refused_and_never_ignored(client: APIClient, agent: Agent, stripe: StripeDouble) -> None:
+    answer = post(client, agent, coupon="HALF")
+    assert (answer.status_code, answer.json()["message"][:7]) == (400, "coupon:")
+    assert not StripeOrder.objects.exists()
+
+
+def test_a_checkout_for_an_order_that_is_refused_is_closed(
+    client: APIClient, agent: Agent, stripe: StripeDouble, clock: Clock
+) -> None:
+    """Nobody may pay the second checkout while the first may be paid."""
+    kept = post(client, agent, tier="small").json()["order"]["id"]
+    StripeOrder.objects.filter(pk=kept).update(session_id="cs_test_999999999999999999999999")
+    answer = post(client, agent, tier="medium")
+    assert answer.status_code in {409, 503}, answer.content
+    sessions = [one["status"] for one in stripe.world.all("checkout.session")]
+    assert sessions == ["open", "expired"]
+
+
 def test_the_same_order_again_is_the_pending_one(place: PlaceOrder, stripe: StripeDouble) -> None:
     assert place() == place()
     assert len(stripe.called(OPEN)) == 1

@@ -108,6 +108,17 @@ def test_a_later_try_that_works_pays_from_then_on(
     assert Subscription.objects.paid().get().current_period_end == clock.now.replace(year=2027, month=1)
 
 
+def test_a_late_try_buys_a_month_from_then_on_also_where_no_worker_looked_meanwhile(
+    late: CardSubscription, agent: Agent, stripe: StripeDouble, clock: Clock
+) -> None:
+    clock.at(Subscription.objects.get().current_period_end + HOUR)
+    invoice = stripe.world.fail(late.subscription_id)
+    clock.go(6 * DAY)
+    stripe.world.settle(invoice["id"])
+    work()
+    assert Subscription.objects.paid().get().current_period_end == clock.now.replace(year=2027, month=2)
+
+
 def test_a_renewal_that_never_comes_counts_as_unpaid_after_a_week(
     late: CardSubscription, agent: Agent, stripe: StripeDouble, clock: Clock
 ) -> None:

@@ -14,7 +14,7 @@ from billing import corrections, decisions, standing
 from billing.models import CardSubscription, Invoice, Payment, Span, StripeDispute, StripeRefund, Subscription
 from billing.stripe import sending
 from tests.billing.conftest import DAY, FREE_UNTIL, Clock, Pay
-from tests.billing.stripe.conftest import invoices, work
+from tests.billing.stripe.conftest import PlaceOrder, invoices, work
 from tests.doubles.stripe_protocol import Json
 from tests.doubles.stripe_server import Fault, StripeDouble
 
@@ -83,6 +83,26 @@ def test_each_refund_has_its_credit_note(order: Any, stripe: StripeDouble, setti
         work()
     notes = Invoice.objects.filter(kind="credit_note").order_by("number")
     assert [note.total_usd for note in notes] == [Decimal(3), Decimal(2)]
+
+
+@pytest.mark.parametrize("percent", [8.875, 19, 23])
+@pytest.mark.parametrize("parts", [[None], [1, 1_234, None]])
+def test_credit_notes_of_all_that_was_paid_have_the_tax_of_its_invoice(
+    place: PlaceOrder, stripe: StripeDouble, settings: Any, percent: float, parts: list[int | None]
+) -> None:
+    """Stripe Tax reckons to the cent what a percentage of two digits does not say."""
+    settings.STRIPE_TAX = True
+    settings.SELLER_NAME, settings.SELLER_ADDRESS, settings.SELLER_COUNTRY = "Pods Ltd", "1 Road", "US"
+    stripe.world.tax_percent = percent
+    stripe.world.pay(place(period="annual", tier="large").session_id)
+    work()
+    for cents in parts:
+        stripe.world.refund(stripe.world.charge_of(invoices(stripe)[0]["id"])["id"], cents)
+        work()
+    invoice, notes = Invoice.objects.get(kind="invoice"), Invoice.objects.filter(kind="credit_note")
+    assert sum(note.total_usd for note in notes) == invoice.total_usd
+    assert sum(note.tax_usd for note in notes) == invoice.tax_usd
+    assert len(notes) == len(parts)
 
 
 def test_what_goes_back_before_its_payment_was_told_of_is_counted_in_order(

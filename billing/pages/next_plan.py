@@ -1,0 +1,82 @@
+"""/account/agents/{id}/next-plan"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.http import HttpResponseBase
+from django.utils import timezone
+from rest_framework.request import Request
+
+from accounts.authentication import caller
+from agents.models import Agent
+from billing import clock, next_plans, prices, remainders
+from billing.models import Subscription
+from billing.next_plans import Following
+from billing.pages import words
+from billing.pages.base import AgentPageViewSet
+from billing.pages.names import plan_name
+from billing.vocabulary import Period
+from catalog.models import Tier
+from catalog.pages.base import stamped
+from catalog.pages.words import usd
+
+KEEP = "keep"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    id: str
+    name: str
+    price: str
+    chosen: bool
+
+
+class NextPlanViewSet(AgentPageViewSet):
+    """A smaller plan for the time after what is paid."""
+
+    def retrieve(self, request: Request, id: str) -> HttpResponseBase:
+        agent, now = self.own_agent(id), timezone.now()
+        row = remainders.paid_by(agent)
+        smaller = next_plans.choices(agent, row) if row else []
+        if row is None or not smaller:
+            return self.go(f"/account/agents/{agent.pk}")
+        chosen = next_plans.following(row, now=now)
+        context = {
+            "agent": agent,
+            "till": words.moment(next_plans.ends(row, now=now)),
+            "choices": [_choice(tier, row, chosen) for tier in smaller],
+            "kept": plan_name(row.tier),
+            "keeps": chosen is None,
+            "keep": KEEP,
+            "options_sheet": stamped("billing/renew.css"),
+        }
+        return self.page("next_plan.html", context)
+
+    def create(self, request: Request, id: str) -> HttpResponseBase:
+        agent, now, tier = self.own_agent(id), clock.now(), self.typed("tier")
+        row, user = remainders.paid_by(agent), caller(request)
+        if row is not None and tier == KEEP:
+            next_plans.drop(user, row.pk, actor=f"user:{user.pk}", now=now)
+        elif row is not None:
+            next_plans.choose(user, row.pk, tier=tier, actor=f"user:{user.pk}", now=now)
+        return self.go(f"/account/agents/{agent.pk}")
+
+
+def line(agent: Agent, row: Subscription | None) -> dict[str, object] | None:
+    """What the agent's page says of it: the plan that follows, or that one can be chosen."""
+    if row is None:
+        return None
+    chosen = next_plans.following(row, now=timezone.now())
+    if chosen is not None:
+        return {"name": plan_name(chosen.tier), "day": words.day(chosen.starts_at), "price": usd(chosen.price_usd)}
+    return {} if next_plans.choices(agent, row) else None
+
+
+def _choice(tier: Tier, row: Subscription, chosen: Following | None) -> Choice:
+    return Choice(
+        id=tier.id,
+        name=plan_name(tier.id),
+        price=usd(prices.price_of(tier, Period(row.period))),
+        chosen=chosen is not None and chosen.tier == tier.id,
+    )

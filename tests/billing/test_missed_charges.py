@@ -1,0 +1,82 @@
+"""What a provider charged or gave back while nobody looked is in the ledger all the same."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from agents.models import Agent
+from tests.billing.conftest import DAY, NOON, Clock
+from tests.billing.licences import check, gumroad, lemon, sale
+from tests.billing.test_lemonsqueezy_charges import THIRD, amounts, sold
+from tests.doubles.gumroad_server import GumroadServer, Sale
+from tests.doubles.lemonsqueezy_server import Licence
+
+__all__ = ["gumroad", "lemon", "sale", "sold"]
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def agent(clock: Clock, running: Agent) -> Agent:
+    return running
+
+
+def back(agent: Agent) -> list[int]:
+    return [amount or 0 for kind, amount in amounts(agent) if kind in {"refund", "revoke"} and amount]
+
+
+def two_more(sold: Licence) -> None:
+    """Two months are charged, of which our workers see nothing."""
+    for month in ("2026-12", "2027-01"):
+        sold.charge(f"{month}-21T12:05:00.000000Z", 1080, tax=180)
+    sold.expires_at = THIRD
+
+
+def test_each_charge_is_in_the_ledger_once_however_late_anybody_looks(
+    agent: Agent, sold: Licence, clock: Clock
+) -> None:
+    two_more(sold)
+    clock.at(datetime(2027, 1, 22, 12, tzinfo=UTC))
+    for _ in range(3):
+        check(clock, DAY)
+    assert amounts(agent) == [("payment", 900), ("renewal", 900), ("renewal", 900)]
+
+
+def test_charges_that_nobody_saw_before_it_ended_are_in_the_ledger_too(
+    agent: Agent, sold: Licence, clock: Clock
+) -> None:
+    two_more(sold)
+    sold.cancelled, sold.status = True, "expired"
+    clock.at(datetime(2027, 2, 22, 12, tzinfo=UTC))
+    for _ in range(3):
+        check(clock, DAY)
+    assert [one for one in amounts(agent) if one[1]] == [("payment", 900), ("renewal", 900), ("renewal", 900)]
+
+
+def test_a_charge_that_goes_back_after_its_time_was_over_is_in_the_ledger_once(
+    agent: Agent, sold: Licence, clock: Clock
+) -> None:
+    sold.cancelled = True
+    check(clock, DAY)
+    sold.status = "expired"
+    check(clock, at=NOON.replace(month=12) + timedelta(minutes=5))
+    sold.charges[0].give_back()
+    for _ in range(4):
+        check(clock, DAY)
+    assert (amounts(agent)[0], back(agent)) == (("payment", 900), [900])
+
+
+def test_a_sale_of_gumroads_that_goes_back_after_its_end_is_in_the_ledger_once(
+    agent: Agent, gumroad: GumroadServer, sale: Sale, clock: Clock
+) -> None:
+    end = NOON.replace(month=12)
+    sale.purchase = {"subscription_cancelled_at": f"{end:%Y-%m-%dT%H:%M:%SZ}"}
+    check(clock, DAY)
+    sale.purchase |= {"subscription_ended_at": f"{end:%Y-%m-%dT%H:%M:%SZ}"}
+    check(clock, at=end + timedelta(minutes=5))
+    sale.purchase |= {"refunded": True}
+    for _ in range(4):
+        check(clock, DAY)
+    assert back(agent) == [500]
