@@ -95,7 +95,7 @@ test-slow: setup ## Heavy: minutes of real time
 	$(BIN)/pytest -m slow $(ARGS)
 
 test-year: setup ## Heavy: a year of random payments, lapses and outages beside a model; SEED replays one, also AGENTS, DAYS
-	$(BIN)/pytest -m year $(ARGS)
+	$(BIN)/pytest -m year -n auto $(ARGS)
 
 test-crash: setup ## Heavy: ten minutes of kills under load, then an audit; SEED replays one, also SECONDS, AGENTS, ACCOUNTS
 	@exec $(BIN)/python -m tests.crash

@@ -97,7 +97,7 @@ def test_a_deposit_that_bought_nothing_is_found_at_once_and_credited_once(
     assert "somebody has decided" in act(console, DEPOSITS, "credit", stray, days=30)
     assert "somebody has decided" in act(console, DEPOSITS, "close", stray)
     assert standing.term(running, now=clock.now).paid_till == FREE_UNTIL + 30 * DAY
-    row = Decision.objects.get()
+    row = Decision.objects.get(deposit=stray)
     assert (row.actor, row.reason, row.deposit) == (f"operator:{operator.pk}", WHY, stray)
     assert stray.tx_hash not in console.get(f"{DEPOSITS}?open=1").content.decode()
 
@@ -111,7 +111,7 @@ def test_what_is_wrong_is_said_and_decides_nothing(console: Client, stray: Depos
 
 def test_it_is_closed_with_a_reason(console: Client, stray: Deposit) -> None:
     assert "Closed: 5" in act(console, DEPOSITS, "close", stray)
-    assert Decision.objects.get().credit is None
+    assert Decision.objects.get(deposit=stray).credit is None
 
 
 def test_what_was_paid_beyond_the_amount_is_found(console: Client, order: Order, coins: Chain, clock: Clock) -> None:
