@@ -1,7 +1,7 @@
 """What a coupon takes off an order, and whether it may be used.
 
-A use is an order that is pending or paid: what expires unpaid gives it back. It is counted under the lock of the
-coupon's row, so many orders at once never use it more often than it may be.
+A use is an order that is pending or paid. What expires unpaid gives it back, and is paid late only while a use is left.
+Uses are counted under the lock of the coupon's row, so many orders at once never use it more often than it may be.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def price(agent: Agent, tier: Tier, period: Period, code: str, *, now: datetime)
     if coupon.tier not in {"", tier.id} or coupon.period not in {"", period}:
         raise CouponRefused(OTHER)
     # The agent's pending order ends if another one takes its place.
-    _refuse_used(coupon, agent, _uses(coupon).exclude(agent=agent, status=OrderStatus.PENDING))
+    if _is_used_up(coupon, agent.user_id, _uses(coupon).exclude(agent=agent, status=OrderStatus.PENDING)):
+        raise CouponRefused(USED_UP)
     return _less(listed, coupon)
 
 
@@ -61,8 +62,17 @@ def hold(agent: Agent, code: str, *, now: datetime) -> Coupon | None:
     coupon = _known(code, now=now)
     if coupon is None:
         raise CouponRefused(UNKNOWN)
-    _refuse_used(coupon, agent, _uses(coupon))
+    if _is_used_up(coupon, agent.user_id, _uses(coupon)):
+        raise CouponRefused(USED_UP)
     return coupon
+
+
+def is_left_for(order: Order) -> bool:
+    """Whether an expired order may still be paid at its price, in the transaction of its payment."""
+    if order.coupon_id is None:
+        return True
+    coupon = Coupon.objects.select_for_update().get(pk=order.coupon_id)
+    return not _is_used_up(coupon, order.user_id, _uses(coupon).exclude(pk=order.pk))
 
 
 def _known(code: str, *, now: datetime) -> Coupon | None:
@@ -77,10 +87,9 @@ def _uses(coupon: Coupon) -> QuerySet[Order]:
     return Order.objects.filter(coupon=coupon, status__in=[OrderStatus.PENDING, OrderStatus.PAID])
 
 
-def _refuse_used(coupon: Coupon, agent: Agent, uses: QuerySet[Order]) -> None:
+def _is_used_up(coupon: Coupon, user_id: str, uses: QuerySet[Order]) -> bool:
     in_all = coupon.uses is not None and uses[: coupon.uses].count() >= coupon.uses
-    if in_all or uses.filter(user=agent.user_id).count() >= coupon.uses_of_account:
-        raise CouponRefused(USED_UP)
+    return in_all or uses.filter(user=user_id).count() >= coupon.uses_of_account
 
 
 def _less(listed: Decimal, coupon: Coupon) -> Decimal:

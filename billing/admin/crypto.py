@@ -15,7 +15,7 @@ from django.utils import timezone
 from django.utils.decorators import method_decorator
 from django.views.decorators.csrf import csrf_protect
 
-from billing import decisions
+from billing import clock, decisions
 from billing.admin.base import PERMISSION, Corrected, WrittenByRules, actor_of
 from billing.admin.money_steps import CloseMoney, CreditMoney, LookAtChain, ReturnMoney
 from billing.crypto import sweeps
@@ -132,9 +132,7 @@ class SweepAdmin(WrittenByRules):
     def _recorded(self, request: HttpRequest, form: SweepForm) -> bool:
         given = form.cleaned_data
         try:
-            rows = sweeps.record(
-                given["transaction"], reason=given["reason"], actor=actor_of(request), now=timezone.now()
-            )
+            rows = sweeps.record(given["transaction"], reason=given["reason"], actor=actor_of(request), now=clock.now())
         except ServiceError as refusal:
             form.add_error(None, refusal.message)
             return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from datetime import datetime
 from typing import Any
 
 from django import forms
@@ -10,7 +11,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from agents.models import Agent
-from billing import corrections, key_moves, standing, verification
+from billing import clock, corrections, key_moves, standing, verification
 from billing.models import AgentTerm, Payment, Subscription
 from billing.term import Term
 from config.admin_steps import Given, Logged, ReasonForm, Step
@@ -32,6 +33,9 @@ class AgentForm(ReasonForm):
 
 class MoneyStep(Step[Any]):
     permission = "correct"
+
+    def now(self) -> datetime:
+        return clock.now()
 
 
 class TermStep(MoneyStep):

@@ -19,6 +19,7 @@ from billing.crypto.configuration import Configuration
 from billing.crypto.errors import Unknown
 from billing.crypto.reading import Before, Reading, before_in, transfers
 from billing.crypto.rpc import Node, block
+from billing.crypto.swept import Swept, swept
 from billing.crypto.tokens import Transfer
 from billing.models import CryptoOrder, Deposit
 
@@ -27,19 +28,16 @@ log = logging.getLogger(__name__)
 Spent = Mapping[tuple[str, str, str], set[str]]  # by transaction, receiver and token: the orders that it paid
 
 
-def received(
-    settings: Configuration, orders: Sequence[CryptoOrder], *, block: int, now: datetime, was_swept: bool = False
-) -> dict[str, int]:
+def received(settings: Configuration, orders: Sequence[CryptoOrder], *, block: int, now: datetime) -> dict[str, int]:
     """By order, units of the token since its baseline, up to a final block: the most that a majority says.
 
-    Each node is asked once about all of them, so one that hangs costs its time once. `was_swept`: what came has been
-    taken away since, so transfers alone can tell. What paid another order, and comes again after this one's baseline,
-    pays no second one. Never raises: what cannot be read has not come yet.
+    Each node is asked once about all of them, so one that hangs costs its time once. What paid another order, and comes
+    again after this one's baseline, pays no second one. Never raises: what cannot be read has not come yet.
     """
     if not orders:
         return {}
-    spent = _spent(settings, orders)
-    words = [_said(settings, url, orders, block, was_swept, spent, now=now) for url in settings.urls]
+    spent, taken = _spent(settings, orders), swept(orders)
+    words = [_said(settings, url, orders, block, taken, spent, now=now) for url in settings.urls]
     return {order.pk: _agreed(order, [word.get(order.pk, 0) for word in words]) for order in orders}
 
 
@@ -110,21 +108,22 @@ def _said(
     url: str,
     orders: Sequence[CryptoOrder],
     until: int,
-    was_swept: bool,
+    taken: Swept,
     spent: Spent,
     *,
     now: datetime,
 ) -> dict[str, int]:
-    """Of one node, the lesser of what each balance grew by and what was transferred; nothing without an answer."""
+    """Of one node, the lesser of what each balance grew by and what was transferred; nothing without an answer.
+
+    What a recorded sweep took away has been there. A transfer that the balance does not show is none.
+    """
 
     def work(node: Node) -> dict[str, int]:
         last = min(until, node.final)
         moved = _moved(node, settings, orders, spent, last=last)
-        if was_swept:
-            return moved
         asked = [tokens.balance(one.token, one.deposit_address.address, block=last) for one in orders]
         grown = {
-            order.pk: tokens.balance_in(answer) - int(order.baseline)
+            order.pk: tokens.balance_in(answer) - int(order.baseline) + taken.since(order, until=last)
             for order, answer in zip(orders, node.batch(asked), strict=True)
         }
         return {pk: max(0, min(moved[pk], grown[pk])) for pk in moved}

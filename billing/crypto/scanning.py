@@ -20,6 +20,7 @@ from billing.crypto.configuration import Configuration
 from billing.crypto.errors import Unknown
 from billing.crypto.reading import Before, Moved, Reading, Seen, look, moved
 from billing.crypto.rpc import Node
+from billing.crypto.swept import Swept, swept
 from billing.models import ChainState, CryptoOrder, Order
 from billing.vocabulary import OrderStatus, Provider
 
@@ -82,11 +83,12 @@ def _scan(settings: Configuration, *, now: datetime) -> None:
     balances = {(row.deposit_address_id, str(row.asset)): reading.seen[row.pk].latest for row in rows}
     baselines.rise(balances, chain_id=settings.chain_id, block=reading.latest)
     before = agreement.baselines(settings, rows, reading, now=now)
+    taken = swept(rows)
     for order in rows:
-        each(order, lambda row: _note(settings, row, reading, before.get(row.pk), now=now))
-    agreed = agreed_on(settings, rows, reading, now=now)
+        each(order, lambda row: _note(settings, row, reading, before.get(row.pk), taken, now=now))
+    agreed = agreed_on(settings, rows, reading, taken, now=now)
     for order in rows:
-        each(order, lambda row: _settle(row, reading, agreed.get(row.pk, 0), now=now))
+        each(order, lambda row: _settle(row, reading, agreed.get(row.pk, 0), taken, now=now))
 
 
 def waiting(settings: Configuration, among: dict[str, Seen] | None = None) -> list[CryptoOrder]:
@@ -114,36 +116,47 @@ def _give_back(state: ChainState, *, now: datetime) -> None:
 
 
 def _note(
-    settings: Configuration, order: CryptoOrder, reading: Reading, before: Before | None, *, now: datetime
+    settings: Configuration, order: CryptoOrder, reading: Reading, before: Before | None, taken: Swept, *, now: datetime
 ) -> None:
     """What has been seen of it, settled or not."""
     if before is not None:
         fix_baseline(settings, order, before, now=now)
-    received = max(reading.seen[order.pk].latest - int(order.baseline), 0)
+    received = _seen(order, reading, taken)
     if order.seen != received:
         order.seen, order.seen_block = Decimal(received), reading.latest if received else None
         CryptoOrder.objects.filter(pk=order.pk).update(seen=order.seen, seen_block=order.seen_block)
 
 
-def _settle(order: CryptoOrder, reading: Reading, agreed: int, *, now: datetime) -> None:
-    unsettled = max(reading.seen[order.pk].latest - int(order.baseline), 0) - settled(order, reading)
+def _settle(order: CryptoOrder, reading: Reading, agreed: int, taken: Swept, *, now: datetime) -> None:
+    unsettled = _seen(order, reading, taken) - _settled(order, reading, taken)
     if agreed >= order.amount:
         settling.pay(order.pk, received=agreed, block=reading.final, now=now)
     elif order.agent.desired == Desired.DELETED or _is_given_up(order, reading, unsettled=unsettled, now=now):
         settling.expire(order.pk)
 
 
-def settled(order: CryptoOrder, reading: Reading) -> int:
-    """What has come for it and is final, as the node says that was asked."""
+def _seen(order: CryptoOrder, reading: Reading, taken: Swept) -> int:
+    """What has come for it, final or not, as the node says that was asked."""
+    grown = reading.seen[order.pk].latest - int(order.baseline)
+    return max(grown + taken.since(order, until=reading.latest), 0)
+
+
+def _settled(order: CryptoOrder, reading: Reading, taken: Swept) -> int:
+    """The same of what is final."""
     final = reading.seen[order.pk].final
-    return 0 if final is None else max(final - int(order.baseline), 0)
+    return 0 if final is None else max(final - int(order.baseline) + taken.since(order, until=reading.final), 0)
 
 
 def agreed_on(
-    settings: Configuration, orders: Sequence[CryptoOrder], reading: Reading, *, now: datetime
+    settings: Configuration, orders: Sequence[CryptoOrder], reading: Reading, taken: Swept, *, now: datetime
 ) -> dict[str, int]:
-    """By order, what most nodes say has come, where the one that was asked says that it is enough."""
-    enough = [order for order in orders if settled(order, reading) >= order.amount]
+    """By order, what most nodes say has come, where the one that was asked says that it is enough.
+
+    Transfers without their balance pay nothing: either the node made them up, or a sweep has to be recorded.
+    """
+    enough = [order for order in orders if _settled(order, reading, taken) >= order.amount]
+    for order in settling.told_of(set(orders).difference(enough), until=reading.final):
+        log.error("money came for an order and is not there: was it swept?", extra={"order": order.pk})
     return agreement.received(settings, enough, block=reading.final, now=now)
 
 

@@ -13,13 +13,15 @@ from decimal import Decimal
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, OuterRef, QuerySet, Subquery
+from django.db.models import F, OuterRef, QuerySet, Subquery, Sum, Value
+from django.db.models.functions import Coalesce
 
 from agents.models import Agent, Desired
-from billing import orders, payments
+from billing import coupons, orders, payments
 from billing.crypto.configuration import FINALIZED, Configuration
+from billing.crypto.swept import swept
 from billing.crypto.tokens import Transfer
-from billing.models import CryptoOrder, Deposit, DepositAddress
+from billing.models import CryptoOrder, Deposit, DepositAddress, Sweep
 from billing.payments import Receipt
 from billing.subscriptions import Purchase
 from billing.vocabulary import OrderStatus, Period, Provider
@@ -30,6 +32,7 @@ LATE = timedelta(days=14)  # how long money that comes after its order still pay
 NO_ORDER = "no order was open for it"
 TOO_LATE = "its order had expired more than 14 days before"
 SUPERSEDED = "it was too little, and a newer order took its order's place"
+COUPON_USED = "it came late, and its order's coupon has been used by other orders"
 BATCH = 1000
 OVERTAKEN = 20  # orders in one run, each asked about by itself
 RECHECKED = timedelta(minutes=10)  # after this the chain is asked whether what paid is still there (dropped.py)
@@ -111,12 +114,17 @@ def own_deposits(order: CryptoOrder, *, until: int) -> QuerySet[Deposit]:
     ).order_by("block", "log_index")
 
 
-def with_deposits(orders: Sequence[CryptoOrder]) -> list[CryptoOrder]:
-    """Those of them whose address has had deposits that paid nothing yet."""
-    addresses = [row.deposit_address_id for row in orders]
-    free = Deposit.objects.filter(order=None, unapplied="", deposit_address__in=addresses)
+def told_of(orders: Iterable[CryptoOrder], *, until: int) -> list[CryptoOrder]:
+    """Those of them that the transfers up to a block would pay, if nothing else had to agree."""
+    rows = {(row.deposit_address_id, str(row.asset)): row for row in orders}
+    free = Deposit.objects.filter(order=None, unapplied="", deposit_address__in={address for address, _ in rows})
     having = set(free.values_list("deposit_address_id", "asset"))
-    return [row for row in orders if (row.deposit_address_id, row.asset) in having]
+    return [row for place, row in rows.items() if place in having and _came(row, until=until) >= row.amount]
+
+
+def _came(order: CryptoOrder, *, until: int) -> Decimal:
+    free = own_deposits(order, until=until).filter(order=None, unapplied="")
+    return free.aggregate(total=Sum("amount"))["total"] or Decimal(0)
 
 
 def crossing(deposits: Sequence[Deposit], amount: Decimal) -> str | None:
@@ -141,6 +149,8 @@ def pay(order_id: str, *, received: int, block: int, now: datetime) -> None:
     deposits = own_deposits(row, until=block).filter(order=None, decision=None)
     over = max(received - int(row.amount), 0)
     late = row.status == OrderStatus.EXPIRED
+    if late and not _may_pay_late(row, deposits, block=block):
+        return
     recheck_at = None if settings.CRYPTO_CONFIRMATION == FINALIZED else now + RECHECKED
     CryptoOrder.objects.filter(pk=row.pk).update(
         seen=max(row.seen, Decimal(received)),
@@ -157,6 +167,18 @@ def pay(order_id: str, *, received: int, block: int, now: datetime) -> None:
         return
     deposits.update(order=row, unapplied="")
     log.info("an order was paid", extra={"order": row.pk, "received": received, "over": over, "late": late})
+
+
+def _may_pay_late(row: CryptoOrder, deposits: QuerySet[Deposit], *, block: int) -> bool:
+    """Not with what an operator has just decided about, nor at a coupon's price when others have used the coupon up."""
+    undecided = deposits.aggregate(total=Sum("amount"))["total"] or Decimal(0)
+    if undecided < row.amount and own_deposits(row, until=block).filter(decision__isnull=False).exists():
+        return False
+    if coupons.is_left_for(row):
+        return True
+    if deposits.filter(unapplied="").update(unapplied=COUPON_USED):
+        log.error("a deposit bought nothing", extra={"order": row.pk, "why": COUPON_USED})
+    return False
 
 
 def receipt(row: CryptoOrder, *, received: int, over: int, late: bool) -> Receipt:
@@ -232,8 +254,22 @@ def overtaken(*, chain_id: int, now: datetime) -> list[tuple[CryptoOrder, int]]:
         lay_then=Subquery(newer.filter(baseline_final=True).values("baseline")[:1]),
         next_block=Subquery(newer.values("baseline_block")[:1]),
     )
-    full = rows.filter(lay_then__gte=F("baseline") + F("amount"), next_block__gt=F("baseline_block"))
+    grown = rows.annotate(swept=_swept_until("next_block"), held=F("lay_then") + F("swept"))
+    full = grown.filter(held__gte=F("baseline") + F("amount"), next_block__gt=F("baseline_block"))
     return [(row, row.next_block) for row in full.order_by("created_at")[:OVERTAKEN]]
+
+
+def _swept_until(block: str) -> Coalesce:
+    """What recorded sweeps took from an order's address after its baseline, up to the block in that column."""
+    taken = Sweep.objects.filter(
+        chain_id=OuterRef("chain_id"),
+        deposit_address=OuterRef("deposit_address"),
+        asset=OuterRef("asset"),
+        block__gt=OuterRef("baseline_block"),
+        block__lte=OuterRef(block),
+    )
+    total = taken.order_by().values("deposit_address").annotate(total=Sum("amount")).values("total")
+    return Coalesce(Subquery(total), Value(Decimal(0)))
 
 
 def unsorted(*, chain_id: int) -> list[Deposit]:
@@ -283,7 +319,10 @@ def _is_overtaken(order: CryptoOrder) -> bool:
         chain_id=order.chain_id, deposit_address_id=order.deposit_address_id, asset=order.asset
     )
     newer = same.filter(created_at__gt=order.created_at).order_by("created_at", "id").first()
-    return newer is not None and newer.baseline_final and newer.baseline < order.baseline + order.amount
+    if newer is None or not newer.baseline_final:
+        return False
+    held = newer.baseline + swept([order]).since(order, until=newer.baseline_block)
+    return held < order.baseline + order.amount
 
 
 def fill_hash(order: CryptoOrder) -> None:

@@ -15,6 +15,7 @@ from billing.crypto.errors import Misconfigured, Unknown
 from billing.crypto.reading import Moved, Reading, look, moved, transfers
 from billing.crypto.rpc import Node
 from billing.crypto.scanning import agreed_on, each, fix_baseline, waiting
+from billing.crypto.swept import swept
 from billing.crypto.tokens import Transfer
 from billing.errors import AskedAlready
 from billing.models import ChainState, CryptoOrder, DepositAddress
@@ -76,7 +77,7 @@ def _watch(settings: Configuration, state: ChainState, *, now: datetime) -> None
     for order in late:
         if order.pk in before:
             each(order, lambda row: fix_baseline(settings, row, before[row.pk], now=now))
-    agreed = agreed_on(settings, late, reading, now=now)
+    agreed = agreed_on(settings, late, reading, swept(late), now=now)
     for order in late:
         each(order, lambda row: _settle(row, reading, agreed.get(row.pk, 0), now=now))
     blocks = dict(settling.overtaken(chain_id=state.pk, now=now))
@@ -99,41 +100,21 @@ def _pay_overtaken(settings: Configuration, order: CryptoOrder, block: int, *, n
 
 
 def _fill_hashes(settings: Configuration, *, now: datetime) -> None:
-    """Read again what was paid by its balance while its transfers were not known; and what was swept meanwhile."""
+    """Read again what was paid while the transfers that one node told of were not all of them."""
     paid = CryptoOrder.objects.filter(chain_id=settings.chain_id, tx_hash=None, paid_block__isnull=False)
     for order in paid.select_related("deposit_address")[:AT_ONCE]:
         each(order, lambda row: _fill_hash(settings, row, now=now))
-    for order in settling.with_deposits(waiting(settings))[:AT_ONCE]:
-        each(order, lambda row: _prove(settings, row, now=now))
 
 
 def _fill_hash(settings: Configuration, order: CryptoOrder, *, now: datetime) -> None:
-    _record_own(settings, order, now=now)
-    settling.fill_hash(order)
-
-
-def _prove(settings: Configuration, order: CryptoOrder, *, now: datetime) -> None:
-    """What was swept before it was counted is proven by its transfers, read once more from the chain as it is."""
-    last = ChainState.objects.get(pk=order.chain_id).pending_to
-    found = _record_own(settings, order, now=now)
-    told = sum(one.amount for one in found if one.token == order.token and one.block <= last)
-    if told < order.amount:
-        return
-    received = agreement.received(settings, [order], block=last, now=now, was_swept=True)[order.pk]
-    if received >= order.amount:
-        settling.pay(order.pk, received=received, block=last, now=now)
-
-
-def _record_own(settings: Configuration, order: CryptoOrder, *, now: datetime) -> list[Transfer]:
-    """The transfers to one order's address, from its baseline to where it was paid or the chain is final."""
+    """From its baseline to where it was paid."""
 
     def work(node: Node) -> list[Transfer]:
         first, last = order.baseline_block + 1, min(node.final, order.paid_block or node.final)
         return transfers(node, settings, [order.deposit_address.address], first=first, last=last) or []
 
-    found = chain.read(settings, work, now=now)
-    settling.record(found, settings, now=now)
-    return found
+    settling.record(chain.read(settings, work, now=now), settings, now=now)
+    settling.fill_hash(order)
 
 
 def reread(*, now: datetime) -> None:

@@ -49,6 +49,7 @@ class Stray(models.TextChoices):
     UNKNOWN = "unknown", "no order of ours"
     RETURNED = "returned", "sent back before it was counted"
     ASKED = "asked", "an operator sends it back"
+    COUPON = "coupon", "late, and others have used its coupon"
 
 
 class StrayCharge(models.Model):

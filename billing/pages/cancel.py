@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from django.http import HttpResponseBase
-from django.utils import timezone
 from rest_framework.request import Request
 
 from accounts.authentication import caller
-from billing import cancellation, licence_cards, remainders, reminders
+from billing import cancellation, clock, licence_cards, remainders, reminders
 from billing.pages import words
 from billing.pages.base import AgentPageViewSet
 from billing.vocabulary import NAMES, Provider
@@ -35,5 +34,5 @@ class CancelViewSet(AgentPageViewSet):
         row = remainders.paid_by(agent)
         if row is not None and reminders.renews_itself(row):
             user = caller(request)
-            cancellation.cancel(user, row.pk, actor=f"user:{user.pk}", now=timezone.now())
+            cancellation.cancel(user, row.pk, actor=f"user:{user.pk}", now=clock.now())
         return self.go(f"/account/agents/{agent.pk}")

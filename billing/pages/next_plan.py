@@ -10,7 +10,7 @@ from rest_framework.request import Request
 
 from accounts.authentication import caller
 from agents.models import Agent
-from billing import next_plans, prices, remainders
+from billing import clock, next_plans, prices, remainders
 from billing.models import Subscription
 from billing.next_plans import Following
 from billing.pages import words
@@ -54,7 +54,7 @@ class NextPlanViewSet(AgentPageViewSet):
         return self.page("next_plan.html", context)
 
     def create(self, request: Request, id: str) -> HttpResponseBase:
-        agent, now, tier = self.own_agent(id), timezone.now(), self.typed("tier")
+        agent, now, tier = self.own_agent(id), clock.now(), self.typed("tier")
         row, user = remainders.paid_by(agent), caller(request)
         if row is not None and tier == KEEP:
             next_plans.drop(user, row.pk, actor=f"user:{user.pk}", now=now)

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 
 from agents.errors import NoSuchAgent
 from agents.models import Agent
-from billing import renewal, subscriptions
+from billing import clock, renewal, subscriptions
 from billing.pages import bills, choices, moment, refusals
 from billing.pages.base import AgentPageViewSet
 from billing.pages.bills import Bill
@@ -38,7 +38,7 @@ class RenewViewSet(AgentPageViewSet):
 
     def create(self, request: Request, id: str) -> HttpResponseBase:
         """Do what was chosen; the same form again changes nothing more."""
-        agent, now = self.own_agent(id), timezone.now()
+        agent, now = self.own_agent(id), clock.now()
         chosen = choices.read(agent, {name: self.sent.POST.get(name, "") for name in FIELDS})
         if chosen.wanted is None:
             return self.shown(agent, chosen, sent=True)

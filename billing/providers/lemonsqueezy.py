@@ -31,11 +31,15 @@ log = logging.getLogger(__name__)
 
 OK, NOT_FOUND, REFUSALS = 200, 404, {400, 404, 422}
 USABLE = {"inactive", "active"}  # inactive: never activated, which is not unpaid
+NAMED = ("store_id", "product_id", "variant_id")
 ENDED = {"expired": "its subscription has expired", "disabled": "lemonsqueezy says that this key was disabled"}
 # Of a subscription: its card was asked and refused. Others that are not charged yet may be in the next minutes.
 NOT_CHARGED, ON_TRIAL = {"past_due", "unpaid", "expired", "paused"}, "on_trial"
 CHARGED_WITHIN = timedelta(days=3)  # by so much a licence's end and its charge's may differ
 UNSEEN = "LEMONSQUEEZY_API_KEY is not set: refunds, disputes and failed renewals of Lemon Squeezy are not seen"
+SAYS = {"validate": "valid", "activate": "activated", "deactivate": "deactivated"}  # by verb, the field of its answer
+# The only 404 that tells of a key; another one comes from something in front of Lemon Squeezy.
+NO_SUCH_KEY = "license_key not found"
 UNKNOWN_KEY = "lemonsqueezy does not know this key; if it was bought within the last minutes, try again soon"
 
 
@@ -113,24 +117,39 @@ class LemonSqueezy:
 def _ask(verb: str, fields: Mapping[str, str]) -> Reply:
     url = f"{settings.LEMONSQUEEZY_URL}/v1/licenses/{verb}"
     reply = ask(Provider.LEMONSQUEEZY, url, fields, per_minute=settings.LEMONSQUEEZY_REQUESTS_PER_MINUTE)
-    if reply.status != OK and not (reply.status in REFUSALS and isinstance(reply.body.get("error"), str)):
+    if reply.status != OK and not _is_refusal(reply, verb):
         raise NoAnswer(f"HTTP {reply.status} that is not of its interface")
     return reply
 
 
+def _is_refusal(reply: Reply, verb: str) -> bool:
+    """Whether a 4xx has the form that the documentation gives."""
+    said_no = reply.body.get(SAYS[verb]) is False
+    return reply.status in REFUSALS and said_no and isinstance(reply.body.get("error"), str)
+
+
 def _judged(reply: Reply, *, now: datetime) -> Verdict:
     key, meta = reply.body.get("license_key"), reply.body.get("meta")
-    if reply.status == NOT_FOUND and not isinstance(key, dict):
-        return Verdict(answer=Answer.UNPAID, reason=UNKNOWN_KEY)
+    if reply.status == NOT_FOUND:
+        return _unknown(reply)
     if not isinstance(key, dict) or not isinstance(meta, dict):
         raise NoAnswer(f"HTTP {reply.status}, an answer without its key")
+    if any(meta.get(name) is None for name in NAMED):
+        raise NoAnswer("a key that does not say what was sold")
     if not _is_ours(meta):
         return Verdict(answer=Answer.UNPAID, reason="this key is of a product that is none of ours")
     if reason := ENDED.get(str(key.get("status"))):
         return Verdict(answer=Answer.UNPAID, reason=reason, revoked=True, failed=reason == ENDED["expired"])
-    if str(key.get("status")) not in USABLE:
-        raise NoAnswer(f"the status {str(key.get('status'))[:40]!r}")
+    if str(key.get("status")) not in USABLE or reply.body.get("valid") is not True:
+        raise NoAnswer(f"the status {str(key.get('status'))[:40]!r}, valid {str(reply.body.get('valid'))[:10]}")
     return _paid(key, meta, now=now)
+
+
+def _unknown(reply: Reply) -> Verdict:
+    error = str(reply.body.get("error")).lower().rstrip(". ")
+    if error != NO_SUCH_KEY:
+        raise NoAnswer("HTTP 404 that is not of its interface")
+    return Verdict(answer=Answer.UNPAID, reason=UNKNOWN_KEY)
 
 
 def _is_ours(meta: Mapping[str, Any]) -> bool:

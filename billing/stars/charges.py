@@ -13,7 +13,7 @@ from datetime import datetime
 from django.db import transaction
 
 from agents.models import Agent, Desired
-from billing import lapses, orders, payments, remainders
+from billing import coupons, lapses, orders, payments, remainders
 from billing.models import Payment, StarsOrder, Stray, StrayCharge
 from billing.models.payments import refund_name
 from billing.payments import Receipt
@@ -79,7 +79,10 @@ def _why_not(order: StarsOrder, agent: Agent, charge: Charge) -> Stray | None:
         return Stray.SECOND
     if (charge.currency, charge.amount) != (CURRENCY, order.amount_stars):
         return Stray.AMOUNT
-    return Stray.DELETED if agent.desired == Desired.DELETED else None
+    if agent.desired == Desired.DELETED:
+        return Stray.DELETED
+    late = order.status == OrderStatus.EXPIRED
+    return Stray.COUPON if late and not coupons.is_left_for(order) else None
 
 
 def _count(order: StarsOrder, charge: Charge, *, now: datetime) -> None:

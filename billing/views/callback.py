@@ -7,7 +7,6 @@ from io import BytesIO
 from typing import IO, Any
 from urllib.parse import parse_qsl
 
-from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.exceptions import ParseError
@@ -16,7 +15,7 @@ from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from billing import verification
+from billing import clock, verification
 from billing.errors import NoCallback
 from billing.providers import lemonsqueezy_words
 from billing.stars_serializers import ReceivedSerializer
@@ -87,5 +86,5 @@ class CallbackViewSet(ApiViewSet):
         if found is None:
             raise NoCallback
         signed = found == Provider.LEMONSQUEEZY and lemonsqueezy_words.are_signed()
-        verification.hint(found, **verification.named(self.valid(request)), signed=signed, now=timezone.now())
+        verification.hint(found, **verification.named(self.valid(request)), signed=signed, now=clock.now())
         return Response({"ok": True})

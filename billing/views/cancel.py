@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.authentication import caller
 from agents.views.base import AgentViewSet
-from billing import cancellation
+from billing import cancellation, clock
 from billing.models import Subscription
 from billing.subscription_serializers import SubscriptionEnvelope
 
@@ -25,5 +24,5 @@ class CancelViewSet(AgentViewSet):
         It stays usable until `currentPeriodEnd`. A licence must be cancelled at its provider too, which else goes on
         charging the card; what it charges is paid time again.
         """
-        row = cancellation.cancel(caller(request), id, actor=self.actor(), now=timezone.now())
+        row = cancellation.cancel(caller(request), id, actor=self.actor(), now=clock.now())
         return Response(SubscriptionEnvelope({"subscription": row}).data)

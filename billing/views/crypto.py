@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
@@ -10,7 +9,7 @@ from rest_framework.response import Response
 
 from accounts.authentication import caller
 from accounts.idempotency import idempotent
-from billing import coupons, listing
+from billing import clock, coupons, listing
 from billing.crypto import orders
 from billing.crypto_serializers import (
     CreateCryptoOrderSerializer,
@@ -61,7 +60,7 @@ class CryptoOrdersViewSet(ApiViewSet):
             tier=wanted.get("tier"),
             period=Period(wanted["period"]),
             coupon=coupons.code_of(wanted.get("coupon")),
-            now=timezone.now(),
+            now=clock.now(),
         )
         return _shown(placed)
 

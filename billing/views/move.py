@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.authentication import caller
 from agents.views.base import AgentViewSet
-from billing import moving
+from billing import clock, moving
 from billing.models import Subscription
 from billing.ownership import agent_named
 from billing.subscription_serializers import MoveSubscriptionSerializer, SubscriptionEnvelope
@@ -29,5 +28,5 @@ class MoveViewSet(AgentViewSet):
         price, else on its own. The answer is the subscription that has it now.
         """
         taker = agent_named(caller(request), self.valid(request)["agent_id"])
-        row = moving.move(caller(request), id, to=taker, actor=self.actor(), now=timezone.now())
+        row = moving.move(caller(request), id, to=taker, actor=self.actor(), now=clock.now())
         return Response(SubscriptionEnvelope({"subscription": row}).data)

@@ -10,7 +10,7 @@ from rest_framework.response import Response
 
 from accounts.authentication import caller
 from agents.views.base import AgentViewSet
-from billing import next_plans
+from billing import clock, next_plans
 from billing.models import Subscription
 from billing.next_plans import Following
 from billing.subscription_serializers import ChooseNextPlanSerializer, NextPlanEnvelope
@@ -39,12 +39,12 @@ class NextPlanViewSet(AgentViewSet):
         provider (409).
         """
         wanted = self.valid(request)
-        found = next_plans.choose(caller(request), id, tier=wanted["tier"], actor=self.actor(), now=timezone.now())
+        found = next_plans.choose(caller(request), id, tier=wanted["tier"], actor=self.actor(), now=clock.now())
         return _answer(found)
 
     def destroy(self, request: Request, id: str) -> Response:
         """Keep the plan after all."""
-        next_plans.drop(caller(request), id, actor=self.actor(), now=timezone.now())
+        next_plans.drop(caller(request), id, actor=self.actor(), now=clock.now())
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
@@ -12,7 +11,7 @@ from rest_framework.response import Response
 
 from accounts.authentication import caller
 from accounts.idempotency import idempotent
-from billing import coupons, listing
+from billing import clock, coupons, listing
 from billing.models import StarsOrder
 from billing.ownership import agent_named
 from billing.stars import bot, callback, orders
@@ -65,7 +64,7 @@ class StarsOrdersViewSet(ApiViewSet):
             tier=wanted.get("tier"),
             period=wanted["period"],
             coupon=coupons.code_of(wanted.get("coupon")),
-            now=timezone.now(),
+            now=clock.now(),
         )
         return _shown(placed)
 
@@ -112,5 +111,5 @@ class StarsCallbackViewSet(ApiViewSet):
 
         For Telegram alone, which shows the secret of `X-Telegram-Bot-Api-Secret-Token`. 200 means that it is stored.
         """
-        callback.receive(self.valid(request), now=timezone.now())
+        callback.receive(self.valid(request), now=clock.now())
         return Response({"ok": True})

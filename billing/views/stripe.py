@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import IO, Any, cast
 
-from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.parsers import BaseParser
 from rest_framework.permissions import AllowAny
@@ -14,7 +13,7 @@ from rest_framework.response import Response
 
 from accounts.authentication import caller
 from accounts.idempotency import idempotent
-from billing import listing
+from billing import clock, listing
 from billing.models import StripeOrder
 from billing.ownership import agent_named
 from billing.stars_serializers import ReceivedSerializer
@@ -58,7 +57,7 @@ class StripeOrdersViewSet(ApiViewSet):
             tier=wanted.get("tier"),
             period=wanted["period"],
             coupon=wanted.get("coupon", ""),
-            now=timezone.now(),
+            now=clock.now(),
         )
         return _shown(placed)
 
@@ -125,5 +124,5 @@ class StripeCallbackViewSet(ApiViewSet):
         400. 200 means that it is stored; a worker then asks Stripe how things are.
         """
         signed = cast("dict[str, bytes]", request.data)["signed"]
-        callback.receive(signed, signature=request.headers.get(SIGNATURE_HEADER, ""), now=timezone.now())
+        callback.receive(signed, signature=request.headers.get(SIGNATURE_HEADER, ""), now=clock.now())
         return Response({"ok": True})

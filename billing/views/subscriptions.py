@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -10,7 +9,7 @@ from rest_framework.response import Response
 from accounts.authentication import caller
 from accounts.idempotency import idempotent
 from agents.views.base import AgentViewSet
-from billing import licences, listing, purchasing
+from billing import clock, licences, listing, purchasing
 from billing.models import Subscription
 from billing.ownership import agent_named
 from billing.subscription_serializers import (
@@ -42,7 +41,7 @@ class SubscriptionsViewSet(AgentViewSet):
         key = purchasing.key_of(Provider(wanted["provider"]), wanted.get("license_key"))
         agent = agent_named(caller(request), wanted["agent_id"])
         row = licences.activate(
-            agent, key, tier=wanted.get("tier"), period=wanted["period"], actor=self.actor(), now=timezone.now()
+            agent, key, tier=wanted.get("tier"), period=wanted["period"], actor=self.actor(), now=clock.now()
         )
         return Response(SubscriptionEnvelope({"subscription": row}).data)
 

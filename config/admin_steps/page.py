@@ -17,7 +17,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.utils import timezone
 
 from config.admin_steps import seen
 from config.admin_steps.seen import Cells, Seen
@@ -63,8 +62,7 @@ def page(console: ModelAdmin[Any], request: HttpRequest, *, step: Step[Any]) -> 
         return redirect(_back(console, request, step))
     form = _form(step, request, rows, count=len(ids) if looked else len(rows))
     if looked and "confirm" in request.POST and form.is_valid():
-        given = Given(user=request.user, now=timezone.now(), once=looked.once, fields=form.cleaned_data)
-        _take_all(console, request, step, looked, given)
+        _confirmed(request, step, looked, form)
         return redirect(_back(console, request, step))
     if "confirm" in request.POST and not looked:
         messages.error(request, TOO_OLD)
@@ -88,7 +86,17 @@ class _Count(forms.IntegerField):
         )
 
 
-def _take_all(console: ModelAdmin[Any], request: HttpRequest, step: Step[Any], looked: Seen, given: Given) -> None:
+def _confirmed(request: HttpRequest, step: Step[Any], looked: Seen, form: forms.Form) -> None:
+    try:
+        now = step.now()
+    except ServiceError as refusal:
+        messages.error(request, refusal.message)
+        return
+    given = Given(user=request.user, now=now, once=looked.once, fields=form.cleaned_data)
+    _take_all(request, step, looked, given)
+
+
+def _take_all(request: HttpRequest, step: Step[Any], looked: Seen, given: Given) -> None:
     """Each row by itself: one that cannot be done holds up none of the others."""
     done = []
     for row_id, was_shown in looked.rows.items():

@@ -13,6 +13,7 @@ from django.contrib.admin.models import CHANGE, DELETION
 from django.core.exceptions import ValidationError
 from django.db.models import Model, ProtectedError, QuerySet
 from django.http import HttpRequest
+from django.utils import timezone
 
 from config.errors import Conflict
 
@@ -127,6 +128,10 @@ class Step(Generic[Row]):
     def more(self, rows: list[Row], *, reason: str) -> dict[str, Any]:
         """What the step's own template needs besides."""
         return {}
+
+    def now(self) -> datetime:
+        """The time that the rule takes. Raises a ServiceError where this process may not decide."""
+        return timezone.now()
 
     def take(self, row: Row, *, given: Given) -> Logged | None:
         """Do it. Returns what is to be in whose history, None for the row and its reason."""

@@ -14,11 +14,13 @@ from rest_framework.test import APIClient
 
 from accounts.models import User
 from agents.models import Agent
-from billing import orders, spans
+from billing import decisions, invariants, orders, spans
+from billing.crypto import settling
 from billing.errors import CouponRefused
-from billing.models import Coupon, CryptoOrder, Order, Payment, Span, StarsOrder
+from billing.models import Coupon, CryptoOrder, Order, Payment, Span, StarsOrder, Stray, StrayCharge
 from billing.vocabulary import Asset, OrderStatus, Period
 from tests.agents.conftest import MakeAgent
+from tests.agents.conftest import settle as come_to_rest
 from tests.billing.conftest import DAY, Clock
 from tests.billing.crypto import chain, coins, one_chain, order, pays, settle, watch
 from tests.billing.pages.visitor import Visitor, fields, text
@@ -203,6 +205,64 @@ def test_a_late_payment_of_an_expired_order_keeps_its_price(
     row.refresh_from_db()
     assert row.status == OrderStatus.PAID
     assert Payment.objects.get().price_usd == listed(agent) * 3 / 4
+
+
+def test_late_payments_use_a_coupon_no_more_often_than_it_may_be(
+    client: APIClient, agent: Agent, make_agent: MakeAgent, owner: User, coins: Chain, clock: Clock
+) -> None:
+    """Three orders with it, each given up for one without it, and all three paid a little late."""
+    Coupon.objects.create(code="HALF", percent=50, uses=1)
+    placed = []
+    for one in [agent, come_to_rest(make_agent(owner)), come_to_rest(make_agent(owner))]:
+        assert ask(client, one, "HALF").status_code == 200
+        placed.append(CryptoOrder.objects.get(agent=one))
+        plain = {"agentId": one.pk, "asset": "usdt", "period": "monthly"}
+        assert client.post(ORDERS, plain, format="json").status_code == 200
+    for row in placed:
+        pays(coins.usdc, row)
+    clock.go(timedelta(minutes=20))
+    settle(coins, clock)
+    for _ in range(2):
+        watch(clock)
+    assert Payment.objects.filter(order__coupon="HALF", unapplied="").count() == 1
+    assert {row.unapplied for row in decisions.undecided()} == {settling.COUPON_USED}
+    assert decisions.undecided().count() == 2, "what the others sent waits for an operator"
+    assert invariants.broken(now=clock.now) == []
+
+
+def test_money_that_an_operator_has_decided_about_pays_no_order_when_the_coupon_is_free_again(
+    client: APIClient, agent: Agent, make_agent: MakeAgent, owner: User, coins: Chain, coupon: Coupon, clock: Clock
+) -> None:
+    ask(client, agent)
+    row = CryptoOrder.objects.get()
+    orders.expire(Order.objects.get())
+    another = come_to_rest(make_agent(owner))
+    assert ask(client, another).status_code == 200
+    pays(coins.usdc, row)
+    clock.go(timedelta(minutes=1))
+    settle(coins, clock)
+    watch(clock)
+    decisions.close(decisions.undecided().get(), reason="asked", actor="operator:x", now=clock.now)
+    orders.expire(Order.objects.get(agent=another))
+    watch(clock)
+    assert Order.objects.get(pk=row.pk).status == OrderStatus.EXPIRED
+    assert not Payment.objects.filter(order=row).exists()
+
+
+def test_late_stars_go_back_when_others_have_used_the_coupon(
+    client: APIClient, agent: Agent, make_agent: MakeAgent, owner: User, telegram: TelegramPayments, coupon: Coupon
+) -> None:
+    def place(one: Agent) -> StarsOrder:
+        body = {"agentId": one.pk, "period": "monthly", "coupon": coupon.code}
+        return StarsOrder.objects.get(pk=client.post(STARS, body, format="json").json()["order"]["id"])
+
+    first = place(agent)
+    orders.expire(Order.objects.get())
+    second = place(come_to_rest(make_agent(owner)))
+    for row in (second, first):
+        telegram.charge(row.invoice_link)
+    assert [Order.objects.get(pk=row.pk).status for row in (first, second)] == [OrderStatus.EXPIRED, OrderStatus.PAID]
+    assert StrayCharge.objects.get().why == Stray.COUPON
 
 
 def test_a_person_enters_it_where_they_pay(agent: Agent, owner: User, coins: Chain, coupon: Coupon) -> None:

@@ -282,16 +282,6 @@ def test_51_a_paused_token_can_still_be_read(order: Order, coins: Chain, clock: 
     assert fresh(wanted).status == PAID
 
 
-def test_52_what_was_swept_too_early_is_proven_by_its_transfer(order: Order, coins: Chain, clock: Clock) -> None:
-    wanted = order()
-    tx_hash = pays(coins.usdt, wanted)
-    coins.sweep(coins.usdt, to(wanted), int(wanted.amount))
-    settle(coins, clock)
-    assert fresh(wanted).status == PENDING, "the balance is that of before"
-    watch(clock)
-    assert (fresh(wanted).status, fresh(wanted).tx_hash) == (PAID, tx_hash)
-
-
 @pytest.mark.parametrize("told", ["18:USDT", "6:USDC"])
 def test_53_a_token_that_is_not_what_the_settings_say_turns_stablecoins_off(
     order: Order, coins: Chain, clock: Clock, settings: Settings, caplog: pytest.LogCaptureFixture, told: str

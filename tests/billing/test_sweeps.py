@@ -148,10 +148,7 @@ def test_the_tasks_do_nothing_without_settings(db: None) -> None:
         task()
 
 
-def test_the_tasks_find_what_was_paid(
-    order: Order, coins: Chain, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("billing.clock.now", lambda: clock.now)
+def test_the_tasks_find_what_was_paid(order: Order, coins: Chain, clock: Clock) -> None:
     wanted = order()
     pays(coins.usdt, wanted)
     coins.final()

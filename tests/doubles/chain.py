@@ -39,6 +39,10 @@ class Token:
         """A transfer by a customer, in a block of its own. Returns its hash."""
         return self.chain.call(self.address, "transfer(address,uint256)", to, amount, sender=self.chain.customer)
 
+    def held(self, owner: str) -> int:
+        call = {"to": self.address, "data": called("balanceOf(address)", owner)}
+        return int(self.chain.rpc("eth_call", call, "latest"), 16)
+
     def do(self, signature: str, *values: Any, sender: str | None = None) -> str:
         return self.chain.call(self.address, signature, *values, sender=sender or self.chain.customer)
 

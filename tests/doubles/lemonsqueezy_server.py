@@ -130,10 +130,12 @@ class LemonSqueezyServer(LicenceServer):
         if not text:
             return 422, {"message": "invalid", "error": "The license key field is required."}
         licence = self.licences.get(text)
+        verb = path.removeprefix("/v1/licenses/")
         if licence is None:
-            return 404, {"valid": False, "error": "license_key not found.", "license_key": None, "meta": None}
+            no = {"validate": "valid", "activate": "activated", "deactivate": "deactivated"}[verb]
+            return 404, {no: False, "error": "license_key not found.", "license_key": None, "meta": None}
         verbs = {"validate": self._validate, "activate": self._activate, "deactivate": self._deactivate}
-        return verbs[path.removeprefix("/v1/licenses/")](text, licence, fields)
+        return verbs[verb](text, licence, fields)
 
     def _validate(self, text: str, licence: Licence, fields: Fields) -> Answer:
         usable = licence.status in {"inactive", "active"}

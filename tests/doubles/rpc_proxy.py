@@ -23,6 +23,7 @@ class RpcProxy:
         self.no_logs = False
         self.no_receipts = False  # it knows no transaction
         self.invents = 0  # units of a token that nobody sent: in every balance, and as a transfer in every answer
+        self.true_balances = False  # what it invents is in transfers alone
         self.max_span = 10**9  # blocks in one question for logs
         self.body: bytes | None = None
         self.refuse: str | None = None  # a method that this node answers with an error
@@ -93,9 +94,17 @@ class RpcProxy:
             return {**answer, "result": None}
         if self.invents and call["method"] == "eth_getLogs":
             return {**answer, "result": [*answer["result"], _invented(call["params"][0], self.invents)]}
-        if self.invents and call["method"] == "eth_call" and call["params"][0]["data"].startswith(BALANCE_OF):
-            return {**answer, "result": f"0x{int(answer['result'], 16) + self.invents:064x}"}
-        return answer
+        return self._inflated(answer) if _asks_balance(call) and not self.true_balances else answer
+
+    def _inflated(self, answer: dict[str, Any]) -> dict[str, Any]:
+        """The balance with what this node invents."""
+        if not self.invents:
+            return answer
+        return {**answer, "result": f"0x{int(answer['result'], 16) + self.invents:064x}"}
+
+
+def _asks_balance(call: dict[str, Any]) -> bool:
+    return bool(call["method"] == "eth_call" and call["params"][0]["data"].startswith(BALANCE_OF))
 
 
 def _invented(where: dict[str, Any], amount: int) -> dict[str, Any]:

@@ -73,6 +73,42 @@ def test_another_4xx_than_404_says_nothing_of_the_key(lemon: LemonSqueezyServer,
     assert verdict().answer == Answer.UNKNOWN
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"error": "no Route matched with those values"},
+        {"valid": False, "error": "no Route matched with those values"},
+        {"error": "license_key not found."},
+        {"message": "", "valid": False, "error": None},
+    ],
+)
+def test_a_404_in_other_words_than_the_documentations_is_unknown(
+    lemon: LemonSqueezyServer, body: dict[str, object]
+) -> None:
+    lemon.sell(LEMON)
+    lemon.fail(404, body=body)
+    assert verdict().answer == Answer.UNKNOWN
+    with pytest.raises(Unavailable):
+        LemonSqueezy().activate(LEMON, agent_id="agt_1")
+    with pytest.raises(Unavailable):
+        LemonSqueezy().release(LEMON, instance="instance-1")
+
+
+@pytest.mark.parametrize("missing", ["store_id", "product_id", "variant_id"])
+def test_a_key_that_does_not_say_what_was_sold_is_unknown(lemon: LemonSqueezyServer, missing: str) -> None:
+    licence = lemon.sell(LEMON)
+    meta = {name: value for name, value in licence.meta().items() if name != missing}
+    lemon.fail(200, body={"valid": True, "error": None, "license_key": licence.key(LEMON), "meta": meta})
+    assert verdict().answer == Answer.UNKNOWN
+
+
+def test_a_key_that_is_called_active_and_not_valid_is_unknown(lemon: LemonSqueezyServer) -> None:
+    licence = lemon.sell(LEMON, status="active")
+    body = {"valid": False, "error": "try again", "license_key": licence.key(LEMON), "meta": licence.meta()}
+    lemon.fail(400, body=body)
+    assert verdict().answer == Answer.UNKNOWN
+
+
 @pytest.mark.parametrize("body", [b"", b"{}", b"[]", b'{"valid": true, "license_key": {"status": "odd"}, "meta": {}}'])
 def test_09_a_body_that_makes_no_sense_is_no_payment(lemon: LemonSqueezyServer, body: bytes) -> None:
     lemon.sell(LEMON)
