@@ -24,6 +24,7 @@ from billing.reports.months import Months, month_of
 from billing.vocabulary import CONFIRMED, Asset, PaymentKind
 
 NONE = Decimal(0)
+USD = "usd"
 EXACT = Context(prec=120)  # a uint256 has 78 digits
 
 
@@ -69,7 +70,7 @@ def sales(months: Months) -> list[Sale]:
         sums.payments += row["count"]
         sums.received += received
         sums.unapplied += _whole(row["bought_nothing"], row["currency"], row["decimals"], coins)
-        sums.received_usd += received if _is_money(group.currency) else row["usd"] or NONE
+        sums.received_usd += _in_usd(received, group.currency, sold_for=row["usd"] or NONE)
     for back in _returned(months).iterator(chunk_size=2_000):
         sums = found[_group(_fields(back))]
         returned = _whole(back.amount, back.currency, getattr(back, "decimals", None), coins)
@@ -77,7 +78,7 @@ def sales(months: Months) -> list[Sale]:
             returned = -returned
         sums.refunds += back.kind != PaymentKind.CAME_BACK
         sums.returned += returned
-        sums.returned_usd += returned if _is_money(back.currency) else _share_in_usd(back)
+        sums.returned_usd += _in_usd(returned, back.currency, sold_for=_share_in_usd(back))
     return [Sale(group, found[group]) for group in sorted(found)]
 
 
@@ -120,6 +121,13 @@ def _group(row: Mapping[str, Any]) -> Group:
 def _is_money(currency: str) -> bool:
     """Whether it is counted in cents; not coins, not stars, and not what nobody told the sum of."""
     return bool(currency) and currency != STARS and currency not in Asset.values
+
+
+def _in_usd(moved: Decimal, currency: str, *, sold_for: Decimal) -> Decimal:
+    """Dollars as they are; of another currency none, for it bought nothing here; the rest as it was sold."""
+    if _is_money(currency):
+        return moved if currency == USD else NONE
+    return sold_for
 
 
 def _whole(units: Decimal | None, currency: str, decimals: int | None, coins: Mapping[str, int]) -> Decimal:

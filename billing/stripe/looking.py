@@ -56,9 +56,8 @@ def _bill(name: str) -> Bill:
     bill = objects.bill(stripe_api.invoice(name))
     if not bill.tax or not bill.rates:
         return bill
-    return replace(
-        bill, percent=sum((objects.percentage(stripe_api.tax_rate(rate)) for rate in bill.rates), Decimal(0))
-    )
+    percents = (objects.percentage(stripe_api.tax_rate(rate)) for rate in bill.rates)
+    return replace(bill, percent=sum(percents, Decimal(0)))
 
 
 def _charge(name: str, now: datetime) -> None:

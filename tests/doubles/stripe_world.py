@@ -36,6 +36,7 @@ class World:
         self.events: list[Json] = []
         self.lock = threading.RLock()
         self.tax_percent: float = 0
+        self.sells_in = ""  # another currency than the price's
         self._emit = emit
         self._numbers = itertools.count(1)
 
@@ -243,7 +244,7 @@ class World:
             customer=subscription["customer"],
             status="draft",
             billing_reason=reason,
-            currency=price["currency"],
+            currency=self.sells_in or price["currency"],
             total=total,
             amount_due=total,
             amount_paid=0,

@@ -23,9 +23,8 @@ def test_some_weeks_of_a_few_agents() -> None:
 AGENTS, DAYS, SEED = (
     int(os.environ.get(name, default)) for name, default in {"AGENTS": 1_000, "DAYS": 400, "SEED": 20_261_121}.items()
 )
-AT_ONCE = (
-    125  # agents in a database: accounts know nothing of each other, so the rest lives beside them, on other cores
-)
+# Agents in a database: accounts know nothing of each other, so the others live beside them, on other cores.
+AT_ONCE = 125
 
 
 @pytest.mark.year

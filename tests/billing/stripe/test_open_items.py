@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from agents.models import Agent
 from billing import corrections
-from billing.models import CardSubscription, StripeEvent
+from billing.models import CardSubscription, StripeEvent, StripeOrder
 from tests.billing.conftest import Clock
 from tests.billing.stripe.conftest import work
 from tests.doubles.stripe_server import StripeDouble
@@ -49,3 +49,16 @@ def test_an_event_that_is_nobodys_is_open(stripe: StripeDouble, clock: Clock, ad
     )
     (item,) = open_items(admin_client)
     assert (item["kind"], item["name"], item["why"]) == ("event", "evt_1", "another customer's")
+
+
+def test_what_was_paid_in_another_currency_is_no_dollars_in_the_report(
+    order: StripeOrder, agent: Agent, stripe: StripeDouble, admin_client: Client
+) -> None:
+    """Somebody changed the currency at Stripe: the money buys nothing, and its euros are not dollars."""
+    stripe.world.sells_in = "eur"
+    stripe.world.pay(order.session_id)
+    work()
+    answer = admin_client.get(PAGE, {"from": "2026-11", "to": "2026-12", "csv": "sales"})
+    (line,) = csv.DictReader(io.StringIO(answer.content.decode()))
+    assert (line["currency"], line["received"], line["unapplied"]) == ("eur", "5.00", "5.00")
+    assert (line["received_usd"], line["kept_usd"]) == ("0.00", "0.00")

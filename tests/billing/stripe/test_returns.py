@@ -222,3 +222,17 @@ def test_a_dispute_about_a_part_takes_money_only(charge: Json, stripe: StripeDou
     stripe.world.decide(dispute["id"], "lost")
     work()
     assert (Subscription.objects.get().status, rows("refund")) == ("active", [200])
+
+
+def test_a_part_that_goes_back_while_a_charge_is_disputed_lessens_what_comes_back(
+    card: CardSubscription, agent: Agent, stripe: StripeDouble, clock: Clock
+) -> None:
+    """Of $5 the bank holds all, $4 go back meanwhile, and the dispute is won: the time is worth $1."""
+    charge = stripe.world.charge_of(invoices(stripe)[0]["id"])
+    dispute = stripe.world.dispute(charge["id"])
+    work()
+    stripe.world.refund(charge["id"], 400)
+    work()
+    stripe.world.decide(dispute["id"], "won")
+    work()
+    assert sum(span.usd for span in Span.objects.filter(subscription__status="active")) == 1
