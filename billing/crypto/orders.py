@@ -18,6 +18,7 @@ from billing.crypto.baselines import Baseline
 from billing.crypto.configuration import Configuration, Token
 from billing.crypto.errors import ChainUnreadable, Misconfigured, NoSuchOrder, Unknown
 from billing.crypto.rpc import Node
+from billing.crypto.swept import swept
 from billing.errors import NotConfigured
 from billing.models import CryptoOrder, DepositAddress, Order
 from billing.orders import Terms
@@ -137,7 +138,7 @@ def _make(
 
 
 def money_seen(order: Order, *, now: datetime) -> bool:
-    """Whether some of it lies at the address, final or not. Raises ChainUnreadable: nobody can tell.
+    """Whether some of it lies at the address, final or not, or was swept. Raises ChainUnreadable: nobody can tell.
 
     On a chain that is not read any more it may have come as long as the order had time.
     """
@@ -148,9 +149,11 @@ def money_seen(order: Order, *, now: datetime) -> bool:
     if known is None or known.chain_id != row.chain_id:
         return row.expires_at > now
 
+    taken = swept([row])
+
     def work(node: Node) -> int:
         answers = node.batch([tokens.balance(row.token, row.deposit_address.address, block=node.latest.number)])
-        return tokens.balance_in(answers[0])
+        return tokens.balance_in(answers[0]) + taken.since(row, until=node.latest.number)
 
     try:
         return chain.read(known, work, now=now) > row.baseline

@@ -110,6 +110,7 @@ def test_every_unit_that_comes_is_one_orders_or_one_decision_of_an_operator(
         first = order()
         history = History(coins, clock, order, to(first), {first.asset: first.pk})
         for name, *values in acts:
+            clock.go(timedelta(seconds=10))  # no two orders are of one moment
             getattr(history, {"pass": "pass_"}.get(name, name))(*values)
         history.end()
         _each_transfer_is_somebodys(history)

@@ -9,6 +9,7 @@ from pytest_django import Settings
 
 from billing import invariants
 from billing.crypto import sweeps
+from billing.errors import MoneySeen
 from billing.models import CryptoOrder, Deposit, Payment
 from billing.vocabulary import Asset, OrderStatus
 from tests.billing.conftest import DAY, Clock
@@ -110,6 +111,15 @@ def test_a_sweep_of_the_money_of_before_hides_no_payment(order: Order, coins: Ch
     look(coins, clock)
     assert (fresh(second).status, int(fresh(second).credited)) == (PAID, int(second.amount))
     assert invariants.broken(now=clock.now) == []
+
+
+def test_other_terms_are_refused_though_what_came_was_swept(order: Order, coins: Chain, clock: Clock) -> None:
+    wanted = order()
+    pays(coins.usdt, wanted, USD)
+    record(sweep(coins, wanted, USD), clock)
+    with pytest.raises(MoneySeen):
+        order(tier="small")
+    assert fresh(wanted).status == PENDING
 
 
 def test_an_order_with_a_part_that_was_swept_waits_for_the_rest_that_is_on_its_way(
