@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 
 from django.http import HttpResponseBase
 from django.utils import timezone
@@ -69,7 +70,11 @@ def line(agent: Agent, row: Subscription | None) -> dict[str, object] | None:
         return None
     chosen = next_plans.following(row, now=timezone.now())
     if chosen is not None:
-        return {"name": plan_name(chosen.tier), "day": words.day(chosen.starts_at), "price": usd(chosen.price_usd)}
+        return {
+            "name": plan_name(chosen.tier),
+            "day": words.day(chosen.starts_at),
+            "price": _price(chosen.price_usd, chosen.period),
+        }
     return {} if next_plans.choices(agent, row) else None
 
 
@@ -77,6 +82,10 @@ def _choice(tier: Tier, row: Subscription, chosen: Following | None) -> Choice:
     return Choice(
         id=tier.id,
         name=plan_name(tier.id),
-        price=usd(prices.price_of(tier, Period(row.period))),
+        price=_price(prices.price_of(tier, Period(row.period)), Period(row.period)),
         chosen=chosen is not None and chosen.tier == tier.id,
     )
+
+
+def _price(amount: Decimal, period: Period) -> str:
+    return f"{usd(amount)} {words.PERIODS[period]}"

@@ -145,7 +145,7 @@ def test_the_page_offers_the_smaller_plans_and_says_what_comes(agent: Agent, clo
     page = visitor.open(f"{here}/next-plan")
     assert [one.attributes["value"] for one in page.all("input", name="tier")] == ["tiny", "keep"]
     after = visitor.follow(visitor.send(page, f"{here}/next-plan", tier="tiny"))
-    assert "Tiny, for $5" in text(after)
+    assert "Tiny, $5 for a month" in text(after)
     kept = visitor.follow(visitor.send(visitor.open(f"{here}/next-plan"), f"{here}/next-plan", tier="keep"))
     assert "Choose a smaller plan" in text(kept)
     assert visitor.post(f"{here}/next-plan", tier="tiny").status_code == 403
