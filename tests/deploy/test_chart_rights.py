@@ -43,7 +43,7 @@ ALWAYS = {
     rule("", "persistentvolumes", "get list patch"),
     rule("", "nodes", "list"),
     rule("storage.k8s.io", "storageclasses", "list"),
-    rule("rbac.authorization.k8s.io", "rolebindings", "create patch"),
+    rule("rbac.authorization.k8s.io", "rolebindings", "get create patch"),
     rule("rbac.authorization.k8s.io", "clusterroles", "bind"),
 }
 INSIDE = {
