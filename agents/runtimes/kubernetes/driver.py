@@ -75,7 +75,7 @@ class KubernetesRuntime:
         inside = _inside(pod.namespace, pod.agent_id, pod.cluster)
         repair = Repair(inside, kept=pod.kept or {}, seen=pod.seen or {})
         repair.put_back(spec, place)
-        self._keep_volume(inside, pod)
+        repair.keep_volume(_labels(pod.agent_id, pod.cluster))
         pods.keep(pod.namespace, repair.digests)
         if breach := [words for key, words in repair.told.items() if kept.is_security(key)]:
             breaches.note(pod, breach)
@@ -88,7 +88,8 @@ class KubernetesRuntime:
             return
         inside = _inside(namespace, pod.agent_id, pod.cluster)
         if name := volumes.bound_name(inside):
-            volumes.keep_named(inside.connection, name, labels=_labels(pod.agent_id, pod.cluster))
+            volume = volumes.keep_named(inside.connection, name, labels=_labels(pod.agent_id, pod.cluster))
+            pods.keep_some(namespace, kept.of(volume), is_seen=True)
 
     def expect_data(self, spec: PodSpec) -> None:
         """In the document alone: the cluster starts pods by itself, and each reads it anew."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from agents.runtimes.base import PodSpec
-from agents.runtimes.kubernetes import kept, manifests, names, network
+from agents.runtimes.kubernetes import kept, manifests, names, network, volumes
 from agents.runtimes.kubernetes.client import Connection, Refused, path_of
 from agents.runtimes.kubernetes.kept import Digests
 from agents.runtimes.kubernetes.place import Place
@@ -50,6 +50,12 @@ class Repair:
         self._workload(manifests.deployment(spec, place))
         if self._inside.was_without_rights and _RIGHTS in self._kept:
             self.told.setdefault(_RIGHTS, f"{_RIGHTS} was changed")
+
+    def keep_volume(self, labels: dict[str, str]) -> None:
+        """Whatever becomes of the namespace, the agent's files stay."""
+        if found := volumes.bound(self._inside):
+            volume = volumes.keep(self._inside.connection, found, labels=labels)
+            self._note(volume, [self._seen.get(kept.key(volume)), kept.digest(found)])
 
     def _rights(self) -> None:
         binding = self._inside.binding()
