@@ -39,7 +39,8 @@ def seen(runtime: KubernetesRuntime, cluster: KubeApi) -> KubernetesRuntime:
 
 def once(monkeypatch: pytest.MonkeyPatch, method: str, about: str, deed: Callable[[], Any]) -> None:
     """`deed` is done right after the first call of this method that is about this path."""
-    original, done = getattr(Connection, method), []
+    original = getattr(Connection, method)
+    done: list[bool] = []
 
     def called(self: Connection, first: Any, *given: Any, **named: Any) -> Any:
         answer = original(self, first, *given, **named)
