@@ -64,7 +64,8 @@ class Inside:
 
     def __init__(self, connection: Connection, namespace: str, *, labels: Mapping[str, str]) -> None:
         self.connection, self.namespace = connection, namespace
-        self.was_without_rights = False
+        self.was_without_rights = False  # though we had not just given them to ourselves
+        self._is_bound = False
         self._labels = labels
 
     def binding(self) -> Json | None:
@@ -81,11 +82,13 @@ class Inside:
         if wanted is None:
             return []
         try:
-            return [self.connection.apply(wanted)]
+            applied = self.connection.apply(wanted)
         except Refused as refusal:
             if refusal.lacks_rights:
                 return []
             raise
+        self._is_bound = True
+        return [applied]
 
     def find(self, path: str) -> Json | None:
         """The object, or None where there is none, or not even the namespace."""
@@ -112,11 +115,16 @@ class Inside:
         try:
             return call()
         except Refused as refusal:
-            if not refusal.lacks_rights or not self.bind():
+            if not refusal.lacks_rights or not (self._is_bound or self._regains()):
                 raise
+        return _once_settled(call)
+
+    def _regains(self) -> bool:
+        if not self.bind():
+            return False
         self.was_without_rights = True
         log.warning("our rights were missing in a namespace and are given anew", extra={"namespace": self.namespace})
-        return _once_settled(call)
+        return True
 
 
 def _once_settled(call: Callable[[], T]) -> T:
