@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from agents.runtimes.base import PodSpec
@@ -45,8 +46,8 @@ class Repair:
         self._made_again(manifests.namespace(spec, place))
         self._rights()
         routes = [*network.routes(spec, place), *network.domain_objects(spec, place)]
-        for manifest in [*manifests.before_workload(spec, place), *routes]:
-            self._made_again(manifest)
+        wanted = [*manifests.before_workload(spec, place), *routes]
+        self._inside.connection.at_once([partial(self._made_again, manifest) for manifest in wanted])
         self._workload(manifests.deployment(spec, place))
         if self._inside.was_without_rights and _RIGHTS in self._kept:
             self.told.setdefault(_RIGHTS, f"{_RIGHTS} was changed")

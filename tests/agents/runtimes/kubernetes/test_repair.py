@@ -14,6 +14,7 @@ from agents.runtimes.kubernetes.driver import KubernetesRuntime
 from tests.agents.runtimes.conftest import NAMESPACE
 from tests.agents.runtimes.kubernetes.test_driver import comes_up, public_spec
 from tests.deploy import chart
+from tests.doubles.kube.api import STRATEGIC
 from tests.doubles.kube_api import KubeApi
 
 POLICY = f"/apis/networking.k8s.io/v1/namespaces/{NAMESPACE}/networkpolicies/pod"
@@ -118,6 +119,25 @@ def test_an_account_that_may_not_look_at_bindings_puts_back_all_the_same(
     gives_rights_away(administrator)
     assert "NetworkPolicy/pod was changed" in seen.repair(public_spec())
     assert administrator.get(BINDING)["subjects"] != [EVE]
+
+
+def test_what_is_changed_of_a_stopped_pod_is_put_back_and_not_taken_over_when_it_starts(
+    seen: KubernetesRuntime, cluster: KubeApi, administrator: Connection
+) -> None:
+    seen.stop(NAMESPACE)
+    path = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/pod"
+    sidecar = {
+        "spec": {"template": {"spec": {"containers": [{"name": "sidecar", "image": "registry.example/miner:1"}]}}}
+    }
+    administrator._call("PATCH", path, {"fieldManager": "somebody"}, body=sidecar, content=STRATEGIC)
+    administrator.merge(f"/api/v1/namespaces/{NAMESPACE}/services/pod", {"spec": {"selector": {"a": "b"}}})
+    lets_all_out(administrator)
+    kept = Pod.objects.get().kept or {}
+    seen.deploy(public_spec())
+    containers = administrator.get(path)["spec"]["template"]["spec"]["containers"]
+    assert [one["name"] for one in containers] == ["engine", "gateway"]
+    assert Pod.objects.get().kept == {key: kept[key] for key in kept if not key.startswith("PersistentVolume")}
+    assert "NetworkPolicy/pod was changed" in Cluster.objects.get().breach
 
 
 def test_a_volume_that_somebody_would_have_go_with_its_claim_is_kept_again(
