@@ -103,7 +103,8 @@ test-crash: setup ## Heavy: ten minutes of kills under load, then an audit; SEED
 test-cluster: setup ## Heavy: conformance suite, API flow and escalations on the cluster that TEST_KUBECONFIG names (CONTRIBUTING.md)
 	@test -n "$$TEST_KUBECONFIG" || { echo "TEST_KUBECONFIG: name a kubeconfig; CONTRIBUTING.md says what else"; exit 2; }
 	$(BIN)/pytest --force-enable-socket tests/agents/runtimes/test_contract.py tests/agents/clusters/test_flow.py \
-		tests/agents/clusters/test_drift.py tests/agents/clusters/test_escalation.py $(ARGS)
+		tests/agents/clusters/test_drift.py tests/agents/clusters/test_escalation.py \
+		tests/agents/clusters/test_neighbours.py $(ARGS)
 
 test-images: setup ## Heavy: what `make images` made, in containers; as root, with runc or crun
 	$(BIN)/pytest -m images $(ARGS)

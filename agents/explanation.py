@@ -93,6 +93,8 @@ def _looked_at(agent: Agent) -> list[Explanation]:
 
 def _stopped(agent: Agent) -> Explanation:
     why = STOP_MESSAGES.get(Reason(agent.operation), "stopped")
+    if agent.cause == DATA_LOST:  # it had failed before it was stopped, and nothing has started it since
+        return replace(_failed(agent), message=f"the pod is stopped: {why}; {agent.cause_message}")
     return Explanation(
         status=agent.status,
         cause=agent.operation.upper(),

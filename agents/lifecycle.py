@@ -99,7 +99,7 @@ def rebuild(agent: Agent, *, actor: str, reason: Reason = Reason.REBUILD, why: s
     agent.soul = personas.current_soul(agent.persona_id) or agent.soul
     agent.spec_revision += 1
     agent.recoveries = 0
-    agent.data_expected = agent.data_expected and not (agent.status == Status.FAILED and agent.cause == DATA_LOST)
+    agent.data_expected = agent.data_expected and agent.cause != DATA_LOST
     _replace(agent, reason=reason, actor=actor, now=now, note=why)
     also = ("soul", "spec_revision", "recoveries", "data_expected")
     return _want(agent, Desired.RUNNING, operation=reason, now=now, also=also)

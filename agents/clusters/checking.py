@@ -60,7 +60,7 @@ RIGHTS_INSIDE: tuple[Right, ...] = (
 )
 # Where the API server itself is, in the namespace `default`.
 RIGHTS_TO_SERVERS: tuple[Right, ...] = (("", "services", ("get",)), ("discovery.k8s.io", "endpointslices", ("get",)))
-_BIND: Right = ("rbac.authorization.k8s.io", "rolebindings", ("create", "patch"))
+_BIND: Right = ("rbac.authorization.k8s.io", "rolebindings", ("get", "create", "patch"))
 _BIND_ROLE: Right = ("rbac.authorization.k8s.io", "clusterroles", ("bind",))
 _STATS = ("", "nodes/stats", ("get",))
 _STATS_THROUGH_API = ("", "nodes/proxy", ("get",))

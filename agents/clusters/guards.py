@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from agents.clusters import objects
 from agents.clusters.watching import Kind, Watch, guarded
 from agents.runtimes.kubernetes.place import Routes, Routing
 
@@ -12,6 +13,7 @@ _ALWAYS = {
     "Service": guarded("Service", "v1", "services"),
     "ResourceQuota": guarded("ResourceQuota", "v1", "resourcequotas"),
     "LimitRange": guarded("LimitRange", "v1", "limitranges"),
+    "PersistentVolume": Kind("/api/v1/persistentvolumes", "PersistentVolumeList", objects.keep_volume),
     "RoleBinding": guarded("RoleBinding", "rbac.authorization.k8s.io/v1", "rolebindings"),
 }
 _INGRESS = {"Ingress": guarded("Ingress", "networking.k8s.io/v1", "ingresses")}

@@ -143,6 +143,13 @@ def keep_digest(kind: str, obj: Json) -> Json:
     return {"metadata": _some(obj["metadata"], "name", "namespace"), "digest": kept.digest({**obj, "kind": kind})}
 
 
+def keep_volume(obj: Json) -> Json:
+    """As if it lay in the namespace of its claim, which is where it counts."""
+    home = (obj["spec"].get("claimRef") or {}).get("namespace")
+    metadata = {"name": obj["metadata"]["name"], **({"namespace": home} if home else {})}
+    return {"metadata": metadata, "digest": kept.digest({**obj, "kind": "PersistentVolume"})}
+
+
 def keep_deployment(obj: Json) -> Json:
     return {
         "metadata": _metadata(obj),

@@ -69,9 +69,13 @@ def _place(agent_id: str) -> Cluster:
 
 
 def choose(clusters: Iterable[Cluster], placed: Mapping[int, int], *, now: datetime) -> Cluster | None:
-    """The one with the largest share of its capacity free, of equals the first by name; None where all are closed."""
+    """The one with the largest share of its capacity free, of equals the first by name; None where all are closed.
+
+    One that was never observed may be new, or its address may be wrong: it comes after those that are known to answer.
+    """
     open_ = [one for one in clusters if not closed(one, placed, now=now)]
-    return min(open_, key=lambda one: (placed.get(one.pk, 0) / one.capacity, one.name), default=None)
+    order = {one.pk: (one.observed_at is None, placed.get(one.pk, 0) / one.capacity, one.name) for one in open_}
+    return min(open_, key=lambda one: order[one.pk], default=None)
 
 
 def closed(cluster: Cluster, placed: Mapping[int, int], *, now: datetime) -> Closed | None:

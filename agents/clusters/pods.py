@@ -29,6 +29,7 @@ _STRAYED = RawSQL(  # no parameters
 LOOKED_AT_AGAIN = timedelta(seconds=30)
 
 _KEEP_SOME = "UPDATE agents_pod SET kept = kept || %s::jsonb WHERE namespace = %s"
+_KEEP_AND_SEE_SOME = "UPDATE agents_pod SET kept = kept || %s::jsonb, seen = seen || %s::jsonb WHERE namespace = %s"
 
 
 def make(namespace: str, *, agent_id: str, cluster: Cluster, public_url: str | None) -> Pod:
@@ -56,10 +57,17 @@ def keep(namespace: str, digests: Digests) -> None:
     Pod.objects.filter(pk=namespace).update(kept=digests)
 
 
-def keep_some(namespace: str, digests: Digests) -> None:
-    """The same of some of them. A pod of which nothing was noted has to be put right whole."""
+def keep_some(namespace: str, digests: Digests, *, is_seen: bool = False) -> None:
+    """The same of some of them. A pod of which nothing was noted has to be put right whole.
+
+    `is_seen`: until the observer has news of these objects they are taken to be so, for we have just made them so.
+    """
+    text = json.dumps(digests)
     with connection.cursor() as cursor:
-        cursor.execute(_KEEP_SOME, [json.dumps(digests), namespace])
+        if is_seen:
+            cursor.execute(_KEEP_AND_SEE_SOME, [text, text, namespace])
+        else:
+            cursor.execute(_KEEP_SOME, [text, namespace])
 
 
 def stands(pod: Pod, fingerprint: str) -> bool:

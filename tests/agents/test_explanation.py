@@ -157,3 +157,13 @@ def test_a_pod_stopped_for_quota_shows_what_it_took_and_how_it_comes_back(runnin
     assert (found.cause, found.next) == ("QUOTA", f"POST /agents/{running.id}/resume")
     assert "fresh hour" in found.message
     assert found.evidence[0] == "memory: 510 of 512 MiB (100%)"
+
+
+def test_an_agent_that_is_paused_after_its_data_was_lost_is_not_told_that_its_data_is_kept(running: Agent) -> None:
+    lost = {"cause": "DATA_LOST", "message": "the agent's disk is empty", "evidence": []}
+    lifecycle.fail(running, generation=running.generation, now=running.status_since, **lost)
+    agent = stopped(running, Reason.OWNER)
+    found = explanation.of(agent)
+    assert (found.status, found.cause, found.next) == ("stopped", "DATA_LOST", f"POST /agents/{agent.id}/rebuild")
+    assert found.message == "the pod is stopped: paused by its owner; the agent's disk is empty"
+    assert not lifecycle.rebuild(agent, actor="owner").data_expected, "who asks for it knows"

@@ -43,7 +43,7 @@ ALWAYS = {
     rule("", "persistentvolumes", "get list patch"),
     rule("", "nodes", "list"),
     rule("storage.k8s.io", "storageclasses", "list"),
-    rule("rbac.authorization.k8s.io", "rolebindings", "create patch"),
+    rule("rbac.authorization.k8s.io", "rolebindings", "get create patch"),
     rule("rbac.authorization.k8s.io", "clusterroles", "bind"),
 }
 INSIDE = {
@@ -63,7 +63,7 @@ OBSERVE = {
     rule("", "namespaces pods", "get list watch"),
     rule("apps", "deployments", "get list watch"),
     rule("", "events", "list"),
-    rule("", "services resourcequotas limitranges", "list watch"),
+    rule("", "services resourcequotas limitranges persistentvolumes", "list watch"),
     rule("rbac.authorization.k8s.io", "rolebindings", "list watch"),
 }
 POLICIES = rule("networking.k8s.io", "networkpolicies", "list watch")

@@ -89,6 +89,10 @@ class KubeApi:
             self._store.put(kind, obj)
         self._nodes = [f"node-{number}" if number else "node" for number in range(nodes)]
 
+    def settle_rights(self, seconds: float) -> None:
+        """From now on a binding counts so many seconds after the first call that needs it."""
+        self._access.settle_seconds = seconds
+
     def __enter__(self) -> Self:
         self._server.start()
         for name in self._nodes:

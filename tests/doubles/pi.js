@@ -1,6 +1,6 @@
 // Stands in for the engine pi where a test is about our own programs: pi's RPC mode, without a model.
 // What it does is in the message: "say a b", "count", "env", "args", "fail", "silent", "hang", "spin", "spawn",
-// "crash", "mute", "hog", "big N", "take N" (a daemon's N MB), "fill N" (a file of N MB). Sessions are kept in files, as pi keeps them.
+// "crash", "mute", "hog", "get URL" (its status), "big N", "take N" (a daemon's N MB), "fill N" (a file of N MB). Sessions are kept in files, as pi keeps them.
 const fs = require("fs"), path = require("path"), { spawn } = require("child_process");
 
 const flags = process.argv.slice(2);
@@ -51,6 +51,7 @@ function run(message) {
   const [verb, ...rest] = message.split(" ");
   const acts = {
     say: () => end(rest.map((word, n) => (n ? " " : "") + word)),
+    get: () => fetch(rest[0], { signal: AbortSignal.timeout(5000) }).then((answer) => end([`${answer.status}`]), () => end(["unreachable"])),
     count: () => end([`${earlier}`]),
     env: () => end([JSON.stringify(process.env)]),
     args: () => end([JSON.stringify({ flags, soul, model, pid: process.pid, cwd: process.cwd() })]),

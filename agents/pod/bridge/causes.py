@@ -46,11 +46,19 @@ def full_disk(directory: Path) -> str | None:
 
 
 def lost_data(directory: Path) -> str | None:
-    """What to say when nothing is there, where the agent had data; None while there is anything."""
-    if any(found.name not in _OF_THE_DISK for found in directory.iterdir()):
+    """What to say when nothing is there, where the agent had data; None while there is anything.
+
+    A disk that cannot be read is not known to be empty.
+    """
+    try:
+        if any(found.name not in _OF_THE_DISK for found in directory.iterdir()):
+            return None
+    except FileNotFoundError:
+        pass
+    except OSError:
         return None
     return (
-        "the agent's disk is empty, and it had data there: the engine was not started. Support may have a backup;"
+        "the agent's disk is empty, and it had data there: the engine is not started. Support may have a backup;"
         " a rebuild begins anew with the empty disk"
     )
 

@@ -46,6 +46,10 @@ class Death(Exception):
         self.cause = cause
 
 
+class DataLost(Exception):
+    """The agent's data is gone from its disk while we keep the engine."""
+
+
 class Keeper:
     def __init__(
         self, start: BridgeStart, engine: Engine, crew: Crew, side: SideKeeper, status: Status, engine_log: EngineLog
@@ -93,6 +97,9 @@ class Keeper:
                 await self._watch()
             except Death as death:
                 await self._bury(death)
+            except DataLost as lost:
+                await self._kill()
+                await self.refuse(str(lost))
 
     async def refuse(self, lost: str) -> None:
         """Until cancelled, keep no engine: the agent's data is gone. Nothing is written there, not even by an engine
@@ -132,6 +139,7 @@ class Keeper:
 
     async def _render_and_open(self) -> None:
         self._changed.clear()
+        self._look_for_data()
         config = self._wanted
         try:
             launch = self._engine.render(config, place=self._place, llm=self._llm)
@@ -166,8 +174,14 @@ class Keeper:
             linux.reap_orphans()
             if now - published > PUBLISH_SECONDS or self._crew.main_pid() != pid:
                 published, pid = now, self._crew.main_pid()
+                self._look_for_data()
                 self._look_at_disk()
                 self._status.publish()
+
+    def _look_for_data(self) -> None:
+        """An engine that has run left something on the disk. One that goes on there would begin anew without a word."""
+        if self._status.revision is not None and (lost := causes.lost_data(self._place.data)):
+            raise DataLost(lost)
 
     def _look_at_disk(self) -> None:
         """An engine goes on without a disk for a while, and forgets what it is told."""
@@ -208,9 +222,7 @@ class Keeper:
     async def _bury(self, death: Death) -> None:
         """End what is left, say so, and wait before the next start."""
         await asyncio.sleep(LAST_WORDS_SECONDS)
-        await self._side.end()
-        self._crew.kill()
-        processes.send(processes.descendants(psutil.Process()), signal.SIGKILL)
+        await self._kill()
         if time.monotonic() - self._healthy_since > HEALTHY_SECONDS and self._healthy_since:
             self._deaths = 0
         self._deaths += 1
@@ -219,6 +231,11 @@ class Keeper:
         pause = min(FIRST_PAUSE_SECONDS * 2 ** (self._deaths - 1), LONGEST_PAUSE_SECONDS)
         self._show_death(death, pause)
         await self._rest(pause)
+
+    async def _kill(self) -> None:
+        await self._side.end()
+        self._crew.kill()
+        processes.send(processes.descendants(psutil.Process()), signal.SIGKILL)
 
     def _show_death(self, death: Death, pause: float) -> None:
         again = f"{death}; next start in {pause:.0f} s"

@@ -47,12 +47,12 @@ class KubernetesRuntime:
         inside = _inside(spec.namespace, spec.agent_id, cluster)
         home = manifests.namespace(spec, place)
         if known.kept is None and (made := _begun(inside.connection, home)):
-            self._apply(inside, spec, place, wanted, home=made, is_new=True)
+            self._apply(inside, spec, place, wanted, home=made)
             return
         is_there = ending.find_ours(inside.connection, spec.namespace, installation=place.installation)
         found = inside.find(path_of(wanted)) if is_there else None
         if found is None or not _runs_as(found, wanted) or known.cause == "CONFIG":
-            self._apply(inside, spec, place, wanted, home=inside.connection.apply(home), is_new=False)
+            self._apply_again(inside, spec, place, wanted, known=known)
         else:
             pods.found_whole(spec.namespace, _hash(wanted))
 
@@ -75,10 +75,9 @@ class KubernetesRuntime:
         inside = _inside(pod.namespace, pod.agent_id, pod.cluster)
         repair = Repair(inside, kept=pod.kept or {}, seen=pod.seen or {})
         repair.put_back(spec, place)
-        self._keep_volume(inside, pod)
+        repair.keep_volume(_labels(pod.agent_id, pod.cluster))
         pods.keep(pod.namespace, repair.digests)
-        if breach := [words for key, words in repair.told.items() if kept.is_security(key)]:
-            breaches.note(pod, breach)
+        _note_breach(pod, repair)
         return list(repair.told.values())
 
     def secure(self, namespace: str) -> None:
@@ -88,7 +87,8 @@ class KubernetesRuntime:
             return
         inside = _inside(namespace, pod.agent_id, pod.cluster)
         if name := volumes.bound_name(inside):
-            volumes.keep_named(inside.connection, name, labels=_labels(pod.agent_id, pod.cluster))
+            volume = volumes.keep_named(inside.connection, name, labels=_labels(pod.agent_id, pod.cluster))
+            pods.keep_some(namespace, kept.of(volume), is_seen=True)
 
     def expect_data(self, spec: PodSpec) -> None:
         """In the document alone: the cluster starts pods by itself, and each reads it anew."""
@@ -148,19 +148,29 @@ class KubernetesRuntime:
 
     # Starting.
 
-    def _apply(self, inside: Inside, spec: PodSpec, place: Place, wanted: Json, *, home: Json, is_new: bool) -> None:
-        """Everything in the namespace, the workload last: who sees its hash knows that the rest is there.
+    def _apply(self, inside: Inside, spec: PodSpec, place: Place, wanted: Json, *, home: Json) -> None:
+        """Everything in the new namespace, the workload last: who sees its hash knows that the rest is there.
 
         The first shows that our rights are in force; those between need not wait for each other.
         """
         first, *rest = manifests.before_workload(spec, place)
         rest += [*network.routes(spec, place), *network.domain_objects(spec, place)]
         applied = [home, *inside.bind(), inside.apply(first)]
-        claim = partial(self._claim, inside, spec, place, is_new=is_new)
+        claim = partial(self._claim, inside, spec, place, is_new=True)
         applied += inside.connection.at_once([claim, *(partial(inside.apply, manifest) for manifest in rest)])
         applied.append(inside.apply(wanted))
         pods.keep(spec.namespace, kept.of(*applied))
         pods.found_whole(spec.namespace, _hash(wanted))
+
+    def _apply_again(self, inside: Inside, spec: PodSpec, place: Place, wanted: Json, *, known: Pod) -> None:
+        """The same where some or all is there. What somebody changed meanwhile is put back, and not taken over."""
+        digests = known.kept or {}
+        repair = Repair(inside, kept=digests, seen=digests)
+        repair.put_back(spec, place)
+        claim = self._claim(inside, spec, place, is_new=False)
+        pods.keep(spec.namespace, {**repair.digests, **kept.of(claim, inside.apply(wanted))})
+        pods.found_whole(spec.namespace, _hash(wanted))
+        _note_breach(known, repair)
 
     def _claim(self, inside: Inside, spec: PodSpec, place: Place, *, is_new: bool) -> Json:
         """The namespace's claim: there already, on the volume that an earlier pod has left, or on a new one."""
@@ -178,6 +188,11 @@ class KubernetesRuntime:
         """As soon as there is one: whatever becomes of the namespace, the agent's files stay."""
         if volume := volumes.bound(inside):
             volumes.keep(inside.connection, volume, labels=_labels(pod.agent_id, pod.cluster))
+
+
+def _note_breach(pod: Pod, repair: Repair) -> None:
+    if breach := [words for key, words in repair.told.items() if kept.is_security(key)]:
+        breaches.note(pod, breach)
 
 
 def _begun(connection: Connection, namespace: Json) -> Json | None:

@@ -51,6 +51,8 @@ def _staying(obj: Mapping[str, Any]) -> Json:
             return {"labels": ours}
         case "RoleBinding":
             return {"labels": ours, "roleRef": obj["roleRef"], "subjects": obj.get("subjects")}
+        case "PersistentVolume":
+            return {"labels": ours, "policy": obj["spec"]["persistentVolumeReclaimPolicy"]}
         case "Deployment":
             return {"labels": ours, "spec": {name: value for name, value in obj["spec"].items() if name != "replicas"}}
         case _:

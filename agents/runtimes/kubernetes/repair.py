@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from agents.runtimes.base import PodSpec
-from agents.runtimes.kubernetes import kept, manifests, names, network
-from agents.runtimes.kubernetes.client import path_of
+from agents.runtimes.kubernetes import kept, manifests, names, network, volumes
+from agents.runtimes.kubernetes.client import Connection, Refused, path_of
 from agents.runtimes.kubernetes.kept import Digests
 from agents.runtimes.kubernetes.place import Place
 from agents.runtimes.kubernetes.rights import Inside
 
 Json = dict[str, Any]
 
-# What applying makes whole again: nobody else's field of theirs counts.
-_APPLIED_ALONE = {"Namespace", "RoleBinding", "Secret"}
+# Our account reads and writes these without a right that it gives itself. Applying makes them whole again, for nobody
+# else's field of them counts but labels that weaken a namespace.
+_OUTSIDE = {"Namespace", "RoleBinding"}
+_RIGHTS = f"RoleBinding/{names.RIGHTS}"
+_UNREAD = {"Secret"}
+# An object that changes between our look at it and our change is looked at again.
+TRIES = 4
+_CONFLICT = 409
 
 
 class Repair:
     """`kept` and `seen` are digests as the driver noted and the observer saw them. Afterwards `digests` are to be kept,
-    and `told` says in a few words what was put back, by the key of each object."""
+    and `told` says in a few words what was put back, by the key of each object.
+
+    Each object is looked at once more: what was changed after the observer looked is told too, and not put back in
+    silence.
+    """
 
     def __init__(self, inside: Inside, *, kept: Digests, seen: Digests) -> None:
         self._inside, self._kept, self._seen = inside, kept, seen
-        self._strays = {key for key, digest in kept.items() if seen.get(key) != digest}
         self.digests: Digests = {}
         self.told: dict[str, str] = {}
 
@@ -33,51 +43,118 @@ class Repair:
 
         A workload that an earlier release has made stays as it is: putting objects back starts no pod anew.
         """
-        self._note(self._namespace(manifests.namespace(spec, place)))
-        for binding in self._inside.bind():
-            self._note(binding)
+        self._made_again(manifests.namespace(spec, place))
+        self._rights()
         routes = [*network.routes(spec, place), *network.domain_objects(spec, place)]
-        for manifest in [*manifests.before_workload(spec, place), *routes]:
-            self._note(self._made_again(manifest))
+        wanted = [*manifests.before_workload(spec, place), *routes]
+        self._inside.connection.at_once([partial(self._made_again, manifest) for manifest in wanted])
         self._workload(manifests.deployment(spec, place))
+        if self._inside.was_without_rights and _RIGHTS in self._kept:
+            self.told.setdefault(_RIGHTS, f"{_RIGHTS} was changed")
+
+    def keep_volume(self, labels: dict[str, str]) -> None:
+        """Whatever becomes of the namespace, the agent's files stay."""
+        if found := volumes.bound(self._inside):
+            volume = volumes.keep(self._inside.connection, found, labels=labels)
+            self._note(volume, [self._seen.get(kept.key(volume)), kept.digest(found)])
+
+    def _rights(self) -> None:
+        binding = self._inside.binding()
+        if binding is None:
+            return
+        try:
+            self._made_again(binding)
+        except Refused as refusal:
+            if not refusal.lacks_rights:  # an older chart's account brings its rights with it
+                raise
 
     def _workload(self, wanted: Json) -> None:
         key = kept.key(wanted)
         found = self._inside.find(path_of(wanted))
         if found is None:
             return  # without it the agent is not running: it is built again as a whole
-        if key in self._strays or _hash(found) == _hash(wanted):
-            self._note(self._made_again(wanted))
+        if self._strays(key, [self._seen.get(key), kept.digest(found)]) or _hash(found) == _hash(wanted):
+            self._made_again(wanted)
         elif key in self._kept:
             self.digests[key] = self._kept[key]
 
-    def _made_again(self, manifest: Json) -> Json:
-        """Applying it leaves what others have added, so what has strayed is replaced first."""
-        key = kept.key(manifest)
-        changed = key in self._strays and key in self._seen and manifest["kind"] not in _APPLIED_ALONE
-        if changed and (found := self._inside.find(path_of(manifest))):
-            version = {"resourceVersion": found["metadata"]["resourceVersion"], "managedFields": [{}]}
-            self._inside.replace({**manifest, "metadata": {**manifest["metadata"], **version}})
-        return self._inside.apply(manifest)
+    def _made_again(self, manifest: Json) -> None:
+        """In the version that was looked at, so that no change in between is overwritten unseen.
 
-    def _namespace(self, manifest: Json) -> Json:
+        The last try takes any version: statuses of busy objects change all the time.
+        """
+        key = kept.key(manifest)
+        befores = [self._seen.get(key)]
+        for left in reversed(range(TRIES)):
+            found, is_known = self._look(manifest)
+            if is_known:
+                befores.append(kept.digest(found) if found else None)
+            try:
+                applied = self._put(manifest, found, in_its_version=left > 0)
+            except Refused as refusal:
+                if refusal.status != _CONFLICT or not left:
+                    raise
+                continue
+            self._note(applied, befores)
+            return
+
+    def _look(self, manifest: Json) -> tuple[Json | None, bool]:
+        """The object as it is now; and whether that is known, for what we may not read is not."""
+        if manifest["kind"] in _UNREAD:
+            return None, False
+        try:
+            return self._calls(manifest).find(path_of(manifest)), True
+        except Refused as refusal:
+            if refusal.lacks_rights:
+                return None, False
+            raise
+
+    def _put(self, manifest: Json, found: Json | None, *, in_its_version: bool) -> Json:
+        """Applying leaves what others have added, so what has strayed is first rid of that."""
+        if found and self._strays(kept.key(manifest), [kept.digest(found)]):
+            found = self._rid_of_others(manifest, found)
+        if found and in_its_version:
+            manifest = _with(manifest, resourceVersion=found["metadata"]["resourceVersion"])
+        return self._calls(manifest).apply(manifest)
+
+    def _rid_of_others(self, manifest: Json, found: Json) -> Json:
+        if manifest["kind"] == "Namespace":
+            return self._without_weakening(manifest, found)
+        if manifest["kind"] in _OUTSIDE:
+            return found
+        version = found["metadata"]["resourceVersion"]
+        return self._inside.replace(_with(manifest, resourceVersion=version, managedFields=[{}]))
+
+    def _without_weakening(self, manifest: Json, found: Json) -> Json:
         """With none of somebody else's labels that weaken what pods may be.
 
         In one change: the admission policy refuses every one after which the namespace is still weakened.
         """
-        connection, path, key = self._inside.connection, path_of(manifest), kept.key(manifest)
-        if key in self._strays and (found := connection.find(path)):
-            ours, labels = manifest["metadata"]["labels"], found["metadata"].get("labels") or {}
-            others = [label for label in labels if label.startswith(kept.POD_SECURITY) and label not in ours]
-            if others:
-                connection.merge(path, {"metadata": {"labels": {**ours, **dict.fromkeys(others)}}})
-        return connection.apply(manifest)
+        ours, labels = manifest["metadata"]["labels"], found["metadata"].get("labels") or {}
+        others = [label for label in labels if label.startswith(kept.POD_SECURITY) and label not in ours]
+        if not others:
+            return found
+        change = {"metadata": {"labels": {**ours, **dict.fromkeys(others)}}}
+        return self._inside.connection.merge(path_of(manifest), change)
 
-    def _note(self, applied: Mapping[str, Any]) -> None:
+    def _note(self, applied: Json, befores: Iterable[str | None]) -> None:
+        """`befores`: the digests that it had, None where it was gone."""
         self.digests |= kept.of(applied)
         key = kept.key(applied)
-        if key in self._strays and self._seen.get(key) != self.digests.get(key):
-            self.told[key] = f"{key} was {'changed' if key in self._seen else 'gone'}"
+        for before in self._strays(key, befores):
+            if before != kept.digest(applied):
+                self.told[key] = f"{key} was {'changed' if before else 'gone'}"
+
+    def _strays(self, key: str, digests: Iterable[str | None]) -> list[str | None]:
+        """Those of an object's digests that are not as it was noted."""
+        return [one for one in digests if key in self._kept and one != self._kept[key]]
+
+    def _calls(self, manifest: Json) -> Connection | Inside:
+        return self._inside.connection if manifest["kind"] in _OUTSIDE else self._inside
+
+
+def _with(manifest: Json, **metadata: object) -> Json:
+    return {**manifest, "metadata": {**manifest["metadata"], **metadata}}
 
 
 def _hash(workload: Json) -> object:

@@ -7,6 +7,7 @@ administrator's kubeconfig, brings its rights with it.
 
 from __future__ import annotations
 
+import logging
 import re
 import time
 from collections.abc import Callable, Mapping
@@ -15,6 +16,8 @@ from typing import Any, TypeVar
 
 from agents.runtimes.kubernetes import names
 from agents.runtimes.kubernetes.client import Connection, Refused
+
+log = logging.getLogger(__name__)
 
 # How long the API server may take to act by a binding that it has taken.
 SETTLE_SECONDS = 5.0
@@ -61,22 +64,31 @@ class Inside:
 
     def __init__(self, connection: Connection, namespace: str, *, labels: Mapping[str, str]) -> None:
         self.connection, self.namespace = connection, namespace
+        self.was_without_rights = False  # though we had not just given them to ourselves
+        self._is_bound = False
         self._labels = labels
+
+    def binding(self) -> Json | None:
+        """What gives our account its rights here; None for one that brings them with it."""
+        account = account_of(self.connection)
+        return binding(account, self.namespace, self._labels) if account else None
 
     def bind(self) -> list[Json]:
         """Give our account its rights here, by what is returned; nothing for one that brings them with it.
 
         The chart's account once did.
         """
-        account = account_of(self.connection)
-        if account is None:
+        wanted = self.binding()
+        if wanted is None:
             return []
         try:
-            return [self.connection.apply(binding(account, self.namespace, self._labels))]
+            applied = self.connection.apply(wanted)
         except Refused as refusal:
             if refusal.lacks_rights:
                 return []
             raise
+        self._is_bound = True
+        return [applied]
 
     def find(self, path: str) -> Json | None:
         """The object, or None where there is none, or not even the namespace."""
@@ -103,9 +115,16 @@ class Inside:
         try:
             return call()
         except Refused as refusal:
-            if not refusal.lacks_rights or not self.bind():
+            if not refusal.lacks_rights or not (self._is_bound or self._regains()):
                 raise
         return _once_settled(call)
+
+    def _regains(self) -> bool:
+        if not self.bind():
+            return False
+        self.was_without_rights = True
+        log.warning("our rights were missing in a namespace and are given anew", extra={"namespace": self.namespace})
+        return True
 
 
 def _once_settled(call: Callable[[], T]) -> T:

@@ -35,17 +35,18 @@ def bound(inside: Inside) -> Json | None:
     return inside.connection.find(f"{VOLUMES}/{name}") if name else None
 
 
-def keep(connection: Connection, volume: Json, *, labels: dict[str, str]) -> None:
-    """Make it outlive its claim, and findable by the agent."""
+def keep(connection: Connection, volume: Json, *, labels: dict[str, str]) -> Json:
+    """Make it outlive its claim, and findable by the agent; the volume as it is then."""
     known = volume["metadata"].get("labels") or {}
     if volume["spec"]["persistentVolumeReclaimPolicy"] != RETAIN or not labels.items() <= known.items():
-        keep_named(connection, volume["metadata"]["name"], labels=labels)
+        return keep_named(connection, volume["metadata"]["name"], labels=labels)
+    return volume
 
 
-def keep_named(connection: Connection, name: str, *, labels: dict[str, str]) -> None:
+def keep_named(connection: Connection, name: str, *, labels: dict[str, str]) -> Json:
     """The same without a look at it."""
     change = {"metadata": {"labels": labels}, "spec": {"persistentVolumeReclaimPolicy": RETAIN}}
-    connection.merge(f"{VOLUMES}/{name}", change)
+    return connection.merge(f"{VOLUMES}/{name}", change)
 
 
 def release(connection: Connection, volume: Json, *, labels: dict[str, str]) -> None:

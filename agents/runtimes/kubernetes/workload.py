@@ -41,7 +41,7 @@ def pod(spec: PodSpec, place: Place) -> _Json:
             "fsGroupChangePolicy": "OnRootMismatch",
             "seccompProfile": {"type": "RuntimeDefault"},
         },
-        "initContainers": [_bring_bridge(place)],
+        "initContainers": [_bring_bridge(spec, place)],
         "containers": [_engine(spec, place), _gateway(spec, place)],
         "volumes": _volumes(),
         **({"nodeSelector": dict(place.node_selector)} if place.node_selector else {}),
@@ -60,14 +60,17 @@ def image_of(engine: str, place: Place) -> str:
     return image
 
 
-def _bring_bridge(place: Place) -> _Json:
+def _bring_bridge(spec: PodSpec, place: Place) -> _Json:
+    """It ends before the others start, so it may take what both of them may: each start waits for it."""
     return {
         "name": names.BRIDGE,
         "image": place.pod_image,
         "imagePullPolicy": place.pull_policy,
         "command": ["python", "-m", "agents.pod.copy_bridge", names.BRIDGE_DIRECTORY],
         "securityContext": _security(ENGINE_USER),
-        "resources": _resources(memory_bytes=GATEWAY_BYTES, cpu=GATEWAY_CPU, temporary_bytes=64 * MIB),
+        "resources": _resources(
+            memory_bytes=GATEWAY_BYTES, cpu=spec.limits.cpu + GATEWAY_CPU, temporary_bytes=64 * MIB
+        ),
         "volumeMounts": [{"name": "bridge", "mountPath": names.BRIDGE_DIRECTORY}],
     }
 

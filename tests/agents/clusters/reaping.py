@@ -52,8 +52,9 @@ def clear(connection: Connection, installation: str) -> list[str]:
 
 def clear_foreign(connection: Connection) -> None:
     selector = ",".join(f"{name}={value}" for name, value in FOREIGN.items())
-    for volume in connection.get(_VOLUMES, {"labelSelector": selector})["items"]:
-        connection.delete(f"{_VOLUMES}/{volume['metadata']['name']}")
+    for path in (_VOLUMES, _NAMESPACES):
+        for one in connection.get(path, {"labelSelector": selector})["items"]:
+            connection.delete(f"{path}/{one['metadata']['name']}")
 
 
 def main(words: Sequence[str]) -> None:

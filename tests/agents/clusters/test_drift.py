@@ -174,14 +174,29 @@ def settled(agent: Agent) -> None:
 
 def volume_of(agent: Agent, administrator: Connection) -> Json:
     ours = {"labelSelector": f"agentpods.dev/agent={agent.pk}"}
-    (found,) = administrator.get("/api/v1/persistentvolumes", ours)["items"]
-    return dict(found)
+    found = administrator.get("/api/v1/persistentvolumes", ours)["items"]
+    return dict(found[0]) if found else {}
 
 
 def test_a_volume_is_kept_before_its_agent_is_running(administrator: Connection, agent: Agent) -> None:
     volume = volume_of(agent, administrator)
     assert volume["spec"]["persistentVolumeReclaimPolicy"] == "Retain"
     assert volume["metadata"]["labels"]["agentpods.dev/agent"] == agent.pk
+
+
+def test_a_volume_that_somebody_would_have_go_is_kept_again_and_told(administrator: Connection, agent: Agent) -> None:
+    settled(agent)
+    volume = volume_of(agent, administrator)
+    path = f"/api/v1/persistentvolumes/{volume['metadata']['name']}"
+    administrator.merge(path, {"spec": {"persistentVolumeReclaimPolicy": "Delete"}})
+
+    def is_kept() -> bool:
+        return bool(volume_of(agent, administrator)["spec"]["persistentVolumeReclaimPolicy"] == "Retain")
+
+    eventually(is_kept, within=WITHIN, what="the volume's policy")
+    eventually(lambda: was_changed(agent, "PersistentVolume"), within=WITHIN, what="the timeline")
+    administrator.merge(path, {"metadata": {"labels": {"agentpods.dev/agent": None}}})
+    eventually(lambda: volume_of(agent, administrator), within=WITHIN, what="the volume's label")
 
 
 def test_a_namespace_that_is_deleted_by_hand_takes_no_disk_with_it(administrator: Connection, agent: Agent) -> None:

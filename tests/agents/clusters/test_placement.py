@@ -74,6 +74,14 @@ def test_a_cluster_that_was_never_observed_takes_agents() -> None:
 
 
 @pytest.mark.django_db
+def test_a_cluster_that_was_never_observed_takes_no_agent_while_one_that_answers_has_room() -> None:
+    """Its address may be wrong, and whatever is placed there would wait for it."""
+    make_cluster("a-new-one", observed_at=None)
+    make_cluster("known", capacity=1)
+    assert [placement.place(f"agt_{n}").name for n in range(2)] == ["known", "a-new-one"]
+
+
+@pytest.mark.django_db
 def test_what_is_forgotten_leaves_room() -> None:
     make_cluster("a", capacity=1)
     placement.place("agt_1")
@@ -128,4 +136,5 @@ def test_no_full_cordoned_or_silent_cluster_is_chosen_while_another_has_room(
     }
     chosen = placement.choose(clusters, placed, now=NOW)
     assert (chosen is None) == (not free)
-    assert chosen is None or free[chosen.pk] == max(free.values())
+    known = {pk: share for pk, share in free.items() if rows[pk][3] is not None}
+    assert chosen is None or (known or free).get(chosen.pk) == max((known or free).values())

@@ -55,6 +55,7 @@ def test_where_nobody_changes_anything_nothing_is_put_back(api: KubeApi, agent: 
     assert set(Pod.objects.get().kept or {}) == {
         *("Namespace", "RoleBinding/agentpods", "ResourceQuota/pod", "LimitRange/pod", "NetworkPolicy/pod"),
         *("Service/pod", "HTTPRoute/pod", "Deployment/pod"),
+        f"PersistentVolume/{api.objects('PersistentVolume')[0]['metadata']['name']}",
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import secrets
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -30,6 +31,8 @@ class Access:
     rules: dict[str, list[Object]] = field(default_factory=dict)  # wherever it is
     roles: dict[str, list[Object]] = field(default_factory=dict)  # what a RoleBinding may name
     objects: Namespaced = _nothing
+    settle_seconds: float = 0.0  # how long a binding is there before it counts, as in a real server's memory
+    _first_asked: dict[str, float] = field(default_factory=dict)
 
     def token(self, account: str) -> str:
         known = {name: token for token, name in self.tokens.items()}
@@ -92,6 +95,9 @@ class Access:
 
     def _rules_in(self, namespace: str, account: str) -> Iterable[Object]:
         for binding in self.objects("RoleBinding", namespace):
+            first = self._first_asked.setdefault(binding["metadata"]["uid"], time.monotonic())
+            if time.monotonic() - first < self.settle_seconds:
+                continue
             if user(account) in {_service_account(subject) for subject in binding.get("subjects") or ()}:
                 kind = binding["roleRef"]["kind"]
                 scope = namespace if kind == "Role" else ""

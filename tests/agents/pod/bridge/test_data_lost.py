@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import asdict
 
 import pytest
@@ -68,3 +69,34 @@ def test_an_engine_that_has_run_once_leaves_something_there(bridge: BridgeProces
     bridge.end()
     bridge.start(data_expected=True)
     bridge.wait_for("ready")
+
+
+def emptied(bridge: BridgeProcess) -> None:
+    for found in bridge.data.iterdir():
+        shutil.rmtree(found) if found.is_dir() else found.unlink()
+
+
+def test_data_that_goes_while_the_engine_runs_is_told_and_the_engine_ends(bridge: BridgeProcess) -> None:
+    emptied(bridge)
+    state = bridge.wait_for("failed")
+    assert (state["cause"], state["enginePid"]) == ("DATA_LOST", None)
+    eventually(lambda: bridge.engines() == [], what="the engine's end")
+    assert names(bridge) == []
+
+
+def test_an_engine_that_died_with_its_data_is_not_started_anew(bridge: BridgeProcess) -> None:
+    shutil.rmtree(bridge.data)
+    for engine in bridge.engines():
+        engine.kill()
+    assert bridge.wait_for("failed")["cause"] == "DATA_LOST"
+    assert not bridge.data.exists()
+    assert bridge.engines() == []
+
+
+def test_a_new_configuration_does_not_hide_that_the_data_is_gone(bridge: BridgeProcess) -> None:
+    emptied(bridge)
+    connection, response = bridge.ask("PUT", "/config", asdict(pod_config(revision=2)))
+    assert response.status == 202
+    connection.close()
+    assert bridge.wait_for("failed")["cause"] == "DATA_LOST"
+    assert names(bridge) == []

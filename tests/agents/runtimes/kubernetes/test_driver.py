@@ -121,6 +121,23 @@ def test_a_new_pod_takes_one_call_for_each_object_and_one_for_a_volume_left_behi
     assert cluster.requests - before == len(objects) + 1
 
 
+def test_rights_that_count_a_moment_later_are_waited_for_and_not_given_twice(
+    runtime: KubernetesRuntime, cluster: KubeApi, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    apply = Connection.apply
+    applied: list[str] = []
+
+    def noted(self: Connection, manifest: dict[str, Any]) -> dict[str, Any]:
+        applied.append(manifest["kind"])
+        return apply(self, manifest)
+
+    monkeypatch.setattr(Connection, "apply", noted)
+    cluster.settle_rights(0.3)
+    runtime.deploy(public_spec())
+    assert applied.count("RoleBinding") == 1
+    assert "rights were missing" not in caplog.text
+
+
 def test_deploying_what_runs_writes_nothing(up: KubernetesRuntime, cluster: KubeApi) -> None:
     before = cluster.writes
     up.deploy(public_spec())

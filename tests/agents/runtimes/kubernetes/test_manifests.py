@@ -112,6 +112,15 @@ def test_the_namespace_refuses_what_is_not_restricted() -> None:
     }
 
 
+def test_what_brings_the_bridge_may_take_what_the_pod_may_and_no_more_of_its_quota() -> None:
+    """Each start waits for it, and it ends before the others begin."""
+    spec, quota = pod_of()["spec"], only("ResourceQuota", everything(public_spec(), place()), "pod")
+    (bridge,) = (one["resources"]["limits"]["cpu"] for one in spec["initContainers"])
+    others = sum(int(one["resources"]["limits"]["cpu"].removesuffix("m")) for one in spec["containers"])
+    assert bridge == f"{others}m"
+    assert quota["spec"]["hard"]["limits.cpu"] == f"{2 * others}m"
+
+
 def test_quota_and_limits_come_before_the_workload() -> None:
     kinds = [one["kind"] for one in everything(public_spec(), place())]
     assert kinds[:3] == ["Namespace", "ResourceQuota", "LimitRange"]
