@@ -14,7 +14,7 @@ from django.db.models import F
 from agents.models import Agent
 from billing import payments, remainders, timeline
 from billing.errors import NoPartToRefund
-from billing.models import Payment, Span
+from billing.models import Payment, Span, StripeDispute
 from billing.models.payments import part_name
 from billing.payments import Receipt
 from billing.subscriptions import Purchase
@@ -75,11 +75,13 @@ def _write(
 
 
 def lessen(payment: Payment, amount: int, *, left: int) -> None:
-    """So much went back of what was left of its money: its time is worth less by as much.
+    """So much went back of what was left of its money: its time is worth less by as much, also while it is disputed.
 
     As decimals: PostgreSQL would take whole numbers for its integers, which are too small for coins.
     """
-    Span.objects.filter(payment=payment).update(usd=F("usd") * Decimal(left - amount) / Decimal(left))
+    worth = F("usd") * Decimal(left - amount) / Decimal(left)
+    Span.objects.filter(payment=payment).update(usd=worth)
+    StripeDispute.objects.filter(payment=payment, is_taken=True).update(usd=worth)
 
 
 def _left(payment: Payment) -> int:
