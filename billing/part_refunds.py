@@ -79,9 +79,9 @@ def lessen(payment: Payment, amount: int, *, left: int) -> None:
 
     As decimals: PostgreSQL would take whole numbers for its integers, which are too small for coins.
     """
-    less = F("usd") * Decimal(left - amount) / Decimal(left)
-    Span.objects.filter(payment=payment).update(usd=less)
-    StripeDispute.objects.filter(payment=payment, is_taken=True).update(usd=less)
+    worth = F("usd") * Decimal(left - amount) / Decimal(left)
+    Span.objects.filter(payment=payment).update(usd=worth)
+    StripeDispute.objects.filter(payment=payment, is_taken=True).update(usd=worth)
 
 
 def _left(payment: Payment) -> int:

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from billing import periods, prices, standing, term
-from billing.models import Payment, Span, Subscription
+from billing.models import Payment, Span, StripeDispute, Subscription
 from billing.term import Pause
 from billing.vocabulary import Period
 
@@ -98,7 +98,7 @@ def lay(row: Subscription, rests: Sequence[Rest], *, start: datetime) -> datetim
                 length=rest.length,
                 usd=stored(rest.usd),
                 is_gift=rest.is_gift,
-                **_columns(rest.home),
+                **columns(rest.home),
             )
         )
         at = until
@@ -182,20 +182,23 @@ def _share(span: Span, length: timedelta) -> Rest:
 
 
 def _home(span: Span, share: Fraction) -> Home | None:
-    if span.home_tier is None or span.home_period is None or span.home_length is None:
+    home = home_of(span)
+    return home and replace(home, length=timedelta(microseconds=int(home.length // timedelta.resolution * share)))
+
+
+def home_of(row: Span | StripeDispute) -> Home | None:
+    """The plan that this time was bought for, where it is on another one."""
+    if row.home_tier is None or row.home_period is None or row.home_length is None:
         return None
-    plan = SoldPlan(tier=span.home_tier, period=Period(span.home_period), snapshot=span.home_snapshot or {})
-    whole = span.home_length // timedelta.resolution
-    return Home(plan=plan, length=timedelta(microseconds=int(whole * share)))
+    plan = SoldPlan(tier=row.home_tier, period=Period(row.home_period), snapshot=row.home_snapshot or {})
+    return Home(plan=plan, length=row.home_length)
 
 
-def _columns(home: Home | None) -> dict[str, Any]:
-    if home is None:
-        return {}
-    plan = home.plan
+def columns(home: Home | None) -> dict[str, Any]:
+    """As `home_of` reads it."""
     return {
-        "home_tier": plan.tier,
-        "home_period": plan.period,
-        "home_snapshot": plan.snapshot,
-        "home_length": home.length,
+        "home_tier": home and home.plan.tier,
+        "home_period": home and home.plan.period,
+        "home_snapshot": home and home.plan.snapshot,
+        "home_length": home and home.length,
     }

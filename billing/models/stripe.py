@@ -137,6 +137,11 @@ class StripeDispute(models.Model):
     tier = models.CharField(max_length=20, choices=TierId.choices, blank=True, help_text="The plan of that time.")
     period = models.CharField(max_length=8, choices=Period.choices, blank=True)
     tier_snapshot = models.JSONField(null=True, blank=True)
+    # As those of spans: the plan that the time was bought for, where that is another.
+    home_tier = models.CharField(max_length=20, choices=TierId.choices, null=True, blank=True)
+    home_period = models.CharField(max_length=8, choices=Period.choices, null=True, blank=True)
+    home_snapshot = models.JSONField(null=True, blank=True)
+    home_length = models.DurationField(null=True, blank=True)
     is_taken = models.BooleanField(default=False, help_text="Its time stands still until the bank has decided.")
     seen_at = models.DateTimeField()
     closed_at = models.DateTimeField(null=True, blank=True)

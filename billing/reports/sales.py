@@ -24,7 +24,6 @@ from billing.reports.months import Months, month_of
 from billing.vocabulary import CONFIRMED, Asset, PaymentKind
 
 NONE = Decimal(0)
-USD = "usd"
 EXACT = Context(prec=120)  # a uint256 has 78 digits
 
 
@@ -70,7 +69,7 @@ def sales(months: Months) -> list[Sale]:
         sums.payments += row["count"]
         sums.received += received
         sums.unapplied += _whole(row["bought_nothing"], row["currency"], row["decimals"], coins)
-        sums.received_usd += _in_usd(received, group.currency, sold_for=row["usd"] or NONE)
+        sums.received_usd += received if _is_dollars(group.currency) else row[_price_of(group.currency)] or NONE
     for back in _returned(months).iterator(chunk_size=2_000):
         sums = found[_group(_fields(back))]
         returned = _whole(back.amount, back.currency, getattr(back, "decimals", None), coins)
@@ -78,7 +77,7 @@ def sales(months: Months) -> list[Sale]:
             returned = -returned
         sums.refunds += back.kind != PaymentKind.CAME_BACK
         sums.returned += returned
-        sums.returned_usd += _in_usd(returned, back.currency, sold_for=_share_in_usd(back))
+        sums.returned_usd += returned if _is_dollars(back.currency) else _share_in_usd(back)
     return [Sale(group, found[group]) for group in sorted(found)]
 
 
@@ -93,6 +92,7 @@ def _received(months: Months) -> Iterable[Mapping[str, Any]]:
             count=Count("pk"),
             sum=Sum("amount"),
             usd=Sum("price_usd"),
+            usd_of_sales=Sum("price_usd", filter=Q(unapplied="")),
             bought_nothing=Sum("amount", filter=~Q(unapplied="")),
         )
     )
@@ -118,16 +118,18 @@ def _group(row: Mapping[str, Any]) -> Group:
     return Group(row["month"], row["provider"], row["tier"], row["period"], row["currency"])
 
 
-def _is_money(currency: str) -> bool:
-    """Whether it is counted in cents; not coins, not stars, and not what nobody told the sum of."""
-    return bool(currency) and currency != STARS and currency not in Asset.values
+def _is_dollars(currency: str) -> bool:
+    return currency.upper() == "USD"
 
 
-def _in_usd(moved: Decimal, currency: str, *, sold_for: Decimal) -> Decimal:
-    """Dollars as they are; of another currency none, for it bought nothing here; the rest as it was sold."""
-    if _is_money(currency):
-        return moved if currency == USD else NONE
-    return sold_for
+def _is_foreign(currency: str) -> bool:
+    """Another country's money: nobody here knows what it is worth in dollars."""
+    return bool(currency) and not _is_dollars(currency) and currency != STARS and currency not in Asset.values
+
+
+def _price_of(currency: str) -> str:
+    """Foreign money counts in dollars as what it bought, so that which bought nothing counts as none."""
+    return "usd_of_sales" if _is_foreign(currency) else "usd"
 
 
 def _whole(units: Decimal | None, currency: str, decimals: int | None, coins: Mapping[str, int]) -> Decimal:
@@ -146,6 +148,8 @@ def _share_in_usd(row: Payment) -> Decimal:
     """
     paid = row.refund_of or _paid(row)
     if paid is None or not paid.price_usd or not paid.amount or row.amount is None or paid.amount == paid.over:
+        return NONE
+    if paid.unapplied and _is_foreign(paid.currency):
         return NONE
     asked, before = paid.amount - paid.over, getattr(row, "before", None) or NONE
     gone, gone_before = (

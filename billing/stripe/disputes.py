@@ -12,7 +12,7 @@ from django.db import transaction
 
 from agents import profile
 from agents.models import Agent, Desired
-from billing import lapses, payments, remainders, spans, subscriptions
+from billing import lapses, part_refunds, payments, remainders, spans, subscriptions
 from billing.models import Payment, StripeDispute, Subscription
 from billing.models.payments import refund_name
 from billing.spans import Rest, SoldPlan
@@ -65,6 +65,8 @@ def _hold(holder: Agent, payment: Payment, row: StripeDispute, *, now: datetime)
     row.is_taken, row.subscription = True, held
     row.length = spans.total(mine)
     row.usd = spans.stored(sum((rest.usd for rest in mine), Fraction(0)))
+    for name, value in spans.columns(mine[0].home if mine else None).items():
+        setattr(row, name, value)
     if held:
         row.tier, row.period, row.tier_snapshot = held.tier, held.period, held.tier_snapshot
     remainders.take_back(holder, payment, actor=cards.ACTOR, now=now, note=DISPUTED)
@@ -89,14 +91,17 @@ def _lose(payment: Payment, row: StripeDispute, *, now: datetime) -> None:
 
 
 def _give_back(payment: Payment, row: StripeDispute, *, now: datetime) -> Agent:
-    """What was left when it was disputed goes on now, as time of whatever pays for the agent then."""
+    """What was left when it was disputed goes on now, as time of whatever pays for the agent then.
+
+    Nothing does where all of the money went back meanwhile.
+    """
     row.is_taken = False
     agent = payments.locked(row.subscription.agent_id if row.subscription else payment.agent_id)
     name = f"{payment.external_id}:won:{row.dispute_id}"
     receipt = returns.way_back(
         payment, kind=PaymentKind.RESTORED, name=name, amount=None, actor=cards.ACTOR, reason=WAS_WON
     )
-    if row.subscription is None or not row.length:
+    if row.subscription is None or not row.length or part_refunds.still_ours(payment) is None:
         returns.write(receipt, payment, now=now)
         return agent
     if agent.desired == Desired.DELETED:
@@ -104,7 +109,7 @@ def _give_back(payment: Payment, row: StripeDispute, *, now: datetime) -> Agent:
         payments.write(receipt, agent, now=now, unapplied=payments.DELETED)
         return agent
     agent = subscriptions.expire_ended(agent, now=now)
-    rest = Rest(length=row.length, usd=Fraction(row.usd), payment_id=payment.pk)
+    rest = Rest(length=row.length, usd=Fraction(row.usd), payment_id=payment.pk, home=spans.home_of(row))
     plan = SoldPlan(tier=row.tier, period=Period(row.period), snapshot=row.tier_snapshot or {})
     held = remainders.add(agent, [rest], plan, row=row.subscription, actor=cards.ACTOR, now=now)
     returns.write(receipt, payment, now=now, subscription=held)

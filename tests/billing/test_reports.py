@@ -14,7 +14,7 @@ from django.test import Client
 
 from accounts.models import User
 from agents.models import Agent
-from billing import corrections, part_refunds, payments
+from billing import corrections, decisions, part_refunds, payments
 from billing.models import DeferredRevenue, Payment, TaxRate
 from billing.payments import Receipt
 from billing.reports import deferred, months, tables
@@ -146,6 +146,20 @@ def test_money_that_bought_nothing_is_told_apart_and_open(agent: Agent, clock: C
     assert (line["received"], line["unapplied"]) == ("5.00", "5.00")
     (item,) = report(admin_client, "open-items")
     assert (item["kind"], item["name"], item["amount"], item["currency"]) == ("payment", "late", "5.00", "USD")
+
+
+def test_euros_are_no_dollars(agent: Agent, clock: Clock, admin_client: Client) -> None:
+    """What they bought is worth its price; what bought nothing is worth nobody knows how many dollars."""
+    paid(agent, clock, "sold", 450, currency="eur")
+    agent.desired = "deleted"
+    agent.save(update_fields=["desired"])
+    late = paid(agent, clock, "late", 450, currency="eur")
+    (line,) = report(admin_client, "sales")
+    assert (line["received"], line["unapplied"], line["received_usd"]) == ("9.00", "4.50", "5.00")
+    corrections.refund_payment(Payment.objects.get(external_id="sold"), reason=WHY, actor="operator:1", now=clock.now)
+    decisions.send_back(late, reason=WHY, actor="operator:1", now=clock.now)
+    (line,) = report(admin_client, "sales")
+    assert (line["returned"], line["returned_usd"], line["kept_usd"]) == ("9.00", "5.00", "0.00")
 
 
 def test_a_name_from_outside_is_no_formula(agent: Agent, clock: Clock, admin_client: Client) -> None:

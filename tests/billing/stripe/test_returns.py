@@ -224,15 +224,40 @@ def test_a_dispute_about_a_part_takes_money_only(charge: Json, stripe: StripeDou
     assert (Subscription.objects.get().status, rows("refund")) == ("active", [200])
 
 
-def test_a_part_that_goes_back_while_a_charge_is_disputed_lessens_what_comes_back(
-    card: CardSubscription, agent: Agent, stripe: StripeDouble, clock: Clock
+def test_a_part_that_goes_back_while_its_charge_is_disputed_lessens_what_comes_back(
+    charge: Json, stripe: StripeDouble
 ) -> None:
-    """Of $5 the bank holds all, $4 go back meanwhile, and the dispute is won: the time is worth $1."""
-    charge = stripe.world.charge_of(invoices(stripe)[0]["id"])
     dispute = stripe.world.dispute(charge["id"])
     work()
     stripe.world.refund(charge["id"], 400)
     work()
     stripe.world.decide(dispute["id"], "won")
     work()
-    assert sum(span.usd for span in Span.objects.filter(subscription__status="active")) == 1
+    assert Span.objects.get(subscription__status="active").usd == 1
+
+
+def test_a_dispute_that_is_won_after_all_went_back_gives_no_time_back(charge: Json, stripe: StripeDouble) -> None:
+    dispute = stripe.world.dispute(charge["id"])
+    work()
+    stripe.world.refund(charge["id"])
+    work()
+    stripe.world.decide(dispute["id"], "won")
+    work()
+    assert not Subscription.objects.paid().exists()
+
+
+def test_time_that_a_dispute_took_on_another_plan_goes_home_once_that_plan_is_gone(
+    card: CardSubscription, charge: Json, agent: Agent, stripe: StripeDouble, clock: Clock, pay: Pay
+) -> None:
+    """A month of tiny; its card ends, small is bought beside it, and refunded after the dispute is won."""
+    until = Subscription.objects.get().current_period_end
+    stripe.world.end(card.subscription_id)
+    work()
+    small = pay(agent, "small", tier="small", price_usd=Decimal(9))
+    dispute = stripe.world.dispute(charge["id"])
+    work()
+    stripe.world.decide(dispute["id"], "won")
+    work()
+    corrections.refund_payment(small, reason="asked", actor="operator:x", now=clock.now)
+    row = Subscription.objects.paid().get()
+    assert (row.tier, row.current_period_end) == ("tiny", until)
