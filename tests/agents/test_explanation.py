@@ -160,8 +160,14 @@ def test_a_pod_stopped_for_quota_shows_what_it_took_and_how_it_comes_back(runnin
 
 
 def test_an_agent_that_is_paused_after_its_data_was_lost_is_not_told_that_its_data_is_kept(running: Agent) -> None:
-    lost = {"cause": "DATA_LOST", "message": "the agent's disk is empty", "evidence": []}
-    lifecycle.fail(running, generation=running.generation, now=running.status_since, **lost)
+    lifecycle.fail(
+        running,
+        generation=running.generation,
+        now=running.status_since,
+        cause="DATA_LOST",
+        message="the agent's disk is empty",
+        evidence=[],
+    )
     agent = stopped(running, Reason.OWNER)
     found = explanation.of(agent)
     assert (found.status, found.cause, found.next) == ("stopped", "DATA_LOST", f"POST /agents/{agent.id}/rebuild")
