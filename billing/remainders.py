@@ -117,8 +117,8 @@ def take_back(agent: Agent, payment: Payment, *, actor: str, now: datetime, note
 
 
 def _home_of(agent: Agent, rests: Sequence[Rest]) -> SoldPlan | None:
-    """The plan to go back to once what brought the present one is over: that which all of the time was bought for."""
-    plan = spans.common_home(rests)
+    """The plan to go back to once what brought the present one is over."""
+    plan = spans.home_of_all(rests)
     return plan if plan and fits(engine_of(agent.engine), tier_of(plan.tier)) else None
 
 
@@ -127,9 +127,10 @@ def _go_home(agent: Agent, row: Subscription, rests: Sequence[Rest]) -> list[Res
     plan = _home_of(agent, rests)
     if plan is None:
         return list(rests)
+    old = spans.plan_of(row)
     row.tier, row.period, row.tier_snapshot, row.price_usd = plan.tier, plan.period, plan.snapshot, plan.usd
     profile.follow_payment(agent, plan.tier)
-    return spans.gone_home(rests)
+    return spans.gone_home(rests, old, plan)
 
 
 def _name_after(row: Subscription, kept: Sequence[Rest]) -> None:
@@ -149,7 +150,7 @@ def end_licence(agent: Agent, row: Subscription, *, at: datetime, actor: str, no
     first = Payment.objects.filter(pk=rests[0].payment_id, kind__in=CONFIRMED).first()
     plan, start = spans.plan_of(row), subscriptions.start_of(agent, now=now)
     if home := _home_of(agent, rests):
-        plan, rests = home, spans.gone_home(rests)
+        plan, rests = home, spans.gone_home(rests, plan, home)
         profile.follow_payment(agent, plan.tier)
     provider = Provider(first.provider) if first else None
     beside = subscriptions.new(agent, plan, provider, plan.usd, now=now, until=start + spans.total(rests))

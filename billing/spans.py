@@ -122,16 +122,27 @@ def on_plan(rest: Rest, old: SoldPlan, new: SoldPlan) -> Rest:
     return replace(rest, length=periods.bought_by(rest.usd, usd=new.usd, period=new.period), home=home)
 
 
-def common_home(rests: Sequence[Rest]) -> SoldPlan | None:
-    """The plan that all of them were bought for, where they are on another one; else None."""
-    plans = [rest.home.plan for rest in rests if rest.home is not None]
-    same = len(plans) == len(rests) and len({plan.tier for plan in plans}) == 1
-    return plans[-1] if same else None
+def home_of_all(rests: Sequence[Rest]) -> SoldPlan | None:
+    """The plan to go back to where all that was paid for was bought for another plan than it is on; else None.
+
+    Of several plans it is the one that was bought last, which comes first. Given days hold nothing where they are,
+    unless nothing else is left.
+    """
+    counted = [rest for rest in rests if not rest.is_gift] or rests
+    plans = [rest.home.plan for rest in counted if rest.home is not None]
+    if not plans or len(plans) < len(counted):
+        return None
+    return next(plan for plan in reversed(plans) if plan.tier == plans[0].tier)
 
 
-def gone_home(rests: Sequence[Rest]) -> list[Rest]:
-    """The same time on the plan that it was bought for, as if never on another. Whole seconds, rounded up."""
-    return [rest if rest.home is None else replace(rest, length=_up(rest.home.length), home=None) for rest in rests]
+def gone_home(rests: Sequence[Rest], old: SoldPlan, home: SoldPlan) -> list[Rest]:
+    """The same time at home, as if never on another plan; in whole seconds, rounded up. The rest comes by its value."""
+    return [
+        replace(rest, length=_up(rest.home.length), home=None)
+        if rest.home is not None and rest.home.plan.tier == home.tier
+        else on_plan(rest, old, home)
+        for rest in rests
+    ]
 
 
 def gift(length: timedelta, plan: SoldPlan) -> Rest:

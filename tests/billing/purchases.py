@@ -2,14 +2,14 @@
 
 Free days come first. Each payment owns its time. On another plan the unused share of what was received buys time at the
 list price, a day for a 365th of a year's price. A refund takes back what is left of its payment's time; once what
-brought another plan is gone, the rest is again on the plan that it was bought for.
+brought another plan is gone, the rest is again on the plan that it was bought for, whatever days were given meanwhile.
 """
 
 from __future__ import annotations
 
 import calendar
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -18,6 +18,8 @@ from billing.vocabulary import Period
 
 MONTHS = {Period.MONTHLY: 1, Period.ANNUAL: 12}
 YEAR = 365 * 86_400
+MONTHLY = {"tiny": 5, "small": 9, "medium": 19, "large": 39}
+TEN_OF_TWELVE = Fraction(10, 12)  # a year is sold for ten months
 SECOND = timedelta(seconds=1)
 
 
@@ -27,6 +29,20 @@ def months_after(moment: datetime, months: int, anchor: int) -> datetime:
     return moment.replace(year=year, month=number + 1, day=min(anchor, calendar.monthrange(year, number + 1)[1]))
 
 
+@dataclass(frozen=True)
+class Home:
+    """The plan that some time was bought for, and its seconds there."""
+
+    tier: str
+    period: Period
+    seconds: Fraction
+
+    @property
+    def usd(self) -> Fraction:
+        """The list price of a second."""
+        return MONTHLY[self.tier] * (TEN_OF_TWELVE if self.period == Period.ANNUAL else 1) * Fraction(12, YEAR)
+
+
 @dataclass
 class Part:
     """Whose it is, how many seconds are left of it, and what was received for those."""
@@ -34,7 +50,7 @@ class Part:
     whose: str
     seconds: int
     usd: Fraction
-    home: tuple[str, Fraction] | None = None  # the plan it was bought for, where that is another; its seconds there
+    home: Home | None = None  # where that is another plan
 
 
 @dataclass
@@ -44,12 +60,14 @@ class Model:
     now: datetime
     free_until: datetime
     tier: str = ""
+    period: Period = Period.MONTHLY
     parts: list[Part] = field(default_factory=list)
     anchor: int = 0
     known: bool = True
     events: int = 0
     rows: int = 0
     charged: dict[str, int] = field(default_factory=dict)
+    sold: dict[str, tuple[str, Period]] = field(default_factory=dict)
 
     @property
     def until(self) -> datetime:
@@ -66,20 +84,22 @@ class Model:
         else:
             begins, second = self._begins, Fraction(usd) * 12 / MONTHS[period] / YEAR
             for part in self.parts:
-                part.home = part.home or (self.tier, Fraction(part.seconds))
+                part.home = part.home or Home(self.tier, self.period, Fraction(part.seconds))
                 part.seconds = int(part.usd / second)
             self.parts = [part for part in self.parts if part.seconds]
             plain, self.anchor = not self.parts, begins.day
         ends = months_after(begins, MONTHS[period], self.anchor)
         bought = Part(whose, int((ends - begins) / SECOND), Fraction(usd))
         self.parts = [*self.parts, bought] if self.tier == tier else [bought, *self.parts]
-        self.tier = tier
+        self.tier, self.period = tier, period
+        self.sold[whose] = tier, period
         if not plain and begins == self._begins:
             self.anchor = self.until.day
 
     def give(self, days: int, tier: str, usd: Decimal) -> None:
         """Worth the list price of the plan that it is given on; it belongs to nobody's payment."""
-        self.tier = self.tier if self.parts else tier
+        if not self.parts:
+            self.tier, self.period = tier, Period.MONTHLY
         self.parts.append(Part("", days * 86_400, Fraction(usd) * 12 * days / 365))
         self.anchor = self.until.day
 
@@ -96,17 +116,33 @@ class Model:
         if len(kept) < len(self.parts):
             self.parts = kept
             self._go_home()
+            self._name_after()
             self.anchor = self.until.day
 
     def _go_home(self) -> None:
-        """What brought the plan is gone: if all that is left was bought for one other plan, it is as it was there."""
-        homes = {part.home[0] if part.home else None for part in self.parts}
-        if len(homes) != 1 or None in homes:
+        """What brought the plan is gone: if all that is paid was bought for others, it is the last of these again.
+
+        What was bought for it is as it was there; what was not comes by its value.
+        """
+        counted = [part for part in self.parts if part.whose] or self.parts
+        homes = [part.home for part in counted if part.home]
+        if not homes or len(homes) < len(counted):
             return
-        self.tier = next(home for home in homes if home)
+        home = next(one for one in reversed(homes) if one.tier == homes[0].tier)
         for part in self.parts:
-            if part.home:
-                part.seconds, part.home = math.ceil(part.home[1]), None
+            if part.home and part.home.tier == home.tier:
+                part.seconds, part.home = math.ceil(part.home.seconds), None
+            else:
+                part.home = part.home or Home(self.tier, self.period, Fraction(part.seconds))
+                part.seconds = int(part.usd / home.usd)
+        self.parts = [part for part in self.parts if part.seconds]
+        self.tier, self.period = home.tier, home.period
+
+    def _name_after(self) -> None:
+        """It is sold as the last payment was that is left."""
+        paid = [part.whose for part in self.parts if part.whose]
+        if paid and self.sold[paid[-1]][0] == self.tier:
+            self.period = self.sold[paid[-1]][1]
 
     def forget(self) -> None:
         """It cannot say until all that there is now is over."""
@@ -120,6 +156,6 @@ class Model:
             left = Fraction(part.seconds - seconds, part.seconds)
             part.usd *= left
             if part.home:
-                part.home = part.home[0], part.home[1] * left
+                part.home = replace(part.home, seconds=part.home.seconds * left)
             part.seconds, used = part.seconds - seconds, used - seconds
         self.parts = [part for part in self.parts if part.seconds]

@@ -64,6 +64,37 @@ def test_a_licence_of_another_plan_that_is_refunded_leaves_what_there_was_withou
     assert held(agent, clock) == ("tiny", "tiny", without)
 
 
+def test_a_day_that_is_given_meanwhile_keeps_nothing_on_the_plan_of_a_refunded_licence(
+    agent: Agent, gumroad: GumroadServer, clock: Clock, pay: Pay
+) -> None:
+    """It comes along by its value: a day of small is 1.8 days of tiny."""
+    without = year_of_tiny(agent, pay, clock, 25)
+    sold = gumroad.sell(KEY, SMALL, purchase={"variants": "(Small)"})
+    activate(agent, clock)
+    corrections.credit(agent, days=1, now=clock.now, **WHY)
+    sold.purchase = {**sold.purchase, "refunded": True}
+    check(clock, DAY)
+    tier, plan, till = held(agent, clock)
+    assert (tier, plan) == ("tiny", "tiny")
+    assert till is not None
+    assert till >= without + DAY
+
+
+def test_a_licence_beside_time_of_two_plans_leaves_the_plan_that_there_was_without_it(
+    agent: Agent, gumroad: GumroadServer, clock: Clock, pay: Pay
+) -> None:
+    """A year of tiny became some of small; a key of tiny comes and goes, and it is small again until the same day."""
+    year_of_tiny(agent, pay, clock, 25)
+    pay(agent, "two", tier="small", price_usd=Decimal("0.90"))
+    without = held(agent, clock)
+    sold = gumroad.sell(KEY)
+    activate(agent, clock)
+    assert held(agent, clock)[:2] == ("tiny", "tiny")
+    sold.purchase = {**sold.purchase, "refunded": True}
+    check(clock, DAY)
+    assert held(agent, clock) == without
+
+
 def test_a_licence_that_ran_out_leaves_all_of_the_time_beside_it_after_it(
     agent: Agent, gumroad: GumroadServer, clock: Clock, pay: Pay
 ) -> None:

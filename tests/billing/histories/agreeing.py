@@ -1,0 +1,121 @@
+"""What must be so after each step, and in the books when all is over."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import defaultdict
+from datetime import datetime
+from fractions import Fraction
+
+from django.db.models import QuerySet
+
+from accounts.models import User
+from agents.models import Agent, Desired
+from billing import invariants, standing
+from billing.models import (
+    Invoice,
+    Payment,
+    Subscription,
+)
+from tests.billing.conftest import NOON
+from tests.billing.histories.ground import Ground
+from tests.billing.histories.model import Life
+from tests.billing.stripe.conftest import work
+
+CENT = Fraction(1, 100)
+
+
+def bought() -> QuerySet[Payment]:
+    """What we took ourselves."""
+    return Payment.objects.filter(kind__in=["payment", "renewal"]).exclude(provider="gumroad")
+
+
+class Agreeing(Ground):
+    def agree(self) -> None:
+        """Until when each agent is paid, to the second, and on which plan."""
+        for pk in self.alive():
+            agent = Agent.objects.get(pk=pk)
+            if agent.desired != Desired.DELETED:
+                self._agree(agent, self.lives[pk])
+
+    def _agree(self, agent: Agent, life: Life) -> None:
+        mode, till = self._term(agent)
+        until = life.until()
+        if life.granted:
+            assert mode == "internal", (agent.pk, mode)
+        elif until is None:
+            assert mode in {"trial", "grace"}, f"{agent.pk}: {mode} {till}, the model says nothing is paid; {life}"
+        else:
+            assert mode == "paid", f"{agent.pk}: {mode}, the model says paid until {until}"
+            assert till == until, f"{agent.pk}: paid until {till}, the model says {until}; {life}"
+            assert Subscription.objects.paid().get(agent=agent).tier == life.tier
+
+    def _term(self, agent: Agent) -> tuple[str, datetime | None]:
+        if not self.is_active():  # whose owner may not ask
+            found = standing.term(agent, now=self.clock.now)
+            return str(found.mode), found.paid_till
+        answer = self.api().get(f"/agents/{agent.pk}/term")
+        assert answer.status_code == 200, answer.content
+        told = answer.json()["term"]
+        return told["mode"], datetime.fromisoformat(told["paidTill"]) if told["paidTill"] else None
+
+    def books(self) -> None:
+        """When all is over."""
+        work()
+        self._ledger()
+        self._invoices()
+        self._numbers()
+        self._reports()
+        assert invariants.broken(now=self.clock.now) == []
+
+    def _ledger(self) -> None:
+        rows = bought()
+        assert rows.count() == self.counted
+        assert sum(int(row.amount or 0) for row in rows) == sum(one.came for one in self.income.values())
+        back: dict[str, int] = defaultdict(int)
+        for row in Payment.objects.filter(kind__in=["refund", "revoke"], amount__isnull=False).exclude(
+            provider="gumroad"
+        ):
+            assert row.refund_of_id, row
+            back[row.refund_of_id] += int(row.amount or 0)
+        for pk, known in self.income.items():
+            assert back.get(pk, 0) == known.gone, (Payment.objects.get(pk=pk), back.get(pk), known)
+
+    def _invoices(self) -> None:
+        invoices = Invoice.objects.filter(kind="invoice").select_related("payment")
+        assert len(invoices) == self.counted
+        for invoice in invoices:
+            known = self.income[invoice.payment_id]
+            assert invoice.total_usd == invoice.payment.price_usd
+            notes = list(invoice.credit_notes.all())
+            total, tax = sum(note.total_usd for note in notes), sum(note.tax_usd for note in notes)
+            share = Fraction(known.gone, known.came)
+            assert abs(Fraction(total) - share * Fraction(invoice.total_usd)) <= CENT / 2, (invoice, total, share)
+            if share == 1:
+                assert (total, tax) == (invoice.total_usd, invoice.tax_usd)
+
+    def _numbers(self) -> None:
+        by_series: dict[str, list[int]] = defaultdict(list)
+        for number in Invoice.objects.order_by("number").values_list("number", flat=True):
+            series, _, last = number.rpartition("-")
+            by_series[series].append(int(last))
+        for series, found in by_series.items():
+            assert found == list(range(1, len(found) + 1)), series
+
+    def _reports(self) -> None:
+        prices = sum((Fraction(row.price_usd or 0) for row in bought()), Fraction(0))
+        assert self._told("sales", "received_usd")[0] == prices
+        told, lines = self._told("deferred-now", "deferred_usd")
+        live = set(Subscription.objects.live().values_list("agent_id", flat=True))
+        lives = [life for pk, life in self.lives.items() if not life.dead or pk in live]
+        left = sum((part.usd for life in lives for part in life.parts if part.whose), Fraction(0))
+        assert abs(told - left) <= (lines + 1) * CENT / 2, (float(told), float(left))
+
+    def _told(self, name: str, column: str) -> tuple[Fraction, int]:
+        """The sum of a report's column, and of how many lines, without what Gumroad took."""
+        self.console.force_login(User.objects.get(is_superuser=True))
+        asked = {"from": f"{NOON:%Y-%m}", "to": f"{self.clock.now:%Y-%m}", "csv": name}
+        answer = self.console.get("/admin/billing/reports/", asked)
+        lines = [line for line in csv.DictReader(io.StringIO(answer.content.decode())) if line["provider"] != "gumroad"]
+        return sum((Fraction(line[column]) for line in lines), Fraction(0)), len(lines)

@@ -1,0 +1,248 @@
+"""What the rules of paid time say of one agent, in seconds, dollars and dates. Nothing of the product is imported.
+
+It is written from the words of docs/billing.md, and differs from what a newcomer would expect in these places:
+
+- Time on another plan knows the plan that it was bought for. Once what brought the other plan is gone (its payment was
+  refunded, its licence is over), it is there again as if never away. It stays where a payment for the present plan is
+  left. Of several plans it is the one bought last; what was not bought for that comes by its value, and so do days that
+  were given meanwhile.
+- A licence of another plan takes the time beside it along, at list prices, and gives it back like that when it is over.
+- A charge that succeeds at a later try buys from then on, as any other payment does.
+"""
+
+from __future__ import annotations
+
+import calendar
+import math
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from fractions import Fraction
+
+S = timedelta(seconds=1)
+YEAR = 365 * 86_400
+MONTHLY = {"tiny": 5, "small": 9, "medium": 19, "large": 39}
+MONTHS = {"monthly": 1, "annual": 12}
+
+
+def listed(tier: str, period: str) -> Fraction:
+    return Fraction(MONTHLY[tier] * (1 if period == "monthly" else 10))
+
+
+def per_second(tier: str, period: str) -> Fraction:
+    return listed(tier, period) * (12 if period == "monthly" else 1) / YEAR
+
+
+def month_after(start: datetime, months: int, day: int) -> datetime:
+    number = start.year * 12 + start.month - 1 + months
+    year, month = number // 12, number % 12 + 1
+    return start.replace(year=year, month=month, day=min(day, calendar.monthrange(year, month)[1]))
+
+
+@dataclass
+class Home:
+    """The plan that some time was bought for, and how much of the time is left there."""
+
+    tier: str
+    period: str
+    seconds: Fraction
+
+
+@dataclass
+class Part:
+    whose: str  # empty: given
+    seconds: int
+    usd: Fraction
+    home: Home | None = None  # none: it is on the plan that it was bought for
+
+    def convert(self, tier: str, period: str, *, to: tuple[str, str]) -> None:
+        """From one plan to another: its value buys time at the list price there."""
+        self.home = self.home or Home(tier, period, Fraction(self.seconds))
+        self.seconds = int(self.usd / per_second(*to))
+
+    def use(self, seconds: int) -> None:
+        left = Fraction(self.seconds - seconds, self.seconds)
+        self.usd *= left
+        if self.home:
+            self.home = Home(self.home.tier, self.home.period, self.home.seconds * left)
+        self.seconds -= seconds
+
+
+@dataclass
+class Licence:
+    tier: str
+    period: str
+    sold: datetime
+    ends: datetime | None = None  # cancelled: not renewed after this
+
+    def till(self, now: datetime) -> datetime:
+        if self.ends:
+            return self.ends
+        count = 1
+        while (found := month_after(self.sold, count * MONTHS[self.period], self.sold.day)) <= now:
+            count += 1
+        return found
+
+
+@dataclass
+class Life:
+    """One agent."""
+
+    now: datetime
+    free_until: datetime
+    tier: str = "tiny"
+    period: str = "monthly"
+    parts: list[Part] = field(default_factory=list)
+    day: int = 0  # that a run of plain renewals keeps; 0 after the end was moved
+    licence: Licence | None = None
+    granted: bool = False
+    suspended: bool = False
+    dead: bool = False
+    lapsed: datetime | None = None
+    terms: dict[str, tuple[str, str]] = field(default_factory=dict)  # of payments: plan and period
+
+    # Time.
+
+    def begins(self) -> datetime:
+        start = max(self.now, self.free_until)
+        return max(start, self.licence.till(self.now)) if self.licence else start
+
+    def total(self) -> int:
+        return sum(part.seconds for part in self.parts)
+
+    def until(self) -> datetime | None:
+        if self.parts:
+            return self.begins() + self.total() * S
+        return self.licence.till(self.now) if self.licence else None
+
+    def advance(self, to: datetime) -> None:
+        if self.dead:  # parked: all stands still
+            self.now = to
+            return
+        if self.suspended:
+            self._stand_still(to)
+            return
+        start = max(self.now, self.free_until)
+        if self.licence:
+            if self.licence.ends is None or self.licence.ends > to:
+                self.now = to
+                return
+            start = max(start, self.licence.ends)
+            self._license_over(self.licence.ends)
+        self._use(start, to)
+
+    def _stand_still(self, to: datetime) -> None:
+        """Free and bought days are kept; a licence goes on by its provider's dates."""
+        if self.now < self.free_until:
+            self.free_until += to - self.now
+        if self.parts:
+            self.day = 0
+        self.now = to
+        if self.licence and self.licence.ends and self.licence.ends <= to:
+            self._license_over(self.licence.ends)
+
+    def _use(self, start: datetime, to: datetime) -> None:
+        used, self.now = max(0, int((to - start) / S)), to
+        was = start + self.total() * S
+        for part in list(self.parts):
+            gone = min(used, part.seconds)
+            part.use(gone)
+            used -= gone
+        had = bool(self.parts)
+        self.parts = [part for part in self.parts if part.seconds]
+        if had and not self.parts:
+            self.lapsed, self.day = was, 0
+
+    # Money.
+
+    def buy(self, whose: str, tier: str, period: str, usd: Fraction) -> None:
+        self.terms[whose] = (tier, period)
+        months = MONTHS[period]
+        if self.licence:
+            length = int((month_after(self.now, months, self.now.day) - self.now) / S)
+            self.parts.append(Part(whose, length, usd))
+            return
+        if self.parts and self.tier == tier:
+            end = self.until()
+            assert end
+            self.day = self.day or end.day
+            length = int((month_after(end, months, self.day) - end) / S)
+            self.parts.append(Part(whose, length, usd))
+        else:
+            start = self.begins()
+            self._convert(tier, period)
+            self.day = 0 if self.parts else start.day
+            length = int((month_after(start, months, start.day) - start) / S)
+            self.parts.insert(0, Part(whose, length, usd))
+        self.tier, self.period = tier, period
+
+    def give(self, days: int) -> None:
+        if not self.parts and not self.licence:
+            self.period = "monthly"
+        length = days * 86_400
+        self.parts.append(Part("", length, length * per_second(self.tier, "monthly")))
+        self.day = 0
+
+    def license(self, tier: str, period: str, sold: datetime) -> None:
+        if self.tier != tier:
+            self._convert(tier, period)
+        self.tier, self.period, self.licence = tier, period, Licence(tier, period, sold)
+        self.day = 0
+
+    def unlicense(self) -> None:
+        self._license_over(self.now)
+
+    def _license_over(self, at: datetime) -> None:
+        """What was bought beside it goes on by itself."""
+        self.licence, self.lapsed, self.day = None, at, 0
+        self._go_home()
+        self._name_after()
+
+    def _convert(self, tier: str, period: str) -> None:
+        for part in self.parts:
+            part.convert(self.tier, self.period, to=(tier, period))
+        self.parts = [part for part in self.parts if part.seconds]
+
+    def _go_home(self) -> None:
+        counted = [part for part in self.parts if part.whose] or self.parts
+        homes = [part.home for part in counted if part.home]
+        if not homes or len(homes) < len(counted):
+            return
+        home = next(one for one in reversed(homes) if one.tier == homes[0].tier)
+        for part in self.parts:
+            if part.home and part.home.tier == home.tier:
+                part.seconds, part.home = math.ceil(part.home.seconds), None
+            else:
+                part.convert(self.tier, self.period, to=(home.tier, home.period))
+        self.parts = [part for part in self.parts if part.seconds]
+        self.tier, self.period = home.tier, home.period
+
+    def _name_after(self) -> None:
+        """It is sold by the month or by the year as the last payment was that it still has."""
+        paid = [part.whose for part in self.parts if part.whose]
+        if paid and self.terms.get(paid[-1], ("", ""))[0] == self.tier:
+            self.period = self.terms[paid[-1]][1]
+
+    def take_back(self, whose: str) -> Part | None:
+        """What it had left."""
+        found = [part for part in self.parts if part.whose == whose]
+        if not found:
+            return None
+        self.parts = [part for part in self.parts if part.whose != whose]
+        self.day = 0
+        if not self.licence:
+            self._go_home()
+            self._name_after()
+        if not self.parts:
+            self.lapsed = self.now
+        assert len(found) == 1
+        return found[0]
+
+    def add(self, parts: list[Part], tier: str, period: str) -> None:
+        """Somebody's time from elsewhere."""
+        if not self.parts and not self.licence:
+            self.tier, self.period = tier, period
+        if tier != self.tier:
+            for part in parts:
+                part.convert(tier, period, to=(self.tier, self.period))
+        self.parts += [part for part in parts if part.seconds]
+        self.day = 0
