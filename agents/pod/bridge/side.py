@@ -18,6 +18,7 @@ log = logging.getLogger(__name__)
 PAUSE_SECONDS = 5.0
 LONGEST_PAUSE_SECONDS = 60.0
 TERM_SECONDS = 3.0
+KILL_SECONDS, POLL_SECONDS = 2.0, 0.01
 
 
 class SideKeeper:
@@ -89,6 +90,15 @@ async def _end(process: asyncio.subprocess.Process) -> None:
         process.kill()
         await process.wait()
     finally:
-        for child in tree:
-            with contextlib.suppress(psutil.NoSuchProcess):
-                child.kill()
+        await _kill(tree)
+
+
+async def _kill(tree: list[psutil.Process]) -> None:
+    """Until none of them runs any more: a killed process goes on for a moment."""
+    for child in tree:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            child.kill()
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(KILL_SECONDS):
+            while any(processes.is_alive(child) for child in tree):  # noqa: ASYNC110 - no event tells of another's end
+                await asyncio.sleep(POLL_SECONDS)
