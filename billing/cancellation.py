@@ -8,11 +8,10 @@ from django.db import transaction
 
 from accounts.models import User
 from billing import lapses, licence_cards, payments, subscriptions
-from billing.errors import NoSuchSubscription
 from billing.models import Subscription
+from billing.ownership import own_subscription
 from billing.stripe import cards
 from billing.vocabulary import SubscriptionStatus
-from config.ids import is_id
 
 
 @transaction.atomic
@@ -21,11 +20,7 @@ def cancel(user: User, subscription_id: str, *, actor: str, now: datetime) -> Su
 
     Raises NoSuchSubscription for another's too, AlreadyExpired, NeverEnds.
     """
-    known = (
-        Subscription.objects.filter(pk=subscription_id, user=user).first() if is_id("sub", subscription_id) else None
-    )
-    if known is None:
-        raise NoSuchSubscription
+    known = own_subscription(user, subscription_id)
     agent = payments.locked(known.agent_id)
     row = Subscription.objects.select_for_update(of=("self",)).get(pk=known.pk)
     if row.status != SubscriptionStatus.EXPIRED or not cards.is_tried(agent):

@@ -94,8 +94,8 @@ def refund(agent: Agent, *, reason: str, actor: str, now: datetime) -> list[Paym
 def refund_payment(payment: Payment, *, reason: str, actor: str, now: datetime) -> Payment:
     """The money goes back: what is left of the time that it bought ends now, and nobody else's. Raises NothingToRefund.
 
-    Stars, and what a card paid through Stripe, are sent back by us once this is committed; the rest by who took it. Of
-    the rest the ledger is told also when none of its time is left.
+    Stars, and what a card paid through Stripe, are sent back by us once this is committed; the rest by who took it. The
+    ledger records the rest also when none of its time is left.
     """
     agent = remainders.held(payment)
     if payment in refundable(agent, now=now):

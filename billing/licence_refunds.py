@@ -27,7 +27,7 @@ SOME_DAYS = timedelta(days=5)  # between the end of what a charge paid for and t
 def note(row: Subscription, charges: Sequence[Charge], *, actor: str, now: datetime) -> None:
     """Each charge and each amount that went back once.
 
-    What was charged before the licence came to us is no payment of ours.
+    Charges from before the licence was ours are left out.
     """
     _note_missed(row, charges, actor=actor, now=now)
     last = charges[-1] if charges and row.is_live else None
@@ -43,15 +43,19 @@ def note(row: Subscription, charges: Sequence[Charge], *, actor: str, now: datet
 
 @transaction.atomic
 def _note_missed(row: Subscription, charges: Sequence[Charge], *, actor: str, now: datetime) -> None:
-    """Workers were away for more than a period. The time of these charges is in the end that the licence has by now."""
+    """Workers were away for more than a period. The end that the licence has by now contains the time of these charges.
+
+    A charge whose amount nobody told at its time has its row in the ledger already.
+    """
     charged = [payment for payment in _charged(row) if payment.period]
     found = [_paid_by(charge, charged) for charge in charges]
     first = next((number for number, payment in enumerate(found) if payment), len(found))
     missed = [charge for charge, payment in zip(charges[first:], found[first:], strict=True) if payment is None]
     if missed:
         agent = payments.locked(row.agent_id)
-        for charge in missed:
-            payments.write(_missed(row, charge, actor=actor), agent, now=now, subscription=row)
+        for receipt in (_missed(row, charge, actor=actor) for charge in missed):
+            if payments.known(receipt) is None:
+                payments.write(receipt, agent, now=now, subscription=row)
 
 
 def _missed(row: Subscription, charge: Charge, *, actor: str) -> Receipt:

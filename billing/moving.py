@@ -11,14 +11,15 @@ from agents import profile
 from agents.errors import NoSuchAgent
 from agents.models import Agent, Desired
 from billing import lapses, parking, payments, remainders, spans, subscriptions
-from billing.errors import NoSuchSubscription, NotParked
+from billing.errors import NotParked
 from billing.models import Subscription
+from billing.ownership import own_subscription
 from billing.payments import Receipt
 from billing.subscriptions import Purchase
 from billing.vocabulary import PaymentKind, Period, Provider
 from catalog.engines import check_tier, engine_of
 from catalog.tiers import tier_of
-from config.ids import is_id, new_id
+from config.ids import new_id
 
 
 def move(user: User, subscription_id: str, *, to: Agent, actor: str, now: datetime) -> Subscription:
@@ -27,10 +28,7 @@ def move(user: User, subscription_id: str, *, to: Agent, actor: str, now: dateti
     On the plan that this one pays for, at its list price, if it pays for one; else on its own. Raises
     NoSuchSubscription, NoSuchAgent, NotParked, EngineBelowMinTier.
     """
-    owned = Subscription.objects.filter(user=user)
-    known = owned.filter(pk=subscription_id).first() if is_id("sub", subscription_id) else None
-    if known is None:
-        raise NoSuchSubscription
+    known = own_subscription(user, subscription_id)
     return _move(known, to, actor=actor, now=now)
 
 

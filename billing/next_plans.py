@@ -8,7 +8,7 @@ paid time is over.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -18,14 +18,15 @@ from accounts.models import User
 from agents import profile, quota
 from agents.models import Agent
 from billing import prices, standing, term, timeline
-from billing.errors import NoSuchSubscription, NothingAfter, NotSmaller
+from billing.errors import NothingAfter, NotSmaller
 from billing.models import CardSubscription, NextPlan, Subscription
+from billing.ownership import own_subscription
 from billing.vocabulary import Period
 from catalog.engines import check_tier, engine_of, fits
 from catalog.models import Tier
 from catalog.tiers import known_tier, offered, tier_of
-from config import wake
-from config.ids import is_id
+
+SETTLED = timedelta(seconds=30)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +65,7 @@ def ends(row: Subscription, *, now: datetime) -> datetime:
 
 def of(user: User, subscription_id: str, *, now: datetime) -> Following | None:
     """What follows on the caller's subscription. Raises NoSuchSubscription."""
-    return following(_own(user, subscription_id), now=now)
+    return following(own_subscription(user, subscription_id), now=now)
 
 
 def after(row: Subscription) -> NextPlan | None:
@@ -128,9 +129,12 @@ def drop(user: User, subscription_id: str, *, actor: str, now: datetime) -> None
 
 
 def tell_card(agent: Agent, *, now: datetime) -> None:
-    """Have Stripe told which price is next. The caller holds the agent's lock."""
-    if NextPlan.objects.filter(agent=agent).exists() and CardSubscription.objects.charged(agent).update(reprice_at=now):
-        wake.on_commit("billing.reprice_cards")
+    """Have Stripe told which price is next, once nobody has changed it for a moment. The caller holds the agent's lock.
+
+    So an owner who changes it again and again costs none of the calls that Stripe allows us.
+    """
+    if NextPlan.objects.filter(agent=agent).exists():
+        CardSubscription.objects.charged(agent).update(reprice_at=now + SETTLED)
 
 
 def forget(agent: Agent) -> None:
@@ -147,16 +151,8 @@ def begin(agent: Agent) -> Agent:
     return profile.follow_payment(agent, plan.tier)
 
 
-def _own(user: User, subscription_id: str) -> Subscription:
-    known = is_id("sub", subscription_id)
-    row = Subscription.objects.filter(pk=subscription_id, user=user).first() if known else None
-    if row is None:
-        raise NoSuchSubscription
-    return row
-
-
 def _locked(user: User, subscription_id: str) -> tuple[Agent, Subscription]:
-    known = _own(user, subscription_id)
+    known = own_subscription(user, subscription_id)
     agent = Agent.objects.select_for_update().get(pk=known.agent_id)
     return agent, Subscription.objects.select_for_update(of=("self",)).get(pk=known.pk)
 

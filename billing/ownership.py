@@ -1,10 +1,12 @@
-"""Whose agent a body or a query names."""
+"""The caller's agent that a body or a query names, and the caller's subscription that a path names."""
 
 from __future__ import annotations
 
 from accounts.models import User
 from agents.errors import NoSuchAgent
 from agents.models import Agent
+from billing.errors import NoSuchSubscription
+from billing.models import Subscription
 from config.errors import Forbidden
 from config.ids import is_id
 
@@ -22,3 +24,12 @@ def agent_named(user: User, agent_id: str, *, field: str = "agentId") -> Agent:
     if agent.user_id != user.pk:
         raise AnothersAgent(field)
     return agent
+
+
+def own_subscription(user: User, subscription_id: str) -> Subscription:
+    """The caller's subscription. Raises NoSuchSubscription for another's and junk."""
+    known = is_id("sub", subscription_id)
+    row = Subscription.objects.filter(pk=subscription_id, user=user).first() if known else None
+    if row is None:
+        raise NoSuchSubscription
+    return row

@@ -59,7 +59,7 @@ def apply_payment(receipt: Receipt, *, now: datetime) -> Payment:
     try:
         return _apply(receipt, now=now)
     except IntegrityError:  # somebody else was quicker, by way of another agent; else it is our defect
-        if earlier := _known(receipt):
+        if earlier := known(receipt):
             return earlier
         raise
 
@@ -68,7 +68,7 @@ def apply_payment(receipt: Receipt, *, now: datetime) -> Payment:
 def _apply(receipt: Receipt, *, now: datetime) -> Payment:
     agent = locked(receipt.agent_id)
     order = orders.locked(receipt.order_id) if receipt.order_id else None
-    if earlier := _known(receipt):
+    if earlier := known(receipt):
         return earlier
     if agent.desired == Desired.DELETED:
         log.error("money for a deleted agent", extra={"agent": agent.pk, "payment": receipt.external_id})
@@ -85,7 +85,8 @@ def _apply(receipt: Receipt, *, now: datetime) -> Payment:
     return row
 
 
-def _known(receipt: Receipt) -> Payment | None:
+def known(receipt: Receipt) -> Payment | None:
+    """The row of the ledger that has it already."""
     return Payment.objects.filter(provider=receipt.provider, external_id=receipt.external_id).first()
 
 

@@ -30,7 +30,7 @@ class Rest:
     usd: Fraction
     is_gift: bool = False
     payment_id: str | None = None
-    home: Home | None = None  # None: it is on the plan that it was bought for
+    home: HomePlan | None = None  # None: it is on the plan that it was bought for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ class SoldPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Home:
+class HomePlan:
     """The plan that some time was bought for, and how much of that time is left there."""
 
     plan: SoldPlan
@@ -118,7 +118,7 @@ def on_plan(rest: Rest, old: SoldPlan, new: SoldPlan) -> Rest:
     """
     if old.tier == new.tier or not new.usd:
         return rest
-    home = rest.home or Home(plan=old, length=rest.length)
+    home = rest.home or HomePlan(plan=old, length=rest.length)
     return replace(rest, length=periods.bought_by(rest.usd, usd=new.usd, period=new.period), home=home)
 
 
@@ -192,20 +192,20 @@ def _share(span: Span, length: timedelta) -> Rest:
     return Rest(length=length, usd=usd, is_gift=span.is_gift, payment_id=span.payment_id, home=home)
 
 
-def _home(span: Span, share: Fraction) -> Home | None:
+def _home(span: Span, share: Fraction) -> HomePlan | None:
     home = home_of(span)
     return home and replace(home, length=timedelta(microseconds=int(home.length // timedelta.resolution * share)))
 
 
-def home_of(row: Span | StripeDispute) -> Home | None:
+def home_of(row: Span | StripeDispute) -> HomePlan | None:
     """The plan that this time was bought for, where it is on another one."""
     if row.home_tier is None or row.home_period is None or row.home_length is None:
         return None
     plan = SoldPlan(tier=row.home_tier, period=Period(row.home_period), snapshot=row.home_snapshot or {})
-    return Home(plan=plan, length=row.home_length)
+    return HomePlan(plan=plan, length=row.home_length)
 
 
-def columns(home: Home | None) -> dict[str, Any]:
+def columns(home: HomePlan | None) -> dict[str, Any]:
     """As `home_of` reads it."""
     return {
         "home_tier": home and home.plan.tier,

@@ -8,22 +8,22 @@ from dataclasses import dataclass
 
 from billing.models import CryptoOrder, Sweep
 
-Place = tuple[int, int, str]  # a deposit address, a chain, an asset
+Source = tuple[int, int, str]  # a deposit address, a chain, an asset
 
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    rows: dict[Place, list[tuple[int, int]]]  # the block and the amount of each sweep
+    rows: dict[Source, list[tuple[int, int]]]  # the block and the amount of each sweep
 
     def since(self, order: CryptoOrder, *, until: int) -> int:
         """Units that were taken from its address after its baseline, up to a block."""
-        taken = self.rows.get(_place(order), [])
+        taken = self.rows.get(_source(order), [])
         return sum(amount for block, amount in taken if order.baseline_block < block <= until)
 
 
 def swept(orders: Sequence[CryptoOrder]) -> Swept:
     """As far as operators have recorded it: a sweep that nobody recorded explains nothing."""
-    rows: dict[Place, list[tuple[int, int]]] = defaultdict(list)
+    rows: dict[Source, list[tuple[int, int]]] = defaultdict(list)
     known = Sweep.objects.filter(deposit_address__in={order.deposit_address_id for order in orders})
     for address, chain_id, asset, block, amount in known.values_list(
         "deposit_address_id", "chain_id", "asset", "block", "amount"
@@ -32,5 +32,5 @@ def swept(orders: Sequence[CryptoOrder]) -> Swept:
     return Swept(dict(rows))
 
 
-def _place(order: CryptoOrder) -> Place:
+def _source(order: CryptoOrder) -> Source:
     return order.deposit_address_id, order.chain_id, str(order.asset)

@@ -70,7 +70,7 @@ def _card_refunds() -> Iterator[OpenItem]:
 
 
 def _strays() -> Iterator[OpenItem]:
-    """Events of Stripe's that name an order of ours and are nobody's: their money, if any, is to be looked at there."""
+    """Stripe's events that name one of our orders and fit none. Somebody has to look at Stripe for the money."""
     for row in StripeEvent.objects.exclude(stray="").order_by("received_at", "pk").iterator(chunk_size=1_000):
         yield OpenItem("event", row.pk, row.received_at, "", "", "", row.stray)
 

@@ -82,7 +82,7 @@ def _follow(
 ) -> None:
     """After the charge that brought the chosen plan, each charge pays for that. A new card is told what was chosen.
 
-    A plan that its owner dropped is forgotten with the charge after Stripe was told.
+    A dropped plan is deleted at the first charge after Stripe has the old price again.
     """
     if isinstance(plan, NextPlan) and plan.dropped_at is None:
         card.tier, card.price_usd, card.tier_snapshot = plan.tier, plan.price_usd, plan.tier_snapshot

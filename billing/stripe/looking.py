@@ -10,8 +10,12 @@ from enum import StrEnum
 
 from billing.models import StripeInvoice
 from billing.providers import stripe_api
-from billing.stripe import cards, charging, disputes, objects, refund_list, returns
+from billing.stripe import cards, charging, disputes, objects, returns
+from billing.stripe.errors import Unreadable
 from billing.stripe.objects import Bill
+
+# Of one invoice, and of one charge: more than anybody has.
+MOST_RATES, MOST_PAGES = 10, 10
 
 
 class Kind(StrEnum):
@@ -52,16 +56,27 @@ def _invoice(name: str, now: datetime) -> None:
 
 
 def _bill(name: str) -> Bill:
-    """With the rate of its tax, which Stripe tells apart."""
+    """With the rate of its tax, for which Stripe is asked separately."""
     bill = objects.bill(stripe_api.invoice(name))
-    if not bill.tax or not bill.rates:
+    if not bill.tax or not 0 < len(bill.rates) <= MOST_RATES:
         return bill
     percents = (objects.percentage(stripe_api.tax_rate(rate)) for rate in bill.rates)
     return replace(bill, percent=sum(percents, Decimal(0)))
 
 
+def _refunds(charge: str) -> list[stripe_api.Json]:
+    """All refunds of a charge: only this list says which of them failed later. Raises Unreadable for an endless one."""
+    found: list[stripe_api.Json] = []
+    for _ in range(MOST_PAGES):
+        page, more = stripe_api.refunds(charge, after=str(found[-1].get("id") or "") if found else "")
+        found += page
+        if not more or not page:
+            return found
+    raise Unreadable("the list of refunds has no end")
+
+
 def _charge(name: str, now: datetime) -> None:
-    told = objects.charge(stripe_api.charge(name), refunds=refund_list.of_charge(name))
+    told = objects.charge(stripe_api.charge(name), refunds=_refunds(name))
     if _is_counted(told.payment_intent, now):
         returns.note(told, now=now)
 

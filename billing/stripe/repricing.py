@@ -47,7 +47,7 @@ def reprice_due(*, now: datetime) -> int:
 
 
 def _reprice(card: CardSubscription, *, now: datetime) -> bool:
-    """Stripe is asked outside of any transaction. A wish that comes meanwhile makes the row due again."""
+    """Stripe is asked outside of any transaction. If the owner chooses again meanwhile, the row is due again."""
     lease = now + LEASE
     claimed = CardSubscription.objects.filter(pk=card.pk, reprice_at=card.reprice_at)
     if not claimed.update(reprice_at=lease, attempts=F("attempts") + 1):

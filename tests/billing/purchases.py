@@ -30,7 +30,7 @@ def months_after(moment: datetime, months: int, anchor: int) -> datetime:
 
 
 @dataclass(frozen=True)
-class Home:
+class HomePart:
     """The plan that some time was bought for, and its seconds there."""
 
     tier: str
@@ -50,7 +50,7 @@ class Part:
     whose: str
     seconds: int
     usd: Fraction
-    home: Home | None = None  # where that is another plan
+    home: HomePart | None = None  # where that is another plan
 
 
 @dataclass
@@ -84,7 +84,7 @@ class Model:
         else:
             begins, second = self._begins, Fraction(usd) * 12 / MONTHS[period] / YEAR
             for part in self.parts:
-                part.home = part.home or Home(self.tier, self.period, Fraction(part.seconds))
+                part.home = part.home or HomePart(self.tier, self.period, Fraction(part.seconds))
                 part.seconds = int(part.usd / second)
             self.parts = [part for part in self.parts if part.seconds]
             plain, self.anchor = not self.parts, begins.day
@@ -133,7 +133,7 @@ class Model:
             if part.home and part.home.tier == home.tier:
                 part.seconds, part.home = math.ceil(part.home.seconds), None
             else:
-                part.home = part.home or Home(self.tier, self.period, Fraction(part.seconds))
+                part.home = part.home or HomePart(self.tier, self.period, Fraction(part.seconds))
                 part.seconds = int(part.usd / home.usd)
         self.parts = [part for part in self.parts if part.seconds]
         self.tier, self.period = home.tier, home.period

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -80,3 +81,20 @@ def test_a_sale_of_gumroads_that_goes_back_after_its_end_is_in_the_ledger_once(
     for _ in range(4):
         check(clock, DAY)
     assert back(agent) == [500]
+
+
+def test_a_charge_whose_amount_nobody_told_at_its_time_is_in_the_ledger_once(
+    agent: Agent, sold: Licence, clock: Clock, settings: Any
+) -> None:
+    """The API key was missing for one renewal, so its row has no amount. Later looks go on: they see what goes back."""
+    for month, key in (("2026-12", ""), ("2027-01", settings.LEMONSQUEEZY_API_KEY)):
+        settings.LEMONSQUEEZY_API_KEY = key
+        charged = datetime.fromisoformat(f"{month}-21T12:05:00+00:00")
+        sold.charge(f"{month}-21T12:05:00.000000Z", 1080, tax=180)
+        sold.expires_at = f"{charged + timedelta(days=31):%Y-%m}-21T12:00:00.000000Z"
+        check(clock, at=charged + timedelta(hours=1))
+    sold.charges[-1].give_back(300)
+    for _ in range(3):
+        check(clock, DAY)
+    assert amounts(agent)[:3] == [("payment", 900), ("renewal", None), ("renewal", 900)]
+    assert len(back(agent)) == 1

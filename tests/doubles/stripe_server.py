@@ -2,7 +2,8 @@
 
 What people and banks do is in `world` (`pay`, `decline`, `renew`, `fail`, `refund`, `dispute`, `cancel_in_portal`).
 Switches: `fail_next` for time-outs, 429, 5xx and bodies that make no sense, `lost` for webhooks that nobody hears,
-`waiting` to keep events back and tell them in another order, `lies` for objects that say something else.
+`waiting` to keep events back and tell them in another order, `endless` for a list that always has more,
+`lies` for objects that say something else.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ class StripeDouble:
         self.secret = SECRET
         self.lost = False
         self.waiting = False
+        self.endless = False
         self.told: list[int] = []
         self.calls: list[Call] = []
         self.lies: dict[str, Json] = {}
@@ -221,6 +223,8 @@ class StripeDouble:
 
     def _refunds(self, fields: Json) -> Json:
         found = [one for one in reversed(self.world.all("refund")) if one["charge"] == fields["charge"]]
+        if self.endless:
+            return {"object": "list", "url": "/v1/refunds", "data": found, "has_more": True}
         return {"object": "list", "url": "/v1/refunds", **_a_page(found, fields)}
 
     def _events(self, fields: Json) -> Json:

@@ -39,7 +39,7 @@ def month_after(start: datetime, months: int, day: int) -> datetime:
 
 
 @dataclass
-class Home:
+class HomePart:
     """The plan that some time was bought for, and how much of the time is left there."""
 
     tier: str
@@ -52,18 +52,18 @@ class Part:
     whose: str  # empty: given
     seconds: int
     usd: Fraction
-    home: Home | None = None  # none: it is on the plan that it was bought for
+    home: HomePart | None = None  # none: it is on the plan that it was bought for
 
     def convert(self, tier: str, period: str, *, to: tuple[str, str]) -> None:
         """From one plan to another: its value buys time at the list price there."""
-        self.home = self.home or Home(tier, period, Fraction(self.seconds))
+        self.home = self.home or HomePart(tier, period, Fraction(self.seconds))
         self.seconds = int(self.usd / per_second(*to))
 
     def use(self, seconds: int) -> None:
         left = Fraction(self.seconds - seconds, self.seconds)
         self.usd *= left
         if self.home:
-            self.home = Home(self.home.tier, self.home.period, self.home.seconds * left)
+            self.home = HomePart(self.home.tier, self.home.period, self.home.seconds * left)
         self.seconds -= seconds
 
 

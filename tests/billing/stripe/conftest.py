@@ -11,6 +11,7 @@ from rest_framework.test import APIClient
 
 from agents.models import Agent
 from billing.models import CardSubscription, StripeOrder
+from billing.next_plans import SETTLED
 from billing.stripe import cancelling, feed, inbox, orders, repricing, sending
 from billing.vocabulary import Period
 from tests.billing.conftest import Clock
@@ -40,7 +41,7 @@ def work() -> None:
         while inbox.process_due(now=now):
             pass
         cancelling.cancel_due(now=now)
-        repricing.reprice_due(now=now)
+        repricing.reprice_due(now=now + SETTLED)
         sending.send_due(now=now)
         orders.expire_due(now=now)
         _doubles[-1].tell_the_rest()

@@ -112,8 +112,8 @@ def test_stripe_is_told_until_it_has_it(
     stripe.fail_next(UPDATE, fault, fault)
     done = []
     for _ in range(4):
-        done.append(repricing.reprice_due(now=clock.now))
         clock.go(timedelta(minutes=1))
+        done.append(repricing.reprice_due(now=clock.now))
     assert sum(done) == 1
     assert price(stripe) == 500
 
@@ -209,3 +209,22 @@ def test_after_the_change_the_same_plan_by_card_is_refused_and_the_old_one_may_b
     asked = {"agentId": agent.pk, "period": "monthly"}
     assert mine.post("/stripe/orders", {**asked, "tier": "tiny"}, format="json").status_code == 409
     assert mine.post("/stripe/orders", {**asked, "tier": "small"}, format="json").status_code == 200
+
+
+def test_an_owner_who_changes_the_choice_again_and_again_costs_one_call(
+    small: CardSubscription, agent: Agent, stripe: StripeDouble, clock: Clock
+) -> None:
+    for _ in range(20):
+        choose(agent)
+        keep(agent)
+        repricing.reprice_due(now=clock.now)
+        clock.go(timedelta(seconds=1))
+    choose(agent)
+    before = len(stripe.calls)
+    clock.go(timedelta(minutes=1))
+    repricing.reprice_due(now=clock.now)
+    assert ([call.name for call in stripe.calls[before:]], price(stripe)) == (
+        ["GET /v1/subscriptions/*", "POST /v1/subscriptions/*"],
+        500,
+    )
+    assert len(stripe.called("POST /v1/subscriptions/*")) == 1

@@ -261,3 +261,17 @@ def test_time_that_a_dispute_took_on_another_plan_goes_home_once_that_plan_is_go
     corrections.refund_payment(small, reason="asked", actor="operator:x", now=clock.now)
     row = Subscription.objects.paid().get()
     assert (row.tier, row.current_period_end) == ("tiny", until)
+
+
+def test_a_list_of_refunds_without_an_end_is_given_up_and_looked_at_again(
+    charge: Json, stripe: StripeDouble, clock: Clock
+) -> None:
+    stripe.endless = True
+    stripe.world.refund(charge["id"])
+    work()
+    assert len(stripe.called("GET /v1/refunds")) <= 20
+    assert Payment.objects.filter(kind="refund").count() == 0
+    stripe.endless = False
+    clock.go(timedelta(hours=1))
+    work()
+    assert Payment.objects.filter(kind="refund").count() == 1

@@ -1,4 +1,4 @@
-"""What is put back is told, also what was changed after the observer had looked."""
+"""Each repair is on the timeline, also of a change that came after the observer had looked."""
 
 from __future__ import annotations
 
