@@ -1,10 +1,10 @@
-"""Tasks of billing: ids in, one rule. None decides anything on a worker whose clock is wrong (billing/clock.py)."""
+"""Tasks of billing: ids in, one rule. None decides anything on a worker whose clock is wrong (config/clock.py)."""
 
 from __future__ import annotations
 
 from celery import shared_task
 
-from billing import clock, invariants, lapses, licence_cards, verification
+from billing import invariants, lapses, licence_cards, verification
 from billing.crypto import misplaced, scanning, watching
 from billing.reports import deferred
 from billing.stars import feed, refunds
@@ -12,6 +12,7 @@ from billing.stars import orders as stars_orders
 from billing.stripe import cancelling, inbox, repricing, sending
 from billing.stripe import feed as stripe_feed
 from billing.stripe import orders as stripe_orders
+from config import clock
 
 
 @shared_task(name="billing.step")

@@ -11,6 +11,7 @@ import pytest
 from django.core.cache import cache
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 from pytest_django import DjangoDbBlocker, Settings
 from rest_framework.test import APIClient
 
@@ -37,6 +38,12 @@ def empty_redis() -> None:
 def own_catalog() -> None:
     """What one test read of its catalog is not served to the next one until a second ends: the first use looks."""
     snapshot._holder._checked_at = 0.0
+
+
+@pytest.fixture
+def one_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The database's clock goes with the test's."""
+    monkeypatch.setattr("config.clock.of_the_database", timezone.now)
 
 
 @pytest.fixture

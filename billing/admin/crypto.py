@@ -15,11 +15,12 @@ from django.utils import timezone
 from django.utils.decorators import method_decorator
 from django.views.decorators.csrf import csrf_protect
 
-from billing import clock, decisions
+from billing import decisions
 from billing.admin.base import PERMISSION, Corrected, WrittenByRules, actor_of
 from billing.admin.money_steps import CloseMoney, CreditMoney, LookAtChain, ReturnMoney
 from billing.crypto import sweeps
 from billing.models import ChainState, CryptoOrder, Deposit, DepositAddress, Misplaced, Sweep
+from config import clock
 from config.admin_steps import ReasonForm
 from config.errors import ServiceError
 

@@ -11,9 +11,10 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from agents.models import Agent
-from billing import clock, corrections, key_moves, standing, verification
+from billing import corrections, key_moves, standing, verification
 from billing.models import AgentTerm, Payment, Subscription
 from billing.term import Term
+from config import clock
 from config.admin_steps import Given, Logged, ReasonForm, Step
 
 

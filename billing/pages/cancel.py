@@ -6,10 +6,11 @@ from django.http import HttpResponseBase
 from rest_framework.request import Request
 
 from accounts.authentication import caller
-from billing import cancellation, clock, licence_cards, remainders, reminders
+from billing import cancellation, licence_cards, remainders, reminders
 from billing.pages import words
 from billing.pages.base import AgentPageViewSet
 from billing.vocabulary import NAMES, Provider
+from config import clock
 
 
 class CancelViewSet(AgentPageViewSet):

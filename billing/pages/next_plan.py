@@ -11,7 +11,7 @@ from rest_framework.request import Request
 
 from accounts.authentication import caller
 from agents.models import Agent
-from billing import clock, next_plans, prices, remainders
+from billing import next_plans, prices, remainders
 from billing.models import Subscription
 from billing.next_plans import Following
 from billing.pages import words
@@ -21,6 +21,7 @@ from billing.vocabulary import Period
 from catalog.models import Tier
 from catalog.pages.base import stamped
 from catalog.pages.words import usd
+from config import clock
 
 KEEP = "keep"
 

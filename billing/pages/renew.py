@@ -11,13 +11,14 @@ from rest_framework.request import Request
 
 from agents.errors import NoSuchAgent
 from agents.models import Agent
-from billing import clock, renewal, subscriptions
+from billing import renewal, subscriptions
 from billing.pages import bills, choices, moment, refusals
 from billing.pages.base import AgentPageViewSet
 from billing.pages.bills import Bill
 from billing.pages.choices import Chosen
 from billing.pages.refusals import Refusal
 from catalog.pages.base import stamped
+from config import clock
 from config.errors import ServiceError
 
 FIELDS = ("tier", "period", "provider", "coupon")

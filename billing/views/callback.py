@@ -15,12 +15,13 @@ from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from billing import clock, verification
+from billing import verification
 from billing.errors import NoCallback
 from billing.providers import lemonsqueezy_words
 from billing.stars_serializers import ReceivedSerializer
 from billing.subscription_serializers import HintSerializer
 from billing.vocabulary import LICENSED, Provider
+from config import clock
 from config.api import ApiViewSet
 from config.negotiation import JsonAlways
 from config.parsing import StrictJSONParser, bounded

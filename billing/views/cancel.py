@@ -8,9 +8,10 @@ from rest_framework.response import Response
 
 from accounts.authentication import caller
 from agents.views.base import AgentViewSet
-from billing import cancellation, clock
+from billing import cancellation
 from billing.models import Subscription
 from billing.subscription_serializers import SubscriptionEnvelope
+from config import clock
 
 
 class CancelViewSet(AgentViewSet):

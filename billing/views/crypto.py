@@ -9,7 +9,7 @@ from rest_framework.response import Response
 
 from accounts.authentication import caller
 from accounts.idempotency import idempotent
-from billing import clock, coupons, listing
+from billing import coupons, listing
 from billing.crypto import orders
 from billing.crypto_serializers import (
     CreateCryptoOrderSerializer,
@@ -22,6 +22,7 @@ from billing.crypto_serializers import (
 from billing.models import CryptoOrder
 from billing.ownership import agent_named
 from billing.vocabulary import Asset, Period
+from config import clock
 from config.api import ApiViewSet
 
 

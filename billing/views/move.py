@@ -8,10 +8,11 @@ from rest_framework.response import Response
 
 from accounts.authentication import caller
 from agents.views.base import AgentViewSet
-from billing import clock, moving
+from billing import moving
 from billing.models import Subscription
 from billing.ownership import agent_named
 from billing.subscription_serializers import MoveSubscriptionSerializer, SubscriptionEnvelope
+from config import clock
 
 
 class MoveViewSet(AgentViewSet):

@@ -10,10 +10,11 @@ from rest_framework.response import Response
 
 from accounts.authentication import caller
 from agents.views.base import AgentViewSet
-from billing import clock, next_plans
+from billing import next_plans
 from billing.models import Subscription
 from billing.next_plans import Following
 from billing.subscription_serializers import ChooseNextPlanSerializer, NextPlanEnvelope
+from config import clock
 
 
 class NextPlanViewSet(AgentViewSet):

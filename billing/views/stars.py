@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from accounts.authentication import caller
 from accounts.idempotency import idempotent
-from billing import clock, coupons, listing
+from billing import coupons, listing
 from billing.models import StarsOrder
 from billing.ownership import agent_named
 from billing.stars import bot, callback, orders
@@ -25,6 +25,7 @@ from billing.stars_serializers import (
     StarsOrderSerializer,
     TelegramUpdateSerializer,
 )
+from config import clock
 from config.api import ApiViewSet
 from config.parsing import room_for
 

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from accounts.authentication import caller
 from accounts.idempotency import idempotent
-from billing import clock, listing
+from billing import listing
 from billing.models import StripeOrder
 from billing.ownership import agent_named
 from billing.stars_serializers import ReceivedSerializer
@@ -27,6 +27,7 @@ from billing.stripe_serializers import (
     StripeOrdersEnvelope,
     StripeOrderSerializer,
 )
+from config import clock
 from config.api import ApiViewSet
 from config.parsing import bounded
 

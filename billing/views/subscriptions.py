@@ -9,7 +9,7 @@ from rest_framework.response import Response
 from accounts.authentication import caller
 from accounts.idempotency import idempotent
 from agents.views.base import AgentViewSet
-from billing import clock, licences, listing, purchasing
+from billing import licences, listing, purchasing
 from billing.models import Subscription
 from billing.ownership import agent_named
 from billing.subscription_serializers import (
@@ -21,6 +21,7 @@ from billing.subscription_serializers import (
     SubscriptionSerializer,
 )
 from billing.vocabulary import Provider
+from config import clock
 
 
 class SubscriptionsViewSet(AgentViewSet):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
+import time_machine
 from django.contrib.admin.models import LogEntry
 from django.contrib.admin.utils import quote
 from django.contrib.auth.models import Permission
@@ -54,6 +57,18 @@ def test_an_operator_suspends_with_a_reason_and_restores(
     assert row.restored_by == f"operator:{operator.pk}"
     log = LogEntry.objects.filter(object_id=owner.pk, user=operator).order_by("action_time")
     assert [entry.get_change_message() for entry in log] == ["Suspended: mines coins", "Restored."]
+
+
+@pytest.mark.parametrize("wrong", [timedelta(minutes=30), -timedelta(minutes=2)], ids=["ahead", "behind"])
+def test_a_console_whose_clock_is_wrong_moves_no_paid_time(console: Client, owner: User, wrong: timedelta) -> None:
+    with time_machine.travel(datetime.now(UTC) + wrong):
+        assert "clock is wrong, so nothing was done" in act(console, "suspend_accounts", owner, reason="mines coins")
+    assert not Suspension.objects.exists()
+    act(console, "suspend_accounts", owner, reason="mines coins")
+    with time_machine.travel(datetime.now(UTC) + wrong):
+        assert "clock is wrong, so nothing was done" in act(console, "restore_accounts", owner)
+    owner.refresh_from_db()
+    assert (owner.is_active, Suspension.objects.get().restored_at) == (False, None)
 
 
 def test_nobody_is_suspended_without_a_reason(console: Client, owner: User) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 import time_machine
-from django.utils import timezone
 
 from agents.models import Agent, Desired
 from billing import lapses, payments
@@ -50,9 +49,7 @@ class Clock:
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
-    """The database's clock goes with the test's."""
-    monkeypatch.setattr("billing.clock.of_the_database", timezone.now)
+def clock(one_clock: None) -> Iterator[Clock]:
     with time_machine.travel(NOON, tick=False) as traveller:
         yield Clock(traveller)
 

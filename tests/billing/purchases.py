@@ -122,7 +122,7 @@ class Model:
     def _go_home(self) -> None:
         """What brought the plan is gone: if all that is paid was bought for others, it is the last of these again.
 
-        What was bought for it is as it was there; what was not comes by its value.
+        What was bought for it is as it was there; what was not comes by its value, unless it is on that plan already.
         """
         counted = [part for part in self.parts if part.whose] or self.parts
         homes = [part.home for part in counted if part.home]
@@ -132,7 +132,7 @@ class Model:
         for part in self.parts:
             if part.home and part.home.tier == home.tier:
                 part.seconds, part.home = math.ceil(part.home.seconds), None
-            else:
+            elif self.tier != home.tier:
                 part.home = part.home or HomePart(self.tier, self.period, Fraction(part.seconds))
                 part.seconds = int(part.usd / home.usd)
         self.parts = [part for part in self.parts if part.seconds]

@@ -11,7 +11,7 @@ from celery import current_app
 from accounts.models import User
 from agents.models import Agent
 from billing import lapses, tasks
-from billing.clock import ClockDiffers
+from config.clock import ClockDiffers
 from tests.agents.conftest import MakeAgent, signed_in
 from tests.billing.conftest import DAY, NOON, Clock, Pay, tick
 from webhooks.models import Event

@@ -14,7 +14,9 @@ from billing.vocabulary import Period
 from tests.billing.purchases import Model
 
 HOUR = timedelta(hours=1)
-LOOKED = timedelta(minutes=1)  # a worker that is awake looks so long after the hour once more
+LEAP = timedelta(seconds=30)  # between two looks; what one has stopped has stopped by the next
+LOOKS = 3  # on the hour and after it
+LOOKED = (LOOKS - 1) * LEAP
 FREE, GRACE, KEPT = timedelta(days=7), timedelta(days=3), timedelta(days=14)
 WARNINGS = (1, 2, 3)  # days
 
@@ -127,10 +129,12 @@ class Life:
     def _lapse(self) -> None:
         if self.pod == "running":
             self._stop("term")
+            if self.now + LOOKED - LEAP < self.until:
+                return  # the last look of this hour stopped it, so the next one tells that it has stopped
         if self.warned != 0:
             self.warned, self.lapsed_at = 0, self.stopped_at
             self.tell("deletion.warning None")
-        elif self.now >= max(self.until, self.lapsed_at or self.until) + KEPT:
+        elif self.now + LOOKED >= max(self.until, self.lapsed_at or self.until) + KEPT:
             self.pod = "deleted"
             self.tell("agent.deleted")
 

@@ -18,15 +18,13 @@ from billing.payments import Receipt
 from billing.subscriptions import Purchase
 from billing.vocabulary import Period, Provider, TermMode
 from catalog.tiers import tier_of
-from tests.year.model import HOUR, Life
+from tests.year.model import HOUR, LEAP, LOOKS, Life
 from webhooks.models import Event
 
 BEGIN = datetime(2027, 1, 28, 12, tzinfo=UTC)
 OPERATOR = "operator:usr_0"
 TIER = "tiny"
 TIERS = ["tiny", "tiny", "small", "medium"]
-LEAP = timedelta(seconds=30)  # inside an hour: what waits for a pod to stop is looked at again
-LOOKS = 3
 
 
 class Year:

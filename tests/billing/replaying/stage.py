@@ -177,7 +177,7 @@ def _act(job: Json, number: int, out: int) -> None:
     from django.db import connection
     from django.utils import timezone
 
-    from billing import clock
+    from config import clock
 
     for name, value in job["settings"].items():
         setattr(settings, name, value)

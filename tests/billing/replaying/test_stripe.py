@@ -12,9 +12,9 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from billing import clock
 from billing.models import CardSubscription, Payment, StripeEvent
 from billing.stripe import inbox
+from config import clock
 from tests.billing.conftest import NOON
 from tests.billing.replaying.conftest import Act
 from tests.billing.replaying.scenes import MINUTE, World, paid_once, sound, told

@@ -11,12 +11,13 @@ from django.db import connection
 from django.utils import timezone
 
 from accounts.throttling import Limit
-from billing import clock, licences, payments
+from billing import licences, payments
 from billing.crypto import scanning, settling
 from billing.licences import Key
 from billing.models import CryptoOrder, Payment, Subscription
 from billing.payments import Receipt
 from billing.vocabulary import Provider
+from config import clock
 from config.errors import ServiceError
 from tests.billing.conftest import NOON, purchase
 from tests.billing.replaying.scenes import (
