@@ -97,6 +97,11 @@ class IllegalTransition(RuntimeError):
     """A defect of ours: a move that the table of the state machine does not have."""
 
 
+class MemoryUnreadable(Conflict):
+    def __init__(self, pod: str, hint: str) -> None:
+        super().__init__(f"memory: {pod}, and there is no backup of it to read; {hint}")
+
+
 class HopFailed(Unavailable):
     """A turn failed at one hop: gateway, engine or model."""
 

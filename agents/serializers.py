@@ -1,4 +1,4 @@
-"""The wire shapes of agents (spec: Agent, AgentQuota, AgentTools, McpServerConfig, A2aPeerPublic, Liveness)."""
+"""The wire shapes of agents (spec: Agent, AgentQuota, AgentTools, McpServerConfig, A2aPeerPublic, Liveness, …)."""
 
 from __future__ import annotations
 
@@ -229,6 +229,18 @@ class LivenessSerializer(Serializer):
     serving = serializers.BooleanField(allow_null=True)
 
 
+class RememberedSerializer(Serializer):
+    name = serializers.CharField()
+    content = serializers.CharField()
+
+
+class AgentMemorySerializer(Serializer):
+    soul = serializers.CharField()
+    skills = serializers.ListField(child=serializers.CharField())
+    memories = RememberedSerializer(many=True)
+    sessions_count = serializers.IntegerField()
+
+
 class ExplanationSerializer(Serializer):
     """The most urgent cause. Other causes are lines of `evidence` that begin with `also`, the more urgent first."""
 
@@ -287,6 +299,10 @@ class QuotaEnvelope(Serializer):
 
 class LivenessEnvelope(Serializer):
     liveness = LivenessSerializer()
+
+
+class MemoryEnvelope(Serializer):
+    memory = AgentMemorySerializer()
 
 
 class ExplanationEnvelope(Serializer):

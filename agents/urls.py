@@ -14,6 +14,7 @@ from agents.views.events import EventsViewSet
 from agents.views.explain import ExplainViewSet
 from agents.views.liveness import LivenessViewSet
 from agents.views.llm_key import LlmKeyViewSet
+from agents.views.memory import MemoryViewSet
 from agents.views.pause import PauseViewSet
 from agents.views.quota import QuotaViewSet
 from agents.views.rebuild import RebuildViewSet
@@ -37,6 +38,7 @@ urlpatterns = [
     path("agents/<str:id>/chat", ChatViewSet.as_view({"post": "create"})),
     path("agents/<str:id>/talk-test", TalkTestViewSet.as_view({"post": "create"})),
     path("agents/<str:id>/liveness", LivenessViewSet.as_view({"get": "retrieve"})),
+    path("agents/<str:id>/memory", MemoryViewSet.as_view({"get": "retrieve"})),
     path("agents/<str:id>/quota", QuotaViewSet.as_view({"get": "retrieve"})),
     path("agents/<str:id>/explain", ExplainViewSet.as_view({"get": "retrieve"})),
     path("agents/<str:id>/ticket", TicketViewSet.as_view({"post": "create"})),

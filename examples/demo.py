@@ -89,6 +89,7 @@ class Demo:
             self.install_key,
             self.chat,
             self.chat_in_context,
+            self.read_memory,
             self.test_webhook,
             self.pause,
             self.resume,
@@ -192,6 +193,12 @@ class Demo:
         """Talk on: the second turn knows the first."""
         answer = self.say("Which word was it?", session=self.chat_session)
         expect("heron" in answer["reply"], f"it said {answer['reply']!r}")
+
+    def read_memory(self) -> None:
+        """Read its memory: the soul that the engine is given, and the conversation that it keeps."""
+        memory = self.api.ask("GET", f"{self.path}/memory")["memory"]
+        expect(memory["soul"].startswith("You are the demo's own agent."), f"another soul: {memory['soul']!r}")
+        expect(memory["sessionsCount"] >= 1, f"it keeps {memory['sessionsCount']} conversations")
 
     def test_webhook(self) -> None:
         """Ask for a test event."""

@@ -114,6 +114,21 @@ class Launch:
         return replace(self, live_files=other.live_files, side=other.side) == other
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stores:
+    """Where an engine keeps what it has learned and what was said; each is below the agent's data directory.
+
+    A skill is a directory with a SKILL.md, a memory is a Markdown file. Each session is a file; where they are rows of
+    one SQLite file, `count` is the statement that counts them.
+    """
+
+    skills: tuple[str, ...] = ()  # directories
+    memories: tuple[str, ...] = ()  # directories
+    sessions: str  # a directory
+    session_files: str  # pattern of the names
+    count: str = ""
+
+
 class Turns(Protocol):
     """Speaks in one conversation, one turn after the other."""
 
@@ -160,7 +175,7 @@ class Engine(Protocol):
     toolsets: Mapping[str, tuple[str, ...]]  # the catalog's toolset id, and the engine's own tools
     safe_toolsets: tuple[str, ...]  # what an empty choice means
     mcp_stdio: bool  # whether it starts MCP servers itself; all engines reach them over HTTP
-    sessions: str  # glob of the session files, below the data directory
+    stores: Stores
     megabytes_per_process: int  # of an engine with a process per conversation: how many fit into the tier
     noise: str  # a line of stderr that begins so is no evidence of anything
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from agents.engines import hermes_channels
-from agents.engines.base import Driver, KeyProxy, Launch, Place, Processes, PypiPackage, Side
+from agents.engines.base import Driver, KeyProxy, Launch, Place, Processes, PypiPackage, Side, Stores
 from agents.engines.hermes_http import HermesDriver
 from agents.engines.persona import persona_text
 from agents.runtimes.base import PodConfig
@@ -80,7 +80,13 @@ class Hermes:
     }
     safe_toolsets: tuple[str, ...] = ("file", "memory", "session_search", "todo", "skills")
     mcp_stdio = True
-    sessions = "hermes/state.db*"  # what was said last may still be in the log beside it
+    stores = Stores(
+        skills=("hermes/skills",),
+        memories=("hermes/memories",),
+        sessions="hermes",
+        session_files="state.db*",  # what was said last may still be in the log beside it
+        count="SELECT count(*) FROM sessions WHERE parent_session_id IS NULL",
+    )
     megabytes_per_process = 256
     noise = ""
 

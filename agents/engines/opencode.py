@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from agents.engines.base import Driver, KeyProxy, Launch, NpmPackage, Place, Processes
+from agents.engines.base import Driver, KeyProxy, Launch, NpmPackage, Place, Processes, Stores
 from agents.engines.opencode_http import AGENT, OpencodeDriver
 from agents.engines.persona import persona_text
 from agents.runtimes.base import PodConfig
@@ -92,7 +92,12 @@ class Opencode:
     }
     safe_toolsets: tuple[str, ...] = ("web", "file", "todo", "skills")
     mcp_stdio = True
-    sessions = "opencode/data/opencode/opencode.db*"
+    stores = Stores(
+        skills=("opencode/config/opencode/skills", "opencode/config/opencode/skill"),
+        sessions="opencode/data/opencode",
+        session_files="opencode.db*",
+        count="SELECT count(*) FROM session WHERE parent_id IS NULL",
+    )
     megabytes_per_process = 512
     noise = "Warning: "
 

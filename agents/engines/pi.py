@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from agents.engines.base import Driver, KeyProxy, Launch, NpmPackage, Place, Processes
+from agents.engines.base import Driver, KeyProxy, Launch, NpmPackage, Place, Processes, Stores
 from agents.engines.persona import persona_text
 from agents.engines.pi_rpc import PiDriver
 from agents.runtimes.base import PodConfig
@@ -96,7 +96,7 @@ class Pi:
     }
     safe_toolsets: tuple[str, ...] = ("file", "skills")
     mcp_stdio = False  # our extension speaks HTTP
-    sessions = "pi/sessions/**/*.jsonl"
+    stores = Stores(skills=("pi/skills", "home/.agents/skills"), sessions="pi/sessions", session_files="*.jsonl")
     megabytes_per_process = 144
     noise = "Warning: No project session found"  # said at the start of each conversation
 

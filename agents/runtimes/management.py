@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import operator
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,7 +21,9 @@ CONNECT_SECONDS = 10.0  # with the handshake, which a gateway on a busy machine 
 HEALTH_SECONDS = 5.0
 CONFIGURE_SECONDS = 25.0
 TURN_SECONDS = 115.0  # the gateway gives up at 110
+MEMORY_SECONDS = 15.0
 TALK_TEST_SECONDS = 85.0  # a turn of 60 s, and what is asked before and after it
+MAX_SESSIONS = 2**31 - 1
 MAX_REPLY_BYTES = 8 * 1024 * 1024
 
 
@@ -61,6 +64,16 @@ class TriedHop:
     ok: bool
     ms: int | None
     error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What an engine has learned: skills by name, memories as name and content, and how many sessions it keeps."""
+
+    skills: list[str]
+    memories: list[tuple[str, str]] = field(repr=False)
+    sessions: int
+    is_cut: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +129,28 @@ def talk_test(endpoint: Endpoint, access: Access) -> list[TriedHop]:
     with _call("POST", endpoint, access, "/talk-test", seconds=TALK_TEST_SECONDS) as answer:
         hops = _body(answer, "hops")["hops"]
         return [TriedHop(hop=hop["hop"], ok=hop["ok"], ms=hop["ms"], error=hop["error"]) for hop in hops]
+
+
+def memory(endpoint: Endpoint, access: Access) -> Memory:
+    """What the engine has learned. Raises HopFailure also for what is no such answer: hostile engines may give it."""
+    with _call("GET", endpoint, access, "/memory", seconds=MEMORY_SECONDS) as answer:
+        body = _body(answer, "skills", "memories", "sessions", "is_cut")
+    try:
+        found = Memory(
+            skills=[_string(name) for name in body["skills"]],
+            memories=[(_string(one["name"]), _string(one["content"])) for one in body["memories"]],
+            sessions=min(max(operator.index(body["sessions"]), 0), MAX_SESSIONS),
+            is_cut=body["is_cut"] is True,
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise HopFailure("engine", "the engine's bridge told of its memory in words that nobody knows") from error
+    return found
+
+
+def _string(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
 
 
 def chat(endpoint: Endpoint, access: Access, *, message: str, session_id: str | None) -> ChatReply:

@@ -44,6 +44,8 @@ class BridgeDouble:
         self.busy: str | None = None  # why it takes no turns
         self.channels: dict[str, str | None] = {"web": None}  # and why nobody is reached there
         self.cause: str | None = None
+        self.memory: Any = {"skills": [], "memories": [], "sessions": 0, "is_cut": False}
+        self.unreadable: str | None = None  # why it does not tell of its memory
         self.turn: Callable[[Turn], Iterable[Event]] = echo
         self.turns: list[Turn] = []
         self.configs: list[dict[str, Any]] = []
@@ -91,7 +93,11 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if self._has_token():
             double = self.server.double
-            self._json(200, {"channels": double.channels} if self.path == "/channels" else double.state())
+            if self.path == "/memory" and double.unreadable:
+                self._json(503, {"message": double.unreadable})
+                return
+            told = {"/channels": {"channels": double.channels}, "/memory": double.memory}
+            self._json(200, told[self.path] if self.path in told else double.state())
 
     def do_PUT(self) -> None:
         double = self.server.double
@@ -135,7 +141,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._json(401, {"message": "wrong bridge token"})
         return False
 
-    def _json(self, status: int, body: dict[str, Any]) -> None:
+    def _json(self, status: int, body: Any) -> None:
         raw = json.dumps(body).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")

@@ -8,6 +8,7 @@ import logging
 import os
 import signal
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -16,7 +17,7 @@ from aiohttp import web
 from agents.engines import ENGINES
 from agents.engines.base import Engine, Processes
 from agents.pod import processes
-from agents.pod.bridge import causes, linux
+from agents.pod.bridge import causes, linux, memory
 from agents.pod.bridge.crew import Crew
 from agents.pod.bridge.keeper import Keeper, secrets_of
 from agents.pod.bridge.log import EngineLog
@@ -53,7 +54,14 @@ async def serve(start: BridgeStart, home: str) -> None:
         _end_leftovers(start.namespace, home)
         side = SideKeeper(marks=processes.marks(start.namespace, home, processes.ENGINE))
         keeper = Keeper(start, engine, crew, side, status, engine_log)
-        server = Server(token=start.token, keeper=keeper, crew=crew, status=status, engine_log=engine_log)
+        server = Server(
+            token=start.token,
+            keeper=keeper,
+            crew=crew,
+            status=status,
+            engine_log=engine_log,
+            read_memory=partial(memory.read, engine.stores, Path(start.data_dir)),
+        )
         async with AsyncExitStack() as stack:
             try:
                 await _listen(stack, server.app(), start)

@@ -19,12 +19,14 @@ from agents.pod.bridge import causes, linux
 from agents.pod.bridge.crew import Crew
 from agents.pod.bridge.keeper import Keeper
 from agents.pod.bridge.log import EngineLog
+from agents.pod.bridge.memory import Memory
 from agents.pod.bridge.status import Status
 from agents.pod.start import config_from
-from agents.runtimes.base import Phase
+from agents.runtimes.base import DATA_LOST, Phase
 
 TURN_SECONDS = 108.0  # the gateway gives up at 110
 CHANNELS_SECONDS = 5.0
+MEMORY_SECONDS = 10.0
 BODY_BYTES = 4 * 1024 * 1024
 MESSAGE_CHARACTERS = 256 * 1024
 PROBES = frozenset({"/healthz", "/readyz"})
@@ -33,12 +35,23 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Server:
-    def __init__(self, *, token: str, keeper: Keeper, crew: Crew, status: Status, engine_log: EngineLog) -> None:
+    def __init__(
+        self,
+        *,
+        token: str,
+        keeper: Keeper,
+        crew: Crew,
+        status: Status,
+        engine_log: EngineLog,
+        read_memory: Callable[[], Memory],
+    ) -> None:
         self._token = token
         self._keeper = keeper
         self._crew = crew
         self._status = status
         self._log = engine_log
+        self._read_memory = read_memory
+        self._reading = asyncio.Lock()
 
     def app(self) -> web.Application:
         app = web.Application(client_max_size=BODY_BYTES, middlewares=[self._only_with_token])
@@ -47,6 +60,7 @@ class Server:
         app.router.add_get("/state", self.state)
         app.router.add_put("/config", self.configure)
         app.router.add_get("/channels", self.channels)
+        app.router.add_get("/memory", self.memory)
         app.router.add_post("/turn", self.turn)
         return app
 
@@ -99,6 +113,20 @@ class Server:
         async with asyncio.timeout(CHANNELS_SECONDS):
             said = await self._crew.members[0].driver.channels()
         return {name: self._log.masked(reason) if reason else None for name, reason in said.items()}
+
+    async def memory(self, _: web.Request) -> web.Response:
+        """What the engine has learned, from its files: whether it runs or not."""
+        if self._status.cause == DATA_LOST:
+            return _refused(409, self._status.message or "the agent's data is gone")
+        try:
+            async with asyncio.timeout(MEMORY_SECONDS), self._reading:
+                found = await asyncio.to_thread(self._read_memory)
+        except (EngineError, TimeoutError, OSError) as error:
+            return _refused(503, self._log.masked(str(error) or "the engine's files were not read in time"))
+        memories = [{"name": name, "content": content} for name, content in found.memories]
+        return web.json_response(
+            {"skills": found.skills, "memories": memories, "sessions": found.sessions, "is_cut": found.is_cut}
+        )
 
     async def turn(self, request: web.Request) -> web.StreamResponse:
         body = await _json(request)

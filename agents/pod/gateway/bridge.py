@@ -18,6 +18,8 @@ STATE_SECONDS = 2.0
 STATE_AGE_SECONDS = 0.5
 CONFIGURE_SECONDS = 20.0
 CHANNELS_SECONDS = 8.0
+MEMORY_SECONDS = 12.0
+MEMORY_BYTES = 4 * 1024 * 1024
 _UNREACHABLE = (aiohttp.ClientError, TimeoutError, ValueError)
 
 
@@ -81,6 +83,17 @@ class Bridge:
         except (*_UNREACHABLE, KeyError, TypeError) as error:
             raise BridgeFailure(f"the engine's bridge does not say ({type(error).__name__})") from error
 
+    async def memory(self) -> bytes:
+        """What the engine has learned, as the bridge writes it (JSON). Raises BridgeFailure."""
+        timeout = aiohttp.ClientTimeout(total=MEMORY_SECONDS)
+        try:
+            async with self._session.get(f"{self._url}/memory", headers=self._headers, timeout=timeout) as answer:
+                if answer.status != 200:
+                    raise BridgeFailure(await _refusal(answer))
+                return await _at_most(MEMORY_BYTES, answer)
+        except _UNREACHABLE as error:
+            raise BridgeFailure(f"the engine's bridge does not say ({type(error).__name__})") from error
+
     async def configure(self, config: PodConfig) -> None:
         """Give the bridge a revision; it has taken it, not yet applied it, when this returns."""
         timeout = aiohttp.ClientTimeout(total=CONFIGURE_SECONDS)
@@ -110,6 +123,16 @@ class Bridge:
                         yield json.loads(line)
         except _UNREACHABLE as error:
             raise BridgeFailure(f"the engine's bridge broke off ({type(error).__name__})") from error
+
+
+async def _at_most(limit: int, answer: aiohttp.ClientResponse) -> bytes:
+    """The bridge is in the engine's container: it may be anything that answers there."""
+    raw = bytearray()
+    async for piece in answer.content.iter_any():
+        raw += piece
+        if len(raw) > limit:
+            raise BridgeFailure(f"the engine's bridge answered more than {limit} bytes")
+    return bytes(raw)
 
 
 async def _refusal(answer: aiohttp.ClientResponse) -> str:

@@ -1,4 +1,4 @@
-"""The control plane's door: health, configuration, chat and its test, for the bearer of the management token alone."""
+"""The control plane's door: health, configuration, memory, chat and its test, for the management token alone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agents.pod.gateway.bridge import Bridge, BridgeFailure
 from agents.pod.gateway.llm.log import ModelLog
 from agents.pod.gateway.pod import Pod
 from agents.pod.gateway.talk_test import TalkTest
-from agents.pod.gateway.turns import Turns
+from agents.pod.gateway.turns import Hop, Turns
 from agents.pod.start import config_from, secrets_from
 from agents.runtimes.base import PodConfig, PodSecrets
 
@@ -33,6 +33,7 @@ class Management:
         app.router.add_put("/config", self.configure)
         app.router.add_post("/chat", self.chat)
         app.router.add_post("/talk-test", self.talk_test)
+        app.router.add_get("/memory", self.memory)
         return app
 
     @web.middleware
@@ -77,6 +78,13 @@ class Management:
 
     async def talk_test(self, _: web.Request) -> web.Response:
         return await self._test.answer()
+
+    async def memory(self, _: web.Request) -> web.Response:
+        try:
+            said = await self._bridge.memory()
+        except BridgeFailure as error:
+            return web.json_response({"hop": Hop.ENGINE, "message": str(error)}, status=503)
+        return web.Response(body=said, content_type="application/json")
 
 
 def _model_of(config: PodConfig, secrets: PodSecrets) -> tuple[str | None, ...]:

@@ -10,8 +10,9 @@ import pytest
 from pytest_django import Settings
 from rest_framework.test import APIClient
 
-from agents import sampling
+from agents import pods, sampling
 from agents.clusters import connections
+from agents.engines.persona import persona_text
 from agents.models import Agent, Cluster, Placement, Pod
 from tests.agents.clusters import ground
 from tests.agents.conftest import PERSONA
@@ -79,6 +80,9 @@ def test_an_agent_lives_its_life_on_a_cluster(client: APIClient, cluster: Cluste
     assert owner.say("say hello") == "hello"
     assert owner.get("/liveness")["liveness"] == {"reachable": True, "serving": True}
     assert owner.get("/explain")["explanation"]["cause"] == "KEY_UNCHECKED"  # no provider is asked here
+
+    memory = owner.get("/memory")["memory"]
+    assert (memory["soul"], memory["sessionsCount"]) == (persona_text(pods.config_of(owner.row())), 1)
 
     assert client.patch(owner.path, {"name": "Another name"}, format="json").status_code == 200
     wanted = owner.row().spec_revision

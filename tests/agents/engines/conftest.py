@@ -144,7 +144,8 @@ class Pod:
 
     def session_text(self) -> str:
         """What the engine itself remembers."""
-        found = self.data.glob(self.engine.sessions)
+        stores = self.engine.stores
+        found = (self.data / stores.sessions).rglob(stores.session_files)
         return "\n".join(path.read_text(encoding="utf-8", errors="replace") for path in found)
 
 

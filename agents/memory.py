@@ -1,0 +1,58 @@
+"""What an agent is and what it has learned: its soul, skills, memories, and how many conversations it keeps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agents import pods
+from agents.engines.persona import persona_text
+from agents.errors import MemoryUnreadable
+from agents.models import Agent, Desired
+from agents.runtimes import current_runtime, management
+from config import waiting
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    name: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentMemory:
+    """`is_cut`: there is more of it than is shown."""
+
+    soul: str
+    skills: list[str]
+    memories: list[Remembered]
+    sessions_count: int
+    is_cut: bool
+
+
+def of(agent: Agent) -> AgentMemory:
+    """The soul as the engine is given it, and what the engine's own files hold.
+
+    Raises MemoryUnreadable while its pod cannot be asked, Unavailable when too many calls wait.
+    """
+    found = _read(agent)
+    return AgentMemory(
+        soul=persona_text(pods.config_of(agent)),
+        skills=found.skills,
+        memories=[Remembered(name, content) for name, content in found.memories],
+        sessions_count=found.sessions,
+        is_cut=found.is_cut,
+    )
+
+
+def _read(agent: Agent) -> management.Memory:
+    if agent.desired == Desired.STOPPED:
+        raise MemoryUnreadable("the agent is stopped", f"POST /agents/{agent.id}/resume starts it")
+    explain = f"GET /agents/{agent.id}/explain tells why"
+    endpoint = current_runtime().endpoint(agent.namespace)
+    if endpoint is None:
+        raise MemoryUnreadable("its pod has no address", explain)
+    with waiting.looks.take(agent.user_id):
+        try:
+            return management.memory(endpoint, pods.access_of(agent))
+        except management.HopFailure as failure:
+            raise MemoryUnreadable(f"its pod cannot be read ({failure.hop}: {failure.message})", explain) from failure

@@ -1,0 +1,137 @@
+"""What an engine has learned, read from its files: skills, memories, and how many conversations it keeps.
+
+The agent writes these files, so nothing in them is trusted: no link is followed, nothing but plain files is opened, and
+names, bytes, depth and time have a limit.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from itertools import islice
+from pathlib import Path
+from urllib.parse import quote
+
+from agents.engines.base import EngineError, Stores
+
+CONTENT_BYTES = 256 * 1024  # of all memories together
+MOST_NAMES = 500  # of skills, and of memories
+MOST_ENTRIES = 100_000  # files and directories that are looked at in one store
+DEPTH = 6
+COUNT_SECONDS = 3.0
+SKILL = "SKILL.md"
+_STEPS = 10_000  # of SQLite's machine, between two looks at the clock
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """`is_cut`: there is more than was read."""
+
+    skills: list[str]
+    memories: list[tuple[str, str]]  # name and content
+    sessions: int
+    is_cut: bool
+
+
+def read(stores: Stores, data: Path) -> Memory:
+    """Raises EngineError where the engine's sessions cannot be counted."""
+    data = data.resolve()
+    skills = sorted({name for store in stores.skills for name in _skills(data / store)})
+    files = sorted({found for store in stores.memories for found in _memories(data / store)})
+    contents, is_cut = _contents(files[:MOST_NAMES])
+    return Memory(
+        skills=skills[:MOST_NAMES],
+        memories=contents,
+        sessions=_sessions(stores, data),
+        is_cut=is_cut or len(skills) > MOST_NAMES or len(files) > MOST_NAMES,
+    )
+
+
+def _skills(store: Path) -> Iterator[str]:
+    return (_text(path.parent.name) for path in _files(store) if path.name == SKILL)
+
+
+def _memories(store: Path) -> Iterator[tuple[str, Path]]:
+    return ((_text(str(path.relative_to(store))), path) for path in _files(store) if path.suffix == ".md")
+
+
+def _contents(files: list[tuple[str, Path]]) -> tuple[list[tuple[str, str]], bool]:
+    """Each with its text, as far as there is room; what is cut says so in its last line."""
+    found, room, is_cut = [], CONTENT_BYTES, False
+    for name, path in files:
+        raw, size = _beginning(path, room)
+        text, room = raw.decode("utf-8", "replace"), room - len(raw)
+        if len(raw) < size:
+            text, is_cut = f"{raw.decode('utf-8', 'ignore')}\n[cut: {size - len(raw)} more bytes]", True
+        found.append((name, text))
+    return found, is_cut
+
+
+def _beginning(path: Path, most: int) -> tuple[bytes, int]:
+    """At most so many bytes of a plain file, and its size; nothing of what is none by now."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return b"", 0
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            return b"", 0
+        raw = file.read(most)
+        return raw, max(status.st_size, len(raw))
+
+
+def _sessions(stores: Stores, data: Path) -> int:
+    depth = 1 if stores.count else DEPTH
+    files = (path for path in _files(data / stores.sessions, depth) if fnmatch(path.name, stores.session_files))
+    if not stores.count:
+        return sum(1 for _ in files)
+    database = min(files, default=None, key=lambda path: len(path.name))  # beside it are its logs
+    return _count(database, stores.count) if database else 0
+
+
+def _count(database: Path, statement: str) -> int:
+    """Asked of a file that the agent can write: a statement that does not end, or a broken file, ends here."""
+    until = time.monotonic() + COUNT_SECONDS
+    try:
+        connection = sqlite3.connect(f"file:{quote(str(database))}?mode=ro", uri=True, timeout=1.0)
+        try:
+            connection.set_progress_handler(lambda: time.monotonic() > until, _STEPS)
+            connection.execute("PRAGMA trusted_schema=OFF")
+            found = connection.execute(statement).fetchone()
+        finally:
+            connection.close()
+    except sqlite3.Error as error:
+        raise EngineError(f"{database.name} cannot be read: {error}") from error
+    return int(found[0])
+
+
+def _files(store: Path, depth: int = DEPTH) -> Iterator[Path]:
+    """Plain files in it and below. A store that a link leads to is not the engine's."""
+    if store.resolve() != store:
+        return iter(())
+    return (path for path, is_file in islice(_walk(store, depth), MOST_ENTRIES) if is_file)
+
+
+def _walk(directory: Path, depth: int) -> Iterator[tuple[Path, bool]]:
+    """Everything in it, each with whether it is a plain file; directories that are links are not entered."""
+    try:
+        entries = os.scandir(directory)
+    except OSError:
+        return
+    with entries:
+        for entry in entries:
+            path = Path(entry.path)
+            yield path, entry.is_file(follow_symlinks=False)
+            if depth > 1 and entry.is_dir(follow_symlinks=False):
+                yield from _walk(path, depth - 1)
+
+
+def _text(name: str) -> str:
+    """A name may be any bytes."""
+    return os.fsencode(name).decode("utf-8", "replace")
