@@ -9,12 +9,14 @@ from django.urls import path
 from agents.views.agents import AgentsViewSet
 from agents.views.channels import ChannelsViewSet
 from agents.views.chat import ChatViewSet
+from agents.views.completions import CompletionsViewSet
 from agents.views.deliveries import DeliveriesViewSet
 from agents.views.events import EventsViewSet
 from agents.views.explain import ExplainViewSet
 from agents.views.liveness import LivenessViewSet
 from agents.views.llm_key import LlmKeyViewSet
 from agents.views.memory import MemoryViewSet
+from agents.views.models import AgentModelsViewSet
 from agents.views.pause import PauseViewSet
 from agents.views.quota import QuotaViewSet
 from agents.views.rebuild import RebuildViewSet
@@ -36,6 +38,9 @@ urlpatterns = [
     path("agents/<str:id>/tools", ToolsViewSet.as_view({"put": "update"})),
     path("agents/<str:id>/channels", ChannelsViewSet.as_view({"put": "update"})),
     path("agents/<str:id>/chat", ChatViewSet.as_view({"post": "create"})),
+    path("agents/<str:id>/v1/chat/completions", CompletionsViewSet.as_view({"post": "create"})),
+    path("agents/<str:id>/v1/models", AgentModelsViewSet.as_view({"get": "list"})),
+    path("agents/<str:id>/v1/models/<str:model>", AgentModelsViewSet.as_view({"get": "retrieve"})),
     path("agents/<str:id>/talk-test", TalkTestViewSet.as_view({"post": "create"})),
     path("agents/<str:id>/liveness", LivenessViewSet.as_view({"get": "retrieve"})),
     path("agents/<str:id>/memory", MemoryViewSet.as_view({"get": "retrieve"})),

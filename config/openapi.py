@@ -100,6 +100,9 @@ _NAMES = {
     ("GET", "/me/personas/{id}/articles/{slug}"): "getOwnPersonaArticle",
     ("GET", "/health/ready"): "getReadiness",
     ("POST", "/agents/{id}/chat"): "chatWithAgent",
+    ("POST", "/agents/{id}/v1/chat/completions"): "completeAgentChat",
+    ("GET", "/agents/{id}/v1/models"): "listAgentModels",
+    ("GET", "/agents/{id}/v1/models/{model}"): "getAgentModel",
     ("POST", "/stripe/portal"): "openStripePortal",
     ("POST", "/agents/{id}/talk-test"): "testAgentTalk",
     ("GET", "/agents/{id}/explain"): "explainAgent",
@@ -166,6 +169,8 @@ class AutoSchema(BaseAutoSchema):
 
     def get_tags(self) -> list[str]:
         words = _fixed_words(self.path)
+        if "v1" in words:
+            return ["Talking"]
         if words[0] == "agents" and words[-1] == "tools":
             return ["Agent configuration"]
         if "personas" in words and (words[0] == "me" or self.method != "GET"):

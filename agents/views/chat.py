@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from django.http import StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
@@ -15,10 +14,9 @@ from agents import chat
 from agents.runtimes.management import ChatEvent
 from agents.serializers import ChatSerializer, ReplySerializer
 from agents.views.base import AgentViewSet
+from agents.views.streaming import EVENT_STREAM, streamed
 from config.api import camel
 from config.parsing import room_for
-
-EVENT_STREAM = "text/event-stream"
 
 
 class ChatViewSet(AgentViewSet):
@@ -41,31 +39,13 @@ class ChatViewSet(AgentViewSet):
         body = self.valid(request)
         said = {"message": body["message"], "session_id": body.get("session_id")}
         if EVENT_STREAM in request.headers.get("Accept", ""):
-            return _streamed(chat.stream(agent, **said))
+            return streamed(chat.stream(agent, **said), _wire)
         return Response(ReplySerializer(chat.say(agent, **said)).data)
 
 
-def _streamed(events: Iterator[ChatEvent]) -> StreamingHttpResponse:
-    response = StreamingHttpResponse(_Wire(events), content_type=EVENT_STREAM)
-    response["Cache-Control"] = "no-store"
-    response["X-Accel-Buffering"] = "no"
-    return response
-
-
-class _Wire:
-    """Server-sent events as bytes; closing it (the client hung up) ends the turn."""
-
-    def __init__(self, events: Iterator[ChatEvent]) -> None:
-        self.events = events
-
-    def __iter__(self) -> Iterator[bytes]:
-        for event in self.events:
-            yield f"event: {event.name}\ndata: {json.dumps(_wire_data(event), ensure_ascii=False)}\n\n".encode()
-
-    def close(self) -> None:
-        close = getattr(self.events, "close", None)
-        if close:
-            close()
+def _wire(events: Iterator[ChatEvent]) -> Iterator[bytes]:
+    for event in events:
+        yield f"event: {event.name}\ndata: {json.dumps(_wire_data(event), ensure_ascii=False)}\n\n".encode()
 
 
 def _wire_data(event: ChatEvent) -> dict[str, object]:

@@ -1,0 +1,88 @@
+"""`POST /agents/{id}/v1/chat/completions`."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from django.http.response import HttpResponseBase
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from agents import completions
+from agents.openai_wire import CompletionRequestSerializer, CompletionSerializer
+from agents.runtimes.management import ChatEvent
+from agents.views.base import AgentViewSet
+from agents.views.streaming import EVENT_STREAM, streamed
+from config.ids import new_id
+from config.parsing import MAX_BODY_BYTES
+
+SESSION = "Session-Id"
+
+
+class CompletionsViewSet(AgentViewSet):
+    serializer_class = CompletionRequestSerializer
+    max_body_bytes = MAX_BODY_BYTES  # such clients send the whole conversation each time
+    refusals = {"create": {409}}
+
+    @extend_schema(
+        request=CompletionRequestSerializer,
+        responses={(200, "application/json"): CompletionSerializer, (200, EVENT_STREAM): str},
+        parameters=[
+            OpenApiParameter(
+                SESSION,
+                OpenApiTypes.STR,
+                OpenApiParameter.HEADER,
+                description="Which conversation it is, as `sessionId` of `POST …/chat`; else `user` says it.",
+            )
+        ],
+    )
+    def create(self, request: Request, id: str) -> HttpResponseBase:
+        """Talk to the agent as any client of OpenAI's protocol does.
+
+        Base URL `/agents/{id}/v1`, an API key of ours as the key, any `model`. The agent keeps its own conversations:
+        with `user`, or the header `Session-Id`, only what came after its last answer is new; without one all messages
+        are one turn of a new conversation. Its soul, tools and model stay its own. With `stream` the reply comes in
+        chunks. Tokens are not counted.
+        """
+        agent = self.own_agent(id)
+        body = self.valid(request)
+        session_id = request.headers.get(SESSION) or None
+        asked = completions.asked(body["messages"], user=body.get("user"), session_id=session_id)
+        frame = {"id": new_id("cmpl"), "created": int(time.time()), "model": body.get("model") or agent.pk}
+        if body.get("stream"):
+            return streamed(completions.stream(agent, asked), partial(_chunks, frame))
+        said = completions.say(agent, asked)
+        return Response(_whole(frame, said.reply), headers={SESSION: said.session_id})
+
+
+def _whole(frame: dict[str, Any], reply: str) -> dict[str, Any]:
+    message = {"role": "assistant", "content": reply, "refusal": None}
+    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
+    return {**frame, "object": "chat.completion", "choices": [choice]}
+
+
+def _chunks(frame: dict[str, Any], events: Iterator[ChatEvent]) -> Iterator[bytes]:
+    yield _chunk(frame, {"role": "assistant", "content": ""})
+    for event in events:
+        if event.name == "delta":
+            yield _chunk(frame, {"content": event.data["text"]})
+        elif event.name == "error":
+            yield _data({"error": {"message": f"{event.data['hop']}: {event.data['message']}", "code": "INTERNAL"}})
+            return
+    yield _chunk(frame, {}, finish_reason="stop")
+    yield b"data: [DONE]\n\n"
+
+
+def _chunk(frame: dict[str, Any], delta: dict[str, str], *, finish_reason: str | None = None) -> bytes:
+    choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
+    return _data({**frame, "object": "chat.completion.chunk", "choices": [choice]})
+
+
+def _data(body: dict[str, Any]) -> bytes:
+    return f"data: {json.dumps(body, ensure_ascii=False)}\n\n".encode("utf-8", "replace")
