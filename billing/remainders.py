@@ -13,7 +13,7 @@ from django.db import transaction
 
 from agents import profile
 from agents.models import Agent
-from billing import spans, subscriptions, timeline
+from billing import next_plans, spans, subscriptions, timeline
 from billing.models import Payment, Span, Subscription
 from billing.spans import Rest, SoldPlan
 from billing.vocabulary import CONFIRMED, Provider, SubscriptionStatus
@@ -67,6 +67,7 @@ def add(
     """Time that is somebody's already, as time of what pays for the agent; else as a new subscription like `row`."""
     current = paid_by(agent)
     if current is None:
+        next_plans.forget(agent, now=now)  # it was chosen for what is over
         start = subscriptions.start_of(agent, now=now)
         new = subscriptions.new(
             agent, plan, Provider(row.provider) if row.provider else None, row.price_usd, now=now, until=start
