@@ -73,13 +73,17 @@ class Choosing(Buying):
             self.chosen.pop(pk, None)
         super()._bought(pk, name, tier, period, usd, provider=provider)
 
-    def agree_on_choices(self) -> None:
-        """What Stripe charges next is the price of what was chosen, or of what was charged so far."""
+    def forget_choices(self) -> None:
+        """What they were chosen for is over."""
         for pk in list(self.chosen):
             life = self.lives[pk]
             over = life.dead or life.licence or (not life.parts and pk not in self.cards.values())
             if over or SIZES.index(self.chosen[pk]) >= SIZES.index(life.tier):
                 self.chosen.pop(pk)
+
+    def agree_on_choices(self) -> None:
+        """What Stripe charges next is the price of what was chosen, or of what was charged so far."""
+        self.forget_choices()
         if not self.is_active():
             return
         work()

@@ -73,7 +73,7 @@ class World(Choosing, GoingBack, ByHand, Agreeing):
             (3, self.retry),
             (1, self.cancel_key),
             (1, self.portal),
-            (3, self.choose_smaller),
+            (8, self.choose_smaller),
             (1, self.keep_plan),
         ]
         act = self.chance.choices([one for _, one in acts], [weight for weight, _ in acts])[0]
@@ -85,6 +85,7 @@ class World(Choosing, GoingBack, ByHand, Agreeing):
             self.card_back,
         ):
             act = self.suspend
+        self.forget_choices()
         act()
         self.agree()
         self.agree_on_choices()
