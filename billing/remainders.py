@@ -135,8 +135,11 @@ def _go_home(agent: Agent, row: Subscription, rests: Sequence[Rest]) -> list[Res
 
 
 def _name_after(row: Subscription, kept: Sequence[Rest]) -> None:
-    """Its price and provider are those of the last payment that it still has."""
+    """Its price and provider are those of the last payment that it still has; given days alone have no provider."""
     last = next((rest.payment_id for rest in reversed(kept) if not rest.is_gift), None)
+    if last is None:
+        row.provider = None
+        return
     payment = Payment.objects.filter(pk=last).first()
     if payment is not None and payment.tier == row.tier and payment.price_usd is not None:
         row.provider, row.period, row.price_usd = payment.provider, payment.period, payment.price_usd

@@ -12,7 +12,7 @@ from agents import suspension
 from agents.models import Agent
 from billing import corrections, moving, next_plans, part_refunds, standing
 from billing.models import NextPlan, Payment, Subscription
-from billing.vocabulary import Period
+from billing.vocabulary import Period, Provider
 from config.errors import ServiceError
 from tests.agents.conftest import MakeAgent, settle
 from tests.billing.conftest import DAY, FREE_UNTIL, Clock, Pay, tick
@@ -102,3 +102,12 @@ def test_a_process_whose_clock_is_wrong_restores_no_account(running: Agent, wron
     running.refresh_from_db()
     after = standing.free_until(running, now=datetime.now(UTC))
     assert abs(after - before) < timedelta(minutes=1)
+
+
+def test_given_days_that_are_left_alone_are_by_nobody(agent: Agent, clock: Clock, pay: Pay) -> None:
+    """Else the daily check says that no paid order of that kind paid for them."""
+    pay(agent, "tiny", provider=Provider.USDT)
+    pay(agent, "medium", tier="medium", price_usd=Decimal(19))
+    corrections.credit(agent, days=10, now=clock.now, **WHY)
+    corrections.refund(agent, now=clock.now, **WHY)
+    assert (row(agent).provider, row(agent).is_live) == (None, True)
