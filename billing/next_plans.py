@@ -14,7 +14,9 @@ from typing import Any
 
 from django.db import transaction
 
+from accounts import throttling
 from accounts.models import User
+from accounts.throttling import Limit
 from agents import profile, quota
 from agents.models import Agent
 from billing import prices, standing, term, timeline
@@ -27,6 +29,7 @@ from catalog.models import Tier
 from catalog.tiers import known_tier, offered, tier_of
 
 SETTLED = timedelta(seconds=30)
+CHANGES = Limit(name="next-plan", times=30, seconds=3600)  # of one agent: each is a row of its timeline
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +108,7 @@ def choices(agent: Agent, row: Subscription) -> list[Tier]:
 def choose(user: User, subscription_id: str, *, tier: str, actor: str, now: datetime) -> Following | None:
     """The agent keeps its plan until the paid time ends, and has this one after that. The same again changes nothing.
 
-    Raises NoSuchSubscription, NothingAfter, UnknownTier, NotSmaller, EngineBelowMinTier, NothingToPay.
+    Raises NoSuchSubscription, NothingAfter, UnknownTier, NotSmaller, EngineBelowMinTier, NothingToPay, RateLimited.
     """
     agent, row = _locked(user, subscription_id)
     if why := _why_not(row):
@@ -118,6 +121,7 @@ def choose(user: User, subscription_id: str, *, tier: str, actor: str, now: date
     known = after(row)
     if known is not None and known.tier == wanted.id:
         return following(row, now=now)
+    throttling.spend(CHANGES, by=agent.pk, now=now)
     values = {
         "tier": wanted.id,
         "price_usd": price,
