@@ -11,6 +11,7 @@ from accounts.models import User
 from agents import suspension
 from agents.admin_steps import SuspendAccounts
 from config.admin_steps import WithSteps
+from config.clock import ClockDiffers
 
 admin.site.unregister(User)
 
@@ -23,6 +24,10 @@ class AccountAdmin(WithSteps, UserAdmin):
     @admin.action(description="Restore (tokens are good again, agents start)", permissions=["change"])
     def restore_accounts(self, request: HttpRequest, users: QuerySet[User]) -> None:
         for user in self.bounded(request, users):
-            suspension.restore(user, actor=f"operator:{request.user.pk}")
+            try:
+                suspension.restore(user, actor=f"operator:{request.user.pk}")
+            except ClockDiffers as refusal:
+                self.message_user(request, f"{user}: {refusal.message}", messages.ERROR)
+                continue
             self.log_change(request, user, "Restored.")
             self.message_user(request, f"{user}: restored; what the suspension stopped starts", messages.SUCCESS)

@@ -15,7 +15,7 @@ from django.utils import timezone
 from accounts.models import Suspension, User
 from agents import entitlement, lifecycle
 from agents.models import Agent, AgentQuerySet, Desired, Reason, Status
-from config import wake
+from config import clock, wake
 from config.errors import ServiceError
 
 log = logging.getLogger(__name__)
@@ -27,8 +27,8 @@ UNKNOWN_ACTOR = "suspension"
 
 @transaction.atomic
 def suspend(user: User, *, reason: str, actor: str) -> Suspension:
-    """Close the account from now on. Suspending what is suspended changes nothing."""
-    now = timezone.now()
+    """Close the account from now on. Suspending what is suspended changes nothing. Raises ClockDiffers."""
+    now = clock.now()
     user = _locked(user)
     suspension = user.suspensions.filter(restored_at__isnull=True).first()
     if suspension is not None and not user.is_active:
@@ -41,8 +41,11 @@ def suspend(user: User, *, reason: str, actor: str) -> Suspension:
 
 @transaction.atomic
 def restore(user: User, *, actor: str) -> User:
-    """Open the account again: tokens are good again, terms go on, and what the suspension stopped starts."""
-    now = timezone.now()
+    """Open the account again: tokens are good again, terms go on, and what the suspension stopped starts.
+
+    Each term is lengthened by as much as lies between the two clocks that suspended and restored. Raises ClockDiffers.
+    """
+    now = clock.now()
     user = _locked(user)
     suspension = user.suspensions.filter(restored_at__isnull=True).first()
     if suspension is not None:

@@ -30,6 +30,12 @@ GatewayOf = Callable[..., Gateway]
 
 
 @pytest.fixture
+def one_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The database's clock goes with the test's."""
+    monkeypatch.setattr("config.clock.of_the_database", timezone.now)
+
+
+@pytest.fixture
 def catalog(db: None) -> None:
     """The built-in catalog, as a fresh installation has it, and a persona that these tests may rely on."""
     loaded.enter("agents", _add_study_buddy)

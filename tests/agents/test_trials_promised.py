@@ -20,6 +20,7 @@ migration = import_module("agents.migrations.0021_trials_promised")
 
 
 @pytest.mark.django_db
+@pytest.mark.usefixtures("one_clock")
 def test_each_agent_of_the_release_before_keeps_its_trial_and_a_second_try_changes_nothing(
     make_agent: MakeAgent, monkeypatch: pytest.MonkeyPatch, settings: Settings
 ) -> None:

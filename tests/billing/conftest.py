@@ -52,7 +52,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
     """The database's clock goes with the test's."""
-    monkeypatch.setattr("billing.clock.of_the_database", timezone.now)
+    monkeypatch.setattr("config.clock.of_the_database", timezone.now)
     with time_machine.travel(NOON, tick=False) as traveller:
         yield Clock(traveller)
 

@@ -6,8 +6,10 @@ import json
 import random
 from collections import defaultdict
 from datetime import UTC, datetime, timedelta
+from unittest import mock
 
 import time_machine
+from django.utils import timezone
 
 from accounts.models import User
 from agents import creation, reconciler, suspension
@@ -54,7 +56,8 @@ class Year:
 
     def live(self, days: int) -> None:
         now = BEGIN
-        with time_machine.travel(now, tick=False) as clock:
+        moved = mock.patch("config.clock.of_the_database", timezone.now)
+        with moved, time_machine.travel(now, tick=False) as clock:
             self.end = BEGIN + timedelta(days=days)
             while now < self.end:
                 now += HOUR
