@@ -101,7 +101,8 @@ def choices(agent: Agent, row: Subscription) -> list[Tier]:
         return []
     engine, held = engine_of(agent.engine), tier_of(row.tier)
     smaller = (tier for tier in offered() if quota.is_larger(held, than=tier) and fits(engine, tier))
-    return [tier for tier in smaller if prices.price_of(tier, period_of(row))]
+    period = period_of(row)
+    return [tier for tier in smaller if prices.price_of(tier, period)]
 
 
 @transaction.atomic

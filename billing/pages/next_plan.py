@@ -42,11 +42,11 @@ class NextPlanViewSet(AgentPageViewSet):
         smaller = next_plans.choices(agent, row) if row else []
         if row is None or not smaller:
             return self.go(f"/account/agents/{agent.pk}")
-        chosen = next_plans.following(row, now=now)
+        chosen, period = next_plans.following(row, now=now), next_plans.period_of(row)
         context = {
             "agent": agent,
             "till": words.moment(next_plans.starts(row, now=now)),
-            "choices": [_choice(tier, next_plans.period_of(row), chosen) for tier in smaller],
+            "choices": [_choice(tier, period, chosen) for tier in smaller],
             "kept": plan_name(row.tier),
             "keeps": chosen is None,
             "keep": KEEP,
