@@ -7,7 +7,7 @@ from datetime import datetime
 from django.db import transaction
 
 from accounts.models import User
-from billing import lapses, licence_cards, payments, subscriptions
+from billing import lapses, licence_cards, payments, remainders, subscriptions
 from billing.models import Subscription
 from billing.ownership import own_subscription
 from billing.stripe import cards
@@ -23,7 +23,7 @@ def cancel(user: User, subscription_id: str, *, actor: str, now: datetime) -> Su
     known = own_subscription(user, subscription_id)
     agent = payments.locked(known.agent_id)
     row = Subscription.objects.select_for_update(of=("self",)).get(pk=known.pk)
-    if row.status != SubscriptionStatus.EXPIRED or not cards.is_tried(agent):
+    if row.status != SubscriptionStatus.EXPIRED or not cards.is_tried(agent) or remainders.paid_by(agent):
         row = subscriptions.cancel(agent, row, actor=actor, now=now)
     licence_cards.ask_to_stop(row, now=now)
     cards.cancel(agent, now=now)

@@ -165,7 +165,7 @@ def _receipt(agent: Agent, row: Subscription | None, sold: Sold, *, actor: str, 
         kind = PaymentKind.PAYMENT if row is None else PaymentKind.RENEWAL
         if known is not None and (moved or known.agent_id != agent.pk):
             kind, reason = PaymentKind.KEY_MOVE, moved or f"the licence moved from {known.agent_id}, where it is over"
-        elif row is not None and known is not None and not _went_back(row):
+        elif row is not None and known is not None and not _went_back(row, sold.name):
             kind, reason = PaymentKind.RESTORED, "its provider calls it paid again"
     elif sold.till <= subscriptions.licensed_until(row):
         if not _same_plan(row, sold.verdict):
@@ -203,10 +203,17 @@ def _refuse_taken_back(sold: Sold) -> None:
         raise TakenBack
 
 
-def _went_back(row: Subscription) -> bool:
-    """Whether its money did when it ended last: then it is charged anew."""
-    ended = row.payments.filter(kind__in=[PaymentKind.REVOKE, PaymentKind.REFUND]).order_by("at", "id").last()
+def _went_back(row: Subscription, name: str) -> bool:
+    """Whether the money of this period did when it ended last: then it is charged anew. Parts end nothing."""
+    ends = row.payments.filter(kind__in=[PaymentKind.REVOKE, PaymentKind.REFUND]).select_related("refund_of")
+    of_it = (one for one in ends.order_by("-at", "-id") if not one.is_part and _is_of(one, name))
+    ended = next(of_it, None)
     return ended is not None and (ended.kind == PaymentKind.REFUND or ended.amount is not None)
+
+
+def _is_of(back: Payment, name: str) -> bool:
+    """Rows of before do not know which payment they are of."""
+    return back.refund_of is None or f"{back.refund_of.external_id}:".startswith(f"{name}:")
 
 
 def _same_plan(row: Subscription, verdict: Verdict) -> bool:

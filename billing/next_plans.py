@@ -14,7 +14,9 @@ from typing import Any
 
 from django.db import transaction
 
+from accounts import throttling
 from accounts.models import User
+from accounts.throttling import Limit
 from agents import profile, quota
 from agents.models import Agent
 from billing import prices, standing, term, timeline
@@ -27,6 +29,7 @@ from catalog.models import Tier
 from catalog.tiers import known_tier, offered, tier_of
 
 SETTLED = timedelta(seconds=30)
+CHANGES = Limit(name="next-plan", times=30, seconds=3600)  # of one agent: each is a row of its timeline
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,20 +50,37 @@ def following(row: Subscription, *, now: datetime) -> Following | None:
     plan = after(row)
     if plan is None:
         return None
+    period = period_of(row)
     return Following(
         subscription_id=row.pk,
         tier=plan.tier,
-        period=Period(row.period),
-        price_usd=plan.price_usd,
-        starts_at=ends(row, now=now),
+        period=period,
+        price_usd=price_of(plan, period),
+        starts_at=starts(row, now=now),
         tier_snapshot=plan.tier_snapshot,
         chosen_at=plan.chosen_at,
     )
 
 
-def ends(row: Subscription, *, now: datetime) -> datetime:
-    """When the paid time ends, with what suspensions gave back."""
-    return term.ends(standing.bought(row), standing.pauses(row.user_id), now=now)
+def starts(row: Subscription, *, now: datetime) -> datetime:
+    """When the next plan begins: as soon as a card is charged for it, else when the paid time ends.
+
+    A card that was entered in the free days is charged before these have lengthened the paid time.
+    """
+    ends = term.ends(standing.bought(row), standing.pauses(row.user_id), now=now)
+    card = CardSubscription.objects.renewing().filter(agent=row.agent_id).first()
+    return ends if card is None or card.period_end is None else min(ends, card.period_end)
+
+
+def period_of(row: Subscription) -> Period:
+    """Which period the next plan is paid for: the card's, where one is charged again and again."""
+    card = CardSubscription.objects.charged(row.agent).select_related("order").first()
+    return Period(card.order.period if card else row.period)
+
+
+def price_of(plan: NextPlan, period: Period) -> Decimal:
+    """As it was when the plan was chosen."""
+    return prices.listed(plan.tier, plan.tier_snapshot, period)
 
 
 def of(user: User, subscription_id: str, *, now: datetime) -> Following | None:
@@ -71,7 +91,8 @@ def of(user: User, subscription_id: str, *, now: datetime) -> Following | None:
 def after(row: Subscription) -> NextPlan | None:
     if _why_not(row):
         return None
-    return NextPlan.objects.filter(agent=row.agent_id, dropped_at=None).first()
+    plan = NextPlan.objects.filter(agent=row.agent_id, dropped_at=None).first()
+    return plan if plan and quota.is_larger(tier_of(row.tier), than=tier_of(plan.tier)) else None
 
 
 def choices(agent: Agent, row: Subscription) -> list[Tier]:
@@ -80,19 +101,20 @@ def choices(agent: Agent, row: Subscription) -> list[Tier]:
         return []
     engine, held = engine_of(agent.engine), tier_of(row.tier)
     smaller = (tier for tier in offered() if quota.is_larger(held, than=tier) and fits(engine, tier))
-    return [tier for tier in smaller if prices.price_of(tier, Period(row.period))]
+    period = period_of(row)
+    return [tier for tier in smaller if prices.price_of(tier, period)]
 
 
 @transaction.atomic
 def choose(user: User, subscription_id: str, *, tier: str, actor: str, now: datetime) -> Following | None:
     """The agent keeps its plan until the paid time ends, and has this one after that. The same again changes nothing.
 
-    Raises NoSuchSubscription, NothingAfter, UnknownTier, NotSmaller, EngineBelowMinTier, NothingToPay.
+    Raises NoSuchSubscription, NothingAfter, UnknownTier, NotSmaller, EngineBelowMinTier, NothingToPay, RateLimited.
     """
     agent, row = _locked(user, subscription_id)
     if why := _why_not(row):
         raise NothingAfter(row, why)
-    wanted, period = known_tier(tier), Period(row.period)
+    wanted, period = known_tier(tier), period_of(row)
     if not quota.is_larger(tier_of(row.tier), than=wanted):
         raise NotSmaller(wanted.id, row.tier)
     check_tier(engine_of(agent.engine), wanted)
@@ -100,6 +122,7 @@ def choose(user: User, subscription_id: str, *, tier: str, actor: str, now: date
     known = after(row)
     if known is not None and known.tier == wanted.id:
         return following(row, now=now)
+    throttling.spend(CHANGES, by=agent.pk, now=now)
     values = {
         "tier": wanted.id,
         "price_usd": price,
@@ -133,13 +156,27 @@ def tell_card(agent: Agent, *, now: datetime) -> None:
 
     So an owner who changes it again and again costs none of the calls that Stripe allows us.
     """
-    if NextPlan.objects.filter(agent=agent).exists():
-        CardSubscription.objects.charged(agent).update(reprice_at=now + SETTLED)
+    plan = NextPlan.objects.filter(agent=agent).first()
+    if plan is None:
+        return
+    for card in CardSubscription.objects.charged(agent).select_related("order"):
+        price = price_of(plan, Period(card.order.period))
+        remember(card, tier=plan.tier, price_usd=price, tier_snapshot=plan.tier_snapshot)
+        card.reprice_at = now + SETTLED
+        card.save(update_fields=["told_plans", "reprice_at"])
 
 
-def forget(agent: Agent) -> None:
-    """Another plan was bought meanwhile. The caller holds the agent's lock."""
-    NextPlan.objects.filter(agent=agent).delete()
+def remember(card: CardSubscription, *, tier: str, price_usd: Decimal, tier_snapshot: dict[str, Any]) -> None:
+    """An invoice of this price may come, however late; the caller saves the row."""
+    told = {"tier": tier, "priceUsd": str(price_usd), "tierSnapshot": tier_snapshot}
+    others = [one for one in card.told_plans or [] if (one["tier"], one["priceUsd"]) != (tier, told["priceUsd"])]
+    card.told_plans = [*others, told]
+
+
+def forget(agent: Agent, *, now: datetime) -> None:
+    """Another plan was bought meanwhile: a card is charged its own price again. The caller holds the agent's lock."""
+    if NextPlan.objects.filter(agent=agent).delete()[0]:
+        CardSubscription.objects.charged(agent).exclude(told_plans=None).update(reprice_at=now + SETTLED)
 
 
 def begin(agent: Agent) -> Agent:
@@ -148,7 +185,8 @@ def begin(agent: Agent) -> Agent:
     if plan is None or CardSubscription.objects.charged(agent).exists():
         return agent
     plan.delete()
-    return profile.follow_payment(agent, plan.tier)
+    smaller = quota.is_larger(tier_of(agent.tier), than=tier_of(plan.tier))
+    return profile.follow_payment(agent, plan.tier) if smaller else agent
 
 
 def _locked(user: User, subscription_id: str) -> tuple[Agent, Subscription]:

@@ -13,10 +13,10 @@ from django.db import transaction
 
 from agents import profile
 from agents.models import Agent
-from billing import spans, subscriptions, timeline
+from billing import next_plans, spans, subscriptions, timeline
 from billing.models import Payment, Span, Subscription
 from billing.spans import Rest, SoldPlan
-from billing.vocabulary import CONFIRMED, Provider, SubscriptionStatus
+from billing.vocabulary import CONFIRMED, PaymentKind, Provider, SubscriptionStatus
 from catalog.engines import engine_of, fits
 from catalog.tiers import tier_of
 
@@ -67,6 +67,7 @@ def add(
     """Time that is somebody's already, as time of what pays for the agent; else as a new subscription like `row`."""
     current = paid_by(agent)
     if current is None:
+        next_plans.forget(agent, now=now)  # it was chosen for what is over
         start = subscriptions.start_of(agent, now=now)
         new = subscriptions.new(
             agent, plan, Provider(row.provider) if row.provider else None, row.price_usd, now=now, until=start
@@ -103,7 +104,7 @@ def take_back(agent: Agent, payment: Payment, *, actor: str, now: datetime, note
         Span.objects.filter(subscription=row, payment=payment).delete()  # a late renewal gives none of it back
         spans.lay(row, kept, start=subscriptions.put_beside(row, kept, till=subscriptions.licensed_until(row), now=now))
     else:
-        kept = _go_home(agent, row, kept)
+        kept = kept if _was_brought_beside(row, payment) else _go_home(agent, row, kept)
         row.current_period_end = spans.lay(row, kept, start=subscriptions.start_of(agent, now=now)) if kept else now
         row.anchor_day, row.counted_at = row.current_period_end.day, now
         _name_after(row, kept)
@@ -114,6 +115,16 @@ def take_back(agent: Agent, payment: Payment, *, actor: str, now: datetime, note
         until = f"until {row.current_period_end:%Y-%m-%d %H:%M} UTC"
         timeline.note(agent, f"subscription {row.pk}: {note}, {until}", actor=actor, now=now)
     return spans.total(rests) - spans.total(kept)
+
+
+def _was_brought_beside(row: Subscription, payment: Payment) -> bool:
+    """Whether another payment brought the present plan too, used up or not: without this one the plan is the same."""
+    brought = row.payments.filter(kind__in=CONFIRMED, tier=row.tier, unapplied="").exclude(pk=payment.pk)
+    return any(not _went_back(one) for one in brought.prefetch_related("refunds"))
+
+
+def _went_back(payment: Payment) -> bool:
+    return any(back.kind == PaymentKind.REFUND and not back.is_part for back in payment.refunds.all())
 
 
 def _home_of(agent: Agent, rests: Sequence[Rest]) -> SoldPlan | None:
@@ -134,8 +145,11 @@ def _go_home(agent: Agent, row: Subscription, rests: Sequence[Rest]) -> list[Res
 
 
 def _name_after(row: Subscription, kept: Sequence[Rest]) -> None:
-    """Its price and provider are those of the last payment that it still has."""
+    """Its price and provider are those of the last payment that it still has; given days alone have no provider."""
     last = next((rest.payment_id for rest in reversed(kept) if not rest.is_gift), None)
+    if last is None:
+        row.provider = None
+        return
     payment = Payment.objects.filter(pk=last).first()
     if payment is not None and payment.tier == row.tier and payment.price_usd is not None:
         row.provider, row.period, row.price_usd = payment.provider, payment.period, payment.price_usd

@@ -95,7 +95,7 @@ def _open(agent: Agent, purchase: Purchase, current: Subscription | None, *, act
     end = _later(start, purchase, anchor_day=anchor_day)
     carried = _carry(agent, current, _plan(purchase), actor=actor, now=now)
     if not purchase.follows:
-        next_plans.forget(agent)
+        next_plans.forget(agent, now=now)
     row = new(agent, _plan(purchase), purchase.provider, purchase.price_usd, now=now, until=end)
     row.anchor_day = anchor_day
     row.current_period_end += spans.total(carried)
@@ -171,7 +171,7 @@ def _license(
     start = put_beside(row, carried, till=till, now=now)
     row = activate(agent, row, actor=actor, now=now)
     spans.lay(row, carried, start=start)
-    next_plans.forget(agent)  # only its provider changes a licence's plan
+    next_plans.forget(agent, now=now)  # only its provider changes a licence's plan
     return Bought(row, converted)
 
 

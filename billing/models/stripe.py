@@ -73,6 +73,11 @@ class CardSubscription(models.Model):
     tier = models.CharField(max_length=20, choices=TierId.choices, help_text="What a charge pays for.")
     price_usd = models.DecimalField(max_digits=10, decimal_places=2)
     tier_snapshot = models.JSONField()
+    told_plans = models.JSONField(
+        null=True,
+        blank=True,
+        help_text="Other plans whose price Stripe may have been told: an invoice of one of these pays for that.",
+    )
     status = models.CharField(max_length=30, help_text="Stripe's word.")
     cancels = models.BooleanField(default=False, help_text="It ends with its period: so it was chosen at Stripe.")
     period_end = models.DateTimeField(null=True, blank=True, help_text="When the card is charged next.")

@@ -43,11 +43,11 @@ class NextPlanViewSet(AgentPageViewSet):
         smaller = next_plans.choices(agent, row) if row else []
         if row is None or not smaller:
             return self.go(f"/account/agents/{agent.pk}")
-        chosen = next_plans.following(row, now=now)
+        chosen, period = next_plans.following(row, now=now), next_plans.period_of(row)
         context = {
             "agent": agent,
-            "till": words.moment(next_plans.ends(row, now=now)),
-            "choices": [_choice(tier, row, chosen) for tier in smaller],
+            "till": words.moment(next_plans.starts(row, now=now)),
+            "choices": [_choice(tier, period, chosen) for tier in smaller],
             "kept": plan_name(row.tier),
             "keeps": chosen is None,
             "keep": KEEP,
@@ -79,11 +79,11 @@ def line(agent: Agent, row: Subscription | None) -> dict[str, object] | None:
     return {} if next_plans.choices(agent, row) else None
 
 
-def _choice(tier: Tier, row: Subscription, chosen: Following | None) -> Choice:
+def _choice(tier: Tier, period: Period, chosen: Following | None) -> Choice:
     return Choice(
         id=tier.id,
         name=plan_name(tier.id),
-        price=_price(prices.price_of(tier, Period(row.period)), Period(row.period)),
+        price=_price(prices.price_of(tier, period), period),
         chosen=chosen is not None and chosen.tier == tier.id,
     )
 

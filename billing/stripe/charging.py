@@ -7,8 +7,10 @@ or the daily look, may tell it as often as they like.
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 
 from django.db import transaction
 
@@ -30,12 +32,24 @@ MAX_CURRENCY = 12
 PAID, OPEN = "paid", "open"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a charge pays for. `chosen` is the row that it was chosen by, where it is the next plan."""
+
+    tier: str
+    price_usd: Decimal
+    tier_snapshot: dict[str, Any]
+    chosen: NextPlan | None = None
+
+
 @transaction.atomic
 def take(bill: Bill, *, now: datetime) -> None:
     """Count it, once it is paid; note why it bought nothing; or tell of a charge that failed."""
     card = CardSubscription.objects.select_related("order").get(subscription_id=bill.subscription)
     agent = payments.locked(card.agent_id)
-    card.refresh_from_db(fields=["canceled_at", "status", "tier", "price_usd", "tier_snapshot", "reprice_at"])
+    card.refresh_from_db(
+        fields=["canceled_at", "status", "tier", "price_usd", "tier_snapshot", "told_plans", "reprice_at"]
+    )
     row, _ = StripeInvoice.objects.get_or_create(invoice_id=bill.id, defaults={"card": card, "seen_at": now})
     if row.payment_id is not None:
         return
@@ -52,7 +66,7 @@ def _pay(agent: Agent, card: CardSubscription, bill: Bill, *, in_time: bool, now
     orders.locked(card.order_id)
     card.order.refresh_from_db()
     is_first = card.order.status != OrderStatus.PAID
-    plan = card if is_first else _plan_of(card, bill)
+    plan = _own(card) if is_first else _plan_of(card, bill)
     receipt = _receipt(card, bill, plan, in_time=in_time)
     why = _why_not(card, bill, plan)
     if why:
@@ -68,33 +82,45 @@ def _pay(agent: Agent, card: CardSubscription, bill: Bill, *, in_time: bool, now
     return paid
 
 
-def _plan_of(card: CardSubscription, bill: Bill) -> CardSubscription | NextPlan:
-    """What was charged decides whether it pays for the plan so far, or for the one that was chosen after it."""
-    chosen = NextPlan.objects.filter(agent=card.agent_id).first()
-    if chosen is None:
-        return card
-    plans = (chosen, card) if chosen.dropped_at is None else (card, chosen)
-    return next((plan for plan in plans if cents(plan.price_usd) == bill.total), card)
+def _plan_of(card: CardSubscription, bill: Bill) -> Plan:
+    """What was charged decides what it pays for: the plan that was chosen, the one so far, or one of before that.
+
+    An invoice may be paid weeks after it was made, and its owner may have chosen another plan by then.
+    """
+    plans = [_own(card), *(_told(one) for one in reversed(card.told_plans or []))]
+    chosen = NextPlan.objects.filter(agent=card.agent_id, dropped_at=None).first()
+    if chosen is not None:
+        price = next_plans.price_of(chosen, Period(card.order.period))
+        plans.insert(0, Plan(tier=chosen.tier, price_usd=price, tier_snapshot=chosen.tier_snapshot, chosen=chosen))
+    return next((plan for plan in plans if cents(plan.price_usd) == bill.total), _own(card))
 
 
-def _follow(
-    agent: Agent, card: CardSubscription, plan: CardSubscription | NextPlan, *, is_first: bool, now: datetime
-) -> None:
+def _own(card: CardSubscription) -> Plan:
+    return Plan(tier=card.tier, price_usd=card.price_usd, tier_snapshot=card.tier_snapshot)
+
+
+def _told(one: dict[str, Any]) -> Plan:
+    return Plan(tier=one["tier"], price_usd=Decimal(one["priceUsd"]), tier_snapshot=one["tierSnapshot"])
+
+
+def _follow(agent: Agent, card: CardSubscription, plan: Plan, *, is_first: bool, now: datetime) -> None:
     """After the charge that brought the chosen plan, each charge pays for that. A new card is told what was chosen.
 
     A dropped plan is deleted at the first charge after Stripe has the old price again.
     """
-    if isinstance(plan, NextPlan) and plan.dropped_at is None:
+    if plan.chosen is not None:
+        old = _own(card)
+        next_plans.remember(card, tier=old.tier, price_usd=old.price_usd, tier_snapshot=old.tier_snapshot)
         card.tier, card.price_usd, card.tier_snapshot = plan.tier, plan.price_usd, plan.tier_snapshot
-        card.save(update_fields=["tier", "price_usd", "tier_snapshot"])
-        plan.delete()
+        card.save(update_fields=["tier", "price_usd", "tier_snapshot", "told_plans"])
+        plan.chosen.delete()
     elif is_first:
         next_plans.tell_card(agent, now=now)
     elif card.reprice_at is None:
         NextPlan.objects.filter(agent=agent).exclude(dropped_at=None).delete()
 
 
-def _why_not(card: CardSubscription, bill: Bill, plan: CardSubscription | NextPlan) -> str:
+def _why_not(card: CardSubscription, bill: Bill, plan: Plan) -> str:
     """Empty where it is what was ordered: Stripe's word is held against our own rows."""
     asked = cents(plan.price_usd)
     if (bill.currency, bill.paid, bill.total, bill.elsewhere) != (CURRENCY, asked, asked, 0):
@@ -113,7 +139,7 @@ def _money(units: int) -> str:
     return f"{Decimal(units) / 100:.2f}"
 
 
-def _receipt(card: CardSubscription, bill: Bill, plan: CardSubscription | NextPlan, *, in_time: bool) -> Receipt:
+def _receipt(card: CardSubscription, bill: Bill, plan: Plan, *, in_time: bool) -> Receipt:
     """`in_time`: the card was charged at the first try; else the period begins with the charge."""
     order = card.order
     first = order.status != OrderStatus.PAID

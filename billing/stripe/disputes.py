@@ -18,6 +18,7 @@ from billing.models.payments import refund_name
 from billing.spans import Rest, SoldPlan
 from billing.stripe import cards, returns
 from billing.stripe.objects import Dispute
+from billing.stripe.returns import WAS_LOST, WAS_WON
 from billing.vocabulary import PaymentKind, Period
 
 log = logging.getLogger(__name__)
@@ -25,7 +26,7 @@ log = logging.getLogger(__name__)
 # Stripe's words. An inquiry (`warning_…`) has taken no money; `prevented` is told of as a refund.
 OPEN = {"needs_response", "under_review", "appeal_needs_response", "appeal_under_review"}
 WON, LOST = "won", "lost"
-DISPUTED, WAS_LOST, WAS_WON = "its payment is disputed", "the dispute was lost", "the dispute was won"
+DISPUTED = "its payment is disputed"
 
 
 @transaction.atomic
@@ -39,6 +40,7 @@ def note(told: Dispute, *, now: datetime) -> None:
         dispute_id=told.id,
         defaults={"payment": payment, "status": told.status, "cents": abs(told.amount), "seen_at": now},
     )
+    was_lost = _was_lost(row, told)
     row.status = told.status
     if told.status in OPEN or told.status == LOST:
         cards.cancel(payment.agent, now=now)
@@ -46,12 +48,22 @@ def note(told: Dispute, *, now: datetime) -> None:
             _hold(holder, payment, row, now=now)
     if told.status == LOST and row.closed_at is None:
         _lose(payment, row, now=now)
+    if told.status == WON and was_lost:
+        _reinstate(payment, row, now=now)
     if told.status == WON and row.is_taken:
         holder = _give_back(payment, row, now=now)
     if told.status in {WON, LOST}:
         row.closed_at = row.closed_at or now
     row.save()
     lapses.settle(holder, now=now)
+
+
+def _was_lost(row: StripeDispute, told: Dispute) -> bool:
+    """Whether it had been lost before this word. What had been won is open again, once its bank has appealed."""
+    if row.status == WON:
+        row.closed_at = row.closed_at if told.status == WON else None
+        return False
+    return row.closed_at is not None
 
 
 def _is_whole(row: StripeDispute, payment: Payment) -> bool:
@@ -70,7 +82,7 @@ def _hold(holder: Agent, payment: Payment, row: StripeDispute, *, now: datetime)
     if held:
         row.tier, row.period, row.tier_snapshot = held.tier, held.period, held.tier_snapshot
     remainders.take_back(holder, payment, actor=cards.ACTOR, now=now, note=DISPUTED)
-    name = f"{payment.external_id}:dispute:{row.dispute_id}"
+    name = _name(payment, "dispute", row)
     receipt = returns.way_back(
         payment, kind=PaymentKind.REVOKE, name=name, amount=None, actor=cards.ACTOR, reason=DISPUTED
     )
@@ -83,11 +95,35 @@ def _lose(payment: Payment, row: StripeDispute, *, now: datetime) -> None:
     if amount <= 0:
         return
     whole = refund_name(payment.external_id)
-    name = whole if amount == left else f"{payment.external_id}:lost:{row.dispute_id}"
+    known = Payment.objects.filter(provider=payment.provider, external_id=whole)
+    name = whole if amount == left and not known.exists() else _name(payment, "lost", row)
+    if amount < left:
+        part_refunds.lessen(payment, amount, left=left)
     receipt = returns.way_back(
         payment, kind=PaymentKind.REFUND, name=name, amount=amount, actor=cards.ACTOR, reason=WAS_LOST
     )
     returns.write(receipt, payment, now=now)
+
+
+def _reinstate(payment: Payment, row: StripeDispute, *, now: datetime) -> None:
+    """It was lost, and the bank has changed its mind: the money is ours again. The credit note stands."""
+    amount, left = min(row.cents, returns.lost(payment)), int(payment.amount or 0) - int(payment.gone_back)
+    if amount <= 0:
+        return
+    name = _name(payment, "reinstated", row)
+    receipt = returns.way_back(
+        payment, kind=PaymentKind.CAME_BACK, name=name, amount=amount, actor=cards.ACTOR, reason=WAS_WON
+    )
+    returns.write(receipt, payment, now=now)
+    if left:
+        part_refunds.lessen(payment, -amount, left=left)
+
+
+def _name(payment: Payment, what: str, row: StripeDispute) -> str:
+    """A bank may decide again and again."""
+    name = f"{payment.external_id}:{what}:{row.dispute_id}"
+    before = Payment.objects.filter(provider=payment.provider, external_id__startswith=name).count()
+    return f"{name}:{before}" if before else name
 
 
 def _give_back(payment: Payment, row: StripeDispute, *, now: datetime) -> Agent:
@@ -97,7 +133,7 @@ def _give_back(payment: Payment, row: StripeDispute, *, now: datetime) -> Agent:
     """
     row.is_taken = False
     agent = payments.locked(row.subscription.agent_id if row.subscription else payment.agent_id)
-    name = f"{payment.external_id}:won:{row.dispute_id}"
+    name = _name(payment, "won", row)
     receipt = returns.way_back(
         payment, kind=PaymentKind.RESTORED, name=name, amount=None, actor=cards.ACTOR, reason=WAS_WON
     )

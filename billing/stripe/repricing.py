@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import logging
 from datetime import datetime, timedelta
+from decimal import Decimal
 
 from django.db.models import F
 
+from billing import next_plans
 from billing.models import CardSubscription, NextPlan
 from billing.models.stripe import ERROR
 from billing.providers import stripe_api
@@ -20,6 +22,7 @@ from billing.stripe.attempts import FIRST_WAIT, LEASE, wait_after
 from billing.stripe.checkouts import cents
 from billing.stripe.errors import Unreadable
 from billing.stripe.objects import Card
+from billing.vocabulary import Period
 
 log = logging.getLogger(__name__)
 
@@ -27,15 +30,13 @@ BATCH = 50
 
 
 def is_other(card: CardSubscription, told: Card) -> bool:
-    """Whether Stripe charges one of this agent's two prices next, and not the one that it should.
+    """Whether Stripe charges one of this agent's prices next, and not the one that it should.
 
     A price that somebody set at Stripe is left alone.
     """
-    chosen = NextPlan.objects.filter(agent=card.agent_id).first()
-    if chosen is None or told.item is None:
+    if told.item is None or told.item.cents not in _ours(card):
         return False
-    ours = {cents(card.price_usd), cents(chosen.price_usd)}
-    return told.item.cents in ours and told.item.cents != _wanted(card, chosen)
+    return told.item.cents != _wanted(card)
 
 
 def reprice_due(*, now: datetime) -> int:
@@ -52,9 +53,8 @@ def _reprice(card: CardSubscription, *, now: datetime) -> bool:
     claimed = CardSubscription.objects.filter(pk=card.pk, reprice_at=card.reprice_at)
     if not claimed.update(reprice_at=lease, attempts=F("attempts") + 1):
         return False
-    chosen = NextPlan.objects.filter(agent=card.agent_id).first()
     try:
-        _tell(card, chosen, now=now)
+        _tell(card, now=now)
     except StripeAway as away:
         _later(card, lease, away.message, now=now, at_least=timedelta(seconds=int(away.headers["Retry-After"])))
         return False
@@ -67,12 +67,12 @@ def _reprice(card: CardSubscription, *, now: datetime) -> bool:
     return True
 
 
-def _tell(card: CardSubscription, chosen: NextPlan | None, *, now: datetime) -> None:
+def _tell(card: CardSubscription, *, now: datetime) -> None:
     """Raises StripeAway, StripeRefused, Unreadable."""
-    if chosen is None or card.canceled_at is not None:
+    if card.canceled_at is not None:
         return
+    wanted = _wanted(card)
     told = objects.card(stripe_api.subscription(card.subscription_id))
-    wanted = _wanted(card, chosen)
     if told.item is None:
         raise Unreadable("it charges for more than one thing")
     if told.item.cents != wanted:
@@ -80,8 +80,13 @@ def _tell(card: CardSubscription, chosen: NextPlan | None, *, now: datetime) -> 
         stripe_api.reprice(card.subscription_id, told.item, cents=wanted, key=key)
 
 
-def _wanted(card: CardSubscription, chosen: NextPlan) -> int:
-    return cents(card.price_usd if chosen.dropped_at else chosen.price_usd)
+def _ours(card: CardSubscription) -> set[int]:
+    return {_wanted(card), cents(card.price_usd), *(cents(Decimal(one["priceUsd"])) for one in card.told_plans or [])}
+
+
+def _wanted(card: CardSubscription) -> int:
+    chosen = NextPlan.objects.filter(agent=card.agent_id, dropped_at=None).first()
+    return cents(next_plans.price_of(chosen, Period(card.order.period)) if chosen else card.price_usd)
 
 
 def _later(

@@ -27,6 +27,7 @@ log = logging.getLogger(__name__)
 
 REFUNDED = "the money went back to the card"
 FAILED = "its refund failed, and the money is ours again"
+WAS_LOST, WAS_WON = "the dispute was lost", "the dispute was won"
 
 
 @transaction.atomic
@@ -39,7 +40,7 @@ def note(charge: Charge, *, now: datetime) -> None:
     gone = int(payment.gone_back)
     new = charge.refunded - _told(payment, PaymentKind.REFUND)
     failed = charge.failed - _told(payment, PaymentKind.CAME_BACK)
-    whole = charge.refunded - charge.failed >= charge.amount
+    whole = charge.refunded - charge.failed + lost(payment) >= charge.amount
     if new > 0:
         _write_refund(payment, new, charge, whole=whole, now=now)
     if failed > 0:
@@ -55,8 +56,17 @@ def note(charge: Charge, *, now: datetime) -> None:
 
 
 def _told(payment: Payment, kind: PaymentKind) -> int:
-    """How much of it the ledger says went back, or came again, ever."""
-    return int(payment.refunds.filter(kind=kind).aggregate(sum=Sum("amount"))["sum"] or 0)
+    """How much of it the ledger says went back by refunds, or came again, ever."""
+    rows = payment.refunds.filter(kind=kind).exclude(reason__in=[WAS_LOST, WAS_WON])
+    return int(rows.aggregate(sum=Sum("amount"))["sum"] or 0)
+
+
+def lost(payment: Payment) -> int:
+    """How much of it banks took away in disputes, and did not give back on appeal: no refund of a charge says so."""
+    rows = payment.refunds.filter(kind__in=[PaymentKind.REFUND, PaymentKind.CAME_BACK])
+    went = rows.filter(kind=PaymentKind.REFUND, reason=WAS_LOST).aggregate(sum=Sum("amount"))["sum"] or 0
+    came = rows.filter(kind=PaymentKind.CAME_BACK, reason=WAS_WON).aggregate(sum=Sum("amount"))["sum"] or 0
+    return int(went - came)
 
 
 def _write_refund(payment: Payment, amount: int, charge: Charge, *, whole: bool, now: datetime) -> None:

@@ -20,7 +20,7 @@ from config import clock
 class NextPlanViewSet(AgentViewSet):
     queryset = Subscription.objects.none()  # type: ignore[assignment]  # the type of {id} for the OpenAPI document
     serializer_class = ChooseNextPlanSerializer
-    refusals = {"update": {409}}
+    refusals = {"update": {409, 429}}
 
     @extend_schema(responses=NextPlanEnvelope)
     def retrieve(self, request: Request, id: str) -> Response:

@@ -68,6 +68,7 @@ class Model:
     rows: int = 0
     charged: dict[str, int] = field(default_factory=dict)
     sold: dict[str, tuple[str, Period]] = field(default_factory=dict)
+    brought: set[str] = field(default_factory=set)  # payments of the present plan that are not taken back
 
     @property
     def until(self) -> datetime:
@@ -91,6 +92,7 @@ class Model:
         ends = months_after(begins, MONTHS[period], self.anchor)
         bought = Part(whose, int((ends - begins) / SECOND), Fraction(usd))
         self.parts = [*self.parts, bought] if self.tier == tier else [bought, *self.parts]
+        self.brought = {*self.brought, whose} if self.tier == tier else {whose}
         self.tier, self.period = tier, period
         self.sold[whose] = tier, period
         if not plain and begins == self._begins:
@@ -113,14 +115,16 @@ class Model:
 
     def take_back(self, whose: str) -> None:
         kept = [part for part in self.parts if part.whose != whose]
+        self.brought.discard(whose)
         if len(kept) < len(self.parts):
             self.parts = kept
-            self._go_home()
+            if not self.brought:
+                self._go_home()
             self._name_after()
             self.anchor = self.until.day
 
     def _go_home(self) -> None:
-        """What brought the plan is gone: if all that is paid was bought for others, it is the last of these again.
+        """All that brought the plan has gone back: where all that is left was bought for others, it is one of these.
 
         What was bought for it is as it was there; what was not comes by its value, unless it is on that plan already.
         """

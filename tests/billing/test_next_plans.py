@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from agents.models import Agent
+from agents.models import Agent, Transition
 from billing import corrections, standing
 from billing.models import NextPlan, Subscription
 from billing.vocabulary import Provider
@@ -100,6 +100,17 @@ def test_the_owner_keeps_the_plan_after_all(client: APIClient, agent: Agent, clo
     assert client.get(at(row())).json() == {"nextPlan": None}
     clock.at(FREE_UNTIL + MONTH)
     assert tick(agent, clock).tier == "small"
+
+
+def test_an_owner_who_toggles_for_ever_fills_no_timeline(client: APIClient, agent: Agent, clock: Clock) -> None:
+    codes = []
+    for _ in range(40):
+        codes.append(choose(client).status_code)
+        client.delete(at(row()))
+    assert codes == [200] * 30 + [429] * 10
+    assert Transition.objects.filter(agent=agent, note__contains=row().pk).count() < 70
+    clock.go(timedelta(hours=1))
+    assert choose(client).status_code == 200
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,8 @@ class Agreeing(Ground):
         self._invoices()
         self._numbers()
         self._reports()
-        assert invariants.broken(now=self.clock.now) == []
+        broken = invariants.broken(now=self.clock.now)
+        assert broken == [], broken
 
     def _ledger(self) -> None:
         rows = bought()

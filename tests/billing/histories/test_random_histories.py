@@ -23,8 +23,8 @@ from tests.agents.conftest import MakeAgent
 from tests.billing.conftest import Clock
 from tests.billing.crypto import chain, coins, one_chain
 from tests.billing.histories.agreeing import Agreeing
-from tests.billing.histories.buying import Buying
 from tests.billing.histories.by_hand import ByHand
+from tests.billing.histories.choosing import Choosing
 from tests.billing.histories.going_back import GoingBack
 from tests.billing.histories.ground import Doubles
 from tests.billing.licences import gumroad
@@ -47,7 +47,7 @@ def seeds() -> list[int]:
     return list(range(int(first), int(last or first) + 1))
 
 
-class World(Buying, GoingBack, ByHand, Agreeing):
+class World(Choosing, GoingBack, ByHand, Agreeing):
     def step(self) -> None:
         self.live(self.clock.now + self.some_time(), lazy=self.chance.random() < 0.3)
         if not self.alive():
@@ -73,6 +73,8 @@ class World(Buying, GoingBack, ByHand, Agreeing):
             (3, self.retry),
             (1, self.cancel_key),
             (1, self.portal),
+            (8, self.choose_smaller),
+            (1, self.keep_plan),
         ]
         act = self.chance.choices([one for _, one in acts], [weight for weight, _ in acts])[0]
         if not self.is_active() and act not in (
@@ -83,8 +85,10 @@ class World(Buying, GoingBack, ByHand, Agreeing):
             self.card_back,
         ):
             act = self.suspend
+        self.forget_choices()
         act()
         self.agree()
+        self.agree_on_choices()
 
     def finish(self) -> None:
         if not self.is_active():

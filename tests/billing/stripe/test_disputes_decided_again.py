@@ -1,0 +1,119 @@
+"""Disputes of a part, disputes that are appealed, and old subscriptions that are cancelled once more."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+
+from agents.models import Agent
+from billing import invariants, standing
+from billing.models import CardSubscription, Payment, Subscription
+from billing.stripe import orders
+from billing.vocabulary import Period
+from tests.agents.conftest import signed_in
+from tests.billing.conftest import DAY, FREE_UNTIL, Clock, Pay, tick
+from tests.billing.stripe.conftest import invoices, work
+from tests.doubles.stripe_protocol import Json
+from tests.doubles.stripe_server import StripeDouble
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def charge(card: CardSubscription, stripe: StripeDouble) -> Json:
+    """The first one, of $5."""
+    return stripe.world.charge_of(invoices(stripe)[0]["id"])
+
+
+def gone() -> int:
+    return int(Payment.objects.get(kind="payment", provider="stripe").gone_back)
+
+
+def test_what_is_refunded_after_a_part_was_lost_is_in_the_ledger_too(charge: Json, stripe: StripeDouble) -> None:
+    made = stripe.world.dispute(charge["id"], cents=200)
+    stripe.world.decide(made["id"], "lost")
+    work()
+    assert gone() == 200
+    stripe.world.refund(charge["id"], 100)
+    work()
+    assert gone() == 300
+    stripe.world.refund(charge["id"], 200)
+    work()
+    assert gone() == 500
+    assert not Subscription.objects.live().exists(), "all of its money is gone"
+
+
+def test_a_part_that_is_lost_after_a_part_was_refunded_takes_no_more_than_there_was(
+    charge: Json, stripe: StripeDouble
+) -> None:
+    stripe.world.refund(charge["id"], 400)
+    work()
+    made = stripe.world.dispute(charge["id"], cents=200)
+    stripe.world.decide(made["id"], "lost")
+    work()
+    assert gone() == 500
+
+
+def test_the_value_of_a_part_that_was_lost_is_not_left_in_the_time(
+    charge: Json, agent: Agent, stripe: StripeDouble, clock: Clock
+) -> None:
+    made = stripe.world.dispute(charge["id"], cents=200)
+    stripe.world.decide(made["id"], "lost")
+    work()
+    row = Subscription.objects.live().get()
+    assert row.spans.get().usd == Decimal(3)
+
+
+def test_a_dispute_that_is_won_on_appeal_gives_back_what_it_took(
+    charge: Json, agent: Agent, stripe: StripeDouble, clock: Clock
+) -> None:
+    made = stripe.world.dispute(charge["id"])
+    work()
+    for word in ("lost", "appeal_under_review", "won"):
+        clock.go(timedelta(days=1))
+        stripe.world.decide(made["id"], word)
+        work()
+    tick(agent, clock)
+    assert gone() == 0
+    assert standing.term(agent, now=clock.now).paid_till is not None
+    assert invariants.broken(now=clock.now) == []
+
+
+def test_who_cancels_what_ended_long_ago_does_not_stop_the_card_of_today(
+    agent: Agent, stripe: StripeDouble, clock: Clock, pay: Pay
+) -> None:
+    clock.at(FREE_UNTIL + DAY)
+    pay(agent, "coins")
+    old = Subscription.objects.paid().get()
+    clock.at(old.current_period_end + DAY)
+    tick(agent, clock)
+    stripe.world.pay(orders.order(agent, tier="small", period=Period.MONTHLY, now=clock.now).session_id)
+    work()
+    answer = signed_in(agent.user).post(f"/subscriptions/{old.pk}/cancel")
+    work()
+    assert (answer.status_code, stripe.world.all("subscription")[-1]["status"]) == (409, "active")
+
+
+def test_a_dispute_that_was_won_and_is_lost_on_appeal_takes_the_time_and_the_money(
+    charge: Json, agent: Agent, stripe: StripeDouble, clock: Clock
+) -> None:
+    made = stripe.world.dispute(charge["id"])
+    work()
+    for word, paid, money in (("won", True, 0), ("appeal_needs_response", False, 0), ("lost", False, 500)):
+        clock.go(timedelta(days=1))
+        stripe.world.decide(made["id"], word)
+        work()
+        assert (standing.term(agent, now=clock.now).paid_till is not None, gone()) == (paid, money), word
+    assert invariants.broken(now=clock.now) == []
+
+
+def test_all_of_the_money_that_went_in_two_ways_takes_the_time(charge: Json, stripe: StripeDouble) -> None:
+    made = stripe.world.dispute(charge["id"], cents=200)
+    work()
+    stripe.world.refund(charge["id"], 300)
+    work()
+    stripe.world.decide(made["id"], "lost")
+    work()
+    assert (gone(), Subscription.objects.live().exists()) == (500, False)
