@@ -8,7 +8,7 @@ from django.db import transaction
 
 from agents.errors import NoSuchAgent
 from agents.models import Agent, Desired
-from billing import bindings, lapses, licences, payments, remainders
+from billing import bindings, lapses, licences, orders, payments, remainders
 from billing.errors import LicenceHeld, NothingToMove
 from billing.licences import Key, Sold
 from billing.models import Subscription
@@ -23,7 +23,8 @@ def move(agent: Agent, *, to: str, reason: str, actor: str, now: datetime) -> Su
 
     Time that was bought beside the licence stays where it is. The activation at the provider is given back first: what
     fails after that is mended by the next verification, and moving again is harmless. Raises NothingToMove,
-    NoSuchAgent, LicenceHeld, LicenceRefused, EngineBelowMinTier, NotConfigured, and Unavailable without an answer.
+    NoSuchAgent, LicenceHeld, OtherPlanByCard, LicenceRefused, EngineBelowMinTier, NotConfigured, and Unavailable
+    without an answer.
     """
     row = _held(agent)
     taker = _taker(to, row)
@@ -31,6 +32,7 @@ def move(agent: Agent, *, to: str, reason: str, actor: str, now: datetime) -> Su
     key = Key(provider=Provider(row.provider or ""), text=row.license_key or "")
     sold = Sold(key=key, verdict=licences.paid(driver.verify(key.text, now=now)))
     check_tier(engine_of(taker.engine), tier_of(sold.verdict.tier))
+    orders.refuse_beside_card(taker, sold.verdict.tier)
     bindings.unbind(driver, row)
     taken = _hand_over(row, taker, sold, reason=reason, actor=actor, now=now)
     return bindings.bind(driver, taken, now=now)

@@ -126,7 +126,7 @@ def activate(
 def receive(agent_id: str, sold: Sold, *, actor: str, now: datetime, reason: str = "") -> Received:
     """What was sold becomes the agent's, or more of what it has; `reason` is an operator's who moves it there.
 
-    Raises LicenceInUse, LicenceHeld, TakenBack, NoSuchAgent.
+    Raises LicenceInUse, LicenceHeld, OtherPlanByCard, TakenBack, NoSuchAgent.
     """
     try:
         return _receive(agent_id, sold, actor=actor, now=now, moved=reason)
@@ -142,6 +142,8 @@ def _receive(agent_id: str, sold: Sold, *, actor: str, now: datetime, moved: str
     row = Subscription.objects.filter(
         agent=agent, provider=sold.key.provider, external_ref=sold.verdict.external_ref
     ).first()
+    if row is None or not row.is_live:
+        orders.refuse_beside_card(agent, sold.verdict.tier)
     receipt = _receipt(agent, row, sold, actor=actor, moved=moved)
     if receipt is not None:
         payment = payments.apply_payment(receipt, now=now)

@@ -19,7 +19,15 @@ from accounts import throttling
 from accounts.throttling import Limit
 from agents.models import Agent, Desired
 from billing import bindings, lapses, licence_refunds, licences, payments, revocations, subscriptions, timeline
-from billing.errors import AskedAlready, LicenceHeld, LicenceInUse, NotConfigured, NothingToVerify, TakenBack
+from billing.errors import (
+    AskedAlready,
+    LicenceHeld,
+    LicenceInUse,
+    NotConfigured,
+    NothingToVerify,
+    OtherPlanByCard,
+    TakenBack,
+)
 from billing.licences import CHECKED_EVERY, Key, Sold
 from billing.models import Subscription
 from billing.providers import registry
@@ -190,7 +198,8 @@ def _paid(driver: LicenceDriver, row: Subscription, verdict: Verdict, *, now: da
         log.warning("a licence that is paid has no place", extra={"subscription": row.pk, "problem": error.message})
         Subscription.objects.filter(pk=row.pk).update(check_at=None, unknown_since=None)
         return
-    except TakenBack:
+    except (TakenBack, OtherPlanByCard) as refusal:  # a card of another plan pays meanwhile: until that ends
+        log.warning("a licence that is paid waits", extra={"subscription": row.pk, "problem": refusal.message})
         Subscription.objects.filter(pk=row.pk).update(check_at=_again(row, now=now), unknown_since=None)
         return
     bindings.complete(driver, received.subscription, used=verdict.used, now=now)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from agents.models import Agent
-from billing.models import CardSubscription, Payment
+from billing import key_moves, verification
+from billing.errors import OtherPlanByCard
+from billing.models import CardSubscription, Payment, Subscription
 from billing.stripe import orders
 from billing.vocabulary import Period
-from tests.agents.conftest import signed_in
+from tests.agents.conftest import MakeAgent, settle, signed_in
 from tests.billing.conftest import DAY, FREE_UNTIL, Clock
-from tests.billing.licences import KEY, gumroad
+from tests.billing.licences import KEY, activate, gumroad
 from tests.billing.stripe.conftest import work
 from tests.doubles.gumroad_server import GumroadServer
 from tests.doubles.stripe_server import StripeDouble
@@ -39,3 +41,33 @@ def test_a_key_of_another_plan_is_refused_while_a_card_renews(
     quote = {"agentId": agent.pk, "provider": "gumroad", "period": "monthly", "tier": "tiny"}
     assert mine.get("/subscriptions/quote", quote).status_code == 409
     assert Payment.objects.count() == 1
+
+
+def test_an_operator_moves_no_key_of_another_plan_beside_a_card(
+    small: CardSubscription, agent: Agent, gumroad: GumroadServer, clock: Clock, make_agent: MakeAgent
+) -> None:
+    giver = settle(make_agent(agent.user))
+    gumroad.sell(KEY, sold_at=f"{clock.now:%Y-%m-%dT%H:%M:%SZ}")
+    activate(giver, clock)
+    with pytest.raises(OtherPlanByCard):
+        key_moves.move(giver, to=agent.pk, reason="asked", actor="operator", now=clock.now)
+    agent.refresh_from_db()
+    assert (agent.tier, Subscription.objects.live().filter(agent=giver).exists()) == ("small", True)
+
+
+def test_a_key_that_is_paid_late_takes_no_plan_from_the_card_that_pays_meanwhile(
+    agent: Agent, gumroad: GumroadServer, stripe: StripeDouble, clock: Clock
+) -> None:
+    clock.at(FREE_UNTIL + DAY)
+    sold = gumroad.sell(KEY, sold_at=f"{clock.now:%Y-%m-%dT%H:%M:%SZ}")
+    activate(agent, clock)
+    clock.go(32 * DAY)
+    sold.purchase = {"subscription_failed_at": f"{clock.now:%Y-%m-%dT%H:%M:%SZ}"}
+    verification.verify_due()
+    stripe.world.pay(orders.order(agent, tier="small", period=Period.MONTHLY, now=clock.now).session_id)
+    work()
+    sold.purchase = {}
+    clock.go(DAY + DAY / 24)
+    verification.verify_due()
+    agent.refresh_from_db()
+    assert (agent.tier, Subscription.objects.paid().get().provider) == ("small", "stripe")
