@@ -16,7 +16,7 @@ from billing.admin.steps import (
     VerifyTerms,
     told,
 )
-from billing.models import AgentTerm, Lapse, Payment, Subscription
+from billing.models import AgentTerm, Lapse, NextPlan, Payment, Subscription
 
 
 class SubscriptionInline(Newest):
@@ -59,6 +59,14 @@ class AgentTermAdmin(Corrected):
     @admin.display(description="term")
     def term(self, agent: AgentTerm) -> str:
         return told(standing.term(agent, now=timezone.now()))
+
+
+@admin.register(NextPlan)
+class NextPlanAdmin(WrittenByRules):
+    list_display = ("agent", "tier", "price_usd", "chosen_at", "dropped_at")
+    list_filter = ("tier", ("dropped_at", admin.EmptyFieldListFilter))
+    list_select_related = ("agent",)
+    search_fields = ("agent__id", "agent__user__email")
 
 
 @admin.register(Lapse)

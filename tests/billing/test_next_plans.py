@@ -7,8 +7,10 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.test import Client
 from rest_framework.test import APIClient
 
+from accounts.models import User
 from agents.models import Agent, Transition
 from billing import corrections, standing
 from billing.models import NextPlan, Subscription
@@ -51,6 +53,17 @@ def test_the_owner_reads_what_was_chosen(client: APIClient, agent: Agent, clock:
     assert (told["subscriptionId"], told["tier"], told["period"], told["priceUsd"]) == (row().pk, "tiny", "monthly", 5)
     assert told["startsAt"] == "2026-12-28T12:00:00Z"
     assert told["tierSnapshot"]["monthlyUsd"] == 5
+
+
+def test_an_operator_sees_what_was_chosen(client: APIClient, agent: Agent) -> None:
+    choose(client)
+    console = Client()
+    console.force_login(User.objects.create_superuser("operator@example.com"))
+    page = console.get("/admin/billing/nextplan/").content.decode()
+    assert (str(agent) in page, "5.00" in page) == (True, True)
+    assert console.get(f"/admin/billing/nextplan/{agent.pk}/change/").status_code == 200
+    assert console.post(f"/admin/billing/nextplan/{agent.pk}/delete/", {"post": "yes"}).status_code == 403
+    assert NextPlan.objects.exists()
 
 
 def test_the_plan_is_kept_to_the_end_and_the_smaller_one_begins_there(
