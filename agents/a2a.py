@@ -3,47 +3,84 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from django.db import transaction
+
+from agents import configuration
 from agents.models import Agent
 from config.errors import BadRequest
 
+TOOLSET = "a2a"
 MAX_PEERS = 20  # counted by the body's field, before any is looked at
 TOKEN_BYTES = 24
 
 
-def check(settings: dict[str, Any] | None) -> None:
-    """Raise BadRequest when listing is asked for without A2A, or when peers share a name or are not on HTTP."""
+def check(settings: Mapping[str, Any] | None, *, prefix: str = "a2a.") -> None:
+    """Raise BadRequest when listing or a new token is asked for without A2A, or when peers share a name or are not on
+    HTTP; `prefix` is where the settings stand."""
     if settings is None:
         return
-    if settings.get("listed") and not settings["enabled"]:
-        raise BadRequest("a2a.listed: needs a2a.enabled")
+    for name, given in (("listed", settings.get("listed")), ("rotateToken", settings.get("rotate_token"))):
+        if given and not settings["enabled"]:
+            raise BadRequest(f"{prefix}{name}: needs {prefix}enabled")
     peers = settings.get("peers") or []
     names = [peer["name"] for peer in peers]
     for index, name in enumerate(names):
         if name in names[:index]:
-            raise BadRequest(f"a2a.peers[{index}].name: {name!r} comes twice")
+            raise BadRequest(f"{prefix}peers[{index}].name: {name!r} comes twice")
     for index, peer in enumerate(peers):
         if not peer["url"].lower().startswith(("https://", "http://")):
-            raise BadRequest(f"a2a.peers[{index}].url: must be an https:// or http:// address")
+            raise BadRequest(f"{prefix}peers[{index}].url: must be an https:// or http:// address")
+
+
+@transaction.atomic
+def replace(agent: Agent, settings: Mapping[str, Any]) -> Agent:
+    """Set what is given of `enabled`, `listed`, `peers` and `rotate_token`; what is absent stays.
+
+    It acts in the pod's gateway: the engine is not restarted. Raises BadRequest as `check`, NoSuchAgent.
+    """
+    check(settings, prefix="")
+    agent = configuration.locked(agent)
+    if settings.get("rotate_token"):
+        agent.a2a_token = None
+    agent.tools_enabled = _with_toolset(agent.tools_enabled, on=settings["enabled"])
+    return configuration.save(agent, fields=[*apply(agent, settings), "tools_enabled"])
 
 
 def switch(agent: Agent, *, on: bool) -> list[str]:
-    """Turn A2A on (minting a token) or off (forgetting it); the columns changed are returned for saving."""
+    """Turn A2A on (minting a token) or off (forgetting it); the columns changed are returned for saving.
+
+    Whether its owner wants it listed is kept for the time when it is on again.
+    """
     if on and not agent.a2a_token:
         agent.a2a_token = secrets.token_urlsafe(TOKEN_BYTES)
     if not on:
         agent.a2a_token = None
-        agent.a2a_listed = False
     agent.a2a_enabled = on
-    return ["a2a_enabled", "a2a_token", "a2a_listed"]
+    return ["a2a_enabled", "a2a_token"]
 
 
-def apply(agent: Agent, settings: dict[str, Any]) -> list[str]:
+def apply(agent: Agent, settings: Mapping[str, Any]) -> list[str]:
     """Set everything a caller may say of A2A; the columns changed are returned for saving."""
     fields = switch(agent, on=settings["enabled"])
     if "listed" in settings:
         agent.a2a_listed = settings["listed"]
     if "peers" in settings:
-        agent.a2a_peers = [dict(peer) for peer in settings["peers"]]
-    return [*fields, "a2a_peers"]
+        agent.a2a_peers = _peers(settings["peers"] or [], known=agent.a2a_peers or [])
+    return [*fields, "a2a_listed", "a2a_peers"]
+
+
+def _with_toolset(enabled: list[str] | None, *, on: bool) -> list[str] | None:
+    """The toolset says the same as the switch, once toolsets were chosen."""
+    if enabled is None or (TOOLSET in enabled) == on:
+        return enabled
+    return [*enabled, TOOLSET] if on else [name for name in enabled if name != TOOLSET]
+
+
+def _peers(given: Sequence[Mapping[str, Any]], *, known: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """All of them anew. A token that is absent is the one that the peer of this name has; null forgets it."""
+    tokens = {peer["name"]: peer.get("token") for peer in known}
+    peers = [{**peer, "token": peer["token"] if "token" in peer else tokens.get(peer["name"])} for peer in given]
+    return [{name: value for name, value in peer.items() if value is not None} for peer in peers]

@@ -11,6 +11,7 @@ _CHOSEN = "it is chosen once, by POST /agents"
 _KEY = "PATCH /agents/{id}/llm-key takes it"
 _TOOLS = "PUT /agents/{id}/tools takes it"
 _CHANNELS = "PUT /agents/{id}/channels takes it"
+_A2A = "PUT /agents/{id}/a2a takes it"
 _WEBHOOK = "PUT /agents/{id}/webhook takes it"
 
 CHANGED_BY: dict[str, str] = {
@@ -37,23 +38,26 @@ CHANGED_BY: dict[str, str] = {
     "model": _KEY,
     "engine": _CHOSEN,
     "timezone": _PATCH,
-    "a2aToken": f"{_SERVICE} while the toolset a2a is on: PUT /agents/{{id}}/tools",
+    "a2aToken": f"{_SERVICE} while A2A is on: PUT /agents/{{id}}/a2a",
     "a2aUrl": _SERVICE,
     "extraSoul": _PATCH,
-    "a2aPeers": f"{_CHOSEN} in a2a.peers",
+    "a2aPeers": f"{_A2A} as peers",
     "a2aSlug": _SERVICE,
     "trialNoticeDay": _SERVICE,
     "telegramTokenEnc": f"{_SERVICE} when PUT /agents/{{id}}/channels gets a telegramToken",
-    "a2aListed": f"{_CHOSEN} in a2a.listed",
+    "a2aListed": f"{_A2A} as listed",
     "webhookUrl": f"{_WEBHOOK} as url",
     "webhookLastStatus": _SERVICE,
     "webhookLastAt": _SERVICE,
     "webhookLastEvent": _SERVICE,
     # What calls take and an agent does not show.
-    "a2a": f"{_CHOSEN}; PUT /agents/{{id}}/tools switches it by the toolset a2a",
+    "a2a": "PUT /agents/{id}/a2a takes what is in it",
     "channelSecrets": _CHANNELS,
-    "enabled": _TOOLS,
+    "enabled": f"{_TOOLS}, and PUT /agents/{{id}}/a2a",
     "key": _KEY,
+    "listed": _A2A,
+    "peers": _A2A,
+    "rotateToken": _A2A,
     "llmKey": f"{_KEY} as key",
     "mcpServers": _TOOLS,
     "provider": _KEY,

@@ -123,7 +123,7 @@ def _check_values(wanted: NewAgent, engine: Engine) -> None:
     if wanted.tools is not None:
         tools.check(wanted.tools["enabled"], wanted.tools["mcp_servers"], engine_id=engine.id, prefix="tools.")
     a2a.check(wanted.a2a)
-    if wanted.a2a and not wanted.a2a["enabled"] and tools.A2A_TOOLSET in (wanted.tools or {}).get("enabled", []):
+    if wanted.a2a and not wanted.a2a["enabled"] and a2a.TOOLSET in (wanted.tools or {}).get("enabled", []):
         raise BadRequest("a2a.enabled: false contradicts the toolset 'a2a' in tools.enabled")
     _check_key(wanted, engine)
 
@@ -207,7 +207,7 @@ def _configure(agent: Agent, wanted: NewAgent) -> None:
         agent.dash_username, agent.dash_password = DASH_USERNAME, secrets.token_urlsafe(DASH_PASSWORD_BYTES)
     if wanted.tools is not None:
         agent.tools_enabled, agent.mcp_servers = wanted.tools["enabled"], wanted.tools["mcp_servers"]
-        a2a.switch(agent, on=tools.A2A_TOOLSET in wanted.tools["enabled"])
+        a2a.switch(agent, on=a2a.TOOLSET in wanted.tools["enabled"])
     if wanted.a2a is not None:
         a2a.apply(agent, wanted.a2a)
     if wanted.llm_key:

@@ -6,10 +6,10 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 
+from agents import a2a
 from agents.engines.providers import base_url_of, is_own_server
 from agents.models import Agent
 from agents.runtimes.base import Access, Identity, Limits, PodConfig, PodSecrets, PodSpec
-from agents.tools import A2A_TOOLSET
 from catalog import engines, llm_models, personas, tiers, tools
 
 
@@ -88,7 +88,7 @@ def a2a_url(agent: Agent) -> str | None:
 
 def _toolsets(agent: Agent) -> list[str]:
     """What the owner chose for the engine; the toolset `a2a` is the gateway's own."""
-    return [name for name in agent.tools_enabled or [] if name != A2A_TOOLSET]
+    return [name for name in agent.tools_enabled or [] if name != a2a.TOOLSET]
 
 
 def _model_name(agent: Agent) -> str | None:

@@ -154,13 +154,19 @@ class PeerSerializer(Serializer):
 
     name = Text(max_length=80)
     url = serializers.URLField(max_length=MAX_URL_CHARACTERS)
-    token = Text(required=False, max_length=1_000, write_only=True)
+    token = Text(required=False, allow_null=True, max_length=1_000, write_only=True)
 
 
 class A2aSerializer(Serializer):
     enabled = Flag()
     listed = Flag(required=False)
     peers = Several(child=PeerSerializer(), max_length=MAX_PEERS, required=False)
+
+
+class PutA2aSerializer(A2aSerializer):
+    """What is absent stays. A peer's `token` that is absent is kept by the peer's name; null forgets it."""
+
+    rotate_token = Flag(required=False)
 
 
 class ChannelSecretsSerializer(Serializer):

@@ -11,15 +11,13 @@ from catalog import tools as catalog_tools
 from catalog.engines import engine_of
 from config.errors import BadRequest
 
-A2A_TOOLSET = "a2a"
-
 
 def check(enabled: list[str], servers: list[Server], *, engine_id: str, prefix: str = "") -> None:
     """Raise BadRequest naming the first toolset or server that the engine cannot have; `prefix` is where they stand."""
     engine = engine_of(engine_id)
-    if enabled.count(A2A_TOOLSET) > 1:
-        raise BadRequest(f"{prefix}enabled: {A2A_TOOLSET!r} is given twice")
-    catalog_tools.check_toolsets([name for name in enabled if name != A2A_TOOLSET], engine, field=f"{prefix}enabled")
+    if enabled.count(a2a.TOOLSET) > 1:
+        raise BadRequest(f"{prefix}enabled: {a2a.TOOLSET!r} is given twice")
+    catalog_tools.check_toolsets([name for name in enabled if name != a2a.TOOLSET], engine, field=f"{prefix}enabled")
     mcp_servers.check(servers, engine=engine, where=f"{prefix}mcpServers")
 
 
@@ -29,5 +27,5 @@ def replace(agent: Agent, *, enabled: list[str], mcp_servers: list[Server]) -> A
     check(enabled, mcp_servers, engine_id=agent.engine)
     agent = configuration.locked(agent)
     agent.tools_enabled, agent.mcp_servers = enabled, mcp_servers
-    fields = a2a.switch(agent, on=A2A_TOOLSET in enabled)
+    fields = a2a.switch(agent, on=a2a.TOOLSET in enabled)
     return configuration.save(agent, fields=["tools_enabled", "mcp_servers", *fields])

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.urls import path
 
+from agents.views.a2a import A2aViewSet
 from agents.views.agents import AgentsViewSet
 from agents.views.channels import ChannelsViewSet
 from agents.views.chat import ChatViewSet
@@ -36,6 +37,7 @@ urlpatterns = [
     path("agents/<str:id>/rebuild", RebuildViewSet.as_view({"post": "create"})),
     path("agents/<str:id>/llm-key", LlmKeyViewSet.as_view({"patch": "partial_update", "delete": "destroy"})),
     path("agents/<str:id>/tools", ToolsViewSet.as_view({"put": "update"})),
+    path("agents/<str:id>/a2a", A2aViewSet.as_view({"put": "update"})),
     path("agents/<str:id>/channels", ChannelsViewSet.as_view({"put": "update"})),
     path("agents/<str:id>/chat", ChatViewSet.as_view({"post": "create"})),
     path("agents/<str:id>/v1/chat/completions", CompletionsViewSet.as_view({"post": "create"})),

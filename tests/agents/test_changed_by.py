@@ -20,6 +20,7 @@ CALLS: dict[tuple[str, str], tuple[type[Any], dict[str, Any]]] = {
     ("patch", ""): (bodies.PatchAgentSerializer, {"name": "Other"}),
     ("patch", "/llm-key"): (bodies.LlmKeySerializer, {"model": None}),
     ("put", "/tools"): (bodies.AgentToolsSerializer, {"enabled": [], "mcpServers": []}),
+    ("put", "/a2a"): (bodies.PutA2aSerializer, {"enabled": False}),
     ("put", "/channels"): (bodies.ChannelsSerializer, {"channels": ["web"]}),
     ("put", "/webhook"): (ReceiverSerializer, {"url": "https://203.0.114.7/"}),
 }
