@@ -227,6 +227,12 @@ class Agent(models.Model):
             ),
             # The trials of a mailbox (agents/trials.py).
             models.Index(fields=["inbox", "created_at"], name="agent_trials"),
+            # The public directory of agents/a2a_catalog.py.
+            models.Index(
+                fields=["-created_at", "-id"],
+                name="agent_listed",
+                condition=Q(a2a_enabled=True, a2a_listed=True, status="running"),
+            ),
             # Whether anybody still uses a persona.
             models.Index(fields=["persona_id"], name="agent_persona", condition=~Q(desired="deleted")),
         ]

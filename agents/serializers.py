@@ -8,7 +8,7 @@ from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from agents import pods
+from agents import a2a_catalog, pods
 from agents.a2a import MAX_PEERS
 from agents.channels import CHANNELS, SECRET_NAMES
 from agents.engines import ENGINES
@@ -279,6 +279,29 @@ class TalkTestSerializer(Serializer):
     hops = TalkTestHopSerializer(many=True)
 
 
+class FindA2aSerializer(Serializer):
+    """The query of `GET /a2a-catalog`."""
+
+    q = Text(required=False, allow_blank=True, max_length=a2a_catalog.MAX_WORDS_CHARACTERS)
+    limit = serializers.IntegerField(min_value=1, max_value=a2a_catalog.MAX_PAGE, required=False)
+    cursor = Text(required=False, max_length=200)
+
+
+class A2aListingSerializer(Serializer):
+    """An agent as strangers see it. `personaId` is null where its persona is not public."""
+
+    id = serializers.CharField()
+    name = serializers.CharField()
+    persona_id = serializers.CharField(allow_null=True)
+    description = serializers.CharField()
+    tags = serializers.ListField(child=serializers.CharField())
+    lang = serializers.ChoiceField(choices=LANGS)
+    engine = serializers.ChoiceField(choices=EngineId.choices)
+    a2a_url = serializers.URLField()
+    card_url = serializers.URLField()
+    updated_at = serializers.DateTimeField()
+
+
 # Envelopes.
 
 
@@ -295,6 +318,10 @@ class CreatedAgentEnvelope(Serializer):
 
     agent = AgentSerializer()
     webhook_secret = serializers.CharField(allow_null=True)
+
+
+class A2aCatalogEnvelope(Serializer):
+    agents = A2aListingSerializer(many=True)
 
 
 class QuotaEnvelope(Serializer):

@@ -7,6 +7,7 @@ from typing import Any
 from django.urls import path
 
 from agents.views.a2a import A2aViewSet
+from agents.views.a2a_catalog import A2aCatalogViewSet
 from agents.views.agents import AgentsViewSet
 from agents.views.channels import ChannelsViewSet
 from agents.views.chat import ChatViewSet
@@ -30,6 +31,7 @@ from agents.views.webhook import WebhookViewSet
 one: dict[str, Any] = {"get": "retrieve", "patch": "partial_update", "delete": "destroy"}
 
 urlpatterns = [
+    path("a2a-catalog", A2aCatalogViewSet.as_view({"get": "list"})),
     path("agents", AgentsViewSet.as_view({"get": "list", "post": "create"})),
     path("agents/<str:id>", AgentsViewSet.as_view(one)),
     path("agents/<str:id>/pause", PauseViewSet.as_view({"post": "create"})),

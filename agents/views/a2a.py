@@ -21,7 +21,7 @@ class A2aViewSet(AgentViewSet):
 
     @extend_schema(request=PutA2aSerializer, responses=AgentEnvelope)
     def update(self, request: Request, id: str) -> Response:
-        """Switch agent-to-agent traffic, opt in to being listed, name the agent's peers, or make another token.
+        """Switch agent-to-agent traffic, opt in to `GET /a2a-catalog`, name the agent's peers, or make another token.
 
         `enabled` switches the toolset `a2a` with it, and makes or forgets `a2aToken`; `rotateToken` makes another one,
         and the old one is refused from then on. `listed` needs `enabled`. `peers` replaces all of them.

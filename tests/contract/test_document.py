@@ -85,6 +85,7 @@ def test_only_the_public_paths_take_no_credential(document: Document) -> None:
             "/models",
             "/llm-providers",
             "/tools",
+            "/a2a-catalog",
             "/health",
             "/health/ready",
             "/status",
