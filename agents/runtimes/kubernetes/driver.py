@@ -168,6 +168,7 @@ class KubernetesRuntime:
         repair = Repair(inside, kept=digests, seen=digests)
         repair.put_back(spec, place)
         claim = self._claim(inside, spec, place, is_new=False)
+        repair.keep_volume(_labels(spec.agent_id, known.cluster))
         pods.keep(spec.namespace, {**repair.digests, **kept.of(claim, inside.apply(wanted))})
         pods.found_whole(spec.namespace, _hash(wanted))
         _note_breach(known, repair)
