@@ -10,7 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.utils import timezone
 
-from agents import llm_key, pods, quota
+from agents import liveness, llm_key, pods, quota
 from agents.errors import renew_url
 from agents.models import Agent, AgentQuota, Desired, QuotaStatus, Reason, Status
 from agents.runtimes import current_runtime, management
@@ -168,6 +168,7 @@ def _running(agent: Agent, pod: Observation | None) -> list[Explanation]:
         *_quota_causes(agent, QuotaStatus.GRACE),
         *asked,
         *engine,
+        *(_distrusted(agent) if answers else []),
         *_keyless(agent),
         *_model_causes(agent, health),
         *_quota_causes(agent, QuotaStatus.WARN),
@@ -282,6 +283,24 @@ def _gateway_health(agent: Agent) -> tuple[Health | None, list[Explanation]]:
             next=_call("GET", agent, "liveness"),
         )
         return None, [down]
+
+
+def _distrusted(agent: Agent) -> list[Explanation]:
+    """Its own hostname shows a certificate that is not trusted here, nor by the authority that its cluster names."""
+    endpoint = current_runtime().endpoint(agent.namespace)
+    why = liveness.distrusted(endpoint) if endpoint else None
+    if endpoint is None or why is None:
+        return []
+    return [
+        Explanation(
+            status=agent.status,
+            cause="CERTIFICATE",
+            message="the agent runs, but visitors of its address are shown a certificate that is not to be trusted",
+            since=agent.status_since,
+            evidence=[f"{endpoint.public_url}: {why}"],
+            next=_call("GET", agent, "liveness"),
+        )
+    ]
 
 
 def _model_causes(agent: Agent, health: Health | None) -> list[Explanation]:

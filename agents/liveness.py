@@ -67,17 +67,42 @@ class _Trusting(HTTPAdapter):
         super().init_poolmanager(*given, **named, ssl_context=self._context)
 
 
-def _serves(endpoint: Endpoint) -> bool | None:
-    """Dials the runtime's endpoint, never a stored URL. None when the connection itself failed."""
+def distrusted(endpoint: Endpoint) -> str | None:
+    """Why visitors who look at its certificate turn away from the public address; None as far as is known."""
+    if not endpoint.public_url.startswith("https:"):
+        return None
     try:
-        with requests.Session() as session:
-            session.trust_env = False
-            if endpoint.authority:
-                session.mount("https://", _Trusting(endpoint.authority))
-            answer = session.get(endpoint.public_url, timeout=PROBE_TIMEOUT_SECONDS, allow_redirects=False, stream=True)
-            answer.close()
+        _visit(endpoint)
+    except requests.exceptions.SSLError as error:
+        return _why(error)
+    except requests.RequestException:
+        pass
+    return None
+
+
+def _serves(endpoint: Endpoint) -> bool | None:
+    """None when the connection itself failed, also by a certificate that is not to be trusted."""
+    try:
+        return _visit(endpoint) < 500
     except requests.ReadTimeout:
         return False
     except requests.RequestException:
         return None
-    return answer.status_code < 500
+
+
+def _visit(endpoint: Endpoint) -> int:
+    """Dials the runtime's endpoint, never a stored URL. Returns the status."""
+    with requests.Session() as session:
+        session.trust_env = False
+        if endpoint.authority:
+            session.mount("https://", _Trusting(endpoint.authority))
+        answer = session.get(endpoint.public_url, timeout=PROBE_TIMEOUT_SECONDS, allow_redirects=False, stream=True)
+        answer.close()
+        return answer.status_code
+
+
+def _why(error: requests.exceptions.SSLError) -> str:
+    """OpenSSL's own words, which lie two exceptions deep."""
+    reason = getattr(error.args[0], "reason", None) if error.args else None
+    handshake = reason.args[0] if isinstance(reason, Exception) and reason.args else None
+    return str(getattr(handshake, "verify_message", "") or "the TLS handshake failed")

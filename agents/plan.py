@@ -99,6 +99,8 @@ def _after_failure(agent: Agent, pod: Observation | None) -> Step:
         return Step.REST
     if is_healthy(pod):
         return Step.COME_UP
+    if runs_astray(pod):
+        return Step.REPAIR
     return Step.CONFIGURE if is_behind(agent, pod) and pod.gateway_alive else Step.REST
 
 
@@ -127,6 +129,11 @@ def is_healthy(pod: Observation | None) -> bool:
 def is_as_wanted(pod: Observation) -> bool:
     """Whether nothing is to be done for a running agent's pod."""
     return is_healthy(pod) and not pod.strayed
+
+
+def runs_astray(pod: Observation) -> bool:
+    """Whether programs of the pod run behind walls that are not as they were told to be, whatever the engine does."""
+    return pod.strayed and pod.gateway_alive
 
 
 def has_lost_data(pod: Observation | None) -> bool:

@@ -48,7 +48,9 @@ def reconcile_due(now: datetime | None = None) -> int:
 def _scan(now: datetime) -> int:
     runtime = current_runtime()
     observed = runtime.observe()
-    drift.mark({suffix_of(name) for name, pod in observed.items() if plan.is_as_wanted(pod)}, now=now)
+    wanted = {suffix_of(name) for name, pod in observed.items() if plan.is_as_wanted(pod)}
+    astray = {suffix_of(name) for name, pod in observed.items() if plan.runs_astray(pod)}
+    drift.mark(wanted, astray=astray, now=now)
     due = leases.due(now, limit=BATCH)
     with wake.gathered():
         for agent_id in due:

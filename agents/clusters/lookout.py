@@ -53,6 +53,7 @@ class Lookout:
         self._dirty: set[str] = set()
         self._ended: set[str] = set()
         self._missing: set[str] = set()
+        self._strays: dict[str, Json] = {}  # namespaces that are there and not labelled as ours any more
         self._unwell: set[str] = set()  # read again without news
         self._puzzling: set[str] = set()  # their events are read
         self._sweep_at = self._reread_at = 0.0
@@ -115,7 +116,7 @@ class Lookout:
 
     def confirm(self, known: Collection[str]) -> None:
         """Which of these the API server itself does not have either. What a cache has lost is not gone."""
-        if doubtful := set(known) - self._namespaces.namespaces():
+        if doubtful := {*known, *self._written} - self._namespaces.namespaces():
             self._pool.submit(lambda: self._confirm(doubtful))
 
     # What is asked.
@@ -130,22 +131,24 @@ class Lookout:
         self._asking.ask_events(self._puzzling)
 
     def _confirm(self, doubtful: set[str]) -> None:
+        """Among all namespaces: one whose label somebody took away still has its agent's pod."""
         try:
-            body = self.connection.get(NAMESPACES.path, {"labelSelector": selector()}, seconds=LIST_SECONDS)
+            body = self.connection.get(NAMESPACES.path, seconds=LIST_SECONDS)
         except RuntimeFailure as failure:
             log.warning("missing namespaces are not confirmed", extra={"cluster": self.name, "error": str(failure)})
             return
         if body.get("kind") != NAMESPACES.list_kind:
             return
-        here = {one["metadata"]["name"] for one in body["items"]}
+        here = {name: one for one in body["items"] if (name := one["metadata"]["name"]) in doubtful}
         with self._lock:
-            self._missing |= doubtful - here
-        self._tell()
+            self._missing |= doubtful - here.keys()
+            self._strays = {name: NAMESPACES.keep(one) for name, one in here.items()}
+        self._news(set(here))
 
     # Reading.
 
     def _read(self, namespace: str, now: datetime) -> Sighting | None:
-        found = next(iter(self._namespaces.of(namespace)), None)
+        found = next(iter(self._namespaces.of(namespace)), None) or self._stray(namespace)
         self._puzzling.discard(namespace)
         self._unwell.discard(namespace)
         if found is None or not objects.agent_of(found):
@@ -159,6 +162,14 @@ class Lookout:
         if sighting.cause or sighting.phase not in {Phase.READY, Phase.STOPPED}:
             self._unwell.add(namespace)
         return sighting
+
+    def _stray(self, namespace: str) -> Json | None:
+        """As it was last asked for, of the agent that it is known to be of."""
+        found, before = self._strays.get(namespace), self._written.get(namespace)
+        if found is None or before is None:
+            return None
+        labels = {names.AGENT_LABEL: before.agent_id}
+        return {**found, "metadata": {**found["metadata"], "labels": labels}}
 
     def _seen(self, namespace: str, found: Json) -> Seen:
         pods, before = self._pods.of(namespace), self._written.get(namespace)

@@ -236,7 +236,8 @@ class Watch:
             before = known.get(name)
             if what == "DELETED":
                 known.pop(name, None)
-                self._gone.add(namespace)
+                if objects.is_deleted(kept):  # else it only left what we select: somebody took a label away
+                    self._gone.add(namespace)
             else:
                 known[name] = kept
             if not known:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,10 +11,12 @@ import pytest
 from agents import explanation, lifecycle, llm_key
 from agents.errors import renew_url
 from agents.models import Agent, AgentQuota, QuotaStatus, Reason
-from agents.runtimes.base import Phase
+from agents.runtimes.base import Endpoint, Phase
 from tests.agents.conftest import GatewayOf, MakeAgent, settle
 from tests.doubles.bridge import BridgeDouble
+from tests.doubles.certificates import Certificates
 from tests.doubles.provider import Provider
+from tests.doubles.receiver import Receiver, status
 from tests.doubles.runtime import ScriptedRuntime
 
 
@@ -132,6 +135,17 @@ def test_a_gateway_that_does_not_answer_is_no_health(running: Agent) -> None:
     found = explanation.of(running)
     assert (found.cause, found.next) == ("GATEWAY_DOWN", f"GET /agents/{running.id}/liveness")
     assert found.evidence == [found.message]
+
+
+def test_a_certificate_that_visitors_do_not_trust_is_named_with_the_reason(
+    running: Agent, runtime: ScriptedRuntime, tmp_path: Path
+) -> None:
+    with Receiver([status(200)], tls=Certificates(tmp_path).server("127.0.0.1")).listening() as visitors:
+        endpoint = Endpoint(public_url=visitors.url, management_url="https://127.0.0.1:9")
+        runtime.addresses[running.namespace] = endpoint
+        (found,) = [one for one in explanation.of(running).others if one.cause == "CERTIFICATE"]
+    assert found.evidence == [f"{visitors.url}: self-signed certificate in certificate chain"]
+    assert found.next == f"GET /agents/{running.id}/liveness"
 
 
 def test_what_only_the_bridge_of_a_pod_that_is_well_knows_is_told(

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from agents import leases, lifecycle, llm_key, plan, reconciler
 from agents.models import Agent, Reason, Status
-from agents.runtimes.base import Observation, Phase, RuntimeFailure
+from agents.runtimes.base import DATA_LOST, Observation, Phase, RuntimeFailure
 from tests.agents.conftest import MakeAgent, event_types, settle
 from tests.doubles.runtime import ScriptedRuntime
 
@@ -89,6 +89,17 @@ def test_a_failed_agent_keeps_the_cause_it_failed_with(make_agent: MakeAgent, ru
     llm_key.install(agent, provider="openai", key="sk-test")
     agent = settle(agent, rounds=2)
     assert (agent.status, agent.cause, agent.cause_message) == (Status.FAILED, "CRASH_LOOP", "it exits at once")
+
+
+def test_the_walls_of_a_failed_agent_whose_pod_still_runs_are_put_back(
+    running: Agent, runtime: ScriptedRuntime
+) -> None:
+    runtime.set(running.namespace, phase=Phase.FAILED, cause=DATA_LOST, message="its disk is empty")
+    assert settle(running).status == Status.FAILED
+    runtime.set(running.namespace, strayed=True)
+    agent = settle(running)
+    assert ("repair", running.namespace) in runtime.calls
+    assert (agent.status, runtime.pods[running.namespace].seen.strayed) == (Status.FAILED, False)
 
 
 def test_a_pod_that_does_not_come_up_in_ten_minutes_fails_with_a_cause(

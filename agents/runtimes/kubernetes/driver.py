@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from agents.clusters import breaches, connections, placement, pods, usage
+from agents.clusters.causes import NODE_LOST
 from agents.clusters.models import Cluster, Pod
 from agents.runtimes import management
 from agents.runtimes.base import Endpoint, Observation, PodSpec, RuntimeFailure, Usage
@@ -51,6 +52,8 @@ class KubernetesRuntime:
             return
         is_there = ending.find_ours(inside.connection, spec.namespace, installation=place.installation)
         found = inside.find(path_of(wanted)) if is_there else None
+        if found and known.cause == NODE_LOST and _is_to_run(found):
+            return  # its pod may live on, and answer: what a newer release would start has to wait
         if found is None or not _runs_as(found, wanted) or known.cause == "CONFIG":
             self._apply_again(inside, spec, place, wanted, known=known)
         else:
@@ -168,6 +171,7 @@ class KubernetesRuntime:
         repair = Repair(inside, kept=digests, seen=digests)
         repair.put_back(spec, place)
         claim = self._claim(inside, spec, place, is_new=False)
+        repair.keep_volume(_labels(spec.agent_id, known.cluster))
         pods.keep(spec.namespace, {**repair.digests, **kept.of(claim, inside.apply(wanted))})
         pods.found_whole(spec.namespace, _hash(wanted))
         _note_breach(known, repair)
@@ -215,9 +219,12 @@ def _labels(agent_id: str, cluster: Cluster) -> dict[str, str]:
 
 def _runs_as(found: Json, wanted: Json) -> bool:
     """Whether the workload that is there is the wanted one, and wanted to run."""
-    metadata = found["metadata"]
-    known = (metadata.get("annotations") or {}).get(names.HASH_ANNOTATION)
-    return bool(known == _hash(wanted) and found["spec"].get("replicas") and "deletionTimestamp" not in metadata)
+    known = (found["metadata"].get("annotations") or {}).get(names.HASH_ANNOTATION)
+    return known == _hash(wanted) and _is_to_run(found)
+
+
+def _is_to_run(found: Json) -> bool:
+    return bool(found["spec"].get("replicas") and "deletionTimestamp" not in found["metadata"])
 
 
 def _hash(wanted: Json) -> str:

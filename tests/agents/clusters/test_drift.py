@@ -148,6 +148,20 @@ CHANGES: dict[str, tuple[str, Deed]] = {
 }
 
 
+@pytest.mark.parametrize("label", ["agentpods.dev/agent", "app.kubernetes.io/managed-by"])
+def test_a_namespace_that_loses_a_label_of_ours_is_no_namespace_that_is_gone(
+    administrator: Connection, agent: Agent, label: str
+) -> None:
+    settled(agent)
+    before = {"Namespace": state(administrator, "Namespace", agent.namespace)}
+    administrator.merge(PATHS["Namespace"].format(agent.namespace), {"metadata": {"labels": {label: None}}})
+    eventually(partial(was_changed, agent, "Namespace"), within=WITHIN, what="the namespace on the timeline")
+    is_put_back(administrator, agent, before)
+    now = Agent.objects.get(pk=agent.pk)
+    assert (now.status, now.generation) == (Status.RUNNING, agent.generation)
+    assert Cluster.objects.get().breach
+
+
 @pytest.mark.parametrize("which", one_by_one(CHANGES))
 def test_what_is_changed_is_put_back(administrator: Connection, agent: Agent, which: str) -> None:
     there = {name: change for name, change in CHANGES.items() if change[0] in PATHS}

@@ -132,12 +132,21 @@ def test_a_watch_that_ended_goes_on_where_it_was(script: Script) -> None:
 
 
 def test_what_is_deleted_is_forgotten_and_told(script: Script) -> None:
-    script.lists, script.streams = [listed("pod-a-1")], [[happened("DELETED", "pod-a-1", version="11")]]
+    end = happened("DELETED", "pod-a-1", version="11", deletionTimestamp="2026-01-01T00:00:00Z")
+    script.lists, script.streams = [listed("pod-a-1")], [[end]]
     watched = Watched(script)
     watched.turn()
     assert watched.watch.namespaces() == set()
     assert watched.watch.take_gone() == {"pod-a-1"}
     assert watched.watch.take_gone() == set()
+
+
+def test_what_lost_a_label_of_ours_is_news_but_was_not_seen_to_end(script: Script) -> None:
+    script.lists, script.streams = [listed("pod-a-1")], [[happened("DELETED", "pod-a-1", version="11")]]
+    watched = Watched(script)
+    watched.turn()
+    assert watched.news[-1] == {"pod-a-1"}
+    assert (watched.watch.namespaces(), watched.watch.take_gone()) == (set(), set())
 
 
 def test_objects_lie_in_their_namespaces(script: Script) -> None:

@@ -294,6 +294,20 @@ def test_a_move_that_is_killed_anywhere_loses_no_volume(
         assert volumes(cluster) == [volume]
 
 
+def test_a_pod_whose_node_does_not_answer_is_not_replaced_by_a_newer_releases(
+    up: KubernetesRuntime, cluster: KubeApi, settings: Settings
+) -> None:
+    """It may live on, and answer."""
+    before = cluster.objects("Deployment")[0]["spec"]
+    settings.POD_IMAGE = "registry.example/agentpods:next"
+    Pod.objects.update(phase="unhealthy", gateway_alive=False, cause="NODE_LOST", deployed=None)
+    up.deploy(public_spec())
+    assert cluster.objects("Deployment")[0]["spec"] == before
+    Pod.objects.update(cause=None)
+    up.deploy(public_spec())
+    assert cluster.objects("Deployment")[0]["spec"] != before
+
+
 @pytest.mark.parametrize("status", [429, 500, 503, 0], ids=["busy", "in trouble", "away", "hangs up"])
 def test_a_call_that_failed_is_made_again(runtime: KubernetesRuntime, cluster: KubeApi, status: int) -> None:
     cluster.fail(path_contains="/secrets/", status=status)
