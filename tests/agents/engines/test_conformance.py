@@ -375,34 +375,3 @@ def test_no_process_of_it_is_a_zombie(pod: Pod) -> None:
 
 def _said(seen: Seen) -> list[str]:
     return [text for _, text in seen.said]
-
-
-def test_what_it_has_learned_is_read_from_its_own_files(pod: Pod) -> None:
-    pod.start()
-    before = _memory(pod)
-    pod.say("one", "first")
-    pod.say("two", "second")
-    pod.say("three", "second")
-    for store in pod.engine.stores.skills:
-        _write(
-            pod.data / store / "tea-making" / "SKILL.md", "---\nname: tea-making\ndescription: Tea.\n---\nBoil it.\n"
-        )
-    for store in pod.engine.stores.memories:
-        _write(pod.data / store / "MEMORY.md", "The owner likes tea.")
-    found = _memory(pod)
-    assert found.sessions - before.sessions == 2
-    assert set(found.skills) - set(before.skills) == {"tea-making"}
-    assert found.memories == [("MEMORY.md", "The owner likes tea.")] * len(pod.engine.stores.memories)
-    pod.signal_engine(signal.SIGKILL)
-    assert _memory(pod) == found
-
-
-def _memory(pod: Pod) -> management.Memory:
-    endpoint = pod.runtime.endpoint(pod.namespace)
-    assert endpoint
-    return management.memory(endpoint, ACCESS)
-
-
-def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")

@@ -190,7 +190,7 @@ def test_a_worker_killed_while_it_deploys_leaves_a_pod_that_the_next_one_complet
     eventually(lambda: _deployed(local), within=30, what="the pod")
     assert len(programs.find(home)) == 2
     assert say(local, "say x") == "x"
-    assert len(processes.marked(NAMESPACE, home)) == 1
+    eventually(lambda: len(processes.marked(NAMESPACE, home)) == 1, within=5, what="one engine, and nothing ended")
     local.delete(NAMESPACE, agent_id=AGENT, data=True)
     assert of_this_home(home) == []
 
