@@ -318,6 +318,7 @@ def test_data_that_is_gone_is_told_and_a_rebuild_begins_anew(talking: World) -> 
     assert (found["cause"], found["next"]) == ("DATA_LOST", f"POST /agents/{talking.id}/rebuild")
     assert "the agent's disk is empty" in found["message"]
     assert list(talking.data.iterdir()) == []
+    talking.until(lambda: talking.first_silent()[0] == "engine", what="the gateway, which may start a moment later")
     assert talking.first_silent() == ("engine", f"DATA_LOST: {found['message']}")
     talking.call("POST", "/rebuild")
     talking.until(lambda: talking.agent()["status"] == "running", what="running")
