@@ -110,21 +110,24 @@ def unbind(driver: LicenceDriver, row: Subscription) -> None:
         _note(row, instance="")
 
 
-def release(driver: LicenceDriver, row: Subscription, *, now: datetime) -> None:
-    """Give the activation back; what a deleted agent held is over. Twice is harmless. Raises Unavailable."""
+def release(driver: LicenceDriver, row: Subscription, *, now: datetime, check_at: datetime | None = None) -> None:
+    """Give the activation back; what a deleted agent held is over. Twice is harmless. Raises Unavailable.
+
+    `check_at` is when its provider is asked again whether it was charged.
+    """
     _release_there(driver, row)
     with transaction.atomic():
         agent = payments.locked(row.agent_id)
         row = Subscription.objects.select_for_update(of=("self",)).get(pk=row.pk)
         row.instance = UNCONFIRMED if row.instance.startswith(UNCONFIRMED) else ""
-        row.check_at, row.unknown_since = None, None
-        row.save(update_fields=["instance", "check_at", "unknown_since"])
+        row.save(update_fields=["instance"])
         if agent.desired == Desired.DELETED:
             if row.is_live:
                 remainders.end_licence(agent, row, at=now, actor=ACTOR, now=now, note="its agent is deleted")
                 Agent.objects.filter(pk=agent.pk).update(term_due_at=now)  # what was beside it is parked
             if agent.paid and not Subscription.objects.live().filter(agent=agent).exists():
                 entitlement.withdraw(agent, until=now)  # its trial counts: the licence pays for another agent's
+        _note(row, check_at=check_at, unknown_since=None)
 
 
 def _release_there(driver: LicenceDriver, row: Subscription) -> bool:

@@ -145,7 +145,9 @@ class LicenceRefused(BadRequest):
 
 class TakenBack(LicenceRefused):
     def __init__(self) -> None:
-        super().__init__("what was paid for this period has been refunded; the key pays again once it is renewed")
+        super().__init__(
+            "what was paid for this period has been refunded or credited; the key pays again once it is renewed"
+        )
 
 
 class LicenceInUse(Conflict):

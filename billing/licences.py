@@ -17,7 +17,7 @@ from accounts import throttling
 from accounts.throttling import Limit
 from agents.errors import NoSuchAgent
 from agents.models import Agent, Desired
-from billing import bindings, lapses, orders, payments, prices, subscriptions
+from billing import bindings, lapses, orders, payments, prices, subscriptions, unplaced_charges
 from billing.errors import LicenceInUse, LicenceRefused, OtherPlanPaid, TakenBack
 from billing.models import Payment, Subscription
 from billing.models.payments import refund_name
@@ -26,7 +26,7 @@ from billing.payments import Receipt
 from billing.providers import registry
 from billing.providers.base import Answer, Verdict
 from billing.subscriptions import Licence, Purchase
-from billing.vocabulary import CONFIRMED, PaymentKind, Period, Provider, SubscriptionStatus
+from billing.vocabulary import PaymentKind, Period, Provider, SubscriptionStatus
 from catalog.engines import check_tier, engine_of
 from catalog.tiers import tier_of
 from config import crypto, waiting
@@ -70,6 +70,11 @@ class Sold:
     def name(self) -> str:
         """The ledger's name of what was paid (facts: billing 6)."""
         return f"{self.verdict.external_ref}:{self.till:%Y-%m-%d}"
+
+    @property
+    def cents(self) -> int | None:
+        """What was charged. None where it was nothing, or another currency."""
+        return int(self.verdict.price_usd * CENTS) if self.verdict.price_usd else None
 
     def purchase(self) -> Purchase:
         verdict = self.verdict
@@ -150,6 +155,7 @@ def _receive(agent_id: str, sold: Sold, *, actor: str, now: datetime, moved: str
         if payment.subscription is None or payment.agent_id != agent.pk:
             raise LicenceInUse
         row = payment.subscription
+        unplaced_charges.place(sold, by=payment, now=now)
     if row is None:
         raise ValueError("a licence without its subscription")
     row = _mirror_cancellation(payments.locked(agent_id), row, sold.verdict, now=now)
@@ -167,7 +173,7 @@ def _receipt(agent: Agent, row: Subscription | None, sold: Sold, *, actor: str, 
         kind = PaymentKind.PAYMENT if row is None else PaymentKind.RENEWAL
         if known is not None and (moved or known.agent_id != agent.pk):
             kind, reason = PaymentKind.KEY_MOVE, moved or f"the licence moved from {known.agent_id}, where it is over"
-        elif row is not None and known is not None and not _went_back(row, sold.name):
+        elif row is not None and known is not None and not _is_charged_anew(row, sold):
             kind, reason = PaymentKind.RESTORED, "its provider calls it paid again"
     elif sold.till <= subscriptions.licensed_until(row):
         if not _same_plan(row, sold.verdict):
@@ -178,7 +184,7 @@ def _receipt(agent: Agent, row: Subscription | None, sold: Sold, *, actor: str, 
             kind, reason = PaymentKind.KEY_MOVE, "the provider gave this licence another key"
     again = known is not None or kind in MOVES
     purchase = sold.purchase()
-    cents = int(purchase.price_usd * CENTS) if sold.verdict.price_usd and kind not in MOVES else None
+    cents = None if kind in MOVES else sold.cents
     return Receipt(
         provider=sold.key.provider,
         external_id=f"{sold.name}:{agent.pk}:{agent.payments.count()}" if again else sold.name,
@@ -193,20 +199,24 @@ def _receipt(agent: Agent, row: Subscription | None, sold: Sold, *, actor: str, 
 
 
 def _refuse_taken_back(sold: Sold) -> None:
-    """An operator gave the money of this period back, and its provider may not know: the key pays from its next on.
-
-    Raises TakenBack.
+    """An operator gave the money of this period back, or days for it, and its provider may not know: the key pays from
+    its next on. Raises TakenBack.
     """
-    same = Payment.objects.filter(provider=sold.key.provider, kind__in=CONFIRMED)
-    period = (
-        same.filter(Q(external_id=sold.name) | Q(external_id__startswith=f"{sold.name}:")).order_by("at", "id").last()
-    )
-    if period is not None and period.refunds.filter(external_id=refund_name(period.external_id)).exists():
+    period = unplaced_charges.charges(sold).last()
+    if period is None:
+        return
+    went_back = period.refunds.filter(external_id=refund_name(period.external_id)).exists()
+    if went_back or unplaced_charges.was_decided(sold):
         raise TakenBack
 
 
+def _is_charged_anew(row: Subscription, sold: Sold) -> bool:
+    """Whether its money went back when it ended last, and nothing of this period waits in the ledger already."""
+    return _went_back(row, sold.name) and not unplaced_charges.charges(sold).open().exists()
+
+
 def _went_back(row: Subscription, name: str) -> bool:
-    """Whether the money of this period did when it ended last: then it is charged anew. Parts end nothing."""
+    """Parts end nothing."""
     ends = row.payments.filter(kind__in=[PaymentKind.REVOKE, PaymentKind.REFUND]).select_related("refund_of")
     of_it = (one for one in ends.order_by("-at", "-id") if not one.is_part and _is_of(one, name))
     ended = next(of_it, None)

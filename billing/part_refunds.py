@@ -15,7 +15,7 @@ from agents.models import Agent
 from billing import payments, remainders, timeline
 from billing.errors import NoPartToRefund
 from billing.models import Payment, Span, StripeDispute
-from billing.models.payments import part_name
+from billing.models.payments import part_name, refund_name
 from billing.payments import Receipt
 from billing.subscriptions import Purchase
 from billing.sums import moved
@@ -93,9 +93,11 @@ def _left(payment: Payment) -> int:
 
 
 def _receipt(payment: Payment, amount: int, *, reason: str, actor: str) -> Receipt:
+    back = int(payment.gone_back) + amount
+    is_all = payment.unapplied and back == payment.amount  # then nobody has to decide about it
     return Receipt(
         provider=Provider(payment.provider),
-        external_id=part_name(payment.external_id, int(payment.gone_back) + amount),
+        external_id=refund_name(payment.external_id) if is_all else part_name(payment.external_id, back),
         kind=PaymentKind.REFUND,
         agent_id=payment.agent_id,
         purchase=Purchase(

@@ -18,7 +18,17 @@ from django.utils import timezone
 from accounts import throttling
 from accounts.throttling import Limit
 from agents.models import Agent, Desired
-from billing import bindings, lapses, licence_refunds, licences, payments, revocations, subscriptions, timeline
+from billing import (
+    bindings,
+    lapses,
+    licence_refunds,
+    licences,
+    payments,
+    revocations,
+    subscriptions,
+    timeline,
+    unplaced_charges,
+)
 from billing.errors import (
     AskedAlready,
     LicenceHeld,
@@ -191,18 +201,34 @@ def _settle(driver: LicenceDriver, row: Subscription, verdict: Verdict, *, now: 
 
 
 def _paid(driver: LicenceDriver, row: Subscription, verdict: Verdict, *, now: datetime) -> None:
-    key = Key(provider=Provider(row.provider or ""), text=row.license_key or "")
+    sold = _sold(row, verdict)
     try:
-        received = licences.receive(row.agent_id, Sold(key=key, verdict=verdict), actor=ACTOR, now=now)
-    except (LicenceHeld, LicenceInUse) as error:  # an expired one, in whose place there is another
-        log.warning("a licence that is paid has no place", extra={"subscription": row.pk, "problem": error.message})
-        Subscription.objects.filter(pk=row.pk).update(check_at=None, unknown_since=None)
-        return
-    except (TakenBack, OtherPlanByCard) as refusal:  # a card of another plan pays meanwhile: until that ends
+        received = licences.receive(row.agent_id, sold, actor=ACTOR, now=now)
+    except LicenceInUse:  # it pays for another agent, and is asked about there
+        _ask_again(row, at=None)
+    except TakenBack as refusal:
         log.warning("a licence that is paid waits", extra={"subscription": row.pk, "problem": refusal.message})
-        Subscription.objects.filter(pk=row.pk).update(check_at=_again(row, now=now), unknown_since=None)
-        return
-    bindings.complete(driver, received.subscription, used=verdict.used, now=now)
+        _ask_again(row, at=_again(row, now=now))
+    except OtherPlanByCard:  # until that card ends
+        _wait(row, sold, why=unplaced_charges.BY_CARD, now=now)
+    except LicenceHeld:
+        _wait(row, sold, why=unplaced_charges.BY_LICENCE, now=now)
+    else:
+        bindings.complete(driver, received.subscription, used=verdict.used, now=now)
+
+
+def _sold(row: Subscription, verdict: Verdict) -> Sold:
+    return Sold(key=Key(provider=Provider(row.provider or ""), text=row.license_key or ""), verdict=verdict)
+
+
+def _wait(row: Subscription, sold: Sold, *, why: str, now: datetime) -> None:
+    """Its provider goes on charging for it, so it is asked for as long as it does."""
+    unplaced_charges.note(row, sold, why=why, now=now)
+    _ask_again(row, at=now + CHECKED_EVERY)
+
+
+def _ask_again(row: Subscription, *, at: datetime | None) -> None:
+    Subscription.objects.filter(pk=row.pk).update(check_at=at, unknown_since=None)
 
 
 def _unpaid(row: Subscription, verdict: Verdict, *, now: datetime) -> None:
@@ -250,11 +276,32 @@ def _unknown(subscription_id: str, *, reason: str, now: datetime) -> Answer:
 
 
 def _let_go(row: Subscription, *, now: datetime) -> Answer:
-    """Its agent is deleted: the key is free for another."""
+    """Its agent is deleted: the key is free for another. While its provider goes on charging for it, it is asked."""
     try:
-        bindings.release(registry.licence_driver(Provider(row.provider or "")), row, now=now)
-    except (NotConfigured, Unavailable) as error:
+        driver = registry.licence_driver(Provider(row.provider or ""))
+        answer, again = _still_charged(driver, row, now=now)
+        bindings.release(driver, row, now=now, check_at=again)
+    except (NotConfigured, Unavailable, UnreadableSecret) as error:
         log.warning("a licence could not be released", extra={"subscription": row.pk, "problem": error.message})
-        Subscription.objects.filter(pk=row.pk).update(check_at=now + UNKNOWN_AGAIN)
+        _ask_again(row, at=now + UNKNOWN_AGAIN)
         return Answer.UNKNOWN
-    return Answer.UNPAID
+    return answer
+
+
+def _still_charged(driver: LicenceDriver, row: Subscription, *, now: datetime) -> tuple[Answer, datetime | None]:
+    """What its provider says, with its charges in the ledger; and when it is asked again."""
+    if _pays_elsewhere(row):
+        return Answer.UNPAID, None
+    verdict = driver.verify(row.license_key or "", now=now)
+    if verdict.answer == Answer.UNKNOWN:
+        return Answer.UNKNOWN, now + CHECKED_EVERY
+    if verdict.answer == Answer.UNPAID or verdict.external_ref != row.external_ref:
+        return Answer.UNPAID, None
+    unplaced_charges.note(row, _sold(row, verdict), why=payments.DELETED, now=now)
+    licence_refunds.note(row, verdict.charges, actor=ACTOR, now=now)
+    return Answer.PAID, None if verdict.cancels else now + CHECKED_EVERY
+
+
+def _pays_elsewhere(row: Subscription) -> bool:
+    same = Subscription.objects.live().filter(provider=row.provider, external_ref=row.external_ref)
+    return same.exclude(pk=row.pk).exists()

@@ -77,7 +77,8 @@ def test_18_the_licence_of_a_deleted_agent_is_given_back_within_a_day(
     post(mine, agent, LEMON, provider="lemonsqueezy")
     lifecycle.delete(agent, actor="user:x")
     assert check(clock, DAY) == 1
-    assert (licence.instances, licence_of(agent).status, licence_of(agent).check_at) == ({}, EXPIRED, None)
+    assert (licence.instances, licence_of(agent).status) == ({}, EXPIRED)
+    assert licence_of(agent).check_at == clock.now + DAY  # it may be charged again
 
 
 def test_a_provider_that_refuses_the_activation_pays_for_nothing(

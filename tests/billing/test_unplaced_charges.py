@@ -1,0 +1,170 @@
+"""A licence is charged while something else pays for its agent: the ledger has it, once, and an operator is asked."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from agents import lifecycle
+from agents.models import Agent
+from billing import decisions, invariants
+from billing.models import Decision, Payment, Subscription
+from billing.reports.open_items import open_items
+from billing.stripe import orders
+from billing.vocabulary import Period
+from tests.agents.conftest import MakeAgent, settle, signed_in
+from tests.billing.conftest import DAY, FREE_UNTIL, NOON, Clock, tick
+from tests.billing.licences import KEY, activate, check, gumroad
+from tests.billing.stripe.conftest import stripe, work
+from tests.doubles.gumroad_server import GumroadServer, Sale
+from tests.doubles.stripe_server import StripeDouble
+
+__all__ = ["gumroad", "stripe"]
+
+pytestmark = pytest.mark.django_db
+
+OTHER = "B1B2C3D4-E5F60718-293A4B5C-6D7E8F90"
+HOUR = DAY / 24
+BY = {"reason": "asked", "actor": "operator:x"}
+
+
+@pytest.fixture
+def agent(clock: Clock, running: Agent) -> Agent:
+    return running
+
+
+@pytest.fixture
+def sold(agent: Agent, gumroad: GumroadServer, clock: Clock) -> Sale:
+    """A key of tiny, whose first renewal failed."""
+    clock.at(FREE_UNTIL + DAY)
+    sold = gumroad.sell(KEY, sold_at=f"{clock.now:%Y-%m-%dT%H:%M:%SZ}")
+    activate(agent, clock)
+    sold.purchase = {"subscription_failed_at": f"{clock.now:%Y-%m-%dT%H:%M:%SZ}"}
+    check(clock, 32 * DAY)
+    return sold
+
+
+@pytest.fixture
+def waiting(sold: Sale, agent: Agent, stripe: StripeDouble, clock: Clock) -> Payment:
+    """The renewal's charge, made after all while a card pays for small."""
+    stripe.world.pay(orders.order(agent, tier="small", period=Period.MONTHLY, now=clock.now).session_id)
+    work()
+    sold.purchase = {}
+    check(clock, DAY + HOUR)
+    return Payment.objects.open().get()
+
+
+def gumroads() -> list[Payment]:
+    return list(Payment.objects.filter(provider="gumroad").order_by("at", "id"))
+
+
+def income() -> int:
+    """Cents that the ledger says Gumroad took, less what went back."""
+    took = sum((row.amount or Decimal(0) for row in gumroads() if row.kind in {"payment", "renewal"}), Decimal(0))
+    back = sum((row.amount or Decimal(0) for row in gumroads() if row.kind == "refund"), Decimal(0))
+    return int(took - back)
+
+
+def card_ends(agent: Agent, clock: Clock) -> None:
+    answer = signed_in(agent.user).post(f"/subscriptions/{Subscription.objects.paid().get().pk}/cancel")
+    assert answer.status_code == 200, answer.content
+    work()
+    check(clock, DAY + HOUR)
+
+
+def test_the_ledger_has_each_charge_once_and_it_buys_nothing(waiting: Payment, agent: Agent, clock: Clock) -> None:
+    assert (waiting.kind, int(waiting.amount or 0), waiting.currency) == ("renewal", 500, "usd")
+    assert "a card of another plan" in waiting.unapplied
+    agent.refresh_from_db()
+    assert (agent.tier, Subscription.objects.paid().get().provider) == ("small", "stripe")
+    tick(agent, clock)
+    assert invariants.broken(now=clock.now) == []
+    for _ in range(5):
+        check(clock, DAY + HOUR)
+    assert (len(gumroads()), income()) == (2, 1000)
+    check(clock, 26 * DAY)
+    assert (len(gumroads()), income()) == (3, 1500)
+    assert [item.name for item in open_items()] == [row.external_id for row in gumroads()[1:]]
+
+
+def test_when_the_card_ends_the_licence_pays_and_the_charge_waits_no_more(
+    waiting: Payment, agent: Agent, clock: Clock
+) -> None:
+    card_ends(agent, clock)
+    assert (Subscription.objects.paid().get().provider, income()) == ("gumroad", 1000)
+    assert not Payment.objects.open().exists()
+    decision = Decision.objects.get()
+    assert (decision.payment, decision.credit.kind if decision.credit else "") == (waiting, "restored")
+
+
+def test_days_that_an_operator_gave_for_it_are_not_bought_again(waiting: Payment, agent: Agent, clock: Clock) -> None:
+    decisions.credit(waiting, days=30, now=clock.now, **BY)
+    card_ends(agent, clock)
+    assert (Subscription.objects.paid().get().provider, income()) == ("stripe", 1000)
+    check(clock, 31 * DAY)
+    assert (Subscription.objects.paid().get().provider, income()) == ("gumroad", 1500)
+
+
+def test_an_operator_sends_it_back_and_it_is_no_income(waiting: Payment, agent: Agent, clock: Clock) -> None:
+    decisions.send_back(waiting, now=clock.now, **BY)
+    card_ends(agent, clock)
+    assert (Subscription.objects.paid().get().provider, income()) == ("stripe", 500)
+
+
+def test_what_its_provider_refunded_waits_for_nobody(waiting: Payment, sold: Sale, agent: Agent, clock: Clock) -> None:
+    sold.purchase = {"refunded": True}
+    for _ in range(2):
+        check(clock, DAY + HOUR)
+        assert (income(), Payment.objects.open().exists()) == (500, False)
+    sold.purchase = {"disputed": True, "dispute_won": True}
+    check(clock, DAY + HOUR)
+    assert (income(), Payment.objects.open().count()) == (1000, 1)
+    card_ends(agent, clock)
+    assert (Subscription.objects.paid().get().provider, income()) == ("gumroad", 1000)
+
+
+def test_a_licence_in_whose_place_there_is_another_is_charged_too(
+    sold: Sale, agent: Agent, gumroad: GumroadServer, clock: Clock
+) -> None:
+    gumroad.sell(OTHER, sold_at=f"{clock.now:%Y-%m-%dT%H:%M:%SZ}")
+    activate(agent, clock, OTHER)
+    sold.purchase = {}
+    for days in (1, 30, 31):
+        check(clock, days * DAY + HOUR)
+    first = [row for row in gumroads() if row.external_id.startswith("membership-1:")]
+    assert [(int(row.amount or 0), bool(row.unapplied)) for row in first] == [
+        (500, False),
+        (500, True),
+        (500, True),
+        (500, True),
+    ]
+
+
+def test_a_deleted_agents_licence_that_goes_on_being_charged_is_in_the_ledger_and_pays_elsewhere_once(
+    agent: Agent, gumroad: GumroadServer, clock: Clock, make_agent: MakeAgent
+) -> None:
+    other = settle(make_agent(agent.user))
+    gumroad.sell(KEY, sold_at=f"{clock.now:%Y-%m-%dT%H:%M:%SZ}")
+    activate(agent, clock)
+    lifecycle.delete(agent, actor="user:x")
+    check(clock, DAY)
+    assert income() == 500
+    check(clock, 31 * DAY)
+    charged = Payment.objects.open().get()
+    assert (income(), charged.agent, charged.unapplied) == (1000, agent, "the agent is deleted")
+    activate(other, clock)
+    assert (income(), Payment.objects.open().exists()) == (1000, False)
+    assert Subscription.objects.paid().get().agent == other
+
+
+def test_a_deleted_agents_licence_is_asked_about_until_it_renews_no_more(
+    agent: Agent, gumroad: GumroadServer, clock: Clock
+) -> None:
+    sold = gumroad.sell(KEY, sold_at=f"{clock.now:%Y-%m-%dT%H:%M:%SZ}")
+    activate(agent, clock)
+    lifecycle.delete(agent, actor="user:x")
+    assert check(clock, DAY) == 1
+    sold.purchase = {"subscription_cancelled_at": f"{NOON.replace(month=12):%Y-%m-%dT%H:%M:%SZ}"}
+    assert [check(clock, DAY) for _ in range(3)] == [1, 0, 0]
+    assert income() == 500
