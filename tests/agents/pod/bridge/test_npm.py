@@ -23,6 +23,6 @@ def test_an_engine_without_a_program_for_this_machine_says_so(tmp_path: Path) ->
     package = replace(OPENCODE.package, entry=Path("node_modules/opencode-for-this-machine/bin/opencode"))
     fresh = tmp_path / "fresh"
     fresh.mkdir()
-    log = EngineLog(tmp_path / "log")
+    log = EngineLog()
     with pytest.raises(InstallError, match=rf"has no program for this machine \({platform.machine()}\)"):
         asyncio.run(npm.install_into(fresh, package, node=node, cache=tmp_path, log=log))
