@@ -33,7 +33,7 @@ class Followers:
     async def serve(self, scope: Scope, proto: HTTPProtocol, followed: Followed, *, headers: Headers) -> None:
         """Until the answer ends, the client leaves, or all are let go."""
         writing = asyncio.create_task(_write(scope, proto, followed, headers))
-        leaving = asyncio.ensure_future(proto.client_disconnect())
+        leaving = asyncio.create_task(_until_left(proto))
         self._running.add(writing)
         try:
             await asyncio.wait({writing, leaving}, return_when=asyncio.FIRST_COMPLETED)
@@ -43,6 +43,10 @@ class Followers:
             await asyncio.gather(writing, leaving, return_exceptions=True)
             self._running.discard(writing)
             followed.end()
+
+
+async def _until_left(proto: HTTPProtocol) -> None:
+    await proto.client_disconnect()
 
 
 async def _write(scope: Scope, proto: HTTPProtocol, followed: Followed, headers: Headers) -> None:

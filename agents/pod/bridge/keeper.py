@@ -124,7 +124,7 @@ class Keeper:
         if not install.is_installed(self._engine, self._place.install):
             self._status.show(Phase.INSTALLING)
             async with _pulse(self._status):
-                await install.install(self._engine, self._place, self._log)
+                await install.install(self._engine, self._place, self._log, self._status.progress)
 
     async def _bring_up(self) -> None:
         if self._status.phase in {Phase.INSTALLING, Phase.STARTING}:
