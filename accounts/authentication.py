@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from accounts import keys, sessions
 from accounts.errors import MalformedCredential, NoCredential
 from accounts.models import ApiKey, Session, User
+from config.errors import ServiceError
 
 MAX_TOKEN_LENGTH = 512
 _BEARER = re.compile(rf"bearer +([A-Za-z0-9._~+/=-]{{1,{MAX_TOKEN_LENGTH}}})", re.IGNORECASE)
@@ -38,6 +39,15 @@ def caller(request: Request) -> User:
     """The user of a request that has passed authentication."""
     user: Any = request.user
     return cast("User", user)
+
+
+def is_still_good(request: Request) -> bool:
+    """Whether the credential that this request came with would still be taken."""
+    try:
+        BearerAuthentication().authenticate(request)
+    except ServiceError:
+        return False
+    return True
 
 
 def _find(token: str) -> ApiKey | Session:

@@ -18,8 +18,8 @@ from agents import (
 from agents.admin_steps import DeleteAgents, PauseAgents, RebuildAgents
 from agents.clusters import admin as clusters_admin  # noqa: F401  # registers clusters
 from agents.clusters import placement
+from agents.log_admin import WithLogs
 from agents.models import Agent, AgentQuota, Transition
-from config.admin_steps import WithSteps
 from config.crypto import readable
 from config.errors import ServiceError
 
@@ -71,7 +71,7 @@ class QuotaFilter(admin.ChoicesFieldListFilter):
 
 
 @admin.register(Agent)
-class AgentAdmin(WithSteps):
+class AgentAdmin(WithLogs):
     list_display = (
         "id",
         "name",
@@ -149,6 +149,7 @@ class AgentAdmin(WithSteps):
                 )
             },
         ),
+        ("Log", {"fields": ("last_lines",)}),
         ("Entitlement", {"fields": ("paid", "entitled_until", "trial_notice_day")}),
         (
             "Configuration",

@@ -16,6 +16,16 @@ class NoSuchAgent(NotFound):
         super().__init__("no such agent: GET /agents lists yours")
 
 
+class UnknownLogCursor(BadRequest):
+    def __init__(self) -> None:
+        super().__init__("after: not a cursor that this log gave; leave it out for the newest lines")
+
+
+class ForeignLogCursor(BadRequest):
+    def __init__(self) -> None:
+        super().__init__("after: a cursor of another agent's log; leave it out for the newest lines")
+
+
 class FreePodCapReached(BadRequest):
     def __init__(self, count: int, cap: int) -> None:
         super().__init__(

@@ -16,7 +16,7 @@ from django.utils import timezone
 from accounts.models import User
 from agents import configuration, quota
 from agents.errors import IllegalTransition, NotEntitled, OwnerSuspended, WrongState
-from agents.models import Agent, Desired, Reason, Status, Transition
+from agents.models import Agent, Desired, KeptLog, Reason, Status, Transition
 from agents.runtimes.base import DATA_LOST
 from catalog import personas
 from config import wake
@@ -161,7 +161,7 @@ def came_down(agent: Agent, *, now: datetime) -> Agent:
 
 @transaction.atomic
 def is_gone(agent: Agent, *, now: datetime) -> Agent:
-    """Pod and data are gone: `deleted`, for good. Secrets are forgotten with it."""
+    """Pod and data are gone: `deleted`, for good. Secrets and logs are forgotten with it."""
     agent = _locked(agent)
     if agent.desired != Desired.DELETED or agent.status == Status.DELETED:
         return agent
@@ -170,6 +170,7 @@ def is_gone(agent: Agent, *, now: datetime) -> Agent:
     agent.mcp_servers = []
     agent.a2a_peers = None
     agent.a2a_token = agent.dash_password = None
+    KeptLog.objects.filter(agent=agent).delete()
     fields = ("llm_key", "channel_secrets", "mcp_servers", "a2a_peers", "a2a_token", "dash_password")
     return _move(agent, Status.DELETED, reason=Reason(agent.operation), actor="reconciler", now=now, also=fields)
 

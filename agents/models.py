@@ -22,6 +22,7 @@ __all__ = [
     "AgentQuota",
     "Cluster",
     "Desired",
+    "KeptLog",
     "Placement",
     "Pod",
     "QuotaStatus",
@@ -272,6 +273,27 @@ class Transition(models.Model):
 
     def __str__(self) -> str:
         return f"{self.from_status or 'new'} to {self.to_status} ({self.reason})"
+
+
+class KeptLog(models.Model):
+    """The end of what one pod of the agent has logged, for the time after that pod (agents/kept_logs.py)."""
+
+    agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="kept_logs")
+    life = models.CharField(max_length=24, help_text="Of the pod's log; those of one agent sort by their time.")
+    base = models.BigIntegerField(help_text="Offset of the first byte in the pod's log.")
+    size = models.PositiveIntegerField(help_text="Bytes, unpacked.")
+    packed = models.BinaryField(help_text="Whole lines as the gateway keeps them, masked, packed by zlib.")
+    kept_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["agent", "life"], name="kept_log_once")]
+
+    def __str__(self) -> str:
+        return f"{self.agent_id} {self.life}: {self.size} bytes"
+
+    @property
+    def end(self) -> int:
+        return self.base + self.size
 
 
 class AgentQuota(models.Model):

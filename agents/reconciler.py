@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 from django.utils import timezone
 
-from agents import drift, identity, leases, lifecycle, plan, pods
+from agents import drift, identity, kept_logs, leases, lifecycle, plan, pods
 from agents.models import Agent, Status
 from agents.plan import Step
 from agents.runtimes import current_runtime
@@ -132,6 +132,7 @@ def _take_step(agent: Agent, runtime: Runtime, observed: Observations) -> Step:
 
 def _clear(look: Look) -> None:
     for namespace in look.earlier:
+        kept_logs.keep(look.agent, namespace)
         look.runtime.delete(namespace, agent_id=look.agent.id, data=False)
 
 
@@ -181,6 +182,9 @@ def _wait(look: Look) -> None:
 
 
 def _stop(look: Look) -> None:
+    """Asked again until it has stopped, so that its last words are kept too."""
+    if look.pod and look.pod.gateway_alive:
+        kept_logs.keep(look.agent, look.agent.namespace)
     look.runtime.stop(look.agent.namespace)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from agents import reconciler, sampling, suspension, sweeper
+from agents import kept_logs, reconciler, sampling, suspension, sweeper
 
 
 @shared_task(name="agents.reconcile")
@@ -30,3 +30,8 @@ def sample() -> None:
 @shared_task(name=suspension.TASK)
 def enforce_suspensions() -> None:
     suspension.enforce()
+
+
+@shared_task(name="agents.keep_logs")
+def keep_logs() -> None:
+    kept_logs.keep_due()

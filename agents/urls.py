@@ -17,6 +17,7 @@ from agents.views.events import EventsViewSet
 from agents.views.explain import ExplainViewSet
 from agents.views.liveness import LivenessViewSet
 from agents.views.llm_key import LlmKeyViewSet
+from agents.views.logs import LogsViewSet
 from agents.views.memory import MemoryViewSet
 from agents.views.models import AgentModelsViewSet
 from agents.views.pause import PauseViewSet
@@ -47,6 +48,7 @@ urlpatterns = [
     path("agents/<str:id>/v1/models/<str:model>", AgentModelsViewSet.as_view({"get": "retrieve"})),
     path("agents/<str:id>/talk-test", TalkTestViewSet.as_view({"post": "create"})),
     path("agents/<str:id>/liveness", LivenessViewSet.as_view({"get": "retrieve"})),
+    path("agents/<str:id>/logs", LogsViewSet.as_view({"get": "list"})),
     path("agents/<str:id>/memory", MemoryViewSet.as_view({"get": "retrieve"})),
     path("agents/<str:id>/quota", QuotaViewSet.as_view({"get": "retrieve"})),
     path("agents/<str:id>/explain", ExplainViewSet.as_view({"get": "retrieve"})),

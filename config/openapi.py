@@ -106,6 +106,7 @@ _NAMES = {
     ("GET", "/a2a-catalog"): "listA2aAgents",
     ("POST", "/stripe/portal"): "openStripePortal",
     ("POST", "/agents/{id}/talk-test"): "testAgentTalk",
+    ("GET", "/agents/{id}/logs"): "getAgentLogs",
     ("GET", "/agents/{id}/explain"): "explainAgent",
 }
 
@@ -117,7 +118,7 @@ TAGS = {
     "Agents": ("agents", "pause", "resume", "rebuild"),
     "Agent configuration": ("llm-key", "channels", "a2a", "domain", "domain-check"),
     "Talking": ("a2a-catalog", "chat", "ticket", "talk-test"),
-    "Observation": ("liveness", "explain", "quota", "term", "memory", "events"),
+    "Observation": ("liveness", "explain", "quota", "term", "memory", "logs", "events"),
     "Backups": ("backups",),
     "Webhooks": ("webhook", "deliveries"),
     "Billing": (

@@ -63,6 +63,7 @@ MAX_FREE_AGENTS_TOTAL = env.number("MAX_FREE_AGENTS_TOTAL", 0)  # over all accou
 MAX_TRIAL_TIER = env.one_of("MAX_TRIAL_TIER", "large", allowed=("tiny", "small", "medium", "large"))
 SIGN_UPS_OPEN = env.flag("SIGN_UPS_OPEN", default=True)
 WAITING_CALLS_PER_ACCOUNT = env.number("WAITING_CALLS_PER_ACCOUNT", 4, at_least=1)
+LOG_FOLLOWERS_PER_ACCOUNT = env.number("LOG_FOLLOWERS_PER_ACCOUNT", 10, at_least=1)
 CREATES_OPEN = env.flag("CREATES_OPEN", default=True)
 
 # Pods.

@@ -41,6 +41,17 @@ class Places:
         finally:
             self._leave(account)
 
+    def hold(self, account: str) -> Callable[[], None]:
+        """A place for what outlives its request. Returns what gives it back, once. Raises Unavailable as `take`."""
+        self._enter(account)
+        left = threading.Lock()
+
+        def leave() -> None:
+            if left.acquire(blocking=False):
+                self._leave(account)
+
+        return leave
+
     def _enter(self, account: str) -> None:
         with self._lock:
             if self._taken[account] >= self._each():
@@ -61,6 +72,9 @@ turns = Places(256, each=lambda: settings.WAITING_CALLS_PER_ACCOUNT)
 # A look that is over in seconds: liveness, why an agent is silent, whether a key is good. An account that asks about
 # many agents at once is served; one whose pods hang takes a quarter.
 looks = Places(128, each=lambda: 32)
+
+# Who follows a log takes no thread, but a connection and memory for as long as they like.
+followers = Places(512, each=lambda: settings.LOG_FOLLOWERS_PER_ACCOUNT)
 
 
 def _busy(problem: str) -> Unavailable:

@@ -10,6 +10,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
+from django.db.models import F, Q
 from django.utils import timezone
 
 from agents.runtimes.base import Phase
@@ -252,8 +253,16 @@ class Pod(models.Model):
         null=True, blank=True, help_text="As last measured; a stopped pod has no other."
     )
 
+    logs_kept_at = models.DateTimeField(
+        null=True, blank=True, help_text="When the end of its log was last fetched, for the time after the pod."
+    )
+
     class Meta:
-        indexes = [models.Index(fields=["cluster", "namespace"], name="pod_cluster")]
+        indexes = [
+            models.Index(fields=["cluster", "namespace"], name="pod_cluster"),
+            # Whose log is to be kept next (agents/clusters/pods.py).
+            models.Index(F("logs_kept_at").asc(nulls_first=True), name="pod_logs", condition=Q(gateway_alive=True)),
+        ]
 
     def __str__(self) -> str:
         return f"{self.namespace}: {self.phase}"

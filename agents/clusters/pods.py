@@ -28,6 +28,18 @@ _STRAYED = RawSQL(  # no parameters
 # Nothing is taken on trust for longer.
 LOOKED_AT_AGAIN = timedelta(seconds=30)
 
+# Each is taken by one worker, so that all pods have their turn.
+_LOGS_TO_KEEP = """
+UPDATE agents_pod SET logs_kept_at = %(now)s
+WHERE namespace IN (
+    SELECT namespace FROM agents_pod
+    WHERE gateway_alive AND (logs_kept_at IS NULL OR logs_kept_at < %(lately)s)
+    ORDER BY logs_kept_at NULLS FIRST LIMIT %(limit)s FOR NO KEY UPDATE SKIP LOCKED
+)
+RETURNING namespace
+"""
+LOGS_KEPT_AGAIN = timedelta(seconds=60)
+
 _KEEP_SOME = "UPDATE agents_pod SET kept = kept || %s::jsonb WHERE namespace = %s"
 _KEEP_AND_SEE_SOME = "UPDATE agents_pod SET kept = kept || %s::jsonb, seen = seen || %s::jsonb WHERE namespace = %s"
 
@@ -98,6 +110,14 @@ def endpoint(namespace: str) -> Endpoint | None:
         management_url=f"https://{host}:{names.MANAGEMENT_PORT}",
         authority=authority,
     )
+
+
+def logs_to_keep(limit: int) -> list[str]:
+    """Pods whose log was not kept lately, those that wait longest first."""
+    now = timezone.now()
+    with connection.cursor() as cursor:
+        cursor.execute(_LOGS_TO_KEEP, {"now": now, "lately": now - LOGS_KEPT_AGAIN, "limit": limit})
+        return [namespace for (namespace,) in cursor.fetchall()]
 
 
 def stopped_disks() -> dict[str, int | None]:

@@ -15,6 +15,8 @@ import logging
 import re
 from collections.abc import Callable, Iterable
 
+from agents.runtimes.base import PodConfig
+
 MASK = "[secret]"
 SHORTEST = 6  # anything shorter is part of ordinary words, and no secret: the key `0` of a server that takes any key
 CUT = 8
@@ -25,6 +27,19 @@ def mask_text(text: str, secrets: Iterable[str]) -> str:
     mask = StreamMask(secrets)
     masked = mask.feed(text.encode("utf-8", "surrogatepass")) + mask.finish()
     return masked.decode("utf-8", "surrogatepass")
+
+
+def secrets_of(config: PodConfig) -> list[str]:
+    """What a configuration holds that no evidence may show."""
+    servers = [
+        value for server in config.mcp_servers for name in ("env", "headers") for value in _values(server.get(name))
+    ]
+    peers = [str(peer["token"]) for peer in config.a2a_peers if peer.get("token")]
+    return [*config.channel_secrets.values(), *servers, *peers]
+
+
+def _values(pairs: object) -> list[str]:
+    return [str(value) for value in pairs.values()] if isinstance(pairs, dict) else []
 
 
 class StreamMask:

@@ -8,7 +8,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from agents.pod.logs.reading import Left
 
 # The cause of a pod that finds an empty disk where its agent had data. Neither waiting nor another pod brings it back.
 DATA_LOST = "DATA_LOST"
@@ -180,3 +183,11 @@ class Runtime(Protocol):
 
     def endpoint(self, namespace: str) -> Endpoint | None:
         """Where the pod is reached, or None when it has no address (yet)."""
+
+    def left_log(self, namespace: str) -> Left | None:
+        """What the pod has logged, read without asking it; None where that is not to be had."""
+
+    def fleeting_logs(self, limit: int) -> list[str]:
+        """Namespaces of running pods whose log goes when they do, those first that were named here longest ago.
+
+        One that was named within the last minute is not named again."""

@@ -59,7 +59,7 @@ def session(certificate: str) -> requests.Session:
     return made
 
 
-def _context(certificate: str) -> ssl.SSLContext:
+def context(certificate: str) -> ssl.SSLContext:
     """Trusts this certificate alone; `PROTOCOL_TLS_CLIENT` checks the name and loads no authorities."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
@@ -73,7 +73,7 @@ class _Pinned(HTTPAdapter):
         super().__init__()
 
     def init_poolmanager(self, *given: Any, **more: Any) -> None:
-        super().init_poolmanager(*given, **more, ssl_context=_context(self._certificate), server_hostname=NAME)
+        super().init_poolmanager(*given, **more, ssl_context=context(self._certificate), server_hostname=NAME)
 
     def cert_verify(self, conn: Any, url: str, verify: Any, cert: Any) -> None:
         """Nothing: the library would add the public authorities to those that we trust."""

@@ -92,8 +92,8 @@ class ChatEvent:
 
 def health(endpoint: Endpoint, access: Access, *, seconds: float = HEALTH_SECONDS) -> Health:
     """What the gateway says of itself, its engine and the model. Raises HopFailure when it does not answer."""
-    with _call("GET", endpoint, access, "/health", seconds=seconds) as answer:
-        body = _body(answer, "revision", "has_key")
+    with call("GET", endpoint, access, "/health", seconds=seconds) as answer:
+        body = body_of(answer, "revision", "has_key")
         model = body.get("model") or {}
         engine = body.get("engine")
         bridge_bytes = engine.pop("bridgeBytes", None) if engine else None
@@ -118,23 +118,23 @@ def configure(endpoint: Endpoint, access: Access, *, config: PodConfig, secrets:
     """Give the pod a revision and its secrets. Raises RuntimeFailure unless gateway and bridge took it."""
     body = {"config": dataclasses.asdict(config), "secrets": dataclasses.asdict(secrets)}
     try:
-        with _call("PUT", endpoint, access, "/config", seconds=CONFIGURE_SECONDS, body=body) as answer:
-            _body(answer)
+        with call("PUT", endpoint, access, "/config", seconds=CONFIGURE_SECONDS, body=body) as answer:
+            body_of(answer)
     except HopFailure as failure:
         raise RuntimeFailure(f"configuration not taken: {failure}", cause="CONFIGURE") from failure
 
 
 def talk_test(endpoint: Endpoint, access: Access) -> list[TriedHop]:
     """One word through every hop, in order, the gateway first. Raises HopFailure when the gateway is silent itself."""
-    with _call("POST", endpoint, access, "/talk-test", seconds=TALK_TEST_SECONDS) as answer:
-        hops = _body(answer, "hops")["hops"]
+    with call("POST", endpoint, access, "/talk-test", seconds=TALK_TEST_SECONDS) as answer:
+        hops = body_of(answer, "hops")["hops"]
         return [TriedHop(hop=hop["hop"], ok=hop["ok"], ms=hop["ms"], error=hop["error"]) for hop in hops]
 
 
 def memory(endpoint: Endpoint, access: Access) -> Memory:
     """What the engine has learned. Raises HopFailure also for what is no such answer: hostile engines may give it."""
-    with _call("GET", endpoint, access, "/memory", seconds=MEMORY_SECONDS) as answer:
-        body = _body(answer, "skills", "memories", "sessions", "is_cut")
+    with call("GET", endpoint, access, "/memory", seconds=MEMORY_SECONDS) as answer:
+        body = body_of(answer, "skills", "memories", "sessions", "is_cut")
     try:
         found = Memory(
             skills=[_string(name) for name in body["skills"]],
@@ -156,8 +156,8 @@ def _string(value: Any) -> str:
 def chat(endpoint: Endpoint, access: Access, *, message: str, session_id: str | None) -> ChatReply:
     """One turn, waited for. Raises HopFailure; an empty reply is a pod without a model key."""
     body = _question(message, session_id)
-    with _call("POST", endpoint, access, "/chat", seconds=TURN_SECONDS, body=body) as answer:
-        said = _body(answer, "reply", "session_id")
+    with call("POST", endpoint, access, "/chat", seconds=TURN_SECONDS, body=body) as answer:
+        said = body_of(answer, "reply", "session_id")
         return ChatReply(reply=said["reply"], session_id=said["session_id"])
 
 
@@ -170,9 +170,9 @@ def chat_events(
     """
     body = _question(message, session_id)
     headers = {"Accept": "text/event-stream"}
-    with _call("POST", endpoint, access, "/chat", seconds=TURN_SECONDS, body=body, headers=headers) as answer:
+    with call("POST", endpoint, access, "/chat", seconds=TURN_SECONDS, body=body, headers=headers) as answer:
         if answer.status_code != 200:
-            _body(answer)
+            body_of(answer)
         yield ChatEvent("start", {})
         yield from _events(answer)
 
@@ -182,7 +182,7 @@ def _question(message: str, session_id: str | None) -> dict[str, Any]:
 
 
 @contextmanager
-def _call(
+def call(
     method: str,
     endpoint: Endpoint,
     access: Access,
@@ -220,7 +220,7 @@ def _call(
             raise HopFailure("gateway", f"the pod's gateway is not reached ({type(error).__name__})") from error
 
 
-def _body(answer: requests.Response, *needed: str) -> dict[str, Any]:
+def body_of(answer: requests.Response, *needed: str) -> dict[str, Any]:
     """The JSON object of a success, with these keys. Raises HopFailure for anything else."""
     raw = bytearray()
     for chunk in answer.iter_content(chunk_size=65536):

@@ -14,9 +14,10 @@ from agents import chat
 from agents.runtimes.management import ChatEvent
 from agents.serializers import ChatSerializer, ReplySerializer
 from agents.views.base import AgentViewSet
-from agents.views.streaming import EVENT_STREAM, streamed
+from agents.views.streaming import streamed
 from config.api import camel
 from config.parsing import room_for
+from config.streams import EVENT_STREAM
 
 
 class ChatViewSet(AgentViewSet):

@@ -18,9 +18,10 @@ from agents import completions
 from agents.openai_wire import CompletionRequestSerializer, CompletionSerializer
 from agents.runtimes.management import ChatEvent
 from agents.views.base import AgentViewSet
-from agents.views.streaming import EVENT_STREAM, streamed
+from agents.views.streaming import streamed
 from config.ids import new_id
 from config.parsing import MAX_BODY_BYTES
+from config.streams import EVENT_STREAM
 
 SESSION = "Session-Id"
 

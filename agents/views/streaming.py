@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from django.http import StreamingHttpResponse
 
 from agents.runtimes.management import ChatEvent
+from config.streams import EVENT_STREAM
 
-EVENT_STREAM = "text/event-stream"
 Events = Iterator[ChatEvent]
 
 

@@ -32,6 +32,7 @@ from config.errors import ErrorCode
 from config.ids import new_id
 from config.serving import unread, wsgi
 from config.serving.bodies import Bodies, Refused
+from config.serving.following import Followed, Followers
 from config.serving.shelf import Shelf
 from config.serving.turns import Turns, caller_of
 
@@ -56,10 +57,12 @@ class Front:
         self._threads = ThreadPoolExecutor(running + waiting, thread_name_prefix="web")
         self._turns = Turns(running=running, queued=MAX_QUEUED)
         self._farewell: wsgi.Headers = []  # what each answer says beside its own headers
+        self._followers = Followers()
 
     def drain(self) -> None:
         """Have clients take their next request elsewhere: no answer keeps its connection, and none is ready here."""
         self._farewell[:] = [("connection", "close")]
+        self._followers.end()
 
     def __rsgi_init__(self, loop: asyncio.AbstractEventLoop) -> None:
         unread.watch()
@@ -75,7 +78,9 @@ class Front:
             async with self._bodies.read(scope, proto) as body:
                 call = _Call(self._application, scope, proto, body, leave=self._turns.leave, farewell=self._farewell)
                 await self._turns.enter(caller_of(scope), seconds=QUEUE_SECONDS)
-                await call.answer(self._threads, self._shelf)
+                followed = await call.answer(self._threads, self._shelf)
+            if followed:
+                await self._followers.serve(scope, proto, followed, headers=self._farewell)
         except Refused as refusal:
             _refuse(proto, refusal)
 
@@ -112,7 +117,8 @@ class _Call:
         self._watch: asyncio.Task[None] | None = None
         self._ended = False
 
-    async def answer(self, threads: ThreadPoolExecutor, shelf: Shelf) -> None:
+    async def answer(self, threads: ThreadPoolExecutor, shelf: Shelf) -> Followed | None:
+        """Answer it; what goes on without a thread is returned."""
         try:
             answered = await self._loop.run_in_executor(threads, self._run)
         except Exception:
@@ -120,6 +126,8 @@ class _Call:
             broken = _error("something went wrong on our side")
             _respond(self._proto, HTTPStatus.INTERNAL_SERVER_ERROR, broken, self._farewell)
         else:
+            if isinstance(answered, Followed):
+                return answered
             if answered:
                 self._send(answered, shelf)
         finally:
@@ -127,6 +135,7 @@ class _Call:
             self._make_room()
             if self._watch:
                 self._watch.cancel()
+        return None
 
     def _send(self, answered: _Whole, shelf: Shelf) -> None:
         file = answered.body if isinstance(answered.body, Path) else shelf.file_of(answered.body)
@@ -136,12 +145,14 @@ class _Call:
         elif isinstance(answered.body, bytes):
             self._proto.response_bytes(answered.status, headers, answered.body)
 
-    def _run(self) -> _Whole | None:
+    def _run(self) -> _Whole | Followed | None:
         """In a thread: the whole answer, or None when it was streamed."""
         token = callers.caller.set(self._caller)
         try:
             answer = wsgi.call(self._application, self._environ)
             try:
+                if followed := answer.followed():
+                    return followed
                 if not answer.streamed:
                     return _Whole(answer.status, answer.headers, answer.file() or answer.whole())
                 self._stream(answer)

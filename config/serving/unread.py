@@ -39,16 +39,16 @@ class Unread:
         self._ports = self._ports or _listening()
         before, self._seen = self._seen, {}
         for number in list(_waiting()):
-            with _socket(number) as connection:
+            with duplicate(number) as connection:
                 if connection is not None and connection.getsockname()[1] in self._ports:
                     self._judge(connection, before)
 
     def _judge(self, connection: socket.socket, before: dict[int, tuple[int, float]]) -> None:
-        inode, acked, now = os.fstat(connection.fileno()).st_ino, _acked(connection), time.monotonic()
-        acked_before, since = before.get(inode, (None, now))
-        if acked != acked_before:
+        inode, come, now = os.fstat(connection.fileno()).st_ino, acked(connection), time.monotonic()
+        come_before, since = before.get(inode, (None, now))
+        if come != come_before:
             since = now
-        self._seen[inode] = (acked, since)
+        self._seen[inode] = (come, since)
         if now - since >= UNREAD_SECONDS:
             _end(connection)
 
@@ -70,7 +70,7 @@ def _look_on() -> None:
 
 def _waiting() -> Iterator[int]:
     """This process's descriptors on which bytes wait for the other side."""
-    for number in _descriptors():
+    for number in descriptors():
         with contextlib.suppress(OSError):  # no socket, or closed in the meantime
             if struct.unpack("i", fcntl.ioctl(number, _SIOCOUTQ, b"\0" * 4))[0]:
                 yield number
@@ -79,19 +79,20 @@ def _waiting() -> Iterator[int]:
 def _listening() -> set[int]:
     """The ports on which this process listens."""
     ports = set()
-    for number in _descriptors():
-        with _socket(number) as found:
+    for number in descriptors():
+        with duplicate(number) as found:
             if found is not None and found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
                 ports.add(found.getsockname()[1])
     return ports
 
 
-def _descriptors() -> list[int]:
+def descriptors() -> list[int]:
+    """Of this process."""
     return [int(name) for name in os.listdir("/proc/self/fd")]  # noqa: PTH208 # thousands, each few seconds
 
 
 @contextlib.contextmanager
-def _socket(number: int) -> Iterator[socket.socket | None]:
+def duplicate(number: int) -> Iterator[socket.socket | None]:
     """A duplicate of this TCP socket, for its number may be closed and given anew; None where it is none."""
     try:
         found = socket.socket(fileno=os.dup(number))
@@ -103,10 +104,10 @@ def _socket(number: int) -> Iterator[socket.socket | None]:
         yield found if is_tcp else None
 
 
-def _acked(connection: socket.socket) -> int:
+def acked(connection: socket.socket) -> int:
+    """Bytes that the other side has acknowledged since the connection began."""
     told = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _BYTES_ACKED.size)
-    acked: int = _BYTES_ACKED.unpack(told)[0]
-    return acked
+    return int(_BYTES_ACKED.unpack(told)[0])
 
 
 def _end(connection: socket.socket) -> None:

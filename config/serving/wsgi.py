@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
@@ -14,6 +14,16 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 from granian.rsgi import Scope
 
 Headers = list[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """An answer that goes on after its request; `end` is called once, whether it was begun or not."""
+
+    status: int
+    headers: Headers
+    begin: Callable[[], AsyncGenerator[bytes, None]]
+    end: Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +42,11 @@ class Answer:
         """The file that is the whole body, if it is one: an asset of ours (whitenoise)."""
         name = getattr(getattr(self.pieces, "file_to_stream", None), "name", None)
         return Path(name) if self.status == HTTPStatus.OK and isinstance(name, str) else None
+
+    def followed(self) -> Followed | None:
+        """The body as an asynchronous generator, if it has one (config/streams.py); it is taken over with this."""
+        hand_over = getattr(self.pieces, "hand_over", None)
+        return Followed(self.status, self.headers, *hand_over()) if hand_over else None
 
     def close(self) -> None:
         """Every answer must be closed: Django gives its database connection back then."""

@@ -26,7 +26,6 @@ from webhooks.models import Event
 PERSONA = "test-study-buddy"
 
 MakeAgent = Callable[..., Agent]
-GatewayOf = Callable[..., Gateway]
 
 
 @pytest.fixture
@@ -106,12 +105,14 @@ def bridge() -> Iterator[BridgeDouble]:
         yield double
 
 
-@pytest.fixture
-def gateway_of(bridge: BridgeDouble, runtime: ScriptedRuntime, tmp_path: Path) -> Iterator[GatewayOf]:
-    """`gateway_of(agent)`: this agent's pod is reached through a real gateway before a scripted engine."""
-    started: list[Gateway] = []
+class GatewayOf:
+    """`gateways(agent)`: this agent's pod is reached through a real gateway before a scripted engine."""
 
-    def start(agent: Agent, **given: object) -> Gateway:
+    def __init__(self, bridge: BridgeDouble, runtime: ScriptedRuntime, run_dir: Path) -> None:
+        self._bridge, self._runtime, self._run_dir = bridge, runtime, run_dir
+        self._started: list[Gateway] = []
+
+    def __call__(self, agent: Agent, **given: object) -> Gateway:
         own = identity.ensured(agent)
         known = {
             "identity": Identity(key=own.gateway_key, certificate=own.gateway_certificate),
@@ -120,15 +121,23 @@ def gateway_of(bridge: BridgeDouble, runtime: ScriptedRuntime, tmp_path: Path) -
             "namespace": agent.namespace,
             "name": agent.name,
         }
-        gateway = Gateway({"bridge_url": bridge.url, "run_dir": str(tmp_path), **known, **given})
-        started.append(gateway)
+        gateway = Gateway({"bridge_url": self._bridge.url, "run_dir": str(self._run_dir), **known, **given})
+        self._started.append(gateway)
         gateway.wait_until_up()
-        runtime.addresses[agent.namespace] = Endpoint(public_url=gateway.public, management_url=gateway.management)
+        address = Endpoint(public_url=gateway.public, management_url=gateway.management)
+        self._runtime.addresses[agent.namespace] = address
         return gateway
 
-    yield start
-    for gateway in started:
-        gateway.stop()
+    def stop_all(self) -> None:
+        for gateway in self._started:
+            gateway.stop()
+
+
+@pytest.fixture
+def gateway_of(bridge: BridgeDouble, runtime: ScriptedRuntime, tmp_path: Path) -> Iterator[GatewayOf]:
+    gateways = GatewayOf(bridge, runtime, tmp_path)
+    yield gateways
+    gateways.stop_all()
 
 
 def settle(agent: Agent, rounds: int = 12) -> Agent:

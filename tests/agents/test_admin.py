@@ -19,6 +19,8 @@ from agents.admin import INLINE_ROWS
 from agents.models import Agent, AgentQuota, QuotaStatus, Reason
 from tests import operating
 from tests.agents.conftest import GatewayOf, MakeAgent, settle
+from tests.agents.pod.bridge.process import eventually
+from tests.doubles.bridge import BridgeDouble, line
 from tests.doubles.runtime import ScriptedRuntime
 from webhooks.models import Event
 
@@ -168,3 +170,24 @@ def test_an_operator_sees_which_hop_of_an_agent_is_silent(
     lifecycle.pause(running, reason=Reason.OWNER, actor="user:test")
     assert "talk-test: not possible while the agent is being stopped" in act(console, "talk_test_agents", running)
     assert "Only the first was tested" in act(console, "talk_test_agents", running, make_agent())
+
+
+def test_an_agents_last_lines_are_on_its_page_and_all_of_them_behind_a_link(
+    console: Client, running: Agent, gateway_of: GatewayOf, bridge: BridgeDouble
+) -> None:
+    bridge.said = [line(f"<script>alert({number})</script> {running.management_token}") for number in range(30)]
+    gateway_of(running)
+
+    def page() -> str:
+        return str(console.get(f"{LIST}{running.pk}/change/").content.decode())
+
+    eventually(lambda: "alert(29)" in page(), what="the last line")
+    assert "&lt;script&gt;alert(29)" in page()
+    assert "alert(2)" not in page()
+    all_of_them = console.get(f"{LIST}{running.pk}/logs/", {"after": "oldest", "source": "engine"}).content.decode()
+    assert "&lt;script&gt;alert(2)" in all_of_them
+    assert "<script>alert" not in page() + all_of_them
+    assert running.management_token not in page() + all_of_them
+    assert console.get(f"{LIST}{running.pk}/logs/", {"after": "junk"}).status_code == 404
+    assert console.get(f"{LIST}agt_nobody/logs/").status_code == 404
+    assert operating.staff("view_user").get(f"{LIST}{running.pk}/logs/").status_code == 403

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
+from urllib.parse import parse_qs, urlsplit
 
 TOKEN = "bridge-token-0123456789abcdef"
 Event = dict[str, Any]
@@ -19,6 +20,11 @@ class Turn:
     session_id: str
     message: str
     at: float
+
+
+def line(text: str, *, source: str = "engine", level: str | None = None, at: float | None = None) -> Event:
+    """A line of the bridge's log."""
+    return {"s": source, "t": at or time.time(), "l": level, "x": text}
 
 
 def echo(turn: Turn) -> Iterable[Event]:
@@ -46,6 +52,8 @@ class BridgeDouble:
         self.cause: str | None = None
         self.memory: Any = {"skills": [], "memories": [], "sessions": 0, "is_cut": False}
         self.unreadable: str | None = None  # why it does not tell of its memory
+        self.said: list[Any] = []  # lines of its log as JSON, or bytes; the number of each is its place from 1
+        self.life = "0123456789abcdef"  # of that log
         self.turn: Callable[[Turn], Iterable[Event]] = echo
         self.turns: list[Turn] = []
         self.configs: list[dict[str, Any]] = []
@@ -93,6 +101,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if self._has_token():
             double = self.server.double
+            if self.path.startswith("/logs"):
+                self._stream_log(double)
+                return
             if self.path == "/memory" and double.unreadable:
                 self._json(503, {"message": double.unreadable})
                 return
@@ -131,6 +142,25 @@ class _Handler(BaseHTTPRequestHandler):
                 self.wfile.flush()
         except OSError:
             double.aborted.append(turn)
+
+    def _stream_log(self, double: BridgeDouble) -> None:
+        """For as long as somebody listens and the double is there."""
+        asked = {name: words[0] for name, words in parse_qs(urlsplit(self.path).query).items()}
+        told = int(asked["after"]) if asked.get("life") == double.life else 0
+        life, http = double.life, self.server
+        self.send_response(200)
+        self.send_header("Log-Life", life)
+        self.end_headers()
+        try:
+            while double.life == life and double._http is http:
+                for number, line in enumerate(double.said[told:], told + 1):
+                    raw = line if isinstance(line, bytes) else json.dumps({"n": number, **line}).encode()
+                    self.wfile.write(raw + b"\n")
+                told = len(double.said)
+                self.wfile.write(b"\n")
+                time.sleep(0.05)
+        except OSError:
+            return
 
     def _body(self) -> Any:
         return json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or b"{}")

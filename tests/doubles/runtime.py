@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from agents.pod.logs.reading import Left
 from agents.runtimes.base import Endpoint, Observation, Phase, PodSpec, RuntimeFailure, Usage
 
 NOWHERE = Endpoint(public_url="http://127.0.0.1:9", management_url="http://127.0.0.1:9")
@@ -31,6 +32,7 @@ class ScriptedRuntime:
         self.trouble: RuntimeFailure | None = None
         self.addresses: dict[str, Endpoint] = {}
         self.measured: dict[str, Usage] = {}
+        self.left: dict[str, Left] = {}  # what its pods have logged, where that is seen without them
         self.changed: list[str] = []  # what a repair puts back
 
     @classmethod
@@ -99,6 +101,12 @@ class ScriptedRuntime:
         if namespace not in self.pods:
             return None
         return self.addresses.get(namespace, NOWHERE)
+
+    def left_log(self, namespace: str) -> Left | None:
+        return self.left.get(namespace)
+
+    def fleeting_logs(self, limit: int) -> list[str]:
+        return list(self.pods)[:limit]
 
     def _record(self, verb: str, namespace: str) -> None:
         self.calls.append((verb, namespace))

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from agents.pod import processes
@@ -14,6 +14,9 @@ from agents.pod.bridge import linux
 from agents.pod.bridge.log import EngineLog
 
 Command = Sequence[str | Path]
+
+CHUNK_BYTES = 64 * 1024
+KEPT_BYTES = 1024 * 1024
 
 
 class InstallError(Exception):
@@ -28,8 +31,9 @@ async def run(
     log: EngineLog,
     seconds: float,
     env: Mapping[str, str] | None = None,
+    heard: Callable[[str], None] | None = None,
 ) -> str:
-    """What it said; `name` is what people call it.
+    """What it said, at its end if that is much; `name` is what people call it. `heard` is told each line as it comes.
 
     It has the bridge's own environment: proxies and certificates of the machine are needed here."""
     process = await asyncio.create_subprocess_exec(
@@ -45,7 +49,8 @@ async def run(
     linux.leave_to_asyncio(process)
     try:
         async with asyncio.timeout(seconds):
-            output, _ = await process.communicate()
+            output = await _read(process, heard)
+            await process.wait()
     except TimeoutError as error:
         raise InstallError(f"{name} did not end within {seconds:.0f} s") from error
     finally:
@@ -58,6 +63,17 @@ async def run(
             log.note(line)
         raise InstallError(f"{name} failed ({process.returncode}): {_verdict(text)}")
     return text
+
+
+async def _read(process: asyncio.subprocess.Process, heard: Callable[[str], None] | None) -> bytes:
+    output, rest = b"", b""
+    while process.stdout and (chunk := await process.stdout.read(CHUNK_BYTES)):
+        output = (output + chunk)[-KEPT_BYTES:]
+        *lines, rest = (rest[-CHUNK_BYTES:] + chunk).split(b"\n")
+        for line in lines:
+            if heard:
+                heard(line.decode("utf-8", "replace"))
+    return output
 
 
 def _verdict(text: str) -> str:

@@ -9,13 +9,14 @@ import fcntl
 import os
 import secrets
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 from agents.engines.base import Engine, NpmPackage, Place
 from agents.pod.bridge import npm, pypi
 from agents.pod.bridge.commands import InstallError
 from agents.pod.bridge.log import EngineLog
+from agents.pod.bridge.progress import Notice, Progress, Tell
 
 LOCK_POLL_SECONDS = 0.5
 _DONE = ".installed"
@@ -40,11 +41,14 @@ def is_installed(engine: Engine, target: Path) -> bool:
         return False
 
 
-async def install(engine: Engine, place: Place, log: EngineLog) -> None:
-    """Install unless it is there. One bridge does it, the others wait; what a killed one left is cleared away."""
+async def install(engine: Engine, place: Place, log: EngineLog, tell: Tell = lambda _: None) -> None:
+    """Install unless it is there. One bridge does it, the others wait; what a killed one left is cleared away.
+
+    `tell` is told again and again how far it is."""
     target = place.install
     target.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-    async with _lock(target.with_name(f".{target.name}.lock")):
+    notice = Notice(target.with_name(f".{target.name}.progress"))
+    async with _lock(target.with_name(f".{target.name}.lock"), waiting=lambda: tell(notice.read())):
         if is_installed(engine, target):
             return
         for leftover in target.parent.glob(f".{target.name}.new-*"):
@@ -52,31 +56,41 @@ async def install(engine: Engine, place: Place, log: EngineLog) -> None:
         fresh = target.with_name(f".{target.name}.new-{secrets.token_hex(4)}")
         try:
             fresh.mkdir(mode=0o755)
-            await _install_into(fresh, engine, place, log)
+            await _install_into(fresh, engine, place, log, Progress(engine.package, _both(tell, notice.write)))
             if target.exists():
                 target.rename(target.with_name(f".{target.name}.new-old-{secrets.token_hex(4)}"))
             fresh.rename(target)
         finally:
             shutil.rmtree(fresh, ignore_errors=True)
+            notice.remove()
 
 
-async def _install_into(fresh: Path, engine: Engine, place: Place, log: EngineLog) -> None:
+def _both(one: Tell, other: Tell) -> Tell:
+    def tell(words: str) -> None:
+        one(words)
+        other(words)
+
+    return tell
+
+
+async def _install_into(fresh: Path, engine: Engine, place: Place, log: EngineLog, progress: Progress) -> None:
     package, cache = engine.package, place.install.parent
     if isinstance(package, NpmPackage):
-        said = await npm.install_into(fresh, package, node=place.node, cache=cache, log=log)
+        said = await npm.install_into(fresh, package, node=place.node, cache=cache, log=log, progress=progress)
     else:
-        said = await pypi.install_into(fresh, package, cache=cache, log=log)
+        said = await pypi.install_into(fresh, package, cache=cache, log=log, progress=progress)
     if package.version not in said:
         raise InstallError(f"{package.name} says it is {said.strip()[:40]!r}, not {package.version}")
     shutil.copy(package.lock, fresh / _DONE)
 
 
 @contextlib.asynccontextmanager
-async def _lock(path: Path) -> AsyncIterator[None]:
+async def _lock(path: Path, *, waiting: Callable[[], None]) -> AsyncIterator[None]:
     """Held by the process, so that the kernel frees it however the process ends."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
-        while not _locked(descriptor):  # noqa: ASYNC110 - other processes hold it
+        while not _locked(descriptor):  # other processes hold it
+            waiting()
             await asyncio.sleep(LOCK_POLL_SECONDS)
         yield
     finally:

@@ -19,6 +19,8 @@ from agents.pod.bridge.log import EngineLog
 from agents.pod.bridge.member import Member
 from agents.pod.bridge.side import SideKeeper
 from agents.pod.bridge.status import Status
+from agents.pod.logs.lines import Source
+from agents.pod.masking import secrets_of
 from agents.pod.start import BridgeStart
 from agents.runtimes.base import DATA_LOST, Phase, PodConfig
 
@@ -122,7 +124,7 @@ class Keeper:
         if not install.is_installed(self._engine, self._place.install):
             self._status.show(Phase.INSTALLING)
             async with _pulse(self._status):
-                await install.install(self._engine, self._place, self._log)
+                await install.install(self._engine, self._place, self._log, self._status.progress)
 
     async def _bring_up(self) -> None:
         if self._status.phase in {Phase.INSTALLING, Phase.STARTING}:
@@ -150,7 +152,7 @@ class Keeper:
         except EngineError as error:
             raise Death(str(error)) from error
         except OSError as error:
-            self._log.note(f"bridge: {error}")
+            self._log.note(f"bridge: {error}", source=Source.BRIDGE)
             raise Death(error.strerror or str(error), cause=causes.of_error(error)) from error
         except (LookupError, TypeError, ValueError) as error:
             raise Death(f"the configuration cannot be rendered ({error!r})", cause="CONFIG") from error
@@ -188,7 +190,7 @@ class Keeper:
         full = causes.full_disk(self._place.data)
         if full:
             if not self._was_full:
-                self._log.note(f"bridge: {full}")
+                self._log.note(f"bridge: {full}", source=Source.BRIDGE)
             self._status.trouble(causes.DISK_FULL, full)
         elif self._was_full:
             self._status.clear_trouble()
@@ -286,16 +288,3 @@ def _install_cause(error: Exception) -> str:
     if isinstance(error, OSError):
         return causes.of_error(error)
     return causes.DISK_FULL if causes.in_words(str(error)) == causes.DISK_FULL else "INSTALL"
-
-
-def secrets_of(config: PodConfig) -> list[str]:
-    """What a configuration holds that no evidence may show."""
-    servers = [
-        value for server in config.mcp_servers for name in ("env", "headers") for value in _values(server.get(name))
-    ]
-    peers = [str(peer["token"]) for peer in config.a2a_peers if peer.get("token")]
-    return [*config.channel_secrets.values(), *servers, *peers]
-
-
-def _values(pairs: object) -> list[str]:
-    return [str(value) for value in pairs.values()] if isinstance(pairs, dict) else []

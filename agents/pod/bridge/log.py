@@ -1,35 +1,44 @@
-"""The engine's own words: kept for evidence and in a file of limited size, without secrets."""
+"""The engine's own words: kept for evidence and handed to the gateway, without secrets, and never waited for."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
-import re
 import time
 from collections import deque
 from collections.abc import Iterable
-from pathlib import Path
 
+from agents.pod.bridge.spool import Spool
+from agents.pod.logs.budget import Budget
+from agents.pod.logs.lines import LINE_BYTES, Level, Line, Source, level_of, prepared, with_lines
 from agents.pod.masking import mask_text
 
-log = logging.getLogger(__name__)
-
 KEPT_LINES = 20
-LINE_CHARACTERS = 400
-FILE_BYTES = 1024 * 1024
-_COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+LINE_CHARACTERS = 400  # of evidence
+CHUNK_BYTES = 64 * 1024
+# How much an engine may say. What is more is read and thrown away: it must neither be held up nor fill a memory.
+LINES_PER_SECOND, BURST_LINES = 200.0, 2000.0
+BYTES_PER_SECOND, BURST_BYTES = 128.0 * 1024, 1024.0 * 1024
+# What was thrown away is told so long after the first of it, together with the last lines of it.
+TELL_SECONDS = 1.0
+LAST_WORDS = 20
 
 
 class EngineLog:
-    def __init__(self, path: Path, *, noise: str = "") -> None:
-        self._path = path
+    def __init__(self, spool: Spool | None = None, *, noise: str = "") -> None:
+        self._spool = spool
         self._noise = noise
         self._lines: deque[tuple[float, str]] = deque(maxlen=KEPT_LINES)
         self._secrets: list[str] = []
+        self._count = Budget(rate=LINES_PER_SECOND, burst=BURST_LINES)
+        self._size = Budget(rate=BYTES_PER_SECOND, burst=BURST_BYTES)
 
     def hide(self, secrets: Iterable[str]) -> None:
         """From now on these never appear."""
-        self._secrets = list(dict.fromkeys([*self._secrets, *secrets]))
+        self._secrets = list(dict.fromkeys([*self._secrets, *with_lines(secrets)]))
+
+    @property
+    def secrets(self) -> list[str]:
+        return self._secrets
 
     @property
     def evidence(self) -> list[str]:
@@ -43,30 +52,103 @@ class EngineLog:
     def masked(self, text: str) -> str:
         return mask_text(text, self._secrets)
 
-    def note(self, line: str) -> None:
-        text = _COLOURS.sub("", self.masked(line)).replace("\x00", "").strip()[:LINE_CHARACTERS]
-        if not text or (self._noise and text.startswith(self._noise)):
-            return
-        self._lines.append((time.monotonic(), text))
-        try:
-            self._append(text + "\n")
-        except OSError as error:
-            log.warning("engine.log: %s", error)
+    def note(self, line: str, *, source: Source = Source.ENGINE) -> None:
+        text = prepared(line, self._secrets)
+        if text:
+            self._keep(text, source, level_of(text) if source is Source.ENGINE else Level.WARNING)
+
+    def tell(self, text: str, level: Level = Level.INFO) -> None:
+        """For people alone: it is no evidence of anything."""
+        self._hand_on(prepared(text, self._secrets), Source.BRIDGE, level)
 
     async def follow(self, stream: asyncio.StreamReader | None) -> None:
-        """Take lines until the stream ends. A line longer than the stream's buffer is taken in pieces."""
-        rest = b""
-        while stream is not None and (chunk := await stream.read(8192)):
-            *lines, rest = (rest + chunk).split(b"\n")
-            for line in lines:
-                self.note(line.decode("utf-8", "replace"))
-            if len(rest) > LINE_CHARACTERS * 8:
-                self.note(rest.decode("utf-8", "replace"))
-                rest = b""
-        self.note(rest.decode("utf-8", "replace"))
+        """Take lines until the stream ends, as fast as they come."""
+        if stream is None:
+            return
+        hearing = _Hearing(self)
+        try:
+            while chunk := await stream.read(CHUNK_BYTES):
+                hearing.hear(chunk)
+        finally:
+            hearing.end()
 
-    def _append(self, text: str) -> None:
-        if self._path.exists() and self._path.stat().st_size > FILE_BYTES:
-            self._path.replace(self._path.with_suffix(".log.1"))
-        with self._path.open("a", encoding="utf-8", errors="replace") as file:
-            file.write(text)
+    def takes(self, lines: int, size: int) -> bool:
+        """Whether there is room for as many lines of this size together; then it is used."""
+        return self._size.left >= size and self._count.take(lines) and self._size.take(size)
+
+    def _keep(self, text: str, source: Source, level: Level | None) -> None:
+        if not (self._noise and text.startswith(self._noise)):
+            self._lines.append((time.monotonic(), text[:LINE_CHARACTERS]))
+        self._hand_on(text, source, level)
+
+    def _hand_on(self, text: str, source: Source, level: Level | None) -> None:
+        if self._spool:
+            self._spool.add(Line(at=time.time(), source=source, level=level, text=text))
+
+
+class _Hearing:
+    """One stream, cut into lines. A line keeps its beginning alone, a flood its last lines."""
+
+    def __init__(self, log: EngineLog) -> None:
+        self._log = log
+        self._rest = b""  # of the line that has not ended
+        self._cut = 0  # bytes of it that were thrown away
+        self._dropped = 0  # lines
+        self._flood = b""  # the last of those
+        self._telling: asyncio.TimerHandle | None = None
+
+    def hear(self, chunk: bytes) -> None:
+        ended, newline, begun = chunk.rpartition(b"\n")
+        if not newline:
+            self._go_on(chunk)
+            return
+        first, _, others = ended.partition(b"\n")
+        self._go_on(first)
+        whole = [(self._rest, self._cut)]
+        self._rest, self._cut = b"", 0
+        count = 1 + (others.count(b"\n") + 1 if others else 0)
+        if self._dropped or not self._log.takes(count, len(ended)):
+            self._drop(count, ended)
+        else:
+            whole += [(line, 0) for line in others.split(b"\n")] if others else []
+            for line, cut in whole:
+                self._note(line, cut)
+        self._go_on(begun)
+
+    def end(self) -> None:
+        if self._telling:
+            self._telling.cancel()
+        self._tell()
+        if self._rest:
+            self._note(self._rest, self._cut)
+
+    def _go_on(self, piece: bytes) -> None:
+        room = max(LINE_BYTES - len(self._rest), 0)
+        self._rest += piece[:room]
+        self._cut += max(len(piece) - room, 0)
+
+    def _note(self, line: bytes, cut: int) -> None:
+        line, cut = line[:LINE_BYTES], cut + max(len(line) - LINE_BYTES, 0)
+        text = line.decode("utf-8", "replace")
+        self._log.note(text)
+        if cut:
+            self._log.tell(f"{cut} bytes of the line above dropped: it is too long", Level.WARNING)
+
+    def _drop(self, count: int, ended: bytes) -> None:
+        self._dropped += count
+        self._flood = ended[-CHUNK_BYTES:]
+        if self._telling is None:
+            self._telling = asyncio.get_running_loop().call_later(TELL_SECONDS, self._tell)
+
+    def _tell(self) -> None:
+        """How much was thrown away, and the last of it, before which a line may have lost its beginning."""
+        self._telling = None
+        if not self._dropped:
+            return
+        last = self._flood.split(b"\n")[1:][-LAST_WORDS:]
+        missing = self._dropped - len(last)
+        self._dropped, self._flood = 0, b""
+        if missing > 0:
+            self._log.tell(f"{missing} lines dropped: the engine says more than can be kept", Level.WARNING)
+        for line in last:
+            self._note(line, 0)

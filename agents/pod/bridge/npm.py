@@ -12,20 +12,24 @@ from agents.engines.base import NpmPackage
 from agents.pod.bridge import commands
 from agents.pod.bridge.commands import Command, InstallError
 from agents.pod.bridge.log import EngineLog
+from agents.pod.bridge.progress import Progress
 
 INSTALL_SECONDS = 900.0
 CHECK_SECONDS = 120.0
-_FLAGS = ("ci", "--ignore-scripts", "--omit=dev", "--no-audit", "--no-fund", "--no-update-notifier")
+_FLAGS = ("ci", "--ignore-scripts", "--omit=dev", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=http")
 
 
-async def install_into(fresh: Path, package: NpmPackage, *, node: Path, cache: Path, log: EngineLog) -> str:
+async def install_into(
+    fresh: Path, package: NpmPackage, *, node: Path, cache: Path, log: EngineLog, progress: Progress
+) -> str:
     """Fill the directory with exactly what the lock says; returns what the engine says of its version."""
     for name in ("package.json", "package-lock.json"):
         shutil.copy(package.recipe / name, fresh / name)
     npm = node.parent.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
     env = {"PATH": f"{node.parent}:{os.environ.get('PATH', '')}", "PI_OFFLINE": "1"}
     install: Command = [node, npm, *_FLAGS, "--cache", cache / ".npm"]
-    await commands.run("npm", install, cwd=fresh, log=log, seconds=INSTALL_SECONDS, env=env)
+    await commands.run("npm", install, cwd=fresh, log=log, seconds=INSTALL_SECONDS, env=env, heard=progress.heard)
+    progress.checking()
     return await _version(fresh, package, node=node, log=log, env=env)
 
 

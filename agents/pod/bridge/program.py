@@ -19,14 +19,16 @@ from agents.engines.base import Engine, Processes
 from agents.pod import processes
 from agents.pod.bridge import causes, linux, memory
 from agents.pod.bridge.crew import Crew
-from agents.pod.bridge.keeper import Keeper, secrets_of
+from agents.pod.bridge.keeper import Keeper
 from agents.pod.bridge.log import EngineLog
 from agents.pod.bridge.pool import Pool, capacity
 from agents.pod.bridge.server import Server
 from agents.pod.bridge.side import SideKeeper
 from agents.pod.bridge.single import Single
+from agents.pod.bridge.spool import Spool, SpoolHandler
 from agents.pod.bridge.status import Status
 from agents.pod.lifeline import supervisor_gone
+from agents.pod.masking import secrets_of
 from agents.pod.start import BridgeStart
 from agents.runtimes.base import Phase
 
@@ -44,7 +46,9 @@ async def serve(start: BridgeStart, home: str) -> None:
     """Keep the engine until SIGTERM or SIGINT, or until the supervisor is gone; no process of it is left then."""
     run_dir = Path(start.run_dir)
     engine = ENGINES[start.engine]
-    engine_log = EngineLog(run_dir / "engine.log", noise=engine.noise)
+    spool = Spool()
+    engine_log = EngineLog(spool, noise=engine.noise)
+    logging.getLogger().addHandler(SpoolHandler(spool, lambda: engine_log.secrets))
     engine_log.hide([start.token, start.llm_token, start.engine_password, *secrets_of(start.config)])
     crew = _crew(engine, start, home, engine_log)
     status = Status(run_dir / "state.json", engine_log=engine_log, engine_pid=crew.main_pid)
@@ -61,6 +65,7 @@ async def serve(start: BridgeStart, home: str) -> None:
             status=status,
             engine_log=engine_log,
             read_memory=partial(memory.read, engine.stores, Path(start.data_dir)),
+            spool=spool,
         )
         async with AsyncExitStack() as stack:
             try:
@@ -69,9 +74,12 @@ async def serve(start: BridgeStart, home: str) -> None:
                 status.show(Phase.FAILED, cause="PORT", message=f"port {start.port}: {error.strerror}")
                 raise
             await _until_told(keeper, lost=lost)
+            spool.ending()
             await side.end()
             await _end(crew)
-    status.show(Phase.STOPPED)
+            status.show(Phase.STOPPED)
+            await asyncio.sleep(0)  # what was logged just now is on its way to the spool
+            spool.close()
 
 
 def _crew(engine: Engine, start: BridgeStart, home: str, engine_log: EngineLog) -> Crew:

@@ -10,6 +10,7 @@ from agents.engines.base import PypiPackage
 from agents.pod.bridge import commands
 from agents.pod.bridge.commands import Command, InstallError
 from agents.pod.bridge.log import EngineLog
+from agents.pod.bridge.progress import Progress
 
 INSTALL_SECONDS = 900.0
 CHECK_SECONDS = 120.0
@@ -24,7 +25,7 @@ _FLAGS = (
 )
 
 
-async def install_into(fresh: Path, package: PypiPackage, *, cache: Path, log: EngineLog) -> str:
+async def install_into(fresh: Path, package: PypiPackage, *, cache: Path, log: EngineLog, progress: Progress) -> str:
     """Fill the directory with exactly what the lock says; returns what the engine says of its version.
 
     The environment may be moved afterwards: its Python finds its packages beside itself, and its scripts, which
@@ -43,7 +44,8 @@ async def install_into(fresh: Path, package: PypiPackage, *, cache: Path, log: E
         "--cache-dir",
         cache / ".pip",
     ]
-    await commands.run("pip", install, cwd=fresh, log=log, seconds=INSTALL_SECONDS)
+    await commands.run("pip", install, cwd=fresh, log=log, seconds=INSTALL_SECONDS, heard=progress.heard)
+    progress.checking()
     scratch = fresh / ".checked"
     scratch.mkdir()
     entry: Command = [python, "-I", "-m", package.module, "--version"]

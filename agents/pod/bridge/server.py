@@ -20,6 +20,7 @@ from agents.pod.bridge.crew import Crew
 from agents.pod.bridge.keeper import Keeper
 from agents.pod.bridge.log import EngineLog
 from agents.pod.bridge.memory import Memory
+from agents.pod.bridge.spool import Spool
 from agents.pod.bridge.status import Status
 from agents.pod.start import config_from
 from agents.runtimes.base import DATA_LOST, Phase
@@ -29,6 +30,8 @@ CHANNELS_SECONDS = 5.0
 MEMORY_SECONDS = 10.0
 BODY_BYTES = 4 * 1024 * 1024
 MESSAGE_CHARACTERS = 256 * 1024
+NUMBER_DIGITS = 18
+LIFE_HEADER = "Log-Life"
 PROBES = frozenset({"/healthz", "/readyz"})
 _SESSION_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -44,6 +47,7 @@ class Server:
         status: Status,
         engine_log: EngineLog,
         read_memory: Callable[[], Memory],
+        spool: Spool,
     ) -> None:
         self._token = token
         self._keeper = keeper
@@ -51,6 +55,7 @@ class Server:
         self._status = status
         self._log = engine_log
         self._read_memory = read_memory
+        self._spool = spool
         self._reading = asyncio.Lock()
 
     def app(self) -> web.Application:
@@ -61,6 +66,7 @@ class Server:
         app.router.add_put("/config", self.configure)
         app.router.add_get("/channels", self.channels)
         app.router.add_get("/memory", self.memory)
+        app.router.add_get("/logs", self.logs)
         app.router.add_post("/turn", self.turn)
         return app
 
@@ -127,6 +133,17 @@ class Server:
         return web.json_response(
             {"skills": found.skills, "memories": memories, "sessions": found.sessions, "is_cut": found.is_cut}
         )
+
+    async def logs(self, request: web.Request) -> web.StreamResponse:
+        """What engine and bridge say, from the line after the one named, for as long as the bridge lives."""
+        after = request.query.get("after", "")
+        number = int(after) if after.isascii() and after.isdigit() and len(after) <= NUMBER_DIGITS else 0
+        response = web.StreamResponse(headers={"Content-Type": "application/x-ndjson", LIFE_HEADER: self._spool.life})
+        await response.prepare(request)
+        async with aclosing(self._spool.stream(life=request.query.get("life", ""), after=number)) as pieces:
+            async for piece in pieces:
+                await response.write(piece)
+        return response
 
     async def turn(self, request: web.Request) -> web.StreamResponse:
         body = await _json(request)

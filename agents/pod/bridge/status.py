@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +15,8 @@ from agents.pod.bridge.log import EngineLog
 from agents.runtimes.base import Phase
 
 log = logging.getLogger(__name__)
+
+PROGRESS_SECONDS = 5.0  # between two lines of the log
 
 
 class Status:
@@ -29,6 +32,7 @@ class Status:
         self.message: str | None = None
         self._evidence: list[str] = []
         self._trouble: tuple[str, str] | None = None
+        self._told_at = float("-inf")
 
     def show(self, phase: Phase, *, cause: str | None = None, message: str | None = None) -> None:
         """The engine is now this; the evidence is what the engine said last before it."""
@@ -40,6 +44,15 @@ class Status:
         if changed:
             log.info("%s%s", phase, f" {cause}: {self.message}" if cause else "")
         self.publish()
+
+    def progress(self, message: str) -> None:
+        """How far it is with what it does; published with the next beat, and logged now and then."""
+        if message != self.message:
+            self.message, self._evidence = self._log.masked(message), [self._log.masked(message)]
+            now = time.monotonic()
+            if now - self._told_at >= PROGRESS_SECONDS:
+                self._told_at = now
+                log.info("%s", self.message)
 
     def trouble(self, cause: str, message: str) -> None:
         """The engine answers its probe, and yet something is wrong that its owner should know."""

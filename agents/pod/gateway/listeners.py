@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 import ssl
 from contextlib import AsyncExitStack
@@ -14,12 +15,16 @@ from agents.pod.gateway import dashboard, tls
 from agents.pod.gateway.bridge import Bridge
 from agents.pod.gateway.llm import proxy
 from agents.pod.gateway.llm.log import ModelLog
+from agents.pod.gateway.log_pages import LogPages
+from agents.pod.gateway.logs import Collector, PodLog, PodLogHandler
 from agents.pod.gateway.management import Management
 from agents.pod.gateway.pod import Pod
 from agents.pod.gateway.public import Public
 from agents.pod.gateway.talk_test import TalkTest
 from agents.pod.gateway.turns import Turns
 from agents.pod.lifeline import supervisor_gone
+
+log = logging.getLogger(__name__)
 
 # A turn that is still running when the gateway must end is cut off.
 GRACE_SECONDS = 2.0
@@ -32,20 +37,31 @@ async def serve(pod: Pod) -> None:
     """Serve until SIGTERM or SIGINT, or until the supervisor is gone."""
     start = pod.start
     async with AsyncExitStack() as stack:
+        pod_log = _pod_log(pod)
         inside = await stack.enter_async_context(_bridge_client())
+        stack.push_async_callback(Collector(inside, pod, pod_log).finish)
         outside = await stack.enter_async_context(proxy.client())
         models = ModelLog()
         bridge = Bridge(inside, url=start.bridge_url, token=start.bridge_token)
         turns = Turns(pod, bridge, models)
         await _listen(stack, proxy.KeyProxy(pod, models, outside).app(), start.llm_host, start.llm_port)
         test = TalkTest(pod, bridge, turns, inside)
-        management = Management(pod, bridge, turns, models, test).app()
+        management = Management(pod, bridge, turns, models, test, LogPages(pod_log)).app()
         await _listen(stack, management, start.host, start.management_port, tls.server_context(start.identity))
         pages = dashboard.proxy_for(pod, await stack.enter_async_context(dashboard.client()))
         await _listen(stack, Public(pod, bridge, turns, pages).app(), start.host, start.public_port)
         reporting = asyncio.create_task(_report(pod))
         await _end()
+        log.info("the gateway ends")
         reporting.cancel()
+
+
+def _pod_log(pod: Pod) -> PodLog:
+    """From now on what the gateway logs is part of it."""
+    kept = PodLog(pod)
+    logging.getLogger().addHandler(PodLogHandler(kept))
+    log.info("the gateway runs")
+    return kept
 
 
 def _bridge_client() -> aiohttp.ClientSession:

@@ -1,8 +1,9 @@
-"""The control plane's door: health, configuration, memory, chat and its test, for the management token alone."""
+"""The control plane's door: health, configuration, memory, logs, chat and its test, for the management token alone."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Any
 
 from aiohttp import web
@@ -11,20 +12,26 @@ from agents.pod.gateway import chat
 from agents.pod.gateway.answers import Handler, Refusal, error_json, errors, read_json, same_secret
 from agents.pod.gateway.bridge import Bridge, BridgeFailure
 from agents.pod.gateway.llm.log import ModelLog
+from agents.pod.gateway.log_pages import LogPages
 from agents.pod.gateway.pod import Pod
 from agents.pod.gateway.talk_test import TalkTest
 from agents.pod.gateway.turns import Hop, Turns
 from agents.pod.start import config_from, secrets_from
 from agents.runtimes.base import PodConfig, PodSecrets
 
+log = logging.getLogger(__name__)
+
 
 class Management:
-    def __init__(self, pod: Pod, bridge: Bridge, turns: Turns, models: ModelLog, test: TalkTest) -> None:
+    def __init__(
+        self, pod: Pod, bridge: Bridge, turns: Turns, models: ModelLog, test: TalkTest, log_pages: LogPages
+    ) -> None:
         self._pod = pod
         self._bridge = bridge
         self._turns = turns
         self._models = models
         self._test = test
+        self._log_pages = log_pages
         self._configuring = asyncio.Lock()
 
     def app(self) -> web.Application:
@@ -34,6 +41,7 @@ class Management:
         app.router.add_post("/chat", self.chat)
         app.router.add_post("/talk-test", self.talk_test)
         app.router.add_get("/memory", self.memory)
+        self._log_pages.route(app)
         return app
 
     @web.middleware
@@ -70,6 +78,7 @@ class Management:
             raise Refusal(503, f"config: {error}", Retry_After="2") from error
         before = _model_of(self._pod.config, self._pod.secrets)
         self._pod.replace(config, secrets)
+        log.info("revision %d is taken", config.revision)
         if _model_of(config, secrets) != before:
             self._models.forget()
 

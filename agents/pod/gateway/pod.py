@@ -9,6 +9,7 @@ import os
 import time
 from pathlib import Path
 
+from agents.pod.masking import secrets_of
 from agents.pod.start import GatewayStart
 from agents.runtimes.base import PodConfig, PodSecrets
 
@@ -47,7 +48,7 @@ class Pod:
         own, start = self.secrets, self._start
         given = (own.management_token, own.ticket_key, own.llm_key, own.dash_password, own.a2a_token)
         inner = (start.bridge_token, start.llm_token, start.engine_password, start.identity.key)
-        return [text for text in (*given, *inner) if text]
+        return [text for text in (*given, *inner, *secrets_of(self.config)) if text]
 
     def report(self) -> None:
         """Tell the runtime which revision is in force; where that fails, the next configuration tells again."""

@@ -13,6 +13,7 @@ from typing import Any
 from agents.clusters import breaches, connections, placement, pods, usage
 from agents.clusters.causes import NODE_LOST
 from agents.clusters.models import Cluster, Pod
+from agents.pod.logs.reading import Left
 from agents.runtimes import management
 from agents.runtimes.base import Endpoint, Observation, PodSpec, RuntimeFailure, Usage
 from agents.runtimes.kubernetes import ending, kept, manifests, names, network, volumes
@@ -148,6 +149,13 @@ class KubernetesRuntime:
 
     def endpoint(self, namespace: str) -> Endpoint | None:
         return pods.endpoint(namespace)
+
+    def left_log(self, namespace: str) -> Left | None:
+        """A pod's files go with it: only its gateway tells of them."""
+        return None
+
+    def fleeting_logs(self, limit: int) -> list[str]:
+        return pods.logs_to_keep(limit)
 
     # Starting.
 

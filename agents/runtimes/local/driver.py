@@ -17,6 +17,8 @@ import psutil
 
 from agents.engines import ENGINES
 from agents.pod import processes
+from agents.pod.logs import ring
+from agents.pod.logs.reading import Left
 from agents.pod.start import BridgeStart, GatewayStart
 from agents.runtimes import management
 from agents.runtimes.base import Endpoint, Observation, PodSpec, RuntimeFailure, Usage
@@ -141,6 +143,13 @@ class LocalRuntime:
         return Endpoint(
             public_url=f"http://{HOST}:{record.public_port}", management_url=f"https://{HOST}:{record.management_port}"
         )
+
+    def left_log(self, namespace: str) -> Left | None:
+        return ring.left_in(self.home.run_dir(namespace) / ring.DIRECTORY)
+
+    def fleeting_logs(self, limit: int) -> list[str]:
+        """Here logs are files, and stay until their pod is removed."""
+        return []
 
     # Starting.
 

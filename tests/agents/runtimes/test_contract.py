@@ -9,10 +9,11 @@ from dataclasses import replace
 import pytest
 import requests
 
-from agents.runtimes import certificates, management
+from agents.runtimes import certificates, management, pod_logs
 from agents.runtimes.base import Endpoint, Phase, Runtime, RuntimeFailure, Usage
 from agents.runtimes.local import LocalRuntime
 from agents.runtimes.management import HopFailure
+from agents.runtimes.pod_logs import Asked
 from tests.agents.clusters import ground
 from tests.agents.pod.bridge.process import eventually
 from tests.agents.runtimes.conftest import ACCESS, AGENT, NAMESPACE, pod_spec, wait_for, with_secrets
@@ -224,3 +225,33 @@ def test_every_pod_is_observed_and_measured_in_one_call(ready: Runtime) -> None:
     measured(ready, "pod-def-1")
     assert set(ready.observe()) == set(ready.usage()) == {NAMESPACE, "pod-def-1"}
     ready.delete("pod-def-1", agent_id="agt_def", data=True)
+
+
+def test_what_a_pod_says_is_told_while_it_lives_and_where_files_stay_afterwards(ready: Runtime) -> None:
+    endpoint = ready.endpoint(NAMESPACE)
+    assert endpoint
+
+    def told() -> list[str]:
+        page = pod_logs.page(endpoint, ACCESS, Asked(after=0, limit=100))
+        return [line.text for _, line in page.lines]
+
+    eventually(lambda: {"the gateway runs", "engine double up", "ready"} <= set(told()), what="the pod's log")
+    tail = pod_logs.tail(endpoint, ACCESS, size=2**18, life="none", end=0)
+    assert tail
+    ready.stop(NAMESPACE)
+    wait_for(ready, Phase.STOPPED)
+    left = ready.left_log(NAMESPACE)
+    if isinstance(ready, LocalRuntime):
+        assert left
+        assert left.life == tail.life
+        assert b'"stopped"' in left.chunks[-1].load()
+        assert ready.fleeting_logs(10) == []
+    else:
+        assert left is None
+        assert ready.fleeting_logs(10) == []  # it runs no more
+
+
+def test_a_running_pods_log_is_kept_now_and_then_where_it_goes_with_the_pod(ready: Runtime) -> None:
+    fleeting = [] if isinstance(ready, LocalRuntime) else [NAMESPACE]
+    assert ready.fleeting_logs(10) == fleeting
+    assert ready.fleeting_logs(10) == []

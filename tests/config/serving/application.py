@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import AsyncGenerator, Iterable, Iterator
 from typing import Any
 from wsgiref.types import StartResponse, WSGIEnvironment
 
@@ -15,6 +16,7 @@ import requests
 from config import hanging_up, waiting
 from config.errors import Unavailable
 from config.serving import bodies, front, unread
+from config.streams import Following
 
 RUNNING = 2
 GRACE_SECONDS = 1.0
@@ -39,6 +41,8 @@ def _application(environ: WSGIEnvironment, start: StartResponse) -> Iterable[byt
         "/busy": _busy,
         "/wait": _wait,
         "/stream": _stream,
+        "/follow": _follow,
+        "/flood": _flood,
         "/closed": _tell_of_the_end,
         "/large": _large,
         "/listed": _listed,
@@ -89,6 +93,29 @@ def _pieces() -> Iterator[bytes]:
             time.sleep(0.05)
     finally:
         _closed.set()
+
+
+def _follow(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+    """A beat each 50 ms, for ever."""
+    start("200 OK", [("Content-Type", "text/event-stream")])
+    return Following(_beats, end=_closed.set)
+
+
+def _flood(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+    """As much as it is let."""
+    start("200 OK", [("Content-Type", "text/event-stream")])
+    return Following(_much, end=lambda: None)
+
+
+async def _beats() -> AsyncGenerator[bytes, None]:
+    while True:
+        yield f"data: {threading.active_count()}\n\n".encode()
+        await asyncio.sleep(0.05)
+
+
+async def _much() -> AsyncGenerator[bytes, None]:
+    while True:
+        yield b"x" * 65_536
 
 
 def _tell_of_the_end(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -312,3 +312,37 @@ def test_who_hangs_up_gives_back_the_place_at_once_and_ends_what_was_asked(front
                 connection.sendall(NOTHING)
                 if everything(caller).startswith(b"HTTP/1.1 200 "):
                     break
+
+
+def test_many_follow_without_a_thread(front: Front) -> None:
+    threads = front.worker().num_threads()
+    with ExitStack() as stack:
+        followers = [stack.enter_context(closing(front.dial(_asking("/follow")))) for _ in range(100)]
+        for follower in followers:
+            assert b"data: " in follower.recv(4096)
+        assert front.worker().num_threads() < threads + 20
+        assert front.get("/echo").status_code == 200
+    assert front.get("/closed").json() == {"closed": True}
+
+
+def test_who_follows_and_does_not_read_costs_little_and_is_let_go(front: Front) -> None:
+    before = front.memory()
+    with ExitStack() as stack:
+        lazy = [stack.enter_context(closing(front.dial(_asking("/flood"), buffer=4096))) for _ in range(20)]
+        time.sleep(UNREAD_SECONDS / 2)
+        assert front.memory() - before < 60 * 2**20
+        assert all(is_reset(connection) for connection in lazy)
+
+
+def is_reset(connection: socket.socket) -> bool:
+    """Whether the server ends a connection on which nothing is read."""
+    patience = Patience(15)
+    while not patience.ended():
+        time.sleep(0.1)
+        if connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+            return True
+    return False
+
+
+def _asking(path: str) -> bytes:
+    return f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode()

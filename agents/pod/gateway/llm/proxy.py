@@ -103,6 +103,7 @@ class KeyProxy:
         # Engines look around with GET and expect some 404: only a failed generation is a failure of the model.
         if admitted.method == "POST":
             self._models.failed(answer.status, refusal.message)
+            log.warning("%s", refusal.message)
         return refusal.response
 
     def _no_answer(self, admitted: Admitted, error: Exception) -> Refusal:

@@ -13,6 +13,7 @@ from agents.engines.opencode import OPENCODE
 from agents.pod.bridge import npm
 from agents.pod.bridge.commands import InstallError
 from agents.pod.bridge.log import EngineLog
+from agents.pod.bridge.progress import Progress
 
 
 def test_an_engine_without_a_program_for_this_machine_says_so(tmp_path: Path) -> None:
@@ -23,6 +24,7 @@ def test_an_engine_without_a_program_for_this_machine_says_so(tmp_path: Path) ->
     package = replace(OPENCODE.package, entry=Path("node_modules/opencode-for-this-machine/bin/opencode"))
     fresh = tmp_path / "fresh"
     fresh.mkdir()
-    log = EngineLog(tmp_path / "log")
+    log = EngineLog()
+    progress = Progress(package, lambda _: None)
     with pytest.raises(InstallError, match=rf"has no program for this machine \({platform.machine()}\)"):
-        asyncio.run(npm.install_into(fresh, package, node=node, cache=tmp_path, log=log))
+        asyncio.run(npm.install_into(fresh, package, node=node, cache=tmp_path, log=log, progress=progress))

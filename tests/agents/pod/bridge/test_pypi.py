@@ -68,7 +68,7 @@ def place(tmp_path: Path) -> Place:
 
 
 def put(tiny: Tiny, place: Place, tmp_path: Path) -> None:
-    asyncio.run(install.install(cast("Engine", tiny), place, EngineLog(tmp_path / "engine.log")))
+    asyncio.run(install.install(cast("Engine", tiny), place, EngineLog()))
 
 
 def said(tiny: Tiny, place: Place) -> list[str]:

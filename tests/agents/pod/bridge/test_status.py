@@ -15,7 +15,7 @@ FULL = "ENOSPC: no space left on device, write"
 
 @pytest.mark.parametrize("since", [0, KEPT_LINES])
 def test_a_trouble_is_its_own_evidence_whatever_the_engine_has_said_since(tmp_path: Path, since: int) -> None:
-    log = EngineLog(tmp_path / "engine.log")
+    log = EngineLog()
     status = Status(tmp_path / "state.json", engine_log=log, engine_pid=lambda: None)
     status.show(Phase.READY)
     log.note(FULL)

@@ -1,0 +1,163 @@
+"""Following an agent's log as it grows, over restarts of its engine and from one pod to the next, without a thread.
+
+The gateway is asked for news and answers when there are some. Only now and then, and when it does not answer, a thread
+looks at the agent's row: whether it is still there, whether the follower may still see it, and which pod it has.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass
+from functools import partial
+
+import aiohttp
+from django.db import Error, connection
+from psycopg_pool import PoolTimeout
+
+from agents import logs
+from agents.logs import Cursor, Gateway, LogPage
+from agents.models import Agent
+from agents.pod.logs.lines import Source
+from agents.runtimes import pod_logs
+from agents.runtimes.management import HopFailure
+from agents.runtimes.pod_logs import Asked
+from config import waiting
+from config.errors import Unavailable
+
+log = logging.getLogger(__name__)
+
+BEAT_SECONDS = 10  # of silence, after which there is a sign of life
+LOOK_SECONDS = 15.0  # how old what is known of agent and follower may be
+AGAIN_SECONDS = 1.0
+IDLE_SECONDS = 2.0  # between two looks at an agent whose pod tells nothing
+# Of one answer of the gateway, and how soon the next may follow it.
+MOST_LINES, MOST_BYTES, PAUSE_SECONDS = 200, 64 * 1024, 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """Lines, and perhaps none: then it is a sign of life."""
+
+    page: LogPage
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Told at first, and whenever it changes."""
+
+    status: str
+    live: bool
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """Nothing follows. `reason` is for people."""
+
+    reason: str
+
+
+Event = News | State | End
+Events = AsyncGenerator[Event, None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sight:
+    status: str
+    gateway: Gateway | None
+    page: LogPage
+
+    @property
+    def state(self) -> State:
+        return State(self.status, self.page.live)
+
+
+def follow(
+    agent: Agent, *, after: str | None, limit: int, source: Source | None, is_allowed: Callable[[], bool]
+) -> tuple[Callable[[], Events], Callable[[], None]]:
+    """How to begin to follow, and what to call at the end. `is_allowed` says whether the follower may still see it.
+
+    Raises UnknownLogCursor, ForeignLogCursor, and Unavailable when too many follow.
+    """
+    leave = waiting.followers.hold(agent.user_id)
+    try:
+        page = logs.page(agent, after=after, limit=limit, source=source)
+        first = _Sight(agent.status, logs.gateway_of(agent), page)
+    except BaseException:
+        leave()
+        raise
+    return partial(_Follower(agent.id, source, is_allowed).events, first), leave
+
+
+class _Follower:
+    def __init__(self, agent_id: str, source: Source | None, is_allowed: Callable[[], bool]) -> None:
+        self._agent_id = agent_id
+        self._source = source
+        self._is_allowed = is_allowed
+        self._cursor: Cursor | None = None
+
+    async def events(self, sight: _Sight) -> Events:
+        state = sight.state
+        looked_at = time.monotonic()
+        yield state
+        yield self._heard(sight.page)
+        async with pod_logs.client() as session:
+            while True:
+                if page := await self._news(session, sight):
+                    yield self._heard(page)
+                    if time.monotonic() - looked_at < LOOK_SECONDS:
+                        continue
+                found = await asyncio.to_thread(self._look)
+                if isinstance(found, End):
+                    yield found
+                    return
+                looked_at = time.monotonic()
+                sight = found or _Sight(state.status, None, LogPage(entries=[], cursor=None, live=False))
+                if found and found.state != state:
+                    state = found.state
+                    yield state
+                yield self._heard(sight.page)
+
+    def _heard(self, page: LogPage) -> News:
+        self._cursor = page.cursor or self._cursor
+        return News(page)
+
+    async def _news(self, session: aiohttp.ClientSession, sight: _Sight) -> LogPage | None:
+        """What the pod tells next; None where that has to be looked for elsewhere, after a pause."""
+        if not (sight.page.live and sight.gateway and self._cursor):
+            await asyncio.sleep(IDLE_SECONDS)
+            return None
+        asked = Asked(
+            after=self._cursor.offset,
+            life=self._cursor.life,
+            limit=MOST_LINES,
+            source=self._source,
+            most_bytes=MOST_BYTES,
+        )
+        known = sight.gateway
+        try:
+            page = await pod_logs.news(session, known.endpoint, known.access, asked, wait=BEAT_SECONDS)
+        except HopFailure:
+            await asyncio.sleep(AGAIN_SECONDS)
+            return None
+        if page.lines or page.next != asked.after:
+            await asyncio.sleep(PAUSE_SECONDS)
+        return logs.one(page, live=True)
+
+    def _look(self) -> _Sight | End | None:
+        """In a thread. None while the database is away, or too many look."""
+        try:
+            if not self._is_allowed():
+                return End("this credential is not valid any more")
+            agent = Agent.objects.live().filter(pk=self._agent_id).first()
+            if agent is None:
+                return End("the agent is deleted")
+            page = logs.page(agent, after=self._cursor, limit=MOST_LINES, source=self._source)
+            return _Sight(agent.status, logs.gateway_of(agent), page)
+        except (Error, PoolTimeout, Unavailable) as error:
+            log.info("a log is not followed for a moment", extra={"agent": self._agent_id, "error": repr(error)})
+            return None
+        finally:
+            connection.close()

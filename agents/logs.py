@@ -1,0 +1,230 @@
+"""What an agent's pods have said: one log over all of them, read by cursor, whether the last of them lives or not."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from agents import kept_logs, pods
+from agents.errors import ForeignLogCursor, UnknownLogCursor
+from agents.models import Agent
+from agents.pod.logs.lines import Line, Source
+from agents.pod.logs.reading import Left, Page, read
+from agents.runtimes import current_runtime, pod_logs
+from agents.runtimes.base import Access, Endpoint
+from agents.runtimes.management import HopFailure
+from agents.runtimes.pod_logs import PAGE_SECONDS, Asked, OtherLife
+from config import waiting
+
+PAGE = 100
+MAX_PAGE = 1_000
+MAX_CURSOR = 120  # characters
+# In place of a cursor: the oldest line that is kept.
+OLDEST = "oldest"
+_SHAPE = re.compile(r"([0-9a-z-]{1,40})\.([0-9a-z]{8,24})\.(\d{1,15})")
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """A place in the log of one pod."""
+
+    life: str
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A line, and the cursor behind it."""
+
+    line: Line
+    cursor: Cursor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogPage:
+    """`cursor` is where the next page begins; None while there is no log. `more`: there are more lines now.
+
+    `gap`: lines between what was asked for and the first one here are not kept any more. `live`: the pod's gateway
+    told this itself; else the lines are what a pod has left that is gone or does not answer.
+    """
+
+    entries: list[Entry] = field(repr=False)
+    cursor: Cursor | None
+    live: bool
+    gap: bool = False
+    more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """Whom to ask for the log of a pod that runs."""
+
+    endpoint: Endpoint
+    access: Access
+
+
+def page(
+    agent: Agent,
+    *,
+    after: str | Cursor | None = None,
+    limit: int = PAGE,
+    source: Source | None = None,
+    seconds: float = PAGE_SECONDS,
+) -> LogPage:
+    """The lines after a cursor, the oldest first; without one the newest lines, in the same order.
+
+    Raises UnknownLogCursor, ForeignLogCursor, and Unavailable when too many calls wait. `seconds`: how long the pod
+    may take to answer.
+    """
+    cursor, is_from_oldest = _place(agent, after)
+    wanted = Asked(after=cursor.offset if cursor else None, limit=limit, source=source)
+    with waiting.looks.take(agent.user_id):
+        live = _Live(gateway_of(agent), seconds)
+        if cursor and (found := live.same(replace(wanted, life=cursor.life))):
+            return one(found, live=True)
+        newest = live.newest(replace(wanted, after=None))
+    stored = _stored(agent, newest)
+    if cursor is None and not is_from_oldest:
+        return _newest(stored, newest, wanted)
+    with waiting.looks.take(agent.user_id):
+        return _forward(stored, live if newest else None, cursor, wanted)
+
+
+def gateway_of(agent: Agent) -> Gateway | None:
+    """Of the agent's present pod, where it has an address."""
+    endpoint = current_runtime().endpoint(agent.namespace)
+    return Gateway(endpoint, pods.access_of(agent)) if endpoint else None
+
+
+def text_of(agent: Agent, cursor: Cursor) -> str:
+    """The cursor as its readers hand it back."""
+    raw = f"{agent.suffix}.{cursor.life}.{cursor.offset}".encode()
+    return base64.urlsafe_b64encode(raw).decode().rstrip("=")
+
+
+def cursor_of(agent: Agent, text: str) -> Cursor:
+    """Raises UnknownLogCursor and ForeignLogCursor."""
+    try:
+        raw = base64.b64decode(text.encode("ascii") + b"=" * (-len(text) % 4), altchars=b"-_", validate=True)
+        found = _SHAPE.fullmatch(raw.decode("ascii"))
+    except (ValueError, binascii.Error) as error:
+        raise UnknownLogCursor from error
+    if found is None or len(text) > MAX_CURSOR:
+        raise UnknownLogCursor
+    if found[1] != agent.suffix:
+        raise ForeignLogCursor
+    return Cursor(found[2], int(found[3]))
+
+
+def _place(agent: Agent, after: str | Cursor | None) -> tuple[Cursor | None, bool]:
+    """The cursor, and whether the oldest line is meant."""
+    if after is None or isinstance(after, Cursor):
+        return after, False
+    return (None, True) if after == OLDEST else (cursor_of(agent, after), False)
+
+
+class _Live:
+    """The pod that runs, as long as its gateway answers."""
+
+    def __init__(self, gateway: Gateway | None, seconds: float) -> None:
+        self._gateway = gateway
+        self._seconds = seconds
+
+    def same(self, asked: Asked) -> Page | None:
+        """The page, if the log has the life that is asked for."""
+        try:
+            return self._ask(asked)
+        except OtherLife:
+            return None
+
+    def newest(self, asked: Asked) -> Page | None:
+        return self._ask(replace(asked, life=None))
+
+    def _ask(self, asked: Asked) -> Page | None:
+        """None where nobody answers, who is then not asked again."""
+        if self._gateway is None:
+            return None
+        try:
+            return pod_logs.page(self._gateway.endpoint, self._gateway.access, asked, seconds=self._seconds)
+        except OtherLife:
+            raise
+        except HopFailure:
+            self._gateway = None
+            return None
+
+
+def _stored(agent: Agent, live: Page | None) -> list[Left]:
+    """What earlier pods have left, and this one where it does not answer, the oldest first."""
+    found = {left.life: left for left in kept_logs.of(agent)}
+    if live:
+        found.pop(live.life, None)
+    elif left := current_runtime().left_log(agent.namespace):
+        found[left.life] = left
+    return [found[life] for life in sorted(found)]
+
+
+def _newest(stored: Sequence[Left], live: Page | None, asked: Asked) -> LogPage:
+    """The last lines of all, and where it goes on."""
+    entries = _entries(live) if live else []
+    cursor = Cursor(live.life, live.next) if live else None
+    for left in reversed(stored):
+        found = _read(left, replace(asked, after=None, limit=asked.limit - len(entries)))
+        entries = [*_entries(found), *entries]
+        cursor = cursor or Cursor(found.life, found.next)
+    return LogPage(entries=entries, cursor=cursor, live=live is not None)
+
+
+def _forward(stored: Sequence[Left], live: _Live | None, cursor: Cursor | None, asked: Asked) -> LogPage:
+    """From the cursor on through all that there is. Without one, or where its pod's log is gone, from the oldest."""
+    begin = next((number for number, left in enumerate(stored) if cursor and left.life == cursor.life), None)
+    is_lost = cursor is not None and begin is None
+    offset = cursor.offset if cursor and begin is not None else None
+    at = LogPage(entries=[], cursor=None, live=False, gap=is_lost)
+    for left in stored[begin or 0 :]:
+        start = left.chunks[0].base if left.chunks else 0
+        at = _on(at, _read(left, replace(asked, after=start if offset is None else offset, limit=_room(at, asked))))
+        offset = None
+        if at.more:
+            return at
+    if live and (found := live.newest(replace(asked, after=0, limit=max(_room(at, asked), 1)))):
+        if not _room(at, asked):
+            return replace(at, more=bool(found.lines), live=True)
+        is_first = at.cursor is None
+        at = replace(_on(at, replace(found, gap=found.gap and not is_first)), live=True)
+    return at
+
+
+def _on(before: LogPage, found: Page) -> LogPage:
+    return replace(
+        before,
+        entries=[*before.entries, *_entries(found)],
+        cursor=Cursor(found.life, found.next),
+        gap=before.gap or found.gap,
+        more=found.next < found.end,
+    )
+
+
+def _room(at: LogPage, asked: Asked) -> int:
+    return asked.limit - len(at.entries)
+
+
+def one(found: Page, *, live: bool) -> LogPage:
+    """A page of one pod's log."""
+    return LogPage(
+        entries=_entries(found),
+        cursor=Cursor(found.life, found.next),
+        live=live,
+        gap=found.gap,
+        more=found.next < found.end,
+    )
+
+
+def _entries(found: Page) -> list[Entry]:
+    return [Entry(line, Cursor(found.life, end)) for end, line in found.lines]
+
+
+def _read(left: Left, asked: Asked) -> Page:
+    return read(left.life, left.chunks, after=asked.after, limit=asked.limit, source=asked.source)

@@ -1,0 +1,216 @@
+"""The pod's log: what the bridge tells of itself and the engine, and what the gateway says, kept in one ring.
+
+The bridge is in the engine's container, so it may be anything that answers there: what it tells is made harmless and
+masked once more, here where the model key is known, and no more of it is taken than there is room for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from agents.pod.gateway.pod import Pod
+from agents.pod.logs.budget import Budget
+from agents.pod.logs.lines import Level, Line, Source, decoded, prepared, with_lines
+from agents.pod.logs.reading import Page
+from agents.pod.logs.ring import DIRECTORY, Ring
+
+log = logging.getLogger(__name__)
+
+LIFE_HEADER = "Log-Life"
+AGAIN_SECONDS = 1.0
+SILENCE_SECONDS = 20.0  # the bridge shows every five that it lives
+LINE_BYTES = 64 * 1024
+# What is taken of the bridge; beyond that it waits, and drops what it cannot keep.
+BYTES_PER_SECOND, BURST_BYTES = 256.0 * 1024, 2.0 * 1024 * 1024
+# What the gateway itself may log.
+LINES_PER_SECOND, BURST_LINES = 10.0, 300.0
+# At its end the gateway waits for the bridge's last lines: a moment, and longer where the bridge ends too.
+LAST_SECONDS, ENDING_SECONDS = 0.5, 16.0
+# Of readers that wait for news, in all: they are few, for each is the control plane.
+MOST_WAITING = 64
+
+LOOKED_BACK_LINES = 500
+_LIFE = re.compile(r"[0-9a-f]{16}")
+_MARK = re.compile(r"([0-9a-f]{16}):(\d{1,15})")
+
+_LEVELS = {logging.DEBUG: Level.DEBUG, logging.INFO: Level.INFO, logging.WARNING: Level.WARNING}
+
+
+class PodLog:
+    """The ring, and who waits for news of it. Without room on the disk it keeps nothing, and says so later."""
+
+    def __init__(self, pod: Pod) -> None:
+        self._pod = pod
+        self._ring = Ring(Path(pod.start.run_dir) / DIRECTORY)
+        self._news = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        self._lost = 0
+        self.waiting = 0
+
+    @property
+    def life(self) -> str:
+        return self._ring.life
+
+    @property
+    def end(self) -> int:
+        return self._ring.end
+
+    def secrets(self) -> list[str]:
+        return with_lines(self._pod.secret_texts())
+
+    def keep(self, lines: list[Line]) -> None:
+        """From any thread."""
+        told = [_line(f"{self._lost} lines dropped: they could not be written", Level.WARNING)] if self._lost else []
+        try:
+            self._ring.append([*told, *lines])
+            self._lost = 0
+        except OSError:
+            self._lost += len(lines)
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._tell)
+
+    def page(self, *, after: int | None, limit: int, source: Source | None, most_bytes: int) -> Page:
+        return self._ring.page(after=after, limit=limit, source=source, most_bytes=most_bytes)
+
+    def tail(self, size: int) -> tuple[int, bytes]:
+        return self._ring.tail(size)
+
+    def fetched(self) -> tuple[str, int]:
+        """Up to which line of the bridge an earlier process of this gateway had got: life and number."""
+        page = self._ring.page(after=None, limit=LOOKED_BACK_LINES)
+        marks = [match for _, line in page.lines if (match := _MARK.fullmatch(line.mark))]
+        return (marks[-1][1], int(marks[-1][2])) if marks else ("", 0)
+
+    async def wait(self, *, after: int, seconds: float) -> None:
+        """Until there is something after this offset, or the time is over."""
+        if self.waiting >= MOST_WAITING:
+            return
+        self.waiting += 1
+        try:
+            async with asyncio.timeout(seconds):
+                while self._ring.end == after:
+                    await self._news.wait()
+        except TimeoutError:
+            return
+        finally:
+            self.waiting -= 1
+
+    def _tell(self) -> None:
+        news, self._news = self._news, asyncio.Event()
+        news.set()
+
+
+class PodLogHandler(logging.Handler):
+    """The gateway's own log lines."""
+
+    def __init__(self, pod_log: PodLog) -> None:
+        super().__init__(logging.INFO)
+        self._log = pod_log
+        self._budget = Budget(rate=LINES_PER_SECOND, burst=BURST_LINES)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        level, secrets = _LEVELS.get(record.levelno, Level.ERROR), self._log.secrets()
+        texts = [prepared(text, secrets) for text in self.format(record).splitlines()]
+        if self._budget.take(len(texts)):
+            self._log.keep([_line(text, level, at=record.created) for text in texts if text])
+
+
+class Collector:
+    """Fetches what the bridge tells, for as long as the gateway runs."""
+
+    def __init__(self, session: aiohttp.ClientSession, pod: Pod, pod_log: PodLog) -> None:
+        self._session = session
+        self._url = f"{pod.start.bridge_url.rstrip('/')}/logs"
+        self._headers = {"Authorization": f"Bearer {pod.start.bridge_token}"}
+        self._log = pod_log
+        self._budget = Budget(rate=BYTES_PER_SECOND, burst=BURST_BYTES)
+        self._life, self._after = pod_log.fetched()
+        self._ending = False  # the bridge has said that it is about to end
+        self._ended = asyncio.Event()  # no bridge tells anything now
+        self._task = asyncio.create_task(self._collect())
+
+    async def finish(self) -> None:
+        """Take the last lines of a bridge that ends with us."""
+        for seconds in (LAST_SECONDS, ENDING_SECONDS):
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._ended.wait(), seconds)
+            if not self._ending:
+                break
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _collect(self) -> None:
+        """From one bridge after the other."""
+        while True:
+            self._ending = False
+            self._ended.clear()
+            try:
+                await self._listen()
+            except (aiohttp.ClientError, TimeoutError, ValueError) as error:
+                log.debug("the bridge's log broke off: %r", error)
+            self._ended.set()
+            await asyncio.sleep(AGAIN_SECONDS)
+
+    async def _listen(self) -> None:
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=SILENCE_SECONDS)
+        asked = {"life": self._life, "after": str(self._after)}
+        async with self._session.get(self._url, params=asked, headers=self._headers, timeout=timeout) as answer:
+            if answer.status != 200:
+                return
+            life = answer.headers.get(LIFE_HEADER, "")
+            if not _LIFE.fullmatch(life):
+                return
+            if life != self._life:
+                self._life, self._after = life, 0
+            rest = b""
+            async for piece in answer.content.iter_any():
+                *whole, rest = (rest + piece).split(b"\n")
+                self._take(whole)
+                if len(rest) > LINE_BYTES:
+                    raise ValueError("a line of the bridge's log does not end")
+                await asyncio.sleep(self._budget.owe(len(piece)))
+
+    def _take(self, raw_lines: list[bytes]) -> None:
+        secrets = self._log.secrets()
+        found = []
+        for raw in raw_lines:
+            fields = _fields(raw)
+            if fields.get("ending") is True:
+                self._ending = True
+            number, line = fields.get("n"), decoded(raw) if "x" in fields else None
+            if isinstance(number, int) and 0 < number < 10**15 and line and line.source is not Source.GATEWAY:
+                self._after = max(self._after, number)
+                found.append(self._own(line, secrets))
+        if found:
+            self._log.keep(found)
+
+    def _own(self, line: Line, secrets: list[str]) -> Line:
+        text, mark = prepared(line.text, secrets), f"{self._life}:{self._after}"
+        return Line(at=_sane(line.at), source=line.source, level=line.level, text=text, mark=mark)
+
+
+def _fields(raw: bytes) -> dict[str, Any]:
+    try:
+        fields = json.loads(raw) if raw.strip() else {}
+    except (ValueError, RecursionError):
+        return {}
+    return fields if isinstance(fields, dict) else {}
+
+
+def _sane(at: float) -> float:
+    """The bridge's clock is ours; what says otherwise is not believed."""
+    now = time.time()
+    return at if now - 3600 <= at <= now + 1 else now
+
+
+def _line(text: str, level: Level, *, at: float | None = None) -> Line:
+    return Line(at=at or time.time(), source=Source.GATEWAY, level=level, text=text)

@@ -1,0 +1,111 @@
+"""Reading a log by offsets: bytes since the pod began to speak, which stay the same when the oldest are thrown away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from agents.pod.logs.lines import Line, Source, begins, decoded
+
+PAGE_BYTES = 512 * 1024  # of encoded lines; a page has at least one line
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Whole lines that lie one after the other. `load` may find that they are gone by now: then it returns nothing."""
+
+    base: int  # offset of the first byte
+    size: int
+    load: Callable[[], bytes] = field(repr=False)
+
+    @property
+    def end(self) -> int:
+        return self.base + self.size
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What is left of one life of a log."""
+
+    life: str
+    chunks: list[Chunk]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """Some lines, each with the offset behind it. `next` is where the following page begins.
+
+    `gap`: what was asked for is not there any more, or never was; the page begins where there is something.
+    """
+
+    life: str
+    lines: list[tuple[int, Line]]
+    next: int
+    end: int
+    gap: bool = False
+
+
+def read(
+    life: str,
+    chunks: Sequence[Chunk],
+    *,
+    after: int | None,
+    limit: int,
+    source: Source | None = None,
+    most_bytes: int = PAGE_BYTES,
+) -> Page:
+    """The lines after an offset, the oldest first; without one the newest lines, in the same order."""
+    start, end = (chunks[0].base, chunks[-1].end) if chunks else (0, 0)
+    if after is None:
+        return Page(life=life, lines=_newest(chunks, limit, source, most_bytes), next=end, end=end)
+    begin = min(max(after, start), end)
+    lines, following = _from(chunks, begin, limit, source, most_bytes)
+    return Page(life=life, lines=lines, next=following, end=end, gap=begin != after)
+
+
+def _from(
+    chunks: Sequence[Chunk], begin: int, limit: int, source: Source | None, most_bytes: int
+) -> tuple[list[tuple[int, Line]], int]:
+    found: list[tuple[int, Line]] = []
+    size, following = 0, begin
+    for chunk in chunks:
+        if chunk.end <= begin:
+            continue
+        for end, raw in _lines(chunk, begin):
+            if _is_wanted(raw, source) and (line := decoded(raw)):
+                if len(found) >= limit or (found and size + len(raw) > most_bytes):
+                    return found, following
+                found.append((end, line))
+                size += len(raw)
+            following = end
+        following = max(following, chunk.end)
+    return found, following
+
+
+def _newest(chunks: Sequence[Chunk], limit: int, source: Source | None, most_bytes: int) -> list[tuple[int, Line]]:
+    found: list[tuple[int, Line]] = []
+    size = 0
+    for chunk in reversed(chunks):
+        for end, raw in reversed(list(_lines(chunk, chunk.base))):
+            if _is_wanted(raw, source) and (line := decoded(raw)):
+                if len(found) >= limit or (found and size + len(raw) > most_bytes):
+                    return found[::-1]
+                found.append((end, line))
+                size += len(raw)
+    return found[::-1]
+
+
+def _lines(chunk: Chunk, begin: int) -> Iterator[tuple[int, bytes]]:
+    """Each line from the offset on, with the offset behind it. An offset within a line means the one after it."""
+    raw = chunk.load()[: chunk.size]
+    at = max(begin - chunk.base, 0)
+    if at and raw[at - 1 : at] != b"\n":
+        at = raw.find(b"\n", at) + 1 or len(raw)
+    while at < len(raw):
+        end = raw.find(b"\n", at) + 1 or len(raw)
+        yield chunk.base + end, raw[at:end]
+        at = end
+
+
+def _is_wanted(raw: bytes, source: Source | None) -> bool:
+    return source is None or raw.startswith(begins(source))

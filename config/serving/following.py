@@ -1,0 +1,66 @@
+"""Answers that go on for as long as their client likes, on the event loop alone."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from contextlib import aclosing
+
+from granian._granian import RSGIHTTPProtocol as HTTPProtocol
+from granian._granian import RSGIProtocolClosed as ProtocolClosed
+from granian.rsgi import Scope
+
+from config.serving.acks import Arrivals
+from config.serving.wsgi import Followed, Headers
+
+log = logging.getLogger(__name__)
+
+__all__ = ["Followed", "Followers"]
+
+
+class Followers:
+    """All of this process."""
+
+    def __init__(self) -> None:
+        self._running: set[asyncio.Task[None]] = set()
+
+    def end(self) -> None:
+        """Let all go: each may come again, to another process."""
+        for task in self._running:
+            task.get_loop().call_soon_threadsafe(task.cancel)
+
+    async def serve(self, scope: Scope, proto: HTTPProtocol, followed: Followed, *, headers: Headers) -> None:
+        """Until the answer ends, the client leaves, or all are let go."""
+        writing = asyncio.create_task(_write(scope, proto, followed, headers))
+        leaving = asyncio.create_task(_until_left(proto))
+        self._running.add(writing)
+        try:
+            await asyncio.wait({writing, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (writing, leaving):
+                task.cancel()
+            await asyncio.gather(writing, leaving, return_exceptions=True)
+            self._running.discard(writing)
+            followed.end()
+
+
+async def _until_left(proto: HTTPProtocol) -> None:
+    await proto.client_disconnect()
+
+
+async def _write(scope: Scope, proto: HTTPProtocol, followed: Followed, headers: Headers) -> None:
+    try:
+        transport = proto.response_stream(followed.status, [*followed.headers, *headers])
+        arrivals = await Arrivals.of(scope.client)
+        if arrivals is None:
+            return
+        with contextlib.closing(arrivals):
+            async with aclosing(followed.begin()) as pieces:
+                async for piece in pieces:
+                    await arrivals.room_for(piece)
+                    await transport.send_bytes(piece)
+    except (ProtocolClosed, OSError):
+        log.debug("a follower left")
+    except Exception:
+        log.exception("an answer broke off")
