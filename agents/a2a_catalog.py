@@ -19,7 +19,8 @@ PATH = "/a2a-catalog"
 USUAL_PAGE, MAX_PAGE = 50, 200
 MAX_WORDS_CHARACTERS = 100  # of a search
 PERSONAS = 50  # the best of those that the words find
-CARD = "/.well-known/agent-card.json"
+# Of all places where the card is, the one that clients of 0.3 understand too (agents/pod/gateway/a2a/card.py).
+CARD = "/a2a/.well-known/agent-card.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,7 @@ class Pod:
 
     def __init__(self, start: GatewayStart) -> None:
         self._start = start
-        self.started_at = time.time()
+        self.started_at = self.configured_at = time.time()
 
     @property
     def start(self) -> GatewayStart:
@@ -40,6 +40,7 @@ class Pod:
 
     def replace(self, config: PodConfig, secrets: PodSecrets) -> None:
         self._start = dataclasses.replace(self._start, config=config, secrets=secrets)
+        self.configured_at = time.time()
         self.report()
 
     def secret_texts(self) -> list[str]:

@@ -53,7 +53,7 @@ def test_a_listed_agent_is_found_by_anybody_and_its_owner_is_not(
     assert (found["id"], found["name"], found["personaId"]) == (agent.pk, "Ada", agent.persona_id)
     assert (found["lang"], found["engine"]) == ("ru", agent.engine)
     assert found["a2aUrl"] == f"{pods.public_url(agent)}/a2a"
-    assert found["cardUrl"] == f"{pods.public_url(agent)}/.well-known/agent-card.json"
+    assert found["cardUrl"] == f"{pods.public_url(agent)}/a2a/.well-known/agent-card.json"
     text = str(found)
     assert not [told for told in (owner.pk, owner.email, "secret-token", agent.management_token) if told in text]
 

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from agents.pod.gateway.a2a.tasks import Change, Message, State, Task, Words
 
 Json = dict[str, Any]
+VERSION_HEADER = "A2A-Version"
 
 
 class Dialect(Protocol):
