@@ -47,8 +47,9 @@ class Pod:
         """Whatever must never leave in a log line or an answer."""
         own, start = self.secrets, self._start
         given = (own.management_token, own.ticket_key, own.llm_key, own.dash_password, own.a2a_token)
+        peers = [peer.get("token") for peer in own.a2a_peers]
         inner = (start.bridge_token, start.llm_token, start.engine_password, start.identity.key)
-        return [text for text in (*given, *inner) if text]
+        return [text for text in (*given, *peers, *inner) if text]
 
     def report(self) -> None:
         """Tell the runtime which revision is in force; where that fails, the next configuration tells again."""

@@ -16,16 +16,15 @@ from agents.pod.gateway.a2a.errors import A2aError, ContentTypeNotSupported, Inv
 from agents.pod.gateway.a2a.tasks import Tasks
 from agents.pod.gateway.answers import BODY_BYTES, Refusal, read_body, same_secret
 from agents.pod.gateway.pod import Pod
-from agents.pod.gateway.turns import Turns
 
 CARD_PATHS = (card.PATH, *card.OLD_PATHS)
 RPC_PATHS = ("/a2a", "/a2a/")
 
 
 class A2a:
-    def __init__(self, pod: Pod, turns: Turns) -> None:
+    def __init__(self, pod: Pod, tasks: Tasks) -> None:
         self._pod = pod
-        self._tasks = Tasks(turns)
+        self._tasks = tasks
 
     def route(self, app: web.Application) -> None:
         for path in CARD_PATHS:
