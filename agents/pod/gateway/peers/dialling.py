@@ -124,6 +124,6 @@ def _problem(error: Exception) -> str:
             return "its certificate is not trusted"
         case aiohttp.ClientConnectorError():
             return "it cannot be reached"
-        case aiohttp.InvalidURL() | ValueError():
+        case aiohttp.InvalidURL() | aiohttp.NonHttpUrlClientError() | ValueError():
             return "its address or token cannot be used"
     return "it broke off"
