@@ -101,6 +101,8 @@ def test_words_find_names_and_personas(api: APIClient, make_listed: MakeAgent) -
     make_listed(name="Ada Lovelace")
     make_listed(name="Bob", persona_id="exam-coach")
     assert names(api, q="lovelace") == ["Ada Lovelace"]
+    assert names(api, q="love ADA") == ["Ada Lovelace"]
+    assert names(api, q="lace") == names(api, q="ada nobody") == names(api, q="ada' | !x:*") == []
     assert names(api, q="zebra exams") == ["Bob"]
     assert names(api, q="  ") == ["Bob", "Ada Lovelace"]
     assert names(api, q="%") == names(api, q="nobody-says-this") == []
