@@ -50,9 +50,11 @@ class Listing:
 class Page:
     agents: list[Listing]
     headers: dict[str, str]
+    cursor: str | None  # of the next page
+    next_url: str | None
 
 
-def page(*, q: str | None = None, limit: int = USUAL_PAGE, cursor: str | None = None) -> Page:
+def page(*, q: str | None = None, limit: int = USUAL_PAGE, cursor: str | None = None, path: str = PATH) -> Page:
     """Newest first. The words of `q` are looked for in their names, where each may be the beginning of one, and find
     personas as `GET /personas` does.
 
@@ -61,9 +63,11 @@ def page(*, q: str | None = None, limit: int = USUAL_PAGE, cursor: str | None = 
     found = _listed()
     if q and not q.isspace():
         found = found.filter(_named(q) | _of_personas(q))
-    rows = paging.page(found, path=PATH, ids="agt", narrowed={"q": q}, limit=limit, cursor=cursor)
+    rows = paging.page(found, path=path, ids="agt", narrowed={"q": q}, limit=limit, cursor=cursor)
     known = snapshot.current().personas
-    return Page([_listing(agent, known.get(agent.persona_id)) for agent in rows.rows], rows.headers)
+    return Page(
+        [_listing(agent, known.get(agent.persona_id)) for agent in rows.rows], rows.headers, rows.cursor, rows.next_url
+    )
 
 
 def _named(q: str) -> Q:
