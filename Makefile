@@ -23,7 +23,7 @@ PRODUCTION := AGENTPODS_ENV=production AGENT_RUNTIME=kubernetes BASE_URL=https:/
 
 .DEFAULT_GOAL := help
 .PHONY: help run demo test checks setup lint format types imports migrations openapi deploy-check templates unit coverage \
-	test-engines test-browser test-slow test-year test-crash test-cluster test-images fuzz bench images translations lock lock-engines
+	test-a2a test-engines test-browser test-slow test-year test-crash test-cluster test-images fuzz bench images translations lock lock-engines
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -105,6 +105,9 @@ test-cluster: setup ## Heavy: conformance suite, API flow and escalations on the
 	$(BIN)/pytest --force-enable-socket tests/agents/runtimes/test_contract.py tests/agents/clusters/test_flow.py \
 		tests/agents/clusters/test_drift.py tests/agents/clusters/test_escalation.py \
 		tests/agents/clusters/test_neighbours.py $(ARGS)
+
+test-a2a: setup ## Heavy: the conformance kit of A2A, from a checkout of its branch 1.0-dev that A2A_TCK names
+	@exec $(BIN)/python -m tests.a2a_kit
 
 test-images: setup ## Heavy: what `make images` made, in containers; as root, with runc or crun
 	$(BIN)/pytest -m images $(ARGS)

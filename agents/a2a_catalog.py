@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.contrib.postgres.search import SearchQuery, SearchVectorExact
+from django.db import connection, transaction
 from django.db.models import Q
 
 from agents import pods
-from agents.models import Agent, AgentQuerySet, Desired, Status
+from agents.models import NAME_WORDS, Agent, AgentQuerySet, Desired, Status
 from catalog import search, snapshot
 from catalog.models import Persona
 from catalog.models.personas import PersonaText
@@ -18,8 +21,13 @@ from config import paging
 PATH = "/a2a-catalog"
 USUAL_PAGE, MAX_PAGE = 50, 200
 MAX_WORDS_CHARACTERS = 100  # of a search
+WORDS = 8
+NAMES = 1_000  # of those that have the words
+_COLUMNS = ("id", "name", "persona_id", "lang", "engine", "slug", "created_at", "status_since")
+_WORD = re.compile(r"\w+")
 PERSONAS = 50  # the best of those that the words find
-CARD = "/.well-known/agent-card.json"
+# Of all places where the card is, the one that clients of 0.3 understand too (agents/pod/gateway/a2a/card.py).
+CARD = "/a2a/.well-known/agent-card.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,27 +50,52 @@ class Listing:
 class Page:
     agents: list[Listing]
     headers: dict[str, str]
+    cursor: str | None  # of the next page
+    next_url: str | None
 
 
-def page(*, q: str | None = None, limit: int = USUAL_PAGE, cursor: str | None = None) -> Page:
-    """Newest first. `q` is looked for in their names, and finds personas as `GET /personas` does.
+def page(*, q: str | None = None, limit: int = USUAL_PAGE, cursor: str | None = None, path: str = PATH) -> Page:
+    """Newest first. The words of `q` are looked for in their names, where each may be the beginning of one, and find
+    personas as `GET /personas` does.
 
     Raises UnknownCursor.
     """
     found = _listed()
     if q and not q.isspace():
-        best = search.find(PersonaQuery(q=q, limit=PERSONAS)).personas
-        found = found.filter(Q(name__icontains=q.strip()) | Q(persona_id__in=[persona.id for persona in best]))
-    rows = paging.page(found, path=PATH, ids="agt", narrowed={"q": q}, limit=limit, cursor=cursor)
+        found = found.filter(_named(q) | _of_personas(q))
+    rows = paging.page(found, path=path, ids="agt", narrowed={"q": q}, limit=limit, cursor=cursor)
     known = snapshot.current().personas
-    return Page([_listing(agent, known.get(agent.persona_id)) for agent in rows.rows], rows.headers)
+    return Page(
+        [_listing(agent, known.get(agent.persona_id)) for agent in rows.rows], rows.headers, rows.cursor, rows.next_url
+    )
+
+
+def _named(q: str) -> Q:
+    """Whose names have all the words; no part of a word is looked for, because every row would have to be.
+
+    The planner cannot know how seldom words meet, and would at times rather read all rows in their order: what
+    strangers may ask must not cost that. So it is left the index `agent_listed_name` alone.
+    """
+    words = _WORD.findall(q)[:WORDS]
+    begun = SearchQuery(" & ".join(f"{word}:*" for word in words), config="simple", search_type="raw")
+    found = _shown().filter(SearchVectorExact(NAME_WORDS, begun)) if words else Agent.objects.none()
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('enable_seqscan', 'off', true), set_config('enable_indexscan', 'off', true)")
+        return Q(pk__in=list(found.values_list("pk", flat=True)[:NAMES]))
+
+
+def _of_personas(q: str) -> Q:
+    return Q(persona_id__in=[persona.id for persona in search.find(PersonaQuery(q=q, limit=PERSONAS)).personas])
 
 
 def _listed() -> AgentQuerySet:
     """Whoever peers would be answered by now."""
-    shown = Agent.objects.only("id", "name", "persona_id", "lang", "engine", "slug", "created_at", "status_since")
-    running = shown.filter(status=Status.RUNNING, desired=Desired.RUNNING, user__is_active=True)
-    return running.filter(a2a_listed=True, a2a_enabled=True)
+    return _shown().only(*_COLUMNS).filter(desired=Desired.RUNNING, user__is_active=True)
+
+
+def _shown() -> AgentQuerySet:
+    """What the two indexes of the directory hold."""
+    return Agent.objects.filter(status=Status.RUNNING, a2a_listed=True, a2a_enabled=True)
 
 
 def _listing(agent: Agent, persona: Persona | None) -> Listing:

@@ -8,6 +8,8 @@ from typing import ClassVar
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.search import SearchVector
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
@@ -18,6 +20,7 @@ from config.crypto import EncryptedJson, EncryptedText
 from config.ids import new_id
 
 __all__ = [
+    "NAME_WORDS",
     "Agent",
     "AgentQuota",
     "Cluster",
@@ -30,6 +33,9 @@ __all__ = [
     "Status",
     "Transition",
 ]
+
+# The words of an agent's name, as the public directory looks for them.
+NAME_WORDS = SearchVector("name", config="simple")
 
 
 class Status(models.TextChoices):
@@ -232,6 +238,11 @@ class Agent(models.Model):
             models.Index(
                 fields=["-created_at", "-id"],
                 name="agent_listed",
+                condition=Q(a2a_enabled=True, a2a_listed=True, status="running"),
+            ),
+            GinIndex(
+                NAME_WORDS,
+                name="agent_listed_name",
                 condition=Q(a2a_enabled=True, a2a_listed=True, status="running"),
             ),
             # Whether anybody still uses a persona.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -48,7 +49,7 @@ def config_of(agent: Agent) -> PodConfig:
         channels=agent.channels,
         channel_secrets=agent.channel_secrets,
         a2a_enabled=agent.a2a_enabled,
-        a2a_peers=agent.a2a_peers or [],
+        has_peers=bool(_peers(agent)),
         dashboard=bool(agent.dash_username and agent.dash_password),
         has_key=bool(agent.llm_key),
         own_model_server=is_own_server(agent.llm_provider, settings.LLM_BASE_URLS) if agent.llm_provider else False,
@@ -66,6 +67,8 @@ def secrets_of(agent: Agent) -> PodSecrets:
         dash_username=agent.dash_username,
         dash_password=agent.dash_password,
         a2a_token=agent.a2a_token if agent.a2a_enabled else None,
+        a2a_peers=_peers(agent),
+        peer_networks=[str(network) for network in (*settings.PEER_ALLOWED_CIDRS, *settings.POD_EGRESS_CIDRS)],
     )
 
 
@@ -84,6 +87,11 @@ def public_url(agent: Agent) -> str:
 def a2a_url(agent: Agent) -> str | None:
     """Where peers reach the agent, or None while A2A is off."""
     return f"{public_url(agent)}/a2a" if agent.a2a_enabled else None
+
+
+def _peers(agent: Agent) -> list[dict[str, Any]]:
+    """Whom it may ask: nobody while A2A is off."""
+    return agent.a2a_peers or [] if agent.a2a_enabled else []
 
 
 def _toolsets(agent: Agent) -> list[str]:

@@ -9,6 +9,7 @@ from django.urls import path
 from agents.views.a2a import A2aViewSet
 from agents.views.a2a_catalog import A2aCatalogViewSet
 from agents.views.agents import AgentsViewSet
+from agents.views.ai_catalog import AiCatalogViewSet
 from agents.views.channels import ChannelsViewSet
 from agents.views.chat import ChatViewSet
 from agents.views.completions import CompletionsViewSet
@@ -32,6 +33,7 @@ from agents.views.webhook import WebhookViewSet
 one: dict[str, Any] = {"get": "retrieve", "patch": "partial_update", "delete": "destroy"}
 
 urlpatterns = [
+    path(".well-known/ai-catalog.json", AiCatalogViewSet.as_view({"get": "retrieve"})),
     path("a2a-catalog", A2aCatalogViewSet.as_view({"get": "list"})),
     path("agents", AgentsViewSet.as_view({"get": "list", "post": "create"})),
     path("agents/<str:id>", AgentsViewSet.as_view(one)),

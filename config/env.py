@@ -115,10 +115,10 @@ def plans(name: str) -> dict[str, str]:
     return found
 
 
-def networks(name: str) -> list[Network]:
+def networks(name: str, default: str = "") -> list[Network]:
     """A comma-separated list of CIDRs."""
     try:
-        return [ipaddress.ip_network(part) for part in words(name)]
+        return [ipaddress.ip_network(part) for part in words(name, default)]
     except ValueError as error:
         raise ImproperlyConfigured(f"{name}: {error}") from error
 

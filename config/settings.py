@@ -86,6 +86,9 @@ POD_EGRESS_CIDRS = env.networks("POD_EGRESS_CIDRS")
 OWN_NETWORKS = env.networks("OWN_NETWORKS")
 KUBERNETES_MAX_CALLS = env.number("KUBERNETES_MAX_CALLS", 8, at_least=1)
 
+# Peers of agents. In development pods are on this machine.
+PEER_ALLOWED_CIDRS = env.networks("PEER_ALLOWED_CIDRS", "127.0.0.0/8,::1/128" if DEVELOPMENT else "")
+
 # Webhooks.
 WEBHOOK_ALLOWED_CIDRS = env.networks("WEBHOOK_ALLOWED_CIDRS")
 WEBHOOK_NAMESERVERS = env.sockets("WEBHOOK_NAMESERVERS", port=53)

@@ -10,6 +10,7 @@ from config.docs import DocsViewSet, OpenApiViewSet
 urlpatterns = [
     path("", include("accounts.urls")),
     path("", include("catalog.urls")),
+    path("", include("agents.page_urls")),
     path("", include("catalog.pages.urls")),
     path("", include("agents.urls")),
     path("", include("billing.urls")),

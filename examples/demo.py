@@ -63,6 +63,7 @@ class Demo:
         self.email = f"demo-{int(time.time())}@example.com"
         self.llm_key = f"sk-demo-{os.urandom(12).hex()}"
         self.agent: dict[str, Any] = {}
+        self.peer: dict[str, Any] = {}
         self.session = ""
 
     @property
@@ -89,6 +90,7 @@ class Demo:
             self.install_key,
             self.chat,
             self.chat_in_context,
+            self.ask_peer,
             self.read_memory,
             self.test_webhook,
             self.pause,
@@ -96,6 +98,7 @@ class Demo:
             self.rebuild,
             self.remember,
             *self.paying.steps(),
+            self.delete_peer,
             self.delete,
             self.check_events,
             self.revoke_key,
@@ -194,6 +197,29 @@ class Demo:
         answer = self.say("Which word was it?", session=self.chat_session)
         expect("heron" in answer["reply"], f"it said {answer['reply']!r}")
 
+    def ask_peer(self) -> None:
+        """Make a second agent, name it as a peer, and have the first one ask it."""
+        body = {
+            "personaId": self.persona["id"],
+            "tier": TIER,
+            "engine": "pi",
+            "name": "Robin",
+            "a2a": {"enabled": True},
+        }
+        self.peer = self.api.ask("POST", "/agents", body)["agent"]
+        self.peer = self.running(self.peer["id"])
+        key = {"provider": "openai", "key": self.llm_key, "model": self.model_id}
+        self.api.ask("PATCH", f"/agents/{self.peer['id']}/llm-key", key)
+        peers = [{"name": "robin", "url": self.peer["a2aUrl"], "token": self.peer["a2aToken"]}]
+        said = ""
+        self.agent = self.api.ask("PUT", f"{self.path}/a2a", {"enabled": True, "peers": peers})["agent"]
+        expect(self.agent["a2aPeers"] == [{"name": "robin", "url": self.peer["a2aUrl"]}], "a peer's token is readable")
+        for _ in every(1, 40):
+            said = self.say("Please ask your peer robin: Remember the word otter.")["reply"]
+            if "My peer says" in said and "otter" in said:
+                return
+        raise Wrong(f"the peer did not answer; the agent said {said!r}")
+
     def read_memory(self) -> None:
         """Read its memory: the soul of its engine, and the conversation."""
         memory = self.api.ask("GET", f"{self.path}/memory")["memory"]
@@ -233,6 +259,11 @@ class Demo:
         answer = self.say("And now, which word?", session=self.chat_session)
         expect("heron" in answer["reply"], f"it said {answer['reply']!r}")
 
+    def delete_peer(self) -> None:
+        """Delete the second agent."""
+        self.api.ask("DELETE", f"/agents/{self.peer['id']}", status=204)
+        self.peer = {}
+
     def delete(self) -> None:
         """Delete: gone at once, and the event says so."""
         self.api.ask("DELETE", self.path, status=204)
@@ -269,6 +300,15 @@ class Demo:
         why = self.api.ask("GET", f"{self.path}/explain")["explanation"]
         raise Wrong(f"it is {self.agent['status']} instead of {status}: {why['cause']}: {why['message']}")
 
+    def running(self, agent_id: str) -> dict[str, Any]:
+        """Another agent, once it runs."""
+        found: dict[str, Any] = {}
+        for _ in every(0.5, SETTLE_SECONDS):
+            found = self.api.ask("GET", f"/agents/{agent_id}")["agent"]
+            if found["status"] == "running":
+                return found
+        raise Wrong(f"agent {agent_id} is {found['status']}")
+
     def wait_until_serving(self) -> None:
         """Right after `running` the pod may still boot; three minutes are allowed."""
         liveness = None
@@ -290,9 +330,9 @@ class Demo:
 
     def clean_up(self) -> None:
         """Leave no agent behind, whatever happened."""
-        if self.agent and self.api.token:
+        for agent in filter(None, (self.agent, self.peer)):
             bearer = {"Authorization": f"Bearer {self.api.token}"}
-            requests.delete(self.api.base + self.path, headers=bearer, timeout=30)
+            requests.delete(f"{self.api.base}/agents/{agent['id']}", headers=bearer, timeout=30)
         self.receiver.shutdown()
         self.receiver.server_close()
 

@@ -1,8 +1,9 @@
 """A small OpenAI-compatible model server in the standard library: models, chat completions and responses.
 
 It thinks with one rule: asked for a word, it answers with the word that it was told to remember earlier in the same
-conversation. So an answer proves that the engine sent the conversation's past along. It keeps every request, so that
-a caller can look at what the engine really sent.
+conversation. So an answer proves that the engine sent the conversation's past along. Told "ask your peer NAME: …", it
+calls the tool for that, where it is offered (chat completions), and answers with what the peer said. It keeps every
+request, so that a caller can look at what the engine really sent.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 REMEMBER = re.compile(r"remember the word (\w+)", re.IGNORECASE)
+ASK_PEER = re.compile(r"ask your peer (\w+): (.+)", re.IGNORECASE)
+PEER_TOOL = "a2a__send_message"
 Event = tuple[str, dict[str, Any]]
 
 
@@ -92,21 +95,53 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def answer_to(body: dict[str, Any]) -> str:
-    """The answer of the model: the last word of the conversation that it was told to remember."""
+    """The answer of the model: what its peer has just said, else the last word that it was told to remember."""
+    last = _last_message(body)
+    if last.get("role") == "tool":
+        return f"My peer says: {json.loads(_text_of(last)).get('reply')}"
     words = REMEMBER.findall(json.dumps(body.get("messages") or body.get("input") or []))
     return f"The word is {words[-1]}." if words else "You have not told me a word."
+
+
+def tool_calls(body: dict[str, Any]) -> list[dict[str, Any]]:
+    """The question to a peer, when the last message asks for one and the engine offers the tool."""
+    last = _last_message(body)
+    found = ASK_PEER.search(_text_of(last)) if last.get("role") == "user" else None
+    offered = {tool.get("function", {}).get("name") for tool in body.get("tools") or []}
+    if not found or PEER_TOOL not in offered:
+        return []
+    arguments = json.dumps({"peer": found[1], "message": found[2]})
+    return [
+        {"index": 0, "id": "call_demo", "type": "function", "function": {"name": PEER_TOOL, "arguments": arguments}}
+    ]
+
+
+def _last_message(body: dict[str, Any]) -> dict[str, Any]:
+    messages: list[dict[str, Any]] = body.get("messages") or [{}]
+    return messages[-1]
+
+
+def _text_of(message: dict[str, Any]) -> str:
+    content = message.get("content") or ""
+    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
 
 
 def chat_completions(body: dict[str, Any]) -> tuple[Iterator[bytes], dict[str, Any]]:
     """The answer as a stream of chunks and as one object."""
     text, usage = answer_to(body), {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
     base = {"id": "chatcmpl-demo", "created": int(time.time()), "model": body.get("model", "any")}
-    message = {"role": "assistant", "content": text}
+    calls = tool_calls(body)
+    reason = "tool_calls" if calls else "stop"
+    message: dict[str, Any] = {"role": "assistant", "content": text}
+    said = [{"role": "assistant", "content": part} for part in _parts(text)]
+    if calls:
+        message = {"role": "assistant", "content": None, "tool_calls": calls}
+        said = [message]
     whole = {**base, "object": "chat.completion", "usage": usage}
-    whole["choices"] = [{"index": 0, "message": message, "finish_reason": "stop"}]
+    whole["choices"] = [{"index": 0, "message": message, "finish_reason": reason}]
 
     def stream() -> Iterator[bytes]:
-        for delta, end in (*(({"role": "assistant", "content": part}, None) for part in _parts(text)), ({}, "stop")):
+        for delta, end in (*((one, None) for one in said), ({}, reason)):
             choice = {"index": 0, "delta": delta, "finish_reason": end}
             chunk = {**base, "object": "chat.completion.chunk", "choices": [choice]}
             yield _sse({**chunk, "usage": usage} if end else chunk)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ipaddress
 import logging
-import socket
 from concurrent.futures import ThreadPoolExecutor
 
 from django.conf import settings
@@ -18,6 +17,7 @@ from dns.exception import DNSException
 from dns.nameserver import Do53Nameserver
 from dns.resolver import Resolver
 
+from config.outbound import ask_system
 from config.public_networks import Address
 
 log = logging.getLogger(__name__)
@@ -41,24 +41,15 @@ def lookup(host: str, *, seconds: float) -> list[Address]:
 
 def resolve(host: str) -> list[Address]:
     """Ask once and wait for the answer. Raises OSError when the name has no address."""
-    found = _ask_name_servers(host) if settings.WEBHOOK_NAMESERVERS else _ask_system(host)
-    return [ipaddress.ip_address(address.partition("%")[0]) for address in found]
+    return _ask_name_servers(host) if settings.WEBHOOK_NAMESERVERS else ask_system(host)
 
 
-def _ask_system(host: str) -> list[str]:
-    try:
-        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    except UnicodeError as error:
-        raise OSError("not a name that DNS can hold") from error
-    return [str(sockaddr[0]) for *_, sockaddr in found]
-
-
-def _ask_name_servers(host: str) -> list[str]:
+def _ask_name_servers(host: str) -> list[Address]:
     """One question for each kind of address."""
     resolver = Resolver(configure=False)
     resolver.nameservers = [Do53Nameserver(address, port) for address, port in settings.WEBHOOK_NAMESERVERS]
     resolver.lifetime = NAME_SERVER_SECONDS
     try:
-        return list(resolver.resolve_name(host, search=False).addresses())
+        return [ipaddress.ip_address(one) for one in resolver.resolve_name(host, search=False).addresses()]
     except DNSException as error:
         raise OSError(f"the name servers gave no address: {type(error).__name__}") from error

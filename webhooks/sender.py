@@ -2,43 +2,30 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import logging
 import ssl
 import time
 from concurrent.futures import ThreadPoolExecutor
-from ipaddress import IPv4Address, ip_address
-from socket import AF_INET, AF_INET6, AI_NUMERICHOST, AddressFamily, socket
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Self
 
 import aiohttp
-from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
+from config.outbound import AddressRefusedError, JudgingResolver
 from webhooks import networks, resolving
 from webhooks.deliveries import Answer
 from webhooks.models import Problem
 
-if TYPE_CHECKING:
-    from typing_extensions import Buffer
-
 log = logging.getLogger(__name__)
 
 TOTAL_SECONDS = 10.0
-# All that a receiver may send us: certificates, the head of its answer, and what comes before it. RFC 9110 15.2 allows
-# any number of informational answers: without a bound, a flood of them keeps a core busy until the time-out.
+# All that a receiver may send us, certificates included.
 MAX_ANSWER_BYTES = 65_536
 
 # aiohttp adds these to every request if they are not skipped.
 _NOT_OURS = ("Accept", "Accept-Encoding")
-
-AddressInfo = tuple[int | AddressFamily, int, int, str, tuple[Any, ...]]
-
-
-class AddressRefusedError(Exception):
-    """The name or literal leads to an address that may not be dialled. Not an OSError: nothing tries the next one."""
 
 
 class Sender:
@@ -50,12 +37,13 @@ class Sender:
         self._threads = ThreadPoolExecutor(lookups, thread_name_prefix="resolve-delivery")
 
     async def __aenter__(self) -> Self:
+        reach = networks.reach()
         connector = aiohttp.TCPConnector(
             limit=0,
             force_close=True,
             use_dns_cache=False,
-            resolver=_JudgingResolver(self._threads),
-            socket_factory=_judged_socket,
+            resolver=JudgingResolver(self._threads, resolving.resolve, reach),
+            socket_factory=reach.sockets(max_bytes=MAX_ANSWER_BYTES),
             ssl=_tls(),
         )
         self._session = aiohttp.ClientSession(
@@ -88,60 +76,6 @@ class Sender:
         response = await self._session.post(URL(url), headers=headers, data=body, allow_redirects=False)
         response.close()  # the body is not read, not even by a polite end of the connection
         return response.status
-
-
-class _JudgingResolver(AbstractResolver):
-    """One resolution per attempt; a name with a private answer is refused before anything is dialled."""
-
-    def __init__(self, threads: ThreadPoolExecutor) -> None:
-        self._threads = threads
-
-    async def resolve(self, host: str, port: int = 0, family: AddressFamily = AF_INET) -> list[ResolveResult]:
-        loop = asyncio.get_running_loop()
-        addresses = networks.dialable(await loop.run_in_executor(self._threads, resolving.resolve, host))
-        if not addresses:
-            raise AddressRefusedError
-        return [
-            ResolveResult(
-                hostname=host,
-                host=str(address),
-                port=port,
-                family=AF_INET if isinstance(address, IPv4Address) else AF_INET6,
-                proto=0,
-                flags=AI_NUMERICHOST,
-            )
-            for address in addresses
-        ]
-
-    async def close(self) -> None:
-        """The threads are the sender's."""
-
-
-def _judged_socket(info: AddressInfo) -> socket:
-    """Called for every dial, by name or literal, with the final address: nothing is looked up after this."""
-    family, kind, protocol, _, address = info
-    if not networks.may_dial(ip_address(str(address[0]).partition("%")[0])):
-        raise AddressRefusedError
-    return _ShortSocket(family, kind, protocol)
-
-
-class _ShortSocket(socket):
-    """A socket whose other side hangs up, as far as its reader can tell, after MAX_ANSWER_BYTES."""
-
-    _left = MAX_ANSWER_BYTES
-
-    def recv(self, size: int, flags: int = 0) -> bytes:
-        """What asyncio reads plain connections with."""
-        found = super().recv(min(size, self._left), flags) if self._left else b""
-        self._left -= len(found)
-        return found
-
-    def recv_into(self, buffer: Buffer, size: int = 0, flags: int = 0) -> int:
-        """What asyncio reads TLS connections with."""
-        wanted = size or memoryview(buffer).nbytes
-        count = super().recv_into(buffer, min(wanted, self._left), flags) if self._left else 0
-        self._left -= count
-        return count
 
 
 @functools.cache

@@ -11,9 +11,13 @@ from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from agents.runtimes.base import PodConfig
+
+# Of the gateway's MCP server, on the listener of the key proxy. No owner's server has this name: it is a toolset's.
+PEERS_SERVER = "a2a"
+PEERS_PATH = "/peers"
 
 
 class EngineError(Exception):
@@ -90,10 +94,18 @@ class Side:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyProxy:
-    """The pod's own way to the model provider."""
+    """The pod's own way to the model provider, and to the agent's peers."""
 
     url: str  # `/llm/<provider>` follows
     token: str = field(repr=False)
+
+
+def mcp_servers(config: PodConfig, llm: KeyProxy) -> list[dict[str, Any]]:
+    """The owner's, and the gateway's own where the agent has peers: their tokens never come here."""
+    if not config.has_peers:
+        return config.mcp_servers
+    headers = {"Authorization": f"Bearer {llm.token}"}
+    return [*config.mcp_servers, {"name": PEERS_SERVER, "url": llm.url + PEERS_PATH, "headers": headers}]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from agents.engines import hermes_channels
-from agents.engines.base import Driver, KeyProxy, Launch, Place, Processes, PypiPackage, Side, Stores
+from agents.engines.base import Driver, KeyProxy, Launch, Place, Processes, PypiPackage, Side, Stores, mcp_servers
 from agents.engines.hermes_http import HermesDriver
 from agents.engines.persona import persona_text
 from agents.runtimes.base import PodConfig
@@ -125,7 +125,7 @@ class Hermes:
             "display": {"language": config.lang},
             "gateway": {"api_server": {"max_concurrent_runs": _RUNS_AT_ONCE}},
             # Prefixed: hermes never offers a server that is called as one of its toolsets. The model does not see it.
-            "mcp_servers": {f"u-{server['name']}": _mcp(server) for server in config.mcp_servers},
+            "mcp_servers": {f"u-{server['name']}": _mcp(server) for server in mcp_servers(config, llm)},
             # An empty list means none; a platform that is not listed would get all.
             "platform_toolsets": dict.fromkeys(platforms, chosen),
             "terminal": {"backend": "local", "cwd": str(workspace)},

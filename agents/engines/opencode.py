@@ -9,7 +9,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from agents.engines.base import Driver, KeyProxy, Launch, NpmPackage, Place, Processes, Stores
+from agents.engines.base import (
+    PEERS_SERVER,
+    Driver,
+    KeyProxy,
+    Launch,
+    NpmPackage,
+    Place,
+    Processes,
+    Stores,
+    mcp_servers,
+)
 from agents.engines.opencode_http import AGENT, OpencodeDriver
 from agents.engines.persona import persona_text
 from agents.runtimes.base import PodConfig
@@ -68,6 +78,7 @@ _QUIET = (
 _TOKEN = "POD_LLM_TOKEN"  # noqa: S105 - the name of a variable
 # An MCP server that is silent for longer is left out; everything waits for it.
 _MCP_MILLISECONDS = 15_000
+_PEERS_MILLISECONDS = 95_000
 
 
 class Opencode:
@@ -138,6 +149,7 @@ class Opencode:
 
     def _settings(self, config: PodConfig, llm: KeyProxy) -> dict[str, Any]:
         model = _model(config)
+        servers = mcp_servers(config, llm)
         chosen = {"model": "/".join(model), "small_model": "/".join(model)} if model else {}
         return {
             **_SETTINGS,
@@ -145,18 +157,18 @@ class Opencode:
             "enabled_providers": [model[0]] if model else [],
             "provider": _endpoint(config, model, llm),
             "agent": _AGENTS,
-            "permission": self._permissions(config),
-            "mcp": {_server_id(server): _mcp(server) for server in config.mcp_servers},
+            "permission": self._permissions(config, servers),
+            "mcp": {_server_id(server): _mcp(server) for server in servers},
         }
 
-    def _permissions(self, config: PodConfig) -> dict[str, str]:
+    def _permissions(self, config: PodConfig, servers: list[dict[str, Any]]) -> dict[str, str]:
         """For every agent of opencode, so that one that it delegates to has no more. What is denied is not offered."""
         chosen = config.toolsets or self.safe_toolsets
         tools = {tool for toolset in chosen for tool in self.toolsets.get(toolset, ())}
         # A shell gets out of the workspace anyway.
         outside = {"external_directory"} if "bash" in tools else set()
-        servers = {f"{server['name']}__*" for server in config.mcp_servers}
-        return {"*": "deny", **dict.fromkeys(sorted(tools | outside | servers), "allow")}
+        offered = {f"{server['name']}__*" for server in servers}
+        return {"*": "deny", **dict.fromkeys(sorted(tools | outside | offered), "allow")}
 
 
 def _json(value: Any) -> str:
@@ -197,7 +209,9 @@ def _server_id(server: Mapping[str, Any]) -> str:
 
 
 def _mcp(server: Mapping[str, Any]) -> dict[str, Any]:
-    common = {"enabled": True, "timeout": _MCP_MILLISECONDS}
+    # Of each of its calls too, and a peer takes its time to answer.
+    is_peers = server["name"] == PEERS_SERVER
+    common = {"enabled": True, "timeout": _PEERS_MILLISECONDS if is_peers else _MCP_MILLISECONDS}
     if server.get("url"):
         return {"type": "remote", "url": server["url"], "headers": server.get("headers") or {}, "oauth": False} | common
     command = [server["command"], *(server.get("args") or [])]

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from agents.engines.base import Driver, KeyProxy, Launch, NpmPackage, Place, Processes, Stores
+from agents.engines.base import Driver, KeyProxy, Launch, NpmPackage, Place, Processes, Stores, mcp_servers
 from agents.engines.persona import persona_text
 from agents.engines.pi_rpc import PiDriver
 from agents.runtimes.base import PodConfig
@@ -105,6 +105,7 @@ class Pi:
         home = place.data / "pi"
         model = _model(config)
         tools = self._tools(config)
+        servers = mcp_servers(config, llm)
         settings = {**_SETTINGS, **({"defaultProvider": model[0], "defaultModel": model[1]} if model else {})}
         files = {
             home / "settings.json": _json({**settings, "defaultTools": tools}),
@@ -112,7 +113,7 @@ class Pi:
             home / "SYSTEM.md": persona_text(config),  # in place of pi's own text, which is about programming
             home / "APPEND_SYSTEM.md": "",  # here an earlier release put the persona
             home / PROMPT_EXTENSION.name: PROMPT_EXTENSION.read_text(encoding="utf-8"),
-            **_mcp_files(config, home),
+            **_mcp_files(servers, home),
         }
         workspace = place.data / "workspace"
         return Launch(
@@ -124,7 +125,7 @@ class Pi:
                 str(place.install / self.package.entry),
                 *_FLAGS,
                 *("--extension", str(home / PROMPT_EXTENSION.name)),
-                *_tool_flags(config, tools, home),
+                *_tool_flags(config, tools, home, has_servers=bool(servers)),
             ),
             env=_environment(config, place, llm),
             cwd=workspace,
@@ -146,23 +147,23 @@ class Pi:
         return list(dict.fromkeys(tool for toolset in chosen for tool in self.toolsets.get(toolset, ())))
 
 
-def _tool_flags(config: PodConfig, tools: list[str], home: Path) -> tuple[str, ...]:
+def _tool_flags(config: PodConfig, tools: list[str], home: Path, *, has_servers: bool) -> tuple[str, ...]:
     """The tools of MCP servers are known at run time only: with them, what is disabled is listed, not what is not."""
     skills = () if "skills" in (config.toolsets or Pi.safe_toolsets) else ("--no-skills",)
-    if config.mcp_servers:
+    if has_servers:
         disabled = ",".join(name for name in _BUILT_IN if name not in tools)
         return ("--extension", str(home / MCP_EXTENSION.name), "--exclude-tools", disabled, *skills)
     return ("--tools", ",".join(tools), *skills) if tools else ("--no-tools", *skills)
 
 
-def _mcp_files(config: PodConfig, home: Path) -> dict[Path, str]:
+def _mcp_files(servers: list[dict[str, Any]], home: Path) -> dict[Path, str]:
     """The extension, and the servers with their headers: in a file of the owner's, never in an argument."""
-    if not config.mcp_servers:
+    if not servers:
         return {}
-    servers = [{name: server.get(name) for name in ("name", "url", "headers")} for server in config.mcp_servers]
+    said = [{name: server.get(name) for name in ("name", "url", "headers")} for server in servers]
     return {
         home / MCP_EXTENSION.name: MCP_EXTENSION.read_text(encoding="utf-8"),
-        home / "mcp.json": _json({"servers": servers}),
+        home / "mcp.json": _json({"servers": said}),
     }
 
 

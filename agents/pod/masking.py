@@ -34,8 +34,7 @@ def secrets_of(config: PodConfig) -> list[str]:
     servers = [
         value for server in config.mcp_servers for name in ("env", "headers") for value in _values(server.get(name))
     ]
-    peers = [str(peer["token"]) for peer in config.a2a_peers if peer.get("token")]
-    return [*config.channel_secrets.values(), *servers, *peers]
+    return [*config.channel_secrets.values(), *servers]
 
 
 def _values(pairs: object) -> list[str]:

@@ -50,7 +50,7 @@ class PodConfig:
     channels: list[str]
     channel_secrets: dict[str, str] = field(repr=False)
     a2a_enabled: bool
-    a2a_peers: list[dict[str, Any]] = field(repr=False)
+    has_peers: bool = False  # whether the gateway offers the engine other agents to ask; who they are it alone knows
     dashboard: bool = False  # whether the owner has credentials for the engine's own web interface
     has_key: bool = True  # whether a model can be asked; the key itself is the gateway's
     own_model_server: bool = False  # the provider is a server of the operator's (LLM_BASE_URLS), not the vendor
@@ -68,6 +68,8 @@ class PodSecrets:
     dash_username: str | None
     dash_password: str | None = field(repr=False)
     a2a_token: str | None = field(repr=False)
+    a2a_peers: list[dict[str, Any]] = field(default_factory=list, repr=False)  # name, url and perhaps token of each
+    peer_networks: list[str] = field(default_factory=list)  # where peers may be, beside the public internet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,12 +12,15 @@ import aiohttp
 from aiohttp import web
 
 from agents.pod.gateway import dashboard, tls
+from agents.pod.gateway.a2a.tasks import Tasks
 from agents.pod.gateway.bridge import Bridge
 from agents.pod.gateway.llm import proxy
 from agents.pod.gateway.llm.log import ModelLog
 from agents.pod.gateway.log_pages import LogPages
 from agents.pod.gateway.logs import Collector, PodLog, PodLogHandler
 from agents.pod.gateway.management import Management
+from agents.pod.gateway.peers.calls import Peers
+from agents.pod.gateway.peers.mcp import PeersServer
 from agents.pod.gateway.pod import Pod
 from agents.pod.gateway.public import Public
 from agents.pod.gateway.talk_test import TalkTest
@@ -44,12 +47,14 @@ async def serve(pod: Pod) -> None:
         models = ModelLog()
         bridge = Bridge(inside, url=start.bridge_url, token=start.bridge_token)
         turns = Turns(pod, bridge, models)
-        await _listen(stack, proxy.KeyProxy(pod, models, outside).app(), start.llm_host, start.llm_port)
+        tasks = Tasks(turns)
+        inner = proxy.KeyProxy(pod, models, outside).app(PeersServer(pod, Peers(pod, tasks, turns)))
+        await _listen(stack, inner, start.llm_host, start.llm_port)
         test = TalkTest(pod, bridge, turns, inside)
         management = Management(pod, bridge, turns, models, test, LogPages(pod_log)).app()
         await _listen(stack, management, start.host, start.management_port, tls.server_context(start.identity))
         pages = dashboard.proxy_for(pod, await stack.enter_async_context(dashboard.client()))
-        await _listen(stack, Public(pod, bridge, turns, pages).app(), start.host, start.public_port)
+        await _listen(stack, Public(pod, bridge, turns, tasks, pages).app(), start.host, start.public_port)
         reporting = asyncio.create_task(_report(pod))
         await _end()
         log.info("the gateway ends")

@@ -21,7 +21,7 @@ class Pod:
 
     def __init__(self, start: GatewayStart) -> None:
         self._start = start
-        self.started_at = time.time()
+        self.started_at = self.configured_at = time.time()
 
     @property
     def start(self) -> GatewayStart:
@@ -41,14 +41,16 @@ class Pod:
 
     def replace(self, config: PodConfig, secrets: PodSecrets) -> None:
         self._start = dataclasses.replace(self._start, config=config, secrets=secrets)
+        self.configured_at = time.time()
         self.report()
 
     def secret_texts(self) -> list[str]:
         """Whatever must never leave in a log line or an answer."""
         own, start = self.secrets, self._start
         given = (own.management_token, own.ticket_key, own.llm_key, own.dash_password, own.a2a_token)
+        peers = [peer.get("token") for peer in own.a2a_peers]
         inner = (start.bridge_token, start.llm_token, start.engine_password, start.identity.key)
-        return [text for text in (*given, *inner, *secrets_of(self.config)) if text]
+        return [text for text in (*given, *peers, *inner, *secrets_of(self.config)) if text]
 
     def report(self) -> None:
         """Tell the runtime which revision is in force; where that fails, the next configuration tells again."""

@@ -8,6 +8,7 @@ from aiohttp import web
 
 from agents.pod.gateway import chat, pages
 from agents.pod.gateway.a2a.endpoint import CARD_PATHS, A2a
+from agents.pod.gateway.a2a.tasks import Tasks
 from agents.pod.gateway.answers import Handler, Refusal, error_json, errors
 from agents.pod.gateway.bridge import Bridge, BridgeState
 from agents.pod.gateway.dashboard import DashboardProxy
@@ -30,13 +31,13 @@ class Notice(Refusal):
 
 
 class Public:
-    def __init__(self, pod: Pod, bridge: Bridge, turns: Turns, dashboard: DashboardProxy | None) -> None:
+    def __init__(self, pod: Pod, bridge: Bridge, turns: Turns, tasks: Tasks, dashboard: DashboardProxy | None) -> None:
         self._pod = pod
         self._bridge = bridge
         self._turns = turns
         self._dashboard = dashboard
         self._sessions = Sessions(pod)
-        self._a2a = A2a(pod, turns)
+        self._a2a = A2a(pod, tasks)
 
     def app(self) -> web.Application:
         app = web.Application(middlewares=[errors(self._refused), self._only_when_ready], client_max_size=FORM_BYTES)

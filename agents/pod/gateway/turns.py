@@ -60,6 +60,7 @@ class Turns:
         self._models = models
         self._lanes: dict[str, _Lane] = {}
         self._running = 0
+        self._deadlines: list[float] = []
 
     async def take(self, message: str, session_id: str) -> AsyncGenerator[Delta | Done, None]:
         """The engine's answer as it comes, ended by one Done; raises TurnFailed. Without a key nobody is asked."""
@@ -68,8 +69,16 @@ class Turns:
             return
         deadline = asyncio.get_running_loop().time() + DEADLINE_SECONDS
         async with self._place(session_id, deadline), aclosing(self._run(message, session_id, deadline)) as events:
-            async for event in events:
-                yield event
+            self._deadlines.append(deadline)
+            try:
+                async for event in events:
+                    yield event
+            finally:
+                self._deadlines.remove(deadline)
+
+    def seconds_left(self) -> float | None:
+        """Until the last of the running turns must end; None while there is none."""
+        return max(self._deadlines) - asyncio.get_running_loop().time() if self._deadlines else None
 
     @asynccontextmanager
     async def _place(self, session_id: str, deadline: float) -> AsyncIterator[None]:

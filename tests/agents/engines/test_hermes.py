@@ -125,6 +125,12 @@ def test_servers_get_names_that_no_toolset_has(place: Place) -> None:
     assert servers["u-files"]["args"] == ["-v"]
 
 
+def test_an_agent_with_peers_gets_the_gateways_server(place: Place) -> None:
+    server = settings(render(place, has_peers=True))["mcp_servers"]["u-a2a"]
+    assert server["url"] == "http://127.0.0.1:7000/peers"
+    assert server["headers"] == {"Authorization": "Bearer pod-token-4711"}
+
+
 def test_soul_language_and_time_zone_are_rendered(place: Place) -> None:
     launch = render(place, soul="Soul.", extra_soul="More.", lang="ru", timezone="Europe/Berlin")
     soul = text(launch, "SOUL.md")

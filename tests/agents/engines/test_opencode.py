@@ -143,6 +143,14 @@ def test_mcp_servers_are_named_so_that_none_is_a_tool_of_its_own(place: Place) -
     assert allowed(launch) == {"webfetch", "apply__*", "crm__*"}
 
 
+def test_an_agent_with_peers_gets_the_gateways_server_and_time_for_their_answers(place: Place) -> None:
+    launch = render(place, has_peers=True, toolsets=["web"])
+    server = settings(launch)["mcp"]["a2a_"]
+    assert (server["url"], server["timeout"]) == ("http://127.0.0.1:7000/peers", 95_000)
+    assert server["headers"] == {"Authorization": "Bearer pod-token"}
+    assert allowed(launch) == {"webfetch", "a2a__*"}
+
+
 def test_what_an_owner_wrote_is_no_variable_of_the_engines(place: Place) -> None:
     """opencode puts values of its environment and files in place of these, wherever they stand in its settings."""
     written = {"A": "{env:POD_LLM_TOKEN} {file:/etc/passwd}"}

@@ -123,6 +123,16 @@ def test_with_mcp_servers_everything_but_the_chosen_tools_is_excluded(place: Pla
     assert str(place.data / "pi" / "pi_mcp.ts") in launch.argv
 
 
+def test_an_agent_with_peers_gets_the_gateways_server_beside_its_own(place: Place) -> None:
+    launch = render(place, mcp_servers=[CRM], has_peers=True)
+    headers = {"Authorization": "Bearer pod-token"}
+    peers = {"name": "a2a", "url": "http://127.0.0.1:7000/peers", "headers": headers}
+    assert json.loads(file(launch, "mcp.json")) == {"servers": [CRM, peers]}
+    alone = render(place, has_peers=True)
+    assert str(place.data / "pi" / "pi_mcp.ts") in alone.argv
+    assert "pod-token" not in " ".join(alone.argv)
+
+
 def test_headers_of_mcp_servers_are_in_a_file_of_the_owners_alone(place: Place) -> None:
     launch = render(place, mcp_servers=[CRM])
     assert json.loads(file(launch, "mcp.json")) == {"servers": [CRM]}

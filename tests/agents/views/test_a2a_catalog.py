@@ -53,7 +53,7 @@ def test_a_listed_agent_is_found_by_anybody_and_its_owner_is_not(
     assert (found["id"], found["name"], found["personaId"]) == (agent.pk, "Ada", agent.persona_id)
     assert (found["lang"], found["engine"]) == ("ru", agent.engine)
     assert found["a2aUrl"] == f"{pods.public_url(agent)}/a2a"
-    assert found["cardUrl"] == f"{pods.public_url(agent)}/.well-known/agent-card.json"
+    assert found["cardUrl"] == f"{pods.public_url(agent)}/a2a/.well-known/agent-card.json"
     text = str(found)
     assert not [told for told in (owner.pk, owner.email, "secret-token", agent.management_token) if told in text]
 
@@ -101,6 +101,8 @@ def test_words_find_names_and_personas(api: APIClient, make_listed: MakeAgent) -
     make_listed(name="Ada Lovelace")
     make_listed(name="Bob", persona_id="exam-coach")
     assert names(api, q="lovelace") == ["Ada Lovelace"]
+    assert names(api, q="love ADA") == ["Ada Lovelace"]
+    assert names(api, q="lace") == names(api, q="ada nobody") == names(api, q="ada' | !x:*") == []
     assert names(api, q="zebra exams") == ["Bob"]
     assert names(api, q="  ") == ["Bob", "Ada Lovelace"]
     assert names(api, q="%") == names(api, q="nobody-says-this") == []

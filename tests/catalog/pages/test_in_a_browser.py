@@ -13,7 +13,7 @@ from tests.catalog.pages.test_hostile import HOSTILE, wear
 
 pytestmark = pytest.mark.browser
 
-PATHS = ["", "p/house-call-technician", "p/night-owl", "c/tech", "search?q=plan"]
+PATHS = ["", "p/house-call-technician", "p/night-owl", "c/tech", "search?q=plan", "directory"]
 PLACES = [f"/{lang}/{path}" for lang in ("en", "ru", "es", "pt", "tr", "id") for path in PATHS]
 
 

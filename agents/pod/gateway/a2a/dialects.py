@@ -7,6 +7,11 @@ from typing import Any, Protocol
 from agents.pod.gateway.a2a.tasks import Change, Message, State, Task, Words
 
 Json = dict[str, Any]
+VERSION_HEADER = "A2A-Version"
+# In a message's metadata: how many agents have passed a question on before it came here. Whoever does not know the
+# field ends a chain only by not answering in time.
+HOPS = "agentpods/hops"
+HOPS_AT_MOST = 4
 
 
 class Dialect(Protocol):
@@ -121,7 +126,16 @@ def read_message(dialect: Dialect, raw: Any) -> Message | None:
         return None
     parts = [dialect.text_of(part) if isinstance(part, dict) else None for part in raw["parts"]]
     text = "" if None in parts else "\n".join(part for part in parts if part)
-    return Message(names["messageId"], text, names["contextId"] or None, names["taskId"] or None)
+    return Message(names["messageId"], text, names["contextId"] or None, names["taskId"] or None, _hops(raw))
+
+
+def _hops(raw: Json) -> int:
+    """On their way through other agents whole numbers may become others."""
+    metadata = raw.get("metadata")
+    said = metadata.get(HOPS) if isinstance(metadata, dict) else None
+    if not isinstance(said, int | float) or isinstance(said, bool) or not said > 0:
+        return 0
+    return int(min(said, HOPS_AT_MOST + 1))
 
 
 def state_named(name: str) -> State | None:

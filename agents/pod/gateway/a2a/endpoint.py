@@ -11,20 +11,20 @@ from aiohttp import web
 
 from agents.pod.gateway import sse
 from agents.pod.gateway.a2a import card, methods
+from agents.pod.gateway.a2a.dialects import VERSION_HEADER
 from agents.pod.gateway.a2a.errors import A2aError, ContentTypeNotSupported, InvalidRequest, NotJson
 from agents.pod.gateway.a2a.tasks import Tasks
 from agents.pod.gateway.answers import BODY_BYTES, Refusal, read_body, same_secret
 from agents.pod.gateway.pod import Pod
-from agents.pod.gateway.turns import Turns
 
-CARD_PATHS = ("/.well-known/agent-card.json", "/.well-known/agent.json", "/a2a/.well-known/agent-card.json")
+CARD_PATHS = (card.PATH, *card.OLD_PATHS)
 RPC_PATHS = ("/a2a", "/a2a/")
 
 
 class A2a:
-    def __init__(self, pod: Pod, turns: Turns) -> None:
+    def __init__(self, pod: Pod, tasks: Tasks) -> None:
         self._pod = pod
-        self._tasks = Tasks(turns)
+        self._tasks = tasks
 
     def route(self, app: web.Application) -> None:
         for path in CARD_PATHS:
@@ -43,7 +43,7 @@ class A2a:
         try:
             body = await _read(request)
             call_id = _id_of(body)
-            method, dialect = methods.choose(_method_of(body), request.headers.get("A2A-Version", ""))
+            method, dialect = methods.choose(_method_of(body), request.headers.get(VERSION_HEADER, ""))
             result = await method(methods.Call(self._tasks, dialect, _params_of(body), owner))
         except A2aError as error:
             return web.json_response({"jsonrpc": "2.0", "id": call_id, "error": error.body()})

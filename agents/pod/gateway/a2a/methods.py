@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from typing import Any
 
-from agents.pod.gateway.a2a.dialects import Dialect, Json, Version03, Version1, read_message, state_named
+from agents.pod.gateway.a2a.dialects import HOPS_AT_MOST, Dialect, Json, Version03, Version1, read_message, state_named
 from agents.pod.gateway.a2a.errors import (
     ContentTypeNotSupported,
     InvalidParams,
@@ -154,6 +154,8 @@ def _check(call: Call, question: Message) -> None:
     names = (question.message_id, question.context_id or "", question.task_id or "")
     if max(len(name) for name in names) > NAME_LENGTH or not _is_text(question, names):
         raise InvalidParams(f"message: ids of at most {NAME_LENGTH} characters and valid Unicode text")
+    if question.hops > HOPS_AT_MOST:
+        raise Unsupported(f"message: it has passed {HOPS_AT_MOST} agents, and is passed on no further")
     if question.task_id:
         task = call.tasks.find(question.task_id, owner=call.owner)
         if question.context_id and question.context_id != task.context_id:

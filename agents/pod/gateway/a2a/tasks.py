@@ -34,6 +34,7 @@ class Message:
     text: str
     context_id: str | None
     task_id: str | None
+    hops: int = 0  # agents that have passed the question on
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +123,10 @@ class Tasks:
         """All of this peer's, newest change first."""
         mine = [task for task in self._known.values() if task.owner == owner]
         return sorted(mine, key=lambda task: task.changed_at, reverse=True)
+
+    def longest_chain(self) -> int:
+        """How many agents the question has passed that has passed most, of those that are being answered."""
+        return max((task.question.hops for task in self._known.values() if not task.is_over), default=0)
 
     def cancel(self, task: Task) -> None:
         if task.is_over or task.work is None:

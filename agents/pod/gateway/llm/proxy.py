@@ -15,6 +15,7 @@ from agents.pod.gateway.llm import body, failures, headers, model_rule, target
 from agents.pod.gateway.llm.body import Body
 from agents.pod.gateway.llm.log import ModelLog
 from agents.pod.gateway.llm.target import Call
+from agents.pod.gateway.peers.mcp import PeersServer
 from agents.pod.gateway.pod import Pod
 from agents.pod.masking import StreamMask
 
@@ -46,8 +47,10 @@ class KeyProxy:
         self._session = session
         self._open = 0
 
-    def app(self) -> web.Application:
+    def app(self, peers: PeersServer) -> web.Application:
+        """All that the engine may ask of its gateway."""
         app = web.Application(middlewares=[errors(failures.refused)])
+        peers.route(app)
         app.router.add_route("*", "/{call:[\\s\\S]*}", self.forward)
         return app
 

@@ -45,7 +45,6 @@ def pod_config(**changes: Any) -> PodConfig:
         "channels": ["web"],
         "channel_secrets": {},
         "a2a_enabled": False,
-        "a2a_peers": [],
     }
     return PodConfig(**{**usual, **changes})
 

@@ -45,7 +45,6 @@ CONFIG = PodConfig(
     channels=["web"],
     channel_secrets={},
     a2a_enabled=False,
-    a2a_peers=[],
 )
 SECRETS = PodSecrets(
     management_token=MANAGEMENT_TOKEN,

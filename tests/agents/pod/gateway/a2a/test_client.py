@@ -39,13 +39,13 @@ Doing = Callable[[Client], Awaitable[Result]]
 
 @asynccontextmanager
 async def connected(
-    gateway: Gateway, *, streaming: bool, version: str = "1.0", token: str = TOKEN
+    gateway: Gateway, *, streaming: bool, version: str = "1.0", token: str = TOKEN, base: str = "/a2a"
 ) -> AsyncIterator[Client]:
     """A client that read the card as any peer does, and prefers `version`."""
     store = InMemoryContextCredentialStore()
     await store.set_credentials("peer", "bearer", token)
     async with httpx.AsyncClient(trust_env=False, timeout=20) as http:
-        card = await A2ACardResolver(http, f"{gateway.public}/a2a").get_agent_card()
+        card = await A2ACardResolver(http, gateway.public + base).get_agent_card()
         kept = [offer for offer in card.supported_interfaces if offer.protocol_version == version]
         del card.supported_interfaces[:]
         card.supported_interfaces.extend(kept)
@@ -95,6 +95,15 @@ def test_a_message_is_answered_by_a_finished_task(peerable: Gateway, bridge: Bri
     assert answer.task.status.state == TaskState.TASK_STATE_COMPLETED
     assert get_stream_response_text(answer) == "you said hello"
     assert [turn.message for turn in bridge.turns] == ["hello"]
+
+
+@pytest.mark.parametrize("version", ["1.0", "0.3"])
+def test_the_card_at_the_hosts_own_path_serves_both_versions(peerable: Gateway, version: str) -> None:
+    async def run() -> list[StreamResponse]:
+        async with connected(peerable, streaming=False, version=version, base="") as client:
+            return await say(client, "hello")
+
+    assert get_stream_response_text(asyncio.run(run())[0]) == "you said hello"
 
 
 @pytest.mark.parametrize("version", ["1.0", "0.3"])

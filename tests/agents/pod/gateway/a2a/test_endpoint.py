@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 import pytest
@@ -46,18 +47,55 @@ def test_the_card_is_public_cached_and_tells_no_secret(peerable: Gateway, path: 
     assert not [secret for secret in (TOKEN, KEY, MANAGEMENT_TOKEN, TICKET_KEY, "Be kind.") if secret in answer.text]
 
 
-def test_the_card_names_the_address_versions_and_bearer_in_both_spellings(start_gateway: StartGateway) -> None:
+OLD = {"url", "preferredTransport", "protocolVersion", "security"}
+ROOT, *OLD_CARDS = CARDS
+
+
+def card_of(gateway: Gateway, path: str, version: str | None = None) -> Any:
+    headers = {} if version is None else {"A2A-Version": version}
+    answer = requests.get(gateway.public + path, headers=headers, timeout=5)
+    assert answer.headers["Vary"] == "A2A-Version"
+    return answer.json()
+
+
+def test_the_card_names_address_versions_and_bearer(start_gateway: StartGateway) -> None:
     public = "https://ada-abc123.pods.example"
     gateway = start_gateway(a2a_enabled=True, a2a_token=TOKEN, public_url=public)
-    card = requests.get(gateway.public + CARDS[0], timeout=5).json()
-    assert {offer["url"] for offer in card["supportedInterfaces"]} == {card["url"]} == {f"{public}/a2a"}
+    card = card_of(gateway, ROOT)
+    assert {offer["url"] for offer in card["supportedInterfaces"]} == {f"{public}/a2a"}
     assert [offer["protocolVersion"] for offer in card["supportedInterfaces"]] == ["1.0", "0.3"]
-    assert (card["protocolVersion"], card["preferredTransport"]) == ("0.3.0", "JSONRPC")
+    assert card["securitySchemes"] == {"bearer": {"httpAuthSecurityScheme": {"scheme": "Bearer"}}}
     assert card["securityRequirements"] == [{"schemes": {"bearer": {"list": []}}}]
-    assert card["security"] == [{"bearer": []}]
     required = {"name", "description", "version", "capabilities", "defaultInputModes", "defaultOutputModes", "skills"}
     assert required <= set(card)
     assert set(card["skills"][0]) == {"id", "name", "description", "tags"}
+
+
+@pytest.mark.parametrize(("path", "version"), [*[(path, None) for path in OLD_CARDS], (ROOT, "0.3"), (ROOT, "0.3.0")])
+def test_where_clients_of_the_old_version_look_the_card_has_their_spelling_too(
+    peerable: Gateway, path: str, version: str | None
+) -> None:
+    card = card_of(peerable, path, version)
+    assert card["url"] == card["supportedInterfaces"][0]["url"]
+    assert (card["protocolVersion"], card["preferredTransport"]) == ("0.3.0", "JSONRPC")
+    assert card["security"] == [{"bearer": []}]
+    assert card["securitySchemes"]["bearer"]["type"] == "http"
+
+
+@pytest.mark.parametrize(("path", "version"), [(ROOT, None), (ROOT, "1.0"), (OLD_CARDS[0], "1.0"), (ROOT, "x")])
+def test_the_card_of_the_new_version_has_no_other_fields(peerable: Gateway, path: str, version: str | None) -> None:
+    assert not OLD & set(card_of(peerable, path, version))
+
+
+def test_the_card_says_when_it_changed(fresh_peerable: Gateway) -> None:
+    def changed() -> float:
+        said = requests.get(fresh_peerable.public + ROOT, timeout=5).headers["Last-Modified"]
+        return parsedate_to_datetime(said).timestamp()
+
+    before = changed()
+    time.sleep(max(0, before + 1 - time.time()))
+    fresh_peerable.configure(name="Grace")
+    assert changed() > before
 
 
 @pytest.mark.parametrize("path", ["/a2a", "/a2a/"])

@@ -1,0 +1,129 @@
+"""One exchange with a peer that nobody vouches for: judged at dial time, bounded, never redirected."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import json
+import ssl
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from ipaddress import IPv4Address, IPv6Address, ip_network
+from typing import Any
+
+import aiohttp
+from yarl import URL
+
+from config.outbound import AddressRefusedError, JudgingResolver, Reach, ask_system
+from config.public_networks import Address
+
+ANSWER_BYTES = 512 * 1024
+# The head of an answer, and what TLS adds.
+SURROUNDING_BYTES = 128 * 1024
+LOOKUPS = 4
+_LOOPBACK: list[Address] = [IPv4Address("127.0.0.1"), IPv6Address("::1")]
+
+
+class PeerFailure(Exception):
+    """The peer did not do it. The text is for the model; it names no address and no token."""
+
+
+@functools.cache
+def _threads() -> ThreadPoolExecutor:
+    """Lookups have their own: a silent name server must not hold up those of model calls."""
+    return ThreadPoolExecutor(LOOKUPS, thread_name_prefix="resolve-peer")
+
+
+@functools.cache
+def _tls() -> ssl.SSLContext:
+    return ssl.create_default_context()
+
+
+async def exchange(
+    url: str,
+    *,
+    networks: list[str],
+    headers: Mapping[str, str],
+    body: Mapping[str, Any] | None = None,
+    seconds: float,
+) -> dict[str, Any]:
+    """The JSON object that answers a POST of `body`, or a GET without one. Raises PeerFailure for anything else.
+
+    `networks` are those that may be dialled beside the public internet.
+    """
+    try:
+        async with asyncio.timeout(seconds), _session(networks) as session:
+            method = "GET" if body is None else "POST"
+            async with session.request(
+                method, URL(url), headers=dict(headers), json=body, allow_redirects=False
+            ) as answer:
+                return _object(await _read(answer))
+    except TimeoutError as error:
+        raise PeerFailure(f"it did not answer within {seconds:.0f} s") from error
+    except AddressRefusedError as error:
+        raise PeerFailure("its address is not on the public internet") from error
+    except (aiohttp.ClientError, OSError, ValueError) as error:
+        raise PeerFailure(_problem(error)) from error
+
+
+def _session(networks: list[str]) -> aiohttp.ClientSession:
+    """A connection of its own for each exchange, so that no check outlives its address."""
+    reach = Reach(allowed=tuple(ip_network(network) for network in networks))
+    connector = aiohttp.TCPConnector(
+        force_close=True,
+        use_dns_cache=False,
+        resolver=JudgingResolver(_threads(), _lookup, reach),
+        socket_factory=reach.sockets(max_bytes=ANSWER_BYTES + SURROUNDING_BYTES),
+        ssl=_tls(),
+    )
+    return aiohttp.ClientSession(
+        connector=connector,
+        headers={"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": "agentpods"},
+        cookie_jar=aiohttp.DummyCookieJar(),
+        trust_env=False,
+        auto_decompress=False,
+    )
+
+
+def _lookup(host: str) -> list[Address]:
+    """RFC 6761 6.3: names below `localhost` are this machine, whatever a name server says."""
+    return _LOOPBACK if host.rstrip(".").endswith(".localhost") else ask_system(host)
+
+
+async def _read(answer: aiohttp.ClientResponse) -> bytes:
+    if 300 <= answer.status < 400:
+        raise PeerFailure("it redirects, which is not followed")
+    if answer.status in {401, 403}:
+        raise PeerFailure(f"it refused our token ({answer.status})")
+    if answer.status >= 400:
+        raise PeerFailure(f"it answered {answer.status}")
+    raw = bytearray()
+    async for piece in answer.content.iter_any():
+        raw += piece
+        if len(raw) > ANSWER_BYTES:
+            raise PeerFailure(f"it answered more than {ANSWER_BYTES} bytes")
+    return bytes(raw)
+
+
+def _object(raw: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise PeerFailure("its answer is not JSON") from error
+    if not isinstance(found, dict):
+        raise PeerFailure("its answer is not a JSON object")
+    return found
+
+
+def _problem(error: Exception) -> str:
+    """The exception's own text may hold addresses, and stays here."""
+    match error:
+        case aiohttp.ClientConnectorDNSError():
+            return "its name is not known"
+        case aiohttp.ClientSSLError() | ssl.SSLError():
+            return "its certificate is not trusted"
+        case aiohttp.ClientConnectorError():
+            return "it cannot be reached"
+        case aiohttp.InvalidURL() | aiohttp.NonHttpUrlClientError() | ValueError():
+            return "its address or token cannot be used"
+    return "it broke off"

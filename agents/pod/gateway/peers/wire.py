@@ -1,0 +1,125 @@
+"""The two spellings of the protocol from the caller's side: what is sent, and what a peer's answer says."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+from agents.pod.gateway.a2a.dialects import HOPS
+from agents.pod.gateway.peers.dialling import PeerFailure
+
+REPLY_CHARACTERS = 32_000
+NAME_CHARACTERS = 256
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wire:
+    version: str
+    send: str
+    get: str
+    role: str
+    waits: Json  # the caller wants the answer, and not only its task
+    tagged: bool  # objects have a `kind`
+
+    def message(self, text: str, *, hops: int, conversation: str | None) -> Json:
+        """The parameters of a message."""
+        part: Json = {"kind": "text", "text": text} if self.tagged else {"text": text}
+        message: Json = {"messageId": str(uuid.uuid4()), "role": self.role, "parts": [part], "metadata": {HOPS: hops}}
+        if self.tagged:
+            message["kind"] = "message"
+        if conversation:
+            message["contextId"] = conversation
+        return {"message": message, "configuration": self.waits}
+
+
+WIRES = (
+    Wire(
+        version="1.0",
+        send="SendMessage",
+        get="GetTask",
+        role="ROLE_USER",
+        waits={"returnImmediately": False},
+        tagged=False,
+    ),
+    Wire(version="0.3", send="message/send", get="tasks/get", role="user", waits={"blocking": True}, tagged=True),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What a peer has said so far."""
+
+    state: str  # as 0.3 spells it: `completed`, `input-required`; an answer without a task is completed
+    reply: str
+    cut: bool
+    conversation: str | None
+    task_id: str | None
+
+    @property
+    def goes_on(self) -> bool:
+        return self.state in {"submitted", "working"}
+
+
+def read(result: Any) -> Said:
+    """Raises PeerFailure for what is neither a task nor a message."""
+    if not isinstance(result, dict):
+        raise PeerFailure("its answer is neither a task nor a message")
+    inner = next((result[name] for name in ("task", "message") if isinstance(result.get(name), dict)), result)
+    status = inner.get("status")
+    if isinstance(status, dict):
+        return _said(inner, _task_text(inner, status), state=_state(status), task_id=_name(inner.get("id")))
+    if isinstance(inner.get("parts"), list):
+        return _said(inner, _text(inner["parts"]), state="completed", task_id=None)
+    raise PeerFailure("its answer is neither a task nor a message")
+
+
+def _said(inner: Json, text: str, *, state: str, task_id: str | None) -> Said:
+    clean = text.encode("utf-8", "replace").decode()
+    return Said(
+        state=state,
+        reply=clean[:REPLY_CHARACTERS],
+        cut=len(clean) > REPLY_CHARACTERS,
+        conversation=_name(inner.get("contextId")),
+        task_id=task_id,
+    )
+
+
+def _state(status: Json) -> str:
+    said = str(status.get("state"))[:64]
+    return said.removeprefix("TASK_STATE_").lower().replace("_", "-")
+
+
+def _task_text(task: Json, status: Json) -> str:
+    """The artifacts, else what the status says."""
+    artifacts = task.get("artifacts")
+    listed = artifacts if isinstance(artifacts, list) else []
+    parts = [_text(one.get("parts")) for one in listed if isinstance(one, dict)]
+    if any(parts):
+        return "\n\n".join(part for part in parts if part)
+    message = status.get("message")
+    return _text(message.get("parts")) if isinstance(message, dict) else ""
+
+
+def _text(parts: Any) -> str:
+    found = [_part(part) for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+    return "\n".join(text for text in found if text)
+
+
+def _part(part: Json) -> str:
+    """Text as it is, data as JSON; of a file only that it is there."""
+    if isinstance(part.get("text"), str):
+        return str(part["text"])
+    if "data" in part:
+        return json.dumps(part["data"], ensure_ascii=False)
+    file = part["file"] if isinstance(part.get("file"), dict) else part
+    name, kind = file.get("filename") or file.get("name"), file.get("mediaType") or file.get("mimeType")
+    return f"[a file: {_name(name) or 'without a name'}, {_name(kind) or 'of an unknown kind'}]"
+
+
+def _name(value: Any) -> str | None:
+    """A short printable text of the peer's, or nothing."""
+    fits = isinstance(value, str) and 0 < len(value) <= NAME_CHARACTERS and value.isprintable()
+    return value if fits else None

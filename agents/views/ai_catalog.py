@@ -1,0 +1,63 @@
+"""`/.well-known/ai-catalog.json`: the public directory in the format of ai-catalog.org, for crawlers of agents."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.http import HttpResponse
+from rest_framework.permissions import AllowAny
+from rest_framework.request import Request
+
+from agents import a2a_catalog
+from agents.a2a_catalog import Listing
+from agents.serializers import FindA2aSerializer
+from config.api import ApiViewSet
+
+PATH = ".well-known/ai-catalog.json"
+CATALOG, CARD = "application/ai-catalog+json", "application/a2a-agent-card+json"
+
+
+class AiCatalogViewSet(ApiViewSet):
+    """A document of another standard: it is no part of the API's description."""
+
+    authentication_classes = ()
+    permission_classes = (AllowAny,)
+    schema = None
+
+    def retrieve(self, request: Request) -> HttpResponse:
+        query = FindA2aSerializer(data=request.query_params.dict())
+        query.is_valid(raise_exception=True)
+        page = a2a_catalog.page(**query.validated_data, path=f"/{PATH}")
+        entries = [_entry(listing) for listing in page.agents]
+        if page.next_url:
+            entries.append(_following(page.next_url))
+        body = {"specVersion": "1.0", "host": _host(), "entries": entries}
+        return HttpResponse(json.dumps(body), content_type=CATALOG, headers=page.headers)
+
+
+def _host() -> dict[str, str]:
+    return {"displayName": "Agentpods", "identifier": _domain(), "documentationUrl": f"{settings.BASE_URL}/docs"}
+
+
+def _entry(listing: Listing) -> dict[str, Any]:
+    """The card has the name; a description and tags only where the agent's persona is public."""
+    entry: dict[str, Any] = {
+        "identifier": f"urn:air:{_domain()}:a2a:{listing.id}",
+        "type": CARD,
+        "url": listing.card_url,
+        "updatedAt": listing.updated_at.isoformat().replace("+00:00", "Z"),
+    }
+    said = {"description": listing.description, "tags": listing.tags}
+    return entry | {name: value for name, value in said.items() if value}
+
+
+def _following(url: str) -> dict[str, Any]:
+    """The format has no pages: what does not fit is a catalog of its own, nested here."""
+    return {"identifier": f"urn:air:{_domain()}:catalog:more", "type": CATALOG, "url": url}
+
+
+def _domain() -> str:
+    return urlsplit(settings.BASE_URL).hostname or ""
