@@ -5,6 +5,7 @@ from __future__ import annotations
 from celery import shared_task
 
 from agents import reconciler, sampling, suspension, sweeper
+from agents.domains import observing
 
 
 @shared_task(name="agents.reconcile")
@@ -20,6 +21,11 @@ def reconcile_due() -> None:
 @shared_task(name="agents.sweep")
 def sweep() -> None:
     sweeper.sweep()
+
+
+@shared_task(name="agents.look_at_domains")
+def look_at_domains() -> None:
+    observing.look_at_due()
 
 
 @shared_task(name="agents.sample")
