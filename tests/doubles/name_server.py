@@ -48,12 +48,10 @@ class NameServer:
     def __init__(self) -> None:
         self.asked: Counter[tuple[str, str]] = Counter()  # by name and type of record
         self._answers: dict[str, tuple[list[str], ...]] = {}
-        self._server = UDPServer(("127.0.0.1", 0), _Question)
-        self._server.name_server = self  # type: ignore[attr-defined]  # how a request finds its server
+        self._tcp, self._server = _on_one_port()
+        for server in (self._tcp, self._server):
+            server.name_server = self  # type: ignore[attr-defined]  # how a request finds its server
         self.address: tuple[str, int] = self._server.server_address  # type: ignore[assignment]  # IPv4
-        self._tcp = ThreadingTCPServer(self.address, _Connection)
-        self._tcp.daemon_threads = True
-        self._tcp.name_server = self  # type: ignore[attr-defined]
         self.forged = ""  # the address that FORGERY gives
 
     def answers(self, name: str, *answers: list[str]) -> None:
@@ -109,6 +107,17 @@ class NameServer:
         told = self._answers.get(name)
         self.asked[name, kind] += 1
         return told[min(self.asked[name, kind], len(told)) - 1] if told else None
+
+
+def _on_one_port() -> tuple[TCPServer, UDPServer]:
+    """A free port of one kind may be taken in the other."""
+    while True:
+        tcp = ThreadingTCPServer(("127.0.0.1", 0), _Connection)
+        tcp.daemon_threads = True
+        try:
+            return tcp, UDPServer(tcp.server_address, _Question)  # type: ignore[arg-type]  # IPv4
+        except OSError:
+            tcp.server_close()
 
 
 class _Question(BaseRequestHandler):

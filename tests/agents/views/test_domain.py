@@ -105,14 +105,13 @@ def test_a_name_serves_once_its_txt_record_carries_the_accounts_value(
     proves(dns, owner)
     assert observing.look_at_due(timezone.now() + timedelta(minutes=2)) == 1
     assert serves() == running.pk
-    running.refresh_from_db()
-    assert running.domain_ready_at is None, "its routes follow when DNS leads here"
+    before = Agent.objects.get(pk=running.pk)
+    assert before.domain_ready_at is None, "its routes follow when DNS leads here"
     dns.answers(NAME, [OUR_ADDRESS])
     observing.look_at_due(timezone.now() + timedelta(minutes=20))
-    before = running.spec_revision
-    running.refresh_from_db()
-    assert running.domain_ready_at is not None
-    assert running.spec_revision == before + 1
+    after = Agent.objects.get(pk=running.pk)
+    assert after.domain_ready_at is not None
+    assert after.spec_revision == before.spec_revision + 1
 
 
 def test_a_name_that_is_proved_already_serves_from_the_call_on(
