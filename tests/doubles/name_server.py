@@ -115,7 +115,7 @@ def _on_one_port() -> tuple[TCPServer, UDPServer]:
         tcp = ThreadingTCPServer(("127.0.0.1", 0), _Connection)
         tcp.daemon_threads = True
         try:
-            return tcp, UDPServer(tcp.server_address, _Question)  # type: ignore[arg-type]  # IPv4
+            return tcp, UDPServer(tcp.server_address, _Question)
         except OSError:
             tcp.server_close()
 
