@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from celery import shared_task
+from django.utils import timezone
 
 from agents import reconciler, sampling, suspension, sweeper
 from agents.domains import observing
@@ -26,6 +27,11 @@ def sweep() -> None:
 @shared_task(name="agents.look_at_domains")
 def look_at_domains() -> None:
     observing.look_at_due()
+
+
+@shared_task(name="agents.unroute_domains")
+def unroute_domains() -> None:
+    observing.unroute_due(timezone.now())
 
 
 @shared_task(name="agents.sample")

@@ -21,6 +21,7 @@ from agents.domains.models import ClaimStatus, DomainClaim
 from agents.domains.records import Seen
 from agents.errors import DomainTaken, IllegalTransition, NoSuchAgent, TooManyDomains, YourOtherAgent
 from agents.models import Agent, Desired
+from config import wake
 
 UNPROVED_FOR = timedelta(days=7)
 RESERVED_FOR = timedelta(days=30)
@@ -221,6 +222,8 @@ def _end(held: DomainClaim, to: ClaimStatus, *, now: datetime) -> None:
     held.ended_at = held.unroute_at = now
     held.look_at = held.lapses_at = None
     held.save()
+    if settings.AGENT_RUNTIME == "kubernetes":
+        wake.on_commit("agents.unroute_domains")  # another agent may have the name already
 
 
 def _move(held: DomainClaim, to: ClaimStatus) -> None:
