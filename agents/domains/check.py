@@ -60,7 +60,7 @@ class Record:
 
 def look(user_id: str, domain: str) -> Seen:
     """What DNS says now, in a place for calls that wait. Ask outside of transactions."""
-    with waiting.looks.take(user_id):
+    with waiting.names.take(user_id):
         return records.look(domain)
 
 
@@ -70,7 +70,7 @@ def of(user_id: str, domain: str, *, https: bool) -> DomainCheck:
     Only EXPECTED_IP is ever dialled: no address that DNS names. Raises BadRequest.
     """
     host = names.normalised(domain)
-    with waiting.looks.take(user_id):
+    with waiting.names.take(user_id):
         seen = Seen(addresses=records.addresses_of(host), texts=None)
         return told(host, seen, probe=probe if https else None)
 

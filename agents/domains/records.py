@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 2.0
 WAIT_SECONDS = 3.0  # for a thread and the answer
-THREADS = 48
+THREADS = 96  # three for each look that may wait in one process (config/waiting.py)
 MAX_SHOWN = 20  # of the addresses and texts that one answer may have
 
 T = TypeVar("T")

@@ -5,13 +5,17 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 from rest_framework.test import APIClient
 
+from accounts.models import User
 from agents.models import DomainClaim
+from config import waiting
+from tests.agents.conftest import signed_in
 from tests.doubles.certificates import Certificates
 from tests.doubles.name_server import SILENCE, NameServer
 from tests.fixtures import OUR_ADDRESS
@@ -117,3 +121,15 @@ def test_nothing_is_dialled_while_dns_leads_elsewhere(
     assert ask(client, domain=NAME, https="true").json()["check"]["https"] == {"status": "skipped"}
     assert ask(client, domain=NAME).json()["check"]["https"] == {"status": "skipped"}
     assert served == []
+
+
+def test_an_account_whose_name_servers_are_silent_keeps_nobody_else_waiting(
+    other: APIClient, dns: NameServer, owner: User
+) -> None:
+    """Each look that waits has a place; an account has four of them."""
+    with ExitStack() as waits:
+        for _ in range(4):
+            waits.enter_context(waiting.names.take(owner.pk))
+        answer = ask(signed_in(owner), domain=NAME)
+        assert (answer.status_code, answer["Retry-After"]) == (503, "10")
+        assert ask(other, domain=NAME).status_code == 200

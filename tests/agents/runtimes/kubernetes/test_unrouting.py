@@ -16,7 +16,7 @@ ROUTES = ("HTTPRoute/domain", "ListenerSet/domain", "Certificate/domain")
 
 def led_here(cluster: KubeApi) -> list[str]:
     """The objects that lead a customer's hostname to the pod."""
-    return [key for key in ROUTES if cluster.get(*key.split("/"), NAMESPACE)]
+    return [key for key in ROUTES if cluster.get(key.partition("/")[0], "domain", NAMESPACE)]
 
 
 def test_a_hostname_that_the_agent_no_longer_has_leads_nowhere(
@@ -43,7 +43,7 @@ def test_where_visitors_come_otherwise_a_name_is_taken_away_too(
     cluster.install(chart.accounts(values={"hosting": {"routing": routing}}))
     Cluster.objects.update(certificate_issuer="letsencrypt", routing=routing)
     runtime.deploy(public_spec(domain="agent.example.com"))
-    keys = ("Ingress/domain", "Certificate/domain")
-    assert [bool(cluster.get(*key.split("/"), NAMESPACE)) for key in keys] == [routing == "ingress"] * 2
+    kinds = ("Ingress", "Certificate")
+    assert [bool(cluster.get(kind, "domain", NAMESPACE)) for kind in kinds] == [routing == "ingress"] * 2
     runtime.unroute(NAMESPACE, "agent.example.com")
-    assert not any(cluster.get(*key.split("/"), NAMESPACE) for key in keys)
+    assert not any(cluster.get(kind, "domain", NAMESPACE) for kind in kinds)
