@@ -21,6 +21,8 @@ from accounts.models import User
 from agents.domains import records
 from agents.domains.models import DomainClaim
 from agents.models import Agent, CertifiedName
+from config import waiting
+from config.errors import Unavailable
 
 COUNTED_OVER = timedelta(days=7)
 FRESH = timedelta(minutes=5)  # what DNS said of a domain is believed for so long
@@ -50,14 +52,16 @@ class Tries:
 
 
 _tries = Tries()
+# Whose name servers never answer holds one place, and only for as long as a look lasts.
+_looks = waiting.Places(8, each=lambda: 1)
 
 
 def may_have(name: str, *, now: datetime | None = None, has_one: bool = False) -> bool:
     """`has_one`: a certificate of it is kept already, and is loaded or renewed. Asks DNS: not in a transaction."""
     now = now or timezone.now()
     if name in console_names():
-        return records.look_address(name) and (has_one or _tries.one_more(name))
-    user_id = _account_of(name, now=now)
+        return has_one or (_leads_here(name, account="") and _tries.one_more(name))
+    user_id = _account_of(name, now=now, has_one=has_one)
     if user_id is None or not (has_one or _tries.one_more(name)):
         return False
     return _count(user_id, name, now=now)
@@ -72,18 +76,27 @@ def is_kept(name: str, *, storage: Path) -> bool:
     return any(storage.glob(f"certificates/*/{name}/{name}.crt"))
 
 
-def _account_of(name: str, *, now: datetime) -> str | None:
-    """Whose name it is, if it leads here."""
+def _leads_here(name: str, *, account: str) -> bool:
+    """Whether DNS says so now; not, where nobody has time to ask."""
+    try:
+        with _looks.take(account):
+            return records.look_address(name)
+    except Unavailable:
+        return False
+
+
+def _account_of(name: str, *, now: datetime, has_one: bool) -> str | None:
+    """Whose name it is, if it leads here. Renewing one that is kept keeps no visitor waiting: the table is enough."""
     suffix = f".{settings.PLATFORM_DOMAIN}"
     if name.endswith(suffix):
         of_slug = Agent.objects.live().filter(slug=name.removesuffix(suffix)).values_list("user_id", flat=True).first()
-        return of_slug if of_slug and records.look_address(name) else None
+        return of_slug if of_slug and (has_one or _leads_here(name, account=of_slug)) else None
     served = DomainClaim.objects.serving(now).filter(domain=name, points_since__isnull=False)
     claim = served.only("user_id", "looked_at").first()
     if claim is None:
         return None
-    is_fresh = claim.looked_at is not None and now - claim.looked_at < FRESH
-    return claim.user_id if is_fresh or records.look_address(name) else None
+    is_fresh = has_one or (claim.looked_at is not None and now - claim.looked_at < FRESH)
+    return claim.user_id if is_fresh or _leads_here(name, account=claim.user_id) else None
 
 
 @transaction.atomic

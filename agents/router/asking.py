@@ -21,7 +21,7 @@ from agents.domains import certificates
 
 log = logging.getLogger(__name__)
 
-THREADS = 8
+THREADS = 16  # twice as many as may look at DNS (agents/domains/certificates.py)
 _NAME = re.compile(r"[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})+")
 TOKEN = web.AppKey("token", str)
 POOL = web.AppKey("pool", ThreadPoolExecutor)

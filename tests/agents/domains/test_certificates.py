@@ -122,3 +122,17 @@ def test_tries_are_remembered_of_so_many_names_only(monkeypatch: pytest.MonkeyPa
     for number in range(10):
         assert tries.one_more(f"n{number}.example.org")
     assert len(tries._at) == 3
+
+
+def test_name_servers_that_never_answer_hold_one_place_of_their_account(
+    make_agent: MakeAgent, dns: NameServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a visitor who dials such names again and again would keep everybody else from a certificate."""
+    agent = make_agent()
+    dns.answers(NAME, [OUR_ADDRESS])
+    claimed(agent)
+    later = timezone.now() + timedelta(minutes=6)
+    with certificates._looks.take(agent.user_id):
+        assert not certificates.may_have(NAME, now=later)
+        assert certificates.may_have(NAME, now=later, has_one=True)
+    assert certificates.may_have(NAME, now=later)
