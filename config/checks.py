@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -77,9 +78,11 @@ def _no_images() -> list[str]:
 
 def _half_tls() -> list[str]:
     """With TLS=auto names get certificates where DNS leads to EXPECTED_IP, the console's among them."""
-    if settings.TLS != "auto":
-        return []
     found = []
+    if settings.ACME_ROOTS and not Path(settings.ACME_ROOTS).is_file():
+        found.append(f"ACME_ROOTS: there is no file {settings.ACME_ROOTS}")
+    if settings.TLS != "auto":
+        return found
     base = urlsplit(settings.BASE_URL)
     if base.scheme != "https" or base.hostname not in settings.CONSOLE_HOSTS:
         found.append("BASE_URL: with TLS=auto it is https:// and a hostname that DNS leads here, one of ALLOWED_HOSTS")

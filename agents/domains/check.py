@@ -99,16 +99,16 @@ def to_set(domain: str, user_id: str) -> list[Record]:
 
 def probe(domain: str) -> HttpsStatus:
     """Whether EXPECTED_IP shows a trusted certificate of this name and answers for it."""
-    pool = urllib3.HTTPSConnectionPool(
-        settings.EXPECTED_IP,
-        settings.HTTPS_PORT,
-        server_hostname=domain,
-        assert_hostname=domain,
-        ssl_context=_trusting(),
-        timeout=urllib3.Timeout(total=PROBE_SECONDS),
-        retries=False,
-    )
     try:
+        pool = urllib3.HTTPSConnectionPool(
+            settings.EXPECTED_IP,
+            settings.HTTPS_PORT,
+            server_hostname=domain,
+            assert_hostname=domain,
+            ssl_context=_trusting(),
+            timeout=urllib3.Timeout(total=PROBE_SECONDS),
+            retries=False,
+        )
         with pool:
             answer = pool.urlopen("HEAD", "/", headers={"Host": domain}, redirect=False, preload_content=False)
             answer.close()
