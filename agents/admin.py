@@ -18,6 +18,7 @@ from agents import (
 from agents.admin_steps import DeleteAgents, PauseAgents, RebuildAgents
 from agents.clusters import admin as clusters_admin  # noqa: F401  # registers clusters
 from agents.clusters import placement
+from agents.domains import admin as domains_admin  # noqa: F401  # registers claims
 from agents.log_admin import WithLogs
 from agents.models import Agent, AgentQuota, Transition
 from config.crypto import readable

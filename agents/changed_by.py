@@ -31,7 +31,7 @@ CHANGED_BY: dict[str, str] = {
     "quotaStatus": _SERVICE,
     "quota": _SERVICE,
     "lang": _PATCH,
-    "domain": _CHOSEN,
+    "domain": "PUT /agents/{id}/domain changes it, and DELETE /agents/{id}/domain gives it back",
     "tools": "PUT /agents/{id}/tools takes what is in it",
     "llmProvider": f"{_KEY} as provider",
     "lastBackupAt": _SERVICE,

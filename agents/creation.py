@@ -7,14 +7,16 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, cast
 
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from django.db.models import ForeignObjectRel
 from django.utils import timezone
 
 from accounts import mailbox, switches
 from accounts.models import User
-from agents import a2a, channels, domains, entitlement, lifecycle, llm_key, profile, slugs, tools, trials, vendors
-from agents.errors import CreatesClosed, DomainTaken
+from agents import a2a, channels, entitlement, lifecycle, llm_key, profile, slugs, tools, trials, vendors
+from agents.domains import check, claims, names
+from agents.domains.records import Seen
+from agents.errors import CreatesClosed
 from agents.models import Agent
 from catalog.engines import check_tier, known_engine
 from catalog.llm_models import known_model
@@ -45,6 +47,7 @@ class NewAgent:
     lang: str = "en"
     timezone: str | None = None
     domain: str | None = None
+    domain_seen: Seen | None = field(default=None, repr=False)  # what DNS said of it, not the caller
     tools: dict[str, Any] | None = field(default=None, repr=False)
     llm_provider: str | None = None
     llm_key: str | None = field(default=None, repr=False)
@@ -70,12 +73,13 @@ def checked(user: User, wanted: NewAgent) -> NewAgent:
     """
     engine = known_engine(wanted.engine)
     _check_values(wanted, engine)
-    domain = domains.normalised(wanted.domain) if wanted.domain is not None else None
+    domain = names.normalised(wanted.domain) if wanted.domain is not None else None
     webhook_url = None
     if wanted.webhook_url is not None:
         with waiting.looks.take(user.id):
             webhook_url = addresses.check(wanted.webhook_url, field="webhookUrl")
     _check_rules(engine, wanted, domain)
+    seen = _seen(user, domain) if domain is not None else None
     entitlement.refuse_full(user)
     trials.refuse_used_up(user, now=timezone.now())
     _refuse_closed()
@@ -83,7 +87,7 @@ def checked(user: User, wanted: NewAgent) -> NewAgent:
         with waiting.looks.take(user.id):
             checked = vendors.check_key(_provider_of(wanted), wanted.llm_key, name="llmKey")
         wanted = replace(wanted, llm_key_checked=checked)
-    return replace(wanted, domain=domain, webhook_url=webhook_url)
+    return replace(wanted, domain=domain, domain_seen=seen, webhook_url=webhook_url)
 
 
 @transaction.atomic
@@ -97,6 +101,9 @@ def create(user: User, wanted: NewAgent, *, actor: str) -> tuple[Agent, str | No
     entitlement.hold_free_place(user, now=now)
     agent = _row(user, wanted, now=now)
     _insert(agent)
+    if wanted.domain is not None and wanted.domain_seen is not None:
+        claims.claim(agent, wanted.domain, seen=wanted.domain_seen, actor=actor)
+        agent.refresh_from_db(fields=["domain", "domain_ready_at", "spec_revision"])
     secret = hooks.install(agent, url=wanted.webhook_url, now=now)[1] if wanted.webhook_url is not None else None
     lifecycle.begin(agent, actor=actor, now=now)
     return agent, secret
@@ -104,12 +111,7 @@ def create(user: User, wanted: NewAgent, *, actor: str) -> tuple[Agent, str | No
 
 def _insert(agent: Agent) -> None:
     """The row; what a new agent cannot have yet is known, so nobody asks the database for it."""
-    try:
-        agent.save(force_insert=True)
-    except IntegrityError as error:
-        if agent.domain and "agent_domain_once" in str(error):
-            raise DomainTaken(agent.domain) from error
-        raise
+    agent.save(force_insert=True)
     for later in ("hook", "quota_snapshot"):
         relation = cast("ForeignObjectRel", Agent._meta.get_field(later))  # noqa: SLF001 # as select_related does
         relation.set_cached_value(agent, None)
@@ -153,8 +155,13 @@ def _check_rules(engine: Engine, wanted: NewAgent, domain: str | None) -> None:
     entitlement.refuse_above_trial(known_tier(wanted.tier))
     if engine.requires_domain and domain is None:
         raise BadRequest(f"domain: {engine.label} needs one")
-    if domain is not None:
-        domains.refuse_taken(domain)
+
+
+def _seen(user: User, domain: str) -> Seen:
+    """What DNS says of the name. Raises what its claim would raise now."""
+    seen = check.look(user.pk, domain)
+    claims.refuse(user, domain, seen=seen, now=timezone.now())
+    return seen
 
 
 def _refuse_closed() -> None:
@@ -181,7 +188,6 @@ def _row(user: User, wanted: NewAgent, *, now: datetime) -> Agent:
         timezone=wanted.timezone,
         soul=current_soul(persona.id) or persona.soul,
         extra_soul=wanted.extra_soul,
-        domain=wanted.domain,
         model=wanted.model,
         created_at=now,
         status_since=now,

@@ -49,8 +49,33 @@ class TrialsUsedUp(BadRequest):
 
 
 class DomainTaken(Conflict):
-    def __init__(self, domain: str) -> None:
-        super().__init__(f"domain: {domain} is already in use by another agent")
+    """`value` is what the caller's account proves the name with."""
+
+    def __init__(self, domain: str, *, value: str) -> None:
+        super().__init__(
+            f"domain: {domain} is already in use by another agent, or was until lately; if it is yours, set the TXT"
+            f" record _agentpods.{domain} to {value} and ask again"
+        )
+
+
+class YourOtherAgent(Conflict):
+    def __init__(self, domain: str, agent_id: str) -> None:
+        super().__init__(
+            f"domain: {domain} is already in use by your agent {agent_id}; DELETE /agents/{agent_id}/domain frees it"
+        )
+
+
+class TooManyDomains(BadRequest):
+    def __init__(self, count: int) -> None:
+        super().__init__(
+            f"domain: your account has released {count} names in the last 30 days, which are still kept for it;"
+            " take one of these, or wait"
+        )
+
+
+class NeedsDomain(Conflict):
+    def __init__(self, engine: str) -> None:
+        super().__init__(f"domain: {engine} needs one; PUT /agents/{{id}}/domain gives the agent another")
 
 
 class WrongState(Conflict):

@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from agents import configuration, quota
+from agents.domains import claims
 from agents.errors import IllegalTransition, NotEntitled, OwnerSuspended, WrongState
 from agents.models import Agent, Desired, KeptLog, Reason, Status, Transition
 from agents.runtimes.base import DATA_LOST
@@ -113,6 +114,7 @@ def delete(agent: Agent, *, actor: str, reason: Reason = Reason.OWNER, why: str 
     if agent.desired == Desired.DELETED:
         return agent
     _note(agent, reason=reason, actor=actor, now=now, note=_because("deletion asked for", why))
+    claims.let_go(agent, actor=actor, now=now)
     agent.term_due_at = now  # what is paid is looked at
     return _want(agent, Desired.DELETED, operation=reason, now=now, also=("term_due_at",))
 

@@ -16,6 +16,7 @@ from django.db.models.functions import Now
 
 from accounts import mailbox
 from agents.clusters.models import Cluster, Placement, Pod
+from agents.domains.models import CertifiedName, DomainClaim
 from config.crypto import EncryptedJson, EncryptedText
 from config.ids import new_id
 
@@ -23,8 +24,10 @@ __all__ = [
     "NAME_WORDS",
     "Agent",
     "AgentQuota",
+    "CertifiedName",
     "Cluster",
     "Desired",
+    "DomainClaim",
     "KeptLog",
     "Placement",
     "Pod",
@@ -78,6 +81,7 @@ class Reason(models.TextChoices):
     QUOTA = "quota"
     SUSPENDED = "suspended"
     EXPIRY = "expiry"
+    DOMAIN = "domain"
 
 
 # Between two states: something is still to be done, unless it failed and waits for its owner.
@@ -206,7 +210,10 @@ class Agent(models.Model):
     a2a_token = EncryptedText(null=True, blank=True)
     a2a_peers = EncryptedJson(null=True, blank=True, default=None)
     domain = models.CharField(max_length=253, null=True, blank=True)
-    domain_ready_at = models.DateTimeField(null=True, blank=True, help_text="When its DNS was first seen to lead here.")
+    # The name that it claims; who holds which is in agents/domains.
+    domain_ready_at = models.DateTimeField(
+        null=True, blank=True, help_text="Since when its own name may serve and leads here."
+    )
     last_backup_at = models.DateTimeField(null=True, blank=True)
 
     objects: ClassVar[AgentQuerySet] = AgentQuerySet.as_manager()  # type: ignore[assignment]  # a manager with all its methods
@@ -226,12 +233,6 @@ class Agent(models.Model):
             # What suspensions stopped, and the free agents that caps count.
             models.Index(fields=["user"], name="agent_suspended", condition=Q(operation="suspended")),
             models.Index(fields=["user"], name="agent_free", condition=Q(paid=False) & ~Q(desired="deleted")),
-            # Customers' own hostnames whose DNS did not lead here yet (agents/domains.py).
-            models.Index(
-                fields=["id"],
-                name="agent_domain_new",
-                condition=Q(domain__isnull=False, domain_ready_at__isnull=True) & ~Q(desired="deleted"),
-            ),
             # The trials of a mailbox (agents/trials.py).
             models.Index(fields=["inbox", "created_at"], name="agent_trials"),
             # The public directory of agents/a2a_catalog.py.

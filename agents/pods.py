@@ -78,10 +78,16 @@ def access_of(agent: Agent) -> Access:
 
 
 def public_url(agent: Agent) -> str:
-    """The agent's own host: its slug under the platform domain. In development the router's port is part of it."""
+    """The agent's own host: its slug under the platform domain, with the port where that is not the usual one."""
     scheme = urlsplit(settings.BASE_URL).scheme
-    port = f":{settings.ROUTER_PORT}" if settings.DEVELOPMENT else ""
-    return f"{scheme}://{agent.slug}.{settings.PLATFORM_DOMAIN}{port}"
+    return f"{scheme}://{agent.slug}.{settings.PLATFORM_DOMAIN}{_visitors_port()}"
+
+
+def _visitors_port() -> str:
+    """In development visitors come to the router itself, unless Caddy is before it."""
+    if settings.TLS == "auto":
+        return "" if settings.HTTPS_PORT == 443 else f":{settings.HTTPS_PORT}"
+    return f":{settings.ROUTER_PORT}" if settings.DEVELOPMENT else ""
 
 
 def a2a_url(agent: Agent) -> str | None:

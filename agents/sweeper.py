@@ -1,6 +1,6 @@
 """What makes the life cycle true once a minute: nothing unsettled without a due time, no pod without an agent.
 
-Besides, the minute's looks outward: at the DNS of customers' own hostnames, and at clusters not checked lately.
+Besides, the minute's look at clusters that were not checked lately.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from django.conf import settings
 from django.db import connection
 from django.utils import timezone
 
-from agents import domains
 from agents.clusters import checking
 from agents.models import Agent, Status
 from agents.reconciler import suffix_of
@@ -41,7 +40,6 @@ def sweep(now: datetime | None = None) -> None:
     for namespace, pod in observed.items():
         _judge(pod, agents.get(suffix_of(namespace)), runtime, now)
     if settings.AGENT_RUNTIME == "kubernetes":
-        domains.look_at_new(now)
         checking.due(now)
 
 

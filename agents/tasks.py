@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from celery import shared_task
+from django.utils import timezone
 
 from agents import kept_logs, reconciler, sampling, suspension, sweeper
+from agents.domains import observing
 
 
 @shared_task(name="agents.reconcile")
@@ -20,6 +22,16 @@ def reconcile_due() -> None:
 @shared_task(name="agents.sweep")
 def sweep() -> None:
     sweeper.sweep()
+
+
+@shared_task(name="agents.look_at_domains")
+def look_at_domains() -> None:
+    observing.look_at_due()
+
+
+@shared_task(name="agents.unroute_domains")
+def unroute_domains() -> None:
+    observing.unroute_due(timezone.now())
 
 
 @shared_task(name="agents.sample")

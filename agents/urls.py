@@ -14,6 +14,8 @@ from agents.views.channels import ChannelsViewSet
 from agents.views.chat import ChatViewSet
 from agents.views.completions import CompletionsViewSet
 from agents.views.deliveries import DeliveriesViewSet
+from agents.views.domain import DomainViewSet
+from agents.views.domain_check import DomainCheckViewSet
 from agents.views.events import EventsViewSet
 from agents.views.explain import ExplainViewSet
 from agents.views.liveness import LivenessViewSet
@@ -48,6 +50,8 @@ urlpatterns = [
     path("agents/<str:id>/v1/chat/completions", CompletionsViewSet.as_view({"post": "create"})),
     path("agents/<str:id>/v1/models", AgentModelsViewSet.as_view({"get": "list"})),
     path("agents/<str:id>/v1/models/<str:model>", AgentModelsViewSet.as_view({"get": "retrieve"})),
+    path("agents/<str:id>/domain", DomainViewSet.as_view({"put": "update", "delete": "destroy"})),
+    path("domain-check", DomainCheckViewSet.as_view({"get": "retrieve"})),
     path("agents/<str:id>/talk-test", TalkTestViewSet.as_view({"post": "create"})),
     path("agents/<str:id>/liveness", LivenessViewSet.as_view({"get": "retrieve"})),
     path("agents/<str:id>/logs", LogsViewSet.as_view({"get": "list"})),

@@ -23,6 +23,7 @@ BEAT: dict[str, tuple[str, float, str]] = {
     "agents.sweep": ("agents.sweep", 60.0, "lifecycle"),
     "agents.sample": ("agents.sample", 60.0, "lifecycle"),
     "agents.keep_logs": ("agents.keep_logs", 30.0, "lifecycle"),
+    "agents.look_at_domains": ("agents.look_at_domains", 30.0, "lifecycle"),
     "agents.enforce_suspensions": ("agents.enforce_suspensions", 2.0, "lifecycle"),
     "webhooks.drain": ("webhooks.drain", 2.0, "webhooks"),
     "webhooks.purge": ("webhooks.purge", 3600.0, "default"),

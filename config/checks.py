@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import ipaddress
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -21,8 +23,15 @@ MIN_SECRET_KEY_LENGTH = 50
 def refusals() -> list[str]:
     """Why this production may not start; empty in development, which generates what is missing."""
     if settings.DEVELOPMENT:
-        return _malformed_keys()
-    return [*_missing_or_default_secrets(), *_malformed_keys(), *_local_only(), *_no_images(), *_shown_codes()]
+        return [*_malformed_keys(), *_half_tls()]
+    return [
+        *_half_tls(),
+        *_missing_or_default_secrets(),
+        *_malformed_keys(),
+        *_local_only(),
+        *_no_images(),
+        *_shown_codes(),
+    ]
 
 
 def _missing_or_default_secrets() -> list[str]:
@@ -65,6 +74,23 @@ def _no_images() -> list[str]:
         "ENGINE_IMAGES": "name an image for each engine, such as pi=<image>",
     }
     return [f"{name}: {what}" for name, what in needed.items() if not getattr(settings, name)]
+
+
+def _half_tls() -> list[str]:
+    """With TLS=auto names get certificates where DNS leads to EXPECTED_IP, the console's among them."""
+    found = []
+    if settings.ACME_ROOTS and not Path(settings.ACME_ROOTS).is_file():
+        found.append(f"ACME_ROOTS: there is no file {settings.ACME_ROOTS}")
+    if settings.TLS != "auto":
+        return found
+    base = urlsplit(settings.BASE_URL)
+    if base.scheme != "https" or base.hostname not in settings.CONSOLE_HOSTS:
+        found.append("BASE_URL: with TLS=auto it is https:// and a hostname that DNS leads here, one of ALLOWED_HOSTS")
+    try:
+        ipaddress.ip_address(settings.EXPECTED_IP)
+    except ValueError:
+        found.append("EXPECTED_IP: with TLS=auto it is this server's public address, to which DNS leads")
+    return found
 
 
 def _shown_codes() -> list[str]:

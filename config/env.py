@@ -118,9 +118,13 @@ def plans(name: str) -> dict[str, str]:
 def networks(name: str, default: str = "") -> list[Network]:
     """A comma-separated list of CIDRs."""
     try:
-        return [ipaddress.ip_network(part) for part in words(name, default)]
+        return networks_of(*words(name, default))
     except ValueError as error:
         raise ImproperlyConfigured(f"{name}: {error}") from error
+
+
+def networks_of(*cidrs: str) -> list[Network]:
+    return [ipaddress.ip_network(cidr) for cidr in cidrs]
 
 
 def sockets(name: str, *, port: int) -> list[tuple[str, int]]:

@@ -108,6 +108,7 @@ _NAMES = {
     ("POST", "/agents/{id}/talk-test"): "testAgentTalk",
     ("GET", "/agents/{id}/logs"): "getAgentLogs",
     ("GET", "/agents/{id}/explain"): "explainAgent",
+    ("GET", "/domain-check"): "checkDomain",
 }
 
 # first or last fixed word of a path: its group. The first match from the end of the path wins.

@@ -46,6 +46,19 @@ ALLOWED_HOSTS = env.words("ALLOWED_HOSTS") or [urlsplit(BASE_URL).hostname or ""
 if DEVELOPMENT:
     ALLOWED_HOSTS = [*ALLOWED_HOSTS, "127.0.0.1", "localhost", "[::1]"]
 TRUSTED_PROXIES = env.networks("TRUSTED_PROXIES")
+
+# Caddy in front of web and router, on one server: TLS=auto. It alone listens to the world.
+TLS = env.one_of("TLS", "off", allowed=("off", "auto"))
+TLS_ADDRESS = env.text("TLS_ADDRESS")
+HTTP_PORT = env.number("HTTP_PORT", 80, at_least=1, at_most=65_535)
+HTTPS_PORT = env.number("HTTPS_PORT", 443, at_least=1, at_most=65_535)
+ASK_PORT = env.number("ASK_PORT", min(ROUTER_PORT + 1, 65_535), at_least=1, at_most=65_535)
+ACME_DIRECTORY = env.text("ACME_DIRECTORY", "https://acme-v02.api.letsencrypt.org/directory")
+ACME_EMAIL = env.text("ACME_EMAIL")
+ACME_ROOTS = env.text("ACME_ROOTS")
+MAX_CERTIFICATES = env.number("MAX_CERTIFICATES", 20)  # new names of one account in a week
+if TLS == "auto":
+    TRUSTED_PROXIES = [*TRUSTED_PROXIES, *env.networks_of("127.0.0.1/32")]
 PLATFORM_DOMAIN = env.text("PLATFORM_DOMAIN", "pods.localhost").strip(".").lower()
 CONSOLE_HOSTS = [host for host in ALLOWED_HOSTS if "." in host and host != "127.0.0.1"]
 EXPECTED_IP = env.text("EXPECTED_IP", "127.0.0.1")
@@ -92,6 +105,10 @@ PEER_ALLOWED_CIDRS = env.networks("PEER_ALLOWED_CIDRS", "127.0.0.0/8,::1/128" if
 # Webhooks.
 WEBHOOK_ALLOWED_CIDRS = env.networks("WEBHOOK_ALLOWED_CIDRS")
 WEBHOOK_NAMESERVERS = env.sockets("WEBHOOK_NAMESERVERS", port=53)
+
+# Customers' own hostnames. Those who answer for receivers' names know the world outside too.
+DOMAIN_NAMESERVERS = env.sockets("DOMAIN_NAMESERVERS", port=53) or WEBHOOK_NAMESERVERS
+MAX_RELEASED_DOMAINS = env.number("MAX_RELEASED_DOMAINS", 50)  # names that one account holds back, 30 days each
 
 # Stablecoins. The xpub is of an account; a private key has no place on a server.
 CRYPTO_RPC_URLS = [url.strip() for url in env.secret("CRYPTO_RPC_URLS").split(",") if url.strip()]

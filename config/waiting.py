@@ -72,6 +72,8 @@ turns = Places(256, each=lambda: settings.WAITING_CALLS_PER_ACCOUNT)
 # A look that is over in seconds: liveness, why an agent is silent, whether a key is good. An account that asks about
 # many agents at once is served; one whose pods hang takes a quarter.
 looks = Places(128, each=lambda: 32)
+# A look at a customer's domain: its owner may run a name server that never answers.
+names = Places(32, each=lambda: 4)
 
 # Who follows a log takes no thread, but a connection and memory for as long as they like.
 followers = Places(512, each=lambda: settings.LOG_FOLLOWERS_PER_ACCOUNT)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.core.cache import cache
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -17,8 +18,11 @@ from rest_framework.test import APIClient
 
 from catalog import snapshot
 from config.redis import client as redis_client
+from tests.doubles.name_server import NameServer
 from tests.doubles.smtp_server import SmtpServer
 from tests.workers import Workers
+
+OUR_ADDRESS = "203.0.113.10"
 
 
 @pytest.fixture
@@ -38,6 +42,23 @@ def empty_redis() -> None:
 def own_catalog() -> None:
     """What one test read of its catalog is not served to the next one until a second ends: the first use looks."""
     snapshot._holder._checked_at = 0.0
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_names() -> Iterator[None]:
+    """Customers' hostnames do not exist, unless a test has a name server of its own."""
+    with NameServer().listening() as server:
+        settings.DOMAIN_NAMESERVERS = [server.address]
+        yield
+
+
+@pytest.fixture
+def dns(settings: Settings) -> Iterator[NameServer]:
+    """The world's names, as the test tells them. `203.0.113.10` is ours."""
+    settings.EXPECTED_IP = OUR_ADDRESS
+    with NameServer().listening() as server:
+        settings.DOMAIN_NAMESERVERS = [server.address]
+        yield server
 
 
 @pytest.fixture

@@ -42,6 +42,7 @@ LOGS_KEPT_AGAIN = timedelta(seconds=60)
 
 _KEEP_SOME = "UPDATE agents_pod SET kept = kept || %s::jsonb WHERE namespace = %s"
 _KEEP_AND_SEE_SOME = "UPDATE agents_pod SET kept = kept || %s::jsonb, seen = seen || %s::jsonb WHERE namespace = %s"
+_LET_GO = "UPDATE agents_pod SET kept = kept - %s::text[] WHERE namespace = %s"
 
 
 def make(namespace: str, *, agent_id: str, cluster: Cluster, public_url: str | None) -> Pod:
@@ -80,6 +81,12 @@ def keep_some(namespace: str, digests: Digests, *, is_seen: bool = False) -> Non
             cursor.execute(_KEEP_AND_SEE_SOME, [text, text, namespace])
         else:
             cursor.execute(_KEEP_SOME, [text, namespace])
+
+
+def let_go(namespace: str, keys: list[str]) -> None:
+    """Of these objects nothing is kept any more: they were taken away."""
+    with connection.cursor() as cursor:
+        cursor.execute(_LET_GO, [keys, namespace])
 
 
 def stands(pod: Pod, fingerprint: str) -> bool:

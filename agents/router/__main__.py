@@ -20,6 +20,7 @@ async def serve() -> None:
     files.allow(OPEN_FILES)
     from django.conf import settings  # noqa: PLC0415 # after django.setup()
 
+    from agents.router import asking  # noqa: PLC0415
     from agents.router.proxy import SERVING, application  # noqa: PLC0415
 
     # A visitor who goes away ends the pod's work for them too.
@@ -27,10 +28,13 @@ async def serve() -> None:
     runner = web.AppRunner(application(), **options)
     await runner.setup()
     await web.TCPSite(runner, HOST, settings.ROUTER_PORT).start()
+    asked = await asking.listening(HOST, settings.ASK_PORT) if settings.TLS == "auto" else None
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     await stop.wait()
+    if asked is not None:
+        await asked.cleanup()
     await runner.cleanup()
 
 

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 from django.conf import settings
 from django.db import Error, connection
+from django.utils import timezone
 from psycopg_pool import PoolTimeout
 
-from agents.models import Agent, Status
+from agents.models import Agent, DomainClaim, Status
 from agents.pod.states import AgentState
 
 log = logging.getLogger(__name__)
@@ -41,10 +42,15 @@ class Address:
 
 
 def find(host: str) -> Address | None:
-    """The agent of this hostname: `<slug>.<platform domain>`, or its owner's own domain."""
+    """The agent of this hostname: `<slug>.<platform domain>`, or its owner's own domain once that may serve."""
     suffix = f".{settings.PLATFORM_DOMAIN}"
-    named = {"slug": host.removesuffix(suffix)} if host.endswith(suffix) else {"domain": host}
-    row = Agent.objects.live().filter(**named).values_list("id", "status", "endpoint_url").first()
+    agents = Agent.objects.live()
+    if host.endswith(suffix):
+        agents = agents.filter(slug=host.removesuffix(suffix))
+    else:
+        served = DomainClaim.objects.serving(timezone.now()).filter(domain=host)
+        agents = agents.filter(pk__in=served.values("agent_id"))
+    row = agents.values_list("id", "status", "endpoint_url").first()
     if row is None:
         return None
     agent_id, status, endpoint = row

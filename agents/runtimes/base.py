@@ -105,7 +105,7 @@ class PodSpec:
     identity: Identity
     public_url: str | None
     console_url: str
-    domain: str | None = None  # the customer's own hostname, once its DNS leads here
+    domain: str | None = None  # the customer's own hostname, once it may serve and its DNS leads here
     data_expected: bool = False  # the agent has run before: an empty disk is a loss
 
     @property
@@ -174,6 +174,9 @@ class Runtime(Protocol):
 
     def delete(self, namespace: str, *, agent_id: str, data: bool) -> None:
         """Remove the pod, and with `data` the agent's data too. Repeatable; what is gone succeeds."""
+
+    def unroute(self, namespace: str, domain: str) -> None:
+        """Take away what leads this hostname of a customer's to the pod; what is gone, or leads another, is left."""
 
     def observe(self, suffix: str | None = None) -> dict[str, Observation]:
         """Every pod by namespace, in bulk, without a call per pod; or those of one agent, `pod-<suffix>-…`.

@@ -28,7 +28,7 @@ def main() -> int:
 
 def _run() -> int:
     from config import checks, embedded, settings  # noqa: PLC0415 # read after the environment is complete
-    from config.run import home, postgres, programs, supervise  # noqa: PLC0415
+    from config.run import caddy, home, postgres, programs, supervise  # noqa: PLC0415
 
     where = settings.AGENTPODS_HOME
     try:
@@ -37,7 +37,8 @@ def _run() -> int:
         home.make(where)
         lock = home.claim(where)
         after_a_kill = (where / "run" / "supervisord.pid").exists()
-        wanted = {name: getattr(settings, name) for name in ("PORT", "ROUTER_PORT")}
+        facing = ("HTTP_PORT", "HTTPS_PORT", "ASK_PORT") if settings.TLS == "auto" else ()
+        wanted = {name: getattr(settings, name) for name in ("PORT", "ROUTER_PORT", *facing)}
         ports.check(wanted, patient_seconds=UNCLEAN_WAIT_SECONDS if after_a_kill else 0)
         if settings.DEVELOPMENT:
             home.generate_secrets(where)
@@ -45,6 +46,10 @@ def _run() -> int:
             postgres.initialise(postgres.place(where))
             postgres.forget_stale_pid(embedded.postgres_data(where))
         home.make_socket_directories(where)
+        if settings.TLS == "auto":
+            token = caddy.token()
+            home.write_private(where / "run" / "ask-token", token)
+            home.write_private(caddy.configuration_file(where), caddy.configuration(where, token=token))
     except (home.HomeRefusal, postgres.PostgresRefusal, ports.PortTaken) as error:
         return _refuse(str(error))
     with lock:

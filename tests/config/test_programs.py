@@ -38,3 +38,10 @@ def test_pods_on_clusters_are_observed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_whoever_may_print_developments_mail_is_shown() -> None:
     shown = {program.name for program in programs() if program.shown}
     assert {name for name, queues in served_by().items() if "default" in queues} <= shown
+
+
+def test_caddy_is_one_of_the_programs_where_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "caddy" not in {program.name for program in programs()}
+    monkeypatch.setattr("config.settings.TLS", "auto")
+    (caddy,) = [program for program in programs() if program.name == "caddy"]
+    assert "--clean" in caddy.command, "it is told no secret of ours"

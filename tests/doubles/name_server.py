@@ -1,17 +1,20 @@
-"""A DNS server on loopback whose answers change as a test tells it. It speaks the protocol itself, over UDP."""
+"""A DNS server on loopback whose answers change as a test tells it. It speaks the protocol itself, over UDP and TCP."""
 
 from __future__ import annotations
 
+import struct
 import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from ipaddress import ip_address
-from socketserver import BaseRequestHandler, UDPServer
+from socketserver import BaseRequestHandler, TCPServer, ThreadingTCPServer, UDPServer
 from typing import Any
 
+import dns.exception
 import dns.flags
 import dns.message
+import dns.name
 import dns.rcode
 import dns.rdatatype
 import dns.rrset
@@ -25,7 +28,18 @@ class Cname(str):
     __slots__ = ()
 
 
+class Text(str):
+    """In an answer: a TXT record. `Text("a|b")` has two strings."""
+
+    __slots__ = ()
+
+
 SILENCE = ["silence"]
+FAILURE = ["failure"]  # SERVFAIL
+GARBAGE = ["garbage"]  # no message of DNS
+FORGERY = ["forgery"]  # an answer to a question that nobody asked, which says that all is well
+UDP_BYTES = 1232
+KINDS = ("A", "AAAA", "TXT")
 
 
 class NameServer:
@@ -34,39 +48,60 @@ class NameServer:
     def __init__(self) -> None:
         self.asked: Counter[tuple[str, str]] = Counter()  # by name and type of record
         self._answers: dict[str, tuple[list[str], ...]] = {}
-        self._server = UDPServer(("127.0.0.1", 0), _Question)
-        self._server.name_server = self  # type: ignore[attr-defined]  # how a request finds its server
+        self._tcp, self._server = _on_one_port()
+        for server in (self._tcp, self._server):
+            server.name_server = self  # type: ignore[attr-defined]  # how a request finds its server
         self.address: tuple[str, int] = self._server.server_address  # type: ignore[assignment]  # IPv4
+        self.forged = ""  # the address that FORGERY gives
 
     def answers(self, name: str, *answers: list[str]) -> None:
         """Forget what was told and asked before. A name of which nothing was told does not exist."""
         self._answers[name] = answers
-        for kind in ("A", "AAAA"):
+        for kind in KINDS:
             self.asked[name, kind] = 0
 
     @contextmanager
     def listening(self) -> Iterator[NameServer]:
-        thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-        thread.start()
+        servers = (self._server, self._tcp)
+        quick = {"poll_interval": 0.02}
+        threads = [threading.Thread(target=each.serve_forever, kwargs=quick, daemon=True) for each in servers]
+        for thread in threads:
+            thread.start()
         try:
             yield self
         finally:
-            self._server.shutdown()
-            self._server.server_close()
-            thread.join()
+            for server, thread in zip(servers, threads, strict=True):
+                server.shutdown()
+                server.server_close()
+                thread.join()
 
-    def answer(self, packet: bytes) -> bytes | None:
+    def answer(self, packet: bytes, *, at_most: int = 65_535) -> bytes | None:
         query = dns.message.from_wire(packet)
         (question,) = query.question
         name, kind = question.name.to_text(omit_final_dot=True).lower(), dns.rdatatype.to_text(question.rdtype)
         found = self._next(name, kind)
         if found is SILENCE:
             return None
+        if found is GARBAGE:
+            return b"\x00" * 7
+        if found is FORGERY:
+            other = dns.message.make_query("other.example.", "A")
+            response = dns.message.make_response(other, recursion_available=True)
+            response.answer.append(dns.rrset.from_text(f"{name}.", A_DAY, "IN", "A", self.forged))
+            return response.to_wire()
         response = dns.message.make_response(query, recursion_available=True)
         if found is None:
             response.set_rcode(dns.rcode.NXDOMAIN)
-        response.answer += list(_records(name, kind, found or []))
-        return response.to_wire()
+        if found is FAILURE:
+            response.set_rcode(dns.rcode.SERVFAIL)
+        else:
+            response.answer += list(_records(name, kind, found or []))
+        try:
+            return response.to_wire(max_size=at_most)
+        except dns.exception.TooBig:
+            cut = dns.message.make_response(query, recursion_available=True)
+            cut.flags |= dns.flags.TC
+            return cut.to_wire()
 
     def _next(self, name: str, kind: str) -> list[str] | None:
         told = self._answers.get(name)
@@ -74,12 +109,34 @@ class NameServer:
         return told[min(self.asked[name, kind], len(told)) - 1] if told else None
 
 
+def _on_one_port() -> tuple[TCPServer, UDPServer]:
+    """A free port of one kind may be taken in the other."""
+    while True:
+        tcp = ThreadingTCPServer(("127.0.0.1", 0), _Connection)
+        tcp.daemon_threads = True
+        try:
+            return tcp, UDPServer(tcp.server_address, _Question)
+        except OSError:
+            tcp.server_close()
+
+
 class _Question(BaseRequestHandler):
     def handle(self) -> None:
         packet, reply_from = self.request
         server: Any = self.server
-        if response := server.name_server.answer(packet):
+        if response := server.name_server.answer(packet, at_most=UDP_BYTES):
             reply_from.sendto(response, self.client_address)
+
+
+class _Connection(BaseRequestHandler):
+    def handle(self) -> None:
+        server: TCPServer = self.server  # type: ignore[assignment]  # as it was made
+        length = self.request.recv(2)
+        if len(length) < 2:
+            return
+        packet = self.request.recv(struct.unpack("!H", length)[0])
+        if response := server.name_server.answer(packet):  # type: ignore[attr-defined]
+            self.request.sendall(struct.pack("!H", len(response)) + response)
 
 
 def _records(name: str, kind: str, found: list[str]) -> Iterator[dns.rrset.RRset]:
@@ -89,10 +146,16 @@ def _records(name: str, kind: str, found: list[str]) -> Iterator[dns.rrset.RRset
         if isinstance(text, Cname):
             yield dns.rrset.from_text(f"{owner}.", A_DAY, "IN", "CNAME", f"{text}.")
             owner = text
-    addresses = [text for text in found if not isinstance(text, Cname) and _kind(text) == kind]
-    if addresses:
-        yield dns.rrset.from_text(f"{owner}.", A_DAY, "IN", kind, *addresses)
+    values = [_quoted(text) for text in found if not isinstance(text, Cname) and _kind(text) == kind]
+    if values:
+        yield dns.rrset.from_text(f"{owner}.", A_DAY, "IN", kind, *values)
+
+
+def _quoted(text: str) -> str:
+    return " ".join(f'"{part}"' for part in text.split("|")) if isinstance(text, Text) else text
 
 
 def _kind(address: str) -> str:
+    if isinstance(address, Text):
+        return "TXT"
     return "A" if ip_address(address).version == 4 else "AAAA"

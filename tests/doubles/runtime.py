@@ -73,6 +73,9 @@ class ScriptedRuntime:
     def secure(self, namespace: str) -> None:
         self._record("secure", namespace)
 
+    def unroute(self, namespace: str, domain: str) -> None:
+        self._record(f"unroute {domain}", namespace)
+
     def expect_data(self, spec: PodSpec) -> None:
         self._record("expect_data", spec.namespace)
         if spec.namespace in self.pods:

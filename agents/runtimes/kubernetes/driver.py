@@ -16,7 +16,7 @@ from agents.clusters.models import Cluster, Pod
 from agents.pod.logs.reading import Left
 from agents.runtimes import management
 from agents.runtimes.base import Endpoint, Observation, PodSpec, RuntimeFailure, Usage
-from agents.runtimes.kubernetes import ending, kept, manifests, names, network, volumes
+from agents.runtimes.kubernetes import ending, kept, manifests, names, network, unrouting, volumes
 from agents.runtimes.kubernetes.client import Connection, Refused, path_of
 from agents.runtimes.kubernetes.place import Place
 from agents.runtimes.kubernetes.repair import Repair
@@ -101,6 +101,13 @@ class KubernetesRuntime:
             raise RuntimeFailure("the pod is not known any more", cause="POD_LOST")
         inside = _inside(pod.namespace, pod.agent_id, pod.cluster)
         inside.apply(manifests.engine_secret(spec, connections.place(pod.cluster)))
+
+    def unroute(self, namespace: str, domain: str) -> None:
+        pod = pods.find(namespace)
+        if pod is None:
+            return
+        inside = _inside(namespace, pod.agent_id, pod.cluster)
+        pods.let_go(namespace, unrouting.unroute(inside, connections.place(pod.cluster), domain))
 
     def stop(self, namespace: str) -> None:
         pod = pods.find(namespace)

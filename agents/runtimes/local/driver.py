@@ -82,6 +82,9 @@ class LocalRuntime:
     def secure(self, namespace: str) -> None:
         """The agent's files lie beside its pods from the first moment."""
 
+    def unroute(self, namespace: str, domain: str) -> None:
+        """The router asks the database which names serve."""
+
     def expect_data(self, spec: PodSpec) -> None:
         """Nothing to do: here only `deploy` starts pods, and it is told."""
 

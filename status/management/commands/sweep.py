@@ -16,6 +16,7 @@ from accounts import code_mail, letters
 from accounts import purge as accounts_purge
 from accounts.models import Letter, SignInCode
 from agents import reconciler, sampling, suspension, sweeper
+from agents.domains import observing
 from agents.models import Agent
 from billing import lapses, verification
 from billing.crypto import misplaced, scanning, watching
@@ -37,6 +38,7 @@ class Command(BaseCommand):
             "sign-in mail": lambda: code_mail.send_due(now=at),
             "letters": lambda: letters.send_due(now=at),
             "agents forgotten": lambda: sweeper.sweep(at),
+            "domains looked at": lambda: observing.look_at_due(at),
             "pods measured": lambda: sampling.sample(at),
             "agents of suspended accounts": suspension.enforce,
             "licences to verify": verification.verify_due,

@@ -13,6 +13,8 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
+from agents.domains import claims
+from agents.domains.records import Seen
 from agents.models import Agent, Desired, Reason, Status
 from agents.router.addresses import FRESH_SECONDS
 from agents.router.proxy import SERVING, application
@@ -101,12 +103,22 @@ def test_an_agents_hostname_leads_to_its_pod(host: str, running: Agent) -> None:
     between(running, scenario)
 
 
-def test_a_customers_own_domain_leads_to_its_pod(host: str, running: Agent) -> None:
-    async def scenario(client: TestClient[Any, Any], pod: Pod) -> None:
-        async with client.get("/", headers={"Host": "agent.customer.example"}) as reply:
-            assert reply.status == 207
+def test_a_customers_own_domain_leads_to_its_pod_once_it_is_proved(host: str, running: Agent) -> None:
+    def seen(*texts: str) -> Seen:
+        return Seen(addresses=(), texts=frozenset(texts))
 
-    between(running, scenario, domain="agent.customer.example")
+    async def status(client: TestClient[Any, Any], pod: Pod) -> None:
+        async with client.get("/", headers={"Host": "agent.customer.example"}) as reply:
+            statuses.append(reply.status)
+
+    statuses: list[int] = []
+    claims.claim(running, "agent.customer.example", seen=seen(), actor="user:x")
+    between(running, status)
+    claims.claim(running, "agent.customer.example", seen=seen(claims.value_of(running.user_id)), actor="user:x")
+    between(running, status)
+    claims.release(running, actor="user:x")
+    between(running, status)
+    assert statuses == [404, 207, 404]
 
 
 def test_the_consoles_cookies_stay_outside_of_pods(host: str, running: Agent) -> None:

@@ -8,7 +8,7 @@ from django.db.models import Q
 class Migration(migrations.Migration):
     atomic = False
 
-    dependencies = [("agents", "0024_listed_index")]
+    dependencies = [("agents", "0026_pod_logs_index")]
 
     operations = [
         AddIndexConcurrently(

@@ -1,0 +1,86 @@
+"""What a change of a claim means for its agent: where its name leads, its timeline, and what its owner hears.
+
+The caller holds the agent's row.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from agents import configuration
+from agents.domains.models import ClaimStatus, DomainClaim
+from agents.errors import NeedsDomain
+from agents.models import Agent, Desired, Reason, Status, Transition
+from catalog.engines import engine_of
+from config import post
+from webhooks import events
+
+MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+
+
+def next_look(held: DomainClaim, *, now: datetime) -> datetime:
+    """Often while its owner sets records, seldom afterwards; at the latest when it would lapse."""
+    age = now - held.claimed_at
+    if held.status == ClaimStatus.PROVED and held.points_since is not None:
+        return now + 6 * HOUR
+    wait = MINUTE if age < HOUR else 10 * MINUTE if age < DAY else HOUR
+    later = now + wait
+    return min(later, held.lapses_at) if held.lapses_at and held.lapses_at > now else later
+
+
+def lead(held: DomainClaim, agent: Agent, *, now: datetime) -> None:
+    """Have the pod's routes follow: from when the name may serve and its address leads here.
+
+    A proved name keeps them while its address leads elsewhere for a time: certificates are not made anew for that.
+    """
+    proved = held.status == ClaimStatus.PROVED
+    leads = held.serves(now) and (held.points_since is not None or (proved and agent.domain_ready_at is not None))
+    if leads == (agent.domain_ready_at is not None):
+        return
+    agent.domain_ready_at = now if leads else None
+    held.unroute_at = None if leads else now
+    configuration.save(agent, fields=["domain_ready_at"])
+
+
+def without_domain(agent: Agent, *, now: datetime) -> None:
+    """The agent has no name of its customer's any more. What is to be deleted needs no new revision."""
+    was_led_to = agent.domain_ready_at is not None
+    agent.domain = agent.domain_ready_at = None
+    if was_led_to and agent.desired != Desired.DELETED:
+        configuration.save(agent, fields=["domain", "domain_ready_at"])
+    else:
+        agent.save(update_fields=["domain", "domain_ready_at"])
+
+
+def refuse_needed(agent: Agent) -> None:
+    """Raise NeedsDomain where the engine does not work without a name of its customer's."""
+    engine = engine_of(agent.engine)
+    if engine.requires_domain:
+        raise NeedsDomain(engine.label)
+
+
+def tell(agent: Agent, *, actor: str, now: datetime, note: str) -> None:
+    """A row of the timeline; the agent's status stays."""
+    Transition.objects.create(
+        agent=agent,
+        from_status=agent.status,
+        to_status=agent.status,
+        reason=Reason.DOMAIN,
+        actor=actor,
+        note=note,
+        at=now,
+    )
+
+
+def emit_lost(held: DomainClaim, agent: Agent, *, now: datetime) -> None:
+    """The list of events has none for names: of an agent that runs and goes on running it is `agent.running`."""
+    if agent.status == Status.RUNNING:
+        data = {"from": agent.status, "to": agent.status, "reason": "domain-lost", "domain": held.domain}
+        events.emit(agent, events.EventType.AGENT_RUNNING, data, now=now)
+
+
+def mail(name: str, held: DomainClaim, agent: Agent) -> None:
+    content = post.rendered(
+        name, lang=agent.lang, name=post.one_line(agent.name), domain=held.domain, value=held.value, agent_id=agent.pk
+    )
+    post.write(agent.user_id, content)

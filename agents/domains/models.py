@@ -1,0 +1,111 @@
+"""Claims to hostnames, and the names that had a certificate. Rules are elsewhere."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import partial
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from config.ids import new_id
+
+
+class ClaimStatus(models.TextChoices):
+    UNPROVED = "unproved"
+    PROVED = "proved"
+    LAPSED = "lapsed", "lapsed: never proved"
+    RELEASED = "released", "released by its owner"
+    LOST = "lost", "lost to the account that proved it"
+
+
+HELD = (ClaimStatus.UNPROVED, ClaimStatus.PROVED)
+
+
+class DomainClaimQuerySet(models.QuerySet["DomainClaim"]):
+    def held(self) -> DomainClaimQuerySet:
+        """The claims that still stand: at most one for each name and for each agent."""
+        return self.filter(status__in=HELD)
+
+    def serving(self, now: datetime) -> DomainClaimQuerySet:
+        """Names that lead to their agents: proved ones; and those that may do without proof for now, while they point
+        here."""
+        for_now = Q(status=ClaimStatus.UNPROVED, by_address=True, points_since__isnull=False, lapses_at__gt=now)
+        return self.filter(Q(status=ClaimStatus.PROVED) | for_now)
+
+    def reserved(self, now: datetime) -> DomainClaimQuerySet:
+        """Released names that are still their account's."""
+        return self.filter(status=ClaimStatus.RELEASED, reserved_until__gt=now)
+
+
+class DomainClaim(models.Model):
+    """One agent's claim to one hostname. A claim that has ended stays, for what it says of the name's past."""
+
+    id = models.CharField(primary_key=True, max_length=40, default=partial(new_id, "dom"), editable=False)
+    domain = models.CharField(max_length=253)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    agent = models.ForeignKey("agents.Agent", on_delete=models.PROTECT, related_name="domain_claims")
+    value = models.CharField(max_length=80, help_text="What TXT of the name must carry: the account's value.")
+    status = models.CharField(max_length=8, choices=ClaimStatus.choices, default=ClaimStatus.UNPROVED)
+    by_address = models.BooleanField(
+        help_text="Whether it serves before it is proved, while its address leads here: nobody else ever held the name."
+    )
+    claimed_at = models.DateTimeField()
+    proved_at = models.DateTimeField(null=True, blank=True)
+    points_since = models.DateTimeField(null=True, blank=True, help_text="Since when its address leads here.")
+    lapses_at = models.DateTimeField(null=True, blank=True, help_text="When it ends unless it is proved before.")
+    ended_at = models.DateTimeField(null=True, blank=True)
+    reserved_until = models.DateTimeField(
+        null=True, blank=True, help_text="Until when a released name is still its account's."
+    )
+    looked_at = models.DateTimeField(null=True, blank=True, help_text="When DNS last answered for it.")
+    look_at = models.DateTimeField(null=True, blank=True, help_text="When DNS is asked again.")
+    unroute_at = models.DateTimeField(
+        null=True, blank=True, help_text="When the cluster's routes of this name are to be taken away."
+    )
+
+    objects: ClassVar[DomainClaimQuerySet] = DomainClaimQuerySet.as_manager()  # type: ignore[assignment]  # a manager with all its methods
+
+    class Meta:
+        app_label = "agents"
+        indexes = [
+            # The due scans of agents/domains/observing.py.
+            models.Index(fields=["look_at"], name="domain_look", condition=Q(look_at__isnull=False)),
+            models.Index(fields=["unroute_at"], name="domain_unroute", condition=Q(unroute_at__isnull=False)),
+            # A name's past.
+            models.Index(fields=["domain", "-claimed_at"], name="domain_past"),
+            # What an account has released lately.
+            models.Index(fields=["user", "reserved_until"], name="domain_reserved", condition=Q(status="released")),
+        ]
+        constraints = [
+            models.UniqueConstraint(fields=["domain"], name="domain_held_once", condition=Q(status__in=HELD)),
+            models.UniqueConstraint(fields=["agent"], name="domain_one_each", condition=Q(status__in=HELD)),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.domain} ({self.status})"
+
+    def serves(self, now: datetime) -> bool:
+        """The same as `serving`, of this row."""
+        if self.status == ClaimStatus.PROVED:
+            return True
+        for_now = self.status == ClaimStatus.UNPROVED and self.by_address and self.points_since is not None
+        return for_now and self.lapses_at is not None and self.lapses_at > now
+
+
+class CertifiedName(models.Model):
+    """A name that an account's agent was first let have a certificate for; they are counted by it."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    name = models.CharField(max_length=253)
+    since = models.DateTimeField()
+
+    class Meta:
+        app_label = "agents"
+        indexes = [models.Index(fields=["user", "since"], name="certified_lately")]
+        constraints = [models.UniqueConstraint(fields=["user", "name"], name="certified_once")]
+
+    def __str__(self) -> str:
+        return self.name

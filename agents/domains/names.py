@@ -1,0 +1,115 @@
+"""Which hostnames a customer may give."""
+
+from __future__ import annotations
+
+import functools
+import ipaddress
+import re
+
+import idna
+from django.conf import settings
+from publicsuffixlist import PublicSuffixList
+
+from config.errors import BadRequest
+
+MAX_CHARACTERS = 253
+PROOF_PREFIX = "_agentpods."  # before the name: where its TXT record is
+_LABEL = re.compile(r"(?!-)[a-z0-9-]{1,63}(?<!-)")
+# They mean something inside somebody's network alone.
+_LOCAL_ENDINGS = (
+    "localhost",
+    "local",
+    "internal",
+    "svc",
+    "cluster.local",
+    "home.arpa",
+    "in-addr.arpa",
+    "ip6.arpa",
+    "onion",
+)
+
+
+def normalised(domain: str) -> str:
+    """The hostname in lower-case ASCII without its last dot. Raises BadRequest when it is none that a customer may
+    have."""
+    host = _ascii(domain.strip().removesuffix("."), given=domain)
+    labels = host.split(".")
+    if host.startswith("*"):
+        raise BadRequest(f"domain: {domain!r} is a wildcard; give one hostname, such as agent.example.com")
+    if len(host) > MAX_CHARACTERS or len(labels) < 2 or not all(_LABEL.fullmatch(label) for label in labels):
+        raise BadRequest(
+            f"domain: {_shown(domain)} is not a hostname such as agent.example.com"
+            f" (at most {MAX_CHARACTERS} characters, 63 in each label)"
+        )
+    if _is_address(host) or labels[-1].isdigit():
+        raise BadRequest(f"domain: {domain!r} is an address, not a hostname")
+    _refuse_others(host)
+    return host
+
+
+def refuse_unprovable(host: str) -> None:
+    """Raise BadRequest for a name so long that its TXT record could not exist."""
+    if len(PROOF_PREFIX + host) > MAX_CHARACTERS:
+        room = MAX_CHARACTERS - len(PROOF_PREFIX)
+        raise BadRequest(f"domain: longer than {room} characters, so that {PROOF_PREFIX}<domain> cannot be a name")
+
+
+def _ascii(text: str, *, given: str) -> str:
+    """Each label as DNS has it: international ones by the rules of 2008, after what UTS 46 maps."""
+    try:
+        if not text.isascii():
+            # Its four dots are one; a name that is far too long is refused before anybody works on it.
+            return idna.encode(text, uts46=True, std3_rules=True).decode() if len(text) <= MAX_CHARACTERS else text
+        host = text.lower()
+        for label in host.split("."):
+            if label.startswith("xn--"):
+                idna.decode(label)
+    except (idna.IDNAError, UnicodeError) as error:
+        raise BadRequest(f"domain: {_shown(given)} is not a hostname: {error}") from error
+    return host
+
+
+def _shown(domain: str) -> str:
+    return repr(domain if len(domain) <= 80 else f"{domain[:80]}…")
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def _refuse_others(host: str) -> None:
+    """Names that are ours, the public's, or nobody's outside of one network."""
+    for own in _own_names():
+        if lies_below(host, own):
+            raise BadRequest(f"domain: names under {own} are assigned automatically; give your own, or none")
+    if any(lies_below(host, ending) for ending in _LOCAL_ENDINGS):
+        raise BadRequest(f"domain: {host!r} means something inside one network only; give a public hostname")
+    if _suffixes().publicsuffix(host) == host:
+        raise BadRequest(f"domain: {host!r} is a public suffix, below which others have their names")
+
+
+def lies_below(host: str, other: str) -> bool:
+    return host == other or host.endswith(f".{other}")
+
+
+def _own_names() -> set[str]:
+    """What is registered for the console and the platform: all below it is ours."""
+    # `.example.com` in ALLOWED_HOSTS stands for all below it.
+    names = [settings.PLATFORM_DOMAIN, *(host.removeprefix(".").lower() for host in settings.CONSOLE_HOSTS)]
+    return {registrable(name) for name in names}
+
+
+@functools.lru_cache(maxsize=256)
+def registrable(host: str) -> str:
+    """The name that somebody registered and below which this one lies; itself where that is not known."""
+    return _suffixes().privatesuffix(host) or host
+
+
+@functools.cache
+def _suffixes() -> PublicSuffixList:
+    """The list as the library brings it: nothing is fetched."""
+    return PublicSuffixList()

@@ -1,0 +1,50 @@
+"""Taking away what leads a customer's hostname to a pod. Another pod may be given the name at the same moment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agents.runtimes.kubernetes import kept, names
+from agents.runtimes.kubernetes.client import path_of
+from agents.runtimes.kubernetes.place import Place, Routing
+from agents.runtimes.kubernetes.rights import Inside
+
+Json = dict[str, Any]
+
+_CERTIFICATE = ("cert-manager.io/v1", "Certificate")
+# What network.domain_objects makes; the route first, so that nobody is led here without a certificate.
+_KINDS = {
+    Routing.GATEWAY: (
+        ("gateway.networking.k8s.io/v1", "HTTPRoute"),
+        ("gateway.networking.k8s.io/v1", "ListenerSet"),
+        _CERTIFICATE,
+    ),
+    Routing.INGRESS: (("networking.k8s.io/v1", "Ingress"), _CERTIFICATE),
+}
+
+
+def unroute(inside: Inside, place: Place, domain: str) -> list[str]:
+    """Returns the keys of what was taken away. The agent's next own hostname is left alone."""
+    if not place.routes.certificate_issuer:
+        return []
+    gone = []
+    for version, kind in _KINDS.get(place.routes.routing, ()):
+        metadata = {"name": names.DOMAIN, "namespace": inside.namespace}
+        path = path_of({"apiVersion": version, "kind": kind, "metadata": metadata})
+        found = inside.find(path)
+        if found is not None and domain in _hosts(kind, found.get("spec") or {}):
+            inside.remove(path)
+            gone.append(kept.key({"kind": kind, "metadata": metadata}))
+    return gone
+
+
+def _hosts(kind: str, spec: Json) -> list[str]:
+    match kind:
+        case "HTTPRoute":
+            return spec.get("hostnames") or []
+        case "ListenerSet":
+            return [one.get("hostname", "") for one in spec.get("listeners") or []]
+        case "Certificate":
+            return spec.get("dnsNames") or []
+        case _:
+            return [rule.get("host", "") for rule in spec.get("rules") or []]

@@ -1,0 +1,25 @@
+"""`GET /domain-check`."""
+
+from __future__ import annotations
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from agents.domain_serializers import AskDomainSerializer, DomainCheckEnvelope
+from agents.domains import check
+from agents.views.base import AgentViewSet
+
+
+class DomainCheckViewSet(AgentViewSet):
+    @extend_schema(parameters=[AskDomainSerializer], responses=DomainCheckEnvelope)
+    def retrieve(self, request: Request) -> Response:
+        """Tell where a hostname leads, before or after an agent has it.
+
+        With `https=true` and only when DNS leads here, the service is asked over HTTPS under this name. Nothing is
+        claimed by asking.
+        """
+        query = AskDomainSerializer(data=request.query_params.dict())
+        query.is_valid(raise_exception=True)
+        found = check.of(self.caller().pk, query.validated_data["domain"], https=query.validated_data["https"])
+        return Response(DomainCheckEnvelope({"check": found}).data)

@@ -1,0 +1,109 @@
+"""Pebble, the ACME server that Let's Encrypt tests with, on loopback: it orders, validates and issues as the real one.
+
+`PEBBLE` names the program; else it is taken from the path, or fetched as Debian's package from where this machine's apt
+is told to find packages, into a directory of its own: nothing is installed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import ssl
+import subprocess
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.doubles.certificates import Certificates
+from tests.patience import Patience
+from tests.ports import free_port
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+CACHE = ROOT / "var" / "pebble"
+
+
+class NoPebble(Exception):
+    """It is not here, and apt cannot bring it."""
+
+
+@dataclass(frozen=True)
+class Pebble:
+    directory: str  # its ACME directory
+    roots: Path  # what whoever talks to it trusts, and whoever talks to what it has certified
+
+
+def program() -> Path:
+    if named := os.environ.get("PEBBLE") or shutil.which("pebble"):
+        return Path(named)
+    found = CACHE / "usr" / "bin" / "pebble"
+    return found if found.exists() else _fetch()
+
+
+def _fetch() -> Path:
+    """Whole or not at all, for several may want it at once."""
+    CACHE.parent.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=CACHE.parent) as place:
+        for command in (
+            ["apt-get", "download", "--quiet", "pebble"],
+            ["sh", "-c", "dpkg-deb -x pebble_*.deb unpacked"],
+        ):
+            try:
+                subprocess.run(command, cwd=place, check=True, capture_output=True, timeout=120)
+            except (OSError, subprocess.SubprocessError) as error:
+                raise NoPebble(f"{' '.join(command)}: {error}; name the program in PEBBLE") from error
+        if not CACHE.exists():
+            (Path(place) / "unpacked").rename(CACHE)
+    return CACHE / "usr" / "bin" / "pebble"
+
+
+def _run(command: list[str], place: str) -> None:
+    subprocess.run(command, cwd=place, check=True, capture_output=True, timeout=120)
+
+
+@contextmanager
+def running(place: Path, *, names: tuple[str, int], http_port: int, tls_port: int) -> Iterator[Pebble]:
+    """`names` is the DNS server that it asks; the ports are where it looks for answers to its challenges."""
+    certificates = Certificates(place)
+    certificates.server("localhost", "127.0.0.1")
+    port, management = free_port(), free_port()
+    given = {
+        "listenAddress": f"127.0.0.1:{port}",
+        "managementListenAddress": f"127.0.0.1:{management}",
+        "certificate": str(certificates.served),
+        "privateKey": str(certificates.served),
+        "httpPort": http_port,
+        "tlsPort": tls_port,
+    }
+    configuration = place / "pebble.json"
+    configuration.write_text(json.dumps({"pebble": given}), encoding="utf-8")
+    command = [str(program()), "-config", str(configuration), "-dnsserver", f"{names[0]}:{names[1]}"]
+    environment = {"PEBBLE_VA_NOSLEEP": "1", "PEBBLE_WFE_NONCEREJECT": "0", "PATH": os.environ["PATH"]}
+    with (place / "pebble.log").open("wb") as log:
+        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+    try:
+        root = _root(f"https://127.0.0.1:{management}/roots/0", certificates.authority, process)
+        roots = place / "roots.pem"
+        roots.write_bytes(certificates.authority.read_bytes() + root)
+        yield Pebble(f"https://127.0.0.1:{port}/dir", roots)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _root(url: str, authority: Path, process: subprocess.Popen[bytes]) -> bytes:
+    """What it signs with, which is another one at each start."""
+    context, patience = ssl.create_default_context(cafile=authority), Patience(20)
+    while True:
+        try:
+            with urllib.request.urlopen(url, context=context, timeout=5) as answer:
+                root: bytes = answer.read()
+                return root
+        except OSError:
+            assert process.poll() is None, "pebble has ended"
+            assert not patience.ended(), "pebble does not answer"
+            time.sleep(0.1)
