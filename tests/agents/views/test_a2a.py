@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from agents import identity, pods
+from agents import pods
 from agents.models import Agent
 from tests.agents.conftest import settle
 
@@ -126,10 +126,10 @@ def test_nobody_sets_it_of_anothers_agent(other: APIClient, running: Agent) -> N
 
 def test_a_peers_token_is_for_the_gateway_alone_and_only_while_a2a_is_on(client: APIClient, running: Agent) -> None:
     put(client, running, enabled=True, peers=[BOB])
-    spec = pods.spec_of(identity.ensured(running))
-    assert spec.config.has_peers
-    assert BOB["token"] not in repr(dataclasses.asdict(spec.config))
-    assert spec.secrets.a2a_peers == [BOB]
+    running.refresh_from_db()
+    assert pods.config_of(running).has_peers
+    assert BOB["token"] not in repr(dataclasses.asdict(pods.config_of(running)))
+    assert pods.secrets_of(running).a2a_peers == [BOB]
     put(client, running, enabled=False)
-    spec = pods.spec_of(identity.ensured(running))
-    assert (spec.config.has_peers, spec.secrets.a2a_peers) == (False, [])
+    running.refresh_from_db()
+    assert (pods.config_of(running).has_peers, pods.secrets_of(running).a2a_peers) == (False, [])
