@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
 from rest_framework.test import APIClient
 
+from agents import pods
 from agents.models import Agent
 from tests.agents.conftest import settle
 
@@ -120,3 +122,14 @@ def test_the_pod_gets_it_as_a_new_revision(client: APIClient, running: Agent) ->
 
 def test_nobody_sets_it_of_anothers_agent(other: APIClient, running: Agent) -> None:
     assert refused(other, running, enabled=True)[0] == 404
+
+
+def test_a_peers_token_is_for_the_gateway_alone_and_only_while_a2a_is_on(client: APIClient, running: Agent) -> None:
+    put(client, running, enabled=True, peers=[BOB])
+    running.refresh_from_db()
+    assert pods.config_of(running).has_peers
+    assert BOB["token"] not in repr(dataclasses.asdict(pods.config_of(running)))
+    assert pods.secrets_of(running).a2a_peers == [BOB]
+    put(client, running, enabled=False)
+    running.refresh_from_db()
+    assert (pods.config_of(running).has_peers, pods.secrets_of(running).a2a_peers) == (False, [])
