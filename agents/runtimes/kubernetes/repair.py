@@ -99,8 +99,8 @@ class Repair:
                 if refusal.status not in _OTHERWISE_BY_NOW or not left:
                     raise
                 continue
-            if found and found["metadata"]["uid"] != applied["metadata"]["uid"]:
-                befores.append(None)
+            if found and left == 0 and found["metadata"]["uid"] != applied["metadata"]["uid"]:
+                befores.append(None)  # deleted after our last look; before, that is a conflict
             self._done(applied, befores, suspected)
             return
 
@@ -133,11 +133,14 @@ class Repair:
             manifest = _with(manifest, **same)
         return self._calls(manifest).apply(manifest)
 
-    def _rid_of_others(self, manifest: Json, found: Json) -> Json:
+    def _rid_of_others(self, manifest: Json, found: Json) -> Json | None:
         if manifest["kind"] == "Namespace":
             return self._without_weakening(manifest, found)
         if manifest["kind"] in _OUTSIDE:
             return found
+        if manifest["kind"] == "Ingress" and "ingressClassName" not in manifest["spec"]:
+            self._inside.delete(path_of(manifest))  # only a new one is given the cluster's default class
+            return None
         version = found["metadata"]["resourceVersion"]
         return self._inside.replace(_with(manifest, resourceVersion=version, managedFields=[{}]))
 

@@ -120,6 +120,9 @@ class Inside:
     def merge(self, path: str, body: Json) -> Json:
         return self._with_rights(lambda: self.connection.merge(path, body))
 
+    def delete(self, path: str) -> None:
+        self._with_rights(lambda: self.connection.delete(path))
+
     def _with_rights(self, call: Callable[[], T]) -> T:
         try:
             return call()
