@@ -136,8 +136,9 @@ def is_as_wanted(pod: Observation) -> bool:
 
 
 def runs_astray(pod: Observation) -> bool:
-    """Whether programs of the pod run behind walls that are not as they were told to be, whatever the engine does."""
-    return pod.strayed and pod.gateway_alive
+    """Whether a pod is there that is not as it was told to be, whatever its programs do: its walls may stand no more,
+    its volume may go with its claim, or it waits for the Secret that somebody took away."""
+    return pod.strayed and pod.phase != Phase.STOPPED
 
 
 def has_lost_data(pod: Observation | None) -> bool:

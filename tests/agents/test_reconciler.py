@@ -102,6 +102,14 @@ def test_the_walls_of_a_failed_agent_whose_pod_still_runs_are_put_back(
     assert (agent.status, runtime.pods[running.namespace].seen.strayed) == (Status.FAILED, False)
 
 
+def test_what_a_failed_agents_pod_waits_for_is_put_back(running: Agent, runtime: ScriptedRuntime) -> None:
+    runtime.set(running.namespace, phase=Phase.FAILED, cause=DATA_LOST, message="its disk is empty")
+    settle(running)
+    runtime.set(running.namespace, gateway_alive=False, strayed=True)
+    settle(running)
+    assert ("repair", running.namespace) in runtime.calls
+
+
 def test_what_a_pod_that_comes_up_needs_is_put_back_and_not_only_once_it_runs(
     make_agent: MakeAgent, runtime: ScriptedRuntime
 ) -> None:
