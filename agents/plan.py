@@ -12,6 +12,8 @@ from agents.runtimes.base import DATA_LOST, Observation, Phase
 UNHEALTHY_LIMIT = timedelta(minutes=10)
 MAX_RECOVERIES = 5
 RECOVERY_BACKOFF = timedelta(seconds=5)
+# By then the observer has seen all that a deploy has made: what is not as it was told to be has strayed.
+NEW = timedelta(seconds=10)
 
 
 class Step(StrEnum):
@@ -75,6 +77,8 @@ def _provision(agent: Agent, pod: Observation | None, now: datetime) -> Step:
         return Step.FAIL
     if pod is None:
         return Step.WAIT if is_backing_off(agent, now) else Step.DEPLOY
+    if pod.strayed and pod.phase != Phase.STOPPED and now - agent.status_since >= NEW:
+        return Step.REPAIR
     return Step.DEPLOY if needs_repair(pod) else _in_place(agent, pod)
 
 
@@ -132,8 +136,9 @@ def is_as_wanted(pod: Observation) -> bool:
 
 
 def runs_astray(pod: Observation) -> bool:
-    """Whether programs of the pod run behind walls that are not as they were told to be, whatever the engine does."""
-    return pod.strayed and pod.gateway_alive
+    """Whether a pod is there that is not as it was told to be, whatever its programs do: its walls may stand no more,
+    its volume may go with its claim, or it waits for the Secret that somebody took away."""
+    return pod.strayed and pod.phase != Phase.STOPPED
 
 
 def has_lost_data(pod: Observation | None) -> bool:

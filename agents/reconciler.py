@@ -172,6 +172,7 @@ def _come_up(look: Look) -> None:
 def _repair(look: Look) -> None:
     if put_back := look.runtime.repair(_spec_of(look.agent)):
         lifecycle.put_back(look.agent, put_back, now=look.now)
+        look.runtime.told(look.agent.namespace, put_back)
 
 
 def _wait(look: Look) -> None:

@@ -50,7 +50,7 @@ RIGHTS: tuple[Right, ...] = (
 # Of what they do in agents' namespaces. The chart's account has these in a role that it binds there.
 RIGHTS_INSIDE: tuple[Right, ...] = (
     ("", "resourcequotas", _MAKE_AGAIN),
-    ("", "limitranges", _MAKE_AGAIN),
+    ("", "limitranges", (*_MAKE_AGAIN, "delete")),
     ("", "secrets", ("create", "patch")),
     ("", "services", _MAKE_AGAIN),
     ("", "persistentvolumeclaims", _MAKE),

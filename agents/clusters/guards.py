@@ -12,7 +12,7 @@ _ALWAYS = {
     "NetworkPolicy": guarded("NetworkPolicy", "networking.k8s.io/v1", "networkpolicies"),
     "Service": guarded("Service", "v1", "services"),
     "ResourceQuota": guarded("ResourceQuota", "v1", "resourcequotas"),
-    "LimitRange": guarded("LimitRange", "v1", "limitranges"),
+    "LimitRange": Kind("/api/v1/limitranges", "LimitRangeList", objects.keep_limits),
     "PersistentVolume": Kind("/api/v1/persistentvolumes", "PersistentVolumeList", objects.keep_volume),
     "RoleBinding": guarded("RoleBinding", "rbac.authorization.k8s.io/v1", "rolebindings"),
 }
@@ -43,10 +43,19 @@ class Guards:
 
     def digests(self, namespace: str) -> dict[str, str] | None:
         """By `Kind/name`; None as long as not all that is there is known."""
-        if not all(watch.is_complete for watch in self.watches.values()):
+        if not self._is_complete():
             return None
         return {
             f"{kind}/{one['metadata']['name']}": one["digest"]
             for kind, watch in self.watches.items()
             for one in watch.of(namespace)
         }
+
+    def secrets(self, namespace: str) -> dict[str, str] | None:
+        """Identities of the Secrets that are there, by `Secret/name`; None as long as that is not known."""
+        if not self._is_complete():
+            return None
+        return {key: uid for one in self.watches["LimitRange"].of(namespace) for key, uid in one["secrets"].items()}
+
+    def _is_complete(self) -> bool:
+        return all(watch.is_complete for watch in self.watches.values())

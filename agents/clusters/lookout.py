@@ -190,6 +190,7 @@ class Lookout:
             revision=revision,
             bridge_bytes=bridge_bytes,
             digests=self._digests(namespace, found, deployments),
+            secrets=self._secrets(namespace),
             was_ready=bool(before and life and before.pod_ip == life[0] and before.phase in _CAME_UP),
         )
 
@@ -201,6 +202,10 @@ class Lookout:
             return before.seen if before else None
         workloads = {f"Deployment/{one['metadata']['name']}": one["digest"] for one in deployments}
         return {"Namespace": found["digest"], **workloads, **guarded}
+
+    def _secrets(self, namespace: str) -> Mapping[str, str] | None:
+        found, before = self._guards.secrets(namespace), self._written.get(namespace)
+        return before.secrets_seen if found is None and before else found
 
     # News.
 

@@ -242,6 +242,13 @@ class Pod(models.Model):
     pod_ip = models.GenericIPAddressField(null=True, blank=True)
     kept = models.JSONField(null=True, blank=True, help_text="Digests of its objects as the driver last applied them.")
     seen = models.JSONField(null=True, blank=True, help_text="The same as the observer sees them; null: not known.")
+    secrets = models.JSONField(
+        null=True, blank=True, help_text="Identities of its Secrets as the driver was told; null: not known."
+    )
+    secrets_seen = models.JSONField(null=True, blank=True, help_text="Those that are there; null: not known.")
+    astray = models.JSONField(
+        default=list, db_default=[], blank=True, help_text="What was found gone or changed and is not told yet."
+    )
     deployed = models.CharField(
         max_length=40, null=True, blank=True, help_text="Hash of the workload that was last found there whole."
     )

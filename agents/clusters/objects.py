@@ -143,6 +143,13 @@ def keep_digest(kind: str, obj: Json) -> Json:
     return {"metadata": _some(obj["metadata"], "name", "namespace"), "digest": kept.digest({**obj, "kind": kind})}
 
 
+def keep_limits(obj: Json) -> Json:
+    """The Secrets that it names as its owners are those that are there (agents.runtimes.kubernetes.kept)."""
+    owners = obj["metadata"].get("ownerReferences") or ()
+    secrets = {f"Secret/{one['name']}": one["uid"] for one in owners if one["kind"] == "Secret"}
+    return {**keep_digest("LimitRange", obj), "secrets": secrets}
+
+
 def keep_volume(obj: Json) -> Json:
     """As if it lay in the namespace of its claim, which is where it counts."""
     home = (obj["spec"].get("claimRef") or {}).get("namespace")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from datetime import timedelta
 
 from django.db import connection
@@ -12,15 +13,19 @@ from django.utils import timezone
 
 from agents.clusters.models import Cluster, Pod
 from agents.runtimes.base import Endpoint, Observation, Phase
-from agents.runtimes.kubernetes import names
+from agents.runtimes.kubernetes import kept, names
 from agents.runtimes.kubernetes.kept import Digests
 
 _SEEN = (
     "namespace", "phase", "gateway_alive", "revision", "restarts", "cause", "message", "evidence", "since", "strayed",
 )  # fmt: skip
-# Nothing was noted of a pod that an older release has made: it is put right once, which notes it.
+# Nothing was noted of a pod that an older release has made: it is put right once, which notes it. Of a pod that is well
+# again something may still have to be told.
 _STRAYED = RawSQL(  # no parameters
-    "agents_pod.seen IS NOT NULL AND (agents_pod.kept IS NULL OR NOT agents_pod.seen @> agents_pod.kept)",
+    """(agents_pod.seen IS NOT NULL AND (agents_pod.kept IS NULL OR NOT agents_pod.seen @> agents_pod.kept))
+    OR (agents_pod.secrets_seen IS NOT NULL
+        AND (agents_pod.secrets IS NULL OR NOT agents_pod.secrets_seen @> agents_pod.secrets))
+    OR agents_pod.astray <> '[]'""",
     (),
     output_field=BooleanField(),
 )
@@ -43,6 +48,8 @@ LOGS_KEPT_AGAIN = timedelta(seconds=60)
 _KEEP_SOME = "UPDATE agents_pod SET kept = kept || %s::jsonb WHERE namespace = %s"
 _KEEP_AND_SEE_SOME = "UPDATE agents_pod SET kept = kept || %s::jsonb, seen = seen || %s::jsonb WHERE namespace = %s"
 _LET_GO = "UPDATE agents_pod SET kept = kept - %s::text[] WHERE namespace = %s"
+_ASTRAY = "UPDATE agents_pod SET astray = astray || to_jsonb(%s::text) WHERE namespace = %s AND NOT astray ? %s"
+_TOLD = "UPDATE agents_pod SET astray = astray - %s::text[] WHERE namespace = %s"
 
 
 def make(namespace: str, *, agent_id: str, cluster: Cluster, public_url: str | None) -> Pod:
@@ -65,9 +72,39 @@ def observed(suffix: str | None) -> dict[str, Observation]:
     return {row[0]: _observation(row) for row in pods.annotate(strayed=_STRAYED).values_list(*_SEEN)}
 
 
+def noted(pod: Pod) -> Digests:
+    """How its objects are to stay, its Secrets too."""
+    return {**(pod.kept or {}), **(pod.secrets or {})}
+
+
+def seen(pod: Pod) -> Digests:
+    """How the observer saw them; an observer of an older release does not know of Secrets."""
+    return {**(pod.seen or {}), **((pod.secrets if pod.secrets_seen is None else pod.secrets_seen) or {})}
+
+
 def keep(namespace: str, digests: Digests) -> None:
     """Note how all objects of the pod are to stay."""
-    Pod.objects.filter(pk=namespace).update(kept=digests)
+    secrets = {key: uid for key, uid in digests.items() if kept.is_secret(key)}
+    others = {key: digest for key, digest in digests.items() if key not in secrets}
+    Pod.objects.filter(pk=namespace).update(kept=others, secrets=secrets)
+
+
+def note_astray(namespace: str, words: str) -> None:
+    """Something was found gone or changed, and is to be told on the timeline (`told`)."""
+    with connection.cursor() as cursor:
+        cursor.execute(_ASTRAY, [words, namespace, words])
+
+
+def astray(namespace: str) -> list[str]:
+    found = Pod.objects.filter(pk=namespace).values_list("astray", flat=True).first()
+    return sorted(found or [])
+
+
+def told(namespace: str, words: Collection[str]) -> None:
+    """These were told, or proved wrong."""
+    if words:
+        with connection.cursor() as cursor:
+            cursor.execute(_TOLD, [list(words), namespace])
 
 
 def keep_some(namespace: str, digests: Digests, *, is_seen: bool = False) -> None:
@@ -96,7 +133,7 @@ def stands(pod: Pod, fingerprint: str) -> bool:
     """
     if pod.deployed != fingerprint or pod.deployed_at is None or timezone.now() - pod.deployed_at > LOOKED_AT_AGAIN:
         return False
-    as_told = pod.seen is None or (pod.kept is not None and pod.kept.items() <= pod.seen.items())
+    as_told = pod.seen is None or (pod.kept is not None and noted(pod).items() <= seen(pod).items())
     return as_told and pod.phase != Phase.STOPPED and pod.cause != "CONFIG"
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from agents.clusters.models import Cluster, Pod
-from agents.clusters.pods import keep_some
+from agents.clusters.pods import keep_some, note_astray
 from agents.runtimes.kubernetes import kept, names, network
-from agents.runtimes.kubernetes.client import Connection, Refused
+from agents.runtimes.kubernetes.client import Connection, Refused, path_of
 from agents.runtimes.kubernetes.place import Place
 from agents.runtimes.kubernetes.rights import Inside
 from config import waiting
 
+_KEY = f"NetworkPolicy/{names.POD}"
 _NOT_THERE = {403, 404, 409}  # the namespace is on its way out, or not made yet: a new one has today's policy
 
 
@@ -25,8 +28,17 @@ def _renew(connection: Connection, namespace: str, agent_id: str, place: Place) 
     """Why it was refused, if it was."""
     try:
         labels = names.labels(installation=place.installation, agent_id=agent_id)
-        applied = Inside(connection, namespace, labels=labels).apply(network.policy(namespace, agent_id, place))
-        keep_some(namespace, kept.of(applied))
+        inside, wanted = Inside(connection, namespace, labels=labels), network.policy(namespace, agent_id, place)
+        _note_drift(namespace, inside.find(path_of(wanted)))
+        keep_some(namespace, kept.of(inside.apply(wanted)))
     except Refused as refusal:
         return "" if refusal.status in _NOT_THERE else str(refusal)
     return ""
+
+
+def _note_drift(namespace: str, found: dict[str, Any] | None) -> None:
+    """What the new policy will cover up: that somebody had taken the old one away, or weakened it."""
+    noted = Pod.objects.filter(pk=namespace, kept__has_key=_KEY).values_list("kept", flat=True).first()
+    if noted is None or (found and kept.digest(found) == noted[_KEY]):
+        return
+    note_astray(namespace, f"{_KEY} was {'changed' if found else 'gone'}")

@@ -41,6 +41,7 @@ class Sighting:
     pod_ip: str | None = None
     going: bool = False
     seen: Mapping[str, str] | None = None  # digests of the objects that are there; None: not known
+    secrets_seen: Mapping[str, str] | None = None  # identities of its Secrets that are there; None: not known
     bridge_bytes: int | None = None
 
     @property
@@ -61,6 +62,7 @@ class Seen:
     bridge_bytes: int | None = None
     was_ready: bool = False
     digests: Mapping[str, str] | None = None
+    secrets: Mapping[str, str] | None = None
 
 
 def read(seen: Seen, *, now: datetime) -> Sighting:
@@ -70,6 +72,7 @@ def read(seen: Seen, *, now: datetime) -> Sighting:
         agent_id=objects.agent_of(seen.namespace),
         phase=Phase.STARTING,
         seen=seen.digests,
+        secrets_seen=seen.secrets,
         bridge_bytes=seen.bridge_bytes,
     )
     if objects.is_deleted(seen.namespace):

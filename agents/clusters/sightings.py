@@ -43,6 +43,7 @@ _COLUMNS = {
     "since": "timestamptz",
     "pod_ip": "inet",
     "seen": "jsonb",
+    "secrets_seen": "jsonb",
     "bridge_bytes": "bigint",
 }
 _MATTERS = ("phase", "gateway_alive", "revision")
@@ -123,7 +124,8 @@ def write(cluster_id: int, found: Collection[Sighting], *, me: str, now: datetim
         column: [getattr(one, column) for one in ordered] for column in ("namespace", "agent_id", "going", *_COLUMNS)
     }
     arrays["evidence"] = [json.dumps(one.evidence) for one in ordered]
-    arrays["seen"] = [None if one.seen is None else json.dumps(one.seen) for one in ordered]
+    for column in ("seen", "secrets_seen"):
+        arrays[column] = [None if told is None else json.dumps(told) for told in arrays[column]]
     with connection.cursor() as cursor:
         cursor.execute(_WRITE, {**arrays, "cluster": cluster_id, "me": me, "now": now})
         return {agent_id for (agent_id,) in cursor.fetchall()}

@@ -159,7 +159,12 @@ class Runtime(Protocol):
         """Give a running pod a new revision in place. Returns when it took it; observe() shows when it is applied."""
 
     def repair(self, spec: PodSpec) -> list[str]:
-        """Put back what somebody has changed or taken away of a pod that runs; what that was, a few words each."""
+        """Put back what somebody has changed or taken away of a pod that runs; what that was, a few words each.
+
+        It is said again until it was `told`, also what another call has found and put back by the way."""
+
+    def told(self, namespace: str, put_back: list[str]) -> None:
+        """These words of a repair are on the timeline."""
 
     def secure(self, namespace: str) -> None:
         """From now on the agent's data stays whatever becomes of the pod; only `delete` with `data` removes it."""

@@ -9,7 +9,7 @@ import time_machine
 from django.utils import timezone
 
 from agents import leases, lifecycle, llm_key, plan, reconciler
-from agents.models import Agent, Reason, Status
+from agents.models import Agent, Reason, Status, Transition
 from agents.runtimes.base import DATA_LOST, Observation, Phase, RuntimeFailure
 from tests.agents.conftest import MakeAgent, event_types, settle
 from tests.doubles.runtime import ScriptedRuntime
@@ -100,6 +100,30 @@ def test_the_walls_of_a_failed_agent_whose_pod_still_runs_are_put_back(
     agent = settle(running)
     assert ("repair", running.namespace) in runtime.calls
     assert (agent.status, runtime.pods[running.namespace].seen.strayed) == (Status.FAILED, False)
+
+
+def test_what_a_failed_agents_pod_waits_for_is_put_back(running: Agent, runtime: ScriptedRuntime) -> None:
+    runtime.set(running.namespace, phase=Phase.FAILED, cause=DATA_LOST, message="its disk is empty")
+    settle(running)
+    runtime.set(running.namespace, gateway_alive=False, strayed=True)
+    settle(running)
+    assert ("repair", running.namespace) in runtime.calls
+
+
+def test_what_a_pod_that_comes_up_needs_is_put_back_and_not_only_once_it_runs(
+    make_agent: MakeAgent, runtime: ScriptedRuntime
+) -> None:
+    runtime.comes_up_as = Phase.STARTING
+    agent = settle(make_agent(), rounds=2)
+    runtime.changed = ["Secret/gateway was gone"]
+    runtime.set(agent.namespace, strayed=True)
+    agent = settle(agent, rounds=2)
+    assert ("repair", agent.namespace) not in runtime.calls, "what was just made is not taken for changed"
+    with time_machine.travel(timezone.now() + timedelta(seconds=11), tick=False):
+        agent = settle(agent, rounds=2)
+    assert ("repair", agent.namespace) in runtime.calls
+    assert agent.status == Status.PROVISIONING
+    assert Transition.objects.filter(agent=agent, note="put back in its cluster: Secret/gateway was gone").exists()
 
 
 def test_a_pod_that_does_not_come_up_in_ten_minutes_fails_with_a_cause(

@@ -48,7 +48,8 @@ ALWAYS = {
 }
 INSIDE = {
     rule("", "persistentvolumeclaims", MAKE),
-    rule("", "resourcequotas limitranges services", MAKE_AGAIN),
+    rule("", "resourcequotas services", MAKE_AGAIN),
+    rule("", "limitranges", ROUTE),  # which names its owners, and some API servers let none do so who may not remove it
     rule("", "secrets", "create patch"),
     rule("", "pods", "list"),
     rule("apps", "deployments", MAKE_AGAIN),

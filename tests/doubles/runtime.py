@@ -70,6 +70,9 @@ class ScriptedRuntime:
         self.set(spec.namespace, strayed=False)
         return list(self.changed)
 
+    def told(self, namespace: str, put_back: list[str]) -> None:
+        self._record("told", namespace)
+
     def secure(self, namespace: str) -> None:
         self._record("secure", namespace)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -21,6 +22,7 @@ from agents.runtimes.kubernetes.client import Connection, Refused, path_of
 from agents.runtimes.kubernetes.place import Place
 from agents.runtimes.kubernetes.repair import Repair
 from agents.runtimes.kubernetes.rights import Inside
+from config import waiting
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +48,7 @@ class KubernetesRuntime:
         )
         if pods.stands(known, _hash(wanted)):
             return
-        inside = _inside(spec.namespace, spec.agent_id, cluster)
+        inside = _inside(known)
         home = manifests.namespace(spec, place)
         if known.kept is None and (made := _begun(inside.connection, home)):
             self._apply(inside, spec, place, wanted, home=made)
@@ -66,30 +68,32 @@ class KubernetesRuntime:
         if pod is None or address is None:
             raise RuntimeFailure("the pod has no address", cause="NO_ADDRESS")
         management.configure(address, spec.access, config=spec.config, secrets=spec.secrets)
-        inside, place = _inside(pod.namespace, pod.agent_id, pod.cluster), connections.place(pod.cluster)
-        objects = [*manifests.secrets(spec, place), *network.domain_objects(spec, place)]
-        pods.keep_some(pod.namespace, kept.of(*(inside.apply(manifest) for manifest in objects)))
+        inside, place = _inside(pod), connections.place(pod.cluster)
+        for secret in manifests.secrets(spec, place):
+            inside.apply(secret)
+        visits = [inside.apply(manifest) for manifest in network.domain_objects(spec, place)]
+        pods.keep_some(pod.namespace, kept.of(*visits))
         self._keep_volume(inside, pod)
 
     def repair(self, spec: PodSpec) -> list[str]:
         pod = pods.find(spec.namespace)
         if pod is None:
             return []
-        place = connections.place(pod.cluster)
-        inside = _inside(pod.namespace, pod.agent_id, pod.cluster)
-        repair = Repair(inside, kept=pod.kept or {}, seen=pod.seen or {})
-        repair.put_back(spec, place)
+        repair = Repair(_inside(pod), kept=pods.noted(pod), seen=pods.seen(pod), note=_noting(pod))
+        repair.put_back(spec, connections.place(pod.cluster))
         repair.keep_volume(_labels(pod.agent_id, pod.cluster))
         pods.keep(pod.namespace, repair.digests)
-        _note_breach(pod, repair)
-        return list(repair.told.values())
+        return _astray(pod, repair)
+
+    def told(self, namespace: str, put_back: list[str]) -> None:
+        pods.told(namespace, put_back)
 
     def secure(self, namespace: str) -> None:
         """Most pods that came up did so for the first time: their volume is not looked at before it is told to stay."""
         pod = pods.find(namespace)
         if pod is None:
             return
-        inside = _inside(namespace, pod.agent_id, pod.cluster)
+        inside = _inside(pod)
         if name := volumes.bound_name(inside):
             volume = volumes.keep_named(inside.connection, name, labels=_labels(pod.agent_id, pod.cluster))
             pods.keep_some(namespace, kept.of(volume), is_seen=True)
@@ -99,21 +103,20 @@ class KubernetesRuntime:
         pod = pods.find(spec.namespace)
         if pod is None:
             raise RuntimeFailure("the pod is not known any more", cause="POD_LOST")
-        inside = _inside(pod.namespace, pod.agent_id, pod.cluster)
-        inside.apply(manifests.engine_secret(spec, connections.place(pod.cluster)))
+        _inside(pod).apply(manifests.engine_secret(spec, connections.place(pod.cluster)))
 
     def unroute(self, namespace: str, domain: str) -> None:
         pod = pods.find(namespace)
         if pod is None:
             return
-        inside = _inside(namespace, pod.agent_id, pod.cluster)
+        inside = _inside(pod)
         pods.let_go(namespace, unrouting.unroute(inside, connections.place(pod.cluster), domain))
 
     def stop(self, namespace: str) -> None:
         pod = pods.find(namespace)
         if pod is None:
             return
-        inside = _inside(namespace, pod.agent_id, pod.cluster)
+        inside = _inside(pod)
         path = f"/apis/apps/v1/namespaces/{namespace}/deployments/{names.POD}"
         found = inside.find(path)
         if found is None or not ending.is_of(found, connections.place(pod.cluster).installation):
@@ -176,20 +179,21 @@ class KubernetesRuntime:
         applied = [home, *inside.bind(), inside.apply(first)]
         claim = partial(self._claim, inside, spec, place, is_new=True)
         applied += inside.connection.at_once([claim, *(partial(inside.apply, manifest) for manifest in rest)])
+        applied.append(inside.apply(manifests.limits(spec, place, secrets=kept.secrets(kept.of(*applied)))))
         applied.append(inside.apply(wanted))
         pods.keep(spec.namespace, kept.of(*applied))
         pods.found_whole(spec.namespace, _hash(wanted))
 
     def _apply_again(self, inside: Inside, spec: PodSpec, place: Place, wanted: Json, *, known: Pod) -> None:
         """The same where some or all is there. What somebody changed meanwhile is put back, and not taken over."""
-        digests = known.kept or {}
-        repair = Repair(inside, kept=digests, seen=digests)
+        digests = pods.noted(known)
+        repair = Repair(inside, kept=digests, seen=digests, note=_noting(known))
         repair.put_back(spec, place)
         claim = self._claim(inside, spec, place, is_new=False)
         repair.keep_volume(_labels(spec.agent_id, known.cluster))
         pods.keep(spec.namespace, {**repair.digests, **kept.of(claim, inside.apply(wanted))})
         pods.found_whole(spec.namespace, _hash(wanted))
-        _note_breach(known, repair)
+        _astray(known, repair)
 
     def _claim(self, inside: Inside, spec: PodSpec, place: Place, *, is_new: bool) -> Json:
         """The namespace's claim: there already, on the volume that an earlier pod has left, or on a new one."""
@@ -209,9 +213,23 @@ class KubernetesRuntime:
             volumes.keep(inside.connection, volume, labels=_labels(pod.agent_id, pod.cluster))
 
 
-def _note_breach(pod: Pod, repair: Repair) -> None:
-    if breach := [words for key, words in repair.told.items() if kept.is_security(key)]:
+def _noting(pod: Pod) -> Callable[[str], None]:
+    """For any thread: what is astray is noted in the pod's row, and the connection to the database given back."""
+
+    def note(words: str) -> None:
+        pods.note_astray(pod.namespace, words)
+        waiting.release_connection()
+
+    return note
+
+
+def _astray(pod: Pod, repair: Repair) -> list[str]:
+    """All that is to be told of this pod, whoever found it; what protects is an incident too."""
+    pods.told(pod.namespace, repair.unfounded)
+    words = pods.astray(pod.namespace)
+    if breach := [one for one in words if kept.is_security(one)]:
         breaches.note(pod, breach)
+    return words
 
 
 def _begun(connection: Connection, namespace: Json) -> Json | None:
@@ -224,8 +242,12 @@ def _begun(connection: Connection, namespace: Json) -> Json | None:
         raise
 
 
-def _inside(namespace: str, agent_id: str, cluster: Cluster) -> Inside:
-    return Inside(connections.of(cluster), namespace, labels=_labels(agent_id, cluster))
+def _inside(pod: Pod) -> Inside:
+    """Rights that somebody took are told as every other change, where such were noted."""
+    had_rights = f"RoleBinding/{names.RIGHTS}" in (pod.kept or {})
+    labels = _labels(pod.agent_id, pod.cluster)
+    told = {"regains": _noting(pod)} if had_rights else {}
+    return Inside(connections.of(pod.cluster), pod.namespace, labels=labels, **told)
 
 
 def _labels(agent_id: str, cluster: Cluster) -> dict[str, str]:

@@ -1,6 +1,8 @@
 """What of an object in a cluster is to stay as it was told: a digest that the driver notes and the observer compares.
 
 It is taken of the API server's own answer, with all defaults, so whatever somebody adds, changes or takes away shows.
+Who may watch Secrets may read them, so nobody does: the LimitRange names them as its owners, and the cluster's garbage
+collector takes the name of one that is gone off it, which shows.
 What others may rightly change is left out: a workload's replicas, a namespace's further labels, all status.
 """
 
@@ -29,18 +31,38 @@ def key(obj: Mapping[str, Any]) -> str:
 
 
 def is_security(key: str) -> bool:
-    return key.partition("/")[0] in SECURITY
+    """Of a key, or of words that begin with one."""
+    return key.partition("/")[0].split()[0] in SECURITY
+
+
+def was_gone(obj: Mapping[str, Any]) -> str:
+    return f"{key(obj)} was gone"
+
+
+def was_changed(obj: Mapping[str, Any]) -> str:
+    return f"{key(obj)} was changed"
 
 
 def digest(obj: Mapping[str, Any]) -> str:
-    """16 hexadecimal digits of what is to stay."""
+    """16 hexadecimal digits of what is to stay; of a Secret its identity, which another one of its name has not."""
+    if obj["kind"] == "Secret":
+        return str(obj["metadata"]["uid"])
     text = json.dumps(_staying(obj), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def of(*applied: Mapping[str, Any]) -> Digests:
-    """Of what the API server answered, but for kinds that nobody watches: claims grow, Secrets are not read."""
-    return {key(obj): digest(obj) for obj in applied if obj["kind"] not in {"PersistentVolumeClaim", "Secret"}}
+    """Of what the API server answered, but for claims, which grow."""
+    return {key(obj): digest(obj) for obj in applied if obj["kind"] != "PersistentVolumeClaim"}
+
+
+def secrets(digests: Digests) -> dict[str, str]:
+    """The identities of the Secrets among these, by their names."""
+    return {key.partition("/")[2]: uid for key, uid in digests.items() if is_secret(key)}
+
+
+def is_secret(key: str) -> bool:
+    return key.partition("/")[0] == "Secret"
 
 
 def _staying(obj: Mapping[str, Any]) -> Json:

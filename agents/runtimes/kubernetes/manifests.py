@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -34,11 +35,10 @@ def namespace(spec: PodSpec, place: Place) -> Manifest:
 
 
 def before_workload(spec: PodSpec, place: Place) -> list[Manifest]:
-    """All that must be there before the first pod, but for its volume."""
+    """All that must be there before the first pod, but for its volume and its limits."""
     pull = [_pull_secret(spec, place)] if place.pull_secret else []
     return [
         _quota(spec, place),
-        _limits(spec, place),
         network.policy(spec.namespace, spec.agent_id, place),
         *secrets(spec, place),
         *pull,
@@ -149,12 +149,16 @@ def _quota(spec: PodSpec, place: Place) -> Manifest:
     }
 
 
-def _limits(spec: PodSpec, place: Place) -> Manifest:
-    """For whatever would come without limits of its own."""
+def limits(spec: PodSpec, place: Place, *, secrets: Mapping[str, str]) -> Manifest:
+    """For whatever would come without limits of its own.
+
+    Its owners are the Secrets, by name and uid: so one that is gone shows here, and nobody needs to see any.
+    """
+    owners = [{"apiVersion": "v1", "kind": "Secret", "name": name, "uid": uid} for name, uid in secrets.items()]
     return {
         "apiVersion": "v1",
         "kind": "LimitRange",
-        "metadata": metadata(spec, place, names.POD),
+        "metadata": {**metadata(spec, place, names.POD), "ownerReferences": owners},
         "spec": {
             "limits": [
                 {

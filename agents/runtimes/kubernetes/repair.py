@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -18,25 +18,26 @@ Json = dict[str, Any]
 # Our account reads and writes these without a right that it gives itself. Applying makes them whole again, for nobody
 # else's field of them counts but labels that weaken a namespace.
 _OUTSIDE = {"Namespace", "RoleBinding"}
-_RIGHTS = f"RoleBinding/{names.RIGHTS}"
-_UNREAD = {"Secret"}
 # An object that changes between our look at it and our change is looked at again.
 TRIES = 4
-_CONFLICT = 409
+_OTHERWISE_BY_NOW = {404, 409}
+
+Note = Callable[[str], None]
 
 
 class Repair:
-    """`kept` and `seen` are digests as the driver noted and the observer saw them. Afterwards `digests` are to be kept,
-    and `told` says in a few words what was put back, by the key of each object.
+    """`kept` and `seen` are digests as the driver noted and the observer saw them. Afterwards `digests` are to be kept.
 
     Each object is looked at once more: what was changed after the observer looked is told too, and not put back in
-    silence.
+    silence. `note` is called, in whichever thread, with a few words of what is astray before it is put back, so that
+    a repair that fails half way, or whose worker is killed, has told it all the same. `unfounded` are those words that
+    proved wrong: the object turned out to be just as we would have it.
     """
 
-    def __init__(self, inside: Inside, *, kept: Digests, seen: Digests) -> None:
-        self._inside, self._kept, self._seen = inside, kept, seen
+    def __init__(self, inside: Inside, *, kept: Digests, seen: Digests, note: Note) -> None:
+        self._inside, self._kept, self._seen, self._note = inside, kept, seen, note
         self.digests: Digests = {}
-        self.told: dict[str, str] = {}
+        self.unfounded: set[str] = set()
 
     def put_back(self, spec: PodSpec, place: Place) -> None:
         """Everything but claim and workload, in the order of a deploy; and the workload if it strayed or is of today.
@@ -48,15 +49,15 @@ class Repair:
         routes = [*network.routes(spec, place), *network.domain_objects(spec, place)]
         wanted = [*manifests.before_workload(spec, place), *routes]
         self._inside.connection.at_once([partial(self._made_again, manifest) for manifest in wanted])
+        self._made_again(manifests.limits(spec, place, secrets=kept.secrets(self.digests)))
         self._workload(manifests.deployment(spec, place))
-        if self._inside.was_without_rights and _RIGHTS in self._kept:
-            self.told.setdefault(_RIGHTS, f"{_RIGHTS} was changed")
 
     def keep_volume(self, labels: dict[str, str]) -> None:
         """Whatever becomes of the namespace, the agent's files stay."""
         if found := volumes.bound(self._inside):
-            volume = volumes.keep(self._inside.connection, found, labels=labels)
-            self._note(volume, [self._seen.get(kept.key(volume)), kept.digest(found)])
+            befores = [self._seen.get(kept.key(found)), kept.digest(found)]
+            suspected = self._suspect(found, befores)
+            self._done(volumes.keep(self._inside.connection, found, labels=labels), befores, suspected)
 
     def _rights(self) -> None:
         binding = self._inside.binding()
@@ -83,25 +84,36 @@ class Repair:
 
         The last try takes any version: statuses of busy objects change all the time.
         """
-        key = kept.key(manifest)
-        befores = [self._seen.get(key)]
+        if manifest["kind"] == "Secret":
+            self._written_again(manifest)
+            return
+        befores = [self._seen.get(kept.key(manifest))]
         for left in reversed(range(TRIES)):
             found, is_known = self._look(manifest)
             if is_known:
                 befores.append(kept.digest(found) if found else None)
+            suspected = self._suspect(manifest, befores)
             try:
                 applied = self._put(manifest, found, in_its_version=left > 0)
             except Refused as refusal:
-                if refusal.status != _CONFLICT or not left:
+                if refusal.status not in _OTHERWISE_BY_NOW or not left:
                     raise
                 continue
-            self._note(applied, befores)
+            if found and left == 0 and found["metadata"]["uid"] != applied["metadata"]["uid"]:
+                befores.append(None)  # deleted after our last look; before, that is a conflict
+            self._done(applied, befores, suspected)
             return
+
+    def _written_again(self, secret: Json) -> None:
+        """It is never read: one that was gone shows by the identity of the one that is there now."""
+        key = kept.key(secret)
+        suspected = self._suspect(secret, [self._seen.get(key)])
+        applied = self._inside.apply(secret)
+        is_other = self._kept.get(key) != kept.digest(applied)
+        self._done(applied, [None] if is_other else [], suspected)
 
     def _look(self, manifest: Json) -> tuple[Json | None, bool]:
         """The object as it is now; and whether that is known, for what we may not read is not."""
-        if manifest["kind"] in _UNREAD:
-            return None, False
         try:
             return self._calls(manifest).find(path_of(manifest)), True
         except Refused as refusal:
@@ -110,18 +122,25 @@ class Repair:
             raise
 
     def _put(self, manifest: Json, found: Json | None, *, in_its_version: bool) -> Json:
-        """Applying leaves what others have added, so what has strayed is first rid of that."""
+        """Applying leaves what others have added, so what has strayed is first rid of that.
+
+        The version alone is not enough: with it, one that was deleted meanwhile would be made anew without a word.
+        """
         if found and self._strays(kept.key(manifest), [kept.digest(found)]):
             found = self._rid_of_others(manifest, found)
         if found and in_its_version:
-            manifest = _with(manifest, resourceVersion=found["metadata"]["resourceVersion"])
+            same = {name: found["metadata"][name] for name in ("uid", "resourceVersion")}
+            manifest = _with(manifest, **same)
         return self._calls(manifest).apply(manifest)
 
-    def _rid_of_others(self, manifest: Json, found: Json) -> Json:
+    def _rid_of_others(self, manifest: Json, found: Json) -> Json | None:
         if manifest["kind"] == "Namespace":
             return self._without_weakening(manifest, found)
         if manifest["kind"] in _OUTSIDE:
             return found
+        if manifest["kind"] == "Ingress" and "ingressClassName" not in manifest["spec"]:
+            self._inside.delete(path_of(manifest))  # only a new one is given the cluster's default class
+            return None
         version = found["metadata"]["resourceVersion"]
         return self._inside.replace(_with(manifest, resourceVersion=version, managedFields=[{}]))
 
@@ -137,13 +156,26 @@ class Repair:
         change = {"metadata": {"labels": {**ours, **dict.fromkeys(others)}}}
         return self._inside.connection.merge(path_of(manifest), change)
 
-    def _note(self, applied: Json, befores: Iterable[str | None]) -> None:
-        """`befores`: the digests that it had, None where it was gone."""
+    def _suspect(self, obj: Json, befores: Iterable[str | None]) -> str:
+        """What is told of it before it is changed. `befores`: the digests that it had, None where it was gone."""
+        words = self._words(obj, befores)
+        if words:
+            self._note(words)
+        return words
+
+    def _done(self, applied: Json, befores: Iterable[str | None], suspected: str) -> None:
         self.digests |= kept.of(applied)
-        key = kept.key(applied)
-        for before in self._strays(key, befores):
-            if before != kept.digest(applied):
-                self.told[key] = f"{key} was {'changed' if before else 'gone'}"
+        words = self._words(applied, [one for one in befores if one != kept.digest(applied)])
+        if suspected and suspected != words:
+            self.unfounded.add(suspected)
+        if words and suspected != words:
+            self._note(words)
+
+    def _words(self, obj: Json, befores: Iterable[str | None]) -> str:
+        strays = self._strays(kept.key(obj), befores)
+        if not strays:
+            return ""
+        return kept.was_changed(obj) if strays[-1] else kept.was_gone(obj)
 
     def _strays(self, key: str, digests: Iterable[str | None]) -> list[str | None]:
         """Those of an object's digests that are not as it was noted."""

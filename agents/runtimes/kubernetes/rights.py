@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from agents.runtimes.kubernetes import names
-from agents.runtimes.kubernetes.client import Connection, Refused
+from agents.runtimes.kubernetes import kept, names
+from agents.runtimes.kubernetes.client import Connection, Refused, path_of
 
 log = logging.getLogger(__name__)
 
@@ -56,17 +56,26 @@ def binding(account: Account, namespace: str, labels: Mapping[str, str]) -> Json
     }
 
 
+# Is told in words, before our rights in a namespace are given anew, how they were lost.
+Regains = Callable[[str], None]
+
+
+def _nobody(words: str) -> None:
+    """Where nothing of the namespace was noted."""
+
+
 class Inside:
     """One namespace of ours. Where our account has no rights there, it gives them to itself and asks again.
 
     That is how a namespace of an older release gets them, and one from which somebody has taken them.
     """
 
-    def __init__(self, connection: Connection, namespace: str, *, labels: Mapping[str, str]) -> None:
+    def __init__(
+        self, connection: Connection, namespace: str, *, labels: Mapping[str, str], regains: Regains = _nobody
+    ) -> None:
         self.connection, self.namespace = connection, namespace
-        self.was_without_rights = False  # though we had not just given them to ourselves
         self._is_bound = False
-        self._labels = labels
+        self._labels, self._told = labels, regains
 
     def binding(self) -> Json | None:
         """What gives our account its rights here; None for one that brings them with it."""
@@ -111,7 +120,7 @@ class Inside:
     def merge(self, path: str, body: Json) -> Json:
         return self._with_rights(lambda: self.connection.merge(path, body))
 
-    def remove(self, path: str) -> None:
+    def delete(self, path: str) -> None:
         self._with_rights(lambda: self.connection.delete(path))
 
     def _with_rights(self, call: Callable[[], T]) -> T:
@@ -123,11 +132,27 @@ class Inside:
         return _once_settled(call)
 
     def _regains(self) -> bool:
+        wanted = self.binding()
+        if wanted is None:
+            return False
+        if words := self._how_lost(wanted):
+            self._told(words)
         if not self.bind():
             return False
-        self.was_without_rights = True
         log.warning("our rights were missing in a namespace and are given anew", extra={"namespace": self.namespace})
         return True
+
+    def _how_lost(self, wanted: Json) -> str:
+        """In words; none where the binding is as it should be, and the API server has not taken it in yet."""
+        try:
+            found = self.connection.find(path_of(wanted))
+        except Refused as refusal:
+            if not refusal.lacks_rights:  # an older chart's account may not look
+                raise
+            return kept.was_changed(wanted)
+        if found is None:
+            return kept.was_gone(wanted)
+        return kept.was_changed(wanted) if kept.digest(found) != kept.digest(wanted) else ""
 
 
 def _once_settled(call: Callable[[], T]) -> T:

@@ -33,7 +33,7 @@ def unroute(inside: Inside, place: Place, domain: str) -> list[str]:
         path = path_of({"apiVersion": version, "kind": kind, "metadata": metadata})
         found = inside.find(path)
         if found is not None and domain in _hosts(kind, found.get("spec") or {}):
-            inside.remove(path)
+            inside.delete(path)
             gone.append(kept.key({"kind": kind, "metadata": metadata}))
     return gone
 

@@ -79,6 +79,9 @@ class LocalRuntime:
         """Nobody else has a hand in processes and directories of ours: a pod that is not as wanted is deployed."""
         return []
 
+    def told(self, namespace: str, put_back: list[str]) -> None:
+        """Nothing is put back."""
+
     def secure(self, namespace: str) -> None:
         """The agent's files lie beside its pods from the first moment."""
 

@@ -14,6 +14,7 @@ import pytest
 from pytest_django import Settings
 
 from accounts.models import User
+from agents.clusters import pods
 from agents.models import Agent, Cluster, Pod, Status, Transition
 from agents.runtimes.kubernetes.client import Connection
 from tests.agents.clusters import living
@@ -52,6 +53,7 @@ PATHS = {
     "ResourceQuota": "/api/v1/namespaces/{}/resourcequotas/pod",
     "LimitRange": "/api/v1/namespaces/{}/limitranges/pod",
     **({} if is_real else {"HTTPRoute": "/apis/gateway.networking.k8s.io/v1/namespaces/{}/httproutes/pod"}),
+    "Secret": "/api/v1/namespaces/{}/secrets/engine",
     "RoleBinding": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/rolebindings/agentpods",
     "Deployment": "/apis/apps/v1/namespaces/{}/deployments/pod",
     "Namespace": "/api/v1/namespaces/{}",
@@ -68,6 +70,7 @@ def state(administrator: Connection, kind: str, namespace: str) -> Json | None:
     spec = found.get("spec", {}) if kind != "Namespace" else {}
     return {
         "spec": {name: value for name, value in spec.items() if name not in {"clusterIP", "clusterIPs"}},
+        "data": found.get("data"),
         "labels": found["metadata"]["labels"],
         "subjects": found.get("subjects"),
     }
@@ -181,7 +184,8 @@ def settled(agent: Agent) -> None:
 
     def as_told() -> bool:
         pod = Pod.objects.get(pk=agent.namespace)
-        return bool(pod.kept and pod.seen and pod.kept.items() <= pod.seen.items())
+        is_seen = pod.kept and pod.seen and pod.secrets and pod.secrets_seen
+        return bool(is_seen and pods.noted(pod).items() <= pods.seen(pod).items() and not pod.astray)
 
     eventually(as_told, within=WITHIN, what="nothing astray")
 

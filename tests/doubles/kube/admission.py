@@ -12,6 +12,7 @@ from tests.doubles.kube.resources import BY_KIND, Object, Resource
 from tests.doubles.kube.store import Store
 
 _LEVEL = "pod-security.kubernetes.io/enforce"
+DEFAULT_INGRESS_CLASS = "usual"
 _COUNTED = {"Pod", "Service", "Secret", "PersistentVolumeClaim"}  # under their plain names too
 _SAFE_VOLUMES = {
     "configMap",
@@ -46,6 +47,8 @@ def admit(store: Store, resource: Resource, obj: Object) -> Object:
     if resource.kind == "Pod":
         obj = _limited(store, obj)
         _check_security(space, resource, obj)
+    if resource.kind == "Ingress":  # asked for in a cluster that has a default, which no later change is given
+        obj = {**obj, "spec": {"ingressClassName": DEFAULT_INGRESS_CLASS, **obj["spec"]}}
     _check_quota(store, resource, obj)
     return obj
 

@@ -14,8 +14,12 @@ def collect(cluster: Cluster, namespace: str) -> None:
     living = {obj["metadata"]["uid"]: obj for _, obj in found}
     for kind, obj in found:
         owners = obj["metadata"].get("ownerReferences")
-        if owners and not is_going(obj) and not any(_keeps(living.get(owner["uid"])) for owner in owners):
+        if not owners or is_going(obj):
+            continue
+        if not any(_keeps(living.get(owner["uid"])) for owner in owners):
             _delete(cluster, kind, obj)
+        elif gone := {owner["uid"] for owner in owners} - living.keys():
+            _forget(cluster, kind, obj, gone)
     for kind, obj in found:
         if _is_waiting(obj) and not any(is_owned_by(other, obj["metadata"]["uid"]) for _, other in found):
             _let_go(cluster, kind, obj)
@@ -33,6 +37,16 @@ def _delete(cluster: Cluster, kind: str, obj: Object) -> None:
     metadata = obj["metadata"]
     if cluster.store.get(kind, metadata["namespace"], metadata["name"]):
         cluster.registry.delete(BY_KIND[kind], metadata["namespace"], metadata["name"])
+
+
+def _forget(cluster: Cluster, kind: str, obj: Object, gone: set[str]) -> None:
+    """One of several owners is gone."""
+
+    def revision(live: Object) -> Object:
+        rest = [owner for owner in live["metadata"].get("ownerReferences", []) if owner["uid"] not in gone]
+        return {**live, "metadata": {**live["metadata"], "ownerReferences": rest}}
+
+    cluster.registry.revise(kind, obj["metadata"]["namespace"], obj["metadata"]["name"], revision)
 
 
 def _let_go(cluster: Cluster, kind: str, obj: Object) -> None:

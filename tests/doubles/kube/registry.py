@@ -93,7 +93,7 @@ class Registry:
     def _add_applied(self, resource: Resource, intent: Object, *, manager: str, dry: bool, judge: Judge) -> Object:
         if intent["metadata"].get("uid"):
             raise conflict(resource, intent["metadata"]["name"], "uid mismatch: the object does not exist")
-        obj = _new(resource, intent)
+        obj = _new(resource, _without_version(intent))
         empty = {**obj, "metadata": {**obj["metadata"], "managedFields": []}}
         made = apply.apply(resource, empty, intent, manager=manager, force=True)
         return self._add(resource, made, dry=dry, judge=judge)
@@ -274,6 +274,12 @@ def _new(resource: Resource, obj: Object) -> Object:
     if resource.kind != "Node":
         fresh.pop("status", None)
     return fresh
+
+
+def _without_version(intent: Object) -> Object:
+    """An apply that names the version of an object that is gone makes it anew, as in the real thing."""
+    metadata = {name: value for name, value in intent["metadata"].items() if name != "resourceVersion"}
+    return {**intent, "metadata": metadata}
 
 
 def _with_servers(obj: Object, live: Object) -> Object:

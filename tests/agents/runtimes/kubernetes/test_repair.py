@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from agents.clusters import connections, policies
 from agents.clusters.models import Cluster, Pod
-from agents.runtimes.kubernetes.client import Connection, path_of
+from agents.runtimes.kubernetes import kept
+from agents.runtimes.kubernetes.client import ClusterFailure, Connection, path_of
 from agents.runtimes.kubernetes.driver import KubernetesRuntime
 from tests.agents.runtimes.conftest import NAMESPACE
 from tests.agents.runtimes.kubernetes.test_driver import comes_up, public_spec
@@ -17,8 +19,12 @@ from tests.deploy import chart
 from tests.doubles.kube.api import STRATEGIC
 from tests.doubles.kube_api import KubeApi
 
+# Some notes are written by threads of their own.
+pytestmark = pytest.mark.django_db(transaction=True)
+
 POLICY = f"/apis/networking.k8s.io/v1/namespaces/{NAMESPACE}/networkpolicies/pod"
 BINDING = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{NAMESPACE}/rolebindings/agentpods"
+SERVICE = f"/api/v1/namespaces/{NAMESPACE}/services/pod"
 EVE = {"kind": "User", "name": "eve", "apiGroup": "rbac.authorization.k8s.io"}
 
 
@@ -34,7 +40,8 @@ def seen(runtime: KubernetesRuntime, cluster: KubeApi) -> KubernetesRuntime:
     runtime.deploy(public_spec())
     comes_up(cluster)
     runtime.secure(NAMESPACE)
-    Pod.objects.update(seen=Pod.objects.get().kept)
+    pod = Pod.objects.get()
+    Pod.objects.update(seen=pod.kept, secrets_seen=pod.secrets)
     return runtime
 
 
@@ -70,6 +77,7 @@ def test_what_the_observer_has_not_seen_yet_is_told_too(seen: KubernetesRuntime,
         "RoleBinding/agentpods was changed",
         "Service/pod was gone",
     ]
+    seen.told(NAMESPACE, seen.repair(public_spec()))
     assert seen.repair(public_spec()) == []
     assert "RoleBinding/agentpods was changed" in Cluster.objects.get().breach
 
@@ -80,6 +88,66 @@ def test_what_is_changed_between_our_look_and_our_change_is_not_overwritten_in_s
     once(monkeypatch, "find", POLICY, lambda: lets_all_out(administrator))
     assert seen.repair(public_spec()) == ["NetworkPolicy/pod was changed"]
     assert administrator.get(POLICY)["spec"]["egress"] != [{}]
+
+
+@pytest.mark.parametrize("path", [SERVICE, POLICY, BINDING])
+def test_what_is_deleted_between_our_look_and_our_change_is_told_too(
+    seen: KubernetesRuntime, administrator: Connection, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    """An API server makes an object anew whose version an apply names: it refuses none that is gone."""
+    name = kept.key(administrator.get(path))
+    once(monkeypatch, "find", path, lambda: administrator.delete(path))
+    assert seen.repair(public_spec()) == [f"{name} was gone"]
+
+
+def test_what_a_repair_put_back_before_it_failed_is_told_by_the_next_one(
+    seen: KubernetesRuntime, administrator: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def times_out() -> None:
+        raise ClusterFailure("double", "PATCH was not answered")
+
+    administrator.delete(SERVICE)
+    lets_all_out(administrator)
+    once(monkeypatch, "apply", f"/api/v1/namespaces/{NAMESPACE}/limitranges/pod", times_out)
+    with pytest.raises(ClusterFailure):
+        seen.repair(public_spec())
+    assert administrator.get(SERVICE)
+    for _ in range(2):  # and again, until it is on the timeline
+        assert seen.repair(public_spec()) == ["NetworkPolicy/pod was changed", "Service/pod was gone"]
+    seen.told(NAMESPACE, ["NetworkPolicy/pod was changed", "Service/pod was gone"])
+    assert seen.repair(public_spec()) == []
+
+
+def test_rights_that_another_call_gave_us_anew_are_told_by_a_repair(
+    seen: KubernetesRuntime, administrator: Connection
+) -> None:
+    administrator.delete(BINDING)
+    seen.expect_data(public_spec())
+    assert seen.observe()[NAMESPACE].strayed
+    assert seen.repair(public_spec()) == ["RoleBinding/agentpods was gone"]
+    assert "RoleBinding/agentpods was gone" in Cluster.objects.get().breach
+
+
+def test_a_policy_that_was_weakened_is_told_though_an_operator_renews_all_of_them(
+    seen: KubernetesRuntime, administrator: Connection
+) -> None:
+    lets_all_out(administrator)
+    cluster = Cluster.objects.get()
+    assert policies.renew(cluster, connections.of(cluster), connections.place(cluster)) == []
+    assert seen.repair(public_spec()) == ["NetworkPolicy/pod was changed"]
+
+
+def test_a_secret_that_somebody_made_again_is_not_theirs_for_long(
+    seen: KubernetesRuntime, administrator: Connection
+) -> None:
+    path = f"/api/v1/namespaces/{NAMESPACE}/secrets/engine"
+    ours = administrator.get(path)
+    administrator.delete(path)
+    metadata = {name: ours["metadata"][name] for name in ("name", "namespace")}
+    theirs = {**ours, "metadata": metadata, "data": {"start.json": "ZXZl"}}
+    administrator.post(path.rpartition("/")[0], theirs)
+    assert seen.repair(public_spec()) == ["Secret/engine was gone"]
+    assert administrator.get(path)["data"] == ours["data"]
 
 
 def test_rights_that_are_taken_in_the_middle_of_a_repair_are_told(
@@ -119,6 +187,20 @@ def test_an_account_that_may_not_look_at_bindings_puts_back_all_the_same(
     gives_rights_away(administrator)
     assert "NetworkPolicy/pod was changed" in seen.repair(public_spec())
     assert administrator.get(BINDING)["subjects"] != [EVE]
+
+
+def test_an_ingress_that_was_changed_is_given_the_clusters_default_class_again(
+    runtime: KubernetesRuntime, cluster: KubeApi, administrator: Connection
+) -> None:
+    cluster.install(chart.accounts(values={"hosting": {"routing": "ingress"}}))
+    Cluster.objects.update(routing="ingress")
+    runtime.deploy(public_spec())
+    path = f"/apis/networking.k8s.io/v1/namespaces/{NAMESPACE}/ingresses/pod"
+    before = administrator.get(path)["spec"]
+    administrator.merge(path, {"spec": {"rules": [{"host": "evil.example"}]}})
+    Pod.objects.update(seen=Pod.objects.get().kept)
+    assert "Ingress/pod was changed" in runtime.repair(public_spec())
+    assert (administrator.get(path)["spec"], before["ingressClassName"]) == (before, "usual")
 
 
 def test_what_is_changed_of_a_stopped_pod_is_put_back_and_not_taken_over_when_it_starts(
