@@ -102,6 +102,24 @@ class MemoryUnreadable(Conflict):
         super().__init__(f"memory: {pod}, and there is no backup of it to read; {hint}")
 
 
+class BackupsAreOff(Unavailable):
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"backups: none are made here ({reason})", retry_after=CLOSED_SECONDS)
+
+
+class BackupFailed(Unavailable):
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"backups: it failed ({reason}); ask again for another try", retry_after=10)
+
+
+class BackupTakesLong(Unavailable):
+    def __init__(self, agent_id: str) -> None:
+        super().__init__(
+            f"backups: it goes on and is not done yet; ask again to wait for it, or GET /agents/{agent_id}/backups",
+            retry_after=10,
+        )
+
+
 class HopFailed(Unavailable):
     """A turn failed at one hop: gateway, engine or model."""
 

@@ -13,6 +13,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from accounts import mailbox
+from agents.backups.models import Backup, Repository
 from agents.clusters.models import Cluster, Placement, Pod
 from config.crypto import EncryptedJson, EncryptedText
 from config.ids import new_id
@@ -20,12 +21,14 @@ from config.ids import new_id
 __all__ = [
     "Agent",
     "AgentQuota",
+    "Backup",
     "Cluster",
     "Desired",
     "Placement",
     "Pod",
     "QuotaStatus",
     "Reason",
+    "Repository",
     "Status",
     "Transition",
 ]
@@ -71,6 +74,7 @@ class Reason(models.TextChoices):
     QUOTA = "quota"
     SUSPENDED = "suspended"
     EXPIRY = "expiry"
+    BACKUP = "backup"
 
 
 # Between two states: something is still to be done, unless it failed and waits for its owner.

@@ -9,6 +9,7 @@ from django.urls import path
 from agents.views.a2a import A2aViewSet
 from agents.views.a2a_catalog import A2aCatalogViewSet
 from agents.views.agents import AgentsViewSet
+from agents.views.backups import BackupsViewSet
 from agents.views.channels import ChannelsViewSet
 from agents.views.chat import ChatViewSet
 from agents.views.completions import CompletionsViewSet
@@ -47,6 +48,7 @@ urlpatterns = [
     path("agents/<str:id>/v1/models/<str:model>", AgentModelsViewSet.as_view({"get": "retrieve"})),
     path("agents/<str:id>/talk-test", TalkTestViewSet.as_view({"post": "create"})),
     path("agents/<str:id>/liveness", LivenessViewSet.as_view({"get": "retrieve"})),
+    path("agents/<str:id>/backups", BackupsViewSet.as_view({"get": "list", "post": "create"})),
     path("agents/<str:id>/memory", MemoryViewSet.as_view({"get": "retrieve"})),
     path("agents/<str:id>/quota", QuotaViewSet.as_view({"get": "retrieve"})),
     path("agents/<str:id>/explain", ExplainViewSet.as_view({"get": "retrieve"})),

@@ -87,6 +87,7 @@ class BridgeStart:
     data_dir: str
     data_expected: bool = False  # the agent has run before: without its data the engine is not started
     engine_cache: str
+    restic: str = ""  # "" = the machine's own, or the one that was brought
     node: str = ""  # of the engine's image; "" = the one that comes with us
     memory_bytes: int
     host: str

@@ -46,6 +46,8 @@ class BridgeDouble:
         self.cause: str | None = None
         self.memory: Any = {"skills": [], "memories": [], "sessions": 0, "is_cut": False}
         self.unreadable: str | None = None  # why it does not tell of its memory
+        self.backups: list[dict[str, Any]] = []  # the orders, each as often as it came
+        self.backup: dict[str, Any] = {"phase": "done", "snapshot": "5" * 64, "size": 4096, "note": ""}
         self.turn: Callable[[Turn], Iterable[Event]] = echo
         self.turns: list[Turn] = []
         self.configs: list[dict[str, Any]] = []
@@ -103,6 +105,10 @@ class _Handler(BaseHTTPRequestHandler):
         double = self.server.double
         config = self._body()
         if not self._has_token():
+            return
+        if self.path == "/backup":
+            double.backups.append(config)
+            self._json(200, {"id": config["id"], **double.backup})
             return
         if double.refuses:
             self._json(double.refuses, {"message": "no"})

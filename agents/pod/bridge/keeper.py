@@ -6,6 +6,7 @@ import asyncio
 import logging
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +53,18 @@ class DataLost(Exception):
 
 class Keeper:
     def __init__(
-        self, start: BridgeStart, engine: Engine, crew: Crew, side: SideKeeper, status: Status, engine_log: EngineLog
+        self,
+        start: BridgeStart,
+        engine: Engine,
+        crew: Crew,
+        side: SideKeeper,
+        status: Status,
+        engine_log: EngineLog,
+        *,
+        spared: Callable[[], int | None] = lambda: None,
     ) -> None:
+        """`spared` is a child of ours that an engine's death does not concern."""
+        self._spared = spared
         self._engine = engine
         self._crew = crew
         self._side = side
@@ -235,7 +246,8 @@ class Keeper:
     async def _kill(self) -> None:
         await self._side.end()
         self._crew.kill()
-        processes.send(processes.descendants(psutil.Process()), signal.SIGKILL)
+        left = [child for child in processes.descendants(psutil.Process()) if child.pid != self._spared()]
+        processes.send(left, signal.SIGKILL)
 
     def _show_death(self, death: Death, pause: float) -> None:
         again = f"{death}; next start in {pause:.0f} s"

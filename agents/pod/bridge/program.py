@@ -16,8 +16,10 @@ from aiohttp import web
 
 from agents.engines import ENGINES
 from agents.engines.base import Engine, Processes
-from agents.pod import processes
+from agents.pod import processes, restic
 from agents.pod.bridge import causes, linux, memory
+from agents.pod.bridge.backup import Source
+from agents.pod.bridge.backups import Backups
 from agents.pod.bridge.crew import Crew
 from agents.pod.bridge.keeper import Keeper, secrets_of
 from agents.pod.bridge.log import EngineLog
@@ -53,7 +55,8 @@ async def serve(start: BridgeStart, home: str) -> None:
         linux.become_subreaper()
         _end_leftovers(start.namespace, home)
         side = SideKeeper(marks=processes.marks(start.namespace, home, processes.ENGINE))
-        keeper = Keeper(start, engine, crew, side, status, engine_log)
+        backups = Backups(partial(_backed_up, start, engine, home))
+        keeper = Keeper(start, engine, crew, side, status, engine_log, spared=lambda: backups.pid)
         server = Server(
             token=start.token,
             keeper=keeper,
@@ -61,6 +64,7 @@ async def serve(start: BridgeStart, home: str) -> None:
             status=status,
             engine_log=engine_log,
             read_memory=partial(memory.read, engine.stores, Path(start.data_dir)),
+            backups=backups,
         )
         async with AsyncExitStack() as stack:
             try:
@@ -69,9 +73,21 @@ async def serve(start: BridgeStart, home: str) -> None:
                 status.show(Phase.FAILED, cause="PORT", message=f"port {start.port}: {error.strerror}")
                 raise
             await _until_told(keeper, lost=lost)
+            await backups.close()
             await side.end()
             await _end(crew)
     status.show(Phase.STOPPED)
+
+
+def _backed_up(start: BridgeStart, engine: Engine, home: str) -> Source:
+    """Raises NoRestic. restic is the machine's, as an installation is: it does not count as the engine."""
+    return Source(
+        data=Path(start.data_dir),
+        left_out=engine.stores.left_out,
+        program=restic.find(start.restic, Path(start.engine_cache)),
+        cache=Path(start.run_dir) / "restic",
+        marks=processes.marks(start.namespace, home, processes.INSTALL),
+    )
 
 
 def _crew(engine: Engine, start: BridgeStart, home: str, engine_log: EngineLog) -> Crew:

@@ -16,6 +16,8 @@ from aiohttp import web
 
 from agents.engines.base import EngineError, ModelError
 from agents.pod.bridge import causes, linux
+from agents.pod.bridge.backup import Order
+from agents.pod.bridge.backups import Backups, Busy
 from agents.pod.bridge.crew import Crew
 from agents.pod.bridge.keeper import Keeper
 from agents.pod.bridge.log import EngineLog
@@ -44,6 +46,7 @@ class Server:
         status: Status,
         engine_log: EngineLog,
         read_memory: Callable[[], Memory],
+        backups: Backups,
     ) -> None:
         self._token = token
         self._keeper = keeper
@@ -51,6 +54,7 @@ class Server:
         self._status = status
         self._log = engine_log
         self._read_memory = read_memory
+        self._backups = backups
         self._reading = asyncio.Lock()
 
     def app(self) -> web.Application:
@@ -61,6 +65,7 @@ class Server:
         app.router.add_put("/config", self.configure)
         app.router.add_get("/channels", self.channels)
         app.router.add_get("/memory", self.memory)
+        app.router.add_put("/backup", self.backup)
         app.router.add_post("/turn", self.turn)
         return app
 
@@ -127,6 +132,17 @@ class Server:
         return web.json_response(
             {"skills": found.skills, "memories": memories, "sessions": found.sessions, "is_cut": found.is_cut}
         )
+
+    async def backup(self, request: web.Request) -> web.Response:
+        """Begin a backup, or tell of the one with this id. It goes on when nobody asks."""
+        if self._status.cause == DATA_LOST:
+            return _refused(409, self._status.message or "the agent's data is gone")
+        try:
+            return web.json_response(self._backups.take(Order(**await _json(request))))
+        except TypeError:
+            return _refused(400, "body: must have exactly the fields of Order")
+        except Busy:
+            return _refused(409, "another backup is being made")
 
     async def turn(self, request: web.Request) -> web.StreamResponse:
         body = await _json(request)

@@ -9,6 +9,7 @@ from aiohttp import web
 
 from agents.pod.gateway import chat
 from agents.pod.gateway.answers import Handler, Refusal, error_json, errors, read_json, same_secret
+from agents.pod.gateway.backups import Backups
 from agents.pod.gateway.bridge import Bridge, BridgeFailure
 from agents.pod.gateway.llm.log import ModelLog
 from agents.pod.gateway.pod import Pod
@@ -19,12 +20,15 @@ from agents.runtimes.base import PodConfig, PodSecrets
 
 
 class Management:
-    def __init__(self, pod: Pod, bridge: Bridge, turns: Turns, models: ModelLog, test: TalkTest) -> None:
+    def __init__(
+        self, pod: Pod, bridge: Bridge, turns: Turns, models: ModelLog, test: TalkTest, backups: Backups
+    ) -> None:
         self._pod = pod
         self._bridge = bridge
         self._turns = turns
         self._models = models
         self._test = test
+        self._backups = backups
         self._configuring = asyncio.Lock()
 
     def app(self) -> web.Application:
@@ -34,6 +38,7 @@ class Management:
         app.router.add_post("/chat", self.chat)
         app.router.add_post("/talk-test", self.talk_test)
         app.router.add_get("/memory", self.memory)
+        app.router.add_put("/backup", self.back_up)
         return app
 
     @web.middleware
@@ -78,6 +83,9 @@ class Management:
 
     async def talk_test(self, _: web.Request) -> web.Response:
         return await self._test.answer()
+
+    async def back_up(self, request: web.Request) -> web.Response:
+        return await self._backups.take(await read_json(request))
 
     async def memory(self, _: web.Request) -> web.Response:
         try:

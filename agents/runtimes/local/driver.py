@@ -41,9 +41,10 @@ USAGE_SECONDS = 30.0
 
 
 class LocalRuntime:
-    def __init__(self, *, home: Path, engine_cache: Path, keep_pods: bool = False) -> None:
+    def __init__(self, *, home: Path, engine_cache: Path, keep_pods: bool = False, restic: str = "") -> None:
         self.home = Home(home.resolve())
         self._engine_cache = engine_cache
+        self._restic = restic
         self._keep_pods = keep_pods
 
     # The contract.
@@ -274,6 +275,7 @@ class LocalRuntime:
             data_dir=str(data),
             data_expected=spec.data_expected,
             engine_cache=str(self._engine_cache),
+            restic=self._restic,
             memory_bytes=spec.limits.memory_bytes,
             host=HOST,
             port=record.bridge_port,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import aiohttp
@@ -46,8 +47,10 @@ class KeyProxy:
         self._session = session
         self._open = 0
 
-    def app(self) -> web.Application:
+    def app(self, besides: Sequence[web.RouteDef] = ()) -> web.Application:
+        """`besides`: what else the engine's container reaches on this listener."""
         app = web.Application(middlewares=[errors(failures.refused)])
+        app.router.add_routes(besides)
         app.router.add_route("*", "/{call:[\\s\\S]*}", self.forward)
         return app
 

@@ -1,0 +1,17 @@
+"""Tasks about backups: ids in, one rule. Imported by workers alone."""
+
+from __future__ import annotations
+
+from celery import shared_task
+
+from agents.backups import taking
+
+
+@shared_task(name=taking.TASK)
+def step(backup_id: str) -> None:
+    taking.step(backup_id)
+
+
+@shared_task(name="backups.take_due")
+def take_due() -> None:
+    taking.take_due()
