@@ -102,6 +102,16 @@ class MemoryUnreadable(Conflict):
         super().__init__(f"memory: {pod}, and there is no backup of it to read; {hint}")
 
 
+class NoSuchBackup(NotFound):
+    def __init__(self, agent_id: str) -> None:
+        super().__init__(f"name: no such backup: GET /agents/{agent_id}/backups lists them")
+
+
+class BackupInUse(Conflict):
+    def __init__(self) -> None:
+        super().__init__("name: the agent is being restored from this backup; wait for running or failed")
+
+
 class BackupsAreOff(Unavailable):
     def __init__(self, reason: str) -> None:
         super().__init__(f"backups: none are made here ({reason})", retry_after=CLOSED_SECONDS)

@@ -84,15 +84,17 @@ def resume(agent: Agent, *, actor: str) -> Agent:
 
 
 @transaction.atomic
-def rebuild(agent: Agent, *, actor: str, reason: Reason = Reason.REBUILD, why: str = "") -> Agent:
+def rebuild(agent: Agent, *, actor: str, reason: Reason = Reason.REBUILD, why: str = "", restores: str = "") -> Agent:
     """Replace the pod; its data is kept. The persona's soul is taken anew. Raises WrongState, NotEntitled.
 
+    With `restores` that backup takes the data's place, which is kept until the new pod is ready: a rebuild after one
+    that failed begins with it again.
     An agent whose data is lost begins anew with an empty disk: whoever asks for this knows it, for `explain` says so.
     """
     now = timezone.now()
     agent = configuration.locked(agent)
     if agent.status == Status.PROVISIONING:
-        raise WrongState("rebuild", agent.status, _outlook(agent))
+        raise WrongState(reason if reason == Reason.RESTORE else "rebuild", agent.status, _outlook(agent))
     _guard(agent, now)
     if agent.desired == Desired.STOPPED:
         quota.start_afresh(agent, actor=actor, now=now)
@@ -100,8 +102,9 @@ def rebuild(agent: Agent, *, actor: str, reason: Reason = Reason.REBUILD, why: s
     agent.spec_revision += 1
     agent.recoveries = 0
     agent.data_expected = agent.data_expected and agent.cause != DATA_LOST
+    agent.restores = restores
     _replace(agent, reason=reason, actor=actor, now=now, note=why)
-    also = ("soul", "spec_revision", "recoveries", "data_expected")
+    also = ("soul", "spec_revision", "recoveries", "data_expected", "restores")
     return _want(agent, Desired.RUNNING, operation=reason, now=now, also=also)
 
 
@@ -139,10 +142,11 @@ def came_up(agent: Agent, *, generation: int, public_url: str, now: datetime) ->
     agent.dseq = agent.namespace
     agent.endpoint_url = public_url
     agent.was_running = agent.data_expected = True
+    agent.restores = ""
     agent.cause = agent.cause_message = ""
     agent.cause_evidence = []
     agent.lost_since = None
-    fields = ("dseq", "endpoint_url", "was_running", "data_expected", "lost_since")
+    fields = ("dseq", "endpoint_url", "was_running", "data_expected", "restores", "lost_since")
     causes = ("cause", "cause_message", "cause_evidence")
     agent = _move(agent, Status.RUNNING, reason=reason, actor="reconciler", now=now, also=(*fields, *causes))
     if first:

@@ -140,6 +140,10 @@ class Agent(models.Model):
         help_text="Whether it has data: then a pod that finds an empty disk fails with the cause DATA_LOST.",
     )
 
+    restores = models.CharField(
+        max_length=40, blank=True, default="", db_default="", help_text="The backup that its pod was told to restore."
+    )
+
     # The pod. `namespace` is stored before the first deploy and never used twice.
     slug = models.CharField(max_length=63, unique=True)
     suffix = models.CharField(max_length=24, unique=True)

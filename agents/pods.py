@@ -29,6 +29,7 @@ def spec_of(agent: Agent) -> PodSpec:
         console_url=settings.BASE_URL,
         domain=agent.domain if agent.domain_ready_at else None,
         data_expected=agent.data_expected,
+        restore=restore_of(agent),
     )
 
 
@@ -67,6 +68,11 @@ def secrets_of(agent: Agent) -> PodSecrets:
         dash_password=agent.dash_password,
         a2a_token=agent.a2a_token if agent.a2a_enabled else None,
     )
+
+
+def restore_of(agent: Agent) -> str:
+    """The restore of this generation's pod: the same backup may be restored again by the next one."""
+    return f"{agent.restores}.{agent.generation}" if agent.restores else ""
 
 
 def access_of(agent: Agent) -> Access:

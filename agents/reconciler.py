@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from django.utils import timezone
 
 from agents import drift, identity, leases, lifecycle, plan, pods
+from agents.backups import restoring
 from agents.models import Agent, Status
 from agents.plan import Step
 from agents.runtimes import current_runtime
@@ -174,8 +175,11 @@ def _repair(look: Look) -> None:
 
 
 def _wait(look: Look) -> None:
-    """Time spent on installing an engine does not count against the deadline."""
-    if plan.is_installing(look.pod):
+    """Time spent on installing an engine, or on restoring a backup, does not count against the deadline."""
+    restores = look.pod is not None and look.pod.phase == Phase.RESTORING
+    if restores:
+        restoring.drive(look.agent, look.runtime)
+    if restores or plan.is_installing(look.pod):
         provisioning = Agent.objects.filter(pk=look.agent.pk, status=Status.PROVISIONING)
         provisioning.update(deadline_at=look.now + lifecycle.PROVISIONING_DEADLINE)
 

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import time
 
-from agents.backups import store, taking
+from agents.backups import repositories, taking
 from agents.backups.models import OPEN, Backup, Kind, Stage
 from agents.backups.repositories import BackupsOff
-from agents.errors import BackupFailed, BackupsAreOff, BackupTakesLong, WrongState
+from agents.errors import BackupFailed, BackupsAreOff, BackupTakesLong, NoSuchBackup, WrongState
 from agents.models import Agent, Desired, Status
 from config import waiting
 
 WAIT_SECONDS = 60.0
 STEP_SECONDS = 0.5
+_NAME = re.compile(r"[0-9-]{1,60}")
 MOST = 1_000  # that are listed
-
-
-def check() -> None:
-    """Whether backups are made here. Raises BackupsOff."""
-    if store.configured() is None:
-        raise BackupsOff("BACKUP_STORE names no store")
 
 
 def take(agent: Agent, *, actor: str) -> Backup:
@@ -28,7 +24,7 @@ def take(agent: Agent, *, actor: str) -> Backup:
     Raises BackupsAreOff, WrongState while no pod could be asked, BackupFailed, BackupTakesLong.
     """
     try:
-        check()
+        repositories.check()
     except BackupsOff as off:
         raise BackupsAreOff(str(off)) from off
     _guard(agent)
@@ -39,6 +35,14 @@ def take(agent: Agent, *, actor: str) -> Backup:
 def listed(agent: Agent) -> list[Backup]:
     """The newest first."""
     return list(Backup.objects.there().filter(agent=agent)[:MOST])
+
+
+def named(agent: Agent, name: str) -> Backup:
+    """The agent's backup of this name. Raises NoSuchBackup."""
+    found = Backup.objects.there().filter(agent=agent, name=name).first() if _NAME.fullmatch(name) else None
+    if found is None:
+        raise NoSuchBackup(agent.pk)
+    return found
 
 
 def _guard(agent: Agent) -> None:

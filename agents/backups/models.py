@@ -24,6 +24,7 @@ class Stage(models.TextChoices):
     RUNNING = "running"
     DONE = "done"
     FAILED = "failed"
+    REMOVED = "removed"  # an owner has deleted it; a worker takes it out of the store
 
 
 OPEN = (Stage.WANTED, Stage.RUNNING)
@@ -34,6 +35,8 @@ class Repository(models.Model):
 
     agent = models.OneToOneField("agents.Agent", on_delete=models.PROTECT, primary_key=True, related_name="repository")
     password = EncryptedText()
+    credential = EncryptedText(null=True, blank=True, help_text="What a pod reads it with while it restores.")
+    credential_for = models.CharField(max_length=60, blank=True, help_text="Which restore that is.")
     made_at = models.DateTimeField(null=True, blank=True, help_text="Since when it is in the store.")
 
     class Meta:
@@ -49,8 +52,8 @@ class BackupQuerySet(models.QuerySet["Backup"]):
         return self.filter(stage=Stage.DONE).order_by("-taken_at", "-id")
 
     def due(self, now: datetime) -> BackupQuerySet:
-        """Those that are being made and are to be looked at; uses the partial index `backup_due`."""
-        return self.filter(look_at__lte=now, stage__in=OPEN).order_by("look_at")
+        """Those with a step due; uses the partial index `backup_due`."""
+        return self.filter(look_at__lte=now).order_by("look_at")
 
 
 class Backup(models.Model):
@@ -65,7 +68,7 @@ class Backup(models.Model):
     asked_at = models.DateTimeField()
     taken_at = models.DateTimeField(null=True, blank=True, help_text="When restic began to read the data.")
     ended_at = models.DateTimeField(null=True, blank=True)
-    look_at = models.DateTimeField(null=True, blank=True, help_text="When the next step of its making is due.")
+    look_at = models.DateTimeField(null=True, blank=True, help_text="When its next step is due.")
     misses = models.PositiveIntegerField(default=0, help_text="How often in a row its pod did not answer.")
     credential = EncryptedText(null=True, blank=True, help_text="What its pod writes with, while it is being made.")
     snapshot = models.CharField(max_length=64, blank=True)
@@ -77,7 +80,7 @@ class Backup(models.Model):
     class Meta:
         indexes = [
             models.Index(fields=["agent", "-taken_at", "-id"], name="backup_there", condition=Q(stage="done")),
-            models.Index(fields=["look_at"], name="backup_due", condition=Q(stage__in=["wanted", "running"])),
+            models.Index(fields=["look_at"], name="backup_due", condition=Q(look_at__isnull=False)),
         ]
         constraints = [
             models.UniqueConstraint(fields=["agent", "name"], name="backup_name"),

@@ -26,6 +26,12 @@ class StoreFailure(Exception):
     """restic could not do it; the message is its own last word."""
 
 
+def check() -> None:
+    """Whether backups are made here. Raises BackupsOff."""
+    if store.configured() is None:
+        raise BackupsOff("BACKUP_STORE names no store")
+
+
 def of(agent: Agent) -> Repository:
     """The agent's repository, in the store too. Raises BackupsOff, StoreFailure."""
     repository, _ = Repository.objects.get_or_create(agent=agent, defaults={"password": secrets.token_urlsafe(32)})
@@ -68,4 +74,4 @@ def call(repository: Repository, words: Iterable[str], *, seconds: float = CALL_
     if done.returncode != 0:
         said = done.stderr.strip().splitlines()
         raise StoreFailure(said[-1][:300] if said else f"restic ended with {done.returncode}")
-    return done.stdout
+    return str(done.stdout)

@@ -13,7 +13,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from agents import pods
-from agents.backups import credentials, places, repositories
+from agents.backups import credentials, places, removing, repositories
 from agents.backups.models import OPEN, Backup, Kind, Stage
 from agents.backups.repositories import BackupsOff, StoreFailure
 from agents.models import Agent, Desired, Reason, Transition
@@ -66,10 +66,13 @@ def take_due(now: datetime | None = None) -> int:
 def step(backup_id: str, *, now: datetime | None = None) -> None:
     """The next step of this backup, unless another worker is at it."""
     now = now or timezone.now()
-    open_one = Backup.objects.filter(pk=backup_id, stage__in=OPEN, look_at__lte=now)
+    open_one = Backup.objects.filter(pk=backup_id, look_at__lte=now)
     if not open_one.update(look_at=now + LEASE):
         return
     backup = Backup.objects.select_related("agent").get(pk=backup_id)
+    if backup.stage == Stage.REMOVED:
+        removing.take_out(backup)
+        return
     try:
         _advance(backup, now=now)
     except (BackupsOff, StoreFailure, UnreadableSecret) as failure:

@@ -159,6 +159,7 @@ class BackupOrder:
     credential: str = field(repr=False)
     password: str = field(repr=False)
     most_bytes: int
+    snapshot: str = ""  # what is restored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,6 +183,13 @@ def back_up(endpoint: Endpoint, access: Access, order: BackupOrder) -> BackupSta
         return BackupState(phase="done", snapshot=_snapshot(said), size=size, message=str(said.get("note", "")))
     except (KeyError, TypeError, ValueError) as error:
         raise HopFailure("engine", "the engine's bridge told of its backup in words that nobody knows") from error
+
+
+def restore(endpoint: Endpoint, access: Access, order: BackupOrder) -> BackupState:
+    """Have a restore begun in a pod that was started for it, or hear what became of it. Raises HopFailure."""
+    with _call("PUT", endpoint, access, "/restore", seconds=BACKUP_SECONDS, body=dataclasses.asdict(order)) as answer:
+        said = _body(answer, "phase")
+    return BackupState(phase=str(said["phase"]), snapshot="", size=0, message=str(said.get("message", "")))
 
 
 def _snapshot(said: dict[str, Any]) -> str:

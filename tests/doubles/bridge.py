@@ -48,6 +48,7 @@ class BridgeDouble:
         self.unreadable: str | None = None  # why it does not tell of its memory
         self.backups: list[dict[str, Any]] = []  # the orders, each as often as it came
         self.backup: dict[str, Any] = {"phase": "done", "snapshot": "5" * 64, "size": 4096, "note": ""}
+        self.restores: list[dict[str, Any]] = []
         self.turn: Callable[[Turn], Iterable[Event]] = echo
         self.turns: list[Turn] = []
         self.configs: list[dict[str, Any]] = []
@@ -109,6 +110,10 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path == "/backup":
             double.backups.append(config)
             self._json(200, {"id": config["id"], **double.backup})
+            return
+        if self.path == "/restore":
+            double.restores.append(config)
+            self._json(200, {"phase": "running"})
             return
         if double.refuses:
             self._json(double.refuses, {"message": "no"})

@@ -41,6 +41,7 @@ class Order:
     token: str = field(repr=False)
     password: str = field(repr=False)
     most_bytes: int
+    snapshot: str = ""  # what is restored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +107,7 @@ async def _run(source: Source, order: Order, copied: list[Path], progress: Progr
         stderr=asyncio.subprocess.PIPE,
         limit=_LINE_BYTES,
         cwd=source.data,
-        env={**_environment(source, order), **source.marks},
+        env=environment(source, order),
         start_new_session=True,
         preexec_fn=linux.die_with_parent,
     )
@@ -143,6 +144,7 @@ def _command(source: Source, order: Order, copied: list[Path]) -> list[str]:
         "backup",
         ".",
         "--json",
+        *("--retry-lock", "5m"),  # while a worker takes away what an owner has deleted
         *("--host", order.agent_id, "--group-by", "host", "--tag", order.id),
         *("--pack-size", str(PACK_MEGABYTES), "--option", "rest.connections=3"),
         *(word for pattern in patterns for word in ("--exclude", pattern)),
@@ -152,9 +154,10 @@ def _command(source: Source, order: Order, copied: list[Path]) -> list[str]:
 _ESCAPED = r"\\\1"
 
 
-def _environment(source: Source, order: Order) -> dict[str, str]:
+def environment(source: Source, order: Order) -> dict[str, str]:
+    """What restic sees here: the way through the pod's gateway, and whose process it is."""
     door = {"RESTIC_REST_USERNAME": "pod", "RESTIC_REST_PASSWORD": order.token}
-    return restic.environment(repository=f"rest:{order.url}", cache=source.cache, more=door)
+    return restic.environment(repository=f"rest:{order.url}", cache=source.cache, more={**door, **source.marks})
 
 
 def _give_password(process: asyncio.subprocess.Process, password: str) -> None:

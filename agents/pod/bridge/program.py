@@ -21,9 +21,11 @@ from agents.pod.bridge import causes, linux, memory
 from agents.pod.bridge.backup import Source
 from agents.pod.bridge.backups import Backups
 from agents.pod.bridge.crew import Crew
+from agents.pod.bridge.exchange import Exchange
 from agents.pod.bridge.keeper import Keeper, secrets_of
 from agents.pod.bridge.log import EngineLog
 from agents.pod.bridge.pool import Pool, capacity
+from agents.pod.bridge.restoring import Restoring
 from agents.pod.bridge.server import Server
 from agents.pod.bridge.side import SideKeeper
 from agents.pod.bridge.single import Single
@@ -50,13 +52,17 @@ async def serve(start: BridgeStart, home: str) -> None:
     engine_log.hide([start.token, start.llm_token, start.engine_password, *secrets_of(start.config)])
     crew = _crew(engine, start, home, engine_log)
     status = Status(run_dir / "state.json", engine_log=engine_log, engine_pid=crew.main_pid)
+    exchange = Exchange(Path(start.data_dir))
     with _sole_bridge(Path(start.data_dir)):
+        exchange.settle(start.restore)
         lost = _move_in(start)
         linux.become_subreaper()
         _end_leftovers(start.namespace, home)
         side = SideKeeper(marks=processes.marks(start.namespace, home, processes.ENGINE))
-        backups = Backups(partial(_backed_up, start, engine, home))
-        keeper = Keeper(start, engine, crew, side, status, engine_log, spared=lambda: backups.pid)
+        source = partial(_backed_up, start, engine, home)
+        backups = Backups(source)
+        restoring = Restoring(start.restore, source, exchange)
+        keeper = Keeper(start, engine, crew, side, status, engine_log, restoring, spared=lambda: backups.pid)
         server = Server(
             token=start.token,
             keeper=keeper,
@@ -65,6 +71,7 @@ async def serve(start: BridgeStart, home: str) -> None:
             engine_log=engine_log,
             read_memory=partial(memory.read, engine.stores, Path(start.data_dir)),
             backups=backups,
+            restoring=restoring,
         )
         async with AsyncExitStack() as stack:
             try:
@@ -143,7 +150,7 @@ def _move_in(start: BridgeStart) -> str | None:
     """Make room for what is not the engine's. Where the agent's data is gone, nothing: then what there is to say."""
     data = Path(start.data_dir)
     Path(start.run_dir).mkdir(mode=0o700, parents=True, exist_ok=True)
-    if start.data_expected and (lost := causes.lost_data(data)):
+    if start.data_expected and not start.restore and (lost := causes.lost_data(data)):
         return lost
     _find_room(data)
     return None

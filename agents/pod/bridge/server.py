@@ -22,6 +22,7 @@ from agents.pod.bridge.crew import Crew
 from agents.pod.bridge.keeper import Keeper
 from agents.pod.bridge.log import EngineLog
 from agents.pod.bridge.memory import Memory
+from agents.pod.bridge.restoring import Restoring
 from agents.pod.bridge.status import Status
 from agents.pod.start import config_from
 from agents.runtimes.base import DATA_LOST, Phase
@@ -47,6 +48,7 @@ class Server:
         engine_log: EngineLog,
         read_memory: Callable[[], Memory],
         backups: Backups,
+        restoring: Restoring,
     ) -> None:
         self._token = token
         self._keeper = keeper
@@ -55,6 +57,7 @@ class Server:
         self._log = engine_log
         self._read_memory = read_memory
         self._backups = backups
+        self._restoring = restoring
         self._reading = asyncio.Lock()
 
     def app(self) -> web.Application:
@@ -66,6 +69,7 @@ class Server:
         app.router.add_get("/channels", self.channels)
         app.router.add_get("/memory", self.memory)
         app.router.add_put("/backup", self.backup)
+        app.router.add_put("/restore", self.restore)
         app.router.add_post("/turn", self.turn)
         return app
 
@@ -135,14 +139,21 @@ class Server:
 
     async def backup(self, request: web.Request) -> web.Response:
         """Begin a backup, or tell of the one with this id. It goes on when nobody asks."""
-        if self._status.cause == DATA_LOST:
-            return _refused(409, self._status.message or "the agent's data is gone")
+        if self._status.cause == DATA_LOST or not self._restoring.is_done():
+            return _refused(409, self._status.message or "the agent's data is not there")
         try:
             return web.json_response(self._backups.take(Order(**await _json(request))))
         except TypeError:
             return _refused(400, "body: must have exactly the fields of Order")
         except Busy:
             return _refused(409, "another backup is being made")
+
+    async def restore(self, request: web.Request) -> web.Response:
+        """Begin the restore that this pod was started for, or tell of it."""
+        try:
+            return web.json_response(self._restoring.take(Order(**await _json(request))))
+        except TypeError:
+            return _refused(400, "body: must have exactly the fields of Order")
 
     async def turn(self, request: web.Request) -> web.StreamResponse:
         body = await _json(request)

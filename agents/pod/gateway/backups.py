@@ -43,18 +43,18 @@ class Backups:
         self._way: _Way | None = None
         self._open = 0
 
-    async def take(self, order: dict[str, Any]) -> web.Response:
-        """Open the door, and have the bridge begin the backup of this id or tell of it."""
+    async def order(self, what: str, order: dict[str, Any]) -> web.Response:
+        """Open the door, and have the bridge begin the backup or restore of this id, or tell of it."""
         try:
             way = _way_of(order, self._pod.start.agent_id)
-            inner = {name: order[name] for name in ("id", "password", "most_bytes")}
+            inner = {name: order[name] for name in ("id", "password", "most_bytes", "snapshot")}
         except (KeyError, TypeError) as error:
-            raise Refusal(400, "body: must be {id, url, credential, password, most_bytes}") from error
+            raise Refusal(400, "body: must be {id, url, credential, password, most_bytes, snapshot}") from error
         self._way = way
         start = self._pod.start
         inner |= {"agent_id": start.agent_id, "token": way.token, "url": f"http://127.0.0.1:{start.llm_port}{PATH}/"}
         try:
-            return web.json_response(await self._bridge.back_up(inner))
+            return web.json_response(await self._bridge.order(what, inner))
         except BridgeFailure as error:
             raise Refusal(503, str(error), Retry_After="5") from error
 

@@ -96,12 +96,12 @@ class Bridge:
         except _UNREACHABLE as error:
             raise BridgeFailure(f"the engine's bridge does not say ({type(error).__name__})") from error
 
-    async def back_up(self, order: dict[str, Any]) -> dict[str, Any]:
-        """Begin a backup or tell of it, as the bridge says. Raises BridgeFailure."""
+    async def order(self, what: str, order: dict[str, Any]) -> dict[str, Any]:
+        """Begin a backup or a restore or tell of it, as the bridge says. Raises BridgeFailure."""
         timeout = aiohttp.ClientTimeout(total=BACKUP_SECONDS)
         try:
             async with self._session.put(
-                f"{self._url}/backup", json=order, headers=self._headers, timeout=timeout
+                f"{self._url}/{what}", json=order, headers=self._headers, timeout=timeout
             ) as answer:
                 if answer.status != 200:
                     raise BridgeFailure(await _refusal(answer))

@@ -39,6 +39,7 @@ class Management:
         app.router.add_post("/talk-test", self.talk_test)
         app.router.add_get("/memory", self.memory)
         app.router.add_put("/backup", self.back_up)
+        app.router.add_put("/restore", self.restore)
         return app
 
     @web.middleware
@@ -85,7 +86,10 @@ class Management:
         return await self._test.answer()
 
     async def back_up(self, request: web.Request) -> web.Response:
-        return await self._backups.take(await read_json(request))
+        return await self._backups.order("backup", await read_json(request))
+
+    async def restore(self, request: web.Request) -> web.Response:
+        return await self._backups.order("restore", await read_json(request))
 
     async def memory(self, _: web.Request) -> web.Response:
         try:

@@ -274,6 +274,7 @@ class LocalRuntime:
             run_dir=str(self.home.run_dir(spec.namespace)),
             data_dir=str(data),
             data_expected=spec.data_expected,
+            restore=spec.restore,
             engine_cache=str(self._engine_cache),
             restic=self._restic,
             memory_bytes=spec.limits.memory_bytes,

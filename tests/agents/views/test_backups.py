@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from typing import Any
 
 import pytest
@@ -10,13 +11,15 @@ from django.db import connection
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from agents import lifecycle
-from agents.backups import asking, credentials, taking
+from agents import lifecycle, pods
+from agents.backups import asking, credentials, downloading, taking
 from agents.backups.models import Backup, Kind, Stage
 from agents.models import Agent, Reason, Repository
+from agents.runtimes.base import Phase
 from tests.agents.conftest import settle
 from tests.agents.views.conftest import GatewayOf
 from tests.doubles.bridge import BridgeDouble
+from tests.doubles.runtime import ScriptedRuntime
 
 PASSWORD = "of the repository"
 
@@ -27,7 +30,7 @@ def pod(running: Agent, gateway_of: GatewayOf, settings: Any, tmp_path: Any, mon
     settings.BACKUP_STORE, settings.BACKUP_URL = str(tmp_path / "store"), "http://127.0.0.1:9"
     Repository.objects.create(agent=running, password=PASSWORD, made_at=timezone.now())
     gateway_of(running)
-    monkeypatch.setattr(asking.time, "sleep", lambda _: steps())
+    monkeypatch.setattr("agents.backups.asking.time.sleep", lambda _: steps())
     return running
 
 
@@ -181,3 +184,112 @@ def test_the_password_is_sealed(pod: Agent) -> None:
         cursor.execute("SELECT password FROM agents_repository")
         assert PASSWORD not in cursor.fetchone()[0]
     assert PASSWORD not in repr(pod.repository) + str(pod.repository)
+
+
+# One of them.
+
+
+def one(client: APIClient, agent: Agent) -> str:
+    name: str = take(client, agent).json()["backup"]["name"]
+    return name
+
+
+def restore(client: APIClient, agent: Agent, name: str) -> Any:
+    return client.post(f"/agents/{agent.pk}/backups/{name}/restore")
+
+
+def test_a_restore_is_a_rebuild_whose_pod_gets_the_order(
+    client: APIClient, pod: Agent, bridge: BridgeDouble, runtime: ScriptedRuntime, gateway_of: GatewayOf
+) -> None:
+    name = one(client, pod)
+    runtime.comes_up_as = Phase.RESTORING
+    answer = restore(client, pod, name)
+    assert (answer.status_code, answer.json()["agent"]["status"]) == (200, "provisioning")
+    pod.refresh_from_db()
+    gateway_of(pod)
+    settle(pod)
+    spec = runtime.pods[pod.namespace].spec
+    first, *again = bridge.restores
+    assert again.count(first) == len(again) > 0
+    assert (first["id"], first["snapshot"], first["password"]) == (spec.restore, "5" * 64, PASSWORD)
+    assert spec.restore.endswith(".2")
+    runtime.set(pod.namespace, phase=Phase.READY)
+    assert settle(pod).status == "running"
+    assert pods.spec_of(pod).restore == ""
+    assert pod.transitions.filter(reason=Reason.RESTORE, note=f"from backup {name}").exists()
+
+
+def test_a_restore_that_fails_is_told_and_a_rebuild_gives_it_up(
+    client: APIClient, pod: Agent, runtime: ScriptedRuntime, gateway_of: GatewayOf
+) -> None:
+    runtime.comes_up_as = Phase.RESTORING
+    restore(client, pod, one(client, pod))
+    pod.refresh_from_db()
+    gateway_of(pod)
+    settle(pod)
+    runtime.set(pod.namespace, phase=Phase.FAILED, cause="RESTORE", message="the backup is not restored: x")
+    assert settle(pod).cause == "RESTORE"
+    runtime.comes_up_as = Phase.READY
+    assert client.post(f"/agents/{pod.pk}/rebuild").status_code == 200
+    pod.refresh_from_db()
+    assert pods.spec_of(pod).restore == ""
+
+
+def test_while_it_is_provisioned_an_agent_is_not_restored(
+    client: APIClient, pod: Agent, runtime: ScriptedRuntime
+) -> None:
+    name = one(client, pod)
+    runtime.comes_up_as = Phase.RESTORING
+    assert restore(client, pod, name).status_code == 200
+    answer = restore(client, pod, name)
+    assert answer.status_code == 409
+    assert answer.json()["message"].startswith("restore: ")
+    assert client.delete(f"/agents/{pod.pk}/backups/{name}").status_code == 409
+
+
+def test_a_backup_that_is_deleted_is_gone_and_the_agent_shows_the_one_before(client: APIClient, pod: Agent) -> None:
+    older, newer = one(client, pod), one(client, pod)
+    before = listed(client, pod)[1]["createdAt"]
+    assert client.delete(f"/agents/{pod.pk}/backups/{newer}").status_code == 204
+    assert [entry["name"] for entry in listed(client, pod)] == [older]
+    assert client.get(f"/agents/{pod.pk}").json()["agent"]["lastBackupAt"] == before
+    assert client.delete(f"/agents/{pod.pk}/backups/{older}").status_code == 204
+    assert client.get(f"/agents/{pod.pk}").json()["agent"]["lastBackupAt"] is None
+    assert client.delete(f"/agents/{pod.pk}/backups/{older}").status_code == 404
+
+
+@pytest.mark.parametrize("name", ["nothing", "20260101-000000-000000", "..", "%2e%2e%2fx", "x" * 500])
+def test_a_name_that_is_no_backup_is_404(client: APIClient, pod: Agent, name: str) -> None:
+    path = f"/agents/{pod.pk}/backups/{name}"
+    answers = [client.get(path), client.delete(path), client.post(f"{path}/restore")]
+    assert {answer.status_code for answer in answers} == {404}
+
+
+def test_anothers_backup_is_404(other: APIClient, client: APIClient, pod: Agent) -> None:
+    path = f"/agents/{pod.pk}/backups/{one(client, pod)}"
+    answers = [other.get(path), other.delete(path), other.post(f"{path}/restore")]
+    assert {answer.status_code for answer in answers} == {404}
+
+
+def test_a_download_is_what_the_program_writes_and_breaks_off_where_it_fails(
+    client: APIClient, pod: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = f"/agents/{pod.pk}/backups/{one(client, pod)}"
+
+    def writes(script: str) -> None:
+        def start(*_: Any) -> subprocess.Popen[bytes]:
+            return subprocess.Popen(["/bin/sh", "-c", script], stdout=subprocess.PIPE, bufsize=0)
+
+        monkeypatch.setattr(downloading, "_started", start)
+
+    writes("printf archive")
+    answer: Any = client.get(path)
+    assert answer["Content-Type"] == "application/gzip"
+    assert answer["Content-Disposition"].endswith('.tar.gz"')
+    assert b"".join(answer.streaming_content) == b"archive"
+    writes("printf half; exit 1")
+    broken: Any = client.get(path)
+    with pytest.raises(downloading.Broken):
+        b"".join(broken.streaming_content)
+    writes("exit 1")
+    assert client.get(path).status_code == 503
