@@ -208,6 +208,9 @@ class Agent(models.Model):
     a2a_peers = EncryptedJson(null=True, blank=True, default=None)
     domain = models.CharField(max_length=253, null=True, blank=True)
     domain_ready_at = models.DateTimeField(null=True, blank=True, help_text="When its DNS was first seen to lead here.")
+    backup_due_at = models.DateTimeField(
+        null=True, blank=True, help_text="When its next backup by night is due; agents/backups/nights.py moves this."
+    )
     last_backup_at = models.DateTimeField(null=True, blank=True)
 
     objects: ClassVar[AgentQuerySet] = AgentQuerySet.as_manager()  # type: ignore[assignment]  # a manager with all its methods
@@ -222,6 +225,8 @@ class Agent(models.Model):
             models.Index(fields=["term_due_at"], name="agent_term_due", condition=Q(term_due_at__isnull=False)),
             # The minute's look for agents between two states that nothing would wake (agents/sweeper.py).
             models.Index(fields=["id"], name="agent_forgotten", condition=UNSETTLED & Q(reconcile_at__isnull=True)),
+            # The due scan of agents/backups/nights.py.
+            models.Index(fields=["backup_due_at"], name="agent_backup_due", condition=Q(backup_due_at__isnull=False)),
             # Observation matches pods to agents that should have one.
             models.Index(fields=["desired", "status"], name="agent_live", condition=~Q(status="deleted")),
             # What suspensions stopped, and the free agents that caps count.

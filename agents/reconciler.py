@@ -14,8 +14,9 @@ from datetime import datetime, timedelta
 from django.utils import timezone
 
 from agents import drift, identity, leases, lifecycle, plan, pods
-from agents.backups import restoring
-from agents.models import Agent, Status
+from agents.backups import restoring, safeguard
+from agents.backups.models import Kind
+from agents.models import Agent, Desired, Reason, Status
 from agents.plan import Step
 from agents.runtimes import current_runtime
 from agents.runtimes.base import Observation, Phase, PodSpec, Runtime, RuntimeFailure
@@ -132,6 +133,12 @@ def _take_step(agent: Agent, runtime: Runtime, observed: Observations) -> Step:
 
 
 def _clear(look: Look) -> None:
+    """What an owner has replaced is backed up first; that takes no time from the new pod."""
+    agent = look.agent
+    replaces = agent.operation in {Reason.REBUILD, Reason.RESTORE} and agent.desired == Desired.RUNNING
+    if replaces and not safeguard.passed(agent, kind=Kind.REBUILD, namespaces=look.earlier, runtime=look.runtime):
+        _grant_time(look)
+        return
     for namespace in look.earlier:
         look.runtime.delete(namespace, agent_id=look.agent.id, data=False)
 
@@ -180,8 +187,12 @@ def _wait(look: Look) -> None:
     if restores:
         restoring.drive(look.agent, look.runtime)
     if restores or plan.is_installing(look.pod):
-        provisioning = Agent.objects.filter(pk=look.agent.pk, status=Status.PROVISIONING)
-        provisioning.update(deadline_at=look.now + lifecycle.PROVISIONING_DEADLINE)
+        _grant_time(look)
+
+
+def _grant_time(look: Look) -> None:
+    provisioning = Agent.objects.filter(pk=look.agent.pk, status=Status.PROVISIONING)
+    provisioning.update(deadline_at=look.now + lifecycle.PROVISIONING_DEADLINE)
 
 
 def _stop(look: Look) -> None:
@@ -209,6 +220,9 @@ def _fail(look: Look) -> None:
 
 def _delete(look: Look) -> None:
     """Remove every pod of the agent with its data; confirmed at once when nothing of it is seen any more."""
+    names = [look.agent.namespace, *look.earlier]
+    if not safeguard.passed(look.agent, kind=Kind.FINAL, namespaces=names, runtime=look.runtime):
+        return
     for namespace in [*look.earlier, look.agent.namespace]:
         look.runtime.delete(namespace, agent_id=look.agent.id, data=True)
     if not look.runtime.observe(look.agent.suffix):

@@ -24,6 +24,8 @@ BEAT: dict[str, tuple[str, float, str]] = {
     "agents.sample": ("agents.sample", 60.0, "lifecycle"),
     "agents.enforce_suspensions": ("agents.enforce_suspensions", 2.0, "lifecycle"),
     "backups.take_due": ("backups.take_due", 2.0, "default"),
+    "backups.ask_due": ("backups.ask_due", 30.0, "default"),
+    "backups.expire": ("backups.expire", 600.0, "default"),
     "webhooks.drain": ("webhooks.drain", 2.0, "webhooks"),
     "webhooks.purge": ("webhooks.purge", 3600.0, "default"),
     "accounts.send_codes": ("accounts.send_codes", 10.0, "default"),

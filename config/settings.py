@@ -85,14 +85,17 @@ POD_EGRESS_CIDRS = env.networks("POD_EGRESS_CIDRS")
 OWN_NETWORKS = env.networks("OWN_NETWORKS")
 KUBERNETES_MAX_CALLS = env.number("KUBERNETES_MAX_CALLS", 8, at_least=1)
 
-# Backups. A store is a directory, or `s3:<url>/<bucket>[/<prefix>]`; without one there are no backups.
+# Backups. A store is a directory, or `s3:<url>/<bucket>[/<prefix>]`; without one, or with `off`, there are no backups.
 BACKUP_STORE = env.text("BACKUP_STORE", str(AGENTPODS_HOME / "backups") if DEVELOPMENT else "")
+if BACKUP_STORE == "off":
+    BACKUP_STORE = ""
 BACKUP_ACCESS_KEY = env.secret("BACKUP_ACCESS_KEY")
 BACKUP_SECRET_KEY = env.secret("BACKUP_SECRET_KEY")
 BACKUP_REGION = env.text("BACKUP_REGION", "us-east-1")
 BACKUP_HOST = env.text("BACKUP_HOST", "127.0.0.1")
 BACKUP_PORT = env.number("BACKUP_PORT", 0, at_most=65_535)  # 0 is any free one
 BACKUP_URL = env.text("BACKUP_URL").rstrip("/")
+FINAL_BACKUP_DAYS = env.number("FINAL_BACKUP_DAYS", 7)
 RESTIC = env.text("RESTIC")
 
 # Webhooks.

@@ -17,6 +17,9 @@ class Kind(models.TextChoices):
     """Why a backup was made."""
 
     ASKED = "asked"
+    NIGHTLY = "nightly"
+    REBUILD = "rebuild"  # before one, or before a restore
+    FINAL = "final"  # before the agent is deleted
 
 
 class Stage(models.TextChoices):
@@ -39,7 +42,18 @@ class Repository(models.Model):
     credential_for = models.CharField(max_length=60, blank=True, help_text="Which restore that is.")
     made_at = models.DateTimeField(null=True, blank=True, help_text="Since when it is in the store.")
 
+    failures = models.PositiveIntegerField(default=0, help_text="How many backups in a row failed.")
+    failure = models.TextField(blank=True, help_text="Why the last one failed.")
+    failed_at = models.DateTimeField(null=True, blank=True)
+    expires_at = models.DateTimeField(
+        null=True, blank=True, help_text="When it is taken out of the store: its agent is gone."
+    )
+
     class Meta:
+        indexes = [
+            models.Index(fields=["expires_at"], name="repository_expires", condition=Q(expires_at__isnull=False)),
+            models.Index(fields=["agent"], name="repository_failing", condition=Q(failures__gt=0)),
+        ]
         verbose_name_plural = "repositories"
 
     def __str__(self) -> str:
@@ -63,6 +77,8 @@ class Backup(models.Model):
     agent = models.ForeignKey("agents.Agent", on_delete=models.PROTECT, related_name="backups")
     name = models.CharField(max_length=60)
     kind = models.CharField(max_length=12, choices=Kind.choices)
+    namespace = models.CharField(max_length=63, help_text="The pod that makes it.")
+    generation = models.PositiveIntegerField(help_text="The agent's, when it was asked for.")
     actor = models.CharField(max_length=80)
     stage = models.CharField(max_length=8, choices=Stage.choices, default=Stage.WANTED)
     asked_at = models.DateTimeField()

@@ -34,10 +34,15 @@ def check() -> None:
 
 def of(agent: Agent) -> Repository:
     """The agent's repository, in the store too. Raises BackupsOff, StoreFailure."""
-    repository, _ = Repository.objects.get_or_create(agent=agent, defaults={"password": secrets.token_urlsafe(32)})
+    repository = row_of(agent)
     if repository.made_at is None:
         _make(repository)
     return repository
+
+
+def row_of(agent: Agent) -> Repository:
+    """The agent's repository, whether it is in the store yet or not."""
+    return Repository.objects.get_or_create(agent=agent, defaults={"password": secrets.token_urlsafe(32)})[0]
 
 
 def _make(repository: Repository) -> None:

@@ -13,10 +13,10 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from agents import pods
-from agents.backups import credentials, places, removing, repositories
+from agents.backups import credentials, nights, places, removing, repositories, retention
 from agents.backups.models import OPEN, Backup, Kind, Stage
 from agents.backups.repositories import BackupsOff, StoreFailure
-from agents.models import Agent, Desired, Reason, Transition
+from agents.models import Agent, Reason, Repository, Transition
 from agents.runtimes import current_runtime, management
 from agents.runtimes.management import BackupOrder, BackupState, HopFailure
 from catalog import tiers
@@ -30,22 +30,31 @@ LEASE = timedelta(minutes=3)  # longer than any step: restic may have to be brou
 NEXT_LOOK = timedelta(seconds=1)
 LONGEST = timedelta(hours=5)
 AT_ONCE = 8  # that pods make, over all agents
-MISSES = 20  # looks in a row at a pod that does not answer
+# Looks in a row at a pod that does not answer. A rebuild and a deletion wait for no pod that is dead.
+MISSES = {Kind.ASKED: 20, Kind.NIGHTLY: 20, Kind.REBUILD: 3, Kind.FINAL: 5}
 BATCH = 50
 # A pod may claim so many times the disk of its tier: files with holes, and what a full disk cannot hold.
 CLAIM = 2
 
 
-def ask(agent: Agent, *, kind: Kind, actor: str) -> Backup:
+def ask(agent: Agent, *, kind: Kind, actor: str, namespace: str | None = None) -> Backup:
     """The backup that is being made, or a new one. Its first step is taken at once."""
     now = timezone.now()
     try:
         with transaction.atomic():
             backup = Backup.objects.create(
-                agent=agent, kind=kind, actor=actor, asked_at=now, look_at=now, name=_name(now)
+                agent=agent,
+                kind=kind,
+                actor=actor,
+                asked_at=now,
+                look_at=now,
+                name=_name(now),
+                namespace=namespace or agent.namespace,
+                generation=agent.generation,
             )
     except IntegrityError:
-        return Backup.objects.filter(agent=agent, stage__in=OPEN).first() or ask(agent, kind=kind, actor=actor)
+        open_one = Backup.objects.filter(agent=agent, stage__in=OPEN).first()
+        return open_one or ask(agent, kind=kind, actor=actor, namespace=namespace)
     wake.on_commit(TASK, backup.id)
     return backup
 
@@ -114,7 +123,7 @@ def _begin(backup: Backup, *, now: datetime) -> None:
 def _pod_says(backup: Backup) -> BackupState:
     """Raises HopFailure: the pod, or the endpoint that it writes through, is not reached."""
     agent = backup.agent
-    endpoint = current_runtime().endpoint(agent.namespace) if agent.desired == Desired.RUNNING else None
+    endpoint = current_runtime().endpoint(backup.namespace)
     if endpoint is None:
         raise HopFailure("gateway", "the agent's pod is not there")
     url = places.url()
@@ -139,7 +148,7 @@ def _look_again(backup: Backup) -> None:
 
 
 def _missed(backup: Backup, why: str) -> None:
-    if backup.misses + 1 >= MISSES:
+    if backup.misses + 1 >= MISSES[Kind(backup.kind)]:
         _fail(backup, why)
         return
     Backup.objects.filter(pk=backup.pk).update(
@@ -164,6 +173,8 @@ def _record(backup: Backup, state: BackupState) -> None:
     if done:
         agent.last_backup_at = backup.taken_at
         agent.save(update_fields=["last_backup_at"])
+        Repository.objects.filter(pk=agent.pk).update(failures=0, failure="", failed_at=None)
+        retention.apply(agent, now=now)
         _tell(agent, backup, f"backup {backup.name} made{f' ({state.message})' if state.message else ''}", now=now)
 
 
@@ -175,6 +186,7 @@ def _fail(backup: Backup, why: str) -> None:
         stage=Stage.FAILED, note=why, ended_at=now, look_at=None, credential=None
     )
     if failed:
+        nights.note_failure(agent, why, again=backup.kind == Kind.NIGHTLY, now=now)
         log.warning("a backup failed", extra={"agent": agent.id, "backup": backup.id, "error": why})
         _tell(agent, backup, f"no backup: {why}", now=now)
 

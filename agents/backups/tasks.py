@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from agents.backups import taking
+from agents.backups import expiry, nights, taking
 
 
 @shared_task(name=taking.TASK)
@@ -15,3 +15,13 @@ def step(backup_id: str) -> None:
 @shared_task(name="backups.take_due")
 def take_due() -> None:
     taking.take_due()
+
+
+@shared_task(name="backups.ask_due")
+def ask_due() -> None:
+    nights.ask_due()
+
+
+@shared_task(name="backups.expire")
+def expire() -> None:
+    expiry.take_out_due()

@@ -17,6 +17,8 @@ from typing import IO
 OWN = ".agentpods"
 # Whole copies of databases, each below its own path.
 COPIES = f"{OWN}/databases"
+# What a restore keeps there (agents/pod/bridge/exchange.py).
+STATES = ("incoming", "ready-*", "former*", "discarded*", "gone", "restored*")
 MOST_MEMBERS = 2_000_000
 _NAME_BYTES = 3_000  # room for the directory that it is put into
 
@@ -32,7 +34,7 @@ def members(stream: IO[bytes]) -> Iterator[tuple[tarfile.TarInfo, IO[bytes] | No
     """
     with tarfile.open(fileobj=stream, mode="r|") as archive:
         for count, member in enumerate(archive):
-            archive.members = []  # the library remembers each, and there may be millions
+            archive.members = []  # type: ignore[attr-defined]  # a documented attribute; else the library remembers each, and there may be millions
             if count > MOST_MEMBERS:
                 raise Refused(f"it holds more than {MOST_MEMBERS} files")
             name = _place_of(member.name)
@@ -111,4 +113,4 @@ def repack(stream: IO[bytes], to: IO[bytes]) -> None:
     ):
         for member, content in members(stream):
             packed.addfile(member, content)
-            packed.members = []
+            packed.members = []  # type: ignore[attr-defined]  # as above

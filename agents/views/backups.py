@@ -42,6 +42,7 @@ class BackupsViewSet(AgentViewSet):
         response["Cache-Control"] = "no-store"
         return response
 
+    @extend_schema(request=None, responses={204: None})
     def destroy(self, request: Request, id: str, name: str) -> Response:
         """Delete this backup. 409 while the agent is being restored from it."""
         removing.delete(asking.named(self.own_agent(id), name), actor=self.actor())

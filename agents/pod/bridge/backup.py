@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from agents.pod import restic
-from agents.pod.archive import COPIES, OWN
+from agents.pod.archive import COPIES, OWN, STATES
 from agents.pod.bridge import databases, linux
 from agents.runtimes.local.removal import remove
 
 TAKE_SECONDS = 4 * 3600.0
-COMMON = ("tmp", "lost+found", OWN)  # never backed up, whatever the engine
+# Never backed up, whatever the engine; of what is ours, the copies alone are.
+COMMON = ("tmp", "lost+found", *(f"{OWN}/{name}" for name in STATES))
 PACK_MEGABYTES = 8
 # restic's exit status when a file vanished or could not be read: the snapshot is there.
 INCOMPLETE = 3
@@ -137,7 +138,7 @@ async def _run(source: Source, order: Order, copied: list[Path], progress: Progr
 def _command(source: Source, order: Order, copied: list[Path]) -> list[str]:
     """The directory as the root of the snapshot; the copies take the place of the databases in a restore."""
     root = _GLOB.sub(r"\\\1", str(source.data))
-    patterns = [*(f"{root}/{pattern}" for pattern in (*COMMON[:-1], *source.left_out))]
+    patterns = [*(f"{root}/{pattern}" for pattern in (*COMMON, *source.left_out))]
     patterns += [f"{root}/{_GLOB.sub(_ESCAPED, str(path))}{ending}" for path in copied for ending in databases.BESIDE]
     return [
         str(source.program),

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from agents.pod.bridge import exchange
 from agents.pod.bridge.exchange import Exchange
+from agents.runtimes.local import removal
 
 OLD = {"a": "old a", "both": "old", "d/x": "old x", "d/y": "old y"}
 NEW = {"b": "new b", "both": "new", "d/x": "new x", "e/z": "new z"}
@@ -45,7 +45,7 @@ def killed_at(step: int, monkeypatch: pytest.MonkeyPatch, work: Callable[[], obj
     with monkeypatch.context() as patch:
         for name in ("rename", "mkdir", "rmdir", "unlink", "replace", "write_text"):
             patch.setattr(Path, name, counted(getattr(Path, name)))
-        patch.setattr(exchange, "remove", counted(exchange.remove))
+        patch.setattr("agents.pod.bridge.exchange.remove", counted(removal.remove))
         try:
             work()
         except Killed:
