@@ -100,6 +100,11 @@ class IllegalTransition(RuntimeError):
 class MemoryUnreadable(Conflict):
     def __init__(self, pod: str, hint: str) -> None:
         super().__init__(f"memory: {pod}, and there is no backup of it to read; {hint}")
+        self._pod, self._hint = pod, hint
+
+    def with_backup(self, name: str, why: str) -> Conflict:
+        """The same where its newest backup cannot be read either."""
+        return Conflict(f"memory: {self._pod}, and backup {name} is not read ({why}); {self._hint}")
 
 
 class NoSuchBackup(NotFound):

@@ -11,10 +11,9 @@ from contextlib import ExitStack
 
 from django.conf import settings
 
-from agents.backups import credentials, places, supply
+from agents.backups import places, reading
 from agents.backups.models import Backup
 from agents.errors import BackupFailed, BackupsAreOff
-from agents.pod import restic
 from agents.pod.restic import NoRestic
 from config import callers, waiting
 
@@ -61,15 +60,14 @@ def _pieces(backup: Backup, url: str) -> Iterator[bytes]:
 def _started(backup: Backup, url: str) -> subprocess.Popen[bytes]:
     """It reads through the endpoint, as a pod does: web has nothing that opens the store."""
     try:
-        program = supply.ensure(settings.RESTIC, settings.ENGINE_CACHE)
+        program, environment = reading.way_to(backup, url)
     except NoRestic as error:
         raise BackupsAreOff(str(error)) from error
-    way = {"RESTIC_REST_USERNAME": "web", "RESTIC_REST_PASSWORD": credentials.mint(backup.agent_id)}
     given = {
         "program": str(program),
         "snapshot": backup.snapshot,
         "password": backup.agent.repository.password,
-        "environment": restic.environment(repository=f"rest:{url}/{backup.agent_id}/", cache=None, more=way),
+        "environment": environment,
     }
     process = subprocess.Popen(
         [sys.executable, "-m", "agents.backups.packing"],

@@ -17,6 +17,8 @@ from typing import IO
 OWN = ".agentpods"
 # Whole copies of databases, each below its own path.
 COPIES = f"{OWN}/databases"
+# What the engine had learned when the backup was made, as the bridge tells it.
+MEMORY = f"{OWN}/memory.json"
 # What a restore keeps there (agents/pod/bridge/exchange.py).
 STATES = ("incoming", "ready-*", "former*", "discarded*", "gone", "restored*")
 MOST_MEMBERS = 2_000_000

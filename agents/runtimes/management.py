@@ -139,15 +139,19 @@ def memory(endpoint: Endpoint, access: Access) -> Memory:
     with _call("GET", endpoint, access, "/memory", seconds=MEMORY_SECONDS) as answer:
         body = _body(answer, "skills", "memories", "sessions", "is_cut")
     try:
-        found = Memory(
-            skills=[_string(name) for name in body["skills"]],
-            memories=[(_string(one["name"]), _string(one["content"])) for one in body["memories"]],
-            sessions=min(max(operator.index(body["sessions"]), 0), MAX_SESSIONS),
-            is_cut=body["is_cut"] is True,
-        )
+        return memory_of(body)
     except (KeyError, TypeError, ValueError) as error:
         raise HopFailure("engine", "the engine's bridge told of its memory in words that nobody knows") from error
-    return found
+
+
+def memory_of(body: dict[str, Any]) -> Memory:
+    """As a bridge tells it. Raises KeyError, TypeError, ValueError for anything else."""
+    return Memory(
+        skills=[_string(name) for name in body["skills"]],
+        memories=[(_string(one["name"]), _string(one["content"])) for one in body["memories"]],
+        sessions=min(max(operator.index(body["sessions"]), 0), MAX_SESSIONS),
+        is_cut=body["is_cut"] is True,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

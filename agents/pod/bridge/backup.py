@@ -5,18 +5,22 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 import os
 import re
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from agents.engines.base import EngineError
 from agents.pod import restic
-from agents.pod.archive import COPIES, OWN, STATES
-from agents.pod.bridge import databases, linux
+from agents.pod.archive import COPIES, MEMORY, OWN, STATES
+from agents.pod.bridge import databases, files, linux
 from agents.runtimes.local.removal import remove
+
+log = logging.getLogger(__name__)
 
 TAKE_SECONDS = 4 * 3600.0
 # Never backed up, whatever the engine; of what is ours, the copies alone are.
@@ -53,6 +57,7 @@ class Source:
     left_out: tuple[str, ...]  # patterns below the data directory
     program: Path
     cache: Path
+    remembered: Callable[[], Mapping[str, Any]]  # raises EngineError, OSError
     marks: Mapping[str, str]
 
 
@@ -80,6 +85,7 @@ async def take(source: Source, order: Order, progress: Progress) -> Taken:
         found = await asyncio.to_thread(databases.look, source.data, own=OWN, most_bytes=order.most_bytes)
         await asyncio.to_thread(remove, source.data / COPIES)
         copied = await asyncio.to_thread(_copy_databases, source.data, found.databases)
+        await asyncio.to_thread(_write_memory, source)
         async with asyncio.timeout(TAKE_SECONDS):
             return await _run(source, order, copied, progress, broken=len(found.databases) - len(copied))
     except TimeoutError as error:
@@ -93,7 +99,19 @@ async def take(source: Source, order: Order, progress: Progress) -> Taken:
         with contextlib.suppress(OSError):
             await asyncio.to_thread(remove, source.data / COPIES)
         with contextlib.suppress(OSError):
+            (source.data / MEMORY).unlink(missing_ok=True)
             own.rmdir()
+
+
+def _write_memory(source: Source) -> None:
+    """So that it can be told later without unpacking all. A backup without it is a backup too."""
+    path = source.data / MEMORY
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    path.unlink(missing_ok=True)
+    try:
+        files.write(path, json.dumps(source.remembered()))
+    except (EngineError, OSError) as error:
+        log.warning("what the engine has learned is not in the backup: %s", error)
 
 
 def _copy_databases(data: Path, found: list[Path]) -> list[Path]:

@@ -93,6 +93,7 @@ def _backed_up(start: BridgeStart, engine: Engine, home: str) -> Source:
         left_out=engine.stores.left_out,
         program=restic.find(start.restic, Path(start.engine_cache)),
         cache=Path(start.run_dir) / "restic",
+        remembered=lambda: memory.read(engine.stores, Path(start.data_dir)).body(),
         marks=processes.marks(start.namespace, home, processes.INSTALL),
     )
 

@@ -132,10 +132,7 @@ class Server:
                 found = await asyncio.to_thread(self._read_memory)
         except (EngineError, TimeoutError, OSError) as error:
             return _refused(503, self._log.masked(str(error) or "the engine's files were not read in time"))
-        memories = [{"name": name, "content": content} for name, content in found.memories]
-        return web.json_response(
-            {"skills": found.skills, "memories": memories, "sessions": found.sessions, "is_cut": found.is_cut}
-        )
+        return web.json_response(found.body())
 
     async def backup(self, request: web.Request) -> web.Response:
         """Begin a backup, or tell of the one with this id. It goes on when nobody asks."""
