@@ -17,7 +17,7 @@ MAKE_ENVIRONMENT = $(PYTHON) -I config/run/environment.py $(VENV)
 WORKERS ?= 4
 # A production that would start: what `check --deploy` judges.
 PRODUCTION := AGENTPODS_ENV=production AGENT_RUNTIME=kubernetes BASE_URL=https://console.example.com \
-	BACKUP_STORE=s3:https://s3.example.com/agentpods POD_IMAGE=images.example.com/agentpods ENGINE_IMAGES=pi=images.example.com/pi \
+	POD_IMAGE=images.example.com/agentpods ENGINE_IMAGES=pi=images.example.com/pi \
 	PLATFORM_DOMAIN=pods.example.net DATABASE_URL=postgresql://db.example.com/agentpods REDIS_URL=redis://redis.example.com/0 \
 	SECRET_KEY=check-only-check-only-check-only-check-only-check-only-1 SECRETS_KEYS=Y2hlY2stb25seS1jaGVjay1vbmx5LWNoZWNrLTEyMzQ=
 

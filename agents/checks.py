@@ -27,6 +27,8 @@ def engines_have_images(**_: Any) -> list[CheckMessage]:
 @register(Tags.compatibility, deploy=True)
 def backups_have_a_store(**_: Any) -> list[CheckMessage]:
     """An agent whose disk is lost is then lost with it."""
+    if settings.AGENT_RUNTIME == "kubernetes":
+        return [Info("agents in clusters are not backed up: their pods have no restic yet", id="agentpods.I002")]
     if settings.BACKUP_STORE:
         return []
     return [CheckWarning("BACKUP_STORE is not set: no agent is backed up", id="agentpods.W006")]

@@ -65,6 +65,7 @@ def test_one_that_fails_is_tried_again_later_and_later(pod: Agent, bridge: Bridg
         nights.ask_due()
         steps()
         pod.refresh_from_db()
+        assert pod.backup_due_at
         waits.append(pod.backup_due_at - timezone.now())
         assert (pod.repository.failures, pod.repository.failure) == (failures, "no room")
         pod = Agent.objects.get(pk=pod.pk)
