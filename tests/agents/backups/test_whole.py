@@ -85,7 +85,8 @@ def source(tmp_path: Path, program: Path) -> backup.Source:
 def order_of(agent: Agent, url: str, **changes: Any) -> backup.Order:
     token = credentials.mint(agent.pk, may_add=changes.pop("may_add", 10**9))
     repository = repositories.of(agent)
-    known = {"id": "bkp_1", "agent_id": agent.pk, "url": f"{url}/{agent.pk}/", "token": token, "most_bytes": 10**9}
+    way = f"{url}/{changes.pop('repository', agent.pk)}/"
+    known = {"id": "bkp_1", "agent_id": agent.pk, "url": way, "token": token, "most_bytes": 10**9}
     return backup.Order(**{**known, "password": repository.password, **changes})
 
 
@@ -149,10 +150,12 @@ def test_a_backup_is_restored_undone_and_refused_where_it_is_too_large(
 
     small = Restoring("r2", lambda: source, exchange)
 
+    order = order_of(running, url, id="r2", may_add=0, snapshot=taken.snapshot, most_bytes=1_000)
+
     async def refused() -> None:
         task = asyncio.create_task(small.restore())
         await asyncio.sleep(0)
-        small.take(order_of(running, url, id="r2", may_add=0, snapshot=taken.snapshot, most_bytes=1_000))
+        small.take(order)
         await task
 
     with pytest.raises(RestoreFailed, match="more than the 1000 bytes"):
@@ -165,7 +168,7 @@ def test_a_pod_with_another_pods_repository_or_a_wrong_password_makes_none(
 ) -> None:
     settings.BACKUP_STORE = str(tmp_path / "store")
     for changes in (
-        {"url": f"{url}/agt_0123456789abcdef01234567/"},
+        {"repository": "agt_0123456789abcdef01234567"},
         {"password": "of another"},
         {"token": "x"},
         {"may_add": 1_000},
