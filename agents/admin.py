@@ -16,6 +16,7 @@ from agents import (
     talk_test,
 )
 from agents.admin_steps import DeleteAgents, PauseAgents, RebuildAgents
+from agents.backups import admin as backups_admin  # noqa: F401  # registers backups and repositories
 from agents.clusters import admin as clusters_admin  # noqa: F401  # registers clusters
 from agents.clusters import placement
 from agents.domains import admin as domains_admin  # noqa: F401  # registers claims

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.core.checks import CheckMessage, Error, Info, Tags, register
+from django.core.checks import Warning as CheckWarning
 
 from agents import engines
 from catalog.engines import can_run
@@ -20,3 +22,13 @@ def engines_have_images(**_: Any) -> list[CheckMessage]:
         return [Error(f"ENGINE_IMAGES names no image for {DEFAULT_ENGINE.value}", hint=hint, id="agentpods.E004")]
     named = ", ".join(lacking)
     return [Info(f"not offered, for ENGINE_IMAGES names no image: {named}", id="agentpods.I001")] if lacking else []
+
+
+@register(Tags.compatibility, deploy=True)
+def backups_have_a_store(**_: Any) -> list[CheckMessage]:
+    """An agent whose disk is lost is then lost with it."""
+    if settings.AGENT_RUNTIME == "kubernetes":
+        return [Info("agents in clusters are not backed up: their pods have no restic yet", id="agentpods.I002")]
+    if settings.BACKUP_STORE:
+        return []
+    return [CheckWarning("BACKUP_STORE is not set: no agent is backed up", id="agentpods.W006")]

@@ -135,6 +135,39 @@ class IllegalTransition(RuntimeError):
 class MemoryUnreadable(Conflict):
     def __init__(self, pod: str, hint: str) -> None:
         super().__init__(f"memory: {pod}, and there is no backup of it to read; {hint}")
+        self._pod, self._hint = pod, hint
+
+    def with_backup(self, name: str, why: str) -> Conflict:
+        """The same where its newest backup cannot be read either."""
+        return Conflict(f"memory: {self._pod}, and backup {name} is not read ({why}); {self._hint}")
+
+
+class NoSuchBackup(NotFound):
+    def __init__(self, agent_id: str) -> None:
+        super().__init__(f"name: no such backup: GET /agents/{agent_id}/backups lists them")
+
+
+class BackupInUse(Conflict):
+    def __init__(self) -> None:
+        super().__init__("name: the agent is being restored from this backup; wait for running or failed")
+
+
+class BackupsAreOff(Unavailable):
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"backups: none are made here ({reason})", retry_after=CLOSED_SECONDS)
+
+
+class BackupFailed(Unavailable):
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"backups: it failed ({reason}); ask again for another try", retry_after=10)
+
+
+class BackupTakesLong(Unavailable):
+    def __init__(self, agent_id: str) -> None:
+        super().__init__(
+            f"backups: it goes on and is not done yet; ask again to wait for it, or GET /agents/{agent_id}/backups",
+            retry_after=10,
+        )
 
 
 class HopFailed(Unavailable):

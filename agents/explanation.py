@@ -11,6 +11,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from agents import liveness, llm_key, pods, quota
+from agents.backups import health
 from agents.errors import renew_url
 from agents.models import Agent, AgentQuota, Desired, QuotaStatus, Reason, Status
 from agents.runtimes import current_runtime, management
@@ -158,8 +159,8 @@ def _running(agent: Agent, pod: Observation | None) -> list[Explanation]:
     """What is wrong with an agent that should run: what silences it now, what will stop it, what keeps it mute."""
     answers = pod is not None and pod.phase == Phase.READY and pod.gateway_alive
     # The cluster knows what happened to the pod; the gateway need not be asked.
-    health, asked = _gateway_health(agent) if answers and not (pod and pod.cause) else (None, [])
-    engine = _told_by_bridge(agent, health.engine or {}) if health else []
+    said, asked = _gateway_health(agent) if answers and not (pod and pod.cause) else (None, [])
+    engine = _told_by_bridge(agent, said.engine or {}) if said else []
     if not answers:
         engine = [_unwell(agent, pod)]
     elif pod and pod.cause:
@@ -170,8 +171,24 @@ def _running(agent: Agent, pod: Observation | None) -> list[Explanation]:
         *engine,
         *(_distrusted(agent) if answers else []),
         *_keyless(agent),
-        *_model_causes(agent, health),
+        *_model_causes(agent, said),
         *_quota_causes(agent, QuotaStatus.WARN),
+        *_not_backed_up(agent),
+    ]
+
+
+def _not_backed_up(agent: Agent) -> list[Explanation]:
+    repository = health.failing(agent)
+    if repository is None:
+        return []
+    return [
+        Explanation(
+            status=agent.status,
+            cause="BACKUP_FAILED",
+            message=f"its last backup failed ({repository.failure}); it is tried again by itself",
+            since=repository.failed_at or agent.status_since,
+            next=f"POST /agents/{agent.id}/backups",
+        )
     ]
 
 

@@ -9,15 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
 from accounts.models import User
 from agents import configuration, quota
+from agents.backups import expiry
+from agents.backups.nights import next_night
 from agents.domains import claims
 from agents.errors import IllegalTransition, NotEntitled, OwnerSuspended, WrongState
-from agents.models import Agent, Desired, KeptLog, Reason, Status, Transition
+from agents.models import Agent, Backup, Desired, KeptLog, Reason, Status, Transition
 from agents.runtimes.base import DATA_LOST
 from catalog import personas
 from config import wake
@@ -85,15 +88,18 @@ def resume(agent: Agent, *, actor: str) -> Agent:
 
 
 @transaction.atomic
-def rebuild(agent: Agent, *, actor: str, reason: Reason = Reason.REBUILD, why: str = "") -> Agent:
+def rebuild(agent: Agent, *, actor: str, reason: Reason = Reason.REBUILD, why: str = "", restores: str = "") -> Agent:
     """Replace the pod; its data is kept. The persona's soul is taken anew. Raises WrongState, NotEntitled.
 
-    An agent whose data is lost begins anew with an empty disk: whoever asks for this knows it, for `explain` says so.
+    With `restores` that backup takes the data's place, which is kept until the new pod is ready: a rebuild after one
+    that failed begins with it again.
+    An agent whose data is lost gets that of its newest backup; without one it begins anew with an empty disk, which
+    whoever asks for this knows, for `explain` says so.
     """
     now = timezone.now()
     agent = configuration.locked(agent)
     if agent.status == Status.PROVISIONING:
-        raise WrongState("rebuild", agent.status, _outlook(agent))
+        raise WrongState(reason if reason == Reason.RESTORE else "rebuild", agent.status, _outlook(agent))
     _guard(agent, now)
     if agent.desired == Desired.STOPPED:
         quota.start_afresh(agent, actor=actor, now=now)
@@ -101,8 +107,11 @@ def rebuild(agent: Agent, *, actor: str, reason: Reason = Reason.REBUILD, why: s
     agent.spec_revision += 1
     agent.recoveries = 0
     agent.data_expected = agent.data_expected and agent.cause != DATA_LOST
+    if agent.cause == DATA_LOST and not restores and (newest := _newest_backup(agent)):
+        restores, why = newest.pk, _because(f"its data is restored from backup {newest.name}", why)
+    agent.restores = restores
     _replace(agent, reason=reason, actor=actor, now=now, note=why)
-    also = ("soul", "spec_revision", "recoveries", "data_expected")
+    also = ("soul", "spec_revision", "recoveries", "data_expected", "restores")
     return _want(agent, Desired.RUNNING, operation=reason, now=now, also=also)
 
 
@@ -141,10 +150,12 @@ def came_up(agent: Agent, *, generation: int, public_url: str, now: datetime) ->
     agent.dseq = agent.namespace
     agent.endpoint_url = public_url
     agent.was_running = agent.data_expected = True
+    agent.backup_due_at = agent.backup_due_at or next_night(agent.pk, after=now)
+    agent.restores = ""
     agent.cause = agent.cause_message = ""
     agent.cause_evidence = []
     agent.lost_since = None
-    fields = ("dseq", "endpoint_url", "was_running", "data_expected", "lost_since")
+    fields = ("dseq", "endpoint_url", "was_running", "data_expected", "restores", "backup_due_at", "lost_since")
     causes = ("cause", "cause_message", "cause_evidence")
     agent = _move(agent, Status.RUNNING, reason=reason, actor="reconciler", now=now, also=(*fields, *causes))
     if first:
@@ -173,6 +184,7 @@ def is_gone(agent: Agent, *, now: datetime) -> Agent:
     agent.a2a_peers = None
     agent.a2a_token = agent.dash_password = None
     KeptLog.objects.filter(agent=agent).delete()
+    expiry.begin(agent.pk, now=now)
     fields = ("llm_key", "channel_secrets", "mcp_servers", "a2a_peers", "a2a_token", "dash_password")
     return _move(agent, Status.DELETED, reason=Reason(agent.operation), actor="reconciler", now=now, also=fields)
 
@@ -216,6 +228,10 @@ def put_back(agent: Agent, what: Sequence[str], *, now: datetime) -> None:
 
 def _locked(agent: Agent) -> Agent:
     return Agent.objects.select_for_update().get(pk=agent.pk)
+
+
+def _newest_backup(agent: Agent) -> Backup | None:
+    return Backup.objects.there().filter(agent=agent).first() if settings.BACKUP_STORE else None
 
 
 def _outlook(agent: Agent) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agents import pods
+from agents.backups import reading
 from agents.engines.persona import persona_text
 from agents.errors import MemoryUnreadable
-from agents.models import Agent, Desired
+from agents.models import Agent, Backup, Desired
 from agents.runtimes import current_runtime, management
 from config import waiting
 
@@ -27,21 +28,38 @@ class AgentMemory:
     memories: list[Remembered]
     sessions_count: int
     is_cut: bool
+    backup: str = ""  # the name of the one that it is read from; "" is the pod itself
 
 
 def of(agent: Agent) -> AgentMemory:
     """The soul as the engine is given it, and what the engine's own files hold.
 
-    Raises MemoryUnreadable while its pod cannot be asked, Unavailable when too many calls wait.
+    While its pod cannot be asked, what they held at the newest backup. Raises MemoryUnreadable where there is none,
+    Unavailable when too many calls wait.
     """
-    found = _read(agent)
+    found, backup = _found(agent)
     return AgentMemory(
         soul=persona_text(pods.config_of(agent)),
         skills=found.skills,
         memories=[Remembered(name, content) for name, content in found.memories],
         sessions_count=found.sessions,
         is_cut=found.is_cut,
+        backup=backup,
     )
+
+
+def _found(agent: Agent) -> tuple[management.Memory, str]:
+    try:
+        return _read(agent), ""
+    except MemoryUnreadable as unreadable:
+        newest = Backup.objects.there().filter(agent=agent).first()
+        if newest is None:
+            raise
+        with waiting.looks.take(agent.user_id):
+            try:
+                return reading.memory(newest), newest.name
+            except reading.Unreadable as failure:
+                raise unreadable.with_backup(newest.name, str(failure)) from failure
 
 
 def _read(agent: Agent) -> management.Memory:

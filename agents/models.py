@@ -15,6 +15,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from accounts import mailbox
+from agents.backups.models import Backup, Repository
 from agents.clusters.models import Cluster, Placement, Pod
 from agents.domains.models import CertifiedName, DomainClaim
 from config.crypto import EncryptedJson, EncryptedText
@@ -24,6 +25,7 @@ __all__ = [
     "NAME_WORDS",
     "Agent",
     "AgentQuota",
+    "Backup",
     "CertifiedName",
     "Cluster",
     "Desired",
@@ -33,6 +35,7 @@ __all__ = [
     "Pod",
     "QuotaStatus",
     "Reason",
+    "Repository",
     "Status",
     "Transition",
 ]
@@ -82,6 +85,7 @@ class Reason(models.TextChoices):
     SUSPENDED = "suspended"
     EXPIRY = "expiry"
     DOMAIN = "domain"
+    BACKUP = "backup"
 
 
 # Between two states: something is still to be done, unless it failed and waits for its owner.
@@ -145,6 +149,10 @@ class Agent(models.Model):
         default=False,
         db_default=False,
         help_text="Whether it has data: then a pod that finds an empty disk fails with the cause DATA_LOST.",
+    )
+
+    restores = models.CharField(
+        max_length=40, blank=True, default="", db_default="", help_text="The backup that its pod was told to restore."
     )
 
     # The pod. `namespace` is stored before the first deploy and never used twice.
@@ -214,6 +222,9 @@ class Agent(models.Model):
     domain_ready_at = models.DateTimeField(
         null=True, blank=True, help_text="Since when its own name may serve and leads here."
     )
+    backup_due_at = models.DateTimeField(
+        null=True, blank=True, help_text="When its next backup by night is due; agents/backups/nights.py moves this."
+    )
     last_backup_at = models.DateTimeField(null=True, blank=True)
 
     objects: ClassVar[AgentQuerySet] = AgentQuerySet.as_manager()  # type: ignore[assignment]  # a manager with all its methods
@@ -228,6 +239,8 @@ class Agent(models.Model):
             models.Index(fields=["term_due_at"], name="agent_term_due", condition=Q(term_due_at__isnull=False)),
             # The minute's look for agents between two states that nothing would wake (agents/sweeper.py).
             models.Index(fields=["id"], name="agent_forgotten", condition=UNSETTLED & Q(reconcile_at__isnull=True)),
+            # The due scan of agents/backups/nights.py.
+            models.Index(fields=["backup_due_at"], name="agent_backup_due", condition=Q(backup_due_at__isnull=False)),
             # Observation matches pods to agents that should have one.
             models.Index(fields=["desired", "status"], name="agent_live", condition=~Q(status="deleted")),
             # What suspensions stopped, and the free agents that caps count.

@@ -30,6 +30,7 @@ def spec_of(agent: Agent) -> PodSpec:
         console_url=settings.BASE_URL,
         domain=agent.domain if agent.domain_ready_at else None,
         data_expected=agent.data_expected,
+        restore=restore_of(agent),
     )
 
 
@@ -70,6 +71,11 @@ def secrets_of(agent: Agent) -> PodSecrets:
         a2a_peers=_peers(agent),
         peer_networks=[str(network) for network in (*settings.PEER_ALLOWED_CIDRS, *settings.POD_EGRESS_CIDRS)],
     )
+
+
+def restore_of(agent: Agent) -> str:
+    """The restore of this generation's pod: the same backup may be restored again by the next one."""
+    return f"{agent.restores}.{agent.generation}" if agent.restores else ""
 
 
 def access_of(agent: Agent) -> Access:

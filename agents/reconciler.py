@@ -14,7 +14,9 @@ from datetime import datetime, timedelta
 from django.utils import timezone
 
 from agents import drift, identity, kept_logs, leases, lifecycle, plan, pods
-from agents.models import Agent, Status
+from agents.backups import restoring, safeguard
+from agents.backups.models import Kind
+from agents.models import Agent, Desired, Reason, Status
 from agents.plan import Step
 from agents.runtimes import current_runtime
 from agents.runtimes.base import Observation, Phase, PodSpec, Runtime, RuntimeFailure
@@ -131,6 +133,12 @@ def _take_step(agent: Agent, runtime: Runtime, observed: Observations) -> Step:
 
 
 def _clear(look: Look) -> None:
+    """What an owner has replaced is backed up first; that takes no time from the new pod."""
+    agent = look.agent
+    replaces = agent.operation in {Reason.REBUILD, Reason.RESTORE} and agent.desired == Desired.RUNNING
+    if replaces and not safeguard.passed(agent, kind=Kind.REBUILD, namespaces=look.earlier, runtime=look.runtime):
+        _grant_time(look)
+        return
     for namespace in look.earlier:
         kept_logs.keep(look.agent, namespace)
         look.runtime.delete(namespace, agent_id=look.agent.id, data=False)
@@ -176,10 +184,17 @@ def _repair(look: Look) -> None:
 
 
 def _wait(look: Look) -> None:
-    """Time spent on installing an engine does not count against the deadline."""
-    if plan.is_installing(look.pod):
-        provisioning = Agent.objects.filter(pk=look.agent.pk, status=Status.PROVISIONING)
-        provisioning.update(deadline_at=look.now + lifecycle.PROVISIONING_DEADLINE)
+    """Time spent on installing an engine, or on restoring a backup, does not count against the deadline."""
+    restores = look.pod is not None and look.pod.phase == Phase.RESTORING
+    if restores:
+        restoring.drive(look.agent, look.runtime)
+    if restores or plan.is_installing(look.pod):
+        _grant_time(look)
+
+
+def _grant_time(look: Look) -> None:
+    provisioning = Agent.objects.filter(pk=look.agent.pk, status=Status.PROVISIONING)
+    provisioning.update(deadline_at=look.now + lifecycle.PROVISIONING_DEADLINE)
 
 
 def _stop(look: Look) -> None:
@@ -210,6 +225,9 @@ def _fail(look: Look) -> None:
 
 def _delete(look: Look) -> None:
     """Remove every pod of the agent with its data; confirmed at once when nothing of it is seen any more."""
+    names = [look.agent.namespace, *look.earlier]
+    if not safeguard.passed(look.agent, kind=Kind.FINAL, namespaces=names, runtime=look.runtime):
+        return
     for namespace in [*look.earlier, look.agent.namespace]:
         look.runtime.delete(namespace, agent_id=look.agent.id, data=True)
     if not look.runtime.observe(look.agent.suffix):

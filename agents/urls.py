@@ -10,6 +10,7 @@ from agents.views.a2a import A2aViewSet
 from agents.views.a2a_catalog import A2aCatalogViewSet
 from agents.views.agents import AgentsViewSet
 from agents.views.ai_catalog import AiCatalogViewSet
+from agents.views.backups import BackupsViewSet
 from agents.views.channels import ChannelsViewSet
 from agents.views.chat import ChatViewSet
 from agents.views.completions import CompletionsViewSet
@@ -26,6 +27,7 @@ from agents.views.models import AgentModelsViewSet
 from agents.views.pause import PauseViewSet
 from agents.views.quota import QuotaViewSet
 from agents.views.rebuild import RebuildViewSet
+from agents.views.restore import RestoreViewSet
 from agents.views.resume import ResumeViewSet
 from agents.views.talk_test import TalkTestViewSet
 from agents.views.ticket import TicketViewSet
@@ -55,6 +57,9 @@ urlpatterns = [
     path("agents/<str:id>/talk-test", TalkTestViewSet.as_view({"post": "create"})),
     path("agents/<str:id>/liveness", LivenessViewSet.as_view({"get": "retrieve"})),
     path("agents/<str:id>/logs", LogsViewSet.as_view({"get": "list"})),
+    path("agents/<str:id>/backups", BackupsViewSet.as_view({"get": "list", "post": "create"})),
+    path("agents/<str:id>/backups/<str:name>", BackupsViewSet.as_view({"get": "retrieve", "delete": "destroy"})),
+    path("agents/<str:id>/backups/<str:name>/restore", RestoreViewSet.as_view({"post": "create"})),
     path("agents/<str:id>/memory", MemoryViewSet.as_view({"get": "retrieve"})),
     path("agents/<str:id>/quota", QuotaViewSet.as_view({"get": "retrieve"})),
     path("agents/<str:id>/explain", ExplainViewSet.as_view({"get": "retrieve"})),

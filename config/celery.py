@@ -15,7 +15,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 app = Celery("agentpods")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
-app.autodiscover_tasks(["agents.clusters"])  # a package of an app
+app.autodiscover_tasks(["agents.backups", "agents.clusters"])  # packages of an app
 
 # name: (task, seconds between runs, queue). A tick that waited longer than its period is dropped: the next does it.
 BEAT: dict[str, tuple[str, float, str]] = {
@@ -25,6 +25,9 @@ BEAT: dict[str, tuple[str, float, str]] = {
     "agents.keep_logs": ("agents.keep_logs", 30.0, "lifecycle"),
     "agents.look_at_domains": ("agents.look_at_domains", 30.0, "lifecycle"),
     "agents.enforce_suspensions": ("agents.enforce_suspensions", 2.0, "lifecycle"),
+    "backups.take_due": ("backups.take_due", 2.0, "default"),
+    "backups.ask_due": ("backups.ask_due", 30.0, "default"),
+    "backups.expire": ("backups.expire", 600.0, "default"),
     "webhooks.drain": ("webhooks.drain", 2.0, "webhooks"),
     "webhooks.purge": ("webhooks.purge", 3600.0, "default"),
     "accounts.send_codes": ("accounts.send_codes", 10.0, "default"),

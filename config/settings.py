@@ -102,6 +102,19 @@ KUBERNETES_MAX_CALLS = env.number("KUBERNETES_MAX_CALLS", 8, at_least=1)
 # Peers of agents. In development pods are on this machine.
 PEER_ALLOWED_CIDRS = env.networks("PEER_ALLOWED_CIDRS", "127.0.0.0/8,::1/128" if DEVELOPMENT else "")
 
+# Backups. A store is a directory, or `s3:<url>/<bucket>[/<prefix>]`; without one, or with `off`, there are no backups.
+BACKUP_STORE = env.text("BACKUP_STORE", str(AGENTPODS_HOME / "backups") if DEVELOPMENT else "")
+if BACKUP_STORE == "off":
+    BACKUP_STORE = ""
+BACKUP_ACCESS_KEY = env.secret("BACKUP_ACCESS_KEY")
+BACKUP_SECRET_KEY = env.secret("BACKUP_SECRET_KEY")
+BACKUP_REGION = env.text("BACKUP_REGION", "us-east-1")
+BACKUP_HOST = env.text("BACKUP_HOST", "127.0.0.1")
+BACKUP_PORT = env.number("BACKUP_PORT", 0, at_most=65_535)  # 0 is any free one
+BACKUP_URL = env.text("BACKUP_URL").rstrip("/")
+FINAL_BACKUP_DAYS = env.number("FINAL_BACKUP_DAYS", 7)
+RESTIC = env.text("RESTIC")
+
 # Webhooks.
 WEBHOOK_ALLOWED_CIDRS = env.networks("WEBHOOK_ALLOWED_CIDRS")
 WEBHOOK_NAMESERVERS = env.sockets("WEBHOOK_NAMESERVERS", port=53)

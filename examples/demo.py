@@ -65,6 +65,7 @@ class Demo:
         self.agent: dict[str, Any] = {}
         self.peer: dict[str, Any] = {}
         self.session = ""
+        self.backup: str | None = None
 
     @property
     def path(self) -> str:
@@ -92,10 +93,12 @@ class Demo:
             self.chat_in_context,
             self.ask_peer,
             self.read_memory,
+            self.back_up,
             self.test_webhook,
             self.pause,
             self.resume,
             self.rebuild,
+            self.restore,
             self.remember,
             *self.paying.steps(),
             self.delete_peer,
@@ -226,6 +229,18 @@ class Demo:
         expect("You are the demo's own agent." in memory["soul"], "its soul is another one")
         expect(memory["sessionsCount"] >= 1, f"it keeps {memory['sessionsCount']} conversations")
 
+    def back_up(self) -> None:
+        """Back its data up, where backups are made: one more entry in the list."""
+        try:
+            backup = self.api.ask("POST", f"{self.path}/backups")["backup"]
+        except Wrong as error:
+            if "none are made here" not in str(error):
+                raise
+            return
+        self.backup = backup["name"]
+        entries = self.api.ask("GET", f"{self.path}/backups")["backups"]
+        expect(backup in entries, f"it is not listed: {entries}")
+
     def test_webhook(self) -> None:
         """Ask for a test event."""
         delivery = self.api.ask("POST", f"{self.path}/webhook/test")["delivery"]
@@ -253,6 +268,15 @@ class Demo:
         self.wait_for("running")
         expect(self.agent["dseq"] != before, "the pod was not replaced")
 
+    def restore(self) -> None:
+        """Restore that backup: a rebuild whose engine starts on the data of then."""
+        if self.backup is None:
+            return
+        self.api.ask("POST", f"{self.path}/backups/{self.backup}/restore")
+        came(self.receiver, "agent.running", {"from": "running", "to": "running"}, skip=3)
+        self.wait_for("running")
+        expect(self.agent["lastBackupAt"] is not None, "it shows no backup")
+
     def remember(self) -> None:
         """Talk again: the conversation outlived all of it."""
         self.wait_until_serving()
@@ -273,7 +297,12 @@ class Demo:
 
     def check_events(self) -> None:
         """Every event came signed, with its headers, once."""
-        counts = {"agent.running": 3, "agent.stopped": 1, "payment.confirmed": 2, "agent.deleted": 1}
+        counts = {
+            "agent.running": 3 if self.backup is None else 4,
+            "agent.stopped": 1,
+            "payment.confirmed": 2,
+            "agent.deleted": 1,
+        }
         all_genuine(self.receiver, agent_id=self.agent["id"], counts=counts)
 
     def revoke_key(self) -> None:

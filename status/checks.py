@@ -10,6 +10,7 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from accounts import mailing
+from agents.backups import health
 from agents.models import Cluster, Placement
 from agents.runtimes import current_runtime
 from catalog.refreshing import prices_checked_at
@@ -33,6 +34,7 @@ class Records:
     catalog_updated_at: datetime | None
     prices_checked_at: datetime | None
     mail_failed_at: datetime | None  # the mail server takes nothing since then
+    backups: health.Backups
     clusters: list[datetime | None]  # when each that pods may be on was last seen alive
 
 
@@ -44,6 +46,7 @@ def database() -> Records:
         catalog_updated_at=updated_at(),
         prices_checked_at=prices_checked_at(),
         mail_failed_at=mailing.failing_since(now=timezone.now()),
+        backups=health.over_all(),
         clusters=_clusters(),
     )
 

@@ -53,7 +53,8 @@ DEPENDENCIES: dict[str, tuple[str, Bounded[checks.Records] | Bounded[None]]] = {
 MAIL = "mail"
 PRICES = "models"
 SILENT_AFTER = timedelta(seconds=90)
-IDS = (*DEPENDENCIES, MAIL, PRICES, *loops.PERIODS)
+BACKUPS = "backups"
+IDS = (*DEPENDENCIES, MAIL, PRICES, BACKUPS, *loops.PERIODS)
 
 _expected_since = timezone.now()
 _last_records: checks.Records | None = None
@@ -66,7 +67,7 @@ def platform(*, now: datetime) -> Platform:
     hurt = {name for incident in _open(records) for name in incident.components}
     components = [_dependency(name, outcome, hurt=hurt) for name, outcome in outcomes.items()]
     components = [_watched(one, records, now=now) if one.id == "runtime" else one for one in components]
-    components += [_mail(records, hurt=hurt), _prices(records, hurt=hurt)]
+    components += [_mail(records, hurt=hurt), _prices(records, hurt=hurt), _backups(records, hurt=hurt, now=now)]
     components += [_loop(name, records, hurt=hurt, now=now) for name in loops.PERIODS]
     return Platform(
         status=_overall(components),
@@ -145,6 +146,19 @@ def _prices(records: checks.Records | None, *, hurt: Collection[str]) -> Compone
         status=Health.DEGRADED if PRICES in hurt else Health.OK,
         latency_ms=None,
         checked_at=records.prices_checked_at if records else None,
+    )
+
+
+def _backups(records: checks.Records | None, *, hurt: Collection[str], now: datetime) -> Component:
+    """Whether they come when they are due, and how many agents' fail. That there are none is told, not judged."""
+    known = records.backups if records else None
+    well = (known is None or known.are_well(now)) and BACKUPS not in hurt
+    return Component(
+        id=BACKUPS,
+        name="Backups" if known is None or known.are_made else "Backups (off: BACKUP_STORE names no store)",
+        status=Health.OK if well else Health.DEGRADED,
+        latency_ms=None,
+        checked_at=None,
     )
 
 

@@ -131,7 +131,8 @@ class Stores:
     """Where an engine keeps what it has learned and what was said; each is below the agent's data directory.
 
     A skill is a directory with a SKILL.md, a memory is a Markdown file. Each session is a file; where they are rows of
-    one SQLite file, `count` is the statement that counts them.
+    one SQLite file, `count` is the statement that counts them. What is rendered at each start or can be fetched again
+    is left out of backups.
     """
 
     skills: tuple[str, ...] = ()  # directories
@@ -139,6 +140,7 @@ class Stores:
     sessions: str  # a directory
     session_files: str  # pattern of the names
     count: str = ""
+    left_out: tuple[str, ...] = ()  # patterns
 
 
 class Turns(Protocol):

@@ -86,6 +86,15 @@ class Hermes:
         sessions="hermes",
         session_files="state.db*",  # what was said last may still be in the log beside it
         count="SELECT count(*) FROM sessions WHERE parent_session_id IS NULL",
+        left_out=(
+            "hermes/config.yaml",
+            "hermes/SOUL.md",
+            "hermes/prompt-version",
+            "hermes/cache",
+            "hermes/logs",
+            "home/.cache",
+            "home/.npm",
+        ),
     )
     megabytes_per_process = 256
     noise = ""

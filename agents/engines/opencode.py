@@ -108,6 +108,15 @@ class Opencode:
         sessions="opencode/data/opencode",
         session_files="opencode.db*",
         count="SELECT count(*) FROM session WHERE parent_id IS NULL",
+        left_out=(
+            "opencode/config/opencode/*.json",
+            "opencode/config/opencode/AGENTS.md",
+            "opencode/config/opencode/node_modules",
+            "opencode/cache",
+            "opencode/data/opencode/log",
+            "home/.cache",
+            "home/.npm",
+        ),
     )
     megabytes_per_process = 512
     noise = "Warning: "

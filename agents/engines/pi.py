@@ -96,7 +96,12 @@ class Pi:
     }
     safe_toolsets: tuple[str, ...] = ("file", "skills")
     mcp_stdio = False  # our extension speaks HTTP
-    stores = Stores(skills=("pi/skills", "home/.agents/skills"), sessions="pi/sessions", session_files="*.jsonl")
+    stores = Stores(
+        skills=("pi/skills", "home/.agents/skills"),
+        sessions="pi/sessions",
+        session_files="*.jsonl",
+        left_out=("pi/*.json", "pi/*.md", "pi/*.ts", "home/.cache", "home/.npm"),
+    )
     megabytes_per_process = 144
     noise = "Warning: No project session found"  # said at the start of each conversation
 

@@ -86,7 +86,9 @@ class BridgeStart:
     run_dir: str
     data_dir: str
     data_expected: bool = False  # the agent has run before: without its data the engine is not started
+    restore: str = ""  # the restore that comes before the engine; its order is given over HTTP
     engine_cache: str
+    restic: str = ""  # "" = the machine's own, or the one that was brought
     node: str = ""  # of the engine's image; "" = the one that comes with us
     memory_bytes: int
     host: str

@@ -31,4 +31,9 @@ def _driver(name: str) -> Runtime:
         raise LookupError(f"AGENT_RUNTIME={name!r}: must be local, kubernetes, or the dotted name of a runtime's class")
     from agents.runtimes.local import LocalRuntime  # noqa: PLC0415 # only the driver in use is loaded
 
-    return LocalRuntime(home=settings.AGENTPODS_HOME, engine_cache=settings.ENGINE_CACHE, keep_pods=settings.KEEP_PODS)
+    return LocalRuntime(
+        home=settings.AGENTPODS_HOME,
+        engine_cache=settings.ENGINE_CACHE,
+        keep_pods=settings.KEEP_PODS,
+        restic=settings.RESTIC,
+    )

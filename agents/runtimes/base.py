@@ -16,9 +16,13 @@ if TYPE_CHECKING:
 # The cause of a pod that finds an empty disk where its agent had data. Neither waiting nor another pod brings it back.
 DATA_LOST = "DATA_LOST"
 
+# The cause of a pod that could not put its backup in place. Its data is as it was before.
+RESTORE = "RESTORE"
+
 
 class Phase(StrEnum):
     INSTALLING = "installing"  # the engine is being installed on this machine
+    RESTORING = "restoring"  # a backup is being put in place; the engine comes after it
     STARTING = "starting"  # processes are up, the engine is not ready yet
     READY = "ready"  # the engine answered its probe within the last seconds
     UNHEALTHY = "unhealthy"  # it was ready; its probe fails now
@@ -107,6 +111,7 @@ class PodSpec:
     console_url: str
     domain: str | None = None  # the customer's own hostname, once it may serve and its DNS leads here
     data_expected: bool = False  # the agent has run before: an empty disk is a loss
+    restore: str = ""  # the restore that is to be in place before the engine starts; "" = none
 
     @property
     def access(self) -> Access:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import operator
+import re
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,9 +23,11 @@ HEALTH_SECONDS = 5.0
 CONFIGURE_SECONDS = 25.0
 TURN_SECONDS = 115.0  # the gateway gives up at 110
 MEMORY_SECONDS = 15.0
+BACKUP_SECONDS = 15.0
 TALK_TEST_SECONDS = 85.0  # a turn of 60 s, and what is asked before and after it
 MAX_SESSIONS = 2**31 - 1
 MAX_REPLY_BYTES = 8 * 1024 * 1024
+_SNAPSHOT = re.compile(r"[0-9a-f]{64}")
 
 
 class HopFailure(Exception):
@@ -136,15 +139,67 @@ def memory(endpoint: Endpoint, access: Access) -> Memory:
     with call("GET", endpoint, access, "/memory", seconds=MEMORY_SECONDS) as answer:
         body = body_of(answer, "skills", "memories", "sessions", "is_cut")
     try:
-        found = Memory(
-            skills=[_string(name) for name in body["skills"]],
-            memories=[(_string(one["name"]), _string(one["content"])) for one in body["memories"]],
-            sessions=min(max(operator.index(body["sessions"]), 0), MAX_SESSIONS),
-            is_cut=body["is_cut"] is True,
-        )
+        return memory_of(body)
     except (KeyError, TypeError, ValueError) as error:
         raise HopFailure("engine", "the engine's bridge told of its memory in words that nobody knows") from error
-    return found
+
+
+def memory_of(body: dict[str, Any]) -> Memory:
+    """As a bridge tells it. Raises KeyError, TypeError, ValueError for anything else."""
+    return Memory(
+        skills=[_string(name) for name in body["skills"]],
+        memories=[(_string(one["name"]), _string(one["content"])) for one in body["memories"]],
+        sessions=min(max(operator.index(body["sessions"]), 0), MAX_SESSIONS),
+        is_cut=body["is_cut"] is True,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackupOrder:
+    """What a pod needs for one backup: where the endpoint is, what opens it, and what opens the repository."""
+
+    id: str
+    url: str
+    credential: str = field(repr=False)
+    password: str = field(repr=False)
+    most_bytes: int
+    snapshot: str = ""  # what is restored
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackupState:
+    """`phase` is running, done or failed; only what is done has a snapshot."""
+
+    phase: str
+    snapshot: str
+    size: int
+    message: str  # why it failed, or what is not as it should be
+
+
+def back_up(endpoint: Endpoint, access: Access, order: BackupOrder) -> BackupState:
+    """Have a backup begun, or hear what became of it; the same order is the same backup. Raises HopFailure."""
+    with call("PUT", endpoint, access, "/backup", seconds=BACKUP_SECONDS, body=dataclasses.asdict(order)) as answer:
+        said = body_of(answer, "phase")
+    try:
+        if said["phase"] != "done":
+            return BackupState(phase=str(said["phase"]), snapshot="", size=0, message=str(said.get("message", "")))
+        size = min(max(operator.index(said["size"]), 0), order.most_bytes)
+        return BackupState(phase="done", snapshot=_snapshot(said), size=size, message=str(said.get("note", "")))
+    except (KeyError, TypeError, ValueError) as error:
+        raise HopFailure("engine", "the engine's bridge told of its backup in words that nobody knows") from error
+
+
+def restore(endpoint: Endpoint, access: Access, order: BackupOrder) -> BackupState:
+    """Have a restore begun in a pod that was started for it, or hear what became of it. Raises HopFailure."""
+    with call("PUT", endpoint, access, "/restore", seconds=BACKUP_SECONDS, body=dataclasses.asdict(order)) as answer:
+        said = body_of(answer, "phase")
+    return BackupState(phase=str(said["phase"]), snapshot="", size=0, message=str(said.get("message", "")))
+
+
+def _snapshot(said: dict[str, Any]) -> str:
+    if not _SNAPSHOT.fullmatch(said["snapshot"]):
+        raise ValueError
+    return str(said["snapshot"])
 
 
 def _string(value: Any) -> str:

@@ -12,6 +12,7 @@ from agents.serializers import MemoryEnvelope
 from agents.views.base import AgentViewSet
 
 CUT = "Memory-Cut"
+BACKUP = "Memory-Backup"
 
 
 class MemoryViewSet(AgentViewSet):
@@ -26,14 +27,27 @@ class MemoryViewSet(AgentViewSet):
                 OpenApiParameter.HEADER,
                 response=[200],
                 description="`true` where there is more than is shown. A content that is cut says so in its last line.",
-            )
+            ),
+            OpenApiParameter(
+                BACKUP,
+                OpenApiTypes.STR,
+                OpenApiParameter.HEADER,
+                response=[200],
+                description="The name of the backup that it is read from, where the pod cannot be asked.",
+            ),
         ],
     )
     def retrieve(self, request: Request, id: str) -> Response:
         """Tell what the agent is and what it has learned.
 
         `soul` is the text that its engine is given; skills and memories are read from the engine's own files, at most
-        500 of each and 256 KiB of contents. 409 while its pod cannot be asked and there is no backup to read.
+        500 of each and 256 KiB of contents. Of an agent without a pod, what they held at its newest backup; 409 where
+        there is none.
         """
         found = memory.of(self.own_agent(id))
-        return Response(MemoryEnvelope({"memory": found}).data, headers={CUT: "true"} if found.is_cut else None)
+        return Response(MemoryEnvelope({"memory": found}).data, headers=_headers(found))
+
+
+def _headers(found: memory.AgentMemory) -> dict[str, str]:
+    cut = {CUT: "true"} if found.is_cut else {}
+    return cut | ({BACKUP: found.backup} if found.backup else {})

@@ -78,6 +78,7 @@ def _app() -> list[Program]:
         *_caddy(),
         Program(name="beat", group="app", command=_celery("beat", "-s", str(schedule), "--pidfile=")),
         *_observer(),
+        *_backups(),
         Program(name="greet", group="app", command=_ours("config.run.greet"), restart=ONCE, shown=True),
     ]
 
@@ -97,6 +98,15 @@ def _observer() -> list[Program]:
     if settings.AGENT_RUNTIME != "kubernetes":
         return []
     return [Program(name="observer", group="app", command=_ours("django", "observe"))]
+
+
+def _backups() -> list[Program]:
+    """Where pods write their backups."""
+    return (
+        [Program(name="backups", group="app", command=_ours("agents.backups.endpoint"))]
+        if settings.BACKUP_STORE
+        else []
+    )
 
 
 def is_given(name: str) -> bool:

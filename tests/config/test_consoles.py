@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 LISTS = {
     *("API keys", "groups", "idempotent replies", "letters", "sessions", "sign-in codes", "suspensions", "switches"),
     "wrong tries",
-    *("agents", "clusters", "domain claims", "placements", "pods", "transitions", "users"),
+    *("agents", "backups", "clusters", "domain claims", "placements", "pods", "repositories", "transitions", "users"),
     *("articles", "authors", "catalog versions", "engines", "LLM models", "LLM providers", "localizations", "personas"),
     *("review queue", "takedowns", "tiers", "toolsets"),
     *("books", "chain states", "crypto orders", "decisions", "deposit addresses", "deposits"),

@@ -20,6 +20,7 @@ UNKNOWN = {
     "id": "agt_0123456789abcdef01234567",
     "delivery": "evt_0123456789abcdef0123456789abcdef",
     "slug": "nothing",
+    "name": "20260101-000000-000000",
     "model": "nothing",
     "provider": "gumroad",
 }

@@ -94,7 +94,7 @@ def test_generated_requests_get_documented_answers(
         gateway_of(running)
     hooks.install(running, url="https://receiver.example.com/", now=timezone.now())
     event = events.emit(running, events.EventType.TEST, {"note": "hello"}, now=timezone.now())
-    own = {"id": running.pk, "delivery": event.pk, "model": running.pk}
+    own = {"id": running.pk, "delivery": event.pk, "model": running.pk, "name": "20260101-000000-000000"}
     for operation in operations(document, tag):
         if tag == "Personas":
             own = _written(running.user_id)

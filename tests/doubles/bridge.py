@@ -54,6 +54,9 @@ class BridgeDouble:
         self.unreadable: str | None = None  # why it does not tell of its memory
         self.said: list[Any] = []  # lines of its log as JSON, or bytes; the number of each is its place from 1
         self.life = "0123456789abcdef"  # of that log
+        self.backups: list[dict[str, Any]] = []  # the orders, each as often as it came
+        self.backup: dict[str, Any] = {"phase": "done", "snapshot": "5" * 64, "size": 4096, "note": ""}
+        self.restores: list[dict[str, Any]] = []
         self.turn: Callable[[Turn], Iterable[Event]] = echo
         self.turns: list[Turn] = []
         self.configs: list[dict[str, Any]] = []
@@ -114,6 +117,14 @@ class _Handler(BaseHTTPRequestHandler):
         double = self.server.double
         config = self._body()
         if not self._has_token():
+            return
+        if self.path == "/backup":
+            double.backups.append(config)
+            self._json(200, {"id": config["id"], **double.backup})
+            return
+        if self.path == "/restore":
+            double.restores.append(config)
+            self._json(200, {"phase": "running"})
             return
         if double.refuses:
             self._json(double.refuses, {"message": "no"})

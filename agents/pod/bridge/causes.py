@@ -8,13 +8,15 @@ import re
 import socket
 from pathlib import Path
 
+from agents.pod.archive import OWN
+
 DISK_FULL = "DISK_FULL"
 PORT = "PORT"
 OOM = "OOM"
 # Less than any engine needs to go on: its next session file does not fit.
 FULL_BYTES = 128 * 1024
-# What a fresh disk has of itself.
-_OF_THE_DISK = {"lost+found"}
+# What a fresh disk has of itself, and what is ours.
+_OF_THE_DISK = {"lost+found", OWN}
 
 _NUMBERS = {errno.ENOSPC: DISK_FULL, errno.EDQUOT: DISK_FULL, errno.EADDRINUSE: PORT, errno.ENOMEM: OOM}
 _WORDS = {
@@ -58,8 +60,8 @@ def lost_data(directory: Path) -> str | None:
     except OSError:
         return None
     return (
-        "the agent's disk is empty, and it had data there: the engine is not started. Support may have a backup;"
-        " a rebuild begins anew with the empty disk"
+        "the agent's disk is empty, and it had data there: the engine is not started."
+        " A rebuild restores its newest backup; where there is none it begins anew with the empty disk"
     )
 
 

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,13 @@ from agents.pod.bridge import causes, commands, files, install, linux
 from agents.pod.bridge.crew import Crew
 from agents.pod.bridge.log import EngineLog
 from agents.pod.bridge.member import Member
+from agents.pod.bridge.restoring import RestoreFailed, Restoring
 from agents.pod.bridge.side import SideKeeper
 from agents.pod.bridge.status import Status
 from agents.pod.logs.lines import Source
 from agents.pod.masking import secrets_of
 from agents.pod.start import BridgeStart
-from agents.runtimes.base import DATA_LOST, Phase, PodConfig
+from agents.runtimes.base import DATA_LOST, RESTORE, Phase, PodConfig
 
 log = logging.getLogger(__name__)
 
@@ -54,8 +56,20 @@ class DataLost(Exception):
 
 class Keeper:
     def __init__(
-        self, start: BridgeStart, engine: Engine, crew: Crew, side: SideKeeper, status: Status, engine_log: EngineLog
+        self,
+        start: BridgeStart,
+        engine: Engine,
+        crew: Crew,
+        side: SideKeeper,
+        status: Status,
+        engine_log: EngineLog,
+        restoring: Restoring,
+        *,
+        spared: Callable[[], int | None] = lambda: None,
     ) -> None:
+        """`spared` is a child of ours that an engine's death does not concern."""
+        self._spared = spared
+        self._restoring = restoring
         self._engine = engine
         self._crew = crew
         self._side = side
@@ -93,6 +107,7 @@ class Keeper:
     async def keep(self) -> None:
         """Until cancelled."""
         await self._install()
+        await self._restore()
         while True:
             try:
                 await self._bring_up()
@@ -126,12 +141,26 @@ class Keeper:
             async with _pulse(self._status):
                 await install.install(self._engine, self._place, self._log, self._status.progress)
 
+    async def _restore(self) -> None:
+        """The backup that this pod was started for comes before its engine; without it there is no engine."""
+        if self._restoring.is_done():
+            return
+        self._status.show(Phase.RESTORING)
+        try:
+            async with _pulse(self._status):
+                await self._restoring.restore()
+        except RestoreFailed as failed:
+            self._status.show(Phase.FAILED, cause=RESTORE, message=f"the backup is not restored: {failed}")
+            while True:
+                await self._rest(LONGEST_PAUSE_SECONDS)
+
     async def _bring_up(self) -> None:
-        if self._status.phase in {Phase.INSTALLING, Phase.STARTING}:
+        if self._status.phase in {Phase.INSTALLING, Phase.RESTORING, Phase.STARTING}:
             self._status.show(Phase.STARTING)
         await self._apply()
         self._healthy_since = time.monotonic()
         self._status.clear_trouble()  # its former life's
+        self._restoring.confirm()  # before anybody hears of it: who hears of it no longer asks for the restore
         self._status.show(Phase.READY)
 
     async def _apply(self) -> None:
@@ -237,7 +266,8 @@ class Keeper:
     async def _kill(self) -> None:
         await self._side.end()
         self._crew.kill()
-        processes.send(processes.descendants(psutil.Process()), signal.SIGKILL)
+        left = [child for child in processes.descendants(psutil.Process()) if child.pid != self._spared()]
+        processes.send(left, signal.SIGKILL)
 
     def _show_death(self, death: Death, pause: float) -> None:
         again = f"{death}; next start in {pause:.0f} s"

@@ -25,7 +25,7 @@ LAST_WORDS = 20
 
 class EngineLog:
     def __init__(self, spool: Spool | None = None, *, noise: str = "") -> None:
-        self._spool = spool
+        self.spool = spool or Spool()
         self._noise = noise
         self._lines: deque[tuple[float, str]] = deque(maxlen=KEPT_LINES)
         self._secrets: list[str] = []
@@ -82,8 +82,7 @@ class EngineLog:
         self._hand_on(text, source, level)
 
     def _hand_on(self, text: str, source: Source, level: Level | None) -> None:
-        if self._spool:
-            self._spool.add(Line(at=time.time(), source=source, level=level, text=text))
+        self.spool.add(Line(at=time.time(), source=source, level=level, text=text))
 
 
 class _Hearing:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from itertools import islice
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from agents.engines.base import EngineError, Stores
@@ -36,6 +37,11 @@ class Memory:
     memories: list[tuple[str, str]]  # name and content
     sessions: int
     is_cut: bool
+
+    def body(self) -> dict[str, Any]:
+        """On the wire, and in a backup."""
+        memories = [{"name": name, "content": content} for name, content in self.memories]
+        return {"skills": self.skills, "memories": memories, "sessions": self.sessions, "is_cut": self.is_cut}
 
 
 def read(stores: Stores, data: Path) -> Memory:

@@ -16,12 +16,16 @@ from aiohttp import web
 
 from agents.engines import ENGINES
 from agents.engines.base import Engine, Processes
-from agents.pod import processes
+from agents.pod import processes, restic
 from agents.pod.bridge import causes, linux, memory
+from agents.pod.bridge.backup import Source
+from agents.pod.bridge.backups import Backups
 from agents.pod.bridge.crew import Crew
+from agents.pod.bridge.exchange import Exchange
 from agents.pod.bridge.keeper import Keeper
 from agents.pod.bridge.log import EngineLog
 from agents.pod.bridge.pool import Pool, capacity
+from agents.pod.bridge.restoring import Restoring
 from agents.pod.bridge.server import Server
 from agents.pod.bridge.side import SideKeeper
 from agents.pod.bridge.single import Single
@@ -44,20 +48,21 @@ class AlreadyRunningError(Exception):
 
 async def serve(start: BridgeStart, home: str) -> None:
     """Keep the engine until SIGTERM or SIGINT, or until the supervisor is gone; no process of it is left then."""
-    run_dir = Path(start.run_dir)
-    engine = ENGINES[start.engine]
-    spool = Spool()
-    engine_log = EngineLog(spool, noise=engine.noise)
-    logging.getLogger().addHandler(SpoolHandler(spool, lambda: engine_log.secrets))
-    engine_log.hide([start.token, start.llm_token, start.engine_password, *secrets_of(start.config)])
+    run_dir, engine, spool = Path(start.run_dir), ENGINES[start.engine], Spool()
+    engine_log = _engine_log(start, engine, spool)
     crew = _crew(engine, start, home, engine_log)
     status = Status(run_dir / "state.json", engine_log=engine_log, engine_pid=crew.main_pid)
+    exchange = Exchange(Path(start.data_dir))
     with _sole_bridge(Path(start.data_dir)):
+        exchange.settle(start.restore)
         lost = _move_in(start)
         linux.become_subreaper()
         _end_leftovers(start.namespace, home)
         side = SideKeeper(marks=processes.marks(start.namespace, home, processes.ENGINE))
-        keeper = Keeper(start, engine, crew, side, status, engine_log)
+        source = partial(_backed_up, start, engine, home)
+        backups = Backups(source)
+        restoring = Restoring(start.restore, source, exchange)
+        keeper = Keeper(start, engine, crew, side, status, engine_log, restoring, spared=lambda: backups.pid)
         server = Server(
             token=start.token,
             keeper=keeper,
@@ -65,7 +70,8 @@ async def serve(start: BridgeStart, home: str) -> None:
             status=status,
             engine_log=engine_log,
             read_memory=partial(memory.read, engine.stores, Path(start.data_dir)),
-            spool=spool,
+            backups=backups,
+            restoring=restoring,
         )
         async with AsyncExitStack() as stack:
             try:
@@ -75,11 +81,36 @@ async def serve(start: BridgeStart, home: str) -> None:
                 raise
             await _until_told(keeper, lost=lost)
             spool.ending()
+            await backups.close()
             await side.end()
             await _end(crew)
-            status.show(Phase.STOPPED)
-            await asyncio.sleep(0)  # what was logged just now is on its way to the spool
-            spool.close()
+            await _say_last_words(status, spool)
+
+
+def _engine_log(start: BridgeStart, engine: Engine, spool: Spool) -> EngineLog:
+    """With the bridge's own lines beside it, both without what the bridge knows of secrets."""
+    engine_log = EngineLog(spool, noise=engine.noise)
+    logging.getLogger().addHandler(SpoolHandler(spool, lambda: engine_log.secrets))
+    engine_log.hide([start.token, start.llm_token, start.engine_password, *secrets_of(start.config)])
+    return engine_log
+
+
+async def _say_last_words(status: Status, spool: Spool) -> None:
+    status.show(Phase.STOPPED)
+    await asyncio.sleep(0)  # what was logged just now is on its way to the spool
+    spool.close()
+
+
+def _backed_up(start: BridgeStart, engine: Engine, home: str) -> Source:
+    """Raises NoRestic. restic is the machine's, as an installation is: it does not count as the engine."""
+    return Source(
+        data=Path(start.data_dir),
+        left_out=engine.stores.left_out,
+        program=restic.find(start.restic, Path(start.engine_cache)),
+        cache=Path(start.run_dir) / "restic",
+        remembered=lambda: memory.read(engine.stores, Path(start.data_dir)).body(),
+        marks=processes.marks(start.namespace, home, processes.INSTALL),
+    )
 
 
 def _crew(engine: Engine, start: BridgeStart, home: str, engine_log: EngineLog) -> Crew:
@@ -135,7 +166,7 @@ def _move_in(start: BridgeStart) -> str | None:
     """Make room for what is not the engine's. Where the agent's data is gone, nothing: then what there is to say."""
     data = Path(start.data_dir)
     Path(start.run_dir).mkdir(mode=0o700, parents=True, exist_ok=True)
-    if start.data_expected and (lost := causes.lost_data(data)):
+    if start.data_expected and not start.restore and (lost := causes.lost_data(data)):
         return lost
     _find_room(data)
     return None

@@ -16,11 +16,13 @@ from aiohttp import web
 
 from agents.engines.base import EngineError, ModelError
 from agents.pod.bridge import causes, linux
+from agents.pod.bridge.backup import Order
+from agents.pod.bridge.backups import Backups, Busy
 from agents.pod.bridge.crew import Crew
 from agents.pod.bridge.keeper import Keeper
 from agents.pod.bridge.log import EngineLog
 from agents.pod.bridge.memory import Memory
-from agents.pod.bridge.spool import Spool
+from agents.pod.bridge.restoring import Restoring
 from agents.pod.bridge.status import Status
 from agents.pod.start import config_from
 from agents.runtimes.base import DATA_LOST, Phase
@@ -47,7 +49,8 @@ class Server:
         status: Status,
         engine_log: EngineLog,
         read_memory: Callable[[], Memory],
-        spool: Spool,
+        backups: Backups,
+        restoring: Restoring,
     ) -> None:
         self._token = token
         self._keeper = keeper
@@ -55,7 +58,9 @@ class Server:
         self._status = status
         self._log = engine_log
         self._read_memory = read_memory
-        self._spool = spool
+        self._spool = engine_log.spool
+        self._backups = backups
+        self._restoring = restoring
         self._reading = asyncio.Lock()
 
     def app(self) -> web.Application:
@@ -67,6 +72,8 @@ class Server:
         app.router.add_get("/channels", self.channels)
         app.router.add_get("/memory", self.memory)
         app.router.add_get("/logs", self.logs)
+        app.router.add_put("/backup", self.backup)
+        app.router.add_put("/restore", self.restore)
         app.router.add_post("/turn", self.turn)
         return app
 
@@ -129,10 +136,25 @@ class Server:
                 found = await asyncio.to_thread(self._read_memory)
         except (EngineError, TimeoutError, OSError) as error:
             return _refused(503, self._log.masked(str(error) or "the engine's files were not read in time"))
-        memories = [{"name": name, "content": content} for name, content in found.memories]
-        return web.json_response(
-            {"skills": found.skills, "memories": memories, "sessions": found.sessions, "is_cut": found.is_cut}
-        )
+        return web.json_response(found.body())
+
+    async def backup(self, request: web.Request) -> web.Response:
+        """Begin a backup, or tell of the one with this id. It goes on when nobody asks."""
+        if self._status.cause == DATA_LOST or not self._restoring.is_done():
+            return _refused(409, self._status.message or "the agent's data is not there")
+        try:
+            return web.json_response(self._backups.take(Order(**await _json(request))))
+        except TypeError:
+            return _refused(400, "body: must have exactly the fields of Order")
+        except Busy:
+            return _refused(409, "another backup is being made")
+
+    async def restore(self, request: web.Request) -> web.Response:
+        """Begin the restore that this pod was started for, or tell of it."""
+        try:
+            return web.json_response(self._restoring.take(Order(**await _json(request))))
+        except TypeError:
+            return _refused(400, "body: must have exactly the fields of Order")
 
     async def logs(self, request: web.Request) -> web.StreamResponse:
         """What engine and bridge say, from the line after the one named, for as long as the bridge lives."""

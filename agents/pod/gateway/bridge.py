@@ -20,6 +20,8 @@ CONFIGURE_SECONDS = 20.0
 CHANNELS_SECONDS = 8.0
 MEMORY_SECONDS = 12.0
 MEMORY_BYTES = 4 * 1024 * 1024
+BACKUP_SECONDS = 10.0
+BACKUP_BYTES = 64 * 1024
 _UNREACHABLE = (aiohttp.ClientError, TimeoutError, ValueError)
 
 
@@ -93,6 +95,22 @@ class Bridge:
                 return await _at_most(MEMORY_BYTES, answer)
         except _UNREACHABLE as error:
             raise BridgeFailure(f"the engine's bridge does not say ({type(error).__name__})") from error
+
+    async def order(self, what: str, order: dict[str, Any]) -> dict[str, Any]:
+        """Begin a backup or a restore or tell of it, as the bridge says. Raises BridgeFailure."""
+        timeout = aiohttp.ClientTimeout(total=BACKUP_SECONDS)
+        try:
+            async with self._session.put(
+                f"{self._url}/{what}", json=order, headers=self._headers, timeout=timeout
+            ) as answer:
+                if answer.status != 200:
+                    raise BridgeFailure(await _refusal(answer))
+                said = json.loads(await _at_most(BACKUP_BYTES, answer))
+        except _UNREACHABLE as error:
+            raise BridgeFailure(f"the engine's bridge does not say ({type(error).__name__})") from error
+        if not isinstance(said, dict):
+            raise BridgeFailure("the engine's bridge says what nobody knows")
+        return said
 
     async def configure(self, config: PodConfig) -> None:
         """Give the bridge a revision; it has taken it, not yet applied it, when this returns."""

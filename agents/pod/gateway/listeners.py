@@ -11,8 +11,9 @@ from contextlib import AsyncExitStack
 import aiohttp
 from aiohttp import web
 
-from agents.pod.gateway import dashboard, tls
+from agents.pod.gateway import backups, dashboard, tls
 from agents.pod.gateway.a2a.tasks import Tasks
+from agents.pod.gateway.backups import Backups
 from agents.pod.gateway.bridge import Bridge
 from agents.pod.gateway.llm import proxy
 from agents.pod.gateway.llm.log import ModelLog
@@ -48,10 +49,12 @@ async def serve(pod: Pod) -> None:
         bridge = Bridge(inside, url=start.bridge_url, token=start.bridge_token)
         turns = Turns(pod, bridge, models)
         tasks = Tasks(turns)
-        inner = proxy.KeyProxy(pod, models, outside).app(PeersServer(pod, Peers(pod, tasks, turns)))
+        kept = Backups(pod, bridge, await stack.enter_async_context(backups.client()))
+        peers = PeersServer(pod, Peers(pod, tasks, turns))
+        inner = proxy.KeyProxy(pod, models, outside).app(peers, kept.routes())
         await _listen(stack, inner, start.llm_host, start.llm_port)
         test = TalkTest(pod, bridge, turns, inside)
-        management = Management(pod, bridge, turns, models, test, LogPages(pod_log)).app()
+        management = Management(pod, bridge, turns, models, test, LogPages(pod_log), kept).app()
         await _listen(stack, management, start.host, start.management_port, tls.server_context(start.identity))
         pages = dashboard.proxy_for(pod, await stack.enter_async_context(dashboard.client()))
         await _listen(stack, Public(pod, bridge, turns, tasks, pages).app(), start.host, start.public_port)

@@ -10,6 +10,7 @@ from aiohttp import web
 
 from agents.pod.gateway import chat
 from agents.pod.gateway.answers import Handler, Refusal, error_json, errors, read_json, same_secret
+from agents.pod.gateway.backups import Backups
 from agents.pod.gateway.bridge import Bridge, BridgeFailure
 from agents.pod.gateway.llm.log import ModelLog
 from agents.pod.gateway.log_pages import LogPages
@@ -24,7 +25,14 @@ log = logging.getLogger(__name__)
 
 class Management:
     def __init__(
-        self, pod: Pod, bridge: Bridge, turns: Turns, models: ModelLog, test: TalkTest, log_pages: LogPages
+        self,
+        pod: Pod,
+        bridge: Bridge,
+        turns: Turns,
+        models: ModelLog,
+        test: TalkTest,
+        log_pages: LogPages,
+        backups: Backups,
     ) -> None:
         self._pod = pod
         self._bridge = bridge
@@ -32,6 +40,7 @@ class Management:
         self._models = models
         self._test = test
         self._log_pages = log_pages
+        self._backups = backups
         self._configuring = asyncio.Lock()
 
     def app(self) -> web.Application:
@@ -42,6 +51,8 @@ class Management:
         app.router.add_post("/talk-test", self.talk_test)
         app.router.add_get("/memory", self.memory)
         self._log_pages.route(app)
+        app.router.add_put("/backup", self.back_up)
+        app.router.add_put("/restore", self.restore)
         return app
 
     @web.middleware
@@ -87,6 +98,12 @@ class Management:
 
     async def talk_test(self, _: web.Request) -> web.Response:
         return await self._test.answer()
+
+    async def back_up(self, request: web.Request) -> web.Response:
+        return await self._backups.order("backup", await read_json(request))
+
+    async def restore(self, request: web.Request) -> web.Response:
+        return await self._backups.order("restore", await read_json(request))
 
     async def memory(self, _: web.Request) -> web.Response:
         try:

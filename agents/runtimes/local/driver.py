@@ -43,9 +43,10 @@ USAGE_SECONDS = 30.0
 
 
 class LocalRuntime:
-    def __init__(self, *, home: Path, engine_cache: Path, keep_pods: bool = False) -> None:
+    def __init__(self, *, home: Path, engine_cache: Path, keep_pods: bool = False, restic: str = "") -> None:
         self.home = Home(home.resolve())
         self._engine_cache = engine_cache
+        self._restic = restic
         self._keep_pods = keep_pods
 
     # The contract.
@@ -288,7 +289,9 @@ class LocalRuntime:
             run_dir=str(self.home.run_dir(spec.namespace)),
             data_dir=str(data),
             data_expected=spec.data_expected,
+            restore=spec.restore,
             engine_cache=str(self._engine_cache),
+            restic=self._restic,
             memory_bytes=spec.limits.memory_bytes,
             host=HOST,
             port=record.bridge_port,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import aiohttp
@@ -47,10 +48,11 @@ class KeyProxy:
         self._session = session
         self._open = 0
 
-    def app(self, peers: PeersServer) -> web.Application:
-        """All that the engine may ask of its gateway."""
+    def app(self, peers: PeersServer, besides: Sequence[web.RouteDef] = ()) -> web.Application:
+        """All that the engine's container may ask of its gateway; `besides` is what else it reaches here."""
         app = web.Application(middlewares=[errors(failures.refused)])
         peers.route(app)
+        app.router.add_routes(besides)
         app.router.add_route("*", "/{call:[\\s\\S]*}", self.forward)
         return app
 

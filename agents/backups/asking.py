@@ -1,0 +1,66 @@
+"""What an owner asks of backups: one now, and which there are."""
+
+from __future__ import annotations
+
+import re
+import time
+
+from agents.backups import repositories, taking
+from agents.backups.models import OPEN, Backup, Kind, Stage
+from agents.backups.repositories import BackupsOff
+from agents.errors import BackupFailed, BackupsAreOff, BackupTakesLong, NoSuchBackup, WrongState
+from agents.models import Agent, Desired, Status
+from config import waiting
+
+WAIT_SECONDS = 60.0
+STEP_SECONDS = 0.5
+_NAME = re.compile(r"[0-9-]{1,60}")
+MOST = 1_000  # that are listed
+
+
+def take(agent: Agent, *, actor: str) -> Backup:
+    """One more backup, waited for; a repeat joins the one that is being made.
+
+    Raises BackupsAreOff, WrongState while no pod could be asked, BackupFailed, BackupTakesLong.
+    """
+    try:
+        repositories.check()
+    except BackupsOff as off:
+        raise BackupsAreOff(str(off)) from off
+    _guard(agent)
+    with waiting.turns.take(agent.user_id):
+        return _waited_for(taking.ask(agent, kind=Kind.ASKED, actor=actor))
+
+
+def listed(agent: Agent) -> list[Backup]:
+    """The newest first."""
+    return list(Backup.objects.there().filter(agent=agent)[:MOST])
+
+
+def named(agent: Agent, name: str) -> Backup:
+    """The agent's backup of this name. Raises NoSuchBackup."""
+    found = Backup.objects.there().filter(agent=agent, name=name).first() if _NAME.fullmatch(name) else None
+    if found is None:
+        raise NoSuchBackup(agent.pk)
+    return found
+
+
+def _guard(agent: Agent) -> None:
+    if agent.desired == Desired.STOPPED:
+        paused = "stopped" if agent.status == Status.STOPPED else "being stopped"
+        raise WrongState("backups", paused, f"POST /agents/{agent.id}/resume starts it")
+    if agent.status == Status.PROVISIONING:
+        raise WrongState("backups", agent.status, "wait until it is running")
+
+
+def _waited_for(backup: Backup) -> Backup:
+    until = time.monotonic() + WAIT_SECONDS
+    while backup.stage in OPEN:
+        if time.monotonic() > until:
+            raise BackupTakesLong(backup.agent_id)
+        waiting.release_connection()
+        time.sleep(STEP_SECONDS)
+        backup.refresh_from_db()
+    if backup.stage == Stage.FAILED:
+        raise BackupFailed(backup.note)
+    return backup

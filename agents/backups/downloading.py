@@ -1,0 +1,84 @@
+"""An owner's download of one backup, made by a program of its own; web passes on what that writes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+from django.conf import settings
+
+from agents.backups import places, reading
+from agents.backups.models import Backup
+from agents.errors import BackupFailed, BackupsAreOff
+from agents.pod.restic import NoRestic
+from config import callers, waiting
+
+PIECE_BYTES = 64 * 1024
+downloads = waiting.Places(16, each=lambda: 2)
+
+
+class Broken(Exception):
+    """The archive has no end: the answer breaks off, so that nobody takes it for whole."""
+
+
+def archive(backup: Backup) -> Iterator[bytes]:
+    """The whole as a tar.gz. What fails before its first byte is raised: BackupsAreOff, BackupFailed, Unavailable."""
+    url = places.url()
+    if url is None:
+        raise BackupsAreOff("the endpoint of backups is not there")
+    pieces = _pieces(backup, url)
+    next(pieces)
+    return pieces
+
+
+def _pieces(backup: Backup, url: str) -> Iterator[bytes]:
+    """Begins with nothing, once the first byte is there: the place is taken, and given back, with the iterator."""
+    with downloads.take(backup.agent.user_id), ExitStack() as stack:
+        process = _started(backup, url)
+        stack.callback(process.wait)
+        stack.callback(process.kill)
+        if process.stdout is None:
+            raise BackupFailed("there is no pipe to it")
+        out = stack.enter_context(process.stdout)
+        if caller := callers.caller.get():
+            stack.enter_context(caller.ends(process.kill))
+        first = out.read(1)
+        if not first:
+            raise BackupFailed("the store does not give it now")
+        yield b""
+        yield first
+        while piece := os.read(out.fileno(), PIECE_BYTES):
+            yield piece
+        if process.wait() != 0:
+            raise Broken(backup.name)
+
+
+def _started(backup: Backup, url: str) -> subprocess.Popen[bytes]:
+    """It reads through the endpoint, as a pod does: web has nothing that opens the store."""
+    try:
+        program, environment = reading.way_to(backup, url)
+    except NoRestic as error:
+        raise BackupsAreOff(str(error)) from error
+    given = {
+        "program": str(program),
+        "snapshot": backup.snapshot,
+        "password": backup.agent.repository.password,
+        "environment": environment,
+    }
+    process = subprocess.Popen(
+        [sys.executable, "-m", "agents.backups.packing"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        bufsize=0,
+        cwd=settings.BASE_DIR,
+    )
+    if process.stdin is None:
+        raise BackupFailed("no pipe")
+    process.stdin.write(json.dumps(given).encode())
+    process.stdin.close()
+    return process

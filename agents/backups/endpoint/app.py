@@ -1,0 +1,182 @@
+"""restic's REST protocol, second version, in front of the store.
+
+A repository is made by the platform (its `config` and `keys` are not a pod's), what lies in it is never replaced, and
+nothing but restic's own locks is taken away. Each object is named by the SHA-256 of its content, which is checked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import re
+from collections import OrderedDict, defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import obstore
+from aiohttp import web
+from obstore.exceptions import AlreadyExistsError, BaseError
+from obstore.store import ObjectStore
+
+from agents.backups.credentials import Credential, read
+
+# A pack of ours is 8 MiB and may hold one more blob, which has at most 8 MiB.
+OBJECT_BYTES = 20 * 1024 * 1024
+# Objects in memory at a time, over all agents and for each.
+UPLOADS, UPLOADS_EACH = 8, 3
+BODY_SECONDS = 120.0
+CREDENTIALS = 10_000  # whose bytes are counted
+LIST_TYPE = "application/vnd.x.restic.rest.v2"
+KINDS = "data|index|keys|locks|snapshots"
+WRITTEN = frozenset({"data", "index", "locks", "snapshots"})
+_RANGE = re.compile(r"bytes=(\d{1,15})-(\d{1,15})")
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Endpoint:
+    def __init__(self, store: ObjectStore) -> None:
+        self._store = store
+        self._places = asyncio.Semaphore(UPLOADS)
+        self._own_places: defaultdict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(UPLOADS_EACH))
+        self._added: OrderedDict[str, int] = OrderedDict()
+
+    def app(self) -> web.Application:
+        app = web.Application(client_max_size=OBJECT_BYTES, middlewares=[_answer_errors])
+        app.router.add_get("/healthz", self.healthz)
+        app.router.add_get("/{agent}/config", self.get, allow_head=False)
+        app.router.add_head("/{agent}/config", self.head)
+        app.router.add_get(f"/{{agent}}/{{kind:{KINDS}}}/", self.list, allow_head=False)
+        one = f"/{{agent}}/{{kind:{KINDS}}}/{{name:[0-9a-f]{{64}}}}"
+        app.router.add_get(one, self.get, allow_head=False)
+        app.router.add_head(one, self.head)
+        app.router.add_post(one, self.add)
+        app.router.add_delete(one, self.unlock)
+        return app
+
+    async def healthz(self, _: web.Request) -> web.Response:
+        return web.json_response({"status": "ok"})
+
+    async def head(self, request: web.Request) -> web.Response:
+        admitted(request)
+        found = await obstore.head_async(self._store, path_of(request))
+        return web.Response(headers={"Content-Length": str(found["size"])})
+
+    async def get(self, request: web.Request) -> web.StreamResponse:
+        """Whole or one range, as it comes from the store."""
+        admitted(request)
+        wanted = _RANGE.fullmatch(request.headers.get("Range", ""))
+        options: Any = {"range": (int(wanted[1]), int(wanted[2]) + 1)} if wanted else {}
+        found = await obstore.get_async(self._store, path_of(request), options=options)
+        start, end = found.range
+        response = web.StreamResponse(status=206 if wanted else 200, headers={"Content-Length": str(end - start)})
+        if wanted:
+            response.headers["Content-Range"] = f"bytes {start}-{end - 1}/{found.meta['size']}"
+        await response.prepare(request)
+        async for chunk in found.stream():
+            await response.write(bytes(chunk))
+        await response.write_eof()
+        return response
+
+    async def list(self, request: web.Request) -> web.StreamResponse:
+        """Names and sizes, as one JSON array that is written while it is read."""
+        admitted(request)
+        prefix = f"{request.match_info['agent']}/{request.match_info['kind']}"
+        response = web.StreamResponse(headers={"Content-Type": LIST_TYPE})
+        await response.prepare(request)
+        await response.write(b"[")
+        comma = b""
+        async for page in obstore.list(self._store, prefix=prefix):
+            for found in page:
+                name = found["path"].rpartition("/")[2]
+                await response.write(comma + b'{"name":"%s","size":%d}' % (name.encode(), found["size"]))
+                comma = b","
+        await response.write(b"]")
+        await response.write_eof()
+        return response
+
+    async def add(self, request: web.Request) -> web.Response:
+        """Keep an object that is new. One that is there already has the same content, for its name says so."""
+        credential = admitted(request)
+        if request.match_info["kind"] not in WRITTEN or not credential.may_add:
+            raise web.HTTPForbidden(reason="not with this credential")
+        size = request.content_length
+        if size is None or size > OBJECT_BYTES:
+            raise web.HTTPRequestEntityTooLarge(OBJECT_BYTES, size or 0)
+        self._count(credential, size)
+        async with self._place(credential.agent_id):
+            async with asyncio.timeout(BODY_SECONDS):
+                body = await request.read()
+            if hashlib.sha256(body).hexdigest() != request.match_info["name"]:
+                raise web.HTTPBadRequest(reason="the content is not what its name says")
+            await self._put(path_of(request), body)
+        return web.Response()
+
+    async def _put(self, path: str, body: bytes) -> None:
+        try:
+            await obstore.put_async(self._store, path, body, mode="create", use_multipart=False)
+        except AlreadyExistsError:
+            return
+
+    async def unlock(self, request: web.Request) -> web.Response:
+        admitted(request)
+        if request.match_info["kind"] != "locks":
+            raise web.HTTPForbidden(reason="nothing is taken away")
+        await obstore.delete_async(self._store, path_of(request))
+        return web.Response()
+
+    def _count(self, credential: Credential, size: int) -> None:
+        """A pod that adds without end is stopped; the platform's own limit for it is in its credential."""
+        added = self._added.pop(credential.nonce, 0) + size
+        if added > credential.may_add:
+            raise web.HTTPForbidden(reason=f"at most {credential.may_add} bytes with one credential")
+        self._added[credential.nonce] = added
+        if len(self._added) > CREDENTIALS:
+            self._added.popitem(last=False)
+
+    @asynccontextmanager
+    async def _place(self, agent_id: str) -> AsyncIterator[None]:
+        async with self._own_places[agent_id], self._places:
+            yield
+
+
+def admitted(request: web.Request) -> Credential:
+    """By a credential of ours for this very repository, as a bearer or as a password. 401 or 403."""
+    credential = read(_shown(request.headers.get("Authorization", "")))
+    if credential is None:
+        raise web.HTTPUnauthorized(headers={"WWW-Authenticate": "Basic"})
+    if credential.agent_id != request.match_info["agent"]:
+        raise web.HTTPForbidden(reason="another repository")
+    return credential
+
+
+def _shown(header: str) -> str:
+    scheme, _, value = header.partition(" ")
+    if scheme.lower() != "basic":
+        return value
+    try:
+        return base64.b64decode(value, validate=True).decode().partition(":")[2]
+    except ValueError:
+        return ""
+
+
+def path_of(request: web.Request) -> str:
+    """restic's usual layout, so that it also reads the store without us."""
+    agent, kind, name = (request.match_info.get(part, "") for part in ("agent", "kind", "name"))
+    if not kind:
+        return f"{agent}/config"
+    return f"{agent}/data/{name[:2]}/{name}" if kind == "data" else f"{agent}/{kind}/{name}"
+
+
+@web.middleware
+async def _answer_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
+    try:
+        return await handler(request)
+    except TimeoutError as error:
+        raise web.HTTPRequestTimeout from error
+    except FileNotFoundError as error:
+        raise web.HTTPNotFound from error
+    except BaseError as error:
+        raise web.HTTPBadGateway(reason=f"the store does not answer ({type(error).__name__})") from error

@@ -1,0 +1,50 @@
+"""What is left of agents that are gone: out of the store after FINAL_BACKUP_DAYS."""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime, timedelta
+
+import obstore
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+from obstore.exceptions import BaseError
+
+from agents.backups import store
+from agents.backups.models import Backup, Repository
+
+log = logging.getLogger(__name__)
+
+BATCH = 20
+RETRY = timedelta(hours=1)
+
+
+def begin(agent_id: str, *, now: datetime) -> None:
+    """In the transaction that deletes the agent."""
+    end = now + timedelta(days=settings.FINAL_BACKUP_DAYS)
+    Repository.objects.filter(pk=agent_id).update(expires_at=end)
+
+
+def take_out_due(now: datetime | None = None) -> int:
+    """Returns how many were due. One that the store does not give up now is tried again."""
+    now = now or timezone.now()
+    due = list(Repository.objects.filter(expires_at__lte=now).order_by("expires_at")[:BATCH])
+    for repository in due:
+        try:
+            _take_out(repository)
+        except (BaseError, OSError) as error:
+            log.warning("a repository is not taken out", extra={"agent": repository.pk, "error": type(error).__name__})
+            Repository.objects.filter(pk=repository.pk).update(expires_at=now + RETRY)
+    return len(due)
+
+
+def _take_out(repository: Repository) -> None:
+    """The files first: a worker that is killed in between comes here again."""
+    if where := store.configured():
+        objects = where.objects()
+        for page in obstore.list(objects, prefix=repository.pk):
+            obstore.delete(objects, [found["path"] for found in page])
+    with transaction.atomic():
+        Backup.objects.filter(agent=repository.pk).delete()
+        repository.delete()

@@ -1,0 +1,113 @@
+"""An agent's repository, and its backups: those that are there, and the one that is being made."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import partial
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import Q
+
+from config.crypto import EncryptedText
+from config.ids import new_id
+
+
+class Kind(models.TextChoices):
+    """Why a backup was made."""
+
+    ASKED = "asked"
+    NIGHTLY = "nightly"
+    REBUILD = "rebuild"  # before one, or before a restore
+    FINAL = "final"  # before the agent is deleted
+
+
+class Stage(models.TextChoices):
+    WANTED = "wanted"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    REMOVED = "removed"  # an owner has deleted it; a worker takes it out of the store
+
+
+OPEN = (Stage.WANTED, Stage.RUNNING)
+
+
+class Repository(models.Model):
+    """Where all backups of one agent are. Its password never leaves for anything but restic."""
+
+    agent = models.OneToOneField("agents.Agent", on_delete=models.PROTECT, primary_key=True, related_name="repository")
+    password = EncryptedText()
+    credential = EncryptedText(null=True, blank=True, help_text="What a pod reads it with while it restores.")
+    credential_for = models.CharField(max_length=60, blank=True, help_text="Which restore that is.")
+    made_at = models.DateTimeField(null=True, blank=True, help_text="Since when it is in the store.")
+
+    failures = models.PositiveIntegerField(default=0, help_text="How many backups in a row failed.")
+    failure = models.TextField(blank=True, help_text="Why the last one failed.")
+    failed_at = models.DateTimeField(null=True, blank=True)
+    expires_at = models.DateTimeField(
+        null=True, blank=True, help_text="When it is taken out of the store: its agent is gone."
+    )
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["expires_at"], name="repository_expires", condition=Q(expires_at__isnull=False)),
+            models.Index(fields=["agent"], name="repository_failing", condition=Q(failures__gt=0)),
+        ]
+        verbose_name_plural = "repositories"
+
+    def __str__(self) -> str:
+        return f"repository of {self.agent_id}"
+
+
+class BackupQuerySet(models.QuerySet["Backup"]):
+    def there(self) -> BackupQuerySet:
+        """Those that can be restored, the newest first."""
+        return self.filter(stage=Stage.DONE).order_by("-taken_at", "-id")
+
+    def due(self, now: datetime) -> BackupQuerySet:
+        """Those with a step due; uses the partial index `backup_due`."""
+        return self.filter(look_at__lte=now).order_by("look_at")
+
+
+class Backup(models.Model):
+    """One backup of an agent's data: a snapshot in its repository, known to owners by its name."""
+
+    id = models.CharField(primary_key=True, max_length=40, default=partial(new_id, "bkp"), editable=False)
+    agent = models.ForeignKey("agents.Agent", on_delete=models.PROTECT, related_name="backups")
+    name = models.CharField(max_length=60)
+    kind = models.CharField(max_length=12, choices=Kind.choices)
+    namespace = models.CharField(max_length=63, help_text="The pod that makes it.")
+    generation = models.PositiveIntegerField(help_text="The agent's, when it was asked for.")
+    actor = models.CharField(max_length=80)
+    stage = models.CharField(max_length=8, choices=Stage.choices, default=Stage.WANTED)
+    asked_at = models.DateTimeField()
+    taken_at = models.DateTimeField(null=True, blank=True, help_text="When restic began to read the data.")
+    ended_at = models.DateTimeField(null=True, blank=True)
+    look_at = models.DateTimeField(null=True, blank=True, help_text="When its next step is due.")
+    misses = models.PositiveIntegerField(default=0, help_text="How often in a row its pod did not answer.")
+    credential = EncryptedText(null=True, blank=True, help_text="What its pod writes with, while it is being made.")
+    snapshot = models.CharField(max_length=64, blank=True)
+    size = models.BigIntegerField(default=0)
+    note = models.TextField(blank=True, help_text="Why it failed, or what is not as it should be.")
+
+    objects: ClassVar[BackupQuerySet] = BackupQuerySet.as_manager()  # type: ignore[assignment]  # a manager with all its methods
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["agent", "-taken_at", "-id"], name="backup_there", condition=Q(stage="done")),
+            models.Index(fields=["look_at"], name="backup_due", condition=Q(look_at__isnull=False)),
+        ]
+        constraints = [
+            models.UniqueConstraint(fields=["agent", "name"], name="backup_name"),
+            # One at a time: a repeat joins it.
+            models.UniqueConstraint(
+                fields=["agent"], name="backup_open_once", condition=Q(stage__in=["wanted", "running"])
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"<Backup {self.id} {self.stage}>"

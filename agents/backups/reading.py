@@ -1,0 +1,64 @@
+"""Reading a backup as a pod does, through the endpoint: whoever reads so needs nothing that opens the store."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+from django.conf import settings
+
+from agents.backups import credentials, places, supply
+from agents.backups.models import Backup
+from agents.pod import restic
+from agents.pod.archive import MEMORY
+from agents.pod.restic import NoRestic
+from agents.runtimes.management import Memory, memory_of
+
+MEMORY_BYTES = 4 * 1024 * 1024
+MEMORY_SECONDS = 30.0
+
+
+class Unreadable(Exception):
+    """It cannot be read now, or does not hold what is looked for. The message is for people."""
+
+
+def way_to(backup: Backup, url: str) -> tuple[Path, dict[str, str]]:
+    """restic, and its environment. Raises NoRestic."""
+    program = supply.ensure(settings.RESTIC, settings.ENGINE_CACHE)
+    door = {"RESTIC_REST_USERNAME": "web", "RESTIC_REST_PASSWORD": credentials.mint(backup.agent_id)}
+    return program, restic.environment(repository=f"rest:{url}/{backup.agent_id}/", cache=None, more=door)
+
+
+def memory(backup: Backup) -> Memory:
+    """What the engine had learned when the backup was made. Raises Unreadable."""
+    url = places.url()
+    if url is None:
+        raise Unreadable("the endpoint of backups is not there")
+    try:
+        program, environment = way_to(backup, url)
+        command = [str(program), "--quiet", "--no-cache", "--no-lock", "dump", backup.snapshot, f"/{MEMORY}"]
+        said = _said(command, environment, backup.agent.repository.password)
+        return memory_of(json.loads(said))
+    except NoRestic as error:
+        raise Unreadable(str(error)) from error
+    except (KeyError, TypeError, ValueError, subprocess.TimeoutExpired) as error:
+        raise Unreadable("it does not tell what the engine had learned") from error
+
+
+def _said(command: list[str], environment: dict[str, str], password: str) -> bytes:
+    """At most MEMORY_BYTES; a hostile agent may have put anything there."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=environment) as process:
+        if process.stdin is None or process.stdout is None:
+            raise RuntimeError("pipes were asked for")
+        try:
+            process.stdin.write(password.encode())
+            process.stdin.close()
+            said = process.stdout.read(MEMORY_BYTES + 1)
+            if len(said) > MEMORY_BYTES:
+                raise ValueError("too much")
+            process.wait(MEMORY_SECONDS)
+            return said
+        finally:
+            process.kill()

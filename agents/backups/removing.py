@@ -1,0 +1,69 @@
+"""What an owner deletes: gone from the list at once, and from the store when a worker has taken it out."""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+
+from django.db import transaction
+from django.utils import timezone
+
+from agents.backups import repositories
+from agents.backups.models import OPEN, Backup, Stage
+from agents.backups.repositories import BackupsOff, StoreFailure
+from agents.errors import BackupInUse
+from agents.models import Agent, Reason, Transition
+from config import wake
+from config.crypto import UnreadableSecret
+
+log = logging.getLogger(__name__)
+
+RETRY = timedelta(minutes=10)
+PRUNE_SECONDS = 1_800.0
+
+
+@transaction.atomic
+def delete(backup: Backup, *, actor: str) -> None:
+    """Raises BackupInUse while the agent is being restored from it."""
+    now = timezone.now()
+    agent = Agent.objects.select_for_update().get(pk=backup.agent_id)
+    if agent.restores == backup.pk:
+        raise BackupInUse
+    if not Backup.objects.filter(pk=backup.pk, stage=Stage.DONE).update(stage=Stage.REMOVED, look_at=now):
+        return
+    newest = Backup.objects.there().filter(agent=agent).first()
+    agent.last_backup_at = newest.taken_at if newest else None
+    agent.save(update_fields=["last_backup_at"])
+    Transition.objects.create(
+        agent=agent,
+        from_status=agent.status,
+        to_status=agent.status,
+        reason=Reason.BACKUP,
+        actor=actor,
+        note=f"backup {backup.name} deleted",
+        at=now,
+    )
+    wake.on_commit("backups.step", backup.pk)
+
+
+def take_out(backup: Backup) -> None:
+    """Out of the store, with what nothing else needs. Not while the pod adds to it; what fails is tried again."""
+    adding = Backup.objects.filter(agent=backup.agent_id, stage__in=OPEN).exists()
+    if not adding:
+        try:
+            _forget(backup)
+        except (BackupsOff, StoreFailure, UnreadableSecret) as failure:
+            log.warning("a deleted backup is still in the store", extra={"backup": backup.pk, "error": str(failure)})
+        else:
+            backup.delete()
+            return
+    Backup.objects.filter(pk=backup.pk).update(look_at=timezone.now() + RETRY)
+
+
+def _forget(backup: Backup) -> None:
+    """One that is gone already is no failure: a worker may have been killed behind it."""
+    repository = backup.agent.repository
+    repositories.call(repository, ["unlock"])
+    listed = repositories.call(repository, ["snapshots", "--json", "--no-lock"])
+    if backup.snapshot in listed:
+        repositories.call(repository, ["forget", backup.snapshot, "--prune"], seconds=PRUNE_SECONDS)

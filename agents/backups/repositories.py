@@ -1,0 +1,82 @@
+"""The worker's side of an agent's repository: restic against the store itself, with the store's own credentials."""
+
+from __future__ import annotations
+
+import secrets
+import subprocess
+from collections.abc import Iterable
+
+from django.conf import settings
+from django.utils import timezone
+
+from agents.backups import store, supply
+from agents.backups.models import Repository
+from agents.models import Agent
+from agents.pod import restic
+from agents.pod.restic import NoRestic
+
+CALL_SECONDS = 120.0
+
+
+class BackupsOff(Exception):
+    """There are no backups here: no store, or no restic. The message says which."""
+
+
+class StoreFailure(Exception):
+    """restic could not do it; the message is its own last word."""
+
+
+def check() -> None:
+    """Whether backups are made here. Raises BackupsOff."""
+    if store.configured() is None:
+        raise BackupsOff("BACKUP_STORE names no store")
+
+
+def of(agent: Agent) -> Repository:
+    """The agent's repository, in the store too. Raises BackupsOff, StoreFailure."""
+    repository = row_of(agent)
+    if repository.made_at is None:
+        _make(repository)
+    return repository
+
+
+def row_of(agent: Agent) -> Repository:
+    """The agent's repository, whether it is in the store yet or not."""
+    return Repository.objects.get_or_create(agent=agent, defaults={"password": secrets.token_urlsafe(32)})[0]
+
+
+def _make(repository: Repository) -> None:
+    """Another worker may have made it, or have been killed before it said so."""
+    try:
+        call(repository, ["cat", "config"])
+    except StoreFailure:
+        call(repository, ["init"])
+    Repository.objects.filter(pk=repository.pk, made_at=None).update(made_at=timezone.now())
+
+
+def call(repository: Repository, words: Iterable[str], *, seconds: float = CALL_SECONDS) -> str:
+    """One command of restic's on this repository; what it said. Raises BackupsOff, StoreFailure."""
+    where = store.configured()
+    if where is None:
+        raise BackupsOff("BACKUP_STORE names no store")
+    try:
+        program = supply.ensure(settings.RESTIC, settings.ENGINE_CACHE)
+    except NoRestic as error:
+        raise BackupsOff(str(error)) from error
+    name, more = where.repository(repository.agent_id)
+    try:
+        done = subprocess.run(
+            [program, "--quiet", "--no-cache", *words],
+            input=repository.password,
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            env=restic.environment(repository=name, cache=None, more=more),
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise StoreFailure(f"restic was not done after {seconds:.0f} s") from error
+    if done.returncode != 0:
+        said = done.stderr.strip().splitlines()
+        raise StoreFailure(said[-1][:300] if said else f"restic ended with {done.returncode}")
+    return str(done.stdout)

@@ -1,0 +1,58 @@
+"""A backup in the place of an agent's data: a rebuild whose pod restores before its engine starts."""
+
+from __future__ import annotations
+
+from agents import lifecycle, pods
+from agents.backups import credentials, places, repositories
+from agents.backups.models import Backup, Repository, Stage
+from agents.backups.repositories import BackupsOff
+from agents.errors import BackupsAreOff
+from agents.models import Agent, Reason
+from agents.runtimes import management
+from agents.runtimes.base import RESTORE, Runtime, RuntimeFailure
+from agents.runtimes.management import BackupOrder, HopFailure
+from catalog import tiers
+
+
+def restore(agent: Agent, backup: Backup, *, actor: str) -> Agent:
+    """The data as it was then. What there is now is kept until the new pod is ready.
+
+    Raises BackupsAreOff, and as a rebuild does WrongState and NotEntitled.
+    """
+    try:
+        repositories.check()
+    except BackupsOff as off:
+        raise BackupsAreOff(str(off)) from off
+    why = f"from backup {backup.name}"
+    return lifecycle.rebuild(agent, actor=actor, reason=Reason.RESTORE, why=why, restores=backup.pk)
+
+
+def drive(agent: Agent, runtime: Runtime) -> None:
+    """Give the pod its order, as often as it is asked for. Raises RuntimeFailure."""
+    backup = Backup.objects.filter(pk=agent.restores, stage=Stage.DONE).first()
+    endpoint, url = runtime.endpoint(agent.namespace), places.url()
+    if backup is None:
+        raise RuntimeFailure("the backup is no longer there", cause=RESTORE, permanent=True)
+    if endpoint is None or url is None:
+        raise RuntimeFailure("the pod, or the endpoint of backups, is not there", cause=RESTORE)
+    order = BackupOrder(
+        id=pods.restore_of(agent),
+        url=url,
+        credential=_credential(agent.repository, pods.restore_of(agent)),
+        password=agent.repository.password,
+        most_bytes=tiers.tier_of(agent.tier).disk_bytes,
+        snapshot=backup.snapshot,
+    )
+    try:
+        management.restore(endpoint, pods.access_of(agent), order)
+    except HopFailure as failure:
+        raise RuntimeFailure(failure.message, cause=RESTORE) from failure
+
+
+def _credential(repository: Repository, restore: str) -> str:
+    """The same for all looks at one restore: the pod's door is made from it. It reads alone."""
+    if repository.credential and repository.credential_for == restore:
+        return str(repository.credential)
+    repository.credential, repository.credential_for = credentials.mint(repository.agent_id), restore
+    repository.save(update_fields=["credential", "credential_for"])
+    return str(repository.credential)

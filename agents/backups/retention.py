@@ -1,0 +1,40 @@
+"""Which of an agent's backups are kept: all of a day, then the newest of 7 days, of 4 weeks and of 3 months."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
+
+from agents.backups.models import Backup, Stage
+from agents.models import Agent
+
+FRESH = timedelta(hours=24)
+MOST_FRESH = 24
+DAILY, WEEKLY, MONTHLY = 7, 4, 3
+
+Period = Callable[[datetime], object]
+_PERIODS: tuple[tuple[int, Period], ...] = (
+    (DAILY, lambda at: at.date()),
+    (WEEKLY, lambda at: at.isocalendar()[:2]),
+    (MONTHLY, lambda at: (at.year, at.month)),
+)
+
+
+def kept(taken: Iterable[datetime], *, now: datetime) -> set[datetime]:
+    """By the moments at which they were taken."""
+    newest_first = sorted(taken, reverse=True)
+    found = {at for at in newest_first[:MOST_FRESH] if now - at < FRESH}
+    for most, period in _PERIODS:
+        newest: dict[object, datetime] = {}
+        for at in newest_first:
+            newest.setdefault(period(at), at)
+        found |= set(list(newest.values())[:most])
+    return found
+
+
+def apply(agent: Agent, *, now: datetime) -> None:
+    """In the transaction that records a new one. By our own clock: a repository may claim any date."""
+    there = list(Backup.objects.there().filter(agent=agent).only("pk", "taken_at"))
+    keep = kept([backup.taken_at for backup in there if backup.taken_at], now=now)
+    gone = [backup.pk for backup in there if backup.taken_at not in keep and backup.pk != agent.restores]
+    Backup.objects.filter(pk__in=gone).update(stage=Stage.REMOVED, look_at=now)

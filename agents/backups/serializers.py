@@ -1,0 +1,23 @@
+"""The wire shapes of backups (spec: BackupEntry)."""
+
+from __future__ import annotations
+
+from rest_framework import serializers
+
+from config.api import Serializer
+
+
+class BackupEntrySerializer(Serializer):
+    """One backup. `size` is of the data in it, in bytes."""
+
+    name = serializers.CharField()
+    size = serializers.IntegerField()
+    created_at = serializers.DateTimeField(source="taken_at")
+
+
+class BackupEnvelope(Serializer):
+    backup = BackupEntrySerializer()
+
+
+class BackupsEnvelope(Serializer):
+    backups = BackupEntrySerializer(many=True)

@@ -1,0 +1,203 @@
+"""How a backup comes about: asked for, made by the pod in its own time, and recorded once its snapshot is there.
+
+A step is short and holds no worker: it tells the pod to begin, or asks how far it is. What a killed worker left is due
+again when its look is over.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime, timedelta
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from agents import pods
+from agents.backups import credentials, nights, places, removing, repositories, retention
+from agents.backups.models import OPEN, Backup, Kind, Stage
+from agents.backups.repositories import BackupsOff, StoreFailure
+from agents.models import Agent, Reason, Repository, Transition
+from agents.runtimes import current_runtime, management
+from agents.runtimes.management import BackupOrder, BackupState, HopFailure
+from catalog import tiers
+from config import wake
+from config.crypto import UnreadableSecret
+
+log = logging.getLogger(__name__)
+
+TASK = "backups.step"
+LEASE = timedelta(minutes=3)  # longer than any step: restic may have to be brought
+NEXT_LOOK = timedelta(seconds=1)
+LONGEST = timedelta(hours=5)
+AT_ONCE = 8  # that pods make, over all agents
+# Looks in a row at a pod that does not answer. A rebuild and a deletion wait for no pod that is dead.
+MISSES = {Kind.ASKED: 20, Kind.NIGHTLY: 20, Kind.REBUILD: 3, Kind.FINAL: 5}
+BATCH = 50
+# A pod may claim so many times the disk of its tier: files with holes, and what a full disk cannot hold.
+CLAIM = 2
+
+
+def ask(agent: Agent, *, kind: Kind, actor: str, namespace: str | None = None) -> Backup:
+    """The backup that is being made, or a new one. Its first step is taken at once."""
+    now = timezone.now()
+    try:
+        with transaction.atomic():
+            backup = Backup.objects.create(
+                agent=agent,
+                kind=kind,
+                actor=actor,
+                asked_at=now,
+                look_at=now,
+                name=_name(now),
+                namespace=namespace or agent.namespace,
+                generation=agent.generation,
+            )
+    except IntegrityError:
+        open_one = Backup.objects.filter(agent=agent, stage__in=OPEN).first()
+        return open_one or ask(agent, kind=kind, actor=actor, namespace=namespace)
+    wake.on_commit(TASK, backup.id)
+    return backup
+
+
+def _name(now: datetime) -> str:
+    return f"{now:%Y%m%d-%H%M%S}-{now.microsecond:06d}"
+
+
+def take_due(now: datetime | None = None) -> int:
+    """One step of each backup that is due. Returns how many there were."""
+    now = now or timezone.now()
+    due = list(Backup.objects.due(now).values_list("pk", flat=True)[:BATCH])
+    for backup_id in due:
+        step(backup_id, now=now)
+    return len(due)
+
+
+def step(backup_id: str, *, now: datetime | None = None) -> None:
+    """The next step of this backup, unless another worker is at it."""
+    now = now or timezone.now()
+    open_one = Backup.objects.filter(pk=backup_id, look_at__lte=now)
+    if not open_one.update(look_at=now + LEASE):
+        return
+    backup = Backup.objects.select_related("agent").get(pk=backup_id)
+    if backup.stage == Stage.REMOVED:
+        removing.take_out(backup)
+        return
+    try:
+        _advance(backup, now=now)
+    except (BackupsOff, StoreFailure, UnreadableSecret) as failure:
+        _fail(backup, str(failure))
+    except HopFailure as failure:
+        _missed(backup, failure.message)
+    except Exception as error:
+        log.exception("a step of a backup failed", extra={"agent": backup.agent_id, "backup": backup_id})
+        _missed(backup, f"unexpected error ({type(error).__name__})")
+
+
+def _advance(backup: Backup, *, now: datetime) -> None:
+    if backup.stage == Stage.WANTED:
+        if Backup.objects.filter(stage=Stage.RUNNING).count() >= AT_ONCE:
+            _look_again(backup)
+            return
+        _begin(backup, now=now)
+    state = _pod_says(backup)
+    if state.phase == "done":
+        _record(backup, state)
+    elif state.phase == "failed":
+        _fail(backup, state.message)
+    elif backup.taken_at and now - backup.taken_at > LONGEST:
+        _fail(backup, f"it was not over after {LONGEST}")
+    else:
+        _look_again(backup)
+
+
+def _begin(backup: Backup, *, now: datetime) -> None:
+    """From here on the same credential for all looks: the pod's door is made from it."""
+    repositories.of(backup.agent)
+    backup.taken_at, backup.stage = timezone.now(), Stage.RUNNING
+    backup.credential = credentials.mint(backup.agent_id, may_add=_most_bytes(backup.agent))
+    Backup.objects.filter(pk=backup.pk).update(
+        taken_at=backup.taken_at, stage=backup.stage, credential=backup.credential
+    )
+
+
+def _pod_says(backup: Backup) -> BackupState:
+    """Raises HopFailure: the pod, or the endpoint that it writes through, is not reached."""
+    agent = backup.agent
+    endpoint = current_runtime().endpoint(backup.namespace)
+    if endpoint is None:
+        raise HopFailure("gateway", "the agent's pod is not there")
+    url = places.url()
+    if url is None:
+        raise HopFailure("gateway", "the endpoint of backups is not there (python -m agents.backups.endpoint)")
+    order = BackupOrder(
+        id=backup.id,
+        url=url,
+        credential=backup.credential or "",
+        password=agent.repository.password,
+        most_bytes=_most_bytes(agent),
+    )
+    return management.back_up(endpoint, pods.access_of(agent), order)
+
+
+def _most_bytes(agent: Agent) -> int:
+    return CLAIM * tiers.tier_of(agent.tier).disk_bytes
+
+
+def _look_again(backup: Backup) -> None:
+    Backup.objects.filter(pk=backup.pk).update(look_at=timezone.now() + NEXT_LOOK, misses=0)
+
+
+def _missed(backup: Backup, why: str) -> None:
+    if backup.misses + 1 >= MISSES[Kind(backup.kind)]:
+        _fail(backup, why)
+        return
+    Backup.objects.filter(pk=backup.pk).update(
+        look_at=timezone.now() + NEXT_LOOK * 2, misses=backup.misses + 1, note=why
+    )
+
+
+@transaction.atomic
+def _record(backup: Backup, state: BackupState) -> None:
+    """The snapshot is in the store: the agent has this backup from now on."""
+    agent = Agent.objects.select_for_update().get(pk=backup.agent_id)
+    now = timezone.now()
+    done = Backup.objects.filter(pk=backup.pk, stage=Stage.RUNNING).update(
+        stage=Stage.DONE,
+        snapshot=state.snapshot,
+        size=state.size,
+        note=state.message,
+        ended_at=now,
+        look_at=None,
+        credential=None,
+    )
+    if done:
+        agent.last_backup_at = backup.taken_at
+        agent.save(update_fields=["last_backup_at"])
+        Repository.objects.filter(pk=agent.pk).update(failures=0, failure="", failed_at=None)
+        retention.apply(agent, now=now)
+        _tell(agent, backup, f"backup {backup.name} made{f' ({state.message})' if state.message else ''}", now=now)
+
+
+@transaction.atomic
+def _fail(backup: Backup, why: str) -> None:
+    agent = Agent.objects.select_for_update().get(pk=backup.agent_id)
+    now = timezone.now()
+    failed = Backup.objects.filter(pk=backup.pk, stage__in=OPEN).update(
+        stage=Stage.FAILED, note=why, ended_at=now, look_at=None, credential=None
+    )
+    if failed:
+        nights.note_failure(agent, why, again=backup.kind == Kind.NIGHTLY, now=now)
+        log.warning("a backup failed", extra={"agent": agent.id, "backup": backup.id, "error": why})
+        _tell(agent, backup, f"no backup: {why}", now=now)
+
+
+def _tell(agent: Agent, backup: Backup, note: str, *, now: datetime) -> None:
+    Transition.objects.create(
+        agent=agent,
+        from_status=agent.status,
+        to_status=agent.status,
+        reason=Reason.BACKUP,
+        actor=backup.actor,
+        note=note,
+        at=now,
+    )

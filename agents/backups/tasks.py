@@ -1,0 +1,27 @@
+"""Tasks about backups: ids in, one rule. Imported by workers alone."""
+
+from __future__ import annotations
+
+from celery import shared_task
+
+from agents.backups import expiry, nights, taking
+
+
+@shared_task(name=taking.TASK)
+def step(backup_id: str) -> None:
+    taking.step(backup_id)
+
+
+@shared_task(name="backups.take_due")
+def take_due() -> None:
+    taking.take_due()
+
+
+@shared_task(name="backups.ask_due")
+def ask_due() -> None:
+    nights.ask_due()
+
+
+@shared_task(name="backups.expire")
+def expire() -> None:
+    expiry.take_out_due()

@@ -1,0 +1,66 @@
+"""The backup that a pod makes at the moment, or made last: one at a time, known by the id of its order."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from agents.pod.bridge import backup
+from agents.pod.bridge.backup import BackupFailed, Order, Progress, Source
+from agents.pod.restic import NoRestic
+
+log = logging.getLogger(__name__)
+
+
+class Busy(Exception):
+    """Another backup is being made."""
+
+
+class Backups:
+    def __init__(self, source: Callable[[], Source]) -> None:
+        """`source` raises NoRestic."""
+        self._source = source
+        self._order: Order | None = None
+        self._progress = Progress()
+        self._task: asyncio.Task[dict[str, Any]] | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """restic's, while it runs."""
+        return self._progress.pid
+
+    def take(self, order: Order) -> dict[str, Any]:
+        """Begin it, unless it was begun: then how it is, or what became of it. Raises Busy."""
+        if self._order is None or self._order.id != order.id:
+            if self._task and not self._task.done():
+                raise Busy
+            self._order, self._progress = order, Progress()
+            self._task = asyncio.create_task(self._take(order, self._progress))
+        return {"id": order.id, **self._state()}
+
+    async def close(self) -> None:
+        """End what runs; there is no backup then."""
+        if self._task:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    def _state(self) -> dict[str, Any]:
+        if self._task is None or not self._task.done():
+            return {"phase": "running", "percent": self._progress.percent}
+        if self._task.cancelled():
+            return {"phase": "failed", "message": "the pod is being stopped"}
+        return self._task.result()
+
+    async def _take(self, order: Order, progress: Progress) -> dict[str, Any]:
+        try:
+            source = await asyncio.to_thread(self._source)
+            taken = await backup.take(source, order, progress)
+        except (BackupFailed, NoRestic) as failure:
+            log.warning("no backup: %s", failure)
+            return {"phase": "failed", "message": str(failure)}
+        except Exception as error:
+            log.exception("no backup")
+            return {"phase": "failed", "message": f"unexpected error ({type(error).__name__})"}
+        return {"phase": "done", "snapshot": taken.snapshot, "size": taken.size, "note": taken.note}

@@ -1,0 +1,147 @@
+"""Backups that nobody asks for: by night, before a pod is replaced, before an agent is gone."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from django.utils import timezone
+
+from agents import lifecycle
+from agents.backups import expiry, nights
+from agents.backups.models import Backup, Kind, Stage
+from agents.models import Agent, Reason, Repository, Status
+from agents.runtimes.base import DATA_LOST, Phase
+from tests.agents.backups.conftest import Steps
+from tests.agents.conftest import settle
+from tests.doubles.bridge import BridgeDouble
+from tests.doubles.runtime import ScriptedRuntime
+
+
+def make_due(agent: Agent) -> None:
+    Agent.objects.filter(pk=agent.pk).update(backup_due_at=timezone.now() - timedelta(minutes=1))
+
+
+def kinds(agent: Agent) -> list[str]:
+    return list(
+        Backup.objects.filter(agent=agent, stage=Stage.DONE).order_by("asked_at").values_list("kind", flat=True)
+    )
+
+
+def test_the_moments_are_spread_over_the_night_and_stay_the_same() -> None:
+    noon = datetime(2026, 11, 24, 12, tzinfo=UTC)
+    moments = {nights.next_night(f"agt_{number}", after=noon) for number in range(200)}
+    assert len(moments) > 190
+    assert {moment.hour for moment in moments} == {1, 2, 3, 4, 5}
+    first = nights.next_night("agt_1", after=noon)
+    assert nights.next_night("agt_1", after=first) == first + timedelta(days=1)
+
+
+def test_a_running_agent_is_backed_up_each_night(pod: Agent, steps: Steps) -> None:
+    assert pod.backup_due_at is not None
+    make_due(pod)
+    assert nights.ask_due() == 1
+    assert nights.ask_due() == 0
+    steps()
+    assert kinds(pod) == ["nightly"]
+    pod.refresh_from_db()
+    assert pod.last_backup_at
+    assert pod.backup_due_at > timezone.now()
+
+
+def test_a_stopped_agent_waits_for_its_next_night(pod: Agent) -> None:
+    settle(lifecycle.pause(pod, reason=Reason.OWNER, actor="user:x"))
+    make_due(pod)
+    nights.ask_due()
+    assert not Backup.objects.filter(agent=pod).exists()
+
+
+def test_one_that_fails_is_tried_again_later_and_later(pod: Agent, bridge: BridgeDouble, steps: Steps) -> None:
+    bridge.backup = {"phase": "failed", "message": "no room"}
+    waits = []
+    for failures in (1, 2, 3):
+        make_due(pod)
+        nights.ask_due()
+        steps()
+        pod.refresh_from_db()
+        assert pod.backup_due_at
+        waits.append(pod.backup_due_at - timezone.now())
+        assert (pod.repository.failures, pod.repository.failure) == (failures, "no room")
+        pod = Agent.objects.get(pk=pod.pk)
+    assert waits[0] < waits[1] < waits[2] < nights.LONGEST_RETRY
+    bridge.backup = {"phase": "done", "snapshot": "a" * 64, "size": 1, "note": ""}
+    make_due(pod)
+    nights.ask_due()
+    steps()
+    assert Repository.objects.get(pk=pod.pk).failures == 0
+
+
+def test_a_rebuild_waits_for_a_backup_by_the_old_pod(pod: Agent, runtime: ScriptedRuntime, steps: Steps) -> None:
+    old = pod.namespace
+    agent = settle(lifecycle.rebuild(pod, actor="user:x"))
+    assert old in runtime.pods
+    assert agent.namespace not in runtime.pods
+    steps()
+    settle(agent)
+    assert kinds(agent) == ["rebuild"]
+    assert old not in runtime.pods
+    assert agent.namespace in runtime.pods
+
+
+def test_a_backup_that_fails_delays_neither_rebuild_nor_deletion_for_ever(
+    pod: Agent, bridge: BridgeDouble, steps: Steps
+) -> None:
+    bridge.backup = {"phase": "failed", "message": "no room"}
+    agent = settle(lifecycle.delete(pod, actor="user:x"))
+    assert agent.status == Status.RUNNING
+    steps()
+    assert settle(agent).status == Status.DELETED
+    assert agent.transitions.filter(note="no backup: no room").exists()
+
+
+def test_a_dead_pod_is_asked_for_nothing(pod: Agent, runtime: ScriptedRuntime) -> None:
+    runtime.set(pod.namespace, gateway_alive=False, phase=Phase.UNHEALTHY)
+    assert settle(lifecycle.delete(pod, actor="user:x")).status == Status.DELETED
+
+
+def test_the_final_one_outlives_the_agent_for_its_days(pod: Agent, steps: Steps, settings: Any, tmp_path: Path) -> None:
+    kept = tmp_path / "store" / pod.pk / "data" / "ab"
+    kept.mkdir(parents=True)
+    (kept / ("ab" * 32)).write_bytes(b"a pack")
+    agent = settle(lifecycle.delete(pod, actor="user:x"))
+    steps()
+    assert settle(agent).status == Status.DELETED
+    assert kinds(agent) == ["final"]
+    now = timezone.now()
+    assert expiry.take_out_due(now + timedelta(days=6)) == 0
+    assert expiry.take_out_due(now + timedelta(days=8)) == 1
+    assert not Backup.objects.filter(agent=agent).exists()
+    assert not list(kept.iterdir())
+
+
+def test_with_no_final_days_there_is_no_final_one(pod: Agent, settings: Any) -> None:
+    settings.FINAL_BACKUP_DAYS = 0
+    assert settle(lifecycle.delete(pod, actor="user:x")).status == Status.DELETED
+    assert expiry.take_out_due() == 1
+
+
+def test_a_rebuild_of_lost_data_restores_the_newest_backup_and_says_so(
+    pod: Agent, runtime: ScriptedRuntime, steps: Steps
+) -> None:
+    make_due(pod)
+    nights.ask_due()
+    steps()
+    runtime.set(pod.namespace, phase=Phase.FAILED, cause=DATA_LOST, message="empty")
+    pod.refresh_from_db()
+    lifecycle.fail(pod, generation=1, cause=DATA_LOST, message="empty", evidence=[], now=timezone.now())
+    agent = lifecycle.rebuild(pod, actor="user:x")
+    backup = Backup.objects.get(agent=agent, kind=Kind.NIGHTLY)
+    assert agent.restores == backup.pk
+    assert agent.transitions.filter(note=f"its data is restored from backup {backup.name}").exists()
+
+
+def test_a_rebuild_of_lost_data_without_a_backup_begins_anew(pod: Agent) -> None:
+    lifecycle.fail(pod, generation=1, cause=DATA_LOST, message="empty", evidence=[], now=timezone.now())
+    agent = lifecycle.rebuild(pod, actor="user:x")
+    assert (agent.restores, agent.data_expected) == ("", False)

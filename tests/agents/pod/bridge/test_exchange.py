@@ -1,0 +1,122 @@
+"""Data in the place of other data: whatever moment a kill comes at, the next start finds one of the two, whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from agents.pod.bridge.exchange import Exchange
+from agents.runtimes.local import removal
+
+OLD = {"a": "old a", "both": "old", "d/x": "old x", "d/y": "old y"}
+NEW = {"b": "new b", "both": "new", "d/x": "new x", "e/z": "new z"}
+
+
+class Killed(BaseException):
+    """As by SIGKILL: nothing of the program runs after it."""
+
+
+def put(directory: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
+        (directory / name).write_text(text)
+
+
+def seen(data: Path) -> dict[str, str]:
+    found = (path for path in data.rglob("*") if path.is_file() and ".agentpods" not in path.parts)
+    return {str(path.relative_to(data)): path.read_text() for path in found}
+
+
+def killed_at(step: int, monkeypatch: pytest.MonkeyPatch, work: Callable[[], object]) -> bool:
+    """Do the work, and die before its `step`-th change of the disk. Whether it died."""
+    left = [step]
+
+    def counted(real: Callable[..., object]) -> Callable[..., object]:
+        def change(*words: object, **options: object) -> object:
+            left[0] -= 1
+            if left[0] < 0:
+                raise Killed
+            return real(*words, **options)
+
+        return change
+
+    with monkeypatch.context() as patch:
+        for name in ("rename", "mkdir", "rmdir", "unlink", "replace", "write_text"):
+            patch.setattr(Path, name, counted(getattr(Path, name)))
+        patch.setattr("agents.pod.bridge.exchange.remove", counted(removal.remove))
+        try:
+            work()
+        except Killed:
+            return True
+    return False
+
+
+def restore(data: Path) -> None:
+    own = Exchange(data)
+    own.settle("r1")
+    if own.is_in_place("r1"):
+        return
+    put(own.fill(), NEW)
+    own.take_in("r1")
+
+
+STEPS = range(40)
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_kill_in_the_middle_of_a_restore_leaves_one_whole_state(
+    tmp_path: Path, step: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tmp_path, OLD)
+    killed_at(step, monkeypatch, lambda: restore(tmp_path))
+    Exchange(tmp_path).settle("r1")  # the bridge that is started next, for the same restore
+    assert seen(tmp_path) in (OLD, NEW)
+    restore(tmp_path)
+    assert seen(tmp_path) == NEW
+    assert Exchange(tmp_path).is_in_place("r1")
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_restore_that_is_no_longer_wanted_is_undone(
+    tmp_path: Path, step: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tmp_path, OLD)
+    killed_at(step, monkeypatch, lambda: restore(tmp_path))
+    while killed_at(step, monkeypatch, lambda: Exchange(tmp_path).settle("")):  # and so are the starts after it
+        step += 1
+    assert seen(tmp_path) == OLD
+    assert not Exchange(tmp_path).is_in_place("r1")
+
+
+@pytest.mark.parametrize("step", range(8))
+def test_once_the_engine_was_ready_nothing_is_undone(
+    tmp_path: Path, step: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tmp_path, OLD)
+    restore(tmp_path)
+
+    def confirm() -> None:
+        own = Exchange(tmp_path)
+        own.confirm()
+        own.clear()
+
+    confirmed = not killed_at(step, monkeypatch, confirm) or not (tmp_path / ".agentpods" / "former").exists()
+    Exchange(tmp_path).settle("")
+    assert seen(tmp_path) == (NEW if confirmed else OLD)
+    assert {path.name for path in (tmp_path / ".agentpods").iterdir()} <= {"restored"}
+
+
+def test_another_restore_takes_the_place_of_one_that_was_not_confirmed(tmp_path: Path) -> None:
+    put(tmp_path, OLD)
+    restore(tmp_path)
+    Exchange(tmp_path).settle("r2")
+    assert seen(tmp_path) == OLD
+
+
+def test_a_directory_that_its_agent_closed_is_moved_too(tmp_path: Path) -> None:
+    put(tmp_path, OLD)
+    (tmp_path / "d").chmod(0)
+    restore(tmp_path)
+    assert seen(tmp_path) == NEW
