@@ -27,9 +27,11 @@ class Arrivals:
         return cls(connection) if connection else None
 
     async def room_for(self, piece: bytes) -> None:
-        """Until so much of what was sent before has arrived that this may follow."""
+        """Until so much of what was sent before has arrived that this may follow. Raises OSError once it was ended."""
         self._sent += len(piece) + len(f"{len(piece):x}\r\n\r\n")
-        while self._sent - unread.acked(self._connection) > max(WINDOW_BYTES, len(piece)):  # noqa: ASYNC110 # the kernel tells nobody
+        while self._sent - unread.acked(self._connection) > max(WINDOW_BYTES, len(piece)):
+            if not unread.is_open(self._connection):
+                raise ConnectionResetError
             await asyncio.sleep(LOOK_SECONDS)
 
     def close(self) -> None:

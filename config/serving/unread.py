@@ -24,6 +24,7 @@ LOOK_SECONDS = 5.0
 
 _SIOCOUTQ = 0x5411  # linux/sockios.h: bytes that the other side has not acknowledged
 _BYTES_ACKED = struct.Struct("120xQ")  # linux/tcp.h: tcpi_bytes_acked of tcp_info
+_ESTABLISHED = 1  # net/tcp_states.h: the first byte of tcp_info
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)  # linger, for no time: what waits is thrown away
 
 
@@ -108,6 +109,11 @@ def acked(connection: socket.socket) -> int:
     """Bytes that the other side has acknowledged since the connection began."""
     told = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _BYTES_ACKED.size)
     return int(_BYTES_ACKED.unpack(told)[0])
+
+
+def is_open(connection: socket.socket) -> bool:
+    """Whether neither side has ended it."""
+    return connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == _ESTABLISHED
 
 
 def _end(connection: socket.socket) -> None:
