@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -9,6 +10,17 @@ from typing import Any
 import requests
 
 WAIT_SECONDS = 130  # chat and webhook tests wait for somebody else
+SETTLE_SECONDS = 180
+
+AGENT_FIELDS = set(
+    re.findall(
+        r"\w+",
+        """id userId personaId name tier channels createdAt status dseq endpointUrl llmKeyHash dashUsername dashPassword
+        quotaStatus quota lang domain tools llmProvider lastBackupAt model engine timezone a2aToken a2aUrl extraSoul
+        a2aPeers a2aSlug trialNoticeDay telegramTokenEnc a2aListed""",
+    )
+)
+WEBHOOK_FIELDS = {"webhookUrl", "webhookLastStatus", "webhookLastAt", "webhookLastEvent"}
 
 
 class Wrong(Exception):

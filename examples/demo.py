@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import os
-import re
 import shlex
 import signal
 import sys
@@ -30,26 +29,16 @@ import requests
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # `python examples/demo.py` finds its neighbours
 
-from examples.client import Client, NotPrepared, Wrong, every, expect
+from examples.client import AGENT_FIELDS, SETTLE_SECONDS, WEBHOOK_FIELDS, Client, NotPrepared, Wrong, every, expect
 from examples.events import all_genuine, came
 from examples.outside import TIER, Outside
 from examples.own_service import own_service
 from examples.paying import Paying
+from examples.peer import Peer
 from examples.webhook_receiver import WebhookReceiver
 
 PORT = 8090  # and the two after it
 BOOT_SECONDS = 600  # the first agent of a machine installs its engine
-SETTLE_SECONDS = 180
-
-AGENT_FIELDS = set(
-    re.findall(
-        r"\w+",
-        """id userId personaId name tier channels createdAt status dseq endpointUrl llmKeyHash dashUsername dashPassword
-        quotaStatus quota lang domain tools llmProvider lastBackupAt model engine timezone a2aToken a2aUrl extraSoul
-        a2aPeers a2aSlug trialNoticeDay telegramTokenEnc a2aListed""",
-    )
-)
-WEBHOOK_FIELDS = {"webhookUrl", "webhookLastStatus", "webhookLastAt", "webhookLastEvent"}
 
 
 class Demo:
@@ -63,7 +52,7 @@ class Demo:
         self.email = f"demo-{int(time.time())}@example.com"
         self.llm_key = f"sk-demo-{os.urandom(12).hex()}"
         self.agent: dict[str, Any] = {}
-        self.peer: dict[str, Any] = {}
+        self.peer = Peer(self.api)
         self.session = ""
         self.backup: str | None = None
 
@@ -93,6 +82,7 @@ class Demo:
             self.chat_in_context,
             self.ask_peer,
             self.read_memory,
+            self.read_logs,
             self.back_up,
             self.test_webhook,
             self.pause,
@@ -101,7 +91,7 @@ class Demo:
             self.restore,
             self.remember,
             *self.paying.steps(),
-            self.delete_peer,
+            self.peer.delete,
             self.delete,
             self.check_events,
             self.revoke_key,
@@ -202,21 +192,12 @@ class Demo:
 
     def ask_peer(self) -> None:
         """Make a second agent, name it as a peer, and have the first one ask it."""
-        body = {
-            "personaId": self.persona["id"],
-            "tier": TIER,
-            "engine": "pi",
-            "name": "Robin",
-            "a2a": {"enabled": True},
-        }
-        self.peer = self.api.ask("POST", "/agents", body)["agent"]
-        self.peer = self.running(self.peer["id"])
         key = {"provider": "openai", "key": self.llm_key, "model": self.model_id}
-        self.api.ask("PATCH", f"/agents/{self.peer['id']}/llm-key", key)
-        peers = [{"name": "robin", "url": self.peer["a2aUrl"], "token": self.peer["a2aToken"]}]
+        peers = [self.peer.make(self.persona["id"], key)]
         said = ""
         self.agent = self.api.ask("PUT", f"{self.path}/a2a", {"enabled": True, "peers": peers})["agent"]
-        expect(self.agent["a2aPeers"] == [{"name": "robin", "url": self.peer["a2aUrl"]}], "a peer's token is readable")
+        shown = [{name: value for name, value in peer.items() if name != "token"} for peer in peers]
+        expect(self.agent["a2aPeers"] == shown, "a peer's token is readable")
         for _ in every(1, 40):
             said = self.say("Please ask your peer robin: Remember the word otter.")["reply"]
             if "My peer says" in said and "otter" in said:
@@ -228,6 +209,14 @@ class Demo:
         memory = self.api.ask("GET", f"{self.path}/memory")["memory"]
         expect("You are the demo's own agent." in memory["soul"], "its soul is another one")
         expect(memory["sessionsCount"] >= 1, f"it keeps {memory['sessionsCount']} conversations")
+
+    def read_logs(self) -> None:
+        """Read what its pod said, page by page, with no key in it."""
+        page = self.api.ask("GET", f"{self.path}/logs?after=oldest&limit=5")
+        expect(page["live"] and page["logs"], f"no lines of a pod that runs: {page}")
+        expect(self.llm_key not in str(page), "the model key is in its log")
+        after = self.api.ask("GET", f"{self.path}/logs?after={page['cursor']}&limit=5")
+        expect(not after["gap"], "lines are missing between two pages")
 
     def back_up(self) -> None:
         """Back its data up, where backups are made: one more entry in the list."""
@@ -283,11 +272,6 @@ class Demo:
         answer = self.say("And now, which word?", session=self.chat_session)
         expect("heron" in answer["reply"], f"it said {answer['reply']!r}")
 
-    def delete_peer(self) -> None:
-        """Delete the second agent."""
-        self.api.ask("DELETE", f"/agents/{self.peer['id']}", status=204)
-        self.peer = {}
-
     def delete(self) -> None:
         """Delete: gone at once, and the event says so."""
         self.api.ask("DELETE", self.path, status=204)
@@ -329,15 +313,6 @@ class Demo:
         why = self.api.ask("GET", f"{self.path}/explain")["explanation"]
         raise Wrong(f"it is {self.agent['status']} instead of {status}: {why['cause']}: {why['message']}")
 
-    def running(self, agent_id: str) -> dict[str, Any]:
-        """Another agent, once it runs."""
-        found: dict[str, Any] = {}
-        for _ in every(0.5, SETTLE_SECONDS):
-            found = self.api.ask("GET", f"/agents/{agent_id}")["agent"]
-            if found["status"] == "running":
-                return found
-        raise Wrong(f"agent {agent_id} is {found['status']}")
-
     def wait_until_serving(self) -> None:
         """Right after `running` the pod may still boot; three minutes are allowed."""
         liveness = None
@@ -359,7 +334,7 @@ class Demo:
 
     def clean_up(self) -> None:
         """Leave no agent behind, whatever happened."""
-        for agent in filter(None, (self.agent, self.peer)):
+        for agent in filter(None, (self.agent, self.peer.agent)):
             bearer = {"Authorization": f"Bearer {self.api.token}"}
             requests.delete(f"{self.api.base}/agents/{agent['id']}", headers=bearer, timeout=30)
         self.receiver.shutdown()

@@ -95,14 +95,26 @@ def descriptors() -> list[int]:
 @contextlib.contextmanager
 def duplicate(number: int) -> Iterator[socket.socket | None]:
     """A duplicate of this TCP socket, for its number may be closed and given anew; None where it is none."""
-    try:
-        found = socket.socket(fileno=os.dup(number))
-    except OSError:
+    found = _socket_of(number)
+    if found is None:
         yield None
         return
     with found:
         is_tcp = found.family in {socket.AF_INET, socket.AF_INET6} and found.type == socket.SOCK_STREAM
         yield found if is_tcp else None
+
+
+def _socket_of(number: int) -> socket.socket | None:
+    """A duplicate; None where it is no socket, or closed in the meantime."""
+    try:
+        copy = os.dup(number)
+    except OSError:
+        return None
+    try:
+        return socket.socket(fileno=copy)
+    except OSError:
+        os.close(copy)
+        return None
 
 
 def acked(connection: socket.socket) -> int:

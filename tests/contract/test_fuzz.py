@@ -50,6 +50,7 @@ TAGS = [
     "Agent configuration",
     "Talking",
     "Observation",
+    "Backups",
     "Webhooks",
     "Billing",
     "Platform health",

@@ -317,8 +317,8 @@ def test_who_hangs_up_gives_back_the_place_at_once_and_ends_what_was_asked(front
 def test_many_follow_without_a_thread(front: Front) -> None:
     threads = front.worker().num_threads()
     with ExitStack() as stack:
-        followers = [stack.enter_context(closing(front.dial(_asking("/follow")))) for _ in range(100)]
-        for follower in followers:
+        for _ in range(100):
+            follower = stack.enter_context(closing(front.dial(_asking("/follow"))))
             heard = b""
             while b"data: " not in heard:  # the head may come by itself
                 piece = follower.recv(4096)
@@ -329,10 +329,28 @@ def test_many_follow_without_a_thread(front: Front) -> None:
     assert front.get("/closed").json() == {"closed": True}
 
 
+def test_followers_leave_no_descriptors_behind(front: Front) -> None:
+    def followed() -> int:
+        for _ in range(20):
+            with closing(front.dial(_asking("/follow"))) as follower:
+                assert follower.recv(12) == b"HTTP/1.1 200"
+        patience, count = Patience(10), front.worker().num_fds()
+        while not patience.ended() and (now := front.worker().num_fds()) != count:
+            time.sleep(0.2)
+            count = now
+        return count
+
+    before = followed()
+    assert followed() < before + 20
+
+
 def test_who_follows_and_does_not_read_costs_little_and_is_let_go(front: Front) -> None:
     before = front.memory()
     with ExitStack() as stack:
-        lazy = [stack.enter_context(closing(front.dial(_asking("/flood"), buffer=4096))) for _ in range(20)]
+        lazy = []
+        for _ in range(20):
+            lazy.append(stack.enter_context(closing(front.dial(_asking("/flood"), buffer=4096))))
+            assert lazy[-1].recv(12) == b"HTTP/1.1 200"
         time.sleep(UNREAD_SECONDS / 2)
         assert front.memory() - before < 60 * 2**20
         assert all(is_reset(connection) for connection in lazy)
