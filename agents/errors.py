@@ -152,9 +152,9 @@ class BackupInUse(Conflict):
         super().__init__("name: the agent is being restored from this backup; wait for running or failed")
 
 
-class BackupsAreOff(Unavailable):
+class BackupsAreOff(Conflict):
     def __init__(self, reason: str) -> None:
-        super().__init__(f"backups: none are made here ({reason})", retry_after=CLOSED_SECONDS)
+        super().__init__(f"backups: none are made here ({reason})")
 
 
 class BackupFailed(Unavailable):

@@ -29,7 +29,7 @@ def archive(backup: Backup) -> Iterator[bytes]:
     """The whole as a tar.gz. What fails before its first byte is raised: BackupsAreOff, BackupFailed, Unavailable."""
     url = places.url()
     if url is None:
-        raise BackupsAreOff("the endpoint of backups is not there")
+        raise BackupFailed("the endpoint of backups is not there")
     pieces = _pieces(backup, url)
     next(pieces)
     return pieces

@@ -38,6 +38,15 @@ def steps() -> None:
     taking.take_due(timezone.now() + taking.LEASE)
 
 
+def replaced(agent: Agent, gateway_of: GatewayOf) -> None:
+    """The pod that was there is backed up and replaced."""
+    settle(agent)
+    steps()
+    agent.refresh_from_db()
+    gateway_of(agent)
+    settle(agent)
+
+
 def take(client: APIClient, agent: Agent) -> Any:
     return client.post(f"/agents/{agent.pk}/backups")
 
@@ -129,7 +138,7 @@ LIES: dict[str, dict[str, Any]] = {
 def test_a_pod_that_lies_has_no_backup(
     client: APIClient, pod: Agent, bridge: BridgeDouble, lie: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(taking, "MISSES", 2)
+    monkeypatch.setattr(taking, "MISSES", dict.fromkeys(Kind, 2))
     bridge.backup = LIES[lie]
     assert take(client, pod).status_code == 503
     assert listed(client, pod) == []
@@ -143,7 +152,7 @@ def test_a_size_that_cannot_be_is_bounded(client: APIClient, pod: Agent, bridge:
 def test_a_pod_that_does_not_answer_fails_it_in_the_end(
     client: APIClient, pod: Agent, bridge: BridgeDouble, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(taking, "MISSES", 3)
+    monkeypatch.setattr(taking, "MISSES", dict.fromkeys(Kind, 3))
     bridge.stop()
     answer = take(client, pod)
     assert answer.status_code == 503
@@ -170,7 +179,7 @@ def test_a_stopped_agent_is_409(client: APIClient, pod: Agent) -> None:
 def test_without_a_store_there_are_no_backups(client: APIClient, pod: Agent, settings: Any) -> None:
     settings.BACKUP_STORE = ""
     answer = take(client, pod)
-    assert answer.status_code == 503
+    assert answer.status_code == 409
     assert "BACKUP_STORE" in answer.json()["message"]
 
 
@@ -205,9 +214,7 @@ def test_a_restore_is_a_rebuild_whose_pod_gets_the_order(
     runtime.comes_up_as = Phase.RESTORING
     answer = restore(client, pod, name)
     assert (answer.status_code, answer.json()["agent"]["status"]) == (200, "provisioning")
-    pod.refresh_from_db()
-    gateway_of(pod)
-    settle(pod)
+    replaced(pod, gateway_of)
     spec = runtime.pods[pod.namespace].spec
     first, *again = bridge.restores
     assert again.count(first) == len(again) > 0
@@ -224,9 +231,7 @@ def test_a_restore_that_fails_is_told_and_a_rebuild_gives_it_up(
 ) -> None:
     runtime.comes_up_as = Phase.RESTORING
     restore(client, pod, one(client, pod))
-    pod.refresh_from_db()
-    gateway_of(pod)
-    settle(pod)
+    replaced(pod, gateway_of)
     runtime.set(pod.namespace, phase=Phase.FAILED, cause="RESTORE", message="the backup is not restored: x")
     assert settle(pod).cause == "RESTORE"
     runtime.comes_up_as = Phase.READY
