@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-import time
+from time import monotonic, sleep
 
 from agents.backups import repositories, taking
 from agents.backups.models import OPEN, Backup, Kind, Stage
@@ -54,12 +54,12 @@ def _guard(agent: Agent) -> None:
 
 
 def _waited_for(backup: Backup) -> Backup:
-    until = time.monotonic() + WAIT_SECONDS
+    until = monotonic() + WAIT_SECONDS
     while backup.stage in OPEN:
-        if time.monotonic() > until:
+        if monotonic() > until:
             raise BackupTakesLong(backup.agent_id)
         waiting.release_connection()
-        time.sleep(STEP_SECONDS)
+        sleep(STEP_SECONDS)
         backup.refresh_from_db()
     if backup.stage == Stage.FAILED:
         raise BackupFailed(backup.note)

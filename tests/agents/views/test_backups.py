@@ -30,7 +30,7 @@ def pod(running: Agent, gateway_of: GatewayOf, settings: Any, tmp_path: Any, mon
     settings.BACKUP_STORE, settings.BACKUP_URL = str(tmp_path / "store"), "http://127.0.0.1:9"
     Repository.objects.create(agent=running, password=PASSWORD, made_at=timezone.now())
     gateway_of(running)
-    monkeypatch.setattr("agents.backups.asking.time.sleep", lambda _: steps())
+    monkeypatch.setattr("agents.backups.asking.sleep", lambda _: steps())
     return running
 
 
