@@ -33,13 +33,16 @@ def of(agent: Agent) -> list[Left]:
 
 
 def keep(agent: Agent, namespace: str) -> None:
-    """Keep the end of this pod's log, if it is to be had. A pod that does not answer is no failure."""
+    """Keep the end of this pod's log, if it is to be had. Whatever its gateway does, no stop waits or fails for it."""
     known = KeptLog.objects.filter(agent=agent).order_by("-life").values_list("life", "base", "size").first()
     life, base, size = known or ("none", 0, 0)
     try:
         found = _tail(agent, namespace, life=life, end=base + size)
     except HopFailure as failure:
         log.info("a pod's log is not kept", extra={"agent": agent.id, "namespace": namespace, "error": str(failure)})
+        return
+    except Exception:
+        log.exception("a pod's log is not kept", extra={"agent": agent.id, "namespace": namespace})
         return
     if found and found.raw and (found.life, found.end) != (life, base + size):
         _write(agent, found)

@@ -57,7 +57,7 @@ def charged_last(row: Subscription) -> Payment | None:
     """What the provider of a licence charged last, also when the key paid for another agent then."""
     same = Q(subscription__provider=row.provider, subscription__external_ref=row.external_ref)
     charged = Payment.objects.filter(same, kind__in=CONFIRMED, provider=row.provider)
-    return charged.order_by("at", "paid_till", "id").last()
+    return charged.order_by("at", "external_id", "id").last()  # the name has the day until which it pays
 
 
 def _write(agent: Agent, row: Subscription, *, reason: str, actor: str, now: datetime, went_back: bool) -> None:

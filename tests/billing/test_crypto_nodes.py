@@ -341,7 +341,7 @@ def test_however_many_orders_a_node_lies_about_each_node_is_asked_once_about_all
 def _many(count: int, *, like: CryptoOrder, template: Agent, clock: Clock) -> None:
     """As many orders more, each of an agent of its own."""
     agents = [Agent(**_copied(template, number)) for number in range(count)]
-    Agent.objects.bulk_create(agents)
+    Agent.objects.bulk_create(agents, batch_size=500)
     for number, agent in enumerate(agents):
         address = DepositAddress.objects.create(
             agent=agent, account="test", hd_index=number, address=f"0x{number + 1:040X}", created_at=clock.now

@@ -18,7 +18,7 @@ from agents.engines.base import EngineError
 from agents.pod import restic
 from agents.pod.archive import COPIES, MEMORY, OWN, STATES
 from agents.pod.bridge import databases, files, linux
-from agents.runtimes.local.removal import remove
+from agents.pod.removal import remove
 
 log = logging.getLogger(__name__)
 

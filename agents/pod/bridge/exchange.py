@@ -13,7 +13,7 @@ import stat
 from pathlib import Path
 
 from agents.pod.archive import OWN
-from agents.runtimes.local.removal import remove
+from agents.pod.removal import remove
 
 _NOT_OURS = {OWN, "lost+found"}
 

@@ -16,13 +16,13 @@ from pathlib import Path
 import psutil
 
 from agents.engines import ENGINES
-from agents.pod import processes
+from agents.pod import processes, removal
 from agents.pod.logs import ring
 from agents.pod.logs.reading import Left
 from agents.pod.start import BridgeStart, GatewayStart
 from agents.runtimes import management
 from agents.runtimes.base import Endpoint, Observation, PodSpec, RuntimeFailure, Usage
-from agents.runtimes.local import measure, ports, programs, removal, sight
+from agents.runtimes.local import measure, ports, programs, sight
 from agents.runtimes.local.home import Home, Record, Wanted, make_private
 from agents.runtimes.local.ports import HOST
 from agents.runtimes.local.programs import Found, Program

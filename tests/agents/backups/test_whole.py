@@ -29,8 +29,6 @@ from agents.pod.bridge import backup
 from agents.pod.bridge.exchange import Exchange
 from agents.pod.bridge.restoring import RestoreFailed, Restoring
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture
 def program() -> Path:

@@ -82,7 +82,7 @@ def _is_contained(page: Page) -> None:
     assert "<" not in page.one("script").text
     addresses = [one.attributes["href"] for one in page.all("a")]
     assert all(
-        address.startswith((settings.BASE_URL, "/docs", "/openapi.json", "/account?lang=", "#"))
+        address.startswith((settings.BASE_URL, "/docs", "/openapi.json", "/account?lang=", "/directory", "#"))
         for address in addresses
     )
 

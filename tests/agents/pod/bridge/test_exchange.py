@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from agents.pod import removal
 from agents.pod.bridge.exchange import Exchange
-from agents.runtimes.local import removal
 
 OLD = {"a": "old a", "both": "old", "d/x": "old x", "d/y": "old y"}
 NEW = {"b": "new b", "both": "new", "d/x": "new x", "e/z": "new z"}

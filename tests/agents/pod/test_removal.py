@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from agents.runtimes.local.removal import remove
+from agents.pod.removal import remove
 
 
 def dig(top: Path, levels: int = 1_100) -> None:
