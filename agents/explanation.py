@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from dataclasses import replace
 from typing import Any
 
 from django.conf import settings
 from django.utils import timezone
 
-from agents import liveness, llm_key, pods, quota
-from agents.backups import health
+from agents import causes, liveness, llm_key, pods, quota
+from agents.causes import Explanation
 from agents.errors import renew_url
 from agents.models import Agent, AgentQuota, Desired, QuotaStatus, Reason, Status
 from agents.runtimes import current_runtime, management
@@ -47,22 +46,6 @@ MODEL_CAUSES: dict[int | None, tuple[str, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
-    status: str
-    cause: str
-    message: str
-    since: datetime
-    evidence: list[str] = field(default_factory=list)
-    next: str | None = None
-    others: list[Explanation] = field(default_factory=list)
-
-    @property
-    def lines(self) -> list[str]:
-        """The evidence, then a line for each other cause."""
-        return [*self.evidence, *(f"also {one.cause}: {one.message}; next: {one.next}" for one in self.others)]
-
-
 def of(agent: Agent) -> Explanation:
     """The most urgent cause of the agent's state, and in `others` what is wrong besides, the more urgent first.
 
@@ -76,9 +59,9 @@ def _found(agent: Agent) -> list[Explanation]:
     """All causes, the most urgent first; at least one."""
     match Status(agent.status):
         case Status.STOPPED:
-            return [_stopped(agent), *_unpaid(agent)]
+            return [_stopped(agent), *causes.unpaid(agent)]
         case Status.FAILED:
-            return [_failed(agent), *_unpaid(agent), *_quota_causes(agent, *NEAR_THE_LIMIT)]
+            return [_failed(agent), *causes.unpaid(agent), *_quota_causes(agent, *NEAR_THE_LIMIT)]
         case _:
             with waiting.looks.take(agent.user_id):
                 return _looked_at(agent)
@@ -170,54 +153,11 @@ def _running(agent: Agent, pod: Observation | None) -> list[Explanation]:
         *asked,
         *engine,
         *(_distrusted(agent) if answers else []),
-        *_keyless(agent),
+        *causes.keyless(agent),
         *_model_causes(agent, said),
         *_quota_causes(agent, QuotaStatus.WARN),
-        *_not_backed_up(agent),
-    ]
-
-
-def _not_backed_up(agent: Agent) -> list[Explanation]:
-    repository = health.failing(agent)
-    if repository is None:
-        return []
-    return [
-        Explanation(
-            status=agent.status,
-            cause="BACKUP_FAILED",
-            message=f"its last backup failed ({repository.failure}); it is tried again by itself",
-            since=repository.failed_at or agent.status_since,
-            next=f"POST /agents/{agent.id}/backups",
-        )
-    ]
-
-
-def _unpaid(agent: Agent) -> list[Explanation]:
-    """Beside another reason to be down: it would not start either."""
-    if agent.is_entitled(timezone.now()) or agent.operation in {Reason.TRIAL, Reason.PAYMENT}:
-        return []
-    return [
-        Explanation(
-            status=agent.status,
-            cause="UNPAID",
-            message="its free or paid time has ended: it starts again once it is paid for",
-            since=agent.entitled_until or agent.status_since,
-            next=renew_url(agent.id),
-        )
-    ]
-
-
-def _keyless(agent: Agent) -> list[Explanation]:
-    if agent.llm_key_hash is not None:
-        return []
-    return [
-        Explanation(
-            status=agent.status,
-            cause="NO_MODEL_KEY",
-            message="the agent answers but says nothing: it has no model key",
-            since=agent.status_since,
-            next=_call("PATCH", agent, "llm-key"),
-        )
+        *causes.domain(agent),
+        *causes.not_backed_up(agent),
     ]
 
 

@@ -122,6 +122,25 @@ def test_a_name_that_is_proved_already_serves_from_the_call_on(
     assert serves() == running.pk
 
 
+def test_explain_tells_of_a_name_that_is_not_proved_or_leads_elsewhere(
+    client: APIClient, running: Agent, dns: NameServer, owner: User
+) -> None:
+    def explained() -> str:
+        told = client.get(f"/agents/{running.pk}/explain").json()["explanation"]
+        return " ".join([told["cause"], told["message"], *told["evidence"]])
+
+    put(client, running)
+    assert "DOMAIN_UNPROVED: bot.example.org is not proved to be yours: it does not serve" in explained()
+    assert f"PUT /agents/{running.pk}/domain" in explained()
+    proves(dns, owner)
+    dns.answers(NAME, ["203.0.113.7"])
+    put(client, running)
+    assert "DOMAIN_ELSEWHERE: bot.example.org is yours, but its address does not lead here" in explained()
+    dns.answers(NAME, [OUR_ADDRESS])
+    put(client, running)
+    assert "DOMAIN" not in explained()
+
+
 def test_the_value_of_another_account_proves_nothing(
     client: APIClient, running: Agent, dns: NameServer, stranger: User
 ) -> None:

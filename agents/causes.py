@@ -1,0 +1,110 @@
+"""What `explain` finds of an agent without a word with its pod: its pay, its key, its domain, its backups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from django.utils import timezone
+
+from agents.backups import health
+from agents.domains import names
+from agents.domains.models import ClaimStatus, DomainClaim
+from agents.errors import renew_url
+from agents.models import Agent, Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    status: str
+    cause: str
+    message: str
+    since: datetime
+    evidence: list[str] = field(default_factory=list)
+    next: str | None = None
+    others: list[Explanation] = field(default_factory=list)
+
+    @property
+    def lines(self) -> list[str]:
+        """The evidence, then a line for each other cause."""
+        return [*self.evidence, *(f"also {one.cause}: {one.message}; next: {one.next}" for one in self.others)]
+
+
+def unpaid(agent: Agent) -> list[Explanation]:
+    """Beside another reason to be down: it would not start either."""
+    if agent.is_entitled(timezone.now()) or agent.operation in {Reason.TRIAL, Reason.PAYMENT}:
+        return []
+    return [
+        Explanation(
+            status=agent.status,
+            cause="UNPAID",
+            message="its free or paid time has ended: it starts again once it is paid for",
+            since=agent.entitled_until or agent.status_since,
+            next=renew_url(agent.id),
+        )
+    ]
+
+
+def keyless(agent: Agent) -> list[Explanation]:
+    if agent.llm_key_hash is not None:
+        return []
+    return [
+        Explanation(
+            status=agent.status,
+            cause="NO_MODEL_KEY",
+            message="the agent answers but says nothing: it has no model key",
+            since=agent.status_since,
+            next=f"PATCH /agents/{agent.id}/llm-key",
+        )
+    ]
+
+
+def domain(agent: Agent) -> list[Explanation]:
+    """Its own hostname does not serve, or will not for long."""
+    held = DomainClaim.objects.held().filter(agent=agent).first() if agent.domain else None
+    if held is None:
+        return []
+    if held.status == ClaimStatus.UNPROVED:
+        return [_unproved(agent, held)]
+    if held.points_since is None and held.looked_at is not None:
+        return [_elsewhere(agent, held)]
+    return []
+
+
+def _unproved(agent: Agent, held: DomainClaim) -> Explanation:
+    serves = "it serves" if held.serves(timezone.now()) else "it does not serve"
+    until = f"; until {held.lapses_at:%Y-%m-%d %H:%M} UTC" if held.lapses_at else ""
+    return Explanation(
+        status=agent.status,
+        cause="DOMAIN_UNPROVED",
+        message=f"{held.domain} is not proved to be yours: {serves}, and the claim lapses without proof",
+        since=held.claimed_at,
+        evidence=[f"TXT {names.PROOF_PREFIX}{held.domain} must carry {held.value}{until}"],
+        next=f"PUT /agents/{agent.id}/domain",
+    )
+
+
+def _elsewhere(agent: Agent, held: DomainClaim) -> Explanation:
+    return Explanation(
+        status=agent.status,
+        cause="DOMAIN_ELSEWHERE",
+        message=f"{held.domain} is yours, but its address does not lead here",
+        since=held.proved_at or held.claimed_at,
+        evidence=[f"looked at {held.looked_at:%Y-%m-%d %H:%M:%S} UTC"],
+        next=f"GET /domain-check?domain={held.domain}",
+    )
+
+
+def not_backed_up(agent: Agent) -> list[Explanation]:
+    repository = health.failing(agent)
+    if repository is None:
+        return []
+    return [
+        Explanation(
+            status=agent.status,
+            cause="BACKUP_FAILED",
+            message=f"its last backup failed ({repository.failure}); it is tried again by itself",
+            since=repository.failed_at or agent.status_since,
+            next=f"POST /agents/{agent.id}/backups",
+        )
+    ]
