@@ -57,15 +57,20 @@ def pod_spec(
 def wait_for(
     runtime: Runtime, wanted: Phase | Callable[[Observation], bool], namespace: str = NAMESPACE, within: float = 30.0
 ) -> Observation:
-    """The pod once it is as wanted."""
+    """The pod once it is as wanted. Where that is a phase of its engine, READY is a pod whose gateway answers too."""
 
     def seen() -> Observation | None:
         pod = runtime.observe().get(namespace)
-        good = pod and (pod.phase == wanted if isinstance(wanted, Phase) else wanted(pod))
-        return pod if good else None
+        return pod if pod and _is_as(wanted, pod) else None
 
     found: Observation = eventually(seen, within=within * ground.PATIENCE, what=f"{namespace}: {wanted}")
     return found
+
+
+def _is_as(wanted: Phase | Callable[[Observation], bool], pod: Observation) -> bool:
+    if not isinstance(wanted, Phase):
+        return wanted(pod)
+    return pod.phase == wanted and (pod.gateway_alive or wanted != Phase.READY)
 
 
 def with_secrets(spec: PodSpec, **changes: Any) -> PodSpec:
