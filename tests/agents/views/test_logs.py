@@ -11,7 +11,8 @@ import pytest
 from pytest_django import Settings
 from rest_framework.test import APIClient
 
-from agents import lifecycle, log_following, logs
+from accounts.models import User
+from agents import lifecycle, log_following, logs, tasks
 from agents.models import Agent, KeptLog, Reason
 from tests.agents.conftest import MakeAgent, settle
 from tests.agents.pod.bridge.process import eventually
@@ -177,6 +178,35 @@ def test_a_follower_hears_what_comes_and_the_end(
     settle(talking)
     assert [name for name, _, _ in heard][-1] == "end"
     answer.close()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_follower_hears_no_more_once_its_session_has_ended(
+    client: APIClient, owner: User, talking: Agent, bridge: BridgeDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_following, "LOOK_SECONDS", 0)
+    monkeypatch.setattr(log_following, "BEAT_SECONDS", 1)
+    answer = client.get(f"/agents/{talking.pk}/logs", HTTP_ACCEPT="text/event-stream")
+    heard = events(answer)
+    assert next(heard)[0] == "state"
+    owner.sessions.all().delete()
+    bridge.said.append(line("for the owner alone"))
+    *_, (name, data, _) = heard
+    assert (name, data["message"]) == ("end", "this credential is not valid any more")
+    answer.close()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_a_pod_would_take_along_is_kept_now_and_then(
+    client: APIClient, talking: Agent, gateway_of: GatewayOf, bridge: BridgeDouble
+) -> None:
+    """A pod of a cluster may be gone without a word."""
+    tasks.keep_logs()
+    bridge.said.append(line("said after that"))
+    eventually(lambda: texts(ask(client, talking))[-1] == "said after that", what="the line")
+    gateway_of.stop_all()
+    answer = ask(client, talking)
+    assert (texts(answer), answer.json()["live"]) == (NUMBERS, False)
 
 
 @pytest.mark.django_db(transaction=True)
