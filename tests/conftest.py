@@ -12,11 +12,13 @@ from pathlib import Path
 import django
 import pytest
 from django.conf import settings
+from django.db import connection
 
-from tests.stores import Stores, environment
+from tests.stores import TEMPLATE, Stores, environment
 
 ROOT = Path(__file__).resolve().parent.parent
 XDIST_WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
+_COPIED = "AGENTPODS_TEST_TEMPLATE"  # the database that each process of this run copies
 NUMBER = int(XDIST_WORKER.removeprefix("gw") or -1) + 1
 
 
@@ -81,9 +83,15 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         return (yield)
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     if STORES:
         STORES.start()
+    if STORES and "DATABASE_URL" in STORES.embedded and config.getoption("numprocesses", None):
+        with measured.told_nothing():
+            STORES.create_template()
+        os.environ[_COPIED] = TEMPLATE
+    if copied := os.environ.get(_COPIED):
+        connection.settings_dict["TEST"]["TEMPLATE"] = copied
 
 
 def pytest_unconfigure() -> None:

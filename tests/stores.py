@@ -7,6 +7,7 @@ import secrets
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -15,11 +16,14 @@ from pathlib import Path
 import psutil
 import psycopg
 import redis as redis_client
+from psycopg.sql import SQL, Identifier
 
 from config.run import postgres, redis
 from tests.patience import Patience
 
+ROOT = Path(__file__).resolve().parent.parent
 PREFIX = "agentpods-test-"
+TEMPLATE = "agentpods_template"
 START_SECONDS = 30
 MAX_CONNECTIONS = 400
 REDIS_DATABASES = 64
@@ -70,10 +74,16 @@ class Stores:
     def start_redis(self) -> subprocess.Popen[bytes]:
         return self._started(redis.command(self.socket, databases=REDIS_DATABASES), self._redis_answers)
 
-    def create_database(self) -> None:
-        """The one that the URL names; a test run makes its own instead."""
+    def create_database(self, name: str = "agentpods") -> None:
+        """The one that the URL names, or another; a test run makes its own instead."""
         with psycopg.connect(self._server, autocommit=True) as server:
-            server.execute("create database agentpods")
+            server.execute(SQL("create database {}").format(Identifier(name)))
+
+    def create_template(self) -> None:
+        """A database that is migrated once, for all test processes to copy."""
+        self.create_database(TEMPLATE)
+        migrated = {**os.environ, "DATABASE_URL": self.database_url.replace("/agentpods?", f"/{TEMPLATE}?")}
+        subprocess.run([sys.executable, "manage.py", "migrate", "--verbosity=0"], check=True, cwd=ROOT, env=migrated)
 
     def stop(self) -> None:
         for process in self.processes:

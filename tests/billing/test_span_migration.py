@@ -17,7 +17,8 @@ from billing.vocabulary import Provider
 from tests.agents.conftest import MakeAgent, settle
 from tests.billing.conftest import DAY, FREE_UNTIL, NOON, Clock, Pay, licence
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.unmeasured]
+# Slow: a migration that is there does not change any more.
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 BEFORE = [("billing", "0008_was_paid")]
 

@@ -16,7 +16,8 @@ from agents.models import Agent, DomainClaim
 from agents.router.addresses import find
 from tests.agents.conftest import MakeAgent
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.unmeasured]
+# Slow: a migration that is there does not change any more.
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 
 def migrate_all() -> None:
