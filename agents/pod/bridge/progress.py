@@ -15,7 +15,7 @@ from agents.pod.bridge import files
 Tell = Callable[[str], None]
 
 _TARBALL = re.compile(r"npm http (?:fetch GET 200|cache) (\S+\.tgz)")
-_COLLECTING = re.compile(r"Collecting (\S+)")
+_COLLECTING = re.compile(r"(?:Collecting|Processing) (\S+)")  # the latter of a file of this machine
 _REQUIREMENT = re.compile(r"^[A-Za-z0-9][^\s#]*==", re.MULTILINE)
 _MACHINES = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64"}
 

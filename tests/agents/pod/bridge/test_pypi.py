@@ -67,8 +67,11 @@ def place(tmp_path: Path) -> Place:
     )
 
 
-def put(tiny: Tiny, place: Place, tmp_path: Path) -> None:
-    asyncio.run(install.install(cast("Engine", tiny), place, EngineLog()))
+def put(tiny: Tiny, place: Place, tmp_path: Path) -> list[str]:
+    """What it tells of how far it is."""
+    told: list[str] = []
+    asyncio.run(install.install(cast("Engine", tiny), place, EngineLog(), told.append))
+    return told
 
 
 def said(tiny: Tiny, place: Place) -> list[str]:
@@ -80,10 +83,26 @@ def said(tiny: Tiny, place: Place) -> list[str]:
 def test_what_the_lock_says_is_installed_and_runs_where_it_was_moved_to(
     tiny: Tiny, place: Place, tmp_path: Path
 ) -> None:
-    put(tiny, place, tmp_path)
+    begin, *_, last = put(tiny, place, tmp_path)
+    assert begin == "installing tiny-engine 1.2.3: 0 of 1 packages (0 %)"
+    assert last == "installing tiny-engine 1.2.3: all packages are installed, and its version is asked"
+    assert put(tiny, place, tmp_path) == [], "it is there"
     assert install.is_installed(cast("Engine", tiny), place.install)
     assert said(tiny, place)[0] == "tiny engine 1.2.3"
     assert [entry.name for entry in place.install.parent.iterdir() if ".new-" in entry.name] == []
+
+
+def test_who_waits_for_another_installation_hears_how_far_that_is(tiny: Tiny, place: Place, tmp_path: Path) -> None:
+    told: list[list[str]] = [[], []]
+
+    async def both() -> None:
+        engine = cast("Engine", tiny)
+        await asyncio.gather(*(install.install(engine, place, EngineLog(), each.append) for each in told))
+
+    asyncio.run(both())
+    waited = [each for each in told if each[0].startswith("another agent of this machine is at it: ")]
+    assert len(waited) == 1
+    assert any("installing tiny-engine 1.2.3: 1 of 1 packages (100 %)" in words for each in told for words in each)
 
 
 def test_the_engine_sees_its_own_packages_and_none_of_ours(tiny: Tiny, place: Place, tmp_path: Path) -> None:
