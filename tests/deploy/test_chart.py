@@ -48,6 +48,7 @@ def combinations() -> Iterator[dict[str, Any]]:
             "networkPolicy": {"enabled": policies},
             "observer": count,
             "secret": secret,
+            "backups": {"store": "s3:https://s3.example.com/bucket" if more else "", **count},
             **dict.fromkeys(("web", "worker", "workerWebhooks"), count),
         }
     yield REMOTE
@@ -143,7 +144,8 @@ def test_every_object_is_labelled_as_the_releases() -> None:
 
 def test_the_programs_are_those_of_the_design() -> None:
     kinds = {one["metadata"]["name"]: one["spec"] for one in of_kind("Deployment", rendered()[0])}
-    assert set(kinds) == {f"agentpods-{name}" for name in ("web", "worker", "worker-webhooks", "beat", "observer")}
+    names = ("web", "worker", "worker-webhooks", "beat", "observer", "backups")
+    assert set(kinds) == {f"agentpods-{name}" for name in names}
     assert (kinds["agentpods-beat"]["replicas"], kinds["agentpods-beat"]["strategy"]) == (1, {"type": "Recreate"})
 
 
