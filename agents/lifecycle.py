@@ -108,7 +108,7 @@ def rebuild(agent: Agent, *, actor: str, reason: Reason = Reason.REBUILD, why: s
     agent.recoveries = 0
     unusable = agent.cause in UNUSABLE_DATA
     agent.data_expected = agent.data_expected and not unusable
-    if unusable and not restores and (newest := _newest_backup(agent)):
+    if unusable and not restores and (newest := newest_backup(agent)):
         restores, why = newest.pk, _because(f"its data is restored from backup {newest.name}", why)
     agent.restores = restores
     _replace(agent, reason=reason, actor=actor, now=now, note=why)
@@ -225,7 +225,7 @@ def restore_instead(agent: Agent, *, generation: int, found: str, now: datetime)
     rebuilds = agent.operation == Reason.REBUILD and agent.status == Status.PROVISIONING
     if agent.desired != Desired.RUNNING or agent.generation != generation or not rebuilds or agent.restores:
         return False
-    newest = _newest_backup(agent)
+    newest = newest_backup(agent)
     if newest is None:
         return False
     agent.generation, agent.restores, agent.deadline_at = generation + 1, newest.pk, now + PROVISIONING_DEADLINE
@@ -252,7 +252,7 @@ def _locked(agent: Agent) -> Agent:
     return Agent.objects.select_for_update().get(pk=agent.pk)
 
 
-def _newest_backup(agent: Agent) -> Backup | None:
+def newest_backup(agent: Agent) -> Backup | None:
     """One that was made of whole databases, if there is any: damage may be older than the newest."""
     there = Backup.objects.there().filter(agent=agent)
     return (there.filter(broken=0).first() or there.first()) if settings.BACKUP_STORE else None

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from agents.backups import repositories
@@ -46,11 +45,6 @@ class Child:
             time.sleep(0.01)
         self.process.kill()
         self.process.wait()
-        for left in (
-            one for one in psutil.process_iter(["cmdline"]) if "restic" in " ".join(one.info["cmdline"] or [])
-        ):
-            if str(os.getpid()) in str(left.parents()):
-                left.wait(20)
 
     def said(self) -> str:
         out, _ = self.process.communicate(timeout=300)
