@@ -171,11 +171,11 @@ def test_every_container_has_requests_and_limits() -> None:
             assert set(container["resources"]["requests"]) >= {"cpu", "memory"}
 
 
-def test_every_program_is_probed_and_only_web_takes_requests() -> None:
+def test_every_program_is_probed_and_only_those_that_listen_take_requests() -> None:
     for one in of_kind("Deployment"):
         (container,) = containers(one)
         assert {"startupProbe", "livenessProbe"} <= set(container)
-        assert ("readinessProbe" in container) == (container["name"] == "web")
+        assert ("readinessProbe" in container) == (container["name"] in {"web", "backups"})
 
 
 @pytest.mark.parametrize(("name", "silent"), [("observer", 3), ("worker", 10), ("worker-webhooks", 10)])
@@ -223,7 +223,8 @@ def test_every_selector_finds_pods_of_its_own_component() -> None:
         component = one["metadata"]["name"].removeprefix("agentpods-")
         assert one["spec"]["selector"] == deployment(component)["spec"]["selector"]
     for one in of_kind("Service"):
-        assert one["spec"]["selector"] == deployment("web")["spec"]["selector"]["matchLabels"]
+        component = one["metadata"]["labels"]["app.kubernetes.io/component"]
+        assert one["spec"]["selector"] == deployment(component)["spec"]["selector"]["matchLabels"]
 
 
 @pytest.mark.parametrize("name", ["worker", "worker-webhooks"])

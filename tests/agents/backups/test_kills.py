@@ -43,13 +43,20 @@ class Child:
             assert self.process.poll() is None, "it was over before it could be killed"
             assert time.monotonic() < until
             time.sleep(0.01)
+        self.end()
+
+    def end(self) -> None:
         self.process.kill()
         self.process.wait()
+        if self.process.stdout:
+            self.process.stdout.close()
 
     def said(self) -> str:
-        out, _ = self.process.communicate(timeout=300)
-        assert self.process.returncode == 0
-        return str(out)
+        assert self.process.stdout
+        out = self.process.stdout.read()
+        assert self.process.wait(300) == 0
+        self.end()
+        return out
 
 
 def pod(what: str, source: backup.Source, order: backup.Order) -> Child:
@@ -135,8 +142,7 @@ def endpoint(store: Path) -> Iterator[tuple[str, Callable[[], Child]]]:
 
     yield url, start
     for child in children:
-        child.process.kill()
-        child.process.wait()
+        child.end()
 
 
 def test_an_endpoint_that_is_killed_leaves_no_half_object(
@@ -150,6 +156,7 @@ def test_an_endpoint_that_is_killed_leaves_no_half_object(
     start()  # restic asks again for a while, and may not even notice
     making.process.wait(600)
     made = making.process.returncode == 0
+    making.end()
     is_whole(running, snapshots=1 if made else 0)
     assert pod("backup", large, order).said()
     is_whole(running, snapshots=2 if made else 1)

@@ -56,6 +56,7 @@ def server() -> Iterator[str]:
     yield f"http://127.0.0.1:{port}"
     process.kill()
     process.wait()
+    process.stdout.close()
 
 
 @pytest.fixture
