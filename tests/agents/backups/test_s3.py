@@ -62,7 +62,7 @@ def server() -> Iterator[str]:
 @pytest.fixture
 def bucket(server: str, settings: Any, tmp_path: Path) -> store.Store:
     requests.put(f"{server}/agents", timeout=30).raise_for_status()
-    settings.BACKUP_STORE = f"s3:{server}/agents/all"
+    settings.BACKUP_STORE = f"s3:{server}/agents/{tmp_path.name}"
     settings.BACKUP_ACCESS_KEY, settings.BACKUP_SECRET_KEY = "an-access-key", "a-secret-key"
     settings.DRILL_DIRECTORY = tmp_path / "drill"
     found = store.configured()

@@ -267,8 +267,8 @@ def test_a_pods_backup_is_restored_by_the_next_one(ready: Runtime, program: Path
     store = restic.environment(repository=str(tmp_path / "store" / AGENT), cache=None, more={})
     subprocess.run([program, "--quiet", "init"], env=store, input=b"of the repository", check=True)
     say(ready, "say x")
-    known = {"url": url, "password": "of the repository", "most_bytes": 10**9}
-    order = BackupOrder(id="bkp_1", credential=credentials.mint(AGENT, may_add=10**9), **known)
+    may_add = credentials.mint(AGENT, may_add=10**9)
+    order = BackupOrder(id="bkp_1", url=url, credential=may_add, password="of the repository", most_bytes=10**9)
 
     def made() -> BackupState | None:
         endpoint = ready.endpoint(NAMESPACE)
@@ -284,7 +284,7 @@ def test_a_pods_backup_is_restored_by_the_next_one(ready: Runtime, program: Path
     second = "pod-abc-2"
     ready.deploy(replace(pod_spec(second), data_expected=True, restore="bkp_1.2"))
     wait_for(ready, Phase.RESTORING, second)
-    way = BackupOrder(id="bkp_1.2", credential=credentials.mint(AGENT), snapshot=taken.snapshot, **known)
+    way = replace(order, id="bkp_1.2", credential=credentials.mint(AGENT), snapshot=taken.snapshot)
 
     def restored() -> bool:
         endpoint = ready.endpoint(second)
