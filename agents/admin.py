@@ -17,11 +17,13 @@ from agents import (
 )
 from agents.admin_steps import DeleteAgents, PauseAgents, RebuildAgents
 from agents.backups import admin as backups_admin  # noqa: F401  # registers backups and repositories
+from agents.backups import asking
+from agents.backups.admin_steps import UndoDeletion
 from agents.clusters import admin as clusters_admin  # noqa: F401  # registers clusters
 from agents.clusters import placement
 from agents.domains import admin as domains_admin  # noqa: F401  # registers claims
 from agents.log_admin import WithLogs
-from agents.models import Agent, AgentQuota, Transition
+from agents.models import Agent, AgentQuota, Desired, Transition
 from config.crypto import readable
 from config.errors import ServiceError
 
@@ -95,8 +97,8 @@ class AgentAdmin(WithLogs):
     show_full_result_count = False
     date_hierarchy = "created_at"
     inlines = (QuotaInline, TransitionInline)
-    actions = ("resume_agents", "talk_test_agents")
-    steps = (PauseAgents(), RebuildAgents(), DeleteAgents())
+    actions = ("resume_agents", "back_up_agents", "talk_test_agents")
+    steps = (PauseAgents(), RebuildAgents(), DeleteAgents(), UndoDeletion())
     fieldsets = (
         (
             None,
@@ -211,6 +213,15 @@ class AgentAdmin(WithLogs):
             try:
                 lifecycle.resume(agent, actor=f"operator:{request.user.pk}")
                 self.message_user(request, f"{agent}: asked to start", messages.SUCCESS)
+            except ServiceError as refusal:
+                self.message_user(request, f"{agent}: {refusal.message}", messages.ERROR)
+
+    @admin.action(description="Back up now", permissions=["change"])
+    def back_up_agents(self, request: HttpRequest, agents: QuerySet[Agent]) -> None:
+        for agent in self.bounded(request, agents.exclude(desired=Desired.DELETED)):
+            try:
+                backup = asking.begin(agent, actor=f"operator:{request.user.pk}")
+                self.message_user(request, f"{agent}: backup {backup.name} is being made", messages.SUCCESS)
             except ServiceError as refusal:
                 self.message_user(request, f"{agent}: {refusal.message}", messages.ERROR)
 

@@ -60,7 +60,7 @@ class RebuildAgents(AgentStep):
     name, title, button, done = "rebuild_agents", "Rebuild agents", "Rebuild", "Asked to be rebuilt"
     warnings = (
         "The pod is replaced: what it is doing now is cut off. Its data is kept.",
-        "The data of one that failed with DATA_LOST is restored from its newest backup; without one it begins anew.",
+        "Data that is lost or damaged is restored from the newest backup; without one it begins anew.",
         "It takes the soul that its persona has now. One that is stopped starts.",
     )
 

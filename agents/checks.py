@@ -27,8 +27,17 @@ def engines_have_images(**_: Any) -> list[CheckMessage]:
 @register(Tags.compatibility, deploy=True)
 def backups_have_a_store(**_: Any) -> list[CheckMessage]:
     """An agent whose disk is lost is then lost with it."""
+    if not settings.BACKUP_STORE:
+        return [CheckWarning("BACKUP_STORE is not set: no agent is backed up", id="agentpods.W006")]
+    found: list[CheckMessage] = []
     if settings.AGENT_RUNTIME == "kubernetes":
-        return [Info("agents in clusters are not backed up: their pods have no restic yet", id="agentpods.I002")]
-    if settings.BACKUP_STORE:
-        return []
-    return [CheckWarning("BACKUP_STORE is not set: no agent is backed up", id="agentpods.W006")]
+        if not settings.BACKUP_URL or not settings.BACKUP_PORT:
+            hint = "Pods reach the endpoint there: the chart names both with backups.enabled."
+            found.append(Error("BACKUP_URL or BACKUP_PORT is not set: no pod is backed up", hint=hint, id=_NO_WAY))
+        if settings.BACKUP_STORE.startswith("/"):
+            hint = "Endpoint and workers must see the same files there; a bucket is what is meant for clusters."
+            found.append(CheckWarning("BACKUP_STORE is a directory", hint=hint, id="agentpods.W007"))
+    return found
+
+
+_NO_WAY = "agentpods.E005"

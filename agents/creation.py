@@ -12,6 +12,7 @@ from django.db.models import ForeignObjectRel
 from django.utils import timezone
 
 from accounts import mailbox, switches
+from accounts.errors import AccountSuspended
 from accounts.models import User
 from agents import a2a, channels, entitlement, lifecycle, llm_key, profile, slugs, tools, trials, vendors
 from agents.domains import check, claims, names
@@ -99,7 +100,9 @@ def create(user: User, wanted: NewAgent, *, actor: str) -> tuple[Agent, str | No
     """
     now = timezone.now()
     entitlement.hold_free_place(user, now=now)
-    agent = _row(user, wanted, now=now)
+    persona = public_persona(wanted.persona_id)
+    soul = current_soul(persona.id) or persona.soul
+    agent = _row(user, wanted, name=wanted.name or persona.name, soul=soul, now=now)
     _insert(agent)
     if wanted.domain is not None and wanted.domain_seen is not None:
         claims.claim(agent, wanted.domain, seen=wanted.domain_seen, actor=actor)
@@ -107,6 +110,33 @@ def create(user: User, wanted: NewAgent, *, actor: str) -> tuple[Agent, str | No
     secret = hooks.install(agent, url=wanted.webhook_url, now=now)[1] if wanted.webhook_url is not None else None
     lifecycle.begin(agent, actor=actor, now=now)
     return agent, secret
+
+
+@transaction.atomic
+def create_again(deleted: Agent, *, restores: str, actor: str, note: str) -> Agent:
+    """A new agent like one that was deleted, whose first pod begins with that backup. Secrets are not known any more.
+
+    An operator's word: neither caps nor trials that were used up are in its way. Raises AccountSuspended.
+    """
+    now = timezone.now()
+    user = User.objects.select_for_update(no_key=True).get(pk=deleted.user_id)
+    if not user.is_active:
+        raise AccountSuspended
+    wanted = NewAgent(
+        persona_id=deleted.persona_id,
+        tier=deleted.tier,
+        engine=deleted.engine,
+        channels=[name for name in deleted.channels if name not in channels.SECRETS] or [channels.WEB],
+        lang=deleted.lang,
+        timezone=deleted.timezone,
+        tools={"enabled": deleted.tools_enabled, "mcp_servers": []} if deleted.tools_enabled is not None else None,
+        extra_soul=deleted.extra_soul,
+    )
+    agent = _row(user, wanted, name=deleted.name, soul=deleted.soul, now=now)
+    agent.restores = restores
+    _insert(agent)
+    lifecycle.begin(agent, actor=actor, now=now, note=note)
+    return agent
 
 
 def _insert(agent: Agent) -> None:
@@ -171,14 +201,12 @@ def _refuse_closed() -> None:
     entitlement.refuse_full_platform()
 
 
-def _row(user: User, wanted: NewAgent, *, now: datetime) -> Agent:
-    persona = public_persona(wanted.persona_id)
-    name = wanted.name or persona.name
+def _row(user: User, wanted: NewAgent, *, name: str, soul: str, now: datetime) -> Agent:
     agent_id = new_id("agt")
     agent = Agent(
         id=agent_id,
         user=user,
-        persona_id=persona.id,
+        persona_id=wanted.persona_id,
         name=name,
         tier=wanted.tier,
         engine=wanted.engine,
@@ -186,7 +214,7 @@ def _row(user: User, wanted: NewAgent, *, now: datetime) -> Agent:
         channel_secrets=wanted.channel_secrets,
         lang=wanted.lang,
         timezone=wanted.timezone,
-        soul=current_soul(persona.id) or persona.soul,
+        soul=soul,
         extra_soul=wanted.extra_soul,
         model=wanted.model,
         created_at=now,

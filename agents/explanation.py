@@ -14,7 +14,7 @@ from agents.causes import Explanation
 from agents.errors import renew_url
 from agents.models import Agent, AgentQuota, Desired, QuotaStatus, Reason, Status
 from agents.runtimes import current_runtime, management
-from agents.runtimes.base import DATA_LOST, Observation, Phase
+from agents.runtimes.base import UNUSABLE_DATA, Observation, Phase
 from agents.runtimes.management import Health, ModelRefusal
 from catalog import tiers
 from catalog.vocabulary import TierId
@@ -33,7 +33,7 @@ STOP_MESSAGES = {
 GATEWAY_SECONDS = 3.0
 NEAR_THE_LIMIT = (QuotaStatus.GRACE, QuotaStatus.WARN)
 # What does not pass by waiting.
-LASTING = {"INSTALL", "CRASH_LOOP", "PORT", "DISK_FULL", "OOM", "CONFIG", "STUCK", DATA_LOST}
+LASTING = {"INSTALL", "CRASH_LOOP", "PORT", "DISK_FULL", "OOM", "CONFIG", "STUCK", *UNUSABLE_DATA}
 # By the provider's status (None: no answer at all), and the call that helps.
 MODEL_CAUSES: dict[int | None, tuple[str, str]] = {
     None: ("MODEL_UNREACHABLE", "talk-test"),
@@ -77,7 +77,7 @@ def _looked_at(agent: Agent) -> list[Explanation]:
 
 def _stopped(agent: Agent) -> Explanation:
     why = STOP_MESSAGES.get(Reason(agent.operation), "stopped")
-    if agent.cause == DATA_LOST:  # it had failed before it was stopped, and nothing has started it since
+    if agent.cause in UNUSABLE_DATA:  # it had failed before it was stopped, and nothing has started it since
         return replace(_failed(agent), message=f"the pod is stopped: {why}; {agent.cause_message}")
     return Explanation(
         status=agent.status,

@@ -21,7 +21,7 @@ from agents.backups.nights import next_night
 from agents.domains import claims
 from agents.errors import IllegalTransition, NotEntitled, OwnerSuspended, WrongState
 from agents.models import Agent, Backup, Desired, KeptLog, Reason, Status, Transition
-from agents.runtimes.base import DATA_LOST
+from agents.runtimes.base import UNUSABLE_DATA
 from catalog import personas
 from config import wake
 from webhooks import events
@@ -93,8 +93,8 @@ def rebuild(agent: Agent, *, actor: str, reason: Reason = Reason.REBUILD, why: s
 
     With `restores` that backup takes the data's place, which is kept until the new pod is ready: a rebuild after one
     that failed begins with it again.
-    An agent whose data is lost gets that of its newest backup; without one it begins anew with an empty disk, which
-    whoever asks for this knows, for `explain` says so.
+    An agent whose data is lost or damaged gets that of its newest backup. Without one it begins with what is there, or
+    with an empty disk, which whoever asks for this knows, for `explain` says so.
     """
     now = timezone.now()
     agent = configuration.locked(agent)
@@ -106,8 +106,9 @@ def rebuild(agent: Agent, *, actor: str, reason: Reason = Reason.REBUILD, why: s
     agent.soul = personas.current_soul(agent.persona_id) or agent.soul
     agent.spec_revision += 1
     agent.recoveries = 0
-    agent.data_expected = agent.data_expected and agent.cause != DATA_LOST
-    if agent.cause == DATA_LOST and not restores and (newest := _newest_backup(agent)):
+    unusable = agent.cause in UNUSABLE_DATA
+    agent.data_expected = agent.data_expected and not unusable
+    if unusable and not restores and (newest := newest_backup(agent)):
         restores, why = newest.pk, _because(f"its data is restored from backup {newest.name}", why)
     agent.restores = restores
     _replace(agent, reason=reason, actor=actor, now=now, note=why)
@@ -129,9 +130,9 @@ def delete(agent: Agent, *, actor: str, reason: Reason = Reason.OWNER, why: str 
 
 
 @transaction.atomic(savepoint=False)
-def begin(agent: Agent, *, actor: str, now: datetime) -> Agent:
+def begin(agent: Agent, *, actor: str, now: datetime, note: str = "created") -> Agent:
     """The first row of a new agent's timeline, in the transaction that created it."""
-    _note(agent, reason=Reason.CREATE, actor=actor, now=now, note="created")
+    _note(agent, reason=Reason.CREATE, actor=actor, now=now, note=note)
     wake.on_commit("agents.reconcile", agent.id)
     return agent
 
@@ -215,6 +216,27 @@ def recover(agent: Agent, *, generation: int, note: str, now: datetime) -> Agent
 
 
 @transaction.atomic
+def restore_instead(agent: Agent, *, generation: int, found: str, now: datetime) -> bool:
+    """A rebuild found the data gone or damaged: its next pod begins with the newest backup. False where there is none.
+
+    A restore that was asked for comes first, and one that failed is not tried again unasked.
+    """
+    agent = _locked(agent)
+    rebuilds = agent.operation == Reason.REBUILD and agent.status == Status.PROVISIONING
+    if agent.desired != Desired.RUNNING or agent.generation != generation or not rebuilds or agent.restores:
+        return False
+    newest = newest_backup(agent)
+    if newest is None:
+        return False
+    agent.generation, agent.restores, agent.deadline_at = generation + 1, newest.pk, now + PROVISIONING_DEADLINE
+    note = f"{found}: its data is restored from backup {newest.name}"
+    _note(agent, reason=Reason.RESTORE, actor="reconciler", now=now, note=note)
+    also = ("generation", "restores", "deadline_at")
+    _want(agent, Desired.RUNNING, operation=Reason.REBUILD, now=now, also=also)
+    return True
+
+
+@transaction.atomic
 def put_back(agent: Agent, what: Sequence[str], *, now: datetime) -> None:
     """Somebody had changed the pod's objects in its cluster; on the timeline once an hour for the same."""
     note = f"put back in its cluster: {'; '.join(what)}"
@@ -230,8 +252,10 @@ def _locked(agent: Agent) -> Agent:
     return Agent.objects.select_for_update().get(pk=agent.pk)
 
 
-def _newest_backup(agent: Agent) -> Backup | None:
-    return Backup.objects.there().filter(agent=agent).first() if settings.BACKUP_STORE else None
+def newest_backup(agent: Agent) -> Backup | None:
+    """One that was made of whole databases, if there is any: damage may be older than the newest."""
+    there = Backup.objects.there().filter(agent=agent)
+    return (there.filter(broken=0).first() or there.first()) if settings.BACKUP_STORE else None
 
 
 def _outlook(agent: Agent) -> str:

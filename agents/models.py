@@ -241,6 +241,10 @@ class Agent(models.Model):
             models.Index(fields=["id"], name="agent_forgotten", condition=UNSETTLED & Q(reconcile_at__isnull=True)),
             # The due scan of agents/backups/nights.py.
             models.Index(fields=["backup_due_at"], name="agent_backup_due", condition=Q(backup_due_at__isnull=False)),
+            # The oldest backup of those that should have a younger one (agents/backups/health.py).
+            models.Index(
+                fields=["last_backup_at"], name="agent_backup_age", condition=Q(desired="running", status="running")
+            ),
             # Observation matches pods to agents that should have one.
             models.Index(fields=["desired", "status"], name="agent_live", condition=~Q(status="deleted")),
             # What suspensions stopped, and the free agents that caps count.

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from agents.lifecycle import FORGIVEN_AFTER
 from agents.models import Agent, Desired, Reason, Status
-from agents.runtimes.base import DATA_LOST, Observation, Phase
+from agents.runtimes.base import UNUSABLE_DATA, Observation, Phase
 
 UNHEALTHY_LIMIT = timedelta(minutes=10)
 MAX_RECOVERIES = 5
@@ -142,8 +142,8 @@ def runs_astray(pod: Observation) -> bool:
 
 
 def has_lost_data(pod: Observation | None) -> bool:
-    """Whether the pod found an empty disk where its agent had data."""
-    return pod is not None and pod.phase == Phase.FAILED and pod.cause == DATA_LOST
+    """Whether the pod found an empty disk, or damage, where its agent had data."""
+    return pod is not None and pod.phase == Phase.FAILED and pod.cause in UNUSABLE_DATA
 
 
 def is_installing(pod: Observation | None) -> bool:

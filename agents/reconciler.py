@@ -199,6 +199,8 @@ def _grant_time(look: Look) -> None:
 
 def _stop(look: Look) -> None:
     """Asked again until it has stopped, so that its last words are kept too."""
+    if not safeguard.stop_passed(look.agent, pod=look.pod, now=look.now):
+        return
     if look.pod and look.pod.gateway_alive:
         kept_logs.keep(look.agent, look.agent.namespace)
     look.runtime.stop(look.agent.namespace)
@@ -220,6 +222,10 @@ def _fail(look: Look) -> None:
     cause = (told.cause if told else None) or agent.cause or unknown
     message = (told.message if told else None) or agent.cause_message or "the pod did not become ready in time"
     evidence = told.evidence if told else []
+    if plan.has_lost_data(pod) and lifecycle.restore_instead(
+        agent, generation=agent.generation, found=cause, now=look.now
+    ):
+        return
     lifecycle.fail(agent, generation=agent.generation, cause=cause, message=message, evidence=evidence, now=look.now)
 
 

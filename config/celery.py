@@ -28,6 +28,7 @@ BEAT: dict[str, tuple[str, float, str]] = {
     "backups.take_due": ("backups.take_due", 2.0, "default"),
     "backups.ask_due": ("backups.ask_due", 30.0, "default"),
     "backups.expire": ("backups.expire", 600.0, "default"),
+    "backups.drill_due": ("backups.drill_due", 600.0, "default"),
     "webhooks.drain": ("webhooks.drain", 2.0, "webhooks"),
     "webhooks.purge": ("webhooks.purge", 3600.0, "default"),
     "accounts.send_codes": ("accounts.send_codes", 10.0, "default"),

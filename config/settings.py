@@ -113,6 +113,8 @@ BACKUP_HOST = env.text("BACKUP_HOST", "127.0.0.1")
 BACKUP_PORT = env.number("BACKUP_PORT", 0, at_most=65_535)  # 0 is any free one
 BACKUP_URL = env.text("BACKUP_URL").rstrip("/")
 FINAL_BACKUP_DAYS = env.number("FINAL_BACKUP_DAYS", 7)
+DRILL_DIRECTORY = Path(env.text("DRILL_DIRECTORY", str(AGENTPODS_HOME / "run" / "drill")))
+DRILL_MAX_GB = env.number("DRILL_MAX_GB", 20)  # larger backups are checked, not restored, by the weekly drill
 RESTIC = env.text("RESTIC")
 
 # Webhooks.

@@ -35,18 +35,22 @@ class Records:
     prices_checked_at: datetime | None
     mail_failed_at: datetime | None  # the mail server takes nothing since then
     backups: health.Backups
+    drills: health.Drills
     clusters: list[datetime | None]  # when each that pods may be on was last seen alive
 
 
 def database() -> Records:
     """PostgreSQL answers queries on the tables of this release."""
+    now = timezone.now()
+    backups, drills = health.over_all(now=now)
     return Records(
         loops=dict(Loop.objects.values_list("name", "succeeded_at")),
         incidents=list(Incident.objects.all()[:NEWEST_INCIDENTS]),
         catalog_updated_at=updated_at(),
         prices_checked_at=prices_checked_at(),
-        mail_failed_at=mailing.failing_since(now=timezone.now()),
-        backups=health.over_all(),
+        mail_failed_at=mailing.failing_since(now=now),
+        backups=backups,
+        drills=drills,
         clusters=_clusters(),
     )
 

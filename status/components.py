@@ -54,7 +54,8 @@ MAIL = "mail"
 PRICES = "models"
 SILENT_AFTER = timedelta(seconds=90)
 BACKUPS = "backups"
-IDS = (*DEPENDENCIES, MAIL, PRICES, BACKUPS, *loops.PERIODS)
+DRILLS = "drills"
+IDS = (*DEPENDENCIES, MAIL, PRICES, BACKUPS, DRILLS, *loops.PERIODS)
 
 _expected_since = timezone.now()
 _last_records: checks.Records | None = None
@@ -68,6 +69,7 @@ def platform(*, now: datetime) -> Platform:
     components = [_dependency(name, outcome, hurt=hurt) for name, outcome in outcomes.items()]
     components = [_watched(one, records, now=now) if one.id == "runtime" else one for one in components]
     components += [_mail(records, hurt=hurt), _prices(records, hurt=hurt), _backups(records, hurt=hurt, now=now)]
+    components.append(_drills(records, hurt=hurt, now=now))
     components += [_loop(name, records, hurt=hurt, now=now) for name in loops.PERIODS]
     return Platform(
         status=_overall(components),
@@ -153,12 +155,30 @@ def _backups(records: checks.Records | None, *, hurt: Collection[str], now: date
     """Whether they come when they are due, and how many agents' fail. That there are none is told, not judged."""
     known = records.backups if records else None
     well = (known is None or known.are_well(now)) and BACKUPS not in hurt
+    name = "Backups"
+    if known and not known.are_made:
+        name = "Backups (off: BACKUP_STORE names no store)"
+    elif known and known.oldest:
+        name = f"Backups ({known.old} too old, the oldest of {known.oldest:%Y-%m-%d %H:%M} UTC)"
     return Component(
         id=BACKUPS,
-        name="Backups" if known is None or known.are_made else "Backups (off: BACKUP_STORE names no store)",
+        name=name,
         status=Health.OK if well else Health.DEGRADED,
         latency_ms=None,
         checked_at=None,
+    )
+
+
+def _drills(records: checks.Records | None, *, hurt: Collection[str], now: datetime) -> Component:
+    """Whether backups are restored as they should be; the time is that of the last drill."""
+    known = records.drills if records else None
+    well = known is None or not records or not records.backups.are_made or known.are_well(now)
+    return Component(
+        id=DRILLS,
+        name=f"Restore drills ({known.failed} of {known.held} failed)" if known and known.failed else "Restore drills",
+        status=Health.OK if well and DRILLS not in hurt else Health.DEGRADED,
+        latency_ms=None,
+        checked_at=known.last if known else None,
     )
 
 

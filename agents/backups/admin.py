@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import admin
-from django.db.models import Model
+from django.contrib import admin, messages
+from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
 
+from agents.backups import drills
+from agents.backups.admin_steps import RestoreBackup
 from agents.backups.models import Backup, Repository
+from config.admin_steps import WithSteps
+
+MOST_AT_ONCE = 20
 
 
-class _OnlyLookedAt(admin.ModelAdmin[Any]):
+class _OnlyLookedAt(WithSteps):
     list_select_related = ("agent",)
     show_full_result_count = False
     list_per_page = 50
@@ -28,14 +33,45 @@ class _OnlyLookedAt(admin.ModelAdmin[Any]):
 
 @admin.register(Backup)
 class BackupAdmin(_OnlyLookedAt):
+    steps = (RestoreBackup(),)
     list_display = ("name", "agent", "kind", "stage", "taken_at", "size", "note")
     list_filter = ("stage", "kind")
     search_fields = ("agent__id", "name", "id")
     exclude = ("credential",)
 
+    def has_restore_permission(self, request: HttpRequest) -> bool:
+        return bool(request.user.has_perm("agents.change_agent"))
+
+
+class DrillFilter(admin.SimpleListFilter):
+    title, parameter_name = "drill", "drill"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("failed", "failed"), ("well", "well"), ("none", "none yet")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        none = Q(drilled_at=None)
+        wanted = {"none": none, "failed": ~none & ~Q(drill_failure=""), "well": ~none & Q(drill_failure="")}
+        return queryset.filter(wanted.get(self.value() or "", Q()))
+
 
 @admin.register(Repository)
 class RepositoryAdmin(_OnlyLookedAt):
-    list_display = ("agent", "made_at", "failures", "failure", "failed_at", "expires_at")
-    search_fields = ("agent__id", "failure")
+    list_display = ("agent", "made_at", "failures", "failure", "failed_at", "drilled_at", "drill", "expires_at")
+    list_filter = (DrillFilter,)
+    search_fields = ("agent__id", "failure", "drill_failure")
     exclude = ("password", "credential")
+    actions = ("drill_repositories",)
+
+    def has_drill_permission(self, request: HttpRequest) -> bool:
+        return bool(request.user.has_perm("agents.change_repository"))
+
+    @admin.display(description="last drill", ordering="drill_failure")
+    def drill(self, repository: Repository) -> str:
+        return repository.drill_failure or repository.drill_said or "-"
+
+    @admin.action(description="Check now (restic check, and a drill of the newest backup)", permissions=["drill"])
+    def drill_repositories(self, request: HttpRequest, repositories: QuerySet[Repository]) -> None:
+        for repository in repositories.filter(expires_at=None)[:MOST_AT_ONCE]:
+            drills.ask(repository)
+            self.message_user(request, f"{repository}: its drill is held now", messages.SUCCESS)

@@ -23,13 +23,24 @@ def take(agent: Agent, *, actor: str) -> Backup:
 
     Raises BackupsAreOff, WrongState while no pod could be asked, BackupFailed, BackupTakesLong.
     """
+    refuse(agent)
+    with waiting.turns.take(agent.user_id):
+        return _waited_for(taking.ask(agent, kind=Kind.ASKED, actor=actor))
+
+
+def begin(agent: Agent, *, actor: str) -> Backup:
+    """The same, not waited for. Raises BackupsAreOff, WrongState."""
+    refuse(agent)
+    return taking.ask(agent, kind=Kind.ASKED, actor=actor)
+
+
+def refuse(agent: Agent) -> None:
+    """Raise BackupsAreOff, or WrongState while no pod could be asked."""
     try:
         repositories.check()
     except BackupsOff as off:
         raise BackupsAreOff(str(off)) from off
     _guard(agent)
-    with waiting.turns.take(agent.user_id):
-        return _waited_for(taking.ask(agent, kind=Kind.ASKED, actor=actor))
 
 
 def listed(agent: Agent) -> list[Backup]:

@@ -8,11 +8,13 @@ from datetime import datetime, timedelta
 import obstore
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 from django.utils import timezone
 from obstore.exceptions import BaseError
 
 from agents.backups import store
 from agents.backups.models import Backup, Repository
+from agents.models import Agent
 
 log = logging.getLogger(__name__)
 
@@ -23,13 +25,15 @@ RETRY = timedelta(hours=1)
 def begin(agent_id: str, *, now: datetime) -> None:
     """In the transaction that deletes the agent."""
     end = now + timedelta(days=settings.FINAL_BACKUP_DAYS)
-    Repository.objects.filter(pk=agent_id).update(expires_at=end)
+    Repository.objects.filter(pk=agent_id).update(expires_at=end, drill_due_at=None)
 
 
 def take_out_due(now: datetime | None = None) -> int:
     """Returns how many were due. One that the store does not give up now is tried again."""
     now = now or timezone.now()
-    due = list(Repository.objects.filter(expires_at__lte=now).order_by("expires_at")[:BATCH])
+    restored = Agent.objects.filter(restores=OuterRef("agent__backups__pk"))
+    needed = Repository.objects.filter(Exists(restored), expires_at__lte=now).values("pk")  # a deletion is being undone
+    due = list(Repository.objects.filter(expires_at__lte=now).exclude(pk__in=needed).order_by("expires_at")[:BATCH])
     for repository in due:
         try:
             _take_out(repository)

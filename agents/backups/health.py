@@ -4,41 +4,88 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.conf import settings
-from django.db.models import Min
+from django.db.models import Count, Max, Min, Q
+from django.db.models.functions import Coalesce
 
 from agents.backups.models import Repository
-from agents.models import Agent, Desired
+from agents.models import Agent, Desired, Status
 
 LATE = timedelta(hours=2)  # behind its moment of the night, the backup of an agent should have begun
+OLD = timedelta(hours=36)  # a night, and the retries of one that failed
+DRILL_LATE = timedelta(days=9)  # since the last drill of any repository
 FAILING_PER_CENT = 10  # of all repositories: one account's own agents are no trouble of the platform
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backups:
-    """`oldest_due` is since when the longest overdue backup waits, if one does."""
+    """`oldest_due` is since when the longest overdue backup waits; `oldest` is the oldest that should be younger."""
 
     are_made: bool
     repositories: int
     failing: int
     oldest_due: datetime | None
+    old: int = 0
+    oldest: datetime | None = None
 
     def are_well(self, now: datetime) -> bool:
         if not self.are_made:
             return True
         late = self.oldest_due is not None and now - self.oldest_due > LATE
-        return not late and self.failing * 100 < max(self.repositories, 1) * FAILING_PER_CENT
+        return not late and _are_few(self.failing, self.repositories) and _are_few(self.old, self.repositories)
 
 
-def over_all() -> Backups:
-    live = Repository.objects.filter(expires_at=None)
-    return Backups(
-        are_made=bool(settings.BACKUP_STORE),
-        repositories=live.count(),
-        failing=live.filter(failures__gt=0).exclude(agent__desired=Desired.DELETED).count(),
-        oldest_due=Agent.objects.filter(backup_due_at__isnull=False).aggregate(due=Min("backup_due_at"))["due"],
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drills:
+    """Of repositories whose last drill is known; `due_since` is how long the one waits that waits longest."""
+
+    held: int
+    failed: int
+    last: datetime | None
+    due_since: datetime | None
+
+    def are_well(self, now: datetime) -> bool:
+        waits = self.due_since is not None and now - self.due_since > DRILL_LATE
+        none = waits and (self.last is None or now - self.last > DRILL_LATE)
+        return not none and _are_few(self.failed, self.held)
+
+
+def _are_few(failing: int, all_of_them: int) -> bool:
+    return failing * 100 < max(all_of_them, 1) * FAILING_PER_CENT
+
+
+def over_all(*, now: datetime) -> tuple[Backups, Drills]:
+    drilled = Q(drilled_at__isnull=False)
+    live = Repository.objects.filter(expires_at=None).aggregate(
+        repositories=Count("pk"),
+        failing=Count("pk", filter=Q(failures__gt=0) & ~Q(agent__desired=Desired.DELETED)),
+        held=Count("pk", filter=drilled),
+        failed=Count("pk", filter=drilled & ~Q(drill_failure="")),
+        last=Max("drilled_at"),
+        due_since=Min("drill_due_at"),
     )
+    due = Agent.objects.filter(backup_due_at__isnull=False).aggregate(due=Min("backup_due_at"))["due"]
+    old = _old(now)
+    backups = Backups(
+        are_made=bool(settings.BACKUP_STORE),
+        repositories=live["repositories"],
+        failing=live["failing"],
+        oldest_due=due,
+        old=old["old"],
+        oldest=old["oldest"],
+    )
+    names = ("held", "failed", "last", "due_since")
+    return backups, Drills(**{name: live[name] for name in names})
+
+
+def _old(now: datetime) -> dict[str, Any]:
+    """Those of agents that have been running for long enough to have a younger one."""
+    before = now - OLD
+    running = Agent.objects.filter(status=Status.RUNNING, desired=Desired.RUNNING, status_since__lt=before)
+    old = running.filter(Q(last_backup_at__lt=before) | Q(last_backup_at=None))
+    return old.aggregate(old=Count("pk"), oldest=Min(Coalesce("last_backup_at", "status_since")))
 
 
 def failing(agent: Agent) -> Repository | None:

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Now
 
 from config.crypto import EncryptedText
 from config.ids import new_id
@@ -19,6 +20,7 @@ class Kind(models.TextChoices):
     ASKED = "asked"
     NIGHTLY = "nightly"
     REBUILD = "rebuild"  # before one, or before a restore
+    STOP = "stop"  # before the agent is stopped
     FINAL = "final"  # before the agent is deleted
 
 
@@ -49,8 +51,16 @@ class Repository(models.Model):
         null=True, blank=True, help_text="When it is taken out of the store: its agent is gone."
     )
 
+    # The weekly drill (agents/backups/drills.py).
+    drill_due_at = models.DateTimeField(null=True, blank=True, db_default=Now())
+    drilled_at = models.DateTimeField(null=True, blank=True, help_text="When its last drill was over.")
+    drilled_backup = models.CharField(max_length=60, blank=True, db_default="", help_text="Which backup that was.")
+    drill_said = models.TextField(blank=True, db_default="", help_text="What was found to be as it should.")
+    drill_failure = models.TextField(blank=True, db_default="", help_text="Why the last drill failed.")
+
     class Meta:
         indexes = [
+            models.Index(fields=["drill_due_at"], name="repository_drill_due", condition=Q(drill_due_at__isnull=False)),
             models.Index(fields=["expires_at"], name="repository_expires", condition=Q(expires_at__isnull=False)),
             models.Index(fields=["agent"], name="repository_failing", condition=Q(failures__gt=0)),
         ]
@@ -89,6 +99,9 @@ class Backup(models.Model):
     credential = EncryptedText(null=True, blank=True, help_text="What its pod writes with, while it is being made.")
     snapshot = models.CharField(max_length=64, blank=True)
     size = models.BigIntegerField(default=0)
+    broken = models.PositiveIntegerField(
+        default=0, db_default=0, help_text="How many databases of the agent were locked or damaged when it was made."
+    )
     note = models.TextField(blank=True, help_text="Why it failed, or what is not as it should be.")
 
     objects: ClassVar[BackupQuerySet] = BackupQuerySet.as_manager()  # type: ignore[assignment]  # a manager with all its methods

@@ -14,7 +14,7 @@ from agents.runtimes.management import BackupOrder, HopFailure
 from catalog import tiers
 
 
-def restore(agent: Agent, backup: Backup, *, actor: str) -> Agent:
+def restore(agent: Agent, backup: Backup, *, actor: str, why: str = "") -> Agent:
     """The data as it was then. What there is now is kept until the new pod is ready.
 
     Raises BackupsAreOff, and as a rebuild does WrongState and NotEntitled.
@@ -23,25 +23,27 @@ def restore(agent: Agent, backup: Backup, *, actor: str) -> Agent:
         repositories.check()
     except BackupsOff as off:
         raise BackupsAreOff(str(off)) from off
-    why = f"from backup {backup.name}"
-    return lifecycle.rebuild(agent, actor=actor, reason=Reason.RESTORE, why=why, restores=backup.pk)
+    note = f"from backup {backup.name}{f': {why}' if why else ''}"
+    return lifecycle.rebuild(agent, actor=actor, reason=Reason.RESTORE, why=note, restores=backup.pk)
 
 
 def drive(agent: Agent, runtime: Runtime) -> None:
     """Give the pod its order, as often as it is asked for. Raises RuntimeFailure."""
-    backup = Backup.objects.filter(pk=agent.restores, stage=Stage.DONE).first()
+    backup = Backup.objects.filter(pk=agent.restores, stage=Stage.DONE).select_related("agent__repository").first()
     endpoint, url = runtime.endpoint(agent.namespace), places.url()
     if backup is None:
         raise RuntimeFailure("the backup is no longer there", cause=RESTORE, permanent=True)
     if endpoint is None or url is None:
         raise RuntimeFailure("the pod, or the endpoint of backups, is not there", cause=RESTORE)
+    repository = backup.agent.repository  # another agent's, where a deletion is undone
     order = BackupOrder(
         id=pods.restore_of(agent),
         url=url,
-        credential=_credential(agent.repository, pods.restore_of(agent)),
-        password=agent.repository.password,
+        credential=_credential(repository, pods.restore_of(agent)),
+        password=repository.password,
         most_bytes=tiers.tier_of(agent.tier).disk_bytes,
         snapshot=backup.snapshot,
+        repository=repository.agent_id,
     )
     try:
         management.restore(endpoint, pods.access_of(agent), order)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime, timedelta
 
 from django.conf import settings
 
 from agents.backups import taking
 from agents.backups.models import OPEN, Backup, Kind
-from agents.models import Agent
-from agents.runtimes.base import DATA_LOST, Observation, Phase, Runtime
+from agents.models import Agent, Reason
+from agents.runtimes.base import UNUSABLE_DATA, Observation, Phase, Runtime
 
 ACTOR = "reconciler"
+# A stop needs no backup when there is one so young; one that takes longer than the wait is given up with its pod.
+FRESH = timedelta(hours=1)
+STOP_WAIT = timedelta(minutes=2)
 # Phases of a pod with data of its agent that can be read.
 _READABLE = {Phase.STARTING, Phase.READY, Phase.UNHEALTHY, Phase.FAILED}
 
@@ -31,5 +35,23 @@ def passed(agent: Agent, *, kind: Kind, namespaces: Iterable[str], runtime: Runt
     return False
 
 
+def stop_passed(agent: Agent, *, pod: Observation | None, now: datetime) -> bool:
+    """Whether a running pod may be stopped now: a stopped agent can make no backup, so it gets a fresh one before.
+
+    A suspended account's agents stop at once. For others this takes no longer than STOP_WAIT.
+    """
+    if not settings.BACKUP_STORE or agent.operation == Reason.SUSPENDED or not _is_readable(pod):
+        return True
+    newest = Backup.objects.filter(agent=agent, kind=Kind.STOP).order_by("-asked_at").first()
+    if newest and newest.stage in OPEN:
+        return now - newest.asked_at > STOP_WAIT
+    if (newest and now - newest.asked_at < FRESH) or (agent.last_backup_at and now - agent.last_backup_at < FRESH):
+        return True
+    if not agent.was_running:
+        return True
+    made = taking.ask(agent, kind=Kind.STOP, actor=ACTOR)
+    return made.kind != Kind.STOP and now - made.asked_at > STOP_WAIT
+
+
 def _is_readable(pod: Observation | None) -> bool:
-    return pod is not None and pod.gateway_alive and pod.phase in _READABLE and pod.cause != DATA_LOST
+    return pod is not None and pod.gateway_alive and pod.phase in _READABLE and pod.cause not in UNUSABLE_DATA

@@ -1,5 +1,7 @@
 """Brings restic where the machine has none: Debian's own package, by this machine's own sources, pinned by its hash.
 
+`python -m agents.backups.supply DIRECTORY` brings it there, for an image.
+
 An ordinary user does this: apt works in a directory of ours and changes nothing of the system.
 """
 
@@ -13,6 +15,7 @@ import re
 import secrets
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -150,3 +153,7 @@ def _lock(path: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(f"{ensure('', Path(sys.argv[1]))}\n")

@@ -31,7 +31,7 @@ NEXT_LOOK = timedelta(seconds=1)
 LONGEST = timedelta(hours=5)
 AT_ONCE = 8  # that pods make, over all agents
 # Looks in a row at a pod that does not answer. A rebuild and a deletion wait for no pod that is dead.
-MISSES = {Kind.ASKED: 20, Kind.NIGHTLY: 20, Kind.REBUILD: 3, Kind.FINAL: 5}
+MISSES = {Kind.ASKED: 20, Kind.NIGHTLY: 20, Kind.REBUILD: 3, Kind.STOP: 3, Kind.FINAL: 5}
 BATCH = 50
 # A pod may claim so many times the disk of its tier: files with holes, and what a full disk cannot hold.
 CLAIM = 2
@@ -165,6 +165,7 @@ def _record(backup: Backup, state: BackupState) -> None:
         stage=Stage.DONE,
         snapshot=state.snapshot,
         size=state.size,
+        broken=state.broken,
         note=state.message,
         ended_at=now,
         look_at=None,

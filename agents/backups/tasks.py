@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from agents.backups import expiry, nights, taking
+from agents.backups import drills, expiry, nights, taking
 
 
 @shared_task(name=taking.TASK)
@@ -25,3 +25,13 @@ def ask_due() -> None:
 @shared_task(name="backups.expire")
 def expire() -> None:
     expiry.take_out_due()
+
+
+@shared_task(name=drills.TASK)
+def drill(agent_id: str) -> None:
+    drills.hold(agent_id)
+
+
+@shared_task(name="backups.drill_due")
+def drill_due() -> None:
+    drills.hold_due()

@@ -54,6 +54,7 @@ def place(cluster: Cluster) -> Place:
         engine_images=settings.ENGINE_IMAGES,
         egress_cidrs=tuple(str(network) for network in settings.POD_EGRESS_CIDRS),
         own_cidrs=(*cluster.own_cidrs, *(map(str, settings.OWN_NETWORKS) if is_here(cluster) else ())),
+        backup_port=settings.BACKUP_PORT if settings.BACKUP_STORE else 0,
         routes=Routes(
             routing=Routing(cluster.routing),
             gateway=cluster.gateway,

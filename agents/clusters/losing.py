@@ -1,4 +1,4 @@
-"""A cluster that will never come back: its agents start anew elsewhere, with empty disks.
+"""A cluster that will never come back: its agents start anew elsewhere, with their newest backups or empty disks.
 
 Nothing is asked of the cluster. Each agent takes a new generation, so that a namespace which turns up after all is not
 taken for its pod.
@@ -85,9 +85,11 @@ def _leave(agent_id: str, cluster: Cluster, *, actor: str, now: datetime) -> Non
     Pod.objects.filter(agent_id=agent_id, cluster=cluster).delete()
     if agent is None or agent.status == Status.DELETED:
         return
-    note = f"cluster {cluster} is lost, and the agent's data with it"
-    _note(agent, note, actor=actor, now=now)
-    Agent.objects.filter(pk=agent_id).update(data_expected=False)  # it is known that it begins anew
+    backup = lifecycle.newest_backup(agent)
+    kept = f"; its data is restored from backup {backup.name}" if backup else ""
+    _note(agent, f"cluster {cluster} is lost, and the agent's data with it{kept}", actor=actor, now=now)
+    restores = backup.pk if backup else ""  # without one it is known that it begins anew
+    Agent.objects.filter(pk=agent_id).update(data_expected=False, restores=restores)
     if agent.status == Status.RUNNING and agent.desired == Desired.RUNNING:
         lifecycle.recover(agent, generation=agent.generation, note="built again on another cluster", now=now)
         return

@@ -7,9 +7,10 @@ refused by whoever unpacks it.
 from __future__ import annotations
 
 import gzip
+import hashlib
 import os
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
@@ -39,14 +40,14 @@ def members(stream: IO[bytes]) -> Iterator[tuple[tarfile.TarInfo, IO[bytes] | No
             archive.members = []  # type: ignore[attr-defined]  # a documented attribute; else the library remembers each, and there may be millions
             if count > MOST_MEMBERS:
                 raise Refused(f"it holds more than {MOST_MEMBERS} files")
-            name = _place_of(member.name)
+            name = place_of(member.name)
             if name is None or not (member.isdir() or member.isreg() or member.issym()):
                 continue
             yield _plain(member, name), archive.extractfile(member) if member.isreg() else None
 
 
-def _place_of(name: str) -> str | None:
-    """Where it belongs; None for what is ours."""
+def place_of(name: str) -> str | None:
+    """Where it belongs; None for what is ours. Raises Refused."""
     name = name.rstrip("/").removeprefix("./")
     parts = name.split("/")
     if not name or name.startswith("/") or ".." in parts or "" in parts or "\0" in name:
@@ -67,18 +68,22 @@ def _plain(member: tarfile.TarInfo, name: str) -> tarfile.TarInfo:
     return plain
 
 
-def unpack(stream: IO[bytes], into: Path, *, most_bytes: int) -> int:
+# Hears of each file that was written: its name, and the SHA-256 of what the archive gave for it.
+Written = Callable[[str, str], None]
+
+
+def unpack(stream: IO[bytes], into: Path, *, most_bytes: int, written: Written | None = None) -> int:
     """Everything below this empty directory, which nobody else writes to; how many bytes that is.
 
     Links come last, so that nothing is written through one. Raises Refused, OSError.
     """
     try:
-        return _unpack(stream, into, most_bytes)
+        return _unpack(stream, into, most_bytes, written)
     except tarfile.TarError as error:
         raise Refused(f"it is broken ({error})") from error
 
 
-def _unpack(stream: IO[bytes], into: Path, most_bytes: int) -> int:
+def _unpack(stream: IO[bytes], into: Path, most_bytes: int, written: Written | None) -> int:
     links: list[tuple[str, str]] = []
     total = 0
     for member, content in members(stream):
@@ -91,19 +96,24 @@ def _unpack(stream: IO[bytes], into: Path, most_bytes: int) -> int:
             total += member.size
             if total > most_bytes:
                 raise Refused(f"it holds more than the {most_bytes} bytes that the agent's disk has")
-            _write(target, member, content)
+            digest = hashlib.sha256() if written else None
+            _write(target, member, content, digest)
+            if written and digest:
+                written(member.name, digest.hexdigest())
     for name, destination in links:
         (into / name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         (into / name).symlink_to(destination)
     return total
 
 
-def _write(target: Path, member: tarfile.TarInfo, content: IO[bytes]) -> None:
+def _write(target: Path, member: tarfile.TarInfo, content: IO[bytes], digest: hashlib._Hash | None) -> None:
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     with os.fdopen(os.open(target, flags, member.mode), "wb") as file:
         while piece := content.read(1024 * 1024):
             file.write(piece)
+            if digest:
+                digest.update(piece)
     os.utime(target, (member.mtime, member.mtime))
 
 

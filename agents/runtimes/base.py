@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 # The cause of a pod that finds an empty disk where its agent had data. Neither waiting nor another pod brings it back.
 DATA_LOST = "DATA_LOST"
+# The same of a pod whose data is there and broken.
+DATA_DAMAGED = "DATA_DAMAGED"
+UNUSABLE_DATA = frozenset({DATA_LOST, DATA_DAMAGED})
 
 # The cause of a pod that could not put its backup in place. Its data is as it was before.
 RESTORE = "RESTORE"

@@ -164,6 +164,7 @@ class BackupOrder:
     password: str = field(repr=False)
     most_bytes: int
     snapshot: str = ""  # what is restored
+    repository: str = ""  # from which, where it is not the agent's own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,6 +175,7 @@ class BackupState:
     snapshot: str
     size: int
     message: str  # why it failed, or what is not as it should be
+    broken: int = 0  # databases of the agent that are not whole in it
 
 
 def back_up(endpoint: Endpoint, access: Access, order: BackupOrder) -> BackupState:
@@ -184,7 +186,9 @@ def back_up(endpoint: Endpoint, access: Access, order: BackupOrder) -> BackupSta
         if said["phase"] != "done":
             return BackupState(phase=str(said["phase"]), snapshot="", size=0, message=str(said.get("message", "")))
         size = min(max(operator.index(said["size"]), 0), order.most_bytes)
-        return BackupState(phase="done", snapshot=_snapshot(said), size=size, message=str(said.get("note", "")))
+        broken = min(max(operator.index(said.get("broken", 0)), 0), MAX_SESSIONS)
+        note = str(said.get("note", ""))
+        return BackupState(phase="done", snapshot=_snapshot(said), size=size, message=note, broken=broken)
     except (KeyError, TypeError, ValueError) as error:
         raise HopFailure("engine", "the engine's bridge told of its backup in words that nobody knows") from error
 

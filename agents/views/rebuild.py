@@ -19,7 +19,7 @@ class RebuildViewSet(AgentViewSet):
         """Replace the pod and keep its data.
 
         It goes through `provisioning` to `running` or `failed`, and takes the persona as it is today. 409 while it is
-        being provisioned, or when its free time is over. The data of one that failed with the cause `DATA_LOST` is
-        restored from its newest backup; without one it begins anew with an empty disk.
+        being provisioned, or when its free time is over. Data that is lost or damaged (`DATA_LOST`, `DATA_DAMAGED`)
+        is restored from the newest backup; without one it begins with what is there, or an empty disk.
         """
         return self.answer(lifecycle.rebuild(self.own_agent(id), actor=self.actor()))

@@ -44,7 +44,7 @@ print(json.dumps({name: module.__file__ for name, module in sys.modules.items() 
 """
 
 
-def bundle(app: Path, target: Path) -> None:
+def bundle(app: Path, target: Path, programs: Iterable[Path] = ()) -> None:
     library = target / "lib" / f"python{sysconfig.get_python_version()}"
     (target / "bin").mkdir(parents=True)
     python = target / "bin" / "python"
@@ -52,8 +52,10 @@ def bundle(app: Path, target: Path) -> None:
     _copy_standard_library(library)
     _copy_what_is_imported(app, library / "packages")
     _strip(library.rglob("*.so*"))
-    _copy_shared_libraries([python, *library.rglob("*.so*")], target / "lib")
-    _rebind(python)
+    others = [Path(shutil.copy(program, target / "bin" / program.name)) for program in programs]
+    _copy_shared_libraries([python, *others, *library.rglob("*.so*")], target / "lib")
+    for program in (python, *others):
+        _rebind(program)
     paths = (library, library / "lib-dynload", library / "packages")
     lines = [os.path.relpath(path, python.parent) for path in paths]
     python.with_name("python._pth").write_text("\n".join(lines) + "\n")
@@ -129,18 +131,19 @@ def _compile(library: Path) -> None:
             source.unlink()
 
 
-def _rebind(python: Path) -> None:
+def _rebind(program: Path) -> None:
     """The old kind of run path on purpose: it also holds for what extensions need, and comes before the environment."""
     options = ["--set-interpreter", str(VOLUME / "lib" / LOADER), "--force-rpath", "--set-rpath", str(VOLUME / "lib")]
-    subprocess.run(["patchelf", *options, python], check=True)  # noqa: S607
+    subprocess.run(["patchelf", *options, program], check=True)  # noqa: S607
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("app", type=Path, help="the project's directory")
     parser.add_argument("target", type=Path, help="what becomes the volume")
+    parser.add_argument("--program", type=Path, action="append", default=[], help="what else the bridge starts")
     given = parser.parse_args()
-    bundle(given.app, given.target)
+    bundle(given.app, given.target, given.program)
 
 
 if __name__ == "__main__":

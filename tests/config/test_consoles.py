@@ -35,6 +35,7 @@ LISTS = {
 # Actions that are no steps, for they take nothing away (`ban` and `take_down` lead to pages of their own).
 PLAIN = {
     *("resume_agents", "talk_test_agents", "restore_accounts", "cordon_clusters", "uncordon_clusters"),
+    *("drill_repositories", "back_up_agents"),
     *("check_clusters", "resend_deliveries", "offer", "let_pass", "take_down", "ban", "lift"),
 }
 

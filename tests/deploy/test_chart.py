@@ -48,6 +48,7 @@ def combinations() -> Iterator[dict[str, Any]]:
             "networkPolicy": {"enabled": policies},
             "observer": count,
             "secret": secret,
+            "backups": {"store": "s3:https://s3.example.com/bucket" if more else "", **count},
             **dict.fromkeys(("web", "worker", "workerWebhooks"), count),
         }
     yield REMOTE
@@ -143,7 +144,8 @@ def test_every_object_is_labelled_as_the_releases() -> None:
 
 def test_the_programs_are_those_of_the_design() -> None:
     kinds = {one["metadata"]["name"]: one["spec"] for one in of_kind("Deployment", rendered()[0])}
-    assert set(kinds) == {f"agentpods-{name}" for name in ("web", "worker", "worker-webhooks", "beat", "observer")}
+    names = ("web", "worker", "worker-webhooks", "beat", "observer", "backups")
+    assert set(kinds) == {f"agentpods-{name}" for name in names}
     assert (kinds["agentpods-beat"]["replicas"], kinds["agentpods-beat"]["strategy"]) == (1, {"type": "Recreate"})
 
 
@@ -169,11 +171,11 @@ def test_every_container_has_requests_and_limits() -> None:
             assert set(container["resources"]["requests"]) >= {"cpu", "memory"}
 
 
-def test_every_program_is_probed_and_only_web_takes_requests() -> None:
+def test_every_program_is_probed_and_only_those_that_listen_take_requests() -> None:
     for one in of_kind("Deployment"):
         (container,) = containers(one)
         assert {"startupProbe", "livenessProbe"} <= set(container)
-        assert ("readinessProbe" in container) == (container["name"] == "web")
+        assert ("readinessProbe" in container) == (container["name"] in {"web", "backups"})
 
 
 @pytest.mark.parametrize(("name", "silent"), [("observer", 3), ("worker", 10), ("worker-webhooks", 10)])
@@ -221,7 +223,8 @@ def test_every_selector_finds_pods_of_its_own_component() -> None:
         component = one["metadata"]["name"].removeprefix("agentpods-")
         assert one["spec"]["selector"] == deployment(component)["spec"]["selector"]
     for one in of_kind("Service"):
-        assert one["spec"]["selector"] == deployment("web")["spec"]["selector"]["matchLabels"]
+        component = one["metadata"]["labels"]["app.kubernetes.io/component"]
+        assert one["spec"]["selector"] == deployment(component)["spec"]["selector"]["matchLabels"]
 
 
 @pytest.mark.parametrize("name", ["worker", "worker-webhooks"])

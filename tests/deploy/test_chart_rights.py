@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from agents.clusters import checking, guards
+from agents.runtimes.kubernetes import network
 from agents.runtimes.kubernetes.place import Place, Routes, Routing
 from config import public_networks
 from config.celery import BEAT
@@ -26,6 +27,10 @@ CASES: dict[str, dict[str, Any]] = {
         "networkPolicy": {"agents": {"to": [{"ipBlock": {"cidr": "10.64.0.0/12"}}]}}
     },
     "own networks": {"networkPolicy": {"ownNetworks": ["9.9.0.0/16", "2a01:4f8:1::/48", "fd00:1::/32"]}},
+    "backups": {
+        "backups": {"store": "s3:https://s3.example.com/bucket"},
+        "networkPolicy": {"backupStore": {"to": [{"ipBlock": {"cidr": "10.9.0.0/24"}}]}},
+    },
     "hosting elsewhere": {"hosting": {"enabled": False}},
     "hosting alone": {"controlPlane": {"enabled": False}},
 }
@@ -343,3 +348,34 @@ def test_whoever_takes_what_concerns_pods_is_who_has_the_account_for_it() -> Non
     }
     assert {queue for task, _, queue in BEAT.values() if task.startswith("agents.")} == {"lifecycle"}
     assert [name for name, queues in takes.items() if "lifecycle" in queues] == ["worker"]
+
+
+def test_agents_pods_reach_the_endpoint_of_backups_and_nothing_else_of_ours() -> None:
+    (policy,) = [one for one in of_kind("backups", "NetworkPolicy") if one["metadata"]["name"] == "agentpods-backups"]
+    (rule,) = policy["spec"]["ingress"]
+    assert rule["ports"] == [{"protocol": "TCP", "port": 8300}]
+    assert rule["from"][0] == {"namespaceSelector": {"matchLabels": {"app.kubernetes.io/managed-by": "agentpods"}}}
+    (_, store) = policy["spec"]["egress"]
+    assert store == {"ports": [{"protocol": "TCP", "port": 443}], "to": [{"ipBlock": {"cidr": "10.9.0.0/24"}}]}
+    assert egress("backups", "backup-store") == (["worker", "worker-webhooks"], [store])
+    assert egress("backups", "backup-readers")[0] == ["web", "worker", "worker-webhooks"]
+
+    (container,) = pods("backups")["backups"]["containers"]
+    env = {entry["name"]: entry["value"] for entry in container["env"]}
+    (service,) = [one for one in of_kind("backups", "Service") if one["metadata"]["name"] == "agentpods-backups"]
+    assert service["spec"]["ports"][0]["port"] == int(env["BACKUP_PORT"])
+    assert env["BACKUP_URL"] == f"http://agentpods-backups.{chart.NAMESPACE}.svc:8300"
+    # By these labels a pod's own policy lets it out (agents/runtimes/kubernetes/network.py).
+    place = Place(
+        installation="x", pod_image="x", engine_images={}, backup_port=8300, routes=Routes(control_namespace="system")
+    )
+    (peer,) = network.policy("pod-a-1", "agt_a", place)["spec"]["egress"][-1]["to"]
+    assert peer["podSelector"]["matchLabels"].items() <= service["spec"]["selector"].items()
+    assert peer["namespaceSelector"] == {"matchLabels": {"kubernetes.io/metadata.name": "system"}}
+
+
+def test_without_a_store_there_is_no_endpoint_and_a_drill_has_a_disk_only_where_it_is_held() -> None:
+    assert "backups" not in pods("usual")
+    assert not [one for one in of_kind("usual", "NetworkPolicy") if "backup" in one["metadata"]["name"]]
+    disks = {name for name, pod in pods("backups").items() if "drill" in [one["name"] for one in pod["volumes"]]}
+    assert disks == {"worker", "worker-webhooks"}

@@ -28,7 +28,8 @@ async def serve() -> None:
     await runner.setup()
     site = web.TCPSite(runner, settings.BACKUP_HOST, settings.BACKUP_PORT)
     await site.start()
-    places.announce(runner.addresses[0][1])
+    if not settings.BACKUP_URL:
+        places.announce(runner.addresses[0][1])
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)

@@ -9,6 +9,7 @@ import logging
 import os
 import re
 import signal
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,12 +18,13 @@ from typing import Any
 from agents.engines.base import EngineError
 from agents.pod import restic
 from agents.pod.archive import COPIES, MEMORY, OWN, STATES
-from agents.pod.bridge import databases, files, linux
+from agents.pod.bridge import damage, databases, files, linux
 from agents.pod.removal import remove
 
 log = logging.getLogger(__name__)
 
 TAKE_SECONDS = 4 * 3600.0
+CHECK_SECONDS = 60.0  # for the damage in copies of databases
 # Never backed up, whatever the engine; of what is ours, the copies alone are.
 COMMON = ("tmp", "lost+found", *(f"{OWN}/{name}" for name in STATES))
 PACK_MEGABYTES = 8
@@ -76,6 +78,7 @@ class Taken:
     snapshot: str
     size: int
     note: str
+    broken: int  # databases that are not whole in it
 
 
 async def take(source: Source, order: Order, progress: Progress) -> Taken:
@@ -85,9 +88,11 @@ async def take(source: Source, order: Order, progress: Progress) -> Taken:
         found = await asyncio.to_thread(databases.look, source.data, own=OWN, most_bytes=order.most_bytes)
         await asyncio.to_thread(remove, source.data / COPIES)
         copied = await asyncio.to_thread(_copy_databases, source.data, found.databases)
+        damaged = await asyncio.to_thread(_damaged, source.data, copied)
         await asyncio.to_thread(_write_memory, source)
         async with asyncio.timeout(TAKE_SECONDS):
-            return await _run(source, order, copied, progress, broken=len(found.databases) - len(copied))
+            as_files = len(found.databases) - len(copied)
+            return await _run(source, order, copied, progress, as_files=as_files, damaged=damaged)
     except TimeoutError as error:
         raise BackupFailed(f"it was not over after {TAKE_SECONDS:.0f} s") from error
     except databases.TooMuch as error:
@@ -118,7 +123,15 @@ def _copy_databases(data: Path, found: list[Path]) -> list[Path]:
     return [path for path in found if databases.copy(data / path, data / COPIES / path)]
 
 
-async def _run(source: Source, order: Order, copied: list[Path], progress: Progress, *, broken: int) -> Taken:
+def _damaged(data: Path, copied: list[Path]) -> int:
+    """A copy is as broken as what it was copied from. Looked at for a while only."""
+    until = time.monotonic() + CHECK_SECONDS
+    return sum(not damage.is_sound(data / COPIES / path, until=until, is_copy=True) for path in copied)
+
+
+async def _run(
+    source: Source, order: Order, copied: list[Path], progress: Progress, *, as_files: int, damaged: int
+) -> Taken:
     process = await asyncio.create_subprocess_exec(
         *_command(source, order, copied),
         stdin=asyncio.subprocess.PIPE,
@@ -146,10 +159,14 @@ async def _run(source: Source, order: Order, copied: list[Path], progress: Progr
             await process.wait()
     if status not in {0, INCOMPLETE} or not summary.get("snapshot_id"):
         raise BackupFailed(f"restic ended with {status}: {said or 'without a word'}")
-    notes = [f"{broken} databases are copied as files"] if broken else []
+    notes = [f"{as_files} databases are copied as files"] if as_files else []
+    notes += [f"{damaged} databases are damaged"] if damaged else []
     notes += [f"not all could be read: {said}"] if status == INCOMPLETE else []
     return Taken(
-        snapshot=str(summary["snapshot_id"]), size=int(summary["total_bytes_processed"]), note="; ".join(notes)
+        snapshot=str(summary["snapshot_id"]),
+        size=int(summary["total_bytes_processed"]),
+        note="; ".join(notes),
+        broken=as_files + damaged,
     )
 
 

@@ -63,4 +63,5 @@ class Backups:
         except Exception as error:
             log.exception("no backup")
             return {"phase": "failed", "message": f"unexpected error ({type(error).__name__})"}
-        return {"phase": "done", "snapshot": taken.snapshot, "size": taken.size, "note": taken.note}
+        known = {"snapshot": taken.snapshot, "size": taken.size, "note": taken.note, "broken": taken.broken}
+        return {"phase": "done", **known}

@@ -118,10 +118,10 @@ class Keeper:
                 await self._kill()
                 await self.refuse(str(lost))
 
-    async def refuse(self, lost: str) -> None:
-        """Until cancelled, keep no engine: the agent's data is gone. Nothing is written there, not even by an engine
-        that would begin anew, so that every later start finds the same."""
-        self._status.show(Phase.FAILED, cause=DATA_LOST, message=lost)
+    async def refuse(self, why: str, *, cause: str = DATA_LOST) -> None:
+        """Until cancelled, keep no engine: the agent's data is gone, or damaged. Nothing is written there, not even by
+        an engine that would begin anew, so that every later start finds the same."""
+        self._status.show(Phase.FAILED, cause=cause, message=why)
         while True:
             await self._rest(LONGEST_PAUSE_SECONDS)
 

@@ -17,7 +17,7 @@ from aiohttp import web
 from agents.engines import ENGINES
 from agents.engines.base import Engine, Processes
 from agents.pod import processes, restic
-from agents.pod.bridge import causes, linux, memory
+from agents.pod.bridge import causes, damage, linux, memory
 from agents.pod.bridge.backup import Source
 from agents.pod.bridge.backups import Backups
 from agents.pod.bridge.crew import Crew
@@ -34,7 +34,7 @@ from agents.pod.bridge.status import Status
 from agents.pod.lifeline import supervisor_gone
 from agents.pod.masking import secrets_of
 from agents.pod.start import BridgeStart
-from agents.runtimes.base import Phase
+from agents.runtimes.base import DATA_DAMAGED, DATA_LOST, Phase
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ async def serve(start: BridgeStart, home: str) -> None:
     exchange = Exchange(Path(start.data_dir))
     with _sole_bridge(Path(start.data_dir)):
         exchange.settle(start.restore)
-        lost = _move_in(start)
+        refusal = _move_in(start, engine)
         linux.become_subreaper()
         _end_leftovers(start.namespace, home)
         side = SideKeeper(marks=processes.marks(start.namespace, home, processes.ENGINE))
@@ -79,7 +79,7 @@ async def serve(start: BridgeStart, home: str) -> None:
             except OSError as error:
                 status.show(Phase.FAILED, cause="PORT", message=f"port {start.port}: {error.strerror}")
                 raise
-            await _until_told(keeper, lost=lost)
+            await _until_told(keeper, refusal)
             spool.ending()
             await backups.close()
             await side.end()
@@ -128,13 +128,13 @@ async def _listen(stack: AsyncExitStack, app: web.Application, start: BridgeStar
     await web.TCPSite(runner, start.host, start.port).start()
 
 
-async def _until_told(keeper: Keeper, *, lost: str | None) -> None:
+async def _until_told(keeper: Keeper, refusal: tuple[str, str] | None) -> None:
     """Keep the engine until we must end. An error in the keeper itself ends the bridge: the runtime starts it anew."""
     told = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, told.set)
-    keeping = asyncio.create_task(keeper.keep() if lost is None else keeper.refuse(lost))
+    keeping = asyncio.create_task(keeper.refuse(refusal[1], cause=refusal[0]) if refusal else keeper.keep())
     waits: set[asyncio.Task[object]] = {
         keeping,
         asyncio.create_task(told.wait()),
@@ -162,12 +162,15 @@ def _end_leftovers(namespace: str, home: str) -> None:
         raise AlreadyRunningError(f"processes of an earlier engine do not end: {[process.pid for process in left]}")
 
 
-def _move_in(start: BridgeStart) -> str | None:
-    """Make room for what is not the engine's. Where the agent's data is gone, nothing: then what there is to say."""
+def _move_in(start: BridgeStart, engine: Engine) -> tuple[str, str] | None:
+    """Make room for what is not the engine's. Where the agent's data is gone or damaged, nothing: then why."""
     data = Path(start.data_dir)
     Path(start.run_dir).mkdir(mode=0o700, parents=True, exist_ok=True)
-    if start.data_expected and not start.restore and (lost := causes.lost_data(data)):
-        return lost
+    if start.data_expected and not start.restore:
+        if lost := causes.lost_data(data):
+            return DATA_LOST, lost
+        if damaged := damage.found(data, engine.stores):
+            return DATA_DAMAGED, damaged
     _find_room(data)
     return None
 

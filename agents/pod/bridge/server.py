@@ -25,7 +25,7 @@ from agents.pod.bridge.memory import Memory
 from agents.pod.bridge.restoring import Restoring
 from agents.pod.bridge.status import Status
 from agents.pod.start import config_from
-from agents.runtimes.base import DATA_LOST, Phase
+from agents.runtimes.base import UNUSABLE_DATA, Phase
 
 TURN_SECONDS = 108.0  # the gateway gives up at 110
 CHANNELS_SECONDS = 5.0
@@ -129,7 +129,7 @@ class Server:
 
     async def memory(self, _: web.Request) -> web.Response:
         """What the engine has learned, from its files: whether it runs or not."""
-        if self._status.cause == DATA_LOST:
+        if self._status.cause in UNUSABLE_DATA:
             return _refused(409, self._status.message or "the agent's data is gone")
         try:
             async with asyncio.timeout(MEMORY_SECONDS), self._reading:
@@ -140,7 +140,7 @@ class Server:
 
     async def backup(self, request: web.Request) -> web.Response:
         """Begin a backup, or tell of the one with this id. It goes on when nobody asks."""
-        if self._status.cause == DATA_LOST or not self._restoring.is_done():
+        if self._status.cause in UNUSABLE_DATA or not self._restoring.is_done():
             return _refused(409, self._status.message or "the agent's data is not there")
         try:
             return web.json_response(self._backups.take(Order(**await _json(request))))

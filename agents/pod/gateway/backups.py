@@ -52,7 +52,11 @@ class Backups:
             raise Refusal(400, "body: must be {id, url, credential, password, most_bytes, snapshot}") from error
         self._way = way
         start = self._pod.start
-        inner |= {"agent_id": start.agent_id, "token": way.token, "url": f"http://127.0.0.1:{start.llm_port}{PATH}/"}
+        inner |= {
+            "agent_id": start.agent_id,
+            "token": way.token,
+            "url": f"http://{start.llm_host}:{start.llm_port}{PATH}/",
+        }
         try:
             return web.json_response(await self._bridge.order(what, inner))
         except BridgeFailure as error:
@@ -114,8 +118,11 @@ def _way_of(order: dict[str, Any], agent_id: str) -> _Way:
     url, credential = order["url"], order["credential"]
     if not isinstance(url, str) or not isinstance(credential, str):
         raise TypeError
+    repository = order.get("repository") or agent_id
+    if not isinstance(repository, str) or not repository.isidentifier():
+        raise TypeError
     token = hashlib.sha256(f"door {credential}".encode()).hexdigest()
-    return _Way(f"{url.rstrip('/')}/{agent_id}", credential, token)
+    return _Way(f"{url.rstrip('/')}/{repository}", credential, token)
 
 
 def _shown(request: web.Request) -> str:

@@ -53,6 +53,8 @@ def bridge(spec: PodSpec) -> bytes:
         run_dir=names.RUN_DIRECTORY,
         data_dir=names.DATA_DIRECTORY,
         data_expected=spec.data_expected,
+        restore=spec.restore,
+        restic=names.RESTIC,
         engine_cache=names.ENGINES_DIRECTORY,
         node=names.NODE,
         memory_bytes=spec.limits.memory_bytes,

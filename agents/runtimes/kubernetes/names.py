@@ -36,6 +36,7 @@ START_DIRECTORY = "/etc/agentpods"
 START_FILE = "start.json"
 RUN_DIRECTORY = "/run/agentpods"
 BRIDGE_DIRECTORY = "/agentpods"
+RESTIC = "/agentpods/bin/restic"  # comes with the bridge
 DATA_MOUNT = "/data"
 DATA_DIRECTORY = "/data/agent"
 ENGINES_DIRECTORY = "/opt/engines"

@@ -14,6 +14,7 @@ from config import public_networks
 _Json = dict[str, Any]
 
 _NAMESPACE_NAME = "kubernetes.io/metadata.name"
+_ENDPOINT = {"app.kubernetes.io/name": "agentpods", "app.kubernetes.io/component": "backups"}
 _USUAL_DNS = {"namespaceSelector": {}, "podSelector": {"matchLabels": {"k8s-app": "kube-dns"}}}
 
 
@@ -60,7 +61,15 @@ def _egress(place: Place) -> list[_Json]:
         {"ipBlock": {"cidr": cidr, "except": holes}} for cidr, holes in public_networks.internet(without=own).items()
     ]
     given = [{"ipBlock": {"cidr": cidr}} for cidr in place.egress_cidrs]
-    return [names_of_hosts, {"to": [*internet, *given]}, *_own_front_door(place.routes)]
+    return [names_of_hosts, {"to": [*internet, *given]}, *_own_front_door(place.routes), *_backups(place)]
+
+
+def _backups(place: Place) -> list[_Json]:
+    """The endpoint that backups are written through, where it runs in this cluster: its pods, on its port alone."""
+    if not place.backup_port or not place.routes.control_namespace:
+        return []
+    endpoint = {**_namespace(place.routes.control_namespace), "podSelector": {"matchLabels": _ENDPOINT}}
+    return [{"to": [endpoint], "ports": [_port(place.backup_port)]}]
 
 
 def _own_front_door(routes: Routes) -> list[_Json]:

@@ -37,6 +37,7 @@ class Place:
     engine_images: Mapping[str, str]
     egress_cidrs: tuple[str, ...] = ()  # what pods may reach beside the public internet
     own_cidrs: tuple[str, ...] = ()  # the cluster's own networks: what pods may not reach though it is public
+    backup_port: int = 0  # of the endpoint that backups are written through; 0: there are none
     routes: Routes = field(default_factory=Routes)
     storage_class: str = ""
     runtime_class: str = ""

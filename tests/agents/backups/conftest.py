@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +13,8 @@ from django.utils import timezone
 
 from agents.backups import taking
 from agents.models import Agent, Repository
+from agents.pod.bridge import backup
+from tests.agents.backups.real import program, url  # noqa: F401 # fixtures
 from tests.agents.conftest import GatewayOf
 
 Steps = Callable[[], None]
@@ -31,3 +36,25 @@ def steps() -> Steps:
         taking.take_due(timezone.now() + taking.LEASE)
 
     return take
+
+
+@pytest.fixture
+def source(tmp_path: Path, program: Path) -> backup.Source:  # noqa: F811 # the fixture
+    data = tmp_path / "data"
+    for name, text in {"workspace/a": "text", "tmp/x": "left out", "engine/cache/x": "left out"}.items():
+        (data / name).parent.mkdir(parents=True, exist_ok=True)
+        (data / name).write_text(text)
+    (data / "workspace" / "pack").write_bytes(bytes(range(256)) * 100_000)
+    with closing(sqlite3.connect(data / "engine" / "state[1].db")) as connection:
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("CREATE TABLE t (x)")
+        connection.commit()
+    learned = {"skills": ["tea"], "memories": [], "sessions": 1, "is_cut": False}
+    return backup.Source(
+        data=data,
+        left_out=("engine/cache",),
+        program=program,
+        cache=tmp_path / "cache",
+        remembered=lambda: learned,
+        marks={},
+    )

@@ -6,15 +6,17 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+import time_machine
 from django.utils import timezone
 
 from agents import lifecycle
-from agents.backups import expiry, nights
+from agents.backups import expiry, nights, safeguard
 from agents.backups.models import Backup, Kind, Stage
 from agents.models import Agent, Reason, Repository, Status
-from agents.runtimes.base import DATA_LOST, Phase
+from agents.runtimes.base import DATA_DAMAGED, DATA_LOST, Phase
 from tests.agents.backups.conftest import Steps
-from tests.agents.conftest import settle
+from tests.agents.conftest import GatewayOf, event_types, settle
 from tests.doubles.bridge import BridgeDouble
 from tests.doubles.runtime import ScriptedRuntime
 
@@ -51,7 +53,7 @@ def test_a_running_agent_is_backed_up_each_night(pod: Agent, steps: Steps) -> No
 
 
 def test_a_stopped_agent_waits_for_its_next_night(pod: Agent) -> None:
-    settle(lifecycle.pause(pod, reason=Reason.OWNER, actor="user:x"))
+    settle(lifecycle.pause(pod, reason=Reason.SUSPENDED, actor="operator:x"))
     make_due(pod)
     nights.ask_due()
     assert not Backup.objects.filter(agent=pod).exists()
@@ -145,3 +147,81 @@ def test_a_rebuild_of_lost_data_without_a_backup_begins_anew(pod: Agent) -> None
     lifecycle.fail(pod, generation=1, cause=DATA_LOST, message="empty", evidence=[], now=timezone.now())
     agent = lifecycle.rebuild(pod, actor="user:x")
     assert (agent.restores, agent.data_expected) == ("", False)
+
+
+def test_the_whole_backup_is_taken_before_a_newer_one_of_broken_databases(
+    pod: Agent, bridge: BridgeDouble, steps: Steps
+) -> None:
+    for broken in (0, 2):
+        bridge.backup = {"phase": "done", "snapshot": "a" * 64, "size": 1, "note": "", "broken": broken}
+        make_due(pod)
+        nights.ask_due()
+        steps()
+    whole, broken_one = Backup.objects.filter(agent=pod).order_by("taken_at")
+    assert (whole.broken, broken_one.broken) == (0, 2)
+    lifecycle.fail(pod, generation=1, cause=DATA_DAMAGED, message="broken", evidence=[], now=timezone.now())
+    assert lifecycle.rebuild(pod, actor="user:x").restores == whole.pk
+
+
+@pytest.mark.parametrize("cause", [DATA_LOST, DATA_DAMAGED])
+def test_a_rebuild_that_finds_the_data_gone_or_damaged_restores_by_itself_and_says_so(
+    pod: Agent, runtime: ScriptedRuntime, steps: Steps, gateway_of: GatewayOf, cause: str
+) -> None:
+    runtime.comes_up_as = Phase.STARTING
+    agent = lifecycle.rebuild(pod, actor="user:x")
+    settle(agent)
+    steps()  # the old pod backs up what it has
+    agent = settle(agent, rounds=3)
+    assert (agent.generation, agent.restores) == (2, "")
+    runtime.comes_up_as = Phase.RESTORING
+    runtime.set(agent.namespace, phase=Phase.FAILED, cause=cause, message="broken")
+    agent = settle(agent, rounds=3)
+    backup = Backup.objects.get(agent=agent)
+    assert (agent.status, agent.generation, agent.restores) == (Status.PROVISIONING, 3, backup.pk)
+    assert agent.transitions.filter(note=f"{cause}: its data is restored from backup {backup.name}").exists()
+    gateway_of(agent)
+    settle(agent, rounds=2)
+    runtime.set(agent.namespace, phase=Phase.READY)
+    assert settle(agent).status == Status.RUNNING
+    assert event_types(agent) == ["agent.running", "agent.running"]
+
+
+def test_one_without_a_backup_fails_and_its_next_rebuild_goes_on_with_what_is_there(
+    running: Agent, runtime: ScriptedRuntime
+) -> None:
+    runtime.comes_up_as = Phase.STARTING
+    agent = settle(lifecycle.rebuild(running, actor="user:x"), rounds=3)
+    runtime.set(agent.namespace, phase=Phase.FAILED, cause=DATA_DAMAGED, message="broken")
+    agent = settle(agent, rounds=3)
+    assert (agent.status, agent.cause, agent.generation) == (Status.FAILED, DATA_DAMAGED, 2)
+    agent = lifecycle.rebuild(agent, actor="user:x")
+    assert (agent.restores, agent.data_expected) == ("", False)
+
+
+def test_a_stop_waits_for_a_backup_so_that_a_stopped_agent_has_a_fresh_one(pod: Agent, steps: Steps) -> None:
+    agent = settle(lifecycle.pause(pod, reason=Reason.OWNER, actor="user:x"))
+    assert agent.status == Status.RUNNING
+    steps()
+    assert settle(agent).status == Status.STOPPED
+    assert kinds(agent) == ["stop"]
+    lifecycle.resume(agent, actor="user:x")
+    settle(agent)
+    lifecycle.pause(agent, reason=Reason.OWNER, actor="user:x")
+    assert settle(agent).status == Status.STOPPED  # the one of a minute ago will do
+    assert kinds(agent) == ["stop"]
+
+
+def test_a_stop_waits_for_no_backup_that_takes_long_nor_for_a_suspended_account(
+    pod: Agent, bridge: BridgeDouble, steps: Steps
+) -> None:
+    bridge.backup = {"phase": "running", "percent": 5}
+    agent = settle(lifecycle.pause(pod, reason=Reason.OWNER, actor="user:x"))
+    steps()
+    assert settle(agent).status == Status.RUNNING
+    with time_machine.travel(timezone.now() + safeguard.STOP_WAIT + timedelta(seconds=1), tick=True):
+        assert settle(agent).status == Status.STOPPED
+    Backup.objects.filter(agent=agent).update(stage=Stage.FAILED, asked_at=timezone.now() - timedelta(days=1))
+    lifecycle.resume(agent, actor="user:x")
+    settle(agent)
+    lifecycle.pause(agent, reason=Reason.SUSPENDED, actor="operator:x")
+    assert settle(agent).status == Status.STOPPED

@@ -3,94 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import io
 import json
-import sqlite3
 import subprocess
 import sys
 import tarfile
-import threading
-from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import web
-from django.conf import settings as configured
 
-from agents.backups import credentials, repositories, supply
-from agents.backups.endpoint.app import Endpoint
-from agents.backups.store import Directory
+from agents.backups import credentials, repositories
 from agents.models import Agent
 from agents.pod import archive, restic
 from agents.pod.bridge import backup
 from agents.pod.bridge.exchange import Exchange
 from agents.pod.bridge.restoring import RestoreFailed, Restoring
-
-
-@pytest.fixture
-def program() -> Path:
-    """Brought as on a fresh machine, once."""
-    return supply.ensure("", configured.ENGINE_CACHE)
-
-
-@pytest.fixture
-def url(tmp_path: Path) -> Iterator[str]:
-    """The endpoint, in a thread of its own."""
-    ready, found, stop = threading.Event(), [], asyncio.Event()
-
-    async def serve() -> None:
-        runner = web.AppRunner(Endpoint(Directory(root=tmp_path / "store").objects()).app())
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        found.extend([runner.addresses[0][1], asyncio.get_running_loop()])
-        ready.set()
-        await stop.wait()
-        await runner.cleanup()
-
-    thread = threading.Thread(target=asyncio.run, args=[serve()])
-    thread.start()
-    assert ready.wait(10)
-    yield f"http://127.0.0.1:{found[0]}"
-    found[1].call_soon_threadsafe(stop.set)
-    thread.join()
-
-
-@pytest.fixture
-def source(tmp_path: Path, program: Path) -> backup.Source:
-    data = tmp_path / "data"
-    for name, text in {"workspace/a": "text", "tmp/x": "left out", "engine/cache/x": "left out"}.items():
-        (data / name).parent.mkdir(parents=True, exist_ok=True)
-        (data / name).write_text(text)
-    (data / "workspace" / "pack").write_bytes(bytes(range(256)) * 100_000)
-    with closing(sqlite3.connect(data / "engine" / "state[1].db")) as connection:
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("CREATE TABLE t (x)")
-        connection.commit()
-    learned = {"skills": ["tea"], "memories": [], "sessions": 1, "is_cut": False}
-    return backup.Source(
-        data=data,
-        left_out=("engine/cache",),
-        program=program,
-        cache=tmp_path / "cache",
-        remembered=lambda: learned,
-        marks={},
-    )
-
-
-def order_of(agent: Agent, url: str, **changes: Any) -> backup.Order:
-    token = credentials.mint(agent.pk, may_add=changes.pop("may_add", 10**9))
-    repository = repositories.of(agent)
-    way = f"{url}/{changes.pop('repository', agent.pk)}/"
-    known = {"id": "bkp_1", "agent_id": agent.pk, "url": way, "token": token, "most_bytes": 10**9}
-    return backup.Order(**{**known, "password": repository.password, **changes})
-
-
-def contents(data: Path) -> dict[str, str]:
-    found = (path for path in data.rglob("*") if path.is_file() and not path.name.endswith(("-wal", "-shm")))
-    return {str(path.relative_to(data)): hashlib.sha256(path.read_bytes()).hexdigest() for path in found}
+from tests.agents.backups.orders import contents, order_of
 
 
 def test_a_backup_is_made_read_and_restored(

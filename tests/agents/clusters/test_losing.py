@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from django.utils import timezone
+from pytest_django import Settings
 
 from agents import lifecycle
 from agents.clusters import losing, placement
 from agents.clusters.losing import StillAlive
-from agents.models import Agent, Cluster, Placement, Pod, Reason, Status
+from agents.models import Agent, Backup, Cluster, Placement, Pod, Reason, Status
 from agents.runtimes.base import Phase
 from tests.agents.clusters.conftest import make_cluster
 from tests.agents.conftest import MakeAgent, event_types, settle
@@ -69,6 +71,31 @@ def test_its_agents_begin_anew_and_do_not_miss_their_data(
     again = settle(running, rounds=4)
     assert (again.status, again.data_expected) == (Status.PROVISIONING, False)
     assert not runtime.pods[again.namespace].spec.data_expected
+
+
+@pytest.mark.parametrize("wanted", ["running", "stopped"])
+def test_its_agents_begin_with_their_newest_backup(
+    lost: Cluster, running: Agent, runtime: ScriptedRuntime, settings: Settings, wanted: str, tmp_path: Path
+) -> None:
+    if wanted == "stopped":
+        settle(lifecycle.pause(running, reason=Reason.OWNER, actor="user:x"))
+    settings.BACKUP_STORE = str(tmp_path)
+    now = timezone.now()
+    known = {"namespace": running.namespace, "generation": 1, "actor": "x", "asked_at": now, "taken_at": now}
+    backup = Backup.objects.create(agent=running, name="20260101-1", kind="nightly", stage="done", **known)
+    put(running, lost)
+    lose(lost)
+    runtime.pods.clear()
+    runtime.comes_up_as = Phase.STARTING
+    if wanted == "stopped":
+        lifecycle.resume(settle(running), actor="user:x")
+    again = settle(running, rounds=4)
+    assert runtime.pods[again.namespace].spec.restore == f"{backup.pk}.2"
+    told = "cluster lost is lost, and the agent's data with it; its data is restored from backup 20260101-1"
+    assert again.transitions.filter(note=told).exists()
+    runtime.set(again.namespace, phase=Phase.READY)
+    again = settle(again)
+    assert (again.status, again.restores) == (Status.RUNNING, "")
 
 
 def test_a_stopped_agent_stays_stopped_and_never_gets_its_old_namespace_again(

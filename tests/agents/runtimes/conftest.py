@@ -9,13 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings as configured
 from pytest_django import Settings
 
 from agents.engines.pi import PI
+from agents.pod.restic import brought
 from agents.runtimes import certificates
 from agents.runtimes.base import Access, Limits, Observation, Phase, PodSecrets, PodSpec, Runtime
 from agents.runtimes.kubernetes.driver import KubernetesRuntime
 from agents.runtimes.local import LocalRuntime
+from tests.agents.backups.real import program, url  # noqa: F401 # fixtures
 from tests.agents.clusters import ground
 from tests.agents.pod.bridge.process import eventually, pod_config
 from tests.doubles.pi import install_double
@@ -92,7 +95,9 @@ def pods_unmeasured() -> Iterator[None]:
 @pytest.fixture
 def local(tmp_path: Path) -> Iterator[LocalRuntime]:
     """The local runtime on a home of its own."""
-    runtime = LocalRuntime(home=tmp_path / "home", engine_cache=install_double(tmp_path / "engines"))
+    cache = install_double(tmp_path / "engines")
+    restic = str(brought(configured.ENGINE_CACHE))  # only looked for when a backup is made
+    runtime = LocalRuntime(home=tmp_path / "home", engine_cache=cache, restic=restic)
     yield runtime
     clear_away(runtime)
 

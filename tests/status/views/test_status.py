@@ -35,7 +35,7 @@ def test_the_status_names_every_dependency_and_every_loop(api: APIClient) -> Non
     assert set(body) == {"status", "components", "version", "catalogUpdatedAt"}
     assert (body["status"], body["version"]) == ("ok", "1.0.0")
     ids = [component["id"] for component in body["components"]]
-    assert ids == ["database", "cache", "queue", "runtime", "mail", "models", "backups", *BEAT]
+    assert ids == ["database", "cache", "queue", "runtime", "mail", "models", "backups", "drills", *BEAT]
     for component in body["components"]:
         assert set(component) == {"id", "name", "status", "latencyMs", "checkedAt"}
         assert component["status"] == "ok"

@@ -112,6 +112,11 @@ volumes:
   - name: tmp
     emptyDir:
       sizeLimit: 256Mi
+  {{- if include "agentpods.drills" . }}
+  - name: drill
+    emptyDir:
+      sizeLimit: {{ printf "%dMi" (add (mul (int $values.backups.drillGigabytes) 1024) 512) }}
+  {{- end }}
   {{- with $values.extraVolumes }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
@@ -132,6 +137,10 @@ resources:
 volumeMounts:
   - name: tmp
     mountPath: /tmp
+  {{- if include "agentpods.drills" . }}
+  - name: drill
+    mountPath: /drill
+  {{- end }}
   {{- with .root.Values.extraVolumeMounts }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
@@ -164,6 +173,20 @@ env:
   value: {{ join "," $values.networkPolicy.ownNetworks | quote }}
 - name: DATABASE_POOL_SIZE
   value: {{ .program.databasePoolSize | quote }}
+{{- if $values.backups.store }}
+- name: BACKUP_STORE
+  value: {{ $values.backups.store | quote }}
+- name: BACKUP_URL
+  value: {{ include "agentpods.backupUrl" .root | quote }}
+- name: BACKUP_HOST
+  value: 0.0.0.0
+- name: BACKUP_PORT
+  value: {{ include "agentpods.backupPort" . | quote }}
+- name: DRILL_DIRECTORY
+  value: /drill
+- name: DRILL_MAX_GB
+  value: {{ $values.backups.drillGigabytes | quote }}
+{{- end }}
 - name: HOME
   value: /tmp
 - name: PULSE_FILE
@@ -190,6 +213,18 @@ livenessProbe:
     command: [sh, -c, "find {{ include "agentpods.pulseFile" . }} -mmin -{{ .silent }} | grep -q ."]
   periodSeconds: 30
   failureThreshold: 2
+{{- end }}
+
+{{/* Where the endpoint of backups is reached by pods. */}}
+{{- define "agentpods.backupUrl" -}}
+{{- default (printf "http://%s-backups.%s.svc:%s" .Release.Name .Release.Namespace (include "agentpods.backupPort" .)) .Values.backups.url -}}
+{{- end }}
+
+{{- define "agentpods.backupPort" -}}8300{{- end }}
+
+{{/* Whether a program holds drills: it takes from `default`. */}}
+{{- define "agentpods.drills" -}}
+{{- if and .root.Values.backups.store (hasPrefix "worker" (default "" .component)) }}yes{{ end -}}
 {{- end }}
 
 {{- define "agentpods.pulseFile" -}}/tmp/pulse{{- end }}

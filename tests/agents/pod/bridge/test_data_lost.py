@@ -57,10 +57,16 @@ def test_a_new_configuration_does_not_start_it_and_it_goes_on_reporting(make_bri
     assert names(bridge) == []
 
 
-def test_whatever_is_there_is_enough(make_bridge: MakeBridge) -> None:
+def test_an_engine_whose_own_directory_is_gone_is_not_started(make_bridge: MakeBridge) -> None:
     bridge = make_bridge()
-    bridge.data.mkdir(parents=True)
-    (bridge.data / "a-file").touch()
+    (bridge.data / "workspace").mkdir(parents=True)
+    bridge.start(data_expected=True)
+    state = bridge.wait_for("failed")
+    assert (state["cause"], state["enginePid"]) == ("DATA_DAMAGED", None)
+    assert "'pi' is gone" in state["message"]
+    assert names(bridge) == ["workspace"]
+    bridge.end()
+    (bridge.data / "pi").mkdir()
     bridge.start(data_expected=True)
     assert bridge.wait_for("ready")["cause"] is None
 

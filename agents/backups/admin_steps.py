@@ -1,0 +1,63 @@
+"""What operators do with backups that changes agents: each with its own page and a reason."""
+
+from __future__ import annotations
+
+from django.db.models import Exists, OuterRef, QuerySet
+
+from agents.admin_steps import AgentStep
+from agents.backups import restoring, undoing
+from agents.backups.models import Backup, Stage
+from agents.models import Agent, Desired, Status
+from config.admin_steps import Given, Logged, Step
+
+
+class UndoDeletion(AgentStep):
+    name, title, button, done = "undo_deletion", "Undo a deletion", "Bring back", "Brought back"
+    alone = True
+    warnings = (
+        "A new agent is made for the same owner, with a new id and address. It begins with the last backup.",
+        "Persona, soul, tier, engine, name and tools are as before. Keys, tokens, MCP servers and the domain are not:"
+        " they were forgotten with the agent, and its owner sets them anew.",
+        "It begins unpaid, with a trial of its own. Grant it a term if it was paid.",
+    )
+
+    def among(self, chosen: QuerySet[Agent]) -> QuerySet[Agent]:
+        there = Backup.objects.filter(agent=OuterRef("pk"), stage=Stage.DONE)
+        return chosen.filter(Exists(there), status=Status.DELETED)
+
+    def take(self, row: Agent, *, given: Given) -> Logged | None:
+        agent = undoing.undo(row, actor=given.actor, why=given.reason)
+        given.say(f"The new agent is {agent.pk}.")
+        return [(row, f"Brought back as {agent.pk}: {given.reason}"), (agent, f"Brought back: {given.reason}")]
+
+
+class RestoreBackup(Step[Backup]):
+    name, title, button, done = "restore_backup", "Restore a backup", "Restore", "Asked to be restored"
+    model = Backup
+    alone = True
+    permission = "restore"
+    material = ("agent", "status")
+    warnings = (
+        "The agent's data becomes what it was then. What there is now is backed up first.",
+        "The pod is replaced: what it is doing now is cut off. One that is stopped starts.",
+    )
+
+    def among(self, chosen: QuerySet[Backup]) -> QuerySet[Backup]:
+        return chosen.filter(stage=Stage.DONE).exclude(agent__desired=Desired.DELETED)
+
+    def shown(self, row: Backup) -> dict[str, str]:
+        return {
+            "backup": row.name,
+            "agent": row.agent_id,
+            "owner": str(row.agent.user),
+            "status": row.agent.status,
+            "taken": f"{row.taken_at:%Y-%m-%d %H:%M} UTC",
+            "bytes": str(row.size),
+        }
+
+    def take(self, row: Backup, *, given: Given) -> Logged | None:
+        restoring.restore(row.agent, row, actor=given.actor, why=given.reason)
+        return [(row.agent, f"Restored from {row.name}: {given.reason}")]
+
+    def _all(self) -> QuerySet[Backup]:
+        return Backup.objects.select_related("agent__user")

@@ -1,0 +1,189 @@
+"""The weekly drill of each repository: restic's own check, and the newest backup restored into a scratch place.
+
+One at a time and one in each run of the loop, the one that waits longest first: of many agents that is a sample.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import logging
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from agents.backups import places, reading, repositories
+from agents.backups.models import OPEN, Backup, Repository, Stage
+from agents.backups.repositories import BackupsOff, StoreFailure
+from agents.pod.removal import remove
+from agents.pod.restic import NoRestic
+from config import wake
+from config.crypto import UnreadableSecret
+
+log = logging.getLogger(__name__)
+
+TASK = "backups.drill"
+EVERY = timedelta(days=7)
+AGAIN = timedelta(minutes=30)  # when something stood in the way
+LEASE = timedelta(hours=2)
+CHECK_SECONDS = 1_800.0
+PROVE_SECONDS = 3_600.0
+ROOM = 1.1  # what a backup takes on the scratch disk, by its own size
+
+
+class _NoVerdict(Exception):
+    """It says nothing of the backup that the drill could not be held now."""
+
+
+class _Failed(Exception):
+    """The backup could not be restored as it should."""
+
+
+def ask(repository: Repository) -> None:
+    """Hold the drill now."""
+    Repository.objects.filter(pk=repository.pk).update(drill_due_at=timezone.now())
+    wake.on_commit(TASK, repository.pk)
+
+
+def hold_due(now: datetime | None = None) -> bool:
+    """The drill of the repository that waits longest. Returns whether one was due."""
+    now = now or timezone.now()
+    if not settings.BACKUP_STORE:
+        return False
+    due = Repository.objects.filter(drill_due_at__lte=now).order_by("drill_due_at").values_list("pk", flat=True).first()
+    if due is not None:
+        hold(due, now=now)
+    return due is not None
+
+
+def hold(agent_id: str, *, now: datetime | None = None) -> None:
+    """This repository's drill, if it is due, and no other worker's."""
+    now = now or timezone.now()
+    if not Repository.objects.filter(pk=agent_id, drill_due_at__lte=now).update(drill_due_at=now + LEASE):
+        return
+    repository = Repository.objects.select_related("agent").get(pk=agent_id)
+    backup = Backup.objects.there().filter(agent=agent_id).first()
+    try:
+        said = _drill(repository, backup) if backup else ""
+    except _NoVerdict as why:
+        log.info("a drill is held later", extra={"agent": agent_id, "why": str(why)})
+        _put_off(repository, AGAIN)
+    except (_Failed, StoreFailure, UnreadableSecret) as failure:
+        _record(repository, backup, said="", failure=str(failure))
+    else:
+        _record(repository, backup, said=said, failure="")
+
+
+def _drill(repository: Repository, backup: Backup) -> str:
+    """What was found, in words."""
+    began = timezone.now()
+    try:
+        repositories.call(repository, ["check", "--no-lock"], seconds=CHECK_SECONDS)
+        return f"checked; {_restore(backup)}"
+    except (BackupsOff, NoRestic) as off:
+        raise _NoVerdict(str(off)) from off
+    except (_Failed, StoreFailure):
+        if _was_written(repository, since=began):
+            raise _NoVerdict("the repository was written to meanwhile") from None
+        raise
+
+
+def _was_written(repository: Repository, *, since: datetime) -> bool:
+    """Whether a backup is or was being made, or taken out: what a look without a lock finds then may be half."""
+    own = Backup.objects.filter(agent=repository.pk)
+    return own.filter(stage__in=(*OPEN, Stage.REMOVED)).exists() or own.filter(ended_at__gte=since).exists()
+
+
+def _restore(backup: Backup) -> str:
+    if backup.size > settings.DRILL_MAX_GB * 2**30:
+        return f"not restored, for it is larger than DRILL_MAX_GB={settings.DRILL_MAX_GB}"
+    url = places.url()
+    if url is None:
+        raise _NoVerdict("the endpoint of backups is not there")
+    with _scratch() as scratch:
+        if shutil.disk_usage(scratch).free < backup.size * ROOM:
+            raise _Failed("there is no room to restore it for a drill")
+        found = _proved(backup, url, scratch)
+    return f"restored {found['files']} files of {found['bytes']} bytes and {found['databases']} databases"
+
+
+def _proved(backup: Backup, url: str, scratch: Path) -> dict[str, int]:
+    program, environment = reading.way_to(backup, url)
+    given = {
+        "program": str(program),
+        "snapshot": backup.snapshot,
+        "password": backup.agent.repository.password,
+        "environment": environment,
+        "scratch": str(scratch),
+        "broken": backup.broken,
+        "most_bytes": int(backup.size * ROOM) + 2**20,
+    }
+    command = [sys.executable, "-m", "agents.backups.proving"]
+    try:
+        done = subprocess.run(
+            command,
+            input=json.dumps(given),
+            capture_output=True,
+            text=True,
+            timeout=PROVE_SECONDS,
+            cwd=settings.BASE_DIR,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise _Failed(f"it was not restored within {PROVE_SECONDS:.0f} s") from error
+    try:
+        verdict: dict[str, int] = json.loads(done.stdout)
+    except ValueError as error:
+        raise _Failed(f"the drill ended with {done.returncode} and without a verdict") from error
+    if not verdict["ok"]:
+        raise _Failed(str(verdict["message"]))
+    return verdict
+
+
+@contextmanager
+def _scratch() -> Iterator[Path]:
+    """An empty directory, for one drill at a time on this machine; what a killed one left goes first."""
+    root = settings.DRILL_DIRECTORY
+    root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise _NoVerdict("another drill is being held here") from error
+        place = root / "scratch"
+        remove(place)
+        place.mkdir(mode=0o700)
+        try:
+            yield place
+        finally:
+            remove(place)
+    finally:
+        os.close(descriptor)
+
+
+def _put_off(repository: Repository, wait: timedelta) -> None:
+    held = Repository.objects.filter(pk=repository.pk, drill_due_at__isnull=False)
+    held.update(drill_due_at=timezone.now() + wait)
+
+
+@transaction.atomic
+def _record(repository: Repository, backup: Backup | None, *, said: str, failure: str) -> None:
+    """Where there is no backup yet, the drill waits a day for one."""
+    _put_off(repository, EVERY if backup else timedelta(days=1))
+    if backup is None:
+        return
+    Repository.objects.filter(pk=repository.pk).update(
+        drilled_at=timezone.now(), drilled_backup=backup.name, drill_said=said, drill_failure=failure
+    )
+    if failure:
+        log.error("a backup failed its drill", extra={"agent": repository.pk, "backup": backup.pk, "error": failure})

@@ -1,0 +1,34 @@
+"""An operator's undo of a deletion: a new agent that begins with the last backup of the one that is gone."""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.utils import timezone
+
+from agents import creation
+from agents.backups.models import Backup
+from agents.errors import NoSuchBackup, WrongState
+from agents.models import Agent, Reason, Status, Transition
+
+
+@transaction.atomic
+def undo(deleted: Agent, *, actor: str, why: str) -> Agent:
+    """The new agent, of the same owner. Raises WrongState, NoSuchBackup, AccountSuspended."""
+    deleted = Agent.objects.select_for_update().get(pk=deleted.pk)
+    if deleted.status != Status.DELETED:
+        raise WrongState("undo", deleted.status, "only what is deleted can be brought back")
+    backup = Backup.objects.there().filter(agent=deleted).first()
+    if backup is None:
+        raise NoSuchBackup(deleted.pk)
+    note = f"created from backup {backup.name} of the deleted agent {deleted.pk}: {why}"
+    agent = creation.create_again(deleted, restores=backup.pk, actor=actor, note=note)
+    Transition.objects.create(
+        agent=deleted,
+        from_status=deleted.status,
+        to_status=deleted.status,
+        reason=Reason.RESTORE,
+        actor=actor,
+        note=f"brought back as {agent.pk}: {why}",
+        at=timezone.now(),
+    )
+    return agent

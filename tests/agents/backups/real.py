@@ -1,0 +1,44 @@
+"""The real restic, and the real endpoint in front of a directory."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+from django.conf import settings as configured
+
+from agents.backups import supply
+from agents.backups.endpoint.app import Endpoint
+from agents.backups.store import Directory
+
+
+@pytest.fixture
+def program() -> Path:
+    """Brought as on a fresh machine, once."""
+    return supply.ensure("", configured.ENGINE_CACHE)
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> Iterator[str]:
+    """The endpoint, in a thread of its own."""
+    ready, found, stop = threading.Event(), [], asyncio.Event()
+
+    async def serve() -> None:
+        runner = web.AppRunner(Endpoint(Directory(root=tmp_path / "store").objects()).app())
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        found.extend([runner.addresses[0][1], asyncio.get_running_loop()])
+        ready.set()
+        await stop.wait()
+        await runner.cleanup()
+
+    thread = threading.Thread(target=asyncio.run, args=[serve()])
+    thread.start()
+    assert ready.wait(10)
+    yield f"http://127.0.0.1:{found[0]}"
+    found[1].call_soon_threadsafe(stop.set)
+    thread.join()

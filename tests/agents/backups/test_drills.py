@@ -1,0 +1,142 @@
+"""The weekly drill: what is in the store is checked and restored, and what is found shows."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+from rest_framework.test import APIClient
+
+from accounts.models import User
+from agents.backups import drills, health
+from agents.backups.models import Backup, Kind, Repository, Stage
+from agents.models import Agent
+from agents.pod.bridge import backup
+from tests.agents.backups.orders import order_of
+from tests.operating import choose
+from tests.status.conftest import fresh_look
+
+
+def taken(agent: Agent, source: backup.Source, url: str, name: str) -> Backup:
+    """By the real restic through the real endpoint, and recorded."""
+    found = asyncio.run(backup.take(source, order_of(agent, url, id=name), backup.Progress()))
+    now = timezone.now()
+    return Backup.objects.create(
+        agent=agent,
+        name=name,
+        kind=Kind.NIGHTLY,
+        namespace=agent.namespace,
+        generation=1,
+        actor="nightly",
+        stage=Stage.DONE,
+        asked_at=now,
+        taken_at=now,
+        ended_at=now - timedelta(minutes=1),
+        snapshot=found.snapshot,
+        size=found.size,
+        broken=found.broken,
+    )
+
+
+def drilled(agent: Agent) -> Repository:
+    """Held as soon as an operator asks."""
+    Repository.objects.filter(pk=agent.pk).update(drill_due_at=timezone.now() - timedelta(seconds=1))
+    assert drills.hold_due()
+    assert not drills.hold_due()
+    return Repository.objects.get(pk=agent.pk)
+
+
+def waits(repository: Repository) -> timedelta:
+    assert repository.drill_due_at
+    return repository.drill_due_at - timezone.now()
+
+
+def test_a_drill_restores_the_newest_backup_and_finds_what_is_broken(
+    running: Agent, source: backup.Source, url: str, settings: Any, tmp_path: Path
+) -> None:
+    settings.BACKUP_STORE, settings.BACKUP_URL = str(tmp_path / "store"), url
+    settings.DRILL_DIRECTORY = tmp_path / "drill"
+    taken(running, source, url, "1")
+    found = drilled(running)
+    assert (found.drilled_backup, found.drill_failure) == ("1", "")
+    assert found.drill_said.startswith("checked; restored 3 files of 25")
+    assert found.drill_said.endswith(" and 1 databases")
+    assert timedelta(days=6) < waits(found) < timedelta(days=8)
+    assert not list((tmp_path / "drill").iterdir())
+
+    # Copied whole and yet broken inside: SQLite's copy goes by pages.
+    with closing(sqlite3.connect(source.data / "engine" / "state[1].db")) as connection:
+        connection.execute("PRAGMA journal_mode=DELETE")
+        connection.execute(
+            "CREATE TABLE many AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM n"
+            " WHERE x < 20000) SELECT x, 'some text' AS t FROM n"
+        )
+        connection.commit()
+    broken = bytearray((source.data / "engine" / "state[1].db").read_bytes())
+    broken[8192:12288] = b"\xff" * 4096
+    (source.data / "engine" / "state[1].db").write_bytes(broken)
+    newer = taken(running, source, url, "2")
+    assert newer.broken == 1
+    assert drilled(running).drill_failure == ""  # it was so before: no fault of the backup
+    Backup.objects.filter(pk=newer.pk).update(broken=0)
+    assert "the database 'state[1].db' is not whole" in drilled(running).drill_failure
+
+    Backup.objects.filter(name="2").delete()
+    for pack in (tmp_path / "store" / running.pk / "data").rglob("*"):
+        if pack.is_file():
+            pack.chmod(0o600)
+            pack.write_bytes(b"\0" * pack.stat().st_size)  # as a disk may forget
+    assert drilled(running).drill_failure
+    assert not list((tmp_path / "drill").iterdir())
+
+
+def test_where_there_is_nothing_yet_or_no_way_a_drill_is_held_later(pod: Agent, monkeypatch: Any) -> None:
+    found = drilled(pod)
+    assert (found.drilled_at, found.drill_failure) == (None, "")
+    monkeypatch.setattr("agents.backups.repositories.call", lambda *_, **__: "")
+    now = timezone.now()
+    known = {"namespace": pod.namespace, "generation": 1, "actor": "x", "asked_at": now, "taken_at": now, "size": 9}
+    Backup.objects.create(agent=pod, name="1", kind=Kind.ASKED, stage=Stage.DONE, snapshot="a" * 64, **known)
+    monkeypatch.setattr("agents.backups.places.url", lambda: None)
+    found = drilled(pod)
+    assert found.drilled_at is None
+    assert waits(found) <= drills.AGAIN
+
+
+@pytest.mark.django_db(transaction=True)
+def test_old_backups_and_failed_drills_degrade_the_status_and_say_so(pod: Agent, api: APIClient, settings: Any) -> None:
+    def shown(id: str) -> tuple[str, str]:
+        fresh_look()
+        (one,) = [one for one in api.get("/status").json()["components"] if one["id"] == id]
+        return one["status"], one["name"]
+
+    assert shown("backups") == ("ok", "Backups")
+    assert shown("drills") == ("ok", "Restore drills")
+    long_ago = timezone.now() - health.OLD - timedelta(hours=1)
+    Agent.objects.filter(pk=pod.pk).update(status_since=long_ago, last_backup_at=long_ago)
+    Repository.objects.filter(pk=pod.pk).update(drilled_at=timezone.now(), drill_failure="not whole")
+    status, name = shown("backups")
+    assert (status, name) == ("degraded", f"Backups (1 too old, the oldest of {long_ago:%Y-%m-%d %H:%M} UTC)")
+    assert shown("drills") == ("degraded", "Restore drills (1 of 1 failed)")
+    Agent.objects.filter(pk=pod.pk).update(last_backup_at=timezone.now())
+    assert shown("backups")[0] == "ok"
+
+
+def test_an_operator_sees_the_last_drill_and_asks_for_one(pod: Agent) -> None:
+    Repository.objects.filter(pk=pod.pk).update(
+        drilled_at=timezone.now(), drill_failure="not whole", drill_due_at=timezone.now() + timedelta(days=5)
+    )
+    console = Client()
+    console.force_login(User.objects.create_superuser("operator@example.com"))
+    place = "/admin/agents/repository/"
+    assert "not whole" in console.get(f"{place}?drill=failed").content.decode()
+    assert "not whole" not in console.get(f"{place}?drill=well").content.decode()
+    assert "held now" in choose(console, place, "drill_repositories", pod.repository).content.decode()
+    assert waits(Repository.objects.get(pk=pod.pk)) <= timedelta()

@@ -1,0 +1,188 @@
+"""kill -9 in the middle of a backup, a restore, a prune, of pod, endpoint and worker: one whole state is left."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents.backups import repositories
+from agents.backups.store import Directory
+from agents.models import Agent
+from agents.pod import restic
+from agents.pod.bridge import backup
+from agents.pod.bridge.exchange import Exchange
+from tests.agents.backups.orders import contents, order_of
+
+pytestmark = pytest.mark.slow
+FILES, FILE_BYTES = 40, 4_000_000
+
+
+class Child:
+    """A process that is fed, watched, and killed with its children in the middle."""
+
+    def __init__(self, command: list[str], given: str, environment: dict[str, str] | None = None) -> None:
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment)
+        assert self.process.stdin
+        self.process.stdin.write(given)
+        self.process.stdin.close()
+
+    def kill_when(self, seen: Callable[[], bool]) -> None:
+        until = time.monotonic() + 120
+        while not seen():
+            assert self.process.poll() is None, "it was over before it could be killed"
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        self.end()
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        if self.process.stdout:
+            self.process.stdout.close()
+
+    def said(self) -> str:
+        assert self.process.stdout
+        out = self.process.stdout.read()
+        assert self.process.wait(300) == 0
+        self.end()
+        return out
+
+
+def pod(what: str, source: backup.Source, order: backup.Order) -> Child:
+    known = {"data": str(source.data), "program": str(source.program), "cache": str(source.cache)}
+    given = {"what": what, "order": dataclasses.asdict(order), **known}
+    return Child([sys.executable, "-m", "tests.agents.backups.killed"], json.dumps(given))
+
+
+def bytes_in(place: Path) -> int:
+    """While somebody writes there, and takes away."""
+    total = 0
+    for directory, _, names in os.walk(place):
+        for name in names:
+            with suppress(FileNotFoundError):
+                total += (Path(directory) / name).stat().st_size
+    return total
+
+
+@pytest.fixture
+def store(settings: Any, tmp_path: Path) -> Path:
+    settings.BACKUP_STORE = str(tmp_path / "store")
+    return tmp_path / "store"
+
+
+@pytest.fixture
+def large(source: backup.Source) -> backup.Source:
+    """So much that there is a middle."""
+    for number in range(FILES):
+        (source.data / "workspace" / f"{number}").write_bytes(os.urandom(FILE_BYTES))
+    return source
+
+
+def is_whole(agent: Agent, *, snapshots: int) -> None:
+    """All that the repository names is there, and right; whoever was killed may have left a lock."""
+    repositories.call(agent.repository, ["check", "--read-data", "--no-lock"])
+    assert len(json.loads(repositories.call(agent.repository, ["snapshots", "--json", "--no-lock"]))) == snapshots
+
+
+def test_a_pod_that_is_killed_leaves_no_half_backup_and_its_next_one_is_whole(
+    running: Agent, large: backup.Source, url: str, store: Path
+) -> None:
+    order = order_of(running, url)
+    pod("backup", large, order).kill_when(lambda: bytes_in(store / running.pk / "data") > 2 * FILE_BYTES)
+    is_whole(running, snapshots=0)
+    assert pod("backup", large, order).said()
+    is_whole(running, snapshots=1)
+
+
+def test_a_pod_that_is_killed_while_it_restores_has_the_old_data_or_the_new(
+    running: Agent, large: backup.Source, url: str, store: Path
+) -> None:
+    snapshot = pod("backup", large, order_of(running, url)).said()
+    saved = contents(large.data / "workspace")
+    (large.data / "workspace" / "0").write_bytes(b"changed since")
+    (large.data / "workspace" / "mine").write_bytes(b"new since")
+    changed = contents(large.data / "workspace")
+    order = order_of(running, url, id="r1", may_add=0, snapshot=snapshot)
+    exchange = Exchange(large.data)
+    for part in (0.1, 0.5, 0.9):
+        far = int(FILES * FILE_BYTES * part)
+        pod("restore", large, order).kill_when(lambda far=far: bytes_in(exchange.incoming) > far)  # type: ignore[misc]
+        assert contents(large.data / "workspace") == changed
+    pod("restore", large, order).said()
+    assert contents(large.data / "workspace") == saved
+    exchange.settle("")  # its agent was rebuilt instead: what there was comes back
+    assert contents(large.data / "workspace") == changed
+
+
+@pytest.fixture
+def endpoint(store: Path) -> Iterator[tuple[str, Callable[[], Child]]]:
+    """The endpoint as the program it is, on a port that it has again when it is started anew."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = found.getsockname()[1]
+    children: list[Child] = []
+    url = f"http://127.0.0.1:{port}"
+    environment = {**os.environ, "BACKUP_STORE": str(store), "BACKUP_PORT": str(port), "BACKUP_URL": url}
+
+    def start() -> Child:
+        children.append(Child([sys.executable, "-m", "agents.backups.endpoint"], "", environment))
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            with socket.socket() as asking:
+                if asking.connect_ex(("127.0.0.1", port)) == 0:
+                    return children[-1]
+            time.sleep(0.1)
+        raise AssertionError("it does not listen")
+
+    yield url, start
+    for child in children:
+        child.end()
+
+
+def test_an_endpoint_that_is_killed_leaves_no_half_object(
+    running: Agent, large: backup.Source, endpoint: tuple[str, Callable[[], Child]], store: Path
+) -> None:
+    url, start = endpoint
+    first = start()
+    order = order_of(running, url)
+    making = pod("backup", large, order)
+    first.kill_when(lambda: bytes_in(store / running.pk / "data") > 2 * FILE_BYTES)
+    start()  # restic asks again for a while, and may not even notice
+    making.process.wait(600)
+    made = making.process.returncode == 0
+    making.end()
+    is_whole(running, snapshots=1 if made else 0)
+    assert pod("backup", large, order).said()
+    is_whole(running, snapshots=2 if made else 1)
+
+
+def test_a_worker_that_is_killed_while_it_prunes_loses_nothing_that_is_needed(
+    running: Agent, large: backup.Source, url: str, store: Path
+) -> None:
+    gone = pod("backup", large, order_of(running, url)).said()
+    for number in range(0, FILES, 2):
+        (large.data / "workspace" / f"{number}").write_bytes(os.urandom(FILE_BYTES))
+    kept = pod("backup", large, order_of(running, url, id="bkp_2")).said()
+    name, more = Directory(root=store).repository(running.pk)
+    environment = restic.environment(repository=name, cache=None, more=more)
+    packs = bytes_in(store / running.pk / "data")
+    command = [str(large.program), "--no-cache", "forget", gone, "--prune", "--max-unused", "0"]
+    pruning = Child(command, running.repository.password, environment)
+    pruning.kill_when(lambda: bytes_in(store / running.pk / "data") != packs)
+    repositories.call(running.repository, ["unlock", "--remove-all"])
+    repositories.call(running.repository, ["check"])
+    repositories.call(running.repository, ["prune"])
+    is_whole(running, snapshots=1)
+    assert kept.startswith(json.loads(repositories.call(running.repository, ["snapshots", "--json"]))[0]["short_id"])
