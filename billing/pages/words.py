@@ -12,7 +12,7 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from agents.errors import renew_url
-from agents.explanation import Explanation
+from agents.causes import Explanation
 from agents.models import Status
 from agents.runtimes.base import DATA_LOST
 from billing.models import Payment
