@@ -11,8 +11,8 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from agents.errors import renew_url
 from agents.causes import Explanation
+from agents.errors import renew_url
 from agents.models import Status
 from agents.runtimes.base import DATA_LOST
 from billing.models import Payment
