@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from agents.causes import Explanation
 from agents.errors import renew_url
 from agents.models import Status
-from agents.runtimes.base import DATA_LOST
+from agents.runtimes.base import DATA_DAMAGED, DATA_LOST, RESTORE
 from billing.models import Payment
 from billing.providers.telegram import CURRENCY as STARS
 from billing.sums import exact
@@ -79,6 +79,12 @@ CAUSES: dict[str, Promise] = {
     "OOM": _("Its engine needs more memory than the plan has."),
     "DISK_FULL": _("Its disk is full."),
     DATA_LOST: _("Its disk is empty, and its data was there: it was not started."),
+    DATA_DAMAGED: _("Its data is damaged: it was not started."),
+    RESTORE: _("The backup could not be put in place. Its data is as it was."),
+    "BACKUP_FAILED": _("Its last backup failed. It is tried again by itself."),
+    "DOMAIN_UNPROVED": _("It runs, but its own hostname is not proved to be yours."),
+    "DOMAIN_ELSEWHERE": _("It runs, but its own hostname leads elsewhere."),
+    "CERTIFICATE": _("It runs, but its visitors are shown a certificate that is not trusted."),
     "BOOT_TIMEOUT": _("It did not come up in time."),
 }
 
@@ -95,7 +101,9 @@ def remedy(told: Explanation, agent_id: str) -> str:
     if told.next == renew_url(agent_id):
         return gettext("Pay for it, and it can be started again.")
     if told.cause == DATA_LOST:
-        return gettext("Write to us first: there may be a backup. Built again, it begins with an empty disk.")
+        return gettext("Build it again: that restores its newest backup. Without one it begins with an empty disk.")
+    if told.cause == DATA_DAMAGED:
+        return gettext("Build it again: that restores its newest whole backup. Without one it goes on with its data.")
     method, _, path = told.next.partition(" ")
     return _steps().get((method, path.removeprefix(f"/agents/{agent_id}")), "")
 
@@ -107,6 +115,7 @@ def _steps() -> dict[tuple[str, str], str]:
         ("PATCH", "/llm-key"): gettext("Give it a working model key."),
         ("POST", "/resume"): gettext("Start it again."),
         ("POST", "/rebuild"): gettext("Build it again: its data stays."),
+        ("PUT", "/domain"): gettext("Set the DNS record that proves it. We look again by ourselves."),
         ("POST", "/talk-test"): gettext("Test it: that tells which part does not answer."),
         ("GET", "/quota"): gettext("Look at what it uses, and have it use less."),
         ("PATCH", ""): gettext("Take a larger plan."),

@@ -118,11 +118,20 @@ def test_a_failure_is_told_with_its_evidence_as_text(visitor: Visitor, make_agen
     assert len(page.all("script")) == 1
 
 
-def test_lost_data_does_not_stay_when_the_agent_is_built_again(visitor: Visitor, make_agent: MakeAgent) -> None:
+@pytest.mark.parametrize(
+    ("cause", "words"),
+    [
+        ("DATA_LOST", "Its disk is empty, and its data was there: it was not started. Build it again: that restores"),
+        ("DATA_DAMAGED", "Its data is damaged: it was not started. Build it again: that restores its newest whole"),
+    ],
+)
+def test_data_that_is_lost_or_damaged_does_not_stay_when_the_agent_is_built_again(
+    visitor: Visitor, make_agent: MakeAgent, cause: str, words: str
+) -> None:
     agent = make_agent()
-    lifecycle.fail(agent, generation=agent.generation, cause="DATA_LOST", message="empty", evidence=[], now=NOON)
+    lifecycle.fail(agent, generation=agent.generation, cause=cause, message="broken", evidence=[], now=NOON)
     said = text(visitor.open(place(agent)))
-    assert "Its disk is empty, and its data was there: it was not started. Write to us first" in said
+    assert words in said
     assert "its data stays" not in said
 
 
