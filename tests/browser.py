@@ -70,6 +70,7 @@ class Browser:
         phone = width < 700
         size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": phone}
         await self.call("Emulation.setDeviceMetricsOverride", **size)
+        await self.call("Emulation.setScrollbarsHidden", hidden=True)  # a long page is as wide as a short one
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         await self.call("Emulation.setEmulatedMedia", features=[scheme])
         await self.call("Page.navigate", url=url)
@@ -103,7 +104,9 @@ class Browser:
     def _note(self, message: dict[str, Any]) -> None:
         params = message.get("params", {})
         if message["method"] == "Network.requestWillBeSent":
-            self.visited.requests.append(params["request"]["url"])
+            url = params["request"]["url"]
+            if not url.startswith("data:"):  # such as the browser's own icon of a calendar: nobody is asked for it
+                self.visited.requests.append(url)
         if message["method"] == "Log.entryAdded" and params["entry"]["level"] in {"error", "warning"}:
             self.visited.complaints.append(params["entry"]["text"])
 
