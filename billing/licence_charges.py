@@ -39,6 +39,11 @@ def is_known(sold: Sold) -> bool:
     return False
 
 
+def charged_for(sold: Sold) -> str:
+    """The agent that the licence was charged for last, of a period that is known."""
+    return _rows(sold)[-1].agent_id
+
+
 def was_returned_by_hand(charge: Payment) -> bool:
     """Whether an operator gave its money back, which its provider may not know."""
     return charge.refunds.filter(external_id=refund_name(charge.external_id)).exclude(actor=ACTOR).exists()

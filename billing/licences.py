@@ -208,7 +208,7 @@ def _new_of_other(agent: Agent, row: Subscription | None, sold: Sold, *, moved: 
     _refuse_taken_back(sold)
     if not licence_charges.is_known(sold):
         return PaymentKind.PAYMENT if row is None else PaymentKind.RENEWAL, moved
-    before = next((one.agent_id for one in licence_charges.of_period(sold)), agent.pk)
+    before = licence_charges.charged_for(sold)
     if row is None or moved or before != agent.pk:
         return PaymentKind.KEY_MOVE, moved or f"the licence moved from {before}, where it is over"
     return _RESTORED
