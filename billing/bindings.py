@@ -101,7 +101,7 @@ def free(driver: LicenceDriver, rows: QuerySet[Subscription], *, now: datetime) 
     gone = Q(status__in=LIVE, agent__desired=Desired.DELETED)
     named = ~Q(instance="") & ~Q(instance__startswith=UNCONFIRMED)
     for row in rows.filter(gone | (~Q(status__in=LIVE) & named)).order_by("created_at")[:20]:
-        release(driver, row, now=now)
+        release(driver, row, now=now, check_at=now + AGAIN)  # unless another agent has it by then
 
 
 def unbind(driver: LicenceDriver, row: Subscription) -> None:
@@ -110,7 +110,7 @@ def unbind(driver: LicenceDriver, row: Subscription) -> None:
         _note(row, instance="")
 
 
-def release(driver: LicenceDriver, row: Subscription, *, now: datetime, check_at: datetime | None = None) -> None:
+def release(driver: LicenceDriver, row: Subscription, *, now: datetime, check_at: datetime | None) -> None:
     """Give the activation back; what a deleted agent held is over. Twice is harmless. Raises Unavailable.
 
     `check_at` is when its provider is asked again whether it was charged.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import F, Q, QuerySet
 
 from agents.models import Agent, Desired
@@ -228,4 +228,8 @@ def _write(
 ) -> None:
     common = {"credit": credit, "reason": reason, "actor": actor, "at": now}
     rows = [Decision(deposit=row, **common) for row in deposits]
-    Decision.objects.bulk_create([*rows, Decision(payment=payment, **common)])
+    try:
+        with transaction.atomic():
+            Decision.objects.bulk_create([*rows, Decision(payment=payment, **common)])
+    except IntegrityError as error:  # its licence pays again, for another agent, whose lock is another one
+        raise AlreadyDecided(payment.pk) from error

@@ -7,13 +7,14 @@ and pays for the running time ends the licence (billing/revocations.py). All els
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 
 from dateutil.relativedelta import relativedelta
 from django.db import transaction
 
 from billing import part_refunds, payments
+from billing.licence_charges import told_till
 from billing.models import Payment, Subscription
 from billing.payments import Receipt
 from billing.periods import MONTHS
@@ -24,12 +25,12 @@ from billing.vocabulary import CONFIRMED, PaymentKind, Period, Provider
 SOME_DAYS = timedelta(days=5)  # between the end of what a charge paid for and the end that its licence told
 
 
-def note(row: Subscription, charges: Sequence[Charge], *, actor: str, now: datetime) -> None:
-    """Each charge and each amount that went back once.
+def note(row: Subscription, charges: Sequence[Charge], *, actor: str, now: datetime, unapplied: str = "") -> None:
+    """Each charge and each amount that went back once; `unapplied` says why none of them buys anything here.
 
     Charges from before the licence was ours are left out.
     """
-    _note_missed(row, charges, actor=actor, now=now)
+    _note_missed(row, charges, actor=actor, now=now, unapplied=unapplied)
     last = charges[-1] if charges and row.is_live else None
     back = [charge for charge in charges if charge.back and not (charge is last and charge.went_back)]
     if not back:
@@ -42,20 +43,21 @@ def note(row: Subscription, charges: Sequence[Charge], *, actor: str, now: datet
 
 
 @transaction.atomic
-def _note_missed(row: Subscription, charges: Sequence[Charge], *, actor: str, now: datetime) -> None:
-    """Workers were away for more than a period. The end that the licence has by now contains the time of these charges.
+def _note_missed(row: Subscription, charges: Sequence[Charge], *, actor: str, now: datetime, unapplied: str) -> None:
+    """Workers were away for more than a period. The end of a licence that pays contains the time of these charges.
 
-    A charge whose amount nobody told at its time has its row in the ledger already.
+    A charge whose amount nobody told at its time has its row in the ledger already; one of nothing needs none.
     """
     charged = [payment for payment in _charged(row) if payment.period]
     found = [_paid_by(charge, charged) for charge in charges]
     first = next((number for number, payment in enumerate(found) if payment), len(found))
-    missed = [charge for charge, payment in zip(charges[first:], found[first:], strict=True) if payment is None]
+    told = zip(charges[first:], found[first:], strict=True)
+    missed = [charge for charge, payment in told if payment is None and charge.cents]
     if missed:
         agent = payments.locked(row.agent_id)
         for receipt in (_missed(row, charge, actor=actor) for charge in missed):
             if payments.known(receipt) is None:
-                payments.write(receipt, agent, now=now, subscription=row)
+                payments.write(receipt, agent, now=now, subscription=row, unapplied=unapplied)
 
 
 def _missed(row: Subscription, charge: Charge, *, actor: str) -> Receipt:
@@ -87,13 +89,8 @@ def _charged(row: Subscription) -> Iterable[Payment]:
 
 def _paid_by(charge: Charge, charged: Sequence[Payment]) -> Payment | None:
     for payment in charged:
-        till = _told_till(payment)
+        till = told_till(payment)
         latest = (charge.at + relativedelta(months=MONTHS[Period(payment.period)]) + SOME_DAYS).date()
         if charge.at.date() + SOME_DAYS < till <= latest:
             return payment
     return None
-
-
-def _told_till(payment: Payment) -> date:
-    """The licence's end is in the ledger's name of the payment (billing/licences.py)."""
-    return date.fromisoformat(payment.external_id.split(":")[1])

@@ -17,10 +17,10 @@ from accounts import throttling
 from accounts.throttling import Limit
 from agents.errors import NoSuchAgent
 from agents.models import Agent, Desired
-from billing import bindings, lapses, orders, payments, prices, subscriptions, unplaced_charges
+from billing import bindings, lapses, licence_charges, orders, payments, prices, subscriptions, unplaced_charges
 from billing.errors import LicenceInUse, LicenceRefused, OtherPlanPaid, TakenBack
+from billing.licence_charges import SAME_CHARGE
 from billing.models import Payment, Subscription
-from billing.models.payments import refund_name
 from billing.models.subscriptions import LIVE
 from billing.payments import Receipt
 from billing.providers import registry
@@ -37,6 +37,7 @@ log = logging.getLogger(__name__)
 ACTIVATIONS = Limit(name="licence-activation", times=10, seconds=3600)  # of one account (design: Billing)
 CHECKED_EVERY = timedelta(days=1)
 CENTS = 100
+_RESTORED = PaymentKind.RESTORED, "its provider calls it paid again"
 MOVES = {PaymentKind.KEY_MOVE, PaymentKind.NEW_PLAN, PaymentKind.RESTORED}  # nothing was charged for these
 
 
@@ -70,6 +71,11 @@ class Sold:
     def name(self) -> str:
         """The ledger's name of what was paid (facts: billing 6)."""
         return f"{self.verdict.external_ref}:{self.till:%Y-%m-%d}"
+
+    @property
+    def is_free(self) -> bool:
+        """Whether its provider says that nothing was charged."""
+        return self.verdict.price_usd == 0
 
     @property
     def cents(self) -> int | None:
@@ -166,31 +172,18 @@ def _receive(agent_id: str, sold: Sold, *, actor: str, now: datetime, moved: str
 
 def _receipt(agent: Agent, row: Subscription | None, sold: Sold, *, actor: str, moved: str) -> Receipt | None:
     """What of it is new. None when the provider says what we know."""
-    known = Payment.objects.filter(provider=sold.key.provider, external_id=sold.name).first()
-    kind, reason = PaymentKind.RENEWAL, moved
-    if row is None or not row.is_live:
-        _refuse_taken_back(sold)
-        kind = PaymentKind.PAYMENT if row is None else PaymentKind.RENEWAL
-        if known is not None and (moved or known.agent_id != agent.pk):
-            kind, reason = PaymentKind.KEY_MOVE, moved or f"the licence moved from {known.agent_id}, where it is over"
-        elif row is not None and known is not None and not _is_charged_anew(row, sold):
-            kind, reason = PaymentKind.RESTORED, "its provider calls it paid again"
-    elif sold.till <= subscriptions.licensed_until(row):
-        if not _same_plan(row, sold.verdict):
-            kind, reason = PaymentKind.NEW_PLAN, f"was {row.tier}, {row.period}"
-        elif row.license_fingerprint == sold.key.fingerprint:
-            return None
-        else:
-            kind, reason = PaymentKind.KEY_MOVE, "the provider gave this licence another key"
-    again = known is not None or kind in MOVES
-    purchase = sold.purchase()
+    new = _new_of_live(row, sold) if row is not None and row.is_live else _new_of_other(agent, row, sold, moved=moved)
+    if new is None:
+        return None
+    kind, reason = new
+    again = kind in MOVES or Payment.objects.filter(provider=sold.key.provider, external_id=sold.name).exists()
     cents = None if kind in MOVES else sold.cents
     return Receipt(
         provider=sold.key.provider,
         external_id=f"{sold.name}:{agent.pk}:{agent.payments.count()}" if again else sold.name,
         kind=kind,
         agent_id=agent.pk,
-        purchase=purchase,
+        purchase=sold.purchase(),
         amount=cents,
         currency="usd" if cents else "",
         actor=actor,
@@ -198,34 +191,36 @@ def _receipt(agent: Agent, row: Subscription | None, sold: Sold, *, actor: str, 
     )
 
 
+def _new_of_live(row: Subscription, sold: Sold) -> tuple[PaymentKind, str] | None:
+    """An end that is a little later is of no other charge."""
+    until = subscriptions.licensed_until(row)
+    if sold.till >= until + SAME_CHARGE:
+        return _RESTORED if licence_charges.is_known(sold) else (PaymentKind.RENEWAL, "")
+    if not _same_plan(row, sold.verdict):
+        return PaymentKind.NEW_PLAN, f"was {row.tier}, {row.period}"
+    if row.license_fingerprint != sold.key.fingerprint:
+        return PaymentKind.KEY_MOVE, "the provider gave this licence another key"
+    return (PaymentKind.RESTORED, "its provider names a later end of what it charged") if sold.till > until else None
+
+
+def _new_of_other(agent: Agent, row: Subscription | None, sold: Sold, *, moved: str) -> tuple[PaymentKind, str]:
+    """Of a licence that does not pay for this agent now. What its provider has charged is written once."""
+    _refuse_taken_back(sold)
+    if not licence_charges.is_known(sold):
+        return PaymentKind.PAYMENT if row is None else PaymentKind.RENEWAL, moved
+    before = licence_charges.charged_for(sold)
+    if row is None or moved or before != agent.pk:
+        return PaymentKind.KEY_MOVE, moved or f"the licence moved from {before}, where it is over"
+    return _RESTORED
+
+
 def _refuse_taken_back(sold: Sold) -> None:
     """An operator gave the money of this period back, or days for it, and its provider may not know: the key pays from
     its next on. Raises TakenBack.
     """
-    period = unplaced_charges.charges(sold).last()
-    if period is None:
-        return
-    went_back = period.refunds.filter(external_id=refund_name(period.external_id)).exists()
-    if went_back or unplaced_charges.was_decided(sold):
+    charged = licence_charges.of_period(sold)
+    if (charged and licence_charges.was_returned_by_hand(charged[-1])) or unplaced_charges.was_decided(sold):
         raise TakenBack
-
-
-def _is_charged_anew(row: Subscription, sold: Sold) -> bool:
-    """Whether its money went back when it ended last, and nothing of this period waits in the ledger already."""
-    return _went_back(row, sold.name) and not unplaced_charges.charges(sold).open().exists()
-
-
-def _went_back(row: Subscription, name: str) -> bool:
-    """Parts end nothing."""
-    ends = row.payments.filter(kind__in=[PaymentKind.REVOKE, PaymentKind.REFUND]).select_related("refund_of")
-    of_it = (one for one in ends.order_by("-at", "-id") if not one.is_part and _is_of(one, name))
-    ended = next(of_it, None)
-    return ended is not None and (ended.kind == PaymentKind.REFUND or ended.amount is not None)
-
-
-def _is_of(back: Payment, name: str) -> bool:
-    """Rows of before do not know which payment they are of."""
-    return back.refund_of is None or f"{back.refund_of.external_id}:".startswith(f"{name}:")
 
 
 def _same_plan(row: Subscription, verdict: Verdict) -> bool:

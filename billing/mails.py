@@ -54,6 +54,12 @@ def _went_back(payment: Payment) -> bool:
     return payment.kind == PaymentKind.REFUND and payment.provider != Provider.INTERNAL
 
 
+def _bought(payment: Payment) -> bool:
+    """Whether this money bought time, or took it away again."""
+    charged = payment.refund_of or payment
+    return payment.subscription_id is not None and not payment.is_part and not charged.unapplied
+
+
 def _write_of(payment: Payment, name: str, invoice: Invoice | None) -> None:
     _write(
         payment.agent,
@@ -63,7 +69,7 @@ def _write_of(payment: Payment, name: str, invoice: Invoice | None) -> None:
         payment_id=payment.pk,
         plan=tier_of(payment.tier).name if payment.tier else "",
         yearly=payment.period == Period.ANNUAL,
-        bought=payment.subscription_id is not None and not payment.is_part,
+        bought=_bought(payment),
         part=payment.is_part,
         paid_till=_moment(payment.paid_till),
         invoice=invoice.number if invoice else "",

@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import F
 
 from agents.models import Agent
-from billing import payments, remainders, timeline
+from billing import payments, remainders, timeline, unplaced_charges
 from billing.errors import NoPartToRefund
 from billing.models import Payment, Span, StripeDispute
 from billing.models.payments import part_name, refund_name
@@ -35,8 +35,10 @@ def still_ours(payment: Payment) -> int | None:
 
 def is_by_hand(payment: Payment) -> bool:
     """Whether it bought something and has not gone back, and its provider tells of no refund by itself."""
-    bought = payment.kind in CONFIRMED and not payment.unapplied and payment.provider not in NOT_BY_HAND
-    if not bought or not Payment.objects.filter(pk=payment.pk).not_returned().exists():
+    bought = not payment.unapplied or unplaced_charges.was_placed(payment)
+    if not bought or payment.kind not in CONFIRMED or payment.provider in NOT_BY_HAND:
+        return False
+    if not Payment.objects.filter(pk=payment.pk).not_returned().exists():
         return False
     return not payment.refunds.exists() if payment.amount is None else still_ours(payment) is not None
 

@@ -11,13 +11,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from django.db import transaction
-from django.db.models import Q
 
-from billing import payments, timeline
+from billing import licence_charges, payments, timeline
+from billing.errors import TakenBack
 from billing.models import Decision, Payment, Subscription
-from billing.models.payments import PaymentQuerySet
 from billing.payments import Receipt
-from billing.vocabulary import CONFIRMED, PaymentKind
+from billing.vocabulary import PaymentKind
 
 if TYPE_CHECKING:
     from billing.licences import Sold
@@ -27,16 +26,17 @@ log = logging.getLogger(__name__)
 ACTOR = "billing"
 BY_CARD = "a card of another plan pays for this agent"
 BY_LICENCE = "another licence pays for this agent"
+WAS_OVER = "the licence was over here when it was charged"
 
 
 @transaction.atomic
 def note(row: Subscription, sold: Sold, *, why: str, now: datetime) -> None:
     """Write the charge down once; again after its money went back and was charged anew."""
     agent = payments.locked(row.agent_id)
-    known = list(charges(sold))
-    if any(_is_kept(payment) for payment in known):
+    if sold.is_free or licence_charges.is_known(sold):
         return
     log.error("a licence was charged and buys nothing", extra={"subscription": row.pk, "problem": why})
+    known = licence_charges.of_period(sold)
     receipt = Receipt(
         provider=sold.key.provider,
         external_id=f"{sold.name}:{agent.pk}:{agent.payments.count()}" if known else sold.name,
@@ -52,25 +52,26 @@ def note(row: Subscription, sold: Sold, *, why: str, now: datetime) -> None:
 
 
 def place(sold: Sold, *, by: Payment, now: datetime) -> None:
-    """The licence pays again: what was charged for this period waits for no operator any more."""
-    for payment in charges(sold).open():
+    """The licence pays again: what was charged for this period waits for no operator any more.
+
+    Raises TakenBack where an operator of a charge that was noted for another agent was quicker.
+    """
+    for payment in Payment.objects.open().filter(pk__in=_names(sold)):
         reason = "the licence pays again, for the time of this charge"
         Decision.objects.create(payment=payment, credit=by, reason=reason, actor=ACTOR, at=now)
+    if was_decided(sold):
+        raise TakenBack
+
+
+def was_placed(payment: Payment) -> bool:
+    """Whether it bought nothing at first, and its licence has paid again with it."""
+    return Decision.objects.filter(payment=payment, actor=ACTOR).exists()
 
 
 def was_decided(sold: Sold) -> bool:
     """Whether an operator has done something else with the money of this period."""
-    return charges(sold).exclude(unapplied="").exclude(decision=None).exclude(decision__actor=ACTOR).exists()
+    return Decision.objects.filter(payment__in=_names(sold)).exclude(actor=ACTOR).exists()
 
 
-def charges(sold: Sold) -> PaymentQuerySet:
-    """All rows of the ledger that say that this period was charged, oldest first."""
-    named = Q(external_id=sold.name) | Q(external_id__startswith=f"{sold.name}:")
-    rows = Payment.objects.filter(named, provider=sold.key.provider, kind__in=CONFIRMED)
-    return rows.order_by("at", "id")
-
-
-def _is_kept(payment: Payment) -> bool:
-    if payment.amount is None:
-        return not payment.refunds.exists()
-    return payment.gone_back < payment.amount
+def _names(sold: Sold) -> list[str]:
+    return [payment.pk for payment in licence_charges.of_period(sold) if payment.unapplied]

@@ -190,40 +190,51 @@ def _settle(driver: LicenceDriver, row: Subscription, verdict: Verdict, *, now: 
         return _unknown(row.pk, reason="the key is of another purchase now", now=now)
     match verdict.answer:
         case Answer.PAID:
-            _paid(driver, row, verdict, now=now)
-            licence_refunds.note(row, verdict.charges, actor=ACTOR, now=now)
+            why = _paid(driver, row, verdict, now=now)
+            if why is not None:
+                licence_refunds.note(row, verdict.charges, actor=ACTOR, now=now, unapplied=why)
         case Answer.UNPAID:
-            licence_refunds.note(row, verdict.charges, actor=ACTOR, now=now)
+            why = "" if row.is_live else unplaced_charges.WAS_OVER
+            licence_refunds.note(row, verdict.charges, actor=ACTOR, now=now, unapplied=why)
             _unpaid(row, verdict, now=now)
         case Answer.UNKNOWN:
             _unknown(row.pk, reason=verdict.reason, now=now)
     return verdict.answer
 
 
-def _paid(driver: LicenceDriver, row: Subscription, verdict: Verdict, *, now: datetime) -> None:
+def _paid(driver: LicenceDriver, row: Subscription, verdict: Verdict, *, now: datetime) -> str | None:
+    """Returns why it pays for nothing here; empty where it pays, None where it pays for another agent."""
     sold = _sold(row, verdict)
     try:
         received = licences.receive(row.agent_id, sold, actor=ACTOR, now=now)
-    except LicenceInUse:  # it pays for another agent, and is asked about there
-        _ask_again(row, at=None)
+    except LicenceInUse:  # it is asked about there
+        _ask_again(row, at=None if _pays_elsewhere(row) else now + CHECKED_EVERY)
+        return None
     except TakenBack as refusal:
         log.warning("a licence that is paid waits", extra={"subscription": row.pk, "problem": refusal.message})
-        _ask_again(row, at=_again(row, now=now))
+        _wait(row, now=now)
+        return unplaced_charges.WAS_OVER
     except OtherPlanByCard:  # until that card ends
-        _wait(row, sold, why=unplaced_charges.BY_CARD, now=now)
+        return _buys_nothing(row, sold, why=unplaced_charges.BY_CARD, now=now)
     except LicenceHeld:
-        _wait(row, sold, why=unplaced_charges.BY_LICENCE, now=now)
-    else:
-        bindings.complete(driver, received.subscription, used=verdict.used, now=now)
+        return _buys_nothing(row, sold, why=unplaced_charges.BY_LICENCE, now=now)
+    bindings.complete(driver, received.subscription, used=verdict.used, now=now)
+    return ""
 
 
 def _sold(row: Subscription, verdict: Verdict) -> Sold:
     return Sold(key=Key(provider=Provider(row.provider or ""), text=row.license_key or ""), verdict=verdict)
 
 
-def _wait(row: Subscription, sold: Sold, *, why: str, now: datetime) -> None:
-    """Its provider goes on charging for it, so it is asked for as long as it does."""
+def _buys_nothing(row: Subscription, sold: Sold, *, why: str, now: datetime) -> str:
     unplaced_charges.note(row, sold, why=why, now=now)
+    _wait(row, now=now)
+    return why
+
+
+def _wait(row: Subscription, *, now: datetime) -> None:
+    """Its provider goes on charging for it, so it is asked for as long as it does."""
+    Subscription.objects.filter(pk=row.pk).update(paid_seen_at=now)
     _ask_again(row, at=now + CHECKED_EVERY)
 
 
@@ -231,8 +242,11 @@ def _ask_again(row: Subscription, *, at: datetime | None) -> None:
     Subscription.objects.filter(pk=row.pk).update(check_at=at, unknown_since=None)
 
 
-def _unpaid(row: Subscription, verdict: Verdict, *, now: datetime) -> None:
-    """Definitely over: now. A key that is merely not known may have been rotated: at the end of what is paid."""
+def _unpaid(row: Subscription, verdict: Verdict, *, now: datetime) -> datetime | None:
+    """Definitely over: now. A key that is merely not known may have been rotated: at the end of what is paid.
+
+    Returns when its provider is asked again.
+    """
     if verdict.revoked or subscriptions.licensed_until(row) <= now:
         row = revocations.revoke(
             row.pk,
@@ -245,14 +259,20 @@ def _unpaid(row: Subscription, verdict: Verdict, *, now: datetime) -> None:
     row.unknown_since = None
     row.check_at = _again(row, now=now)
     row.save(update_fields=["unknown_since", "check_at"])
+    return row.check_at
 
 
 def _again(row: Subscription, *, now: datetime) -> datetime | None:
     if row.is_live:
         ends = [end for end in (subscriptions.licensed_until(row), row.current_period_end) if end > now]
         return min([*ends, now + CHECKED_EVERY])
+    return now + CHECKED_EVERY if now < _paid_last(row, now=now) + REVIVED_WITHIN else None
+
+
+def _paid_last(row: Subscription, *, now: datetime) -> datetime:
+    """When it ended here, or was charged there after that."""
     ended = row.expired_at or now
-    return now + CHECKED_EVERY if now < ended + REVIVED_WITHIN else None
+    return max(ended, row.paid_seen_at or ended)
 
 
 @transaction.atomic
@@ -289,17 +309,21 @@ def _let_go(row: Subscription, *, now: datetime) -> Answer:
 
 
 def _still_charged(driver: LicenceDriver, row: Subscription, *, now: datetime) -> tuple[Answer, datetime | None]:
-    """What its provider says, with its charges in the ledger; and when it is asked again."""
+    """What its provider says, with its charges and what went back of them in the ledger; and when it is asked again."""
     if _pays_elsewhere(row):
         return Answer.UNPAID, None
     verdict = driver.verify(row.license_key or "", now=now)
-    if verdict.answer == Answer.UNKNOWN:
-        return Answer.UNKNOWN, now + CHECKED_EVERY
-    if verdict.answer == Answer.UNPAID or verdict.external_ref != row.external_ref:
+    match verdict.answer:
+        case Answer.UNKNOWN:
+            return Answer.UNKNOWN, now + CHECKED_EVERY
+        case Answer.UNPAID:
+            licence_refunds.note(row, verdict.charges, actor=ACTOR, now=now, unapplied=payments.DELETED)
+            return Answer.UNPAID, _unpaid(row, verdict, now=now)
+    if verdict.external_ref != row.external_ref:
         return Answer.UNPAID, None
-    unplaced_charges.note(row, _sold(row, verdict), why=payments.DELETED, now=now)
-    licence_refunds.note(row, verdict.charges, actor=ACTOR, now=now)
-    return Answer.PAID, None if verdict.cancels else now + CHECKED_EVERY
+    _buys_nothing(row, _sold(row, verdict), why=payments.DELETED, now=now)
+    licence_refunds.note(row, verdict.charges, actor=ACTOR, now=now, unapplied=payments.DELETED)
+    return Answer.PAID, now + CHECKED_EVERY
 
 
 def _pays_elsewhere(row: Subscription) -> bool:

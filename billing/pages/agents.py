@@ -16,7 +16,7 @@ from billing.models import CardSubscription, Payment
 from billing.pages import account, next_plan, words
 from billing.pages.base import AgentPageViewSet
 from billing.pages.names import plan_name
-from billing.vocabulary import FOREVER, NAMES, Provider
+from billing.vocabulary import FOREVER, NAMES, PaymentKind, Provider
 from catalog.engines import engine_of
 
 EVIDENCE_LINES = 20
@@ -31,6 +31,7 @@ class PaymentLine:
     bought: str
     day: str
     till: str
+    waits: bool  # for an operator
 
 
 class AgentsViewSet(AgentPageViewSet):
@@ -85,6 +86,7 @@ def _line(payment: Payment) -> PaymentLine:
         bought=_bought(payment),
         day=words.day(payment.at),
         till=words.day(payment.paid_till) if payment.paid_till and payment.paid_till < FOREVER else "",
+        waits=payment.unapplied != "" and payment.kind != PaymentKind.REFUND and not hasattr(payment, "decision"),
     )
 
 

@@ -17,6 +17,7 @@ from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import TruncMonth
 
 from billing import sums as money
+from billing import unplaced_charges
 from billing.models import Payment
 from billing.models.payments import refund_name
 from billing.providers.telegram import CURRENCY as STARS
@@ -93,7 +94,7 @@ def _received(months: Months) -> Iterable[Mapping[str, Any]]:
             sum=Sum("amount"),
             usd=Sum("price_usd"),
             usd_of_sales=Sum("price_usd", filter=Q(unapplied="")),
-            bought_nothing=Sum("amount", filter=~Q(unapplied="")),
+            bought_nothing=Sum("amount", filter=~Q(unapplied="") & ~Q(decision__actor=unplaced_charges.ACTOR)),
         )
     )
 

@@ -14,7 +14,7 @@ from billing.reports.open_items import open_items
 from billing.stripe import orders
 from billing.vocabulary import Period
 from tests.agents.conftest import MakeAgent, settle, signed_in
-from tests.billing.conftest import DAY, FREE_UNTIL, NOON, Clock, tick
+from tests.billing.conftest import DAY, FREE_UNTIL, Clock, tick
 from tests.billing.licences import KEY, activate, check, gumroad
 from tests.billing.stripe.conftest import stripe, work
 from tests.doubles.gumroad_server import GumroadServer, Sale
@@ -156,15 +156,3 @@ def test_a_deleted_agents_licence_that_goes_on_being_charged_is_in_the_ledger_an
     activate(other, clock)
     assert (income(), Payment.objects.open().exists()) == (1000, False)
     assert Subscription.objects.paid().get().agent == other
-
-
-def test_a_deleted_agents_licence_is_asked_about_until_it_renews_no_more(
-    agent: Agent, gumroad: GumroadServer, clock: Clock
-) -> None:
-    sold = gumroad.sell(KEY, sold_at=f"{clock.now:%Y-%m-%dT%H:%M:%SZ}")
-    activate(agent, clock)
-    lifecycle.delete(agent, actor="user:x")
-    assert check(clock, DAY) == 1
-    sold.purchase = {"subscription_cancelled_at": f"{NOON.replace(month=12):%Y-%m-%dT%H:%M:%SZ}"}
-    assert [check(clock, DAY) for _ in range(3)] == [1, 0, 0]
-    assert income() == 500

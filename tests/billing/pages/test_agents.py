@@ -12,8 +12,8 @@ from accounts.models import User
 from agents import lifecycle
 from agents.models import Agent, Reason
 from agents.runtimes.base import Endpoint
-from billing import ledger, payments
-from billing.models import CryptoOrder, DepositAddress, Order
+from billing import decisions, ledger, payments
+from billing.models import CryptoOrder, DepositAddress, Order, Payment
 from billing.payments import Receipt
 from billing.vocabulary import OrderStatus, PaymentKind, Provider
 from tests.agents.conftest import GatewayOf, MakeAgent, bridge, gateway_of, settle
@@ -204,6 +204,17 @@ def test_payments_are_told_in_what_they_were_paid_in(
             "Credit by us Nov. 21, 2026 Tiny, for a month It bought nothing yet: we look into it.",
         ]
     )
+
+
+def test_money_that_an_operator_has_decided_about_is_looked_into_no_more(
+    clock: Clock, visitor: Visitor, running: Agent
+) -> None:
+    write(running, 1, amount=500, currency="usd", provider=Provider.GUMROAD, kind=PaymentKind.RENEWAL)
+    assert "we look into it" in rows(visitor.open(place(running)))[0]
+    decisions.send_back(Payment.objects.get(), reason="asked", actor="operator:x", now=clock.now)
+    lines = rows(visitor.open(place(running)))
+    assert len(lines) == 2
+    assert not any("we look into it" in line for line in lines)
 
 
 def test_the_list_of_payments_has_pages_and_a_fixed_number_of_queries(
