@@ -21,8 +21,10 @@ import requests
 from agents.engines import ENGINES
 from agents.engines.base import Engine, NpmPackage
 from agents.engines.hermes import HERMES
+from agents.pod import restic
 from agents.pod.bridge import install
 from agents.pod.start import BridgeStart
+from agents.runtimes.kubernetes import names
 from tests.agents.engines.conftest import smallest_tier
 from tests.agents.engines.expectations import EXPECTED
 from tests.agents.pod.bridge.process import TOKEN, eventually, pod_config
@@ -166,6 +168,11 @@ def test_the_bridges_python_can_start_itself_again(nothing: Path, volume: Path, 
         "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import asyncio, json; print(1)'], check=True)"
     )
     assert _in_the_engines_image(nothing, volume, place).run(PYTHON, "-c", again) == (0, "1\n")
+
+
+def test_restic_comes_with_the_bridge_and_needs_nothing_of_the_image(nothing: Path, volume: Path, place: Path) -> None:
+    code, said = _in_the_engines_image(nothing, volume, place).run(names.RESTIC, "version")
+    assert (code, said.startswith(f"restic {restic.VERSION} ")) == (0, True)
 
 
 def test_every_module_of_the_bridge_and_of_the_engines_is_there(nothing: Path, volume: Path, place: Path) -> None:
