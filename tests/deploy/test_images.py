@@ -156,7 +156,7 @@ def nothing(scratch: Path) -> Iterator[Path]:
 
 def test_the_bridges_python_and_restic_run_where_there_is_nothing(nothing: Path, volume: Path, place: Path) -> None:
     asked = (
-        "import sys, ssl, ctypes, aiohttp, psutil as p; print(sys.executable, p.Process().exe(), sys.flags.isolated)"
+        "import ssl, ctypes, aiohttp, psutil as p, sys as s; print(s.executable, p.Process().exe(), s.flags.isolated)"
     )
     code, said = _in_the_engines_image(nothing, volume, place).run(PYTHON, "-c", asked)
     assert (code, said) == (0, f"{PYTHON} {PYTHON} 1\n")
