@@ -155,10 +155,8 @@ def nothing(scratch: Path) -> Iterator[Path]:
 
 
 def test_the_bridges_python_and_restic_run_where_there_is_nothing(nothing: Path, volume: Path, place: Path) -> None:
-    asked = (
-        "import ssl, ctypes, aiohttp, psutil as p, sys as s; print(s.executable, p.Process().exe(), s.flags.isolated)"
-    )
-    code, said = _in_the_engines_image(nothing, volume, place).run(PYTHON, "-c", asked)
+    it = "import aiohttp, ctypes, ssl, psutil as p, sys as s; print(s.executable, p.Process().exe(), s.flags.isolated)"
+    code, said = _in_the_engines_image(nothing, volume, place).run(PYTHON, "-c", it)
     assert (code, said) == (0, f"{PYTHON} {PYTHON} 1\n")
     assert _in_the_engines_image(nothing, volume, place).run(names.RESTIC, "version")[0] == 0
 
