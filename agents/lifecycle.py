@@ -110,7 +110,7 @@ def rebuild(agent: Agent, *, actor: str, reason: Reason = Reason.REBUILD, why: s
     agent.data_expected = agent.data_expected and not unusable
     if unusable and not restores and (newest := newest_backup(agent)):
         restores, why = newest.pk, _because(f"its data is restored from backup {newest.name}", why)
-    agent.restores = restores
+    agent.restores = restores or _still_restores(agent)
     _replace(agent, reason=reason, actor=actor, now=now, note=why)
     also = ("soul", "spec_revision", "recoveries", "data_expected", "restores")
     return _want(agent, Desired.RUNNING, operation=reason, now=now, also=also)
@@ -184,9 +184,10 @@ def is_gone(agent: Agent, *, now: datetime) -> Agent:
     agent.mcp_servers = []
     agent.a2a_peers = None
     agent.a2a_token = agent.dash_password = None
+    agent.restores = ""
     KeptLog.objects.filter(agent=agent).delete()
     expiry.begin(agent.pk, now=now)
-    fields = ("llm_key", "channel_secrets", "mcp_servers", "a2a_peers", "a2a_token", "dash_password")
+    fields = ("llm_key", "channel_secrets", "mcp_servers", "a2a_peers", "a2a_token", "dash_password", "restores")
     return _move(agent, Status.DELETED, reason=Reason(agent.operation), actor="reconciler", now=now, also=fields)
 
 
@@ -250,6 +251,14 @@ def put_back(agent: Agent, what: Sequence[str], *, now: datetime) -> None:
 
 def _locked(agent: Agent) -> Agent:
     return Agent.objects.select_for_update().get(pk=agent.pk)
+
+
+def _still_restores(agent: Agent) -> str:
+    """What an agent without data was to begin with, and has not yet: there is nothing else that it could go back to."""
+    if agent.data_expected or not agent.restores:
+        return ""
+    there = Backup.objects.there().filter(pk=agent.restores).exists()
+    return agent.restores if there else ""
 
 
 def newest_backup(agent: Agent) -> Backup | None:

@@ -100,7 +100,7 @@ class Backup(models.Model):
     snapshot = models.CharField(max_length=64, blank=True)
     size = models.BigIntegerField(default=0)
     broken = models.PositiveIntegerField(
-        default=0, db_default=0, help_text="How many databases of the agent were locked or damaged when it was made."
+        default=0, db_default=0, help_text="How many databases were locked or damaged when it was made."
     )
     note = models.TextField(blank=True, help_text="Why it failed, or what is not as it should be.")
 

@@ -12,7 +12,7 @@ from agents.backups import repositories
 from agents.backups.models import OPEN, Backup, Stage
 from agents.backups.repositories import BackupsOff, StoreFailure
 from agents.errors import BackupInUse
-from agents.models import Agent, Reason, Transition
+from agents.models import Agent, Reason, Status, Transition
 from config import wake
 from config.crypto import UnreadableSecret
 
@@ -27,7 +27,7 @@ def delete(backup: Backup, *, actor: str) -> None:
     """Raises BackupInUse while the agent is being restored from it."""
     now = timezone.now()
     agent = Agent.objects.select_for_update().get(pk=backup.agent_id)
-    if agent.restores == backup.pk:
+    if agent.restores == backup.pk and agent.status == Status.PROVISIONING:
         raise BackupInUse
     if not Backup.objects.filter(pk=backup.pk, stage=Stage.DONE).update(stage=Stage.REMOVED, look_at=now):
         return

@@ -12,7 +12,7 @@ class Migration(migrations.Migration):
             field=models.PositiveIntegerField(
                 db_default=0,
                 default=0,
-                help_text="How many databases of the agent were locked or damaged when it was made.",
+                help_text="How many databases were locked or damaged when it was made.",
             ),
         ),
         migrations.AlterField(

@@ -23,6 +23,7 @@ from agents.engines.base import Engine, NpmPackage
 from agents.engines.hermes import HERMES
 from agents.pod.bridge import install
 from agents.pod.start import BridgeStart
+from agents.runtimes.kubernetes import names
 from tests.agents.engines.conftest import smallest_tier
 from tests.agents.engines.expectations import EXPECTED
 from tests.agents.pod.bridge.process import TOKEN, eventually, pod_config
@@ -153,12 +154,11 @@ def nothing(scratch: Path) -> Iterator[Path]:
     shutil.rmtree(root)
 
 
-def test_the_bridges_python_runs_where_there_is_nothing(nothing: Path, volume: Path, place: Path) -> None:
-    asked = (
-        "import sys, ssl, ctypes, aiohttp, psutil; print(sys.executable, psutil.Process().exe(), sys.flags.isolated)"
-    )
-    code, said = _in_the_engines_image(nothing, volume, place).run(PYTHON, "-c", asked)
+def test_the_bridges_python_and_restic_run_where_there_is_nothing(nothing: Path, volume: Path, place: Path) -> None:
+    it = "import aiohttp, ctypes, ssl, psutil as p, sys as s; print(s.executable, p.Process().exe(), s.flags.isolated)"
+    code, said = _in_the_engines_image(nothing, volume, place).run(PYTHON, "-c", it)
     assert (code, said) == (0, f"{PYTHON} {PYTHON} 1\n")
+    assert _in_the_engines_image(nothing, volume, place).run(names.RESTIC, "version")[0] == 0
 
 
 def test_the_bridges_python_can_start_itself_again(nothing: Path, volume: Path, place: Path) -> None:

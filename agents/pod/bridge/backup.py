@@ -61,6 +61,7 @@ class Source:
     cache: Path
     remembered: Callable[[], Mapping[str, Any]]  # raises EngineError, OSError
     marks: Mapping[str, str]
+    damaged: Callable[[], str | None] = lambda: None  # what is broken of the engine's own data
 
 
 @dataclass(slots=True)
@@ -88,7 +89,7 @@ async def take(source: Source, order: Order, progress: Progress) -> Taken:
         found = await asyncio.to_thread(databases.look, source.data, own=OWN, most_bytes=order.most_bytes)
         await asyncio.to_thread(remove, source.data / COPIES)
         copied = await asyncio.to_thread(_copy_databases, source.data, found.databases)
-        damaged = await asyncio.to_thread(_damaged, source.data, copied)
+        damaged = await asyncio.to_thread(_damaged, source, copied)
         await asyncio.to_thread(_write_memory, source)
         async with asyncio.timeout(TAKE_SECONDS):
             as_files = len(found.databases) - len(copied)
@@ -123,10 +124,11 @@ def _copy_databases(data: Path, found: list[Path]) -> list[Path]:
     return [path for path in found if databases.copy(data / path, data / COPIES / path)]
 
 
-def _damaged(data: Path, copied: list[Path]) -> int:
-    """A copy is as broken as what it was copied from. Looked at for a while only."""
+def _damaged(source: Source, copied: list[Path]) -> int:
+    """A copy is as broken as what it was copied from; looked at for a while only. The engine's own data counts once."""
     until = time.monotonic() + CHECK_SECONDS
-    return sum(not damage.is_sound(data / COPIES / path, until=until, is_copy=True) for path in copied)
+    broken = sum(not damage.is_sound(source.data / COPIES / path, until=until, is_copy=True) for path in copied)
+    return broken or (1 if source.damaged() else 0)
 
 
 async def _run(
@@ -160,7 +162,7 @@ async def _run(
     if status not in {0, INCOMPLETE} or not summary.get("snapshot_id"):
         raise BackupFailed(f"restic ended with {status}: {said or 'without a word'}")
     notes = [f"{as_files} databases are copied as files"] if as_files else []
-    notes += [f"{damaged} databases are damaged"] if damaged else []
+    notes += [f"{damaged} databases, or the engine's own data, are damaged"] if damaged else []
     notes += [f"not all could be read: {said}"] if status == INCOMPLETE else []
     return Taken(
         snapshot=str(summary["snapshot_id"]),

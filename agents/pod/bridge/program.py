@@ -110,6 +110,7 @@ def _backed_up(start: BridgeStart, engine: Engine, home: str) -> Source:
         cache=Path(start.run_dir) / "restic",
         remembered=lambda: memory.read(engine.stores, Path(start.data_dir)).body(),
         marks=processes.marks(start.namespace, home, processes.INSTALL),
+        damaged=lambda: damage.found(Path(start.data_dir), engine.stores),
     )
 
 

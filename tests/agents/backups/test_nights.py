@@ -11,7 +11,7 @@ import time_machine
 from django.utils import timezone
 
 from agents import lifecycle
-from agents.backups import expiry, nights, safeguard
+from agents.backups import expiry, nights, removing, safeguard
 from agents.backups.models import Backup, Kind, Stage
 from agents.models import Agent, Reason, Repository, Status
 from agents.runtimes.base import DATA_DAMAGED, DATA_LOST, Phase
@@ -225,3 +225,20 @@ def test_a_stop_waits_for_no_backup_that_takes_long_nor_for_a_suspended_account(
     settle(agent)
     lifecycle.pause(agent, reason=Reason.SUSPENDED, actor="operator:x")
     assert settle(agent).status == Status.STOPPED
+
+
+def test_what_has_no_data_to_go_back_to_is_restored_again_by_the_next_rebuild_as_long_as_the_backup_is_there(
+    pod: Agent, steps: Steps
+) -> None:
+    make_due(pod)
+    nights.ask_due()
+    steps()
+    backup = Backup.objects.get(agent=pod)
+    pod.refresh_from_db()
+    lifecycle.fail(pod, generation=1, cause=DATA_LOST, message="empty", evidence=[], now=timezone.now())
+    for generation in (2, 3):
+        agent = lifecycle.rebuild(pod, actor="user:x")
+        assert (agent.restores, agent.generation) == (backup.pk, generation)
+        lifecycle.fail(agent, generation=generation, cause="RESTORE", message="x", evidence=[], now=timezone.now())
+    removing.delete(backup, actor="user:x")  # its owner gives it up
+    assert lifecycle.rebuild(pod, actor="user:x").restores == ""

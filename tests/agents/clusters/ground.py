@@ -18,6 +18,7 @@ from django.db import connection
 from pytest_django import Settings
 
 from agents import reconciler
+from agents.backups import taking
 from agents.clusters import connections
 from agents.clusters.asking import Want
 from agents.clusters.models import Cluster
@@ -146,6 +147,18 @@ def reconciling() -> Iterator[None]:
             reconciler.reconcile_due()
 
     with _beside("reconciler", scan):
+        yield
+
+
+@contextmanager
+def backing_up() -> Iterator[None]:
+    """The same for backups."""
+
+    def scan(stop: threading.Event) -> None:
+        while not stop.wait(0.3):
+            taking.take_due()
+
+    with _beside("backups", scan):
         yield
 
 
