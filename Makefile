@@ -19,6 +19,7 @@ WORKERS ?= 4
 PRODUCTION := AGENTPODS_ENV=production AGENT_RUNTIME=kubernetes BASE_URL=https://console.example.com \
 	POD_IMAGE=images.example.com/agentpods ENGINE_IMAGES=pi=images.example.com/pi \
 	PLATFORM_DOMAIN=pods.example.net DATABASE_URL=postgresql://db.example.com/agentpods REDIS_URL=redis://redis.example.com/0 \
+	BACKUP_STORE=s3:https://s3.example.com/agents BACKUP_URL=http://backups.example.com:8300 BACKUP_PORT=8300 \
 	SECRET_KEY=check-only-check-only-check-only-check-only-check-only-1 SECRETS_KEYS=Y2hlY2stb25seS1jaGVjay1vbmx5LWNoZWNrLTEyMzQ=
 
 .DEFAULT_GOAL := help
