@@ -34,7 +34,7 @@ class Records:
     catalog_updated_at: datetime | None
     prices_checked_at: datetime | None
     mail_failed_at: datetime | None  # the mail server takes nothing since then
-    backups: health.Backups
+    backups: health.BackupHealth
     drills: health.Drills
     clusters: list[datetime | None]  # when each that pods may be on was last seen alive
 

@@ -20,7 +20,7 @@ FAILING_PER_CENT = 10  # of all repositories: one account's own agents are no tr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Backups:
+class BackupHealth:
     """`oldest_due` is since when the longest overdue backup waits; `oldest` is the oldest that should be younger."""
 
     are_made: bool
@@ -56,7 +56,7 @@ def _are_few(failing: int, all_of_them: int) -> bool:
     return failing * 100 < max(all_of_them, 1) * FAILING_PER_CENT
 
 
-def over_all(*, now: datetime) -> tuple[Backups, Drills]:
+def over_all(*, now: datetime) -> tuple[BackupHealth, Drills]:
     drilled = Q(drilled_at__isnull=False)
     live = Repository.objects.filter(expires_at=None).aggregate(
         repositories=Count("pk"),
@@ -68,7 +68,7 @@ def over_all(*, now: datetime) -> tuple[Backups, Drills]:
     )
     due = Agent.objects.filter(backup_due_at__isnull=False).aggregate(due=Min("backup_due_at"))["due"]
     old = _old(now)
-    backups = Backups(
+    backups = BackupHealth(
         are_made=bool(settings.BACKUP_STORE),
         repositories=live["repositories"],
         failing=live["failing"],

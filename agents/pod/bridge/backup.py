@@ -34,12 +34,12 @@ _LINE_BYTES = 1024 * 1024
 _GLOB = re.compile(r"([*?\[\\])")
 
 
-class BackupFailed(Exception):
+class NoBackup(Exception):
     """There is no backup. The message is for people."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class PodOrder:
     """`url` and `token` lead to the repository of this agent, and to no other; `password` opens it."""
 
     id: str
@@ -65,7 +65,7 @@ class Source:
 
 
 @dataclass(slots=True)
-class Progress:
+class BackupProgress:
     """`percent` is of the bytes that are there; `pid` is restic's while it runs."""
 
     percent: int = 0
@@ -82,8 +82,8 @@ class Taken:
     broken: int  # databases that are not whole in it
 
 
-async def take(source: Source, order: Order, progress: Progress) -> Taken:
-    """Raises BackupFailed. What a killed one left is cleared away by the next."""
+async def take(source: Source, order: PodOrder, progress: BackupProgress) -> Taken:
+    """Raises NoBackup. What a killed one left is cleared away by the next."""
     own = source.data / OWN
     try:
         found = await asyncio.to_thread(databases.look, source.data, own=OWN, most_bytes=order.most_bytes)
@@ -95,11 +95,11 @@ async def take(source: Source, order: Order, progress: Progress) -> Taken:
             as_files = len(found.databases) - len(copied)
             return await _run(source, order, copied, progress, as_files=as_files, damaged=damaged)
     except TimeoutError as error:
-        raise BackupFailed(f"it was not over after {TAKE_SECONDS:.0f} s") from error
+        raise NoBackup(f"it was not over after {TAKE_SECONDS:.0f} s") from error
     except databases.TooMuch as error:
-        raise BackupFailed(str(error)) from error
+        raise NoBackup(str(error)) from error
     except OSError as error:
-        raise BackupFailed(error.strerror or str(error)) from error
+        raise NoBackup(error.strerror or str(error)) from error
     finally:
         progress.pid = None
         with contextlib.suppress(OSError):
@@ -132,7 +132,7 @@ def _damaged(source: Source, copied: list[Path]) -> int:
 
 
 async def _run(
-    source: Source, order: Order, copied: list[Path], progress: Progress, *, as_files: int, damaged: int
+    source: Source, order: PodOrder, copied: list[Path], progress: BackupProgress, *, as_files: int, damaged: int
 ) -> Taken:
     process = await asyncio.create_subprocess_exec(
         *_command(source, order, copied),
@@ -160,7 +160,7 @@ async def _run(
                 os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
     if status not in {0, INCOMPLETE} or not summary.get("snapshot_id"):
-        raise BackupFailed(f"restic ended with {status}: {said or 'without a word'}")
+        raise NoBackup(f"restic ended with {status}: {said or 'without a word'}")
     notes = [f"{as_files} databases are copied as files"] if as_files else []
     notes += [f"{damaged} databases, or the engine's own data, are damaged"] if damaged else []
     notes += [f"not all could be read: {said}"] if status == INCOMPLETE else []
@@ -172,7 +172,7 @@ async def _run(
     )
 
 
-def _command(source: Source, order: Order, copied: list[Path]) -> list[str]:
+def _command(source: Source, order: PodOrder, copied: list[Path]) -> list[str]:
     """The directory as the root of the snapshot; the copies take the place of the databases in a restore."""
     root = _GLOB.sub(r"\\\1", str(source.data))
     patterns = [*(f"{root}/{pattern}" for pattern in (*COMMON, *source.left_out))]
@@ -192,7 +192,7 @@ def _command(source: Source, order: Order, copied: list[Path]) -> list[str]:
 _ESCAPED = r"\\\1"
 
 
-def environment(source: Source, order: Order) -> dict[str, str]:
+def environment(source: Source, order: PodOrder) -> dict[str, str]:
     """What restic sees here: the way through the pod's gateway, and whose process it is."""
     door = {"RESTIC_REST_USERNAME": "pod", "RESTIC_REST_PASSWORD": order.token}
     return restic.environment(repository=f"rest:{order.url}", cache=source.cache, more={**door, **source.marks})
@@ -200,16 +200,16 @@ def environment(source: Source, order: Order) -> dict[str, str]:
 
 def _give_password(process: asyncio.subprocess.Process, password: str) -> None:
     if process.stdin is None:
-        raise BackupFailed("restic has no standard input")
+        raise NoBackup("restic has no standard input")
     process.stdin.write(password.encode())
     process.stdin.close()
 
 
-async def _summary(process: asyncio.subprocess.Process, progress: Progress) -> dict[str, Any]:
+async def _summary(process: asyncio.subprocess.Process, progress: BackupProgress) -> dict[str, Any]:
     """What restic says at its end; on the way, how far it is."""
     summary: dict[str, Any] = {}
     if process.stdout is None:
-        raise BackupFailed("restic has no standard output")
+        raise NoBackup("restic has no standard output")
     async for line in process.stdout:
         said = _json(line)
         if said.get("message_type") == "summary":

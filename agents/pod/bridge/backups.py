@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from agents.pod.bridge import backup
-from agents.pod.bridge.backup import BackupFailed, Order, Progress, Source
+from agents.pod.bridge.backup import BackupProgress, NoBackup, PodOrder, Source
 from agents.pod.restic import NoRestic
 
 log = logging.getLogger(__name__)
@@ -22,8 +22,8 @@ class Backups:
     def __init__(self, source: Callable[[], Source]) -> None:
         """`source` raises NoRestic."""
         self._source = source
-        self._order: Order | None = None
-        self._progress = Progress()
+        self._order: PodOrder | None = None
+        self._progress = BackupProgress()
         self._task: asyncio.Task[dict[str, Any]] | None = None
 
     @property
@@ -31,12 +31,12 @@ class Backups:
         """restic's, while it runs."""
         return self._progress.pid
 
-    def take(self, order: Order) -> dict[str, Any]:
+    def take(self, order: PodOrder) -> dict[str, Any]:
         """Begin it, unless it was begun: then how it is, or what became of it. Raises Busy."""
         if self._order is None or self._order.id != order.id:
             if self._task and not self._task.done():
                 raise Busy
-            self._order, self._progress = order, Progress()
+            self._order, self._progress = order, BackupProgress()
             self._task = asyncio.create_task(self._take(order, self._progress))
         return {"id": order.id, **self._state()}
 
@@ -53,11 +53,11 @@ class Backups:
             return {"phase": "failed", "message": "the pod is being stopped"}
         return self._task.result()
 
-    async def _take(self, order: Order, progress: Progress) -> dict[str, Any]:
+    async def _take(self, order: PodOrder, progress: BackupProgress) -> dict[str, Any]:
         try:
             source = await asyncio.to_thread(self._source)
             taken = await backup.take(source, order, progress)
-        except (BackupFailed, NoRestic) as failure:
+        except (NoBackup, NoRestic) as failure:
             log.warning("no backup: %s", failure)
             return {"phase": "failed", "message": str(failure)}
         except Exception as error:

@@ -11,7 +11,7 @@ from typing import IO, Any
 
 from agents.pod import archive
 from agents.pod.bridge import linux
-from agents.pod.bridge.backup import Order, Source, environment
+from agents.pod.bridge.backup import PodOrder, Source, environment
 from agents.pod.bridge.exchange import Exchange
 from agents.pod.restic import NoRestic
 
@@ -30,7 +30,7 @@ class Restoring:
         self.wanted = wanted
         self._source = source
         self._exchange = exchange
-        self._order: asyncio.Future[Order] | None = None
+        self._order: asyncio.Future[PodOrder] | None = None
         self._failure = ""
         self._clearing: asyncio.Task[None] | None = None
 
@@ -42,7 +42,7 @@ class Restoring:
         if self._exchange.confirm():
             self._clearing = asyncio.create_task(asyncio.to_thread(self._exchange.clear))
 
-    def take(self, order: Order) -> dict[str, Any]:
+    def take(self, order: PodOrder) -> dict[str, Any]:
         """Take the order, unless it came before: then how far it is. Another restore's order is refused."""
         if order.id != self.wanted:
             return {"phase": "failed", "message": "this pod was not started for that restore"}
@@ -72,7 +72,7 @@ class Restoring:
         self._failure = why
         return RestoreFailed(why)
 
-    async def _restore(self, order: Order, source: Source) -> None:
+    async def _restore(self, order: PodOrder, source: Source) -> None:
         into = await asyncio.to_thread(self._exchange.fill)
         reading, writing = os.pipe()
         with os.fdopen(reading, "rb") as dump:

@@ -16,7 +16,7 @@ from aiohttp import web
 
 from agents.engines.base import EngineError, ModelError
 from agents.pod.bridge import causes, linux
-from agents.pod.bridge.backup import Order
+from agents.pod.bridge.backup import PodOrder
 from agents.pod.bridge.backups import Backups, Busy
 from agents.pod.bridge.crew import Crew
 from agents.pod.bridge.keeper import Keeper
@@ -143,18 +143,18 @@ class Server:
         if self._status.cause in UNUSABLE_DATA or not self._restoring.is_done():
             return _refused(409, self._status.message or "the agent's data is not there")
         try:
-            return web.json_response(self._backups.take(Order(**await _json(request))))
+            return web.json_response(self._backups.take(PodOrder(**await _json(request))))
         except TypeError:
-            return _refused(400, "body: must have exactly the fields of Order")
+            return _refused(400, "body: must have exactly the fields of an order")
         except Busy:
             return _refused(409, "another backup is being made")
 
     async def restore(self, request: web.Request) -> web.Response:
         """Begin the restore that this pod was started for, or tell of it."""
         try:
-            return web.json_response(self._restoring.take(Order(**await _json(request))))
+            return web.json_response(self._restoring.take(PodOrder(**await _json(request))))
         except TypeError:
-            return _refused(400, "body: must have exactly the fields of Order")
+            return _refused(400, "body: must have exactly the fields of an order")
 
     async def logs(self, request: web.Request) -> web.StreamResponse:
         """What engine and bridge say, from the line after the one named, for as long as the bridge lives."""

@@ -35,7 +35,7 @@ class _Way:
     token: str = field(repr=False)
 
 
-class Backups:
+class BackupCalls:
     def __init__(self, pod: Pod, bridge: Bridge, session: aiohttp.ClientSession) -> None:
         self._pod = pod
         self._bridge = bridge

@@ -13,7 +13,7 @@ from aiohttp import web
 
 from agents.pod.gateway import backups, dashboard, tls
 from agents.pod.gateway.a2a.tasks import Tasks
-from agents.pod.gateway.backups import Backups
+from agents.pod.gateway.backups import BackupCalls
 from agents.pod.gateway.bridge import Bridge
 from agents.pod.gateway.llm import proxy
 from agents.pod.gateway.llm.log import ModelLog
@@ -49,7 +49,7 @@ async def serve(pod: Pod) -> None:
         bridge = Bridge(inside, url=start.bridge_url, token=start.bridge_token)
         turns = Turns(pod, bridge, models)
         tasks = Tasks(turns)
-        kept = Backups(pod, bridge, await stack.enter_async_context(backups.client()))
+        kept = BackupCalls(pod, bridge, await stack.enter_async_context(backups.client()))
         peers = PeersServer(pod, Peers(pod, tasks, turns))
         inner = proxy.KeyProxy(pod, models, outside).app(peers, kept.routes())
         await _listen(stack, inner, start.llm_host, start.llm_port)

@@ -10,7 +10,7 @@ from aiohttp import web
 
 from agents.pod.gateway import chat
 from agents.pod.gateway.answers import Handler, Refusal, error_json, errors, read_json, same_secret
-from agents.pod.gateway.backups import Backups
+from agents.pod.gateway.backups import BackupCalls
 from agents.pod.gateway.bridge import Bridge, BridgeFailure
 from agents.pod.gateway.llm.log import ModelLog
 from agents.pod.gateway.log_pages import LogPages
@@ -32,7 +32,7 @@ class Management:
         models: ModelLog,
         test: TalkTest,
         log_pages: LogPages,
-        backups: Backups,
+        backups: BackupCalls,
     ) -> None:
         self._pod = pod
         self._bridge = bridge

@@ -13,7 +13,7 @@ from agents.pod.bridge.exchange import Exchange
 from agents.pod.bridge.restoring import Restoring
 
 
-async def _restore(source: backup.Source, order: backup.Order) -> None:
+async def _restore(source: backup.Source, order: backup.PodOrder) -> None:
     exchange = Exchange(source.data)
     exchange.settle(order.id)
     restoring = Restoring(order.id, lambda: source, exchange)
@@ -33,11 +33,11 @@ def main() -> None:
         remembered=dict,
         marks={},
     )
-    order = backup.Order(**given["order"])
+    order = backup.PodOrder(**given["order"])
     if given["what"] == "restore":
         asyncio.run(_restore(source, order))
         return
-    taken = asyncio.run(backup.take(source, order, backup.Progress()))
+    taken = asyncio.run(backup.take(source, order, backup.BackupProgress()))
     sys.stdout.write(taken.snapshot)
 
 

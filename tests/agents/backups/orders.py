@@ -11,12 +11,12 @@ from agents.models import Agent
 from agents.pod.bridge import backup
 
 
-def order_of(agent: Agent, url: str, **changes: Any) -> backup.Order:
+def order_of(agent: Agent, url: str, **changes: Any) -> backup.PodOrder:
     token = credentials.mint(agent.pk, may_add=changes.pop("may_add", 10**9))
     repository = repositories.of(agent)
     way = f"{url}/{changes.pop('repository', agent.pk)}/"
     known = {"id": "bkp_1", "agent_id": agent.pk, "url": way, "token": token, "most_bytes": 10**9}
-    return backup.Order(**{**known, "password": repository.password, **changes})
+    return backup.PodOrder(**{**known, "password": repository.password, **changes})
 
 
 def contents(data: Path) -> dict[str, str]:

@@ -26,7 +26,7 @@ from tests.status.conftest import fresh_look
 
 def taken(agent: Agent, source: backup.Source, url: str, name: str) -> Backup:
     """By the real restic through the real endpoint, and recorded."""
-    found = asyncio.run(backup.take(source, order_of(agent, url, id=name), backup.Progress()))
+    found = asyncio.run(backup.take(source, order_of(agent, url, id=name), backup.BackupProgress()))
     now = timezone.now()
     return Backup.objects.create(
         agent=agent,

@@ -50,4 +50,4 @@ def test_the_platform_is_well_while_backups_come_and_few_fail(known: dict[str, A
     now = timezone.now()
     late = known.pop("late", None)
     told = {"are_made": True, "repositories": 100, "failing": 0, "oldest_due": now - late if late else None, **known}
-    assert health.Backups(**told).are_well(now) == well
+    assert health.BackupHealth(**told).are_well(now) == well

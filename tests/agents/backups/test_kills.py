@@ -60,7 +60,7 @@ class Child:
         return out
 
 
-def pod(what: str, source: backup.Source, order: backup.Order) -> Child:
+def pod(what: str, source: backup.Source, order: backup.PodOrder) -> Child:
     known = {"data": str(source.data), "program": str(source.program), "cache": str(source.cache)}
     given = {"what": what, "order": dataclasses.asdict(order), **known}
     return Child([sys.executable, "-m", "tests.agents.backups.killed"], json.dumps(given))

@@ -27,7 +27,7 @@ def test_a_backup_is_made_read_and_restored(
 ) -> None:
     settings.BACKUP_STORE = str(tmp_path / "store")
     order = order_of(running, url)
-    taken = asyncio.run(backup.take(source, order, backup.Progress()))
+    taken = asyncio.run(backup.take(source, order, backup.BackupProgress()))
     assert taken.note == ""
     assert not (source.data / archive.OWN).exists()
     repositories.call(running.repository, ["check", "--read-data"])  # raises where something is broken
@@ -57,13 +57,13 @@ def test_a_backup_is_restored_undone_and_refused_where_it_is_too_large(
     running: Agent, source: backup.Source, url: str, settings: Any, tmp_path: Path
 ) -> None:
     settings.BACKUP_STORE = str(tmp_path / "store")
-    taken = asyncio.run(backup.take(source, order_of(running, url), backup.Progress()))
+    taken = asyncio.run(backup.take(source, order_of(running, url), backup.BackupProgress()))
     before = contents(source.data / "workspace")
     (source.data / "workspace" / "a").write_text("changed")
     exchange = Exchange(source.data)
     restoring = Restoring("r1", lambda: source, exchange)
 
-    async def restore(order: backup.Order) -> None:
+    async def restore(order: backup.PodOrder) -> None:
         task = asyncio.create_task(restoring.restore())
         await asyncio.sleep(0)
         restoring.take(order)
@@ -100,6 +100,6 @@ def test_a_pod_with_another_pods_repository_or_a_wrong_password_makes_none(
         {"token": "x"},
         {"may_add": 1_000},
     ):
-        with pytest.raises(backup.BackupFailed):
-            asyncio.run(backup.take(source, order_of(running, url, **changes), backup.Progress()))
+        with pytest.raises(backup.NoBackup):
+            asyncio.run(backup.take(source, order_of(running, url, **changes), backup.BackupProgress()))
     assert not (source.data / archive.OWN).exists()
