@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from django.conf import settings as configured
 
 from agents.backups import supply
 from agents.backups.endpoint.app import Endpoint
-from agents.backups.store import Directory
+from agents.backups.store import Directory, Store
 
 
 @pytest.fixture
@@ -24,11 +25,17 @@ def program() -> Path:
 
 @pytest.fixture
 def url(tmp_path: Path) -> Iterator[str]:
-    """The endpoint, in a thread of its own."""
+    with served(Directory(root=tmp_path / "store")) as found:
+        yield found
+
+
+@contextmanager
+def served(store: Store) -> Iterator[str]:
+    """The endpoint before this store, in a thread of its own."""
     ready, found, stop = threading.Event(), [], asyncio.Event()
 
     async def serve() -> None:
-        runner = web.AppRunner(Endpoint(Directory(root=tmp_path / "store").objects()).app())
+        runner = web.AppRunner(Endpoint(store.objects()).app(), access_log=None)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         found.extend([runner.addresses[0][1], asyncio.get_running_loop()])

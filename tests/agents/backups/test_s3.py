@@ -7,7 +7,6 @@ import asyncio
 import re
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,16 +15,15 @@ import aiohttp
 import obstore
 import pytest
 import requests
-from aiohttp import web
 from django.conf import settings as configured
 from django.utils import timezone
 
 from agents.backups import credentials, drills, expiry, repositories, store
-from agents.backups.endpoint.app import Endpoint
 from agents.backups.models import Repository
 from agents.models import Agent
 from agents.pod.bridge import backup
 from tests.agents.backups.orders import order_of
+from tests.agents.backups.real import served
 from tests.agents.backups.test_drills import drilled, taken
 
 pytestmark = pytest.mark.slow
@@ -73,23 +71,8 @@ def bucket(server: str, settings: Any, tmp_path: Path) -> store.Store:
 @pytest.fixture
 def way(bucket: store.Store) -> Iterator[str]:
     """The endpoint before it."""
-    ready, known, stop = threading.Event(), [], asyncio.Event()
-
-    async def serve() -> None:
-        runner = web.AppRunner(Endpoint(bucket.objects()).app(), access_log=None)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        known.extend([runner.addresses[0][1], asyncio.get_running_loop()])
-        ready.set()
-        await stop.wait()
-        await runner.cleanup()
-
-    thread = threading.Thread(target=asyncio.run, args=[serve()])
-    thread.start()
-    assert ready.wait(10)
-    yield f"http://127.0.0.1:{known[0]}"
-    known[1].call_soon_threadsafe(stop.set)
-    thread.join()
+    with served(bucket) as found:
+        yield found
 
 
 def test_a_bucket_is_written_read_drilled_pruned_and_emptied(
