@@ -1,10 +1,9 @@
-"""What owners buy: with coins, stars, cards and licence keys."""
+"""What owners buy with coins, stars and cards."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 
-from billing import verification
 from billing.models import (
     CryptoOrder,
     StarsOrder,
@@ -111,54 +110,3 @@ class Buying(Ground):
         work()
         self.say("a later try succeeded", pk, invoice)
         self._bought(pk, invoice, *self._terms(name), provider="stripe")
-
-    def key(self) -> None:
-        """Gumroad, monthly tiny or small, also beside time of another plan."""
-        pk = self.pick()
-        life = self.lives[pk]
-        tier = self.chance.choice(["tiny", "small"])
-        if life.licence or tier not in {"tiny", "small"} or pk in self.cards.values():
-            return
-        if self.clock.now < life.free_until and life.suspended:
-            return
-        self.number += 1
-        text = f"KEY-{self.number:08d}"
-        product = {"tiny": "prod-tiny==", "small": "prod-tiers=="}[tier]
-        cents = self.chance.choice([100, 500, 900])
-        sold = self.doubles.gumroad.sell(text, product, sold_at=f"{self.clock.now:%Y-%m-%dT%H:%M:%SZ}")
-        sold.purchase = {"price": cents} | ({"variants": "(Small)"} if tier == "small" else {})
-        body = {"agentId": pk, "period": "monthly", "provider": "gumroad", "licenseKey": text}
-        answer = self.api().post("/subscriptions", body, format="json")
-        assert answer.status_code == 200, answer.content
-        life.license(tier, "monthly", self.clock.now)
-        self.keys[text] = pk
-        self.say("key", pk, tier, text, cents)
-
-    def key_over(self) -> None:
-        """Refunded at Gumroad, and seen at once."""
-        held = [text for text, pk in self.keys.items() if self.lives[pk].licence and not self.lives[pk].dead]
-        if not held:
-            return
-        text = self.chance.choice(held)
-        pk = self.keys.pop(text)
-        sold = self.doubles.gumroad.sales[text]
-        sold.purchase = {**sold.purchase, "refunded": True}
-        self.api().post("/payments/gumroad/callback", {"license_key": text}, format="json")
-        verification.verify_due()
-        self.lives[pk].unlicense()
-        self.say("the key was refunded", pk, text)
-
-    def cancel_key(self) -> None:
-        held = [text for text, pk in self.keys.items() if self.lives[pk].licence and not self.lives[pk].dead]
-        if not held:
-            return
-        text = self.chance.choice(held)
-        life = self.lives[self.keys.pop(text)]
-        assert life.licence
-        till = life.licence.till(life.now)
-        sold = self.doubles.gumroad.sales[text]
-        sold.purchase = {**sold.purchase, "subscription_cancelled_at": f"{till:%Y-%m-%dT%H:%M:%SZ}"}
-        self.api().post("/payments/gumroad/callback", {"license_key": text}, format="json")
-        verification.verify_due()
-        life.licence.ends = till
-        self.say("the key will not renew", text, till)

@@ -58,7 +58,6 @@ class ByHand(Ground):
         lapses.step_due(now=self.clock.now)
         if life.licence:
             life.unlicense()
-            self.keys = {text: whose for text, whose in self.keys.items() if whose != pk}
         life.dead, life.granted = True, False
         self.died[pk] = self.clock.now
         self._cards()

@@ -26,7 +26,7 @@ from tests import operating
 from tests.agents.conftest import MakeAgent, signed_in
 from tests.agents.conftest import settle as rest
 from tests.billing.conftest import Clock
-from tests.billing.histories.model import Life, Part
+from tests.billing.histories.model import Life, Membership, Part
 from tests.billing.stripe.conftest import work
 from tests.doubles.chain import Chain
 from tests.doubles.gumroad_server import GumroadServer
@@ -77,7 +77,7 @@ class Ground:
         self.income: dict[str, Sum] = {}  # by the ledger's row
         self.cards: dict[str, str] = {}  # card at Stripe: agent
         self.failed: dict[str, str] = {}  # card at Stripe: its invoice that was not paid
-        self.keys: dict[str, str] = {}  # licence key: agent
+        self.memberships: dict[str, Membership] = {}  # by licence key
         self.disputes: dict[str, Disputed] = {}
         self.died: dict[str, datetime] = {}
         self.counted = self.number = 0

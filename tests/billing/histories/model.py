@@ -84,6 +84,24 @@ class Licence:
 
 
 @dataclass
+class Membership:
+    """Charged each month from the day it was sold, whoever has its key, until its owner cancels or all goes back."""
+
+    agent: str
+    tier: str
+    cents: int
+    sold: datetime
+    over: datetime | None = None  # when its owner cancelled, or it was refunded
+    refunded: bool = False
+
+    def charges(self, now: datetime) -> int:
+        count, until = 1, self.over or now
+        while month_after(self.sold, count, self.sold.day) <= until:
+            count += 1
+        return count
+
+
+@dataclass
 class Life:
     """One agent."""
 

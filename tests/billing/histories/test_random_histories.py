@@ -27,6 +27,7 @@ from tests.billing.histories.by_hand import ByHand
 from tests.billing.histories.choosing import Choosing
 from tests.billing.histories.going_back import GoingBack
 from tests.billing.histories.ground import Doubles
+from tests.billing.histories.memberships import Memberships
 from tests.billing.licences import gumroad
 from tests.billing.stars.conftest import telegram
 from tests.billing.stripe.conftest import stripe
@@ -47,7 +48,7 @@ def seeds() -> list[int]:
     return list(range(int(first), int(last or first) + 1))
 
 
-class World(Choosing, GoingBack, ByHand, Agreeing):
+class World(Choosing, Memberships, GoingBack, ByHand, Agreeing):
     def step(self) -> None:
         self.live(self.clock.now + self.some_time(), lazy=self.chance.random() < 0.3)
         if not self.alive():
@@ -69,6 +70,7 @@ class World(Choosing, GoingBack, ByHand, Agreeing):
             (1, self.delete),
             (2, self.move),
             (1, self.key_over),
+            (1, self.key_again),
             (1, self.grant),
             (3, self.retry),
             (1, self.cancel_key),
@@ -95,6 +97,7 @@ class World(Choosing, GoingBack, ByHand, Agreeing):
             self.suspend()
         self._tick()
         self.books()
+        self.agree_on_memberships()
 
 
 @pytest.fixture
