@@ -234,32 +234,32 @@ def _buys_nothing(row: Subscription, sold: Sold, *, why: str, now: datetime) -> 
 
 def _wait(row: Subscription, *, now: datetime) -> None:
     """Its provider goes on charging for it, so it is asked for as long as it does."""
-    Subscription.objects.filter(pk=row.pk).update(paid_seen_at=now)
+    _seen_paid(row, now=now)
     _ask_again(row, at=now + CHECKED_EVERY)
+
+
+def _seen_paid(row: Subscription, *, now: datetime) -> None:
+    Subscription.objects.filter(pk=row.pk).update(paid_seen_at=now)
 
 
 def _ask_again(row: Subscription, *, at: datetime | None) -> None:
     Subscription.objects.filter(pk=row.pk).update(check_at=at, unknown_since=None)
 
 
-def _unpaid(row: Subscription, verdict: Verdict, *, now: datetime) -> datetime | None:
-    """Definitely over: now. A key that is merely not known may have been rotated: at the end of what is paid.
-
-    Returns when its provider is asked again.
-    """
-    if verdict.revoked or subscriptions.licensed_until(row) <= now:
-        row = revocations.revoke(
-            row.pk,
-            reason=verdict.reason,
-            actor=ACTOR,
-            now=now,
-            went_back=verdict.went_back,
-            failed=verdict.failed,
-        )
+def _unpaid(row: Subscription, verdict: Verdict, *, now: datetime) -> None:
+    row = _over(row, verdict, now=now)
     row.unknown_since = None
     row.check_at = _again(row, now=now)
     row.save(update_fields=["unknown_since", "check_at"])
-    return row.check_at
+
+
+def _over(row: Subscription, verdict: Verdict, *, now: datetime) -> Subscription:
+    """Definitely over: now. A key that is merely not known may have been rotated: at the end of what is paid."""
+    if not verdict.revoked and subscriptions.licensed_until(row) > now:
+        return row
+    return revocations.revoke(
+        row.pk, reason=verdict.reason, actor=ACTOR, now=now, went_back=verdict.went_back, failed=verdict.failed
+    )
 
 
 def _again(row: Subscription, *, now: datetime) -> datetime | None:
@@ -318,12 +318,21 @@ def _still_charged(driver: LicenceDriver, row: Subscription, *, now: datetime) -
             return Answer.UNKNOWN, now + CHECKED_EVERY
         case Answer.UNPAID:
             licence_refunds.note(row, verdict.charges, actor=ACTOR, now=now, unapplied=payments.DELETED)
-            return Answer.UNPAID, _unpaid(row, verdict, now=now)
+            return Answer.UNPAID, _again(_over_leased(row, verdict, now=now), now=now)
     if verdict.external_ref != row.external_ref:
         return Answer.UNPAID, None
-    _buys_nothing(row, _sold(row, verdict), why=payments.DELETED, now=now)
+    unplaced_charges.note(row, _sold(row, verdict), why=payments.DELETED, now=now)
+    _seen_paid(row, now=now)
     licence_refunds.note(row, verdict.charges, actor=ACTOR, now=now, unapplied=payments.DELETED)
     return Answer.PAID, now + CHECKED_EVERY
+
+
+@transaction.atomic
+def _over_leased(row: Subscription, verdict: Verdict, *, now: datetime) -> Subscription:
+    """Whoever dies before the activation is given back is followed by another, as soon as the lease is over."""
+    row = _over(row, verdict, now=now)
+    Subscription.objects.filter(pk=row.pk).update(check_at=now + LEASE)
+    return row
 
 
 def _pays_elsewhere(row: Subscription) -> bool:
