@@ -15,7 +15,7 @@ from contextlib import contextmanager
 import pytest
 
 _TOLD = "COVERAGE_PROCESS_"  # by which coverage measures a process that is started
-CASES = 3  # of each parameter, that are measured
+CASES = 5  # of each parameter, that are measured
 
 
 def unmeasured() -> dict[str, str]:
