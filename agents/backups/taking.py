@@ -29,7 +29,7 @@ TASK = "backups.step"
 LEASE = timedelta(minutes=3)  # longer than any step: restic may have to be brought
 NEXT_LOOK = timedelta(seconds=1)
 LONGEST = timedelta(hours=5)
-AT_ONCE = 8  # that pods make, over all agents
+AT_ONCE, AT_ONCE_EACH = 8, 2  # that pods make: over all agents, and of one account
 # Looks in a row at a pod that does not answer. A rebuild and a deletion wait for no pod that is dead.
 MISSES = {Kind.ASKED: 20, Kind.NIGHTLY: 20, Kind.REBUILD: 3, Kind.STOP: 3, Kind.FINAL: 5}
 BATCH = 50
@@ -95,7 +95,7 @@ def step(backup_id: str, *, now: datetime | None = None) -> None:
 
 def _advance(backup: Backup, *, now: datetime) -> None:
     if backup.stage == Stage.WANTED:
-        if Backup.objects.filter(stage=Stage.RUNNING).count() >= AT_ONCE:
+        if _must_wait(backup):
             _look_again(backup)
             return
         _begin(backup, now=now)
@@ -108,6 +108,13 @@ def _advance(backup: Backup, *, now: datetime) -> None:
         _fail(backup, f"it was not over after {LONGEST}")
     else:
         _look_again(backup)
+
+
+def _must_wait(backup: Backup) -> bool:
+    """Pods that never end theirs leave places to other accounts."""
+    running = Backup.objects.filter(stage=Stage.RUNNING)
+    own = running.filter(agent__user_id=backup.agent.user_id)
+    return running.count() >= AT_ONCE or own.count() >= AT_ONCE_EACH
 
 
 def _begin(backup: Backup, *, now: datetime) -> None:

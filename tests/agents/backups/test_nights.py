@@ -10,13 +10,14 @@ import pytest
 import time_machine
 from django.utils import timezone
 
+from accounts.models import User
 from agents import lifecycle
-from agents.backups import expiry, nights, removing, safeguard
+from agents.backups import expiry, nights, removing, safeguard, taking
 from agents.backups.models import Backup, Kind, Stage
 from agents.models import Agent, Reason, Repository, Status
 from agents.runtimes.base import DATA_DAMAGED, DATA_LOST, Phase
 from tests.agents.backups.conftest import Steps
-from tests.agents.conftest import GatewayOf, event_types, settle
+from tests.agents.conftest import GatewayOf, MakeAgent, event_types, settle
 from tests.doubles.bridge import BridgeDouble
 from tests.doubles.runtime import ScriptedRuntime
 
@@ -50,6 +51,26 @@ def test_a_running_agent_is_backed_up_each_night(pod: Agent, steps: Steps) -> No
     pod.refresh_from_db()
     assert pod.last_backup_at
     assert pod.backup_due_at > timezone.now()
+
+
+def test_an_account_whose_pods_never_end_theirs_has_two_places_and_no_more(
+    pod: Agent, steps: Steps, make_agent: MakeAgent, stranger: User
+) -> None:
+    def endless(agent: Agent) -> None:
+        later = timezone.now() + timedelta(days=1)
+        Backup.objects.filter(pk=taking.ask(agent, kind=Kind.NIGHTLY, actor="x").pk).update(
+            stage=Stage.RUNNING, taken_at=timezone.now(), look_at=later
+        )
+
+    for _ in range(2):
+        endless(make_agent())
+    make_due(pod)
+    nights.ask_due()
+    steps()
+    assert kinds(pod) == [], "it waits for one of its own account"
+    Agent.objects.exclude(pk=pod.pk).update(user=stranger)
+    steps()
+    assert kinds(pod) == ["nightly"], "another account's take nothing of its places"
 
 
 def test_a_stopped_agent_waits_for_its_next_night(pod: Agent) -> None:
