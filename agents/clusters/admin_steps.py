@@ -32,7 +32,7 @@ class LoseClusters(Step[Cluster]):
         "For a cluster that will never come back. Nothing is asked of it any more, and what it held is gone.",
         "It is cordoned: no agent comes here again.",
         "Agents that run start on other clusters, with their newest backups or empty disks, as their timelines say.",
-        "Agents that are stopped or failed stay so. When they are asked to start, they start elsewhere in the same way.",
+        "Agents that are stopped or failed stay so. Asked to start, they start elsewhere in the same way.",
         "Should it come back after all, delete what it holds of Agentpods: two pods of one agent must not both run.",
     )
 
