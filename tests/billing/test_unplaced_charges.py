@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from functools import partial
 
 import pytest
 
 from agents import lifecycle
 from agents.models import Agent
 from billing import decisions, invariants
+from billing.decisions import NothingToDecide
 from billing.models import Decision, Payment, Subscription
 from billing.reports.open_items import open_items
 from billing.stripe import orders
@@ -122,6 +124,17 @@ def test_what_its_provider_refunded_waits_for_nobody(waiting: Payment, sold: Sal
     assert (income(), Payment.objects.open().count()) == (1000, 1)
     card_ends(agent, clock)
     assert (Subscription.objects.paid().get().provider, income()) == ("gumroad", 1000)
+
+
+def test_what_its_provider_refunded_is_not_decided_any_more_though_an_operator_had_the_page_open(
+    waiting: Payment, sold: Sale, clock: Clock
+) -> None:
+    sold.purchase = {"refunded": True}
+    check(clock, DAY + HOUR)
+    for decide in (decisions.send_back, decisions.close, partial(decisions.credit, days=5)):
+        with pytest.raises(NothingToDecide):
+            decide(waiting, now=clock.now, **BY)
+    assert (income(), Payment.objects.filter(kind="credit").exists()) == (500, False)
 
 
 def test_a_licence_in_whose_place_there_is_another_is_charged_too(
