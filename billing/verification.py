@@ -241,7 +241,9 @@ def _ask_again(row: Subscription, *, at: datetime | None) -> None:
     Subscription.objects.filter(pk=row.pk).update(check_at=at, unknown_since=None)
 
 
+@transaction.atomic
 def _unpaid(row: Subscription, verdict: Verdict, *, now: datetime) -> None:
+    """Over and asked about again at once: what ends it asks no more."""
     row = _over(row, verdict, now=now)
     row.unknown_since = None
     row.check_at = _again(row, now=now)

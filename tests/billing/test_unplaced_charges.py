@@ -133,7 +133,7 @@ def test_what_its_provider_refunded_is_not_decided_any_more_though_an_operator_h
     check(clock, DAY + HOUR)
     for decide in (decisions.send_back, decisions.close, partial(decisions.credit, days=5)):
         with pytest.raises(NothingToDecide):
-            decide(waiting, now=clock.now, **BY)
+            decide(waiting, now=clock.now, reason="asked", actor="operator:x")
     assert (income(), Payment.objects.filter(kind="credit").exists()) == (500, False)
 
 
