@@ -167,7 +167,8 @@ def _owner(money: Money) -> Agent:
 
 def _locked(owner: Agent, agent_id: str) -> Agent:
     """Both agents' rows, by their ids; the one that days are for."""
-    rows = {row.pk: row for row in Agent.objects.select_for_update().filter(pk__in={owner.pk, agent_id}).order_by("pk")}
+    both = Agent.objects.select_for_update(no_key=True).filter(pk__in={owner.pk, agent_id}).order_by("pk")
+    rows = {row.pk: row for row in both}
     agent = rows.get(agent_id)
     if agent is None or agent.user_id != owner.user_id:
         raise NotOfTheAccount(agent_id)

@@ -30,7 +30,7 @@ def held(payment: Payment) -> Agent:
         holder = _holder(payment)
         with suppress(_MovedMeanwhile), transaction.atomic():
             for agent_id in sorted({payment.agent_id, holder}):
-                Agent.objects.select_for_update().get(pk=agent_id)
+                Agent.objects.select_for_update(no_key=True).get(pk=agent_id)  # as payments.locked
             if _holder(payment) == holder:
                 return Agent.objects.get(pk=holder)
             raise _MovedMeanwhile  # gives these locks back: more of them, out of order, could be a deadlock
