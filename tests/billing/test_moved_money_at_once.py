@@ -1,4 +1,4 @@
-"""Fifty threads at money whose payment names another agent than the one that has its time: no deadlock, nothing twice."""
+"""Fifty threads at money whose payment names another agent than the one that has its time: no deadlock."""
 
 from __future__ import annotations
 
