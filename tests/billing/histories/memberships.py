@@ -12,7 +12,7 @@ from tests.billing.histories.sellers import Gumroads, Lemons, Seller
 class Memberships(Buying):
     def sellers(self) -> dict[str, Seller]:
         if not self.shops:
-            found = [Gumroads(self.doubles.gumroad, self.clock), Lemons(self.doubles.lemon, self.clock)]
+            found: list[Seller] = [Gumroads(self.doubles.gumroad, self.clock), Lemons(self.doubles.lemon, self.clock)]
             self.shops = {one.name: one for one in found}
         return self.shops
 

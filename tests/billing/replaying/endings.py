@@ -16,7 +16,7 @@ def gumroad_refunded(world: World) -> Scene:
 
     def check() -> None:
         row = Subscription.objects.get(agent=agent)
-        rows = sorted(agent.payments.values_list("kind", "amount"))
+        rows = sorted((one.kind, int(one.amount or 0)) for one in agent.payments.all())
         assert (row.status, rows) == ("expired", [("payment", 500), ("revoke", 500)])
         assert row.check_at is not None
 

@@ -120,7 +120,7 @@ def test_what_is_ours_again_has_an_invoice_of_its_own_and_is_credited_again_when
     (line,) = taxes(months("2026-11", "2026-11"))
     assert line.total_usd == first.total_usd - part
     if cents == first.payment.amount:
-        assert (line.total_usd, line.tax_usd) == (0, 0)
+        assert (line.total_usd, line.tax_usd) == (Decimal(0), Decimal(0))
 
 
 def test_who_cancels_what_ended_long_ago_does_not_stop_the_card_of_today(
