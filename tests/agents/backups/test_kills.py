@@ -5,12 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import socket
-import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -26,6 +21,7 @@ from agents.models import Agent
 from agents.pod import processes, restic
 from agents.pod.bridge import backup
 from agents.pod.bridge.exchange import Exchange
+from tests.agents.backups.killing import Child, Started, bytes_in
 from tests.agents.backups.orders import contents, order_of
 from tests.agents.backups.test_drills import taken, waits
 from tests.agents.pod.bridge.process import eventually
@@ -42,58 +38,10 @@ drills.hold(sys.argv[1])
 """
 
 
-class Child:
-    """A process that is fed, watched, and killed with its children in the middle."""
-
-    def __init__(self, command: list[str], given: str, environment: dict[str, str] | None = None) -> None:
-        pipe = subprocess.PIPE
-        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment)
-        assert self.process.stdin
-        self.process.stdin.write(given)
-        self.process.stdin.close()
-
-    def kill_when(self, seen: Callable[[], bool]) -> None:
-        until = time.monotonic() + 120
-        while not seen():
-            assert self.process.poll() is None, "it was over before it could be killed"
-            assert time.monotonic() < until
-            time.sleep(0.01)
-        self.end()
-
-    def end(self) -> None:
-        self.process.kill()
-        self.process.wait()
-        if self.process.stdout:
-            self.process.stdout.close()
-
-    def said(self) -> str:
-        assert self.process.stdout
-        out = self.process.stdout.read()
-        assert self.process.wait(300) == 0
-        self.end()
-        return out
-
-
 def pod(what: str, source: backup.Source, order: backup.PodOrder) -> Child:
     known = {"data": str(source.data), "program": str(source.program), "cache": str(source.cache)}
     given = {"what": what, "order": dataclasses.asdict(order), **known}
     return Child([sys.executable, "-m", "tests.agents.backups.killed"], json.dumps(given))
-
-
-def bytes_in(place: Path) -> int:
-    """While somebody writes there, and takes away."""
-    total = 0
-    for directory, _, names in os.walk(place):
-        for name in names:
-            with suppress(FileNotFoundError):
-                total += (Path(directory) / name).stat().st_size
-    return total
-
-
-@pytest.fixture
-def store(settings: Any, tmp_path: Path) -> Path:
-    settings.BACKUP_STORE = str(tmp_path / "store")
-    return tmp_path / "store"
 
 
 @pytest.fixture
@@ -140,33 +88,8 @@ def test_a_pod_that_is_killed_while_it_restores_has_the_old_data_or_the_new(
     assert contents(large.data / "workspace") == changed
 
 
-@pytest.fixture
-def endpoint(store: Path) -> Iterator[tuple[str, Callable[[], Child]]]:
-    """The endpoint as the program it is, on a port that it has again when it is started anew."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = found.getsockname()[1]
-    children: list[Child] = []
-    url = f"http://127.0.0.1:{port}"
-    environment = {**os.environ, "BACKUP_STORE": str(store), "BACKUP_PORT": str(port), "BACKUP_URL": url}
-
-    def start() -> Child:
-        children.append(Child([sys.executable, "-m", "agents.backups.endpoint"], "", environment))
-        until = time.monotonic() + 60
-        while time.monotonic() < until:
-            with socket.socket() as asking:
-                if asking.connect_ex(("127.0.0.1", port)) == 0:
-                    return children[-1]
-            time.sleep(0.1)
-        raise AssertionError("it does not listen")
-
-    yield url, start
-    for child in children:
-        child.end()
-
-
 def test_an_endpoint_that_is_killed_leaves_no_half_object(
-    running: Agent, large: backup.Source, endpoint: tuple[str, Callable[[], Child]], store: Path
+    running: Agent, large: backup.Source, endpoint: Started, store: Path
 ) -> None:
     url, start = endpoint
     first = start()
@@ -244,7 +167,7 @@ def test_a_worker_that_is_killed_in_the_middle_of_a_drill_leaves_no_verdict_and_
 def test_an_endpoint_that_is_killed_in_the_middle_of_a_restore_leaves_the_old_data_or_the_new(
     running: Agent,
     large: backup.Source,
-    endpoint: tuple[str, Callable[[], Child]],
+    endpoint: Started,
 ) -> None:
     url, start = endpoint
     first = start()
