@@ -130,8 +130,12 @@ def take_away_left() -> None:
 
 
 def _take_away(agent_id: str, cluster: Cluster) -> None:
-    """Its pods there are the reconciler's to end, which keeps what they leave."""
-    if Pod.objects.filter(agent_id=agent_id, cluster=cluster).exists():
+    """Its pods there are the reconciler's to end, which keeps what they leave.
+
+    Not while its pod is being replaced: should the two clusters be one, entered twice, then its own volume is nobody's.
+    """
+    settled = Agent.objects.filter(pk=agent_id).exclude(status=Status.PROVISIONING).exists()
+    if not settled or Pod.objects.filter(agent_id=agent_id, cluster=cluster).exists():
         return
     labels = names.labels(installation=connections.place(cluster).installation, agent_id=agent_id)
     if volumes.release_left(connections.of(cluster), labels=labels):

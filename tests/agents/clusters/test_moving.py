@@ -295,6 +295,7 @@ def test_one_that_is_deleted_on_the_way_leaves_nothing_at_either_place(tmp_path:
             if namespace == "pod-abc-1":
                 runtime.delete(namespace, agent_id=AGENT, data=False)
                 Placement.objects.update(cluster=two, other=one, move=Move.BEGUN)
+        moving.take_away_left()  # not before it has arrived
         volumes = [connections.of(cluster) for cluster in (one, two)]
         assert [len(api.get("/api/v1/persistentvolumes")["items"]) for api in volumes] == [1, 1]
         runtime.delete("pod-abc-2", agent_id=AGENT, data=True)
@@ -331,6 +332,10 @@ def test_an_agent_remembers_where_it_moved_what_it_was_told_before(client: APICl
     owner.until_seen(lambda found: found["status"] == "running" and owner.row().generation == 2, "the moved one")
     assert owner.say("count") == "1"
     assert placement.place(agent.pk) == new
+    Agent.objects.filter(pk=agent.pk).update(status=Status.PROVISIONING)
+    moving.take_away_left()  # not while its pod is being replaced
+    Agent.objects.filter(pk=agent.pk).update(status=Status.RUNNING)
+    assert not has_no_volume(connections.of(old))
     assert connections.of(old).find(f"/api/v1/namespaces/{agent.namespace}") is None
 
     def is_taken_away() -> bool:
