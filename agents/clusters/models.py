@@ -226,7 +226,13 @@ class Placement(models.Model):
     cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="placements")
     created_at = models.DateTimeField(default=timezone.now)
     move = models.CharField(max_length=5, choices=Move.choices, blank=True, default="", db_default="")
-    other = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="moves", null=True, blank=True)
+    other = models.ForeignKey(
+        Cluster, on_delete=models.PROTECT, related_name="moves", null=True, blank=True, db_index=False
+    )
+
+    class Meta:
+        # Few move at a time.
+        indexes = [models.Index(fields=["other"], name="placement_other", condition=Q(other__isnull=False))]
 
     def __str__(self) -> str:
         return f"{self.agent_id} on {self.cluster}"

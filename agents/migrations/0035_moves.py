@@ -40,6 +40,7 @@ class Migration(migrations.Migration):
             name="other",
             field=models.ForeignKey(
                 blank=True,
+                db_index=False,
                 null=True,
                 on_delete=django.db.models.deletion.PROTECT,
                 related_name="moves",
