@@ -21,7 +21,7 @@ REASONS = [
 
 
 class Migration(migrations.Migration):
-    dependencies = [("agents", "0034_drill_index")]
+    dependencies = [("agents", "0035_quota_table")]
 
     operations = [
         migrations.AddField(

@@ -6,7 +6,7 @@ from django.db.models import Q
 class Migration(migrations.Migration):
     atomic = False
 
-    dependencies = [("agents", "0035_moves")]
+    dependencies = [("agents", "0036_moves")]
 
     operations = [
         AddIndexConcurrently(
