@@ -21,6 +21,7 @@ from agents.backups import asking
 from agents.backups.admin_steps import UndoDeletion
 from agents.clusters import admin as clusters_admin  # noqa: F401  # registers clusters
 from agents.clusters import placement
+from agents.clusters.admin_steps import MoveAgents
 from agents.domains import admin as domains_admin  # noqa: F401  # registers claims
 from agents.log_admin import WithLogs
 from agents.models import Agent, AgentQuota, Desired, Transition
@@ -98,7 +99,7 @@ class AgentAdmin(WithLogs):
     date_hierarchy = "created_at"
     inlines = (QuotaInline, TransitionInline)
     actions = ("resume_agents", "back_up_agents", "talk_test_agents")
-    steps = (PauseAgents(), RebuildAgents(), DeleteAgents(), UndoDeletion())
+    steps = (PauseAgents(), RebuildAgents(), MoveAgents(), DeleteAgents(), UndoDeletion())
     fieldsets = (
         (
             None,

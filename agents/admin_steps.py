@@ -17,7 +17,7 @@ from config.errors import Forbidden
 
 class AgentStep(Step[Agent]):
     model = Agent
-    material = ("owner", "status", "wanted", "paid", "may run until")
+    material: ClassVar[tuple[str, ...]] = ("owner", "status", "wanted", "paid", "may run until")
 
     def held(self, row_id: str) -> Agent | None:
         """Locked, as the life cycle does it."""

@@ -18,6 +18,7 @@ from accounts.models import User
 from agents import configuration, quota
 from agents.backups import expiry
 from agents.backups.nights import next_night
+from agents.clusters import placement
 from agents.domains import claims
 from agents.errors import IllegalTransition, NotEntitled, OwnerSuspended, WrongState
 from agents.models import Agent, Backup, Desired, KeptLog, Reason, Status, Transition
@@ -106,6 +107,8 @@ def rebuild(agent: Agent, *, actor: str, reason: Reason = Reason.REBUILD, why: s
     agent.soul = personas.current_soul(agent.persona_id) or agent.soul
     agent.spec_revision += 1
     agent.recoveries = 0
+    if placement.go_back(agent.pk):
+        agent.restores, agent.data_expected, agent.cause = "", True, ""  # of where it moved to, and did not come up
     unusable = agent.cause in UNUSABLE_DATA
     agent.data_expected = agent.data_expected and not unusable
     if unusable and not restores and (newest := newest_backup(agent)):
@@ -114,6 +117,19 @@ def rebuild(agent: Agent, *, actor: str, reason: Reason = Reason.REBUILD, why: s
     _replace(agent, reason=reason, actor=actor, now=now, note=why)
     also = ("soul", "spec_revision", "recoveries", "data_expected", "restores")
     return _want(agent, Desired.RUNNING, operation=reason, now=now, also=also)
+
+
+@transaction.atomic
+def move(agent: Agent, *, actor: str, why: str) -> Agent:
+    """Replace the pod by one elsewhere (agents/clusters/moving.py). Raises WrongState, NotEntitled."""
+    now = timezone.now()
+    agent = configuration.locked(agent)
+    if agent.status != Status.RUNNING or agent.desired != Desired.RUNNING:
+        raise WrongState("a move", agent.status, "only an agent that runs can back up what it takes along")
+    _guard(agent, now)
+    agent.recoveries = 0
+    _replace(agent, reason=Reason.MOVE, actor=actor, now=now, note=why)
+    return _want(agent, Desired.RUNNING, operation=Reason.MOVE, now=now, also=("recoveries",))
 
 
 @transaction.atomic
@@ -153,6 +169,7 @@ def came_up(agent: Agent, *, generation: int, public_url: str, now: datetime) ->
     agent.was_running = agent.data_expected = True
     agent.backup_due_at = agent.backup_due_at or next_night(agent.pk, after=now)
     agent.restores = ""
+    placement.arrived(agent.pk)
     agent.cause = agent.cause_message = ""
     agent.cause_evidence = []
     agent.lost_since = None

@@ -14,9 +14,10 @@ from requests.adapters import HTTPAdapter
 from agents.models import Agent
 from agents.runtimes import current_runtime
 from agents.runtimes.base import Endpoint
-from config import waiting
+from config import hanging_up, waiting
 
-PROBE_TIMEOUT_SECONDS = 3
+PROBE_TIMEOUT_SECONDS = 3  # for each silence
+WHOLE_SECONDS = 6.0  # what answers may be the agent's own program, and send a byte now and then
 CACHED_SECONDS = 1.5
 MAX_CACHED = 10_000
 
@@ -96,8 +97,16 @@ def _visit(endpoint: Endpoint) -> int:
         session.trust_env = False
         if endpoint.authority:
             session.mount("https://", _Trusting(endpoint.authority))
-        answer = session.get(endpoint.public_url, timeout=PROBE_TIMEOUT_SECONDS, allow_redirects=False, stream=True)
-        answer.close()
+        until = time.monotonic() + WHOLE_SECONDS
+        try:
+            with hanging_up.ends_with_caller(session, seconds=WHOLE_SECONDS):
+                answer = session.get(
+                    endpoint.public_url, timeout=PROBE_TIMEOUT_SECONDS, allow_redirects=False, stream=True
+                )
+                answer.close()
+        finally:
+            if time.monotonic() >= until:
+                raise requests.ReadTimeout  # whatever a connection that was cut seems to say
         return answer.status_code
 
 

@@ -76,6 +76,7 @@ class Reason(models.TextChoices):
     RESUME = "resume"
     REBUILD = "rebuild"
     RESTORE = "restore"
+    MOVE = "move"
     RECOVERY = "recovery"
     OWNER = "owner"
     OPERATOR = "operator"

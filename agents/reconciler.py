@@ -16,6 +16,7 @@ from django.utils import timezone
 from agents import drift, identity, kept_logs, leases, lifecycle, plan, pods
 from agents.backups import restoring, safeguard
 from agents.backups.models import Kind
+from agents.clusters import moving
 from agents.models import Agent, Desired, Reason, Status
 from agents.plan import Step
 from agents.runtimes import current_runtime
@@ -135,10 +136,12 @@ def _take_step(agent: Agent, runtime: Runtime, observed: Observations) -> Step:
 def _clear(look: Look) -> None:
     """What an owner has replaced is backed up first; that takes no time from the new pod."""
     agent = look.agent
-    replaces = agent.operation in {Reason.REBUILD, Reason.RESTORE} and agent.desired == Desired.RUNNING
+    replaces = agent.operation in {Reason.REBUILD, Reason.RESTORE, Reason.MOVE} and agent.desired == Desired.RUNNING
     if replaces and not safeguard.passed(agent, kind=Kind.REBUILD, namespaces=look.earlier, runtime=look.runtime):
         _grant_time(look)
         return
+    if replaces and agent.operation == Reason.MOVE:
+        moving.set_out(agent, now=look.now)
     for namespace in look.earlier:
         kept_logs.keep(look.agent, namespace)
         look.runtime.delete(namespace, agent_id=look.agent.id, data=False)
@@ -226,6 +229,8 @@ def _fail(look: Look) -> None:
         agent, generation=agent.generation, found=cause, now=look.now
     ):
         return
+    if moving.go_back(agent, generation=agent.generation, why=f"{cause}: {message}", now=look.now):
+        return
     lifecycle.fail(agent, generation=agent.generation, cause=cause, message=message, evidence=evidence, now=look.now)
 
 
@@ -278,6 +283,9 @@ def _note_trouble(agent: Agent, failure: RuntimeFailure) -> None:
     """
     now = timezone.now()
     if failure.permanent and agent.status == Status.PROVISIONING:
+        why = f"{failure.cause}: {failure}"
+        if moving.go_back(agent, generation=agent.generation, why=why, now=now):
+            return
         lifecycle.fail(
             agent, generation=agent.generation, cause=failure.cause, message=str(failure), evidence=[], now=now
         )

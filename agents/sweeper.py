@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import connection
 from django.utils import timezone
 
-from agents.clusters import checking
+from agents.clusters import checking, moving
 from agents.models import Agent, Status
 from agents.reconciler import suffix_of
 from agents.runtimes import current_runtime
@@ -41,6 +41,7 @@ def sweep(now: datetime | None = None) -> None:
         _judge(pod, agents.get(suffix_of(namespace)), runtime, now)
     if settings.AGENT_RUNTIME == "kubernetes":
         checking.due(now)
+        moving.take_away_left()
 
 
 def wake_forgotten(now: datetime) -> int:

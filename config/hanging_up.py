@@ -1,11 +1,11 @@
-"""Ends a call to somebody else when the client that it is made for hangs up (config/callers.py)."""
+"""Ends a call to somebody else when the client that it is made for hangs up (config/callers.py), or when it is late."""
 
 from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
@@ -18,15 +18,12 @@ from config import callers
 
 
 @contextmanager
-def ends_with_caller(session: requests.Session) -> Iterator[None]:
+def ends_with_caller(session: requests.Session, *, seconds: float | None = None) -> Iterator[None]:
     """What is asked through this session fails as a lost connection as soon as the caller has left.
 
-    Without a caller, as in a worker, this changes nothing.
+    It also fails after `seconds`: the timeouts of requests bound each read alone, and an answer may come byte by byte.
+    Without a caller, as in a worker, that is all.
     """
-    caller = callers.caller.get()
-    if caller is None:
-        yield
-        return
     line = _Line()
     for adapter in session.adapters.values():
         if isinstance(adapter, HTTPAdapter):
@@ -34,8 +31,25 @@ def ends_with_caller(session: requests.Session) -> Iterator[None]:
                 "http": partial(_pool, HTTPConnectionPool, partial(_Connection, line=line)),
                 "https": partial(_pool, HTTPSConnectionPool, partial(_SecureConnection, line=line)),
             }
-    with caller.ends(line.cut):
+    caller = callers.caller.get()
+    with ExitStack() as stack:
+        if seconds is not None:
+            stack.enter_context(_after(seconds, line.cut))
+        if caller is not None:
+            stack.enter_context(caller.ends(line.cut))
         yield
+
+
+@contextmanager
+def _after(seconds: float, end: Callable[[], None]) -> Iterator[None]:
+    """Call `end` when this has lasted so long."""
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 class _Line:

@@ -74,4 +74,8 @@ class RepositoryAdmin(_OnlyLookedAt):
     def drill_repositories(self, request: HttpRequest, repositories: QuerySet[Repository]) -> None:
         for repository in repositories.filter(expires_at=None)[:MOST_AT_ONCE]:
             drills.ask(repository)
-            self.message_user(request, f"{repository}: its drill is held now", messages.SUCCESS)
+            self.message_user(
+                request,
+                f"{repository}: its drill is held now, or after those that were asked for before",
+                messages.SUCCESS,
+            )

@@ -1,6 +1,7 @@
 """The weekly drill of each repository: restic's own check, and the newest backup restored into a scratch place.
 
-One at a time and one in each run of the loop, the one that waits longest first: of many agents that is a sample.
+One at a time and one in each run of the loop, the one that waits longest first: of many agents that is a sample. A
+drill may take an hour and a half, so a worker holds it beside its tasks (agents/backups/beside.py).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from agents.backups.models import OPEN, Backup, Repository, Stage
 from agents.backups.repositories import BackupsOff, StoreFailure
 from agents.pod.removal import remove
 from agents.pod.restic import NoRestic
-from config import wake
+from config import waiting, wake
 from config.crypto import UnreadableSecret
 
 log = logging.getLogger(__name__)
@@ -54,15 +55,12 @@ def ask(repository: Repository) -> None:
     wake.on_commit(TASK, repository.pk)
 
 
-def hold_due(now: datetime | None = None) -> bool:
-    """The drill of the repository that waits longest. Returns whether one was due."""
-    now = now or timezone.now()
+def next_due(now: datetime | None = None) -> str | None:
+    """Of which agent the repository is that waits longest."""
     if not settings.BACKUP_STORE:
-        return False
-    due = Repository.objects.filter(drill_due_at__lte=now).order_by("drill_due_at").values_list("pk", flat=True).first()
-    if due is not None:
-        hold(due, now=now)
-    return due is not None
+        return None
+    due = Repository.objects.filter(drill_due_at__lte=now or timezone.now()).order_by("drill_due_at")
+    return due.values_list("pk", flat=True).first()
 
 
 def hold(agent_id: str, *, now: datetime | None = None) -> None:
@@ -86,6 +84,7 @@ def hold(agent_id: str, *, now: datetime | None = None) -> None:
 def _drill(repository: Repository, backup: Backup) -> str:
     """What was found, in words."""
     began = timezone.now()
+    waiting.release_connection()  # it takes long
     try:
         repositories.call(repository, ["check", "--no-lock"], seconds=CHECK_SECONDS)
         return f"checked; {_restore(backup)}"
@@ -124,6 +123,7 @@ def _proved(backup: Backup, url: str, scratch: Path) -> dict[str, int]:
         "password": backup.agent.repository.password,
         "environment": environment,
         "scratch": str(scratch),
+        "parent": os.getpid(),
         "broken": backup.broken,
         "most_bytes": int(backup.size * ROOM) + 2**20,
     }

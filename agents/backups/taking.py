@@ -7,6 +7,8 @@ again when its look is over.
 from __future__ import annotations
 
 import logging
+import time
+from collections import Counter
 from datetime import datetime, timedelta
 
 from django.db import IntegrityError, transaction
@@ -27,9 +29,14 @@ log = logging.getLogger(__name__)
 
 TASK = "backups.step"
 LEASE = timedelta(minutes=3)  # longer than any step: restic may have to be brought
-NEXT_LOOK = timedelta(seconds=1)
 LONGEST = timedelta(hours=5)
 AT_ONCE, AT_ONCE_EACH = 8, 2  # that pods make: over all agents, and of one account
+# For so long a backup has one of the places of all; then it goes on without, and somebody else's begins.
+PLACE = timedelta(minutes=10)
+# Between two looks at a backup that has a place, and at one that has none any more: at least so long, and so many times
+# what the last look took. A pod that answers slowly takes little of a worker's thread.
+NEXT_LOOK, REST = timedelta(seconds=1), 5
+NEXT_LOOK_LATE, REST_LATE = timedelta(seconds=10), 20
 # Looks in a row at a pod that does not answer. A rebuild and a deletion wait for no pod that is dead.
 MISSES = {Kind.ASKED: 20, Kind.NIGHTLY: 20, Kind.REBUILD: 3, Kind.STOP: 3, Kind.FINAL: 5}
 BATCH = 50
@@ -86,20 +93,23 @@ def step(backup_id: str, *, now: datetime | None = None) -> None:
         _advance(backup, now=now)
     except (BackupsOff, StoreFailure, UnreadableSecret) as failure:
         _fail(backup, str(failure))
-    except HopFailure as failure:
-        _missed(backup, failure.message)
     except Exception as error:
         log.exception("a step of a backup failed", extra={"agent": backup.agent_id, "backup": backup_id})
-        _missed(backup, f"unexpected error ({type(error).__name__})")
+        _missed(backup, f"unexpected error ({type(error).__name__})", wait=NEXT_LOOK)
 
 
 def _advance(backup: Backup, *, now: datetime) -> None:
     if backup.stage == Stage.WANTED:
-        if _must_wait(backup):
-            _look_again(backup)
+        if _must_wait(backup, now=now):
+            _look_again(backup, wait=NEXT_LOOK)
             return
         _begin(backup, now=now)
-    state = _pod_says(backup)
+    asked = time.monotonic()
+    try:
+        state = _pod_says(backup)
+    except HopFailure as failure:
+        _missed(backup, failure.message, wait=_rest(backup, asked, now=now))
+        return
     if state.phase == "done":
         _record(backup, state)
     elif state.phase == "failed":
@@ -107,14 +117,26 @@ def _advance(backup: Backup, *, now: datetime) -> None:
     elif backup.taken_at and now - backup.taken_at > LONGEST:
         _fail(backup, f"it was not over after {LONGEST}")
     else:
-        _look_again(backup)
+        _look_again(backup, wait=_rest(backup, asked, now=now))
 
 
-def _must_wait(backup: Backup) -> bool:
-    """Pods that never end theirs leave places to other accounts."""
+def _rest(backup: Backup, asked: float, *, now: datetime) -> timedelta:
+    """Until the next look at it."""
+    took = timedelta(seconds=time.monotonic() - asked)
+    has_place = backup.taken_at is None or backup.taken_at > now - PLACE
+    return max(NEXT_LOOK, took * REST) if has_place else max(NEXT_LOOK_LATE, took * REST_LATE)
+
+
+def _must_wait(backup: Backup, *, now: datetime) -> bool:
+    """Pods that never end theirs leave places to other accounts, and free places go to those who wait longest."""
     running = Backup.objects.filter(stage=Stage.RUNNING)
-    own = running.filter(agent__user_id=backup.agent.user_id)
-    return running.count() >= AT_ONCE or own.count() >= AT_ONCE_EACH
+    owns = Counter(running.values_list("agent__user_id", flat=True))
+    full = {account for account, number in owns.items() if number >= AT_ONCE_EACH}
+    if backup.agent.user_id in full:
+        return True
+    free = AT_ONCE - running.filter(taken_at__gt=now - PLACE).count()
+    before = Backup.objects.filter(stage=Stage.WANTED, asked_at__lt=backup.asked_at).exclude(agent__user_id__in=full)
+    return before.count() >= free
 
 
 def _begin(backup: Backup, *, now: datetime) -> None:
@@ -150,17 +172,15 @@ def _most_bytes(agent: Agent) -> int:
     return CLAIM * tiers.tier_of(agent.tier).disk_bytes
 
 
-def _look_again(backup: Backup) -> None:
-    Backup.objects.filter(pk=backup.pk).update(look_at=timezone.now() + NEXT_LOOK, misses=0)
+def _look_again(backup: Backup, *, wait: timedelta) -> None:
+    Backup.objects.filter(pk=backup.pk).update(look_at=timezone.now() + wait, misses=0)
 
 
-def _missed(backup: Backup, why: str) -> None:
+def _missed(backup: Backup, why: str, *, wait: timedelta) -> None:
     if backup.misses + 1 >= MISSES[Kind(backup.kind)]:
         _fail(backup, why)
         return
-    Backup.objects.filter(pk=backup.pk).update(
-        look_at=timezone.now() + NEXT_LOOK * 2, misses=backup.misses + 1, note=why
-    )
+    Backup.objects.filter(pk=backup.pk).update(look_at=timezone.now() + wait * 2, misses=backup.misses + 1, note=why)
 
 
 @transaction.atomic

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from agents.backups import drills, expiry, nights, taking
+from agents.backups import beside, drills, expiry, nights, taking
 
 
 @shared_task(name=taking.TASK)
@@ -29,9 +29,9 @@ def expire() -> None:
 
 @shared_task(name=drills.TASK)
 def drill(agent_id: str) -> None:
-    drills.hold(agent_id)
+    beside.begin(agent_id)
 
 
 @shared_task(name="backups.drill_due")
 def drill_due() -> None:
-    drills.hold_due()
+    beside.begin_due()

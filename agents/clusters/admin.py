@@ -143,8 +143,8 @@ class WrittenByRules(admin.ModelAdmin[Any]):
 
 @admin.register(Placement)
 class PlacementAdmin(WrittenByRules):
-    list_display = fields = ("agent_id", "cluster", "created_at")
-    list_filter = ("cluster",)
+    list_display = fields = ("agent_id", "cluster", "created_at", "move", "other")
+    list_filter = ("cluster", "move")
     search_fields = ("agent_id",)
     ordering = ("-created_at",)
 

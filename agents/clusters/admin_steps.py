@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import QuerySet
+from django import forms
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from agents.clusters import losing, placement
+from agents.admin_steps import AgentStep
+from agents.clusters import losing, moving, placement
 from agents.clusters.models import Cluster, Placement
-from config.admin_steps import DeleteRows, Given, Logged, NameOrPerish, Step
+from agents.models import Agent, Desired, Status
+from config.admin_steps import DeleteRows, Given, Logged, NameOrPerish, ReasonForm, Step
 from config.errors import Conflict
 
 
@@ -55,6 +58,33 @@ class LoseClusters(Step[Cluster]):
         return placement.with_placed(Cluster.objects.all())
 
 
+class WhereTo(ReasonForm):
+    to = forms.ModelChoiceField(Cluster.objects.filter(cordoned=False), label="To which cluster")
+
+
+class MoveAgents(AgentStep):
+    name, title, button, done = "move_agents", "Move agents to another cluster", "Move", "Asked to move"
+    form = WhereTo
+    material = ("status", "wanted", "cluster")
+    warnings = (
+        "The pod is replaced by one on the other cluster: what it is doing now is cut off. Its data goes by a backup"
+        " that the old pod makes first; what the agent writes by itself in the last seconds of that stays behind.",
+        "The old disk is kept until the new pod is ready. Should it not come up, the agent is built where it was.",
+        "Its names must lead to the other cluster too: that is your DNS, and what stands before the clusters.",
+    )
+
+    def among(self, chosen: QuerySet[Agent]) -> QuerySet[Agent]:
+        placed = Placement.objects.filter(pk=OuterRef("pk"))
+        return chosen.filter(Exists(placed), status=Status.RUNNING, desired=Desired.RUNNING)
+
+    def shown(self, row: Agent) -> dict[str, str]:
+        return {**super().shown(row), "cluster": str(placement.cluster_of(row.pk) or "-")}
+
+    def take(self, row: Agent, *, given: Given) -> Logged | None:
+        moving.move(row, to=given.fields["to"], actor=given.actor, why=given.reason)
+        return [(row, f"Asked to move to {given.fields['to']}: {given.reason}")]
+
+
 class DeleteClusters(DeleteRows):
     title = "Delete clusters"
     model = Cluster
@@ -68,7 +98,7 @@ class DeleteClusters(DeleteRows):
         return _shown(row)
 
     def take(self, row: Any, *, given: Given) -> Logged | None:
-        if Placement.objects.filter(cluster=row).exists() or row.pods.exists():
+        if Placement.objects.filter(Q(cluster=row) | Q(other=row)).exists() or row.pods.exists():
             raise StillUsed(row)
         return super().take(row, given=given)
 

@@ -13,7 +13,8 @@ from django.db import transaction
 from django.utils import timezone
 
 from agents import lifecycle
-from agents.clusters.models import Cluster, Placement, Pod
+from agents.clusters import placement
+from agents.clusters.models import Cluster, Move, Placement, Pod
 from agents.models import Agent, Desired, Reason, Status, Transition
 from config import wake
 from config.errors import Conflict
@@ -65,6 +66,7 @@ def _cordon(cluster: Cluster, *, now: datetime) -> None:
 
 def _batch(cluster: Cluster, *, actor: str) -> int:
     """Some of its agents leave; returns how many are left. One that cannot holds up none of the others."""
+    Placement.objects.filter(other=cluster).update(other=None, move="")  # what moved here or came from here
     placed = Placement.objects.filter(cluster=cluster)
     for agent_id in list(placed.order_by("pk").values_list("pk", flat=True)[:BATCH]):
         try:
@@ -81,15 +83,19 @@ def _batch(cluster: Cluster, *, actor: str) -> int:
 def _leave(agent_id: str, cluster: Cluster, *, actor: str, now: datetime) -> None:
     """The agent's row is locked first, as everywhere."""
     agent = Agent.objects.select_for_update().filter(pk=agent_id).first()
+    is_back = Placement.objects.filter(pk=agent_id, cluster=cluster, move=Move.BEGUN).exists()
+    if is_back:
+        placement.go_back(agent_id)
+        Placement.objects.filter(pk=agent_id).update(other=None, move="")
     Placement.objects.filter(pk=agent_id, cluster=cluster).delete()
     Pod.objects.filter(agent_id=agent_id, cluster=cluster).delete()
     if agent is None or agent.status == Status.DELETED:
         return
-    backup = lifecycle.newest_backup(agent)
-    kept = f"; its data is restored from backup {backup.name}" if backup else ""
-    _note(agent, f"cluster {cluster} is lost, and the agent's data with it{kept}", actor=actor, now=now)
-    restores = backup.pk if backup else ""  # without one it is known that it begins anew
-    Agent.objects.filter(pk=agent_id).update(data_expected=False, restores=restores)
+    if is_back:
+        _note(agent, f"cluster {cluster} is lost: not moved there, its data is where it was", actor=actor, now=now)
+        Agent.objects.filter(pk=agent_id).update(data_expected=True, restores="")
+    else:
+        _begin_anew(agent, cluster, actor=actor, now=now)
     if agent.status == Status.RUNNING and agent.desired == Desired.RUNNING:
         lifecycle.recover(agent, generation=agent.generation, note="built again on another cluster", now=now)
         return
@@ -97,6 +103,14 @@ def _leave(agent_id: str, cluster: Cluster, *, actor: str, now: datetime) -> Non
     Agent.objects.filter(pk=agent_id).update(
         generation=agent.generation + 1, deadline_at=deadline, reconcile_at=now, attempts=0
     )
+
+
+def _begin_anew(agent: Agent, cluster: Cluster, *, actor: str, now: datetime) -> None:
+    backup = lifecycle.newest_backup(agent)
+    kept = f"; its data is restored from backup {backup.name}" if backup else ""
+    _note(agent, f"cluster {cluster} is lost, and the agent's data with it{kept}", actor=actor, now=now)
+    restores = backup.pk if backup else ""  # without one it is known that it begins anew
+    Agent.objects.filter(pk=agent.pk).update(data_expected=False, restores=restores)
 
 
 def _note(agent: Agent, words: str, *, actor: str, now: datetime) -> None:

@@ -211,12 +211,28 @@ def _is_map_of_text(value: Any) -> bool:
     return isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
 
 
+class Move(models.TextChoices):
+    """How far an agent is on its way to another cluster (agents/clusters/moving.py)."""
+
+    ASKED = "asked"  # `other` is where it is to go; it is still here, and so is its data
+    BEGUN = "begun"  # `other` is where it was; its data stays there until its pod is ready here
+    OVER = "over"  # at `other` something may be left that is no longer needed
+
+
 class Placement(models.Model):
     """Which cluster an agent is on, for all its pods: its volume cannot leave."""
 
     agent_id = models.CharField(primary_key=True, max_length=40)
     cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="placements")
     created_at = models.DateTimeField(default=timezone.now)
+    move = models.CharField(max_length=5, choices=Move.choices, blank=True, default="", db_default="")
+    other = models.ForeignKey(
+        Cluster, on_delete=models.PROTECT, related_name="moves", null=True, blank=True, db_index=False
+    )
+
+    class Meta:
+        # Few move at a time.
+        indexes = [models.Index(fields=["other"], name="placement_other", condition=Q(other__isnull=False))]
 
     def __str__(self) -> str:
         return f"{self.agent_id} on {self.cluster}"

@@ -11,7 +11,7 @@ from django.db import transaction
 from django.db.models import Count, QuerySet
 from django.utils import timezone
 
-from agents.clusters.models import Cluster, Placement
+from agents.clusters.models import Cluster, Move, Placement
 from agents.runtimes.base import RuntimeFailure
 
 SILENT_AFTER = timedelta(minutes=2)
@@ -41,6 +41,32 @@ def cluster_of(agent_id: str) -> Cluster | None:
 def place(agent_id: str) -> Cluster:
     """Where the agent is placed, from now on if it was not yet. Raises NoCapacity."""
     return cluster_of(agent_id) or _place(agent_id)
+
+
+def everywhere(agent_id: str) -> list[Cluster]:
+    """Where the agent is placed, and where its move comes from or leads to: wherever something of it may be."""
+    placed = Placement.objects.select_related("cluster", "other").filter(pk=agent_id).first()
+    return [one for one in (placed.cluster, placed.other) if one] if placed else []
+
+
+def go_back(agent_id: str) -> Cluster | None:
+    """A move that has begun ends where it came from; what is at the other place goes. None where none had begun."""
+    moved = Placement.objects.select_related("cluster", "other").filter(pk=agent_id, move=Move.BEGUN).first()
+    if moved is None or moved.other is None:
+        return None
+    Placement.objects.filter(pk=agent_id).update(cluster=moved.other, other=moved.cluster, move=Move.OVER)
+    return moved.cluster
+
+
+def arrived(agent_id: str) -> None:
+    """Its pod is ready where it is placed: what it came with stays here for good."""
+    moving = Placement.objects.filter(pk=agent_id).exclude(move="").first()
+    if moving and moving.move == Move.BEGUN:
+        moving.move = Move.OVER
+        moving.save(update_fields=["move"])
+    elif moving and moving.move == Move.ASKED:  # it was stopped before it could leave
+        moving.move, moving.other = "", None
+        moving.save(update_fields=["move", "other"])
 
 
 def forget(agent_id: str) -> None:

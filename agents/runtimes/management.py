@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import operator
 import re
+import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -253,30 +254,38 @@ def call(
 ) -> Iterator[requests.Response]:
     """One request: no redirects, nothing read yet. It ends when the caller has left.
 
-    The gateway proves who it is before it is told anything.
+    `seconds` are for each silence, and with those for connecting for the whole: a gateway that was taken over may send
+    a byte now and then. The gateway proves who it is before it is told anything.
     """
     if not access.certificate:
         raise HopFailure("gateway", "the pod's gateway is being started: it has no certificate yet")
-    with certificates.session(access.certificate) as session, hanging_up.ends_with_caller(session):
+    connecting = min(CONNECT_SECONDS, seconds)
+    until = time.monotonic() + connecting + seconds
+    with (
+        certificates.session(access.certificate) as session,
+        hanging_up.ends_with_caller(session, seconds=connecting + seconds),
+    ):
         try:
             with session.request(
                 method,
                 endpoint.management_url + path,
                 json=body,
                 headers={"Authorization": f"Bearer {access.token}", **(headers or {})},
-                timeout=(min(CONNECT_SECONDS, seconds), seconds),
+                timeout=(connecting, seconds),
                 allow_redirects=False,
                 stream=True,
             ) as answer:
                 yield answer
-        except requests.exceptions.SSLError as error:
-            raise HopFailure(
-                "gateway", "what answers in the place of the pod's gateway does not prove to be it"
-            ) from error
-        except requests.Timeout as error:
-            raise HopFailure("gateway", "the pod's gateway did not answer in time") from error
         except requests.RequestException as error:
-            raise HopFailure("gateway", f"the pod's gateway is not reached ({type(error).__name__})") from error
+            raise HopFailure("gateway", _why(error, is_late=time.monotonic() >= until)) from error
+
+
+def _why(error: requests.RequestException, *, is_late: bool) -> str:
+    if is_late or isinstance(error, requests.Timeout):
+        return "the pod's gateway did not answer in time"
+    if isinstance(error, requests.exceptions.SSLError):
+        return "what answers in the place of the pod's gateway does not prove to be it"
+    return f"the pod's gateway is not reached ({type(error).__name__})"
 
 
 def body_of(answer: requests.Response, *needed: str) -> dict[str, Any]:

@@ -56,6 +56,7 @@ class BridgeDouble:
         self.life = "0123456789abcdef"  # of that log
         self.backups: list[dict[str, Any]] = []  # the orders, each as often as it came
         self.backup: dict[str, Any] = {"phase": "done", "snapshot": "5" * 64, "size": 4096, "note": ""}
+        self.backup_seconds = 0.0  # until it says how its backup is
         self.restores: list[dict[str, Any]] = []
         self.turn: Callable[[Turn], Iterable[Event]] = echo
         self.turns: list[Turn] = []
@@ -120,6 +121,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         if self.path == "/backup":
             double.backups.append(config)
+            time.sleep(double.backup_seconds)
             self._json(200, {"id": config["id"], **double.backup})
             return
         if self.path == "/restore":

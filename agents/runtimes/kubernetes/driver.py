@@ -137,8 +137,8 @@ class KubernetesRuntime:
         ending.end_namespace(connection, namespace, labels=labels, data=data)
         ending.wait_until_gone(connection, namespace, until=time.monotonic() + self._gone_seconds)
         if data:
-            for volume in volumes.left_behind(connection, labels=labels):
-                volumes.release(connection, volume, labels=labels)
+            for one in {cluster, *placement.everywhere(agent_id)}:
+                volumes.release_left(connections.of(one), labels=_labels(agent_id, one))
             placement.forget(agent_id)
         pods.forget(namespace)
 

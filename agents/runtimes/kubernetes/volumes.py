@@ -56,11 +56,27 @@ def release(connection: Connection, volume: Json, *, labels: dict[str, str]) -> 
         connection.merge(f"{VOLUMES}/{volume['metadata']['name']}", change)
 
 
+def release_left(connection: Connection, *, labels: dict[str, str]) -> bool:
+    """Let go all volumes of this agent that no claim has now. Whether none of any kind is left."""
+    found = of_agent(connection, labels=labels)
+    for volume in filter(is_left_behind, found):
+        release(connection, volume, labels=labels)
+    return not found
+
+
 def left_behind(connection: Connection, *, labels: dict[str, str]) -> list[Json]:
     """The volumes of this agent that no claim has now."""
+    return list(filter(is_left_behind, of_agent(connection, labels=labels)))
+
+
+def of_agent(connection: Connection, *, labels: dict[str, str]) -> list[Json]:
     selector = ",".join(f"{name}={value}" for name, value in sorted(labels.items()))
-    found = connection.get(VOLUMES, {"labelSelector": selector})["items"]
-    return [volume for volume in found if volume.get("status", {}).get("phase") in {RELEASED, AVAILABLE}]
+    found: list[Json] = connection.get(VOLUMES, {"labelSelector": selector})["items"]
+    return found
+
+
+def is_left_behind(volume: Json) -> bool:
+    return volume.get("status", {}).get("phase") in {RELEASED, AVAILABLE}
 
 
 def reserve(connection: Connection, volume: Json, *, namespace: str) -> None:

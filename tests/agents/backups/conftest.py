@@ -14,6 +14,7 @@ from django.utils import timezone
 from agents.backups import taking
 from agents.models import Agent, Repository
 from agents.pod.bridge import backup
+from tests.agents.backups.killing import endpoint, store  # noqa: F401 # fixtures
 from tests.agents.backups.real import program, url  # noqa: F401 # fixtures
 from tests.agents.conftest import GatewayOf
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import threading
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
@@ -15,13 +16,24 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from accounts.models import User
-from agents.backups import drills, health
+from agents.backups import drills, health, tasks
 from agents.backups.models import Backup, Kind, Repository, Stage
 from agents.models import Agent
 from agents.pod.bridge import backup
 from tests.agents.backups.orders import order_of
+from tests.agents.pod.bridge.process import eventually
 from tests.operating import choose
 from tests.status.conftest import fresh_look
+
+# As slow as a large repository is to check.
+SLOW_RESTIC = """#!/bin/sh
+[ "$1" = version ] && echo "restic 0.18.0 compiled with go" && exit
+cd "$(dirname "$0")"
+echo once >> began
+while [ ! -e "go on" ]; do sleep 0.1; done
+echo "no such repository" >&2
+exit 10
+"""
 
 
 def taken(agent: Agent, source: backup.Source, url: str, name: str) -> Backup:
@@ -48,8 +60,9 @@ def taken(agent: Agent, source: backup.Source, url: str, name: str) -> Backup:
 def drilled(agent: Agent) -> Repository:
     """Held as soon as an operator asks."""
     Repository.objects.filter(pk=agent.pk).update(drill_due_at=timezone.now() - timedelta(seconds=1))
-    assert drills.hold_due()
-    assert not drills.hold_due()
+    assert drills.next_due() == agent.pk
+    drills.hold(agent.pk)
+    assert drills.next_due() is None
     return Repository.objects.get(pk=agent.pk)
 
 
@@ -108,6 +121,33 @@ def test_where_there_is_nothing_yet_or_no_way_a_drill_is_held_later(pod: Agent, 
     found = drilled(pod)
     assert found.drilled_at is None
     assert waits(found) <= drills.AGAIN
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_drill_holds_no_thread_of_a_worker_and_begins_no_second_one(
+    pod: Agent, settings: Any, tmp_path: Path
+) -> None:
+    slow = tmp_path / "restic"
+    slow.write_text(SLOW_RESTIC)
+    slow.chmod(0o755)
+    settings.RESTIC = str(slow)
+    now = timezone.now()
+    known = {"namespace": pod.namespace, "generation": 1, "actor": "x", "asked_at": now, "taken_at": now, "size": 9}
+    Backup.objects.create(agent=pod, name="1", kind=Kind.ASKED, stage=Stage.DONE, snapshot="a" * 64, **known)
+    Repository.objects.filter(pk=pod.pk).update(drill_due_at=now)
+    tasks.drill_due()
+    eventually((tmp_path / "began").exists, what="the drill")
+    tasks.drill(pod.pk)
+    tasks.drill_due()
+    found = Repository.objects.get(pk=pod.pk)
+    assert found.drilled_at is None
+    assert waits(found) > timedelta(hours=1)
+    (tmp_path / "go on").touch()
+    eventually(lambda: "drills" not in {thread.name for thread in threading.enumerate()}, what="its end")
+    found = Repository.objects.get(pk=pod.pk)
+    assert found.drilled_at
+    assert found.drill_failure == "no such repository"
+    assert (tmp_path / "began").read_text() == "once\n"
 
 
 @pytest.mark.django_db(transaction=True)

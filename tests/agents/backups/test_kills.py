@@ -1,85 +1,47 @@
-"""kill -9 in the middle of a backup, a restore, a prune, of pod, endpoint and worker: one whole state is left."""
+"""kill -9 in the middle of a backup, a restore, a prune, a drill, of pod, endpoint, worker: one whole state is left."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import os
-import socket
-import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
+from django.utils import timezone
 
-from agents.backups import repositories
+from agents.backups import drills, repositories
+from agents.backups.models import Repository
 from agents.backups.store import Directory
 from agents.models import Agent
-from agents.pod import restic
+from agents.pod import processes, restic
 from agents.pod.bridge import backup
 from agents.pod.bridge.exchange import Exchange
+from tests.agents.backups.killing import Child, Started, bytes_in
 from tests.agents.backups.orders import contents, order_of
+from tests.agents.backups.test_drills import taken, waits
+from tests.agents.pod.bridge.process import eventually
+from tests.measured import unmeasured
+from tests.workers import database_url
 
 pytestmark = pytest.mark.slow
 FILES, FILE_BYTES = 40, 4_000_000
-
-
-class Child:
-    """A process that is fed, watched, and killed with its children in the middle."""
-
-    def __init__(self, command: list[str], given: str, environment: dict[str, str] | None = None) -> None:
-        pipe = subprocess.PIPE
-        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment)
-        assert self.process.stdin
-        self.process.stdin.write(given)
-        self.process.stdin.close()
-
-    def kill_when(self, seen: Callable[[], bool]) -> None:
-        until = time.monotonic() + 120
-        while not seen():
-            assert self.process.poll() is None, "it was over before it could be killed"
-            assert time.monotonic() < until
-            time.sleep(0.01)
-        self.end()
-
-    def end(self) -> None:
-        self.process.kill()
-        self.process.wait()
-        if self.process.stdout:
-            self.process.stdout.close()
-
-    def said(self) -> str:
-        assert self.process.stdout
-        out = self.process.stdout.read()
-        assert self.process.wait(300) == 0
-        self.end()
-        return out
+HOLD = """
+import django, sys
+django.setup()
+from agents.backups import drills
+drills.hold(sys.argv[1])
+"""
 
 
 def pod(what: str, source: backup.Source, order: backup.PodOrder) -> Child:
     known = {"data": str(source.data), "program": str(source.program), "cache": str(source.cache)}
     given = {"what": what, "order": dataclasses.asdict(order), **known}
     return Child([sys.executable, "-m", "tests.agents.backups.killed"], json.dumps(given))
-
-
-def bytes_in(place: Path) -> int:
-    """While somebody writes there, and takes away."""
-    total = 0
-    for directory, _, names in os.walk(place):
-        for name in names:
-            with suppress(FileNotFoundError):
-                total += (Path(directory) / name).stat().st_size
-    return total
-
-
-@pytest.fixture
-def store(settings: Any, tmp_path: Path) -> Path:
-    settings.BACKUP_STORE = str(tmp_path / "store")
-    return tmp_path / "store"
 
 
 @pytest.fixture
@@ -126,33 +88,8 @@ def test_a_pod_that_is_killed_while_it_restores_has_the_old_data_or_the_new(
     assert contents(large.data / "workspace") == changed
 
 
-@pytest.fixture
-def endpoint(store: Path) -> Iterator[tuple[str, Callable[[], Child]]]:
-    """The endpoint as the program it is, on a port that it has again when it is started anew."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = found.getsockname()[1]
-    children: list[Child] = []
-    url = f"http://127.0.0.1:{port}"
-    environment = {**os.environ, "BACKUP_STORE": str(store), "BACKUP_PORT": str(port), "BACKUP_URL": url}
-
-    def start() -> Child:
-        children.append(Child([sys.executable, "-m", "agents.backups.endpoint"], "", environment))
-        until = time.monotonic() + 60
-        while time.monotonic() < until:
-            with socket.socket() as asking:
-                if asking.connect_ex(("127.0.0.1", port)) == 0:
-                    return children[-1]
-            time.sleep(0.1)
-        raise AssertionError("it does not listen")
-
-    yield url, start
-    for child in children:
-        child.end()
-
-
 def test_an_endpoint_that_is_killed_leaves_no_half_object(
-    running: Agent, large: backup.Source, endpoint: tuple[str, Callable[[], Child]], store: Path
+    running: Agent, large: backup.Source, endpoint: Started, store: Path
 ) -> None:
     url, start = endpoint
     first = start()
@@ -186,3 +123,68 @@ def test_a_worker_that_is_killed_while_it_prunes_loses_nothing_that_is_needed(
     repositories.call(running.repository, ["prune"])
     is_whole(running, snapshots=1)
     assert kept.startswith(json.loads(repositories.call(running.repository, ["snapshots", "--json"]))[0]["short_id"])
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_worker_that_is_killed_in_the_middle_of_a_drill_leaves_no_verdict_and_another_holds_it(
+    running: Agent,
+    large: backup.Source,
+    url: str,
+    store: Path,
+    settings: Any,
+    tmp_path: Path,
+) -> None:
+    settings.BACKUP_URL, settings.DRILL_DIRECTORY = url, tmp_path / "drill"
+    taken(running, large, url, "1")
+    Repository.objects.filter(pk=running.pk).update(drill_due_at=timezone.now())
+    known = {"DATABASE_URL": database_url(), "BACKUP_STORE": str(store), "BACKUP_URL": url}
+    environment = {**unmeasured(), **known, "DRILL_DIRECTORY": str(tmp_path / "drill")}
+    worker = Child([sys.executable, "-c", HOLD, running.pk], "", environment)
+    begun: list[psutil.Process] = []
+
+    def is_half_way() -> bool:
+        begun[:] = processes.descendants(psutil.Process(worker.process.pid))
+        return bytes_in(tmp_path / "drill") > FILES * FILE_BYTES // 4
+
+    worker.kill_when(is_half_way)
+    assert len(begun) == 2  # what restores, and its restic
+    eventually(lambda: not any(processes.is_alive(one) for one in begun), what="the end of what it had begun")
+    assert bytes_in(tmp_path / "drill") < FILES * FILE_BYTES, "they went on without it"
+    left = Repository.objects.get(pk=running.pk)
+    assert (left.drilled_at, left.drill_said, left.drill_failure) == (None, "", "")
+    assert waits(left) > drills.LEASE - timedelta(minutes=10)
+    assert drills.next_due() is None
+
+    later = timezone.now() + drills.LEASE
+    assert drills.next_due(later) == running.pk
+    drills.hold(running.pk, now=later)
+    found = Repository.objects.get(pk=running.pk)
+    assert (found.drilled_backup, found.drill_failure) == ("1", "")
+    assert found.drill_said.startswith(f"checked; restored {FILES + 3} files")
+    assert not list((tmp_path / "drill").iterdir())
+
+
+def test_an_endpoint_that_is_killed_in_the_middle_of_a_restore_leaves_the_old_data_or_the_new(
+    running: Agent,
+    large: backup.Source,
+    endpoint: Started,
+) -> None:
+    url, start = endpoint
+    first = start()
+    snapshot = pod("backup", large, order_of(running, url)).said()
+    saved = contents(large.data / "workspace")
+    (large.data / "workspace" / "0").write_bytes(os.urandom(FILE_BYTES))
+    changed = contents(large.data / "workspace")
+    order = order_of(running, url, id="r1", may_add=0, snapshot=snapshot)
+    restoring = pod("restore", large, order)
+    far = FILES * FILE_BYTES // 4
+    first.kill_when(lambda: bytes_in(Exchange(large.data).incoming) > far)
+    assert contents(large.data / "workspace") == changed
+    start()  # restic asks again for a while
+    restoring.process.wait(600)
+    restored = restoring.process.returncode == 0
+    restoring.end()
+    assert contents(large.data / "workspace") == (saved if restored else changed)
+    if not restored:
+        pod("restore", large, order).said()
+        assert contents(large.data / "workspace") == saved

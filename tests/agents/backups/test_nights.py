@@ -73,6 +73,60 @@ def test_an_account_whose_pods_never_end_theirs_has_two_places_and_no_more(
     assert kinds(pod) == ["nightly"], "another account's take nothing of its places"
 
 
+def test_accounts_whose_pods_never_end_theirs_hold_up_nobody_for_longer_than_a_place_is_had(
+    pod: Agent, bridge: BridgeDouble, steps: Steps, make_agent: MakeAgent
+) -> None:
+    bridge.backup = {"phase": "running", "percent": 5}
+    begun = timezone.now()
+    accounts = [User.objects.create_user(f"{number}@example.com") for number in range(4)]
+    for account in accounts * 2:
+        endless = taking.ask(make_agent(account), kind=Kind.NIGHTLY, actor="x")
+        later = begun + timedelta(days=1)
+        Backup.objects.filter(pk=endless.pk).update(stage=Stage.RUNNING, taken_at=begun, look_at=later)
+    make_due(pod)
+    nights.ask_due()
+    steps()
+    waits = Backup.objects.get(agent=pod)
+    assert waits.stage == Stage.WANTED
+    with time_machine.travel(begun + taking.PLACE + timedelta(seconds=1), tick=True):
+        steps()
+        bridge.backup = {"phase": "done", "snapshot": "a" * 64, "size": 1, "note": ""}
+        steps()
+    assert kinds(pod) == ["nightly"]
+    left = Backup.objects.filter(stage=Stage.RUNNING).count()
+    assert left == taking.AT_ONCE, "theirs go on, and may end"
+
+
+def test_a_free_place_is_for_the_backup_that_waits_longest(
+    pod: Agent, steps: Steps, make_agent: MakeAgent, stranger: User
+) -> None:
+    begun = timezone.now()
+    for number in range(taking.AT_ONCE - 1):
+        account = User.objects.create_user(f"{number}@example.com")
+        running = taking.ask(make_agent(account), kind=Kind.NIGHTLY, actor="x")
+        later = begun + timedelta(days=1)
+        Backup.objects.filter(pk=running.pk).update(stage=Stage.RUNNING, taken_at=begun, look_at=later)
+    first = taking.ask(make_agent(stranger), kind=Kind.NIGHTLY, actor="x")
+    Backup.objects.filter(pk=first.pk).update(look_at=begun + timedelta(days=1))  # another worker is at it
+    make_due(pod)
+    nights.ask_due()
+    steps()
+    assert Backup.objects.get(agent=pod).stage == Stage.WANTED
+    Backup.objects.filter(pk=first.pk).update(stage=Stage.FAILED)
+    steps()
+    assert kinds(pod) == ["nightly"]
+
+
+def test_a_pod_that_answers_slowly_is_asked_rarely(pod: Agent, bridge: BridgeDouble, steps: Steps) -> None:
+    bridge.backup, bridge.backup_seconds = {"phase": "running", "percent": 5}, 1.0
+    make_due(pod)
+    nights.ask_due()
+    steps()
+    waits = Backup.objects.get(agent=pod)
+    assert waits.look_at
+    assert waits.look_at - timezone.now() > timedelta(seconds=taking.REST - 1)
+
+
 def test_a_stopped_agent_waits_for_its_next_night(pod: Agent) -> None:
     settle(lifecycle.pause(pod, reason=Reason.SUSPENDED, actor="operator:x"))
     make_due(pod)

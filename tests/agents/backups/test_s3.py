@@ -85,7 +85,7 @@ def test_a_bucket_is_written_read_drilled_pruned_and_emptied(
     assert (found.drilled_backup, found.drill_failure) == (second.name, "")
     repositories.call(running.repository, ["forget", first.snapshot, "--prune"])
     repositories.call(running.repository, ["check", "--read-data"])
-    assert drills.hold_due() is False
+    assert drills.next_due() is None
 
     Repository.objects.filter(pk=running.pk).update(expires_at=timezone.now())
     assert expiry.take_out_due() == 1

@@ -65,7 +65,9 @@ def ground(directory: Path, settings: Settings, *, run: bool = True) -> Iterator
 
 
 @contextmanager
-def double(directory: Path, settings: Settings, *, run: bool) -> Iterator[tuple[KubeApi, Cluster]]:
+def double(
+    directory: Path, settings: Settings, *, run: bool, name: str = "double"
+) -> Iterator[tuple[KubeApi, Cluster]]:
     """The double, with the rights that the chart gives; `run=False`: its pods just become ready."""
     settings.POD_IMAGE = "registry.example/agentpods:1"
     settings.ENGINE_IMAGES = {"pi": "registry.example/pi:1"}
@@ -74,7 +76,7 @@ def double(directory: Path, settings: Settings, *, run: bool) -> Iterator[tuple[
     ) as api:
         api.install(chart.accounts(remote=True))
         kubeconfig = api.kubeconfig(chart.username("remote"))
-        row = Cluster.objects.create(name="double", kubeconfig=kubeconfig, routing="none", capacity=100)
+        row = Cluster.objects.create(name=name, kubeconfig=kubeconfig, routing="none", capacity=100)
         yield api, row
 
 

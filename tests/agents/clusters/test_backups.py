@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,9 +11,13 @@ import pytest
 from pytest_django import Settings
 from rest_framework.test import APIClient
 
-from agents.backups import undoing
-from agents.models import Agent
+from agents.backups import asking, repositories, restoring, taking, undoing
+from agents.backups.models import OPEN, Backup, Kind, Stage
+from agents.models import Agent, Reason
+from agents.pod.archive import OWN
 from agents.runtimes.base import DATA_DAMAGED
+from tests.agents.backups.killing import Child, Started, bytes_in, endpoint, store  # noqa: F401 # fixtures too
+from tests.agents.backups.orders import contents
 from tests.agents.backups.real import program, url  # noqa: F401 # fixtures
 from tests.agents.clusters import ground
 from tests.agents.clusters.test_flow import Owner
@@ -25,6 +30,8 @@ pytestmark = [
     pytest.mark.unmeasured,
     pytest.mark.skipif(ground.is_real, reason="its pods do not reach an endpoint of this machine"),
 ]
+
+FILES, FILE_BYTES = 30, 4_000_000
 
 
 @pytest.fixture
@@ -71,3 +78,74 @@ def test_it_is_backed_up_restored_repaired_deleted_and_brought_back(client: APIC
     eventually(lambda: owner.get("/explain")["explanation"]["cause"] != "NO_MODEL_KEY", within=30, what="its key")
     assert owner.row().spec_revision == wanted
     assert eventually(lambda: owner.say("count"), within=30, what="its conversation") == str(said + 1)
+
+
+@pytest.fixture
+def large(
+    client: APIClient,
+    tmp_path: Path,
+    settings: Settings,
+    program: Path,  # noqa: F811
+    store: Path,  # noqa: F811
+    endpoint: Started,  # noqa: F811
+) -> Iterator[tuple[Owner, Path, Child]]:
+    """An agent that runs and has so much that there is a middle; and the endpoint as a program."""
+    settings.AGENT_RUNTIME, settings.LLM_KEY_CHECK = "kubernetes", False
+    settings.BACKUP_URL, start = endpoint
+    with (
+        ground.double(tmp_path, settings, run=True) as (found, _),
+        ground.observing(),
+        ground.reconciling(),
+        ground.backing_up(),
+    ):
+        first = start()
+        owner = Owner(client)
+        owner.until("running")
+        (volume,) = found.objects("PersistentVolume")
+        (home,) = found.directory_of(volume["metadata"]["name"]).rglob("pi")
+        data = home.parent
+        (data / "workspace" / "large").mkdir(parents=True)
+        for number in range(FILES):
+            (data / "workspace" / "large" / f"{number}").write_bytes(os.urandom(FILE_BYTES))
+        yield owner, data, first
+
+
+@pytest.mark.slow
+def test_an_endpoint_that_is_killed_is_waited_for_and_what_came_of_it_is_told(
+    large: tuple[Owner, Path, Child],
+    store: Path,  # noqa: F811
+    endpoint: Started,  # noqa: F811
+) -> None:
+    owner, data, first = large
+    agent, files = owner.row(), data / "workspace" / "large"
+    backup = taking.ask(agent, kind=Kind.ASKED, actor="x")
+
+    def is_half_made() -> bool:
+        backup.refresh_from_db()
+        assert backup.stage in OPEN, backup.note
+        return bytes_in(store / agent.pk / "data") > 2 * FILE_BYTES
+
+    first.kill_when(is_half_made)
+    second = endpoint[1]()
+    eventually(lambda: not Backup.objects.filter(stage__in=OPEN).exists(), within=300, what="the end of the backup")
+    backup.refresh_from_db()
+    if backup.stage == Stage.FAILED:
+        assert agent.transitions.filter(note=f"no backup: {backup.note}").exists()
+        backup = asking.take(agent, actor="x")
+    assert agent.transitions.filter(note__startswith=f"backup {backup.name} made").exists()
+    repositories.call(agent.repository, ["check", "--read-data", "--no-lock"])
+
+    saved = contents(files)
+    (files / "0").write_bytes(b"changed since")
+    changed = contents(files)
+    restoring.restore(agent, backup, actor="x")
+    second.kill_when(lambda: bytes_in(data / OWN / "incoming") > FILES * FILE_BYTES // 4, within=300)
+    assert contents(files) == changed
+    endpoint[1]()
+    ended = {"running", "failed"}
+    eventually(lambda: owner.get()["agent"]["status"] in ended, within=300, what="the end of the restore")
+    told = owner.row().transitions.filter(reason=Reason.RESTORE)
+    assert told.filter(note=f"from backup {backup.name}").exists()
+    is_restored = owner.row().status == "running"
+    assert contents(files) == (saved if is_restored else changed)
+    assert is_restored or told.filter(note__startswith="RESTORE: ").exists()

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from agents.pod.gateway.tls import server_context
-from agents.runtimes import management
+from agents.runtimes import management, pod_logs
 from agents.runtimes.base import Endpoint, Identity, RuntimeFailure
 from agents.runtimes.management import ChatEvent, Health, HopFailure
 from config import callers
@@ -98,6 +100,52 @@ def test_a_gateway_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> No
         with pytest.raises(HopFailure) as failure:
             chat(Endpoint(public_url=url, management_url=url))
     assert "did not answer" in failure.value.message
+
+
+def drip(before: bytes) -> Answer:
+    """This, and then a byte now and then, for ever."""
+
+    def answer(request: BaseHTTPRequestHandler) -> None:
+        with suppress(OSError):
+            request.wfile.write(before)
+            while True:
+                request.wfile.write(b"x")
+                time.sleep(0.05)
+
+    return answer
+
+
+LINE = b"HTTP/1.1 200 OK\r\n"
+LOG = LINE + b"Log-Life: abcdefgh\r\nLog-Base: 0\r\nContent-Length: 60000\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "before",
+    [b"HTTP/1.1 200 ", LINE + b"X-More: ", LINE + b"Content-Length: 60000\r\n\r\n", LINE + b"\r\n{", LOG],
+    ids=["status", "header", "body", "body without a length", "log"],
+)
+def test_a_gateway_that_answers_byte_by_byte_is_given_up_in_time(
+    before: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pod_logs, "TAIL_SECONDS", 0.5)
+    ask = (
+        partial(pod_logs.tail, size=100_000, life="", end=0)
+        if before == LOG
+        else partial(management.health, seconds=0.5)
+    )
+    with gateway(drip(before)) as (endpoint, _):
+        began = time.monotonic()
+        with pytest.raises(HopFailure) as failure:
+            ask(endpoint, ACCESS)
+        assert failure.value.hop == "gateway"
+        assert time.monotonic() - began < 10
+
+
+def test_a_turn_that_comes_byte_by_byte_ends_with_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(management, "TURN_SECONDS", 0.5)
+    with gateway(drip(LINE + b"Content-Type: text/event-stream\r\n\r\nevent: delta\ndata: ")) as (endpoint, _):
+        events = list(management.chat_events(endpoint, ACCESS, message="hello", session_id=None))
+    assert [event.name for event in events] == ["start", "error"]
 
 
 def test_redirects_are_not_followed() -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import socket
+import threading
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +13,7 @@ import pytest
 import requests
 from rest_framework.test import APIClient
 
+from agents import liveness
 from agents.models import Agent
 from agents.runtimes.base import Endpoint, Phase
 from tests.agents.conftest import MakeAgent, settle
@@ -120,6 +125,29 @@ def test_a_gateway_that_is_gone_gives_no_answer_at_all(
 ) -> None:
     runtime.set(running.namespace, gateway_alive=False)
     assert client.get(f"/agents/{running.id}/liveness").json() == {"liveness": {"reachable": False, "serving": None}}
+
+
+def test_a_page_that_comes_byte_by_byte_does_not_serve_and_holds_nobody(
+    client: APIClient, running: Agent, runtime: ScriptedRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(liveness, "WHOLE_SECONDS", 1.0)
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def drip() -> None:
+        with suppress(OSError), listener.accept()[0] as visitor:
+            visitor.sendall(b"HTTP/1.1 200 OK\r\nX-More: ")
+            while True:
+                visitor.sendall(b"x")
+                time.sleep(0.1)
+
+    threading.Thread(target=drip, daemon=True).start()
+    url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    runtime.addresses[running.namespace] = Endpoint(public_url=url, management_url="https://127.0.0.1:9")
+    with listener:
+        began = time.monotonic()
+        answer = client.get(f"/agents/{running.id}/liveness").json()
+    assert answer == {"liveness": {"reachable": True, "serving": False}}
+    assert time.monotonic() - began < 10
 
 
 @pytest.mark.parametrize(("is_known", "serving"), [(True, True), (False, None)])

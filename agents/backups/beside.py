@@ -1,0 +1,51 @@
+"""Drills in one thread beside a worker's own, one after the other: a drill may take an hour and a half, and mails,
+deletions and other backups need the worker's threads.
+
+A worker that is told to end does not wait for them: what it was at is due again when the lease is over.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+from django.db import connection
+
+from agents.backups import drills
+
+log = logging.getLogger(__name__)
+
+_lock = threading.Lock()
+_asked: list[str] = []  # the first is being held
+
+
+def begin(agent_id: str) -> None:
+    """Hold this repository's drill, after those that were asked of this process before."""
+    with _lock:
+        if agent_id in _asked:
+            return
+        _asked.append(agent_id)
+        if len(_asked) > 1:
+            return
+    threading.Thread(target=_hold_all, name="drills", daemon=True).start()
+
+
+def begin_due() -> None:
+    """The drill of the repository that waits longest, unless this process is at one: it goes on in ten minutes."""
+    due = None if _asked else drills.next_due()
+    if due:
+        begin(due)
+
+
+def _hold_all() -> None:
+    while _asked:
+        try:
+            drills.hold(_asked[0])
+        except Exception:
+            log.exception("a drill broke off", extra={"agent": _asked[0]})
+        finally:
+            connection.close()
+        with _lock:
+            del _asked[0]
+            if not _asked:
+                return

@@ -1,0 +1,155 @@
+"""An agent moves from one live cluster to another: its old pod makes a backup, its new one begins with that.
+
+What it has at the old place stays there until the new pod is ready, so each moment at which a worker is killed leaves
+one whole state, and a move that fails ends where it began. How far it is, its placement says (`Move`).
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Count
+from django.utils import timezone
+
+from agents import lifecycle
+from agents.backups import repositories
+from agents.backups.models import Backup, Kind
+from agents.backups.repositories import BackupsOff
+from agents.clusters import connections, placement
+from agents.clusters.models import Cluster, Move, Placement, Pod
+from agents.errors import BackupsAreOff
+from agents.models import Agent, Desired, Reason, Status, Transition
+from agents.runtimes.base import RuntimeFailure
+from agents.runtimes.kubernetes import names, volumes
+from config.errors import Conflict
+
+log = logging.getLogger(__name__)
+
+BATCH = 50
+
+
+class NotMovable(Conflict):
+    """The agent stays where it is."""
+
+
+@transaction.atomic
+def move(agent: Agent, *, to: Cluster, actor: str, why: str = "") -> Agent:
+    """Ask for it. Raises NotMovable, BackupsAreOff, and as a rebuild does WrongState and NotEntitled."""
+    try:
+        repositories.check()
+    except BackupsOff as off:
+        raise BackupsAreOff(str(off)) from off
+    agent = lifecycle.move(agent, actor=actor, why=f"to cluster {to}{f': {why}' if why else ''}")
+    placed = Placement.objects.select_for_update(of=("self",)).select_related("cluster", "other").filter(pk=agent.pk)
+    here = placed.first()
+    if settings.AGENT_RUNTIME != "kubernetes" or here is None:
+        raise NotMovable("it is on no cluster")
+    if here.cluster == to:
+        raise NotMovable(f"it is on cluster {to} already")
+    if here.move == Move.OVER:
+        raise NotMovable(f"what it left on cluster {here.other} is still being taken away: try again in some minutes")
+    if why_not := _closed(to):
+        raise NotMovable(why_not)
+    Placement.objects.filter(pk=agent.pk).update(move=Move.ASKED, other=to)
+    return agent
+
+
+@transaction.atomic
+def set_out(agent: Agent, *, now: datetime) -> None:
+    """Its old pod has made the backup, or cannot: from here on the agent's place is the new one, or it stays."""
+    agent = Agent.objects.select_for_update().get(pk=agent.pk)
+    asked = Placement.objects.select_related("cluster", "other").filter(pk=agent.pk, move=Move.ASKED).first()
+    wanted = agent.desired == Desired.RUNNING and agent.operation == Reason.MOVE
+    if asked is None or asked.other is None or not wanted:
+        return
+    backup = Backup.objects.there().filter(agent=agent, kind=Kind.REBUILD, generation=agent.generation).first()
+    if why_not := _no_way(backup) or _closed(asked.other):
+        Placement.objects.filter(pk=agent.pk).update(move="", other=None)
+        Agent.objects.filter(pk=agent.pk).update(operation=Reason.REBUILD)
+        _note(agent, f"not moved to cluster {asked.other}: {why_not}", now=now)
+    elif backup:
+        Placement.objects.filter(pk=agent.pk).update(cluster=asked.other, other=asked.cluster, move=Move.BEGUN)
+        deadline = now + lifecycle.PROVISIONING_DEADLINE
+        Agent.objects.filter(pk=agent.pk).update(restores=backup.pk, data_expected=False, deadline_at=deadline)
+        _note(agent, f"from cluster {asked.cluster} to {asked.other} with backup {backup.name}", now=now)
+
+
+def _no_way(backup: Backup | None) -> str:
+    """Only what is whole is left behind for good."""
+    if backup is None:
+        return "its pod has made no backup"
+    return "not all of its databases are whole in its backup" if backup.broken else ""
+
+
+def _closed(cluster: Cluster) -> str:
+    """Why it takes no other agent. All who place agents wait for each other at the clusters' rows."""
+    list(Cluster.objects.select_for_update(no_key=True).order_by("pk").values_list("pk"))
+    row = Cluster.objects.get(pk=cluster.pk)
+    placed = dict(Placement.objects.order_by().values_list("cluster").annotate(Count("pk")))
+    reason = placement.closed(row, placed, now=timezone.now())
+    return f"cluster {row} takes no other agent: it is {reason}" if reason else ""
+
+
+@transaction.atomic
+def go_back(agent: Agent, *, generation: int, why: str, now: datetime) -> bool:
+    """It does not come up where it moved to: built again where its data is. False where it has not moved."""
+    agent = Agent.objects.select_for_update().get(pk=agent.pk)
+    if agent.desired != Desired.RUNNING or agent.generation != generation or agent.status != Status.PROVISIONING:
+        return False
+    there = placement.go_back(agent.pk)
+    if there is None:
+        return False
+    Agent.objects.filter(pk=agent.pk).update(
+        generation=generation + 1,
+        operation=Reason.RECOVERY,  # what the pod there has is not backed up before it goes
+        restores="",
+        data_expected=True,
+        deadline_at=now + lifecycle.PROVISIONING_DEADLINE,
+        cause="",
+        cause_message="",
+        reconcile_at=now,
+        attempts=0,
+    )
+    _note(agent, f"not moved to cluster {there}, back where its data is: {why}", now=now)
+    return True
+
+
+def take_away_left() -> None:
+    """What is no longer needed of agents where they are not. It is tried again until nothing of it is there."""
+    for cluster in Cluster.objects.filter(moves__move=Move.OVER).distinct():
+        left = Placement.objects.filter(move=Move.OVER, other=cluster).order_by("?")
+        try:
+            for agent_id in left.values_list("pk", flat=True)[:BATCH]:
+                _take_away(agent_id, cluster)
+        except RuntimeFailure as failure:
+            about = {"cluster": cluster.name, "error": str(failure)}
+            log.warning("what an agent has left on a cluster is still there", extra=about)
+
+
+def _take_away(agent_id: str, cluster: Cluster) -> None:
+    """Its pods there are the reconciler's to end, which keeps what they leave.
+
+    Not while its pod is being replaced: should the two clusters be one, entered twice, then its own volume is nobody's.
+    """
+    settled = Agent.objects.filter(pk=agent_id).exclude(status=Status.PROVISIONING).exists()
+    if not settled or Pod.objects.filter(agent_id=agent_id, cluster=cluster).exists():
+        return
+    labels = names.labels(installation=connections.place(cluster).installation, agent_id=agent_id)
+    if volumes.release_left(connections.of(cluster), labels=labels):
+        left = Placement.objects.filter(pk=agent_id, move=Move.OVER, other=cluster)
+        left.update(move="", other=None)
+
+
+def _note(agent: Agent, words: str, *, now: datetime) -> None:
+    Transition.objects.create(
+        agent=agent,
+        from_status=agent.status,
+        to_status=agent.status,
+        reason=Reason.MOVE,
+        actor="reconciler",
+        note=words,
+        at=now,
+    )
