@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+from agents.runtimes.base import RuntimeFailure
 from agents.runtimes.kubernetes import names
 from agents.runtimes.kubernetes.client import Connection, Refused
 from agents.runtimes.kubernetes.credentials import official_client
@@ -18,20 +19,20 @@ log = logging.getLogger(__name__)
 
 VOLUMES = "/api/v1/persistentvolumes"
 RETAIN, DELETE = "Retain", "Delete"
-RELEASED, AVAILABLE = "Released", "Available"
+RELEASED, AVAILABLE, BOUND = "Released", "Available", "Bound"
 
 Json = dict[str, Any]
 
 
-def bound_name(inside: Inside) -> str | None:
-    """Of the volume of this namespace's claim, if it has one yet."""
-    claim = inside.find(f"/api/v1/namespaces/{inside.namespace}/persistentvolumeclaims/{names.CLAIM}")
-    return claim["spec"].get("volumeName") if claim else None
+def claim_of(inside: Inside) -> Json | None:
+    """This namespace's claim."""
+    return inside.find(f"/api/v1/namespaces/{inside.namespace}/persistentvolumeclaims/{names.CLAIM}")
 
 
 def bound(inside: Inside) -> Json | None:
-    """The volume itself."""
-    name = bound_name(inside)
+    """The volume of this namespace's claim, if it has one yet."""
+    claim = claim_of(inside)
+    name = claim["spec"].get("volumeName") if claim else None
     return inside.connection.find(f"{VOLUMES}/{name}") if name else None
 
 
@@ -58,9 +59,28 @@ def release(connection: Connection, volume: Json, *, labels: dict[str, str]) -> 
 
 def left_behind(connection: Connection, *, labels: dict[str, str]) -> list[Json]:
     """The volumes of this agent that no claim has now."""
+    return [volume for volume in _of_agent(connection, labels) if _phase(volume) in {RELEASED, AVAILABLE}]
+
+
+def free(connection: Connection, *, labels: dict[str, str]) -> Json | None:
+    """The volume that an earlier claim of this agent has left; None where it has had none.
+
+    The cluster takes a moment to see that a claim is gone. Until then a new claim would have a new, empty volume.
+    """
+    found = _of_agent(connection, labels)
+    left = [volume for volume in found if _phase(volume) in {RELEASED, AVAILABLE}]
+    if not left and any(_phase(volume) == BOUND for volume in found):
+        raise RuntimeFailure("the agent's volume is still bound to an earlier claim", cause="VOLUME")
+    return left[0] if left else None
+
+
+def _of_agent(connection: Connection, labels: dict[str, str]) -> list[Json]:
     selector = ",".join(f"{name}={value}" for name, value in sorted(labels.items()))
-    found = connection.get(VOLUMES, {"labelSelector": selector})["items"]
-    return [volume for volume in found if volume.get("status", {}).get("phase") in {RELEASED, AVAILABLE}]
+    return list(connection.get(VOLUMES, {"labelSelector": selector})["items"])
+
+
+def _phase(volume: Json) -> str:
+    return str(volume.get("status", {}).get("phase"))
 
 
 def reserve(connection: Connection, volume: Json, *, namespace: str) -> None:
