@@ -1,0 +1,46 @@
+"""Which volume the next claim of an agent gets."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from agents.runtimes.base import RuntimeFailure
+from agents.runtimes.kubernetes import volumes
+from agents.runtimes.kubernetes.client import Connection
+
+LABELS = {"agentpods.dev/agent": "agt_abc"}
+
+
+class Listing:
+    """An API server that tells of volumes in these phases."""
+
+    def __init__(self, *phases: str) -> None:
+        self._items = [{"metadata": {"name": phase.lower()}, "status": {"phase": phase}} for phase in phases]
+
+    def get(self, path: str, query: dict[str, str]) -> dict[str, Any]:
+        assert (path, query) == ("/api/v1/persistentvolumes", {"labelSelector": "agentpods.dev/agent=agt_abc"})
+        return {"items": self._items}
+
+
+def free(*phases: str) -> str | None:
+    found = volumes.free(cast("Connection", Listing(*phases)), labels=LABELS)
+    return found["metadata"]["name"] if found else None
+
+
+def test_an_agent_that_had_no_volume_gets_a_new_one() -> None:
+    assert free() is None
+    assert free("Failed") is None
+
+
+def test_an_agent_gets_the_volume_that_its_last_claim_has_left() -> None:
+    assert free("Released") == "released"
+    assert free("Bound", "Available") == "available"
+
+
+def test_no_claim_is_made_while_the_cluster_takes_the_agents_volume_for_bound() -> None:
+    """It takes a moment to see that a claim is gone; a claim that is made before would have a new, empty volume."""
+    with pytest.raises(RuntimeFailure, match="still bound") as refusal:
+        free("Bound")
+    assert refusal.value.cause == "VOLUME"
