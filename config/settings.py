@@ -341,6 +341,7 @@ CELERY_WORKER_REDIRECT_STDOUTS = False  # development's mail is printed, and is 
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_TASK_ROUTES = {
     "agents.*": {"queue": "lifecycle"},
+    "backups.step": {"queue": "lifecycle"},  # speaks with a pod, which the other worker's network does not let it
     "billing.*": {"queue": "billing"},
     "webhooks.drain": {"queue": "webhooks"},
 }

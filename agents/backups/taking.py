@@ -19,6 +19,7 @@ from agents.backups.repositories import BackupsOff, StoreFailure
 from agents.models import Agent, Reason, Repository, Transition
 from agents.runtimes import current_runtime, management
 from agents.runtimes.management import BackupOrder, BackupState, HopFailure
+from agents.turns import Turns
 from catalog import tiers
 from config import wake
 from config.crypto import UnreadableSecret
@@ -33,6 +34,8 @@ AT_ONCE, AT_ONCE_EACH = 8, 2  # that pods make: over all agents, and of one acco
 # Looks in a row at a pod that does not answer. A rebuild and a deletion wait for no pod that is dead.
 MISSES = {Kind.ASKED: 20, Kind.NIGHTLY: 20, Kind.REBUILD: 3, Kind.STOP: 3, Kind.FINAL: 5}
 BATCH = 50
+# Pods that do not answer hold up one thread of a worker, and not all of them.
+_scans = Turns(hold_seconds=3.0)
 # A pod may claim so many times the disk of its tier: files with holes, and what a full disk cannot hold.
 CLAIM = 2
 
@@ -65,7 +68,11 @@ def _name(now: datetime) -> str:
 
 def take_due(now: datetime | None = None) -> int:
     """One step of each backup that is due. Returns how many there were."""
-    now = now or timezone.now()
+    with _scans.take() as ours:
+        return _scan(now or timezone.now()) if ours else 0
+
+
+def _scan(now: datetime) -> int:
     due = list(Backup.objects.due(now).values_list("pk", flat=True)[:BATCH])
     for backup_id in due:
         step(backup_id, now=now)
