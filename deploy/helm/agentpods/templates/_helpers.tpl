@@ -201,17 +201,20 @@ env:
 {{- end }}
 
 {{/* Probes of a program that gives a sign of life (config/pulse.py): seconds to start, minutes it may be silent. The
-file of a container that ended lies there still when the next one starts. */}}
+file of a container that ended lies there still when the next one starts. A node with work to do takes more than a
+second, Kubernetes' own limit, to start a program in a container. */}}
 {{- define "agentpods.pulse" -}}
 startupProbe:
   exec:
     command: [sh, -c, "find {{ include "agentpods.pulseFile" . }} -mmin -1 | grep -q ."]
   periodSeconds: 5
+  timeoutSeconds: 10
   failureThreshold: {{ div .starts 5 }}
 livenessProbe:
   exec:
     command: [sh, -c, "find {{ include "agentpods.pulseFile" . }} -mmin -{{ .silent }} | grep -q ."]
   periodSeconds: 30
+  timeoutSeconds: 10
   failureThreshold: 2
 {{- end }}
 
