@@ -9,13 +9,13 @@ from __future__ import annotations
 import logging
 from datetime import datetime, timedelta
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
 from agents import pods
 from agents.backups import credentials, nights, places, removing, repositories, retention
 from agents.backups.models import OPEN, Backup, Kind, Stage
-from agents.backups.repositories import BackupsOff, StoreFailure
+from agents.backups.repositories import BackupsOff, Crowded, StoreFailure
 from agents.models import Agent, Reason, Repository, Transition
 from agents.runtimes import current_runtime, management
 from agents.runtimes.management import BackupOrder, BackupState, HopFailure
@@ -30,6 +30,7 @@ TASK = "backups.step"
 LEASE = timedelta(minutes=3)  # longer than any step: restic may have to be brought
 NEXT_LOOK = timedelta(seconds=1)
 LONGEST = timedelta(hours=5)
+_PLACES_LOCK = 0x6261636B  # "back": the advisory lock of those who look for a place
 AT_ONCE, AT_ONCE_EACH = 8, 2  # that pods make: over all agents, and of one account
 # Looks in a row at a pod that does not answer. A rebuild and a deletion wait for no pod that is dead.
 MISSES = {Kind.ASKED: 20, Kind.NIGHTLY: 20, Kind.REBUILD: 3, Kind.STOP: 3, Kind.FINAL: 5}
@@ -91,6 +92,8 @@ def step(backup_id: str, *, now: datetime | None = None) -> None:
         return
     try:
         _advance(backup, now=now)
+    except Crowded:
+        _look_again(backup)
     except (BackupsOff, StoreFailure, UnreadableSecret) as failure:
         _fail(backup, str(failure))
     except HopFailure as failure:
@@ -101,11 +104,10 @@ def step(backup_id: str, *, now: datetime | None = None) -> None:
 
 
 def _advance(backup: Backup, *, now: datetime) -> None:
-    if backup.stage == Stage.WANTED:
-        if _must_wait(backup):
-            _look_again(backup)
-            return
-        _begin(backup, now=now)
+    if backup.stage == Stage.WANTED and not _begin(backup):
+        _look_again(backup)
+        return
+    repositories.of(backup.agent)
     state = _pod_says(backup)
     if state.phase == "done":
         _record(backup, state)
@@ -124,14 +126,22 @@ def _must_wait(backup: Backup) -> bool:
     return running.count() >= AT_ONCE or own.count() >= AT_ONCE_EACH
 
 
-def _begin(backup: Backup, *, now: datetime) -> None:
-    """From here on the same credential for all looks: the pod's door is made from it."""
-    repositories.of(backup.agent)
+@transaction.atomic
+def _begin(backup: Backup) -> bool:
+    """Take a place, if one is free: whoever looks for one waits until the others have theirs.
+
+    From here on the same credential for all looks: the pod's door is made from it.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("select pg_advisory_xact_lock(%s)", [_PLACES_LOCK])
+    if _must_wait(backup):
+        return False
     backup.taken_at, backup.stage = timezone.now(), Stage.RUNNING
     backup.credential = credentials.mint(backup.agent_id, may_add=_most_bytes(backup.agent))
     Backup.objects.filter(pk=backup.pk).update(
         taken_at=backup.taken_at, stage=backup.stage, credential=backup.credential
     )
+    return True
 
 
 def _pod_says(backup: Backup) -> BackupState:

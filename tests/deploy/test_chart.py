@@ -231,6 +231,7 @@ def test_every_selector_finds_pods_of_its_own_component() -> None:
         assert one["spec"]["selector"]["matchLabels"].items() <= labels.items()
         for spread in one["spec"]["template"]["spec"]["topologySpreadConstraints"]:
             assert spread["labelSelector"] == one["spec"]["selector"]
+            assert spread["matchLabelKeys"] == ["pod-template-hash"]  # of one release
     for one in of_kind("PodDisruptionBudget"):
         component = one["metadata"]["name"].removeprefix("agentpods-")
         assert one["spec"]["selector"] == deployment(component)["spec"]["selector"]

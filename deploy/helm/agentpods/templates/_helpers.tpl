@@ -88,6 +88,7 @@ securityContext:
   fsGroup: 10000
   seccompProfile:
     type: RuntimeDefault
+{{- /* Of each release by itself: pods that an upgrade is about to end would send all new ones to one other node. */}}
 topologySpreadConstraints:
   {{- range $key := list "topology.kubernetes.io/zone" "kubernetes.io/hostname" }}
   - maxSkew: 1
@@ -96,6 +97,7 @@ topologySpreadConstraints:
     labelSelector:
       matchLabels:
         {{- include "agentpods.selector" $ | nindent 8 }}
+    matchLabelKeys: [pod-template-hash]
   {{- end }}
 {{- with $values.imagePullSecrets }}
 imagePullSecrets:
