@@ -29,7 +29,7 @@ SENT_BACK = "it was sent back"
 
 class NothingToDecide(Conflict):
     def __init__(self, money: str) -> None:
-        super().__init__(f"{money}: it bought something, may still do so, or goes back by itself")
+        super().__init__(f"{money}: it bought something, may still do so, goes back by itself, or has gone back")
 
 
 class AlreadyDecided(Conflict):
@@ -137,8 +137,8 @@ def _receipt(deposit: Deposit, owner: Agent, *, reason: str, actor: str) -> Rece
 
 
 def _way_back(payment: Payment, *, reason: str, actor: str) -> Receipt:
-    """Of a payment that bought nothing all, of another what was too much: that is no part of what it was asked for."""
-    name, amount = payment.external_id, payment.amount
+    """Of a payment that bought nothing all that is still here; of another what was too much: no part of its price."""
+    name, amount = payment.external_id, payment.amount and payment.amount - payment.gone_back
     if not payment.unapplied:
         name, amount = f"{name}:over", payment.over
     return Receipt(
@@ -167,7 +167,8 @@ def _owner(money: Money) -> Agent:
 
 def _locked(owner: Agent, agent_id: str) -> Agent:
     """Both agents' rows, by their ids; the one that days are for."""
-    rows = {row.pk: row for row in Agent.objects.select_for_update().filter(pk__in={owner.pk, agent_id}).order_by("pk")}
+    both = Agent.objects.select_for_update(no_key=True).filter(pk__in={owner.pk, agent_id}).order_by("pk")
+    rows = {row.pk: row for row in both}
     agent = rows.get(agent_id)
     if agent is None or agent.user_id != owner.user_id:
         raise NotOfTheAccount(agent_id)
@@ -185,6 +186,8 @@ def _undecided(money: Money, *, gone: bool = False) -> _Whole:
     decided = Decision.objects.filter(Q(deposit__in=whole.deposits) | Q(payment=whole.payment, payment__isnull=False))
     if decided.exists():
         raise AlreadyDecided(str(money.pk))
+    if whole.payment and whole.payment.unapplied and not Payment.objects.open().filter(pk=whole.payment.pk).exists():
+        raise NothingToDecide(str(money.pk))
     return whole
 
 

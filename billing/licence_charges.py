@@ -9,6 +9,7 @@ from __future__ import annotations
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
+from agents.models import Agent
 from billing.models import Payment
 from billing.models.payments import refund_name
 from billing.vocabulary import CONFIRMED, PaymentKind
@@ -21,22 +22,19 @@ SAME_CHARGE = timedelta(days=10)  # two charges are four weeks apart, less the d
 
 
 def of_period(sold: Sold) -> list[Payment]:
-    """The charges of this period, oldest first: another one only where the money went back and came again."""
-    return [row for row in _rows(sold) if row.kind in CONFIRMED and _is_near(row, sold)]
+    """The charges that pay for what its provider says now, oldest first; several where money came again."""
+    return [charge for charge, told in _told(sold) if _pays_for(charge, told, sold)]
 
 
 def is_known(sold: Sold) -> bool:
-    """Whether the ledger has the money of this period, and its provider has not told that all of it went back.
+    """Whether the ledger has the money of this, and its provider has not told that all of it went back."""
+    return any(not _went_back(charge) for charge in of_period(sold))
 
-    A plan that its provider changed is paid for by what was charged before.
-    """
-    charge = None
-    for row in _rows(sold):
-        if row.kind in CONFIRMED:
-            charge = row
-        if charge is not None and _is_near(row, sold) and not _went_back(charge):
-            return True
-    return False
+
+def told_otherwise(sold: Sold) -> str:
+    """The period that the ledger knows, where its provider has changed it since without a charge; else nothing."""
+    known = [told for charge, told in _told(sold) if _pays_for(charge, told, sold)]
+    return known[-1].period if known and known[-1].period != sold.verdict.period else ""
 
 
 def charged_for(sold: Sold) -> str:
@@ -44,8 +42,20 @@ def charged_for(sold: Sold) -> str:
     return _rows(sold)[-1].agent_id
 
 
+def next_name(sold: Sold) -> str:
+    """The ledger's name of one more charge of this day. Who writes the same one at the same moment has it, too."""
+    same = Payment.objects.filter(provider=sold.key.provider, external_id__startswith=sold.name, kind__in=CONFIRMED)
+    before = same.count()
+    return f"{sold.name}:{before}" if before else sold.name
+
+
+def move_name(sold: Sold, agent: Agent) -> str:
+    """The same of what its provider charged nothing for. The agent is locked."""
+    return f"{sold.name}:{agent.pk}:{agent.payments.count()}"
+
+
 def was_returned_by_hand(charge: Payment) -> bool:
-    """Whether an operator gave its money back, which its provider may not know."""
+    """Whether an operator gave its money back, or the rest of it, which its provider may not know."""
     return charge.refunds.filter(external_id=refund_name(charge.external_id)).exclude(actor=ACTOR).exists()
 
 
@@ -62,12 +72,27 @@ def _rows(sold: Sold) -> list[Payment]:
     return list(of_it.filter(kind__in=[*CONFIRMED, PaymentKind.NEW_PLAN]).order_by("at", "id"))
 
 
-def _is_near(row: Payment, sold: Sold) -> bool:
-    return abs(told_till(row) - sold.till.date()) < SAME_CHARGE
+def _told(sold: Sold) -> list[tuple[Payment, Payment]]:
+    """Each charge, and the row that says until when it pays: where its provider changed the plan since, that one."""
+    found: list[tuple[Payment, Payment]] = []
+    for row in _rows(sold):
+        if row.kind in CONFIRMED:
+            found.append((row, row))
+        else:
+            found = [(charge, row) for charge, _ in found]
+    return found
+
+
+def _pays_for(charge: Payment, told: Payment, sold: Sold) -> bool:
+    """A charge pays for each end up to some days after its own; and for its own plan, when that is back."""
+    till = sold.till.date()
+    if till < told_till(told) + SAME_CHARGE:
+        return True
+    return charge.period == sold.verdict.period and abs(told_till(charge) - till) < SAME_CHARGE
 
 
 def _went_back(charge: Payment) -> bool:
     """By its provider's word: what an operator gave back is charged no second time."""
-    if not charge.refunds.filter(actor=ACTOR).exists():
+    if was_returned_by_hand(charge) or not charge.refunds.filter(actor=ACTOR).exists():
         return False
     return charge.amount is None or charge.gone_back >= charge.amount

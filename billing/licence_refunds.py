@@ -23,6 +23,7 @@ from billing.subscriptions import Purchase
 from billing.vocabulary import CONFIRMED, PaymentKind, Period, Provider
 
 SOME_DAYS = timedelta(days=5)  # between the end of what a charge paid for and the end that its licence told
+LATE = timedelta(days=23)  # a card may be refused for so long before it is charged; the next charge is 28 days away
 
 
 def note(row: Subscription, charges: Sequence[Charge], *, actor: str, now: datetime, unapplied: str = "") -> None:
@@ -88,9 +89,10 @@ def _charged(row: Subscription) -> Iterable[Payment]:
 
 
 def _paid_by(charge: Charge, charged: Sequence[Payment]) -> Payment | None:
+    """The payment whose end is nearest to that of the charge. A year ends after many charges by the month."""
+    near: list[tuple[timedelta, Payment]] = []
     for payment in charged:
-        till = told_till(payment)
-        latest = (charge.at + relativedelta(months=MONTHS[Period(payment.period)]) + SOME_DAYS).date()
-        if charge.at.date() + SOME_DAYS < till <= latest:
-            return payment
-    return None
+        own = (charge.at + relativedelta(months=MONTHS[Period(payment.period)])).date()
+        if -SOME_DAYS <= own - told_till(payment) < LATE:
+            near.append((abs(own - told_till(payment)), payment))
+    return min(near, key=lambda one: one[0])[1] if near else None

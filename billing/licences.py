@@ -20,7 +20,7 @@ from agents.models import Agent, Desired
 from billing import bindings, lapses, licence_charges, orders, payments, prices, subscriptions, unplaced_charges
 from billing.errors import LicenceInUse, LicenceRefused, OtherPlanPaid, TakenBack
 from billing.licence_charges import SAME_CHARGE
-from billing.models import Payment, Subscription
+from billing.models import Subscription
 from billing.models.subscriptions import LIVE
 from billing.payments import Receipt
 from billing.providers import registry
@@ -176,11 +176,11 @@ def _receipt(agent: Agent, row: Subscription | None, sold: Sold, *, actor: str, 
     if new is None:
         return None
     kind, reason = new
-    again = kind in MOVES or Payment.objects.filter(provider=sold.key.provider, external_id=sold.name).exists()
-    cents = None if kind in MOVES else sold.cents
+    is_move = kind in MOVES
+    cents = None if is_move else sold.cents
     return Receipt(
         provider=sold.key.provider,
-        external_id=f"{sold.name}:{agent.pk}:{agent.payments.count()}" if again else sold.name,
+        external_id=licence_charges.move_name(sold, agent) if is_move else licence_charges.next_name(sold),
         kind=kind,
         agent_id=agent.pk,
         purchase=sold.purchase(),
@@ -208,6 +208,8 @@ def _new_of_other(agent: Agent, row: Subscription | None, sold: Sold, *, moved: 
     _refuse_taken_back(sold)
     if not licence_charges.is_known(sold):
         return PaymentKind.PAYMENT if row is None else PaymentKind.RENEWAL, moved
+    if was := licence_charges.told_otherwise(sold):
+        return PaymentKind.NEW_PLAN, moved or f"was {was}"
     before = licence_charges.charged_for(sold)
     if row is None or moved or before != agent.pk:
         return PaymentKind.KEY_MOVE, moved or f"the licence moved from {before}, where it is over"

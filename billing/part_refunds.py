@@ -5,6 +5,7 @@ Whoever wants the time back, too, refunds the whole payment (billing/corrections
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 
@@ -63,6 +64,18 @@ def note(payment: Payment, *, returned: int, actor: str, now: datetime) -> None:
     more = min(returned - int(payment.gone_back), left)
     if more > 0:
         _write(agent, payment, more, left=left, reason=TOLD, actor=actor, now=now)
+
+
+@transaction.atomic
+def note_all(payment: Payment, *, actor: str, now: datetime) -> None:
+    """Its provider says that it has gone back, and nobody told how much it was. The same again changes nothing."""
+    agent = remainders.held(payment)
+    if payment.refunds.exists() or not Payment.objects.filter(pk=payment.pk).not_returned().exists():
+        return
+    name = refund_name(payment.external_id)
+    receipt = replace(_receipt(payment, 0, reason=TOLD, actor=actor), external_id=name, amount=None)
+    payments.write(receipt, payment.agent, now=now, subscription=payment.subscription)
+    timeline.note(agent, f"payment {payment.pk} went back: {TOLD}", actor=actor, now=now)
 
 
 def _write(

@@ -91,8 +91,12 @@ def known(receipt: Receipt) -> Payment | None:
 
 
 def locked(agent_id: str) -> Agent:
-    """The agent's row, held until the transaction ends: all that changes its term takes it first."""
-    return Agent.objects.select_for_update().get(pk=agent_id)
+    """The agent's row, held until the transaction ends: all that changes its term takes it first.
+
+    Others may write rows that name the agent meanwhile: whoever holds one agent and writes of another one's payment
+    would else wait for whoever holds that and wants this.
+    """
+    return Agent.objects.select_for_update(no_key=True).get(pk=agent_id)
 
 
 def write(

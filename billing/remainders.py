@@ -24,13 +24,13 @@ from catalog.tiers import tier_of
 def held(payment: Payment) -> Agent:
     """The agent that has the time which this payment bought, locked together with the one it was paid for.
 
-    They differ where what was left of a deleted agent has been moved.
+    They differ where what was left of a deleted agent has been moved, or the licence that it was charged for.
     """
     while True:
         holder = _holder(payment)
         with suppress(_MovedMeanwhile), transaction.atomic():
             for agent_id in sorted({payment.agent_id, holder}):
-                Agent.objects.select_for_update().get(pk=agent_id)
+                Agent.objects.select_for_update(no_key=True).get(pk=agent_id)  # as payments.locked
             if _holder(payment) == holder:
                 return Agent.objects.get(pk=holder)
             raise _MovedMeanwhile  # gives these locks back: more of them, out of order, could be a deadlock
@@ -41,8 +41,17 @@ class _MovedMeanwhile(Exception):
 
 
 def _holder(payment: Payment) -> str:
-    row = Subscription.objects.paid().filter(spans__payment=payment).first()
+    row = Subscription.objects.paid().filter(spans__payment=payment).first() or _licence_of(payment)
     return row.agent_id if row else payment.agent_id
+
+
+def _licence_of(payment: Payment) -> Subscription | None:
+    """Which lives, for whichever agent its key pays now."""
+    charged = payment.subscription
+    if charged is None or not charged.is_licensed:
+        return None
+    live = Subscription.objects.live().filter(provider=charged.provider, external_ref=charged.external_ref)
+    return live.exclude(external_ref="").first()
 
 
 def paid_by(agent: Agent) -> Subscription | None:

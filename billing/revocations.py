@@ -25,11 +25,13 @@ def revoke(
     charge a renewal, which the owner is told where one was due.
     """
     known = Subscription.objects.get(pk=subscription_id)
+    if not known.is_live:
+        if went_back:
+            _note_late(known, actor=actor, now=now)  # which may lock other agents: so this one is not
+        return known
     agent = payments.locked(known.agent_id)
     row = Subscription.objects.select_for_update(of=("self",)).get(pk=subscription_id)
-    if not row.is_live:
-        if went_back:
-            _note_late(row, actor=actor, now=now)
+    if not row.is_live:  # somebody was quicker: the next look is late
         return row
     ran_out = subscriptions.licensed_until(row)
     was_to_renew = reminders.renews_itself(row) and ran_out <= now and failed and not went_back
@@ -49,7 +51,11 @@ def revoke(
 def _note_late(row: Subscription, *, actor: str, now: datetime) -> None:
     """The last charge went back after its time was over: the ledger says so, once."""
     charged = charged_last(row)
-    if charged is not None and charged.amount is not None:
+    if charged is None or not charged.price_usd:
+        return
+    if charged.amount is None:
+        part_refunds.note_all(charged, actor=actor, now=now)
+    else:
         part_refunds.note(charged, returned=int(charged.amount), actor=actor, now=now)
 
 

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 
 from django.db import transaction
 
+from agents.models import Agent
 from billing import licence_charges, payments, timeline
 from billing.errors import TakenBack
 from billing.models import Decision, Payment, Subscription
 from billing.payments import Receipt
-from billing.vocabulary import PaymentKind
+from billing.vocabulary import CONFIRMED, PaymentKind
 
 if TYPE_CHECKING:
     from billing.licences import Sold
@@ -31,24 +32,37 @@ WAS_OVER = "the licence was over here when it was charged"
 
 @transaction.atomic
 def note(row: Subscription, sold: Sold, *, why: str, now: datetime) -> None:
-    """Write the charge down once; again after its money went back and was charged anew."""
+    """Write the charge down once; again after its money went back and was charged anew.
+
+    Where its provider changed the plan without a charge, the ledger has the new end: the next end is another charge's.
+    """
     agent = payments.locked(row.agent_id)
-    if sold.is_free or licence_charges.is_known(sold):
+    if licence_charges.is_known(sold):
+        if was := licence_charges.told_otherwise(sold):
+            receipt = _receipt(agent, sold, kind=PaymentKind.NEW_PLAN, reason=f"was {was}")
+            payments.write(receipt, agent, now=now, subscription=row)
+        return
+    if sold.is_free:
         return
     log.error("a licence was charged and buys nothing", extra={"subscription": row.pk, "problem": why})
-    known = licence_charges.of_period(sold)
-    receipt = Receipt(
+    payments.write(_receipt(agent, sold), agent, now=now, subscription=row, unapplied=why)
+    timeline.note(agent, f"the licence of {row.pk} was charged, and bought nothing: {why}", actor=ACTOR, now=now)
+
+
+def _receipt(agent: Agent, sold: Sold, *, kind: PaymentKind = PaymentKind.RENEWAL, reason: str = "") -> Receipt:
+    is_charge = kind in CONFIRMED
+    cents = sold.cents if is_charge else None
+    return Receipt(
         provider=sold.key.provider,
-        external_id=f"{sold.name}:{agent.pk}:{agent.payments.count()}" if known else sold.name,
-        kind=PaymentKind.RENEWAL,
+        external_id=licence_charges.next_name(sold) if is_charge else licence_charges.move_name(sold, agent),
+        kind=kind,
         agent_id=agent.pk,
         purchase=sold.purchase(),
-        amount=sold.cents,
-        currency="usd" if sold.cents else "",
+        amount=cents,
+        currency="usd" if cents else "",
         actor=ACTOR,
+        reason=reason,
     )
-    payments.write(receipt, agent, now=now, subscription=row, unapplied=why)
-    timeline.note(agent, f"the licence of {row.pk} was charged, and bought nothing: {why}", actor=ACTOR, now=now)
 
 
 def place(sold: Sold, *, by: Payment, now: datetime) -> None:

@@ -212,8 +212,7 @@ def _paid(driver: LicenceDriver, row: Subscription, verdict: Verdict, *, now: da
         return None
     except TakenBack as refusal:
         log.warning("a licence that is paid waits", extra={"subscription": row.pk, "problem": refusal.message})
-        _wait(row, now=now)
-        return unplaced_charges.WAS_OVER
+        return _buys_nothing(row, sold, why=unplaced_charges.WAS_OVER, now=now)
     except OtherPlanByCard:  # until that card ends
         return _buys_nothing(row, sold, why=unplaced_charges.BY_CARD, now=now)
     except LicenceHeld:
@@ -227,15 +226,11 @@ def _sold(row: Subscription, verdict: Verdict) -> Sold:
 
 
 def _buys_nothing(row: Subscription, sold: Sold, *, why: str, now: datetime) -> str:
-    unplaced_charges.note(row, sold, why=why, now=now)
-    _wait(row, now=now)
-    return why
-
-
-def _wait(row: Subscription, *, now: datetime) -> None:
     """Its provider goes on charging for it, so it is asked for as long as it does."""
+    unplaced_charges.note(row, sold, why=why, now=now)
     _seen_paid(row, now=now)
     _ask_again(row, at=now + CHECKED_EVERY)
+    return why
 
 
 def _seen_paid(row: Subscription, *, now: datetime) -> None:
@@ -246,7 +241,9 @@ def _ask_again(row: Subscription, *, at: datetime | None) -> None:
     Subscription.objects.filter(pk=row.pk).update(check_at=at, unknown_since=None)
 
 
+@transaction.atomic
 def _unpaid(row: Subscription, verdict: Verdict, *, now: datetime) -> None:
+    """Over and asked about again at once: what ends it asks no more."""
     row = _over(row, verdict, now=now)
     row.unknown_since = None
     row.check_at = _again(row, now=now)
@@ -315,7 +312,7 @@ def _still_charged(driver: LicenceDriver, row: Subscription, *, now: datetime) -
     verdict = driver.verify(row.license_key or "", now=now)
     match verdict.answer:
         case Answer.UNKNOWN:
-            return Answer.UNKNOWN, now + CHECKED_EVERY
+            return Answer.UNKNOWN, _again(row, now=now)
         case Answer.UNPAID:
             licence_refunds.note(row, verdict.charges, actor=ACTOR, now=now, unapplied=payments.DELETED)
             return Answer.UNPAID, _again(_over_leased(row, verdict, now=now), now=now)

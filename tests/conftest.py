@@ -33,6 +33,7 @@ def _prepare_environment() -> Stores | None:
     for name in set(named) - kept:
         os.environ.pop(name, None)
     os.environ.update(environment(stores.root / "home"))
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each of a thousand programs would compile all anew
     os.environ["BACKUP_STORE"] = "off"  # else each rebuild and deletion of a test would wait for a backup
     os.environ.setdefault("ENGINE_CACHE", str(ROOT / "var" / "engines"))
     return stores

@@ -8,13 +8,13 @@ from __future__ import annotations
 from datetime import datetime
 from decimal import Decimal
 
-from django.db.models import Sum
+from django.db.models import QuerySet, Sum
 
 from billing import sums
 from billing.invoicing import parties, taxes, words
 from billing.invoicing.taxes import Tax
 from billing.models import Invoice, InvoiceKind, InvoiceSeries, Payment
-from billing.vocabulary import CONFIRMED, LICENSED, Period, Provider
+from billing.vocabulary import CONFIRMED, LICENSED, PaymentKind, Period, Provider
 from catalog.tiers import tier_of
 
 SERIES = {InvoiceKind.INVOICE: "", InvoiceKind.CREDIT_NOTE: "CN-"}
@@ -28,7 +28,8 @@ def issue(payment: Payment, *, tax: Tax | None = None, now: datetime) -> Invoice
     Called last of what a transaction locks: whoever is next waits for its number until this one is there.
     """
     if payment.refund_of_id is not None:
-        return _credit(payment, payment.refund_of_id, now=now)
+        again = payment.kind == PaymentKind.CAME_BACK and not payment.unapplied
+        return (_anew if again else _credit)(payment, payment.refund_of_id, now=now)
     if payment.kind not in CONFIRMED or payment.subscription_id is None or not payment.price_usd:
         return None
     seller = parties.seller()
@@ -64,16 +65,54 @@ def _credit(refund: Payment, payment_id: str, *, now: datetime) -> Invoice | Non
     invoice = Invoice.objects.filter(payment=payment_id).select_related("payment").first()
     if invoice is None or refund.provider == Provider.INTERNAL:
         return None
-    before = invoice.credit_notes.aggregate(usd=Sum("total_usd"), tax=Sum("tax_usd"))
-    credited, credited_tax = before["usd"] or Decimal(0), before["tax"] or Decimal(0)
-    gone = _gone_back(refund, invoice)
-    if gone <= credited:
+    usd, tax = _more_gone(refund, invoice)
+    if usd <= 0:
         return None
+    issued = [*_reissued(invoice).order_by("-number"), invoice]
+    corrects = next((one for one in issued if one.total_usd >= usd), invoice)
+    return _write(InvoiceKind.CREDIT_NOTE, refund, invoice, usd=usd, tax=tax, corrects=corrects, now=now)
+
+
+def _anew(row: Payment, payment_id: str, *, now: datetime) -> Invoice | None:
+    """What a bank had taken is ours again: a new invoice, for a credit note is as final as an invoice."""
+    invoice = Invoice.objects.filter(payment=payment_id).select_related("payment").first()
+    if invoice is None:
+        return None
+    usd, tax = _more_gone(row, invoice)
+    if usd >= 0:
+        return None
+    return _write(InvoiceKind.INVOICE, row, invoice, usd=-usd, tax=-tax, corrects=None, now=now)
+
+
+def _reissued(invoice: Invoice) -> QuerySet[Invoice]:
+    return Invoice.objects.filter(kind=InvoiceKind.INVOICE, payment__refund_of=invoice.payment_id)
+
+
+def _more_gone(row: Payment, invoice: Invoice) -> tuple[Decimal, Decimal]:
+    """How much more of the invoice and its tax has gone back with this row than was credited before it."""
+    notes = Invoice.objects.filter(kind=InvoiceKind.CREDIT_NOTE, payment__refund_of=invoice.payment_id)
+    sums_of = [rows.aggregate(usd=Sum("total_usd"), tax=Sum("tax_usd")) for rows in (notes, _reissued(invoice))]
+    usd, tax = ((sums_of[0][name] or Decimal(0)) - (sums_of[1][name] or Decimal(0)) for name in ("usd", "tax"))
+    gone = _gone_back(row, invoice)
+    return gone - usd, sums.share(invoice.tax_usd, of=gone, in_all=invoice.total_usd) - tax
+
+
+def _write(
+    kind: InvoiceKind,
+    row: Payment,
+    invoice: Invoice,
+    *,
+    usd: Decimal,
+    tax: Decimal,
+    corrects: Invoice | None,
+    now: datetime,
+) -> Invoice:
+    """As the first invoice: its seller, buyer, words and tax."""
     return Invoice.objects.create(
-        kind=InvoiceKind.CREDIT_NOTE,
-        number=_next(InvoiceKind.CREDIT_NOTE, now=now),
-        payment=refund,
-        corrects=invoice,
+        kind=kind,
+        number=_next(kind, now=now),
+        payment=row,
+        corrects=corrects,
         user_id=invoice.user_id,
         agent_id=invoice.agent_id,
         created_at=now,
@@ -81,9 +120,9 @@ def _credit(refund: Payment, payment_id: str, *, now: datetime) -> Invoice | Non
         seller=invoice.seller,
         buyer=invoice.buyer,
         description=invoice.description,
-        paid_with=sums.moved(refund),
-        total_usd=gone - credited,
-        tax_usd=sums.share(invoice.tax_usd, of=gone, in_all=invoice.total_usd) - credited_tax,
+        paid_with=sums.moved(row),
+        total_usd=usd,
+        tax_usd=tax,
         tax_name=invoice.tax_name,
         tax_percent=invoice.tax_percent,
         reverse_charge=invoice.reverse_charge,

@@ -6,20 +6,7 @@ import functools
 from django.conf import settings
 from django.db import migrations, models
 
-
-# The ledger is append-only, whoever writes to it (billing/models/payments.py).
-_REFUSE = """
-CREATE FUNCTION billing_payment_stays() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    RAISE EXCEPTION 'billing_payment is append-only: % refused', TG_OP USING ERRCODE = 'restrict_violation';
-END $$;
-CREATE TRIGGER billing_payment_stays BEFORE UPDATE OR DELETE ON billing_payment
-    FOR EACH ROW EXECUTE FUNCTION billing_payment_stays();
-"""
-_ALLOW = """
-DROP TRIGGER billing_payment_stays ON billing_payment;
-DROP FUNCTION billing_payment_stays();
-"""
+from billing.migrations._database import PAYMENT_ALLOW, PAYMENT_REFUSE
 
 
 class Migration(migrations.Migration):
@@ -528,5 +515,5 @@ class Migration(migrations.Migration):
             model_name="subscription",
             index=models.Index(fields=["external_ref"], name="subscription_ref", condition=~models.Q(external_ref="")),
         ),
-        migrations.RunSQL(_REFUSE, _ALLOW),
+        migrations.RunSQL(PAYMENT_REFUSE, PAYMENT_ALLOW),
     ]

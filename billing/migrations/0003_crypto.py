@@ -3,15 +3,15 @@ from django.db import migrations, models
 
 
 # The next deposit address's index. Never goes back, also when a transaction does.
-_SEQUENCE = "CREATE SEQUENCE billing_deposit_index AS integer MINVALUE 0 START 0"
-_NO_SEQUENCE = "DROP SEQUENCE billing_deposit_index"
+
+from billing.migrations._database import DEPOSIT_INDEX, NO_DEPOSIT_INDEX
 
 
 class Migration(migrations.Migration):
     dependencies = [("billing", "0002_stars")]
 
     operations = [
-        migrations.RunSQL(_SEQUENCE, _NO_SEQUENCE),
+        migrations.RunSQL(DEPOSIT_INDEX, NO_DEPOSIT_INDEX),
         migrations.CreateModel(
             name="ChainState",
             fields=[

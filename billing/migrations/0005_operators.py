@@ -1,19 +1,7 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
-_TABLES = ("billing_decision", "billing_sweep")
-_REFUSE = """
-CREATE FUNCTION billing_row_stays() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    RAISE EXCEPTION '% is append-only: % refused', TG_TABLE_NAME, TG_OP USING ERRCODE = 'restrict_violation';
-END $$;
-""" + "".join(
-    f"""
-CREATE TRIGGER {table}_stays BEFORE UPDATE OR DELETE ON {table} FOR EACH ROW EXECUTE FUNCTION billing_row_stays();
-"""
-    for table in _TABLES
-)
-_ALLOW = "".join(f"DROP TRIGGER {table}_stays ON {table};" for table in _TABLES) + "DROP FUNCTION billing_row_stays();"
+from billing.migrations._database import ROWS_ALLOW, ROWS_REFUSE
 
 
 class Migration(migrations.Migration):
@@ -163,5 +151,5 @@ class Migration(migrations.Migration):
             model_name="misplaced",
             constraint=models.CheckConstraint(condition=models.Q(("amount__gte", 0)), name="misplaced_amount"),
         ),
-        migrations.RunSQL(_REFUSE, _ALLOW),
+        migrations.RunSQL(ROWS_REFUSE, ROWS_ALLOW),
     ]

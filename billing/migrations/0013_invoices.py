@@ -7,19 +7,7 @@ import functools
 from django.conf import settings
 from django.db import migrations, models
 
-
-_REFUSE = """
-CREATE FUNCTION billing_invoice_stays() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    RAISE EXCEPTION 'billing_invoice is append-only: % refused', TG_OP USING ERRCODE = 'restrict_violation';
-END $$;
-CREATE TRIGGER billing_invoice_stays BEFORE UPDATE OR DELETE ON billing_invoice
-    FOR EACH ROW EXECUTE FUNCTION billing_invoice_stays();
-"""
-_ALLOW = """
-DROP TRIGGER billing_invoice_stays ON billing_invoice;
-DROP FUNCTION billing_invoice_stays();
-"""
+from billing.migrations._database import INVOICE_ALLOW, INVOICE_REFUSE
 
 
 class Migration(migrations.Migration):
@@ -190,5 +178,5 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
-        migrations.RunSQL(_REFUSE, _ALLOW),
+        migrations.RunSQL(INVOICE_REFUSE, INVOICE_ALLOW),
     ]

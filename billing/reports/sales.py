@@ -22,7 +22,7 @@ from billing.models import Payment
 from billing.models.payments import refund_name
 from billing.providers.telegram import CURRENCY as STARS
 from billing.reports.months import Months, month_of
-from billing.vocabulary import CONFIRMED, Asset, PaymentKind
+from billing.vocabulary import CONFIRMED, LICENSED, Asset, PaymentKind
 
 NONE = Decimal(0)
 EXACT = Context(prec=120)  # a uint256 has 78 digits
@@ -101,7 +101,9 @@ def _received(months: Months) -> Iterable[Mapping[str, Any]]:
 
 def _returned(months: Months) -> QuerySet[Payment]:
     kinds = [PaymentKind.REFUND, PaymentKind.REVOKE, PaymentKind.CAME_BACK]
-    rows = Payment.objects.filter(kind__in=kinds, amount__isnull=False, at__gte=months.first, at__lt=months.after)
+    unknown = Q(amount=None, refund_of__isnull=False, refund_of__amount=None, provider__in=LICENSED)
+    moved = Payment.objects.filter(Q(amount__isnull=False) | unknown, kind__in=kinds)
+    rows = moved.filter(at__gte=months.first, at__lt=months.after)
     of_the_same = Payment.objects.filter(kind__in=kinds, refund_of=OuterRef("refund_of")).order_by()
     earlier = of_the_same.filter(Q(at__lt=OuterRef("at")) | Q(at=OuterRef("at"), pk__lt=OuterRef("pk")))
     return rows.select_related("refund_of").annotate(
@@ -148,6 +150,8 @@ def _share_in_usd(row: Payment) -> Decimal:
     With what went back before and without it: so parts come out at the whole, however each is rounded.
     """
     paid = row.refund_of or _paid(row)
+    if paid is not None and paid.amount is None and row.amount is None:  # nobody told how much: all of it
+        return paid.price_usd or NONE
     if paid is None or not paid.price_usd or not paid.amount or row.amount is None or paid.amount == paid.over:
         return NONE
     if paid.unapplied and _is_foreign(paid.currency):

@@ -106,7 +106,7 @@ def _lose(payment: Payment, row: StripeDispute, *, now: datetime) -> None:
 
 
 def _reinstate(payment: Payment, row: StripeDispute, *, now: datetime) -> None:
-    """It was lost, and the bank has changed its mind: the money is ours again. The credit note stands."""
+    """It was lost, and the bank has changed its mind: the money is ours again, and has a new invoice."""
     amount, left = min(row.cents, returns.lost(payment)), int(payment.amount or 0) - int(payment.gone_back)
     if amount <= 0:
         return

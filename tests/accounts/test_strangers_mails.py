@@ -154,6 +154,7 @@ def test_whoever_asks_finds_a_code_that_lives_whatever_strangers_asked_for(
     assert enter(api, mailed_code(), HOME).status_code == 200
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("minutes", [0, 7, 30])
 def test_other_spellings_of_the_mailbox_keep_nobody_out(
     api: APIClient, settings: Settings, clock: Any, minutes: int

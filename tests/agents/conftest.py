@@ -21,6 +21,7 @@ from tests.agents.pod.gateway.process import Gateway
 from tests.catalog import loaded
 from tests.doubles.bridge import BridgeDouble
 from tests.doubles.runtime import ScriptedRuntime
+from tests.measured import told_nothing
 from webhooks.models import Event
 
 PERSONA = "test-study-buddy"
@@ -121,7 +122,8 @@ class GatewayOf:
             "namespace": agent.namespace,
             "name": agent.name,
         }
-        gateway = Gateway({"bridge_url": self._bridge.url, "run_dir": str(self._run_dir), **known, **given})
+        with told_nothing():  # tests/agents/pod measures gateways
+            gateway = Gateway({"bridge_url": self._bridge.url, "run_dir": str(self._run_dir), **known, **given})
         self._started.append(gateway)
         gateway.wait_until_up()
         address = Endpoint(public_url=gateway.public, management_url=gateway.management)

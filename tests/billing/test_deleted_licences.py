@@ -88,7 +88,20 @@ def test_charges_that_nobody_saw_in_time_bought_nothing_and_what_goes_back_of_th
     licence.charges[-1].give_back()
     days(clock, 2)
     assert sorted(amounts(agent)[3:]) == [("refund", 300), ("refund", 900)]
-    assert Payment.objects.open().count() == 1
+    decisions.send_back(Payment.objects.open().get(), now=clock.now, **BY)
+    assert sorted(amounts(agent)[3:]) == [("refund", 300), ("refund", 600), ("refund", 900)], "the rest of it"
+
+
+def test_a_provider_that_says_nothing_is_asked_for_90_days_too(
+    agent: Agent, gumroad: GumroadServer, clock: Clock
+) -> None:
+    bought(agent, gumroad, clock)
+    lifecycle.delete(agent, actor="user:x")
+    days(clock, 1)
+    gumroad.fail(500)
+    assert check(clock, 80 * DAY) == 1
+    assert check(clock, 11 * DAY) == 1
+    assert check(clock, DAY) == 0
 
 
 def test_money_that_came_back_to_us_is_counted_when_the_key_pays_elsewhere_before_anybody_looked(

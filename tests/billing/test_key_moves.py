@@ -10,7 +10,7 @@ from rest_framework.test import APIClient
 
 from agents.errors import NoSuchAgent
 from agents.models import Agent
-from billing import key_moves, standing
+from billing import corrections, key_moves, standing
 from billing.errors import LicenceHeld, LicenceRefused, NothingToMove
 from billing.models import Payment, Subscription
 from billing.vocabulary import PaymentKind
@@ -143,3 +143,18 @@ def test_without_an_answer_nothing_moves(
     with pytest.raises(Unavailable):
         key_moves.move(agent, to=taker.pk, now=clock.now, **WHO)
     assert modes(agent, taker, clock=clock) == ["paid", "trial"]
+
+
+def test_a_refund_of_what_it_was_charged_ends_it_where_it_pays_now(
+    agent: Agent, taker: Agent, mine: APIClient, clock: Clock, gumroad: GumroadServer
+) -> None:
+    gumroad.sell(KEY)
+    post(mine, agent)
+    key_moves.move(agent, to=taker.pk, now=clock.now, **WHO)
+    charged = Payment.objects.get(kind=PaymentKind.PAYMENT)
+    corrections.refund_payment(charged, now=clock.now, **WHO)
+    assert "paid" not in modes(agent, taker, clock=clock)
+    back = Payment.objects.get(kind=PaymentKind.REFUND)
+    assert (back.refund_of, back.amount) == (charged, charged.amount)
+    check(clock, DAY)
+    assert "paid" not in modes(agent, taker, clock=clock), "whatever its provider says"

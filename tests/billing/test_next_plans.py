@@ -115,6 +115,7 @@ def test_the_owner_keeps_the_plan_after_all(client: APIClient, agent: Agent, clo
     assert tick(agent, clock).tier == "small"
 
 
+@pytest.mark.unmeasured
 def test_an_owner_who_toggles_for_ever_fills_no_timeline(client: APIClient, agent: Agent, clock: Clock) -> None:
     codes = []
     for _ in range(40):

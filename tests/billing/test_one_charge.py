@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -15,16 +16,17 @@ from billing.models import Payment, Subscription
 from billing.reports.months import months
 from billing.reports.sales import sales
 from billing.stripe import orders
-from billing.vocabulary import Period, SubscriptionStatus
+from billing.vocabulary import Period, Provider, SubscriptionStatus
 from tests.agents.conftest import MakeAgent, settle, signed_in
 from tests.billing.conftest import DAY, FREE_UNTIL, NOON, Clock
-from tests.billing.licences import KEY, activate, check, gumroad
+from tests.billing.licences import KEY, LEMON, activate, check, gumroad, lemon
 from tests.billing.stripe.conftest import stripe, work
 from tests.billing.test_unplaced_charges import BY, HOUR, OTHER, agent, card_ends, income, sold, waiting
 from tests.doubles.gumroad_server import DISABLED, GumroadServer, Sale
+from tests.doubles.lemonsqueezy_server import API_KEY, LemonSqueezyServer
 from tests.doubles.stripe_server import StripeDouble
 
-__all__ = ["agent", "gumroad", "sold", "stripe", "waiting"]
+__all__ = ["agent", "gumroad", "lemon", "sold", "stripe", "waiting"]
 
 pytestmark = pytest.mark.django_db
 
@@ -172,3 +174,24 @@ def test_a_charge_that_pays_after_all_can_go_back_in_part_and_is_reported_as_one
     assert income() == 900
     told = [one.sums for one in sales(months("2027-01", "2027-01")) if one.group.provider == "gumroad"]
     assert sum(one.unapplied for one in told) == 0
+
+
+@pytest.mark.parametrize("deleted", [False, True])
+def test_what_was_refunded_in_part_by_its_provider_and_else_by_hand_is_not_charged_again(
+    agent: Agent, lemon: LemonSqueezyServer, stripe: StripeDouble, clock: Clock, settings: Any, deleted: bool
+) -> None:
+    settings.LEMONSQUEEZY_API_KEY = API_KEY
+    licence = lemon.sell(LEMON)
+    licence.charge("2026-11-21T12:00:00.000000Z", 900)
+    activate(agent, clock, LEMON, Provider.LEMONSQUEEZY)
+    licence.charges[0].give_back(300)
+    days(clock, 1)
+    corrections.refund(agent, now=clock.now, **BY)
+    if deleted:
+        lifecycle.delete(agent, actor="user:x")
+    else:
+        stripe.world.pay(orders.order(agent, tier="small", period=Period.MONTHLY, now=clock.now).session_id)
+        work()
+    days(clock, 3)
+    rows = Payment.objects.filter(provider="lemonsqueezy").order_by("at", "amount")
+    assert [(row.kind, int(row.amount or 0)) for row in rows] == [("payment", 900), ("refund", 300), ("refund", 600)]

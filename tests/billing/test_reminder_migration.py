@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
 
 from accounts.models import Letter
 from agents.models import Agent
@@ -14,31 +12,26 @@ from billing.models import Subscription
 from billing.vocabulary import Provider
 from tests.agents.conftest import MakeAgent, settle
 from tests.billing.conftest import DAY, NOON, Clock, Pay, licence, tick
+from tests.migrating import migrate
 
 # Slow: a migration that is there does not change any more.
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
-BEFORE = [("billing", "0013_invoices")]
-
-
-def migrate_all() -> None:
-    """To what the models say, so that they can read it."""
-    executor = MigrationExecutor(connection)
-    executor.migrate(executor.loader.graph.leaf_nodes())
+BEFORE = ("billing", "0013_invoices")
 
 
 @pytest.fixture(autouse=True)
 def whole() -> Iterator[None]:
     yield
-    migrate_all()
+    migrate()
 
 
 def deployed(agent: Agent, clock: Clock) -> Agent:
     """As the release before left it, which looked again when all was over."""
     agent = tick(agent, clock)
     Agent.objects.filter(pk=agent.pk).update(term_due_at=agent.entitled_until)
-    MigrationExecutor(connection).migrate(BEFORE)
-    migrate_all()
+    migrate(BEFORE)
+    migrate()
     return settle(agent)
 
 

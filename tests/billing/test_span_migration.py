@@ -7,8 +7,6 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
-from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
 
 from agents.models import Agent
 from billing import corrections, invariants
@@ -16,27 +14,18 @@ from billing.models import Payment, Span
 from billing.vocabulary import Provider
 from tests.agents.conftest import MakeAgent, settle
 from tests.billing.conftest import DAY, FREE_UNTIL, NOON, Clock, Pay, licence
+from tests.migrating import migrate
 
 # Slow: a migration that is there does not change any more.
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
-BEFORE = [("billing", "0008_was_paid")]
-
-
-def migrate(to: list[tuple[str, str]]) -> None:
-    MigrationExecutor(connection).migrate(to)
-
-
-def migrate_all() -> None:
-    """To what the models say, so that they can read it."""
-    executor = MigrationExecutor(connection)
-    executor.migrate(executor.loader.graph.leaf_nodes())
+BEFORE = ("billing", "0008_was_paid")
 
 
 @pytest.fixture(autouse=True)
 def whole() -> Iterator[None]:
     yield
-    migrate_all()
+    migrate()
 
 
 @pytest.fixture
@@ -57,7 +46,7 @@ def test_by_what_each_was_paid_until(agent: Agent, pay: Pay, clock: Clock) -> No
     pay(agent, "two")
     given = corrections.credit(agent, days=73, reason="an outage", actor="operator:x", now=clock.now)
     migrate(BEFORE)
-    migrate_all()
+    migrate()
     month = FREE_UNTIL.replace(month=12) - NOON  # the free days with it: that is what the payment said
     assert spans() == [
         ("one", month, Decimal(5), False),
@@ -71,7 +60,7 @@ def test_what_is_beside_a_licence_is_the_last_payments(agent: Agent, pay: Pay, c
     pay(agent, provider=Provider.GUMROAD, licence=licence(NOON + 30 * DAY))
     pay(agent, "coins")
     migrate(BEFORE)
-    migrate_all()
+    migrate()
     ((name, length, _, is_gift),) = spans()
     assert (name, length, is_gift) == ("coins", 30 * DAY, False)
     assert Payment.objects.count() == 2

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from functools import partial
 
 import pytest
 
 from agents import lifecycle
 from agents.models import Agent
 from billing import decisions, invariants
+from billing.decisions import NothingToDecide
 from billing.models import Decision, Payment, Subscription
+from billing.reports.months import months
 from billing.reports.open_items import open_items
+from billing.reports.sales import sales
 from billing.stripe import orders
 from billing.vocabulary import Period
 from tests.agents.conftest import MakeAgent, settle, signed_in
@@ -124,6 +128,17 @@ def test_what_its_provider_refunded_waits_for_nobody(waiting: Payment, sold: Sal
     assert (Subscription.objects.paid().get().provider, income()) == ("gumroad", 1000)
 
 
+def test_what_its_provider_refunded_is_not_decided_any_more_though_an_operator_had_the_page_open(
+    waiting: Payment, sold: Sale, clock: Clock
+) -> None:
+    sold.purchase = {"refunded": True}
+    check(clock, DAY + HOUR)
+    for decide in (decisions.send_back, decisions.close, partial(decisions.credit, days=5)):
+        with pytest.raises(NothingToDecide):
+            decide(waiting, now=clock.now, reason="asked", actor="operator:x")
+    assert (income(), Payment.objects.filter(kind="credit").exists()) == (500, False)
+
+
 def test_a_licence_in_whose_place_there_is_another_is_charged_too(
     sold: Sale, agent: Agent, gumroad: GumroadServer, clock: Clock
 ) -> None:
@@ -156,3 +171,24 @@ def test_a_deleted_agents_licence_that_goes_on_being_charged_is_in_the_ledger_an
     activate(other, clock)
     assert (income(), Payment.objects.open().exists()) == (1000, False)
     assert Subscription.objects.paid().get().agent == other
+
+
+@pytest.mark.parametrize("gone", ["deleted", "live"])
+def test_euros_that_went_back_are_received_and_returned_at_the_price_that_they_paid(
+    agent: Agent, gumroad: GumroadServer, clock: Clock, gone: str
+) -> None:
+    """How many they were nobody knows here: the ledger has them without an amount."""
+    found = gumroad.sell(KEY, sold_at=f"{clock.now:%Y-%m-%dT%H:%M:%SZ}")
+    found.purchase = {"currency": "eur", "price": 450}
+    activate(agent, clock)
+    if gone == "deleted":
+        lifecycle.delete(agent, actor="user:x")
+        check(clock, DAY)
+        check(clock, 31 * DAY)
+        assert Payment.objects.open().count() == 1
+    found.purchase |= {"refunded": True}
+    for _ in range(2):
+        check(clock, DAY + HOUR)
+    assert not Payment.objects.open().exists()
+    sums = [one.sums for one in sales(months("2026-11", "2027-01"))]
+    assert sum(one.returned_usd for one in sums) == 5

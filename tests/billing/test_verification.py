@@ -48,6 +48,7 @@ def test_nothing_is_asked_before_it_is_due_and_then_once_a_day(
     assert len(gumroad.asked) == 2
 
 
+@pytest.mark.unmeasured
 def test_15_verifying_every_night_for_a_year_uses_nothing_up(agent: Agent, sale: Sale, clock: Clock) -> None:
     uses = sale.uses
     for _ in range(40):

@@ -95,6 +95,7 @@ def test_what_may_be_deleted_is_deleted_by_a_step_alone(client: Client, request_
         assert any(isinstance(step, DeleteRows) for step in console.steps), console
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("method", ["get", "post"])
 def test_every_step_of_every_list_answers_for_rows_that_are_not_there(client: Client, method: str) -> None:
     for console in consoles():

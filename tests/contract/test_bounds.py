@@ -84,6 +84,7 @@ def test_a_bad_credential_is_told_before_the_body_is_looked_at(api: APIClient, d
                 is_an_error(answer, 401, "UNAUTHORIZED")
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize(
     ("path", "body", "message"),
     [

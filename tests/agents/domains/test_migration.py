@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
-from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
 from agents import lifecycle
@@ -15,31 +13,27 @@ from agents.domains import claims
 from agents.models import Agent, DomainClaim
 from agents.router.addresses import find
 from tests.agents.conftest import MakeAgent
+from tests.migrating import migrate
 
 # Slow: a migration that is there does not change any more.
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 
-def migrate_all() -> None:
-    executor = MigrationExecutor(connection)
-    executor.migrate(executor.loader.graph.leaf_nodes())
-
-
 @pytest.fixture(autouse=True)
 def whole() -> Iterator[None]:
     yield
-    migrate_all()
+    migrate()
 
 
 def test_names_of_before(make_agent: MakeAgent) -> None:
     led, waits, gone = make_agent(), make_agent(), make_agent()
     lifecycle.delete(gone, actor="user:x")
-    MigrationExecutor(connection).migrate([("agents", "0027_listed_names")])
+    migrate(("agents", "0027_listed_names"))
     now = timezone.now()
     Agent.objects.filter(pk=led.pk).update(domain="led.example.org", domain_ready_at=now)
     Agent.objects.filter(pk=waits.pk).update(domain="waits.example.org")
     Agent.objects.filter(pk=gone.pk).update(domain="gone.example.org")
-    migrate_all()
+    migrate()
     found = {claim.domain: claim for claim in DomainClaim.objects.all()}
     assert set(found) == {"led.example.org", "waits.example.org"}
     assert (found["led.example.org"].status, found["waits.example.org"].status) == ("proved", "unproved")

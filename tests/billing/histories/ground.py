@@ -27,9 +27,11 @@ from tests.agents.conftest import MakeAgent, signed_in
 from tests.agents.conftest import settle as rest
 from tests.billing.conftest import Clock
 from tests.billing.histories.model import Life, Membership, Part
+from tests.billing.histories.sellers import Seller
 from tests.billing.stripe.conftest import work
 from tests.doubles.chain import Chain
 from tests.doubles.gumroad_server import GumroadServer
+from tests.doubles.lemonsqueezy_server import LemonSqueezyServer
 from tests.doubles.stripe_server import StripeDouble
 from tests.doubles.telegram_payments_server import TelegramPayments
 
@@ -43,6 +45,7 @@ class Doubles:
     coins: Chain
     telegram: TelegramPayments
     gumroad: GumroadServer
+    lemon: LemonSqueezyServer
     stripe: StripeDouble
 
 
@@ -78,6 +81,7 @@ class Ground:
         self.cards: dict[str, str] = {}  # card at Stripe: agent
         self.failed: dict[str, str] = {}  # card at Stripe: its invoice that was not paid
         self.memberships: dict[str, Membership] = {}  # by licence key
+        self.shops: dict[str, Seller] = {}
         self.disputes: dict[str, Disputed] = {}
         self.died: dict[str, datetime] = {}
         self.counted = self.number = 0

@@ -91,6 +91,8 @@ class Membership:
     tier: str
     cents: int
     sold: datetime
+    seller: str
+    name: str  # the ledger's
     over: datetime | None = None  # when its owner cancelled, or it was refunded
     refunded: bool = False
 

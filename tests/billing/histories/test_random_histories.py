@@ -28,15 +28,16 @@ from tests.billing.histories.choosing import Choosing
 from tests.billing.histories.going_back import GoingBack
 from tests.billing.histories.ground import Doubles
 from tests.billing.histories.memberships import Memberships
-from tests.billing.licences import gumroad
+from tests.billing.licences import PLENTY, gumroad, lemon
 from tests.billing.stars.conftest import telegram
 from tests.billing.stripe.conftest import stripe
 from tests.doubles.chain import Chain
 from tests.doubles.gumroad_server import GumroadServer
+from tests.doubles.lemonsqueezy_server import API_KEY, LemonSqueezyServer
 from tests.doubles.stripe_server import StripeDouble
 from tests.doubles.telegram_payments_server import TelegramPayments
 
-__all__ = ["chain", "coins", "gumroad", "one_chain", "stripe", "telegram"]
+__all__ = ["chain", "coins", "gumroad", "lemon", "one_chain", "stripe", "telegram"]
 
 pytestmark = pytest.mark.django_db
 
@@ -102,14 +103,20 @@ class World(Choosing, Memberships, GoingBack, ByHand, Agreeing):
 
 @pytest.fixture
 def doubles(
-    coins: Chain, telegram: TelegramPayments, gumroad: GumroadServer, stripe: StripeDouble, settings: Any
+    coins: Chain,
+    telegram: TelegramPayments,
+    gumroad: GumroadServer,
+    lemon: LemonSqueezyServer,
+    stripe: StripeDouble,
+    settings: Any,
 ) -> Doubles:
+    settings.LEMONSQUEEZY_API_KEY, settings.LEMONSQUEEZY_API_REQUESTS_PER_MINUTE = API_KEY, PLENTY
     settings.SELLER_NAME, settings.SELLER_ADDRESS, settings.SELLER_COUNTRY = "Pods Ltd", "1 Road", "IE"
     settings.MAX_FREE_AGENTS = 1000
     TaxRate.objects.create(country="", name="VAT", percent=Decimal(19))
     Coupon.objects.create(code="HALF", percent=50, uses_of_account=1000)
     Coupon.objects.create(code="NINETY", percent=90, uses_of_account=1000)
-    return Doubles(coins=coins, telegram=telegram, gumroad=gumroad, stripe=stripe)
+    return Doubles(coins=coins, telegram=telegram, gumroad=gumroad, lemon=lemon, stripe=stripe)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import pytest
 
 from tests.billing.replaying.conftest import Act
+from tests.billing.replaying.endings import ENDINGS
 from tests.billing.replaying.scenes import OFF_CHAIN, ON_CHAIN, Make, Scene, World, held_locks, sound
 from tests.billing.replaying.stage import End
 
@@ -58,12 +59,12 @@ def mended(scene: Scene, act: Act, *, way: int) -> None:
 
 
 def test_31_a_process_that_is_killed_somewhere_loses_and_doubles_nothing(chain_world: World, act: Act) -> None:
-    for make in random.sample([*ON_CHAIN, *OFF_CHAIN], SOME):
+    for make in random.sample([*ON_CHAIN, *OFF_CHAIN, *ENDINGS], SOME):
         is_killed(make, chain_world, act, random.randint(1, LIKELY))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("make", OFF_CHAIN)
+@pytest.mark.parametrize("make", [*OFF_CHAIN, *ENDINGS])
 def test_a_process_that_is_killed_anywhere_loses_and_doubles_nothing(make: Make, world: World, act: Act) -> None:
     is_killed_everywhere(make, world, act, range(1, whole(make, world, act) + 1))
 

@@ -6,10 +6,14 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
+from pytest_django import Settings
 
 from agents.models import Agent
 from billing import invariants, standing
-from billing.models import CardSubscription, Payment, Subscription
+from billing.invoicing.pdf import pdf
+from billing.models import CardSubscription, Invoice, Payment, Subscription, TaxRate
+from billing.reports.months import months
+from billing.reports.taxes import taxes
 from billing.stripe import orders
 from billing.vocabulary import Period
 from tests.agents.conftest import signed_in
@@ -79,6 +83,44 @@ def test_a_dispute_that_is_won_on_appeal_gives_back_what_it_took(
     assert gone() == 0
     assert standing.term(agent, now=clock.now).paid_till is not None
     assert invariants.broken(now=clock.now) == []
+
+
+@pytest.fixture
+def seller(settings: Settings) -> None:
+    settings.SELLER_NAME, settings.SELLER_ADDRESS, settings.SELLER_COUNTRY = "Pods Ltd", "1 Road", "IE"
+    TaxRate.objects.create(country="", name="VAT", percent=Decimal(19))
+
+
+@pytest.mark.parametrize("cents", [500, 200])
+def test_what_is_ours_again_has_an_invoice_of_its_own_and_is_credited_again_when_it_is_lost_again(
+    seller: None, charge: Json, stripe: StripeDouble, clock: Clock, cents: int
+) -> None:
+    """An invoice is never taken back: what changes after it has its own number."""
+    made = stripe.world.dispute(charge["id"], cents=cents)
+    work()
+    first, part = Invoice.objects.get(), Decimal(cents) / 100
+    for word, number, total in (
+        ("lost", "CN-2026-000001", part),
+        ("appeal_under_review", "", None),
+        ("won", "2026-000002", part),
+        ("appeal_under_review", "", None),
+        ("lost", "CN-2026-000002", part),
+    ):
+        clock.go(timedelta(hours=1))
+        stripe.world.decide(made["id"], word)
+        for _ in range(2):
+            work()
+        newest = Invoice.objects.order_by("-created_at", "-pk")[0]
+        if number:
+            assert (newest.number, newest.total_usd) == (number, total), word
+            assert pdf(newest).startswith(b"%PDF")
+    notes = {note.number: note for note in Invoice.objects.filter(kind="credit_note")}
+    corrected = [note.corrects and note.corrects.number for _, note in sorted(notes.items())]
+    assert corrected == [first.number, "2026-000002"]
+    (line,) = taxes(months("2026-11", "2026-11"))
+    assert line.total_usd == first.total_usd - part
+    if cents == first.payment.amount:
+        assert (line.total_usd, line.tax_usd) == (0, 0)
 
 
 def test_who_cancels_what_ended_long_ago_does_not_stop_the_card_of_today(

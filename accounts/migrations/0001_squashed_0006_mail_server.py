@@ -1,0 +1,404 @@
+import config.crypto
+import config.ids
+import django.contrib.postgres.fields
+import django.db.models.deletion
+import django.utils.timezone
+import functools
+from django.conf import settings
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    initial = True
+
+    replaces = [
+        ("accounts", "0001_initial"),
+        ("accounts", "0002_suspension_and_switches"),
+        ("accounts", "0003_suspended_and_inbox_indexes"),
+        ("accounts", "0004_letters"),
+        ("accounts", "0005_codes_by_household"),
+        ("accounts", "0006_mail_server"),
+    ]
+
+    dependencies = [
+        ("auth", "0012_alter_user_first_name_max_length"),
+    ]
+
+    operations = [
+        migrations.CreateModel(
+            name="MailServer",
+            fields=[
+                ("id", models.PositiveSmallIntegerField(default=1, editable=False, primary_key=True, serialize=False)),
+                ("failed_at", models.DateTimeField(null=True)),
+            ],
+            options={
+                "indexes": [],
+                "constraints": [],
+            },
+        ),
+        migrations.CreateModel(
+            name="SignInCode",
+            fields=[
+                ("mail_due_at", models.DateTimeField(blank=True, null=True)),
+                ("mail_attempts", models.PositiveSmallIntegerField(default=0)),
+                ("mailed_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "id",
+                    models.CharField(
+                        default=functools.partial(config.ids.new_id, *("cod",), **{}),
+                        editable=False,
+                        max_length=40,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("email", models.CharField(max_length=254, verbose_name="e-mail")),
+                ("household", models.CharField(editable=False, max_length=64)),
+                ("inbox", models.CharField(editable=False, max_length=254)),
+                ("digest", models.CharField(blank=True, editable=False, max_length=64)),
+                ("sealed", config.crypto.EncryptedText(editable=False, null=True)),
+                ("lang", models.CharField(max_length=8)),
+                ("created_at", models.DateTimeField()),
+                ("expires_at", models.DateTimeField()),
+                ("used_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "mails_at",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.DateTimeField(), default=list, editable=False, size=None
+                    ),
+                ),
+                (
+                    "signed_in_at",
+                    models.DateTimeField(blank=True, help_text="When a right code last came from there.", null=True),
+                ),
+                ("forget_at", models.DateTimeField(db_index=True)),
+            ],
+            options={
+                "verbose_name": "sign-in code",
+                "db_table": "accounts_householdcode",
+                "ordering": ("-created_at", "-id"),
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("mail_due_at__isnull", False)),
+                        fields=["mail_due_at"],
+                        name="household_mail",
+                    ),
+                    models.Index(fields=["inbox", "household"], name="household_inbox"),
+                ],
+                "constraints": [models.UniqueConstraint(fields=("email", "household"), name="one_code_per_household")],
+            },
+        ),
+        migrations.CreateModel(
+            name="Switches",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "sign_ups",
+                    models.BooleanField(
+                        blank=True,
+                        help_text="Whether new accounts can be made. Unknown: as SIGN_UPS_OPEN says.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "creates",
+                    models.BooleanField(
+                        blank=True, help_text="Whether agents can be created. Unknown: as CREATES_OPEN says.", null=True
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name": "switches",
+                "verbose_name_plural": "switches",
+                "indexes": [],
+                "constraints": [],
+            },
+        ),
+        migrations.CreateModel(
+            name="User",
+            fields=[
+                ("password", models.CharField(max_length=128, verbose_name="password")),
+                ("last_login", models.DateTimeField(blank=True, null=True, verbose_name="last login")),
+                (
+                    "is_superuser",
+                    models.BooleanField(
+                        default=False,
+                        help_text="Designates that this user has all permissions without explicitly assigning them.",
+                        verbose_name="superuser status",
+                    ),
+                ),
+                (
+                    "id",
+                    models.CharField(
+                        default=functools.partial(config.ids.new_id, *("usr",), **{}),
+                        editable=False,
+                        max_length=40,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                (
+                    "email",
+                    models.CharField(
+                        error_messages={"unique": "this address has an account"},
+                        max_length=254,
+                        unique=True,
+                        verbose_name="e-mail",
+                    ),
+                ),
+                (
+                    "is_active",
+                    models.BooleanField(
+                        default=True,
+                        help_text="Off while the account is suspended: the person's keys and sessions answer 401.",
+                    ),
+                ),
+                ("is_staff", models.BooleanField(default=False, help_text="May open the admin, with a password.")),
+                ("attribution", models.JSONField(blank=True, help_text="Where the person first came from.", null=True)),
+                (
+                    "lang",
+                    models.CharField(
+                        db_default="en",
+                        default="en",
+                        help_text="Of their last sign-in.",
+                        max_length=8,
+                        verbose_name="language",
+                    ),
+                ),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                (
+                    "groups",
+                    models.ManyToManyField(
+                        blank=True,
+                        help_text="The groups this user belongs to. A user will get all permissions granted to each of their groups.",
+                        related_name="user_set",
+                        related_query_name="user",
+                        to="auth.group",
+                        verbose_name="groups",
+                    ),
+                ),
+                (
+                    "user_permissions",
+                    models.ManyToManyField(
+                        blank=True,
+                        help_text="Specific permissions for this user.",
+                        related_name="user_set",
+                        related_query_name="user",
+                        to="auth.permission",
+                        verbose_name="user permissions",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ("-created_at", "-id"),
+                "indexes": [
+                    models.Index(condition=models.Q(("is_active", False)), fields=["id"], name="user_suspended")
+                ],
+                "constraints": [],
+            },
+        ),
+        migrations.CreateModel(
+            name="ApiKey",
+            fields=[
+                (
+                    "id",
+                    models.CharField(
+                        default=functools.partial(config.ids.new_id, *("key",), **{}),
+                        editable=False,
+                        max_length=40,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="api_keys",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                ("name", models.CharField(max_length=60)),
+                ("prefix", models.CharField(max_length=12)),
+                ("digest", models.CharField(editable=False, max_length=64, unique=True)),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ("last_used_at", models.DateTimeField(blank=True, null=True)),
+                ("revoked_at", models.DateTimeField(blank=True, null=True)),
+            ],
+            options={
+                "verbose_name": "API key",
+                "ordering": ("-created_at", "-id"),
+                "indexes": [
+                    models.Index(
+                        models.F("user"),
+                        models.OrderBy(models.F("created_at"), descending=True),
+                        models.OrderBy(models.F("id"), descending=True),
+                        name="apikey_newest_first",
+                    )
+                ],
+                "constraints": [],
+            },
+        ),
+        migrations.CreateModel(
+            name="IdempotentReply",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to=settings.AUTH_USER_MODEL
+                    ),
+                ),
+                ("method", models.CharField(max_length=8)),
+                ("path", models.CharField(max_length=255)),
+                ("key", models.CharField(max_length=255)),
+                ("fingerprint", models.CharField(editable=False, max_length=64)),
+                ("created_at", models.DateTimeField(db_index=True)),
+                ("reserved_at", models.DateTimeField()),
+                ("status", models.PositiveSmallIntegerField(blank=True, null=True)),
+                ("reply", config.crypto.EncryptedJson(editable=False, null=True)),
+            ],
+            options={
+                "verbose_name_plural": "idempotent replies",
+                "constraints": [
+                    models.UniqueConstraint(fields=("user", "method", "path", "key"), name="one_reply_per_key")
+                ],
+                "indexes": [],
+            },
+        ),
+        migrations.CreateModel(
+            name="Letter",
+            fields=[
+                ("mail_due_at", models.DateTimeField(blank=True, null=True)),
+                ("mail_attempts", models.PositiveSmallIntegerField(default=0)),
+                ("mailed_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "id",
+                    models.CharField(
+                        default=functools.partial(config.ids.new_id, *("ltr",), **{}),
+                        editable=False,
+                        max_length=40,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="letters", to=settings.AUTH_USER_MODEL
+                    ),
+                ),
+                ("email", models.CharField(max_length=254, verbose_name="e-mail")),
+                ("subject", models.CharField(max_length=200)),
+                ("text", models.TextField()),
+                ("html", models.TextField(blank=True, null=True)),
+                ("lang", models.CharField(max_length=8, verbose_name="language")),
+                ("written_at", models.DateTimeField(db_index=True)),
+            ],
+            options={
+                "ordering": ("-written_at", "-id"),
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("mail_due_at__isnull", False)),
+                        fields=["mail_due_at"],
+                        name="letter_mail_due",
+                    )
+                ],
+                "constraints": [],
+            },
+        ),
+        migrations.CreateModel(
+            name="Session",
+            fields=[
+                (
+                    "id",
+                    models.CharField(
+                        default=functools.partial(config.ids.new_id, *("ses",), **{}),
+                        editable=False,
+                        max_length=40,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="sessions",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                ("digest", models.CharField(editable=False, max_length=64, unique=True)),
+                (
+                    "attribution",
+                    models.JSONField(blank=True, help_text="Where the person came from at this sign-in.", null=True),
+                ),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ("expires_at", models.DateTimeField(db_index=True)),
+            ],
+            options={
+                "ordering": ("-created_at", "-id"),
+                "indexes": [],
+                "constraints": [],
+            },
+        ),
+        migrations.CreateModel(
+            name="Suspension",
+            fields=[
+                (
+                    "id",
+                    models.CharField(
+                        default=functools.partial(config.ids.new_id, *("sus",), **{}),
+                        editable=False,
+                        max_length=40,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="suspensions",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                ("reason", models.CharField(help_text="For operators; the person never sees it.", max_length=500)),
+                ("suspended_at", models.DateTimeField()),
+                ("suspended_by", models.CharField(max_length=80)),
+                ("restored_at", models.DateTimeField(blank=True, null=True)),
+                ("restored_by", models.CharField(blank=True, max_length=80)),
+            ],
+            options={
+                "ordering": ("-suspended_at", "-id"),
+                "indexes": [models.Index(fields=["user", "-suspended_at"], name="suspension_log")],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("restored_at__isnull", True)), fields=("user",), name="one_open_suspension"
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="WrongTry",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("email", models.CharField(max_length=254, verbose_name="e-mail")),
+                ("household", models.CharField(editable=False, max_length=64)),
+                ("network", models.CharField(editable=False, max_length=64)),
+                (
+                    "strange",
+                    models.PositiveSmallIntegerField(
+                        help_text="Compared with so many codes that others had asked for."
+                    ),
+                ),
+                ("at", models.DateTimeField(db_index=True)),
+            ],
+            options={
+                "verbose_name_plural": "wrong tries",
+                "ordering": ("-at", "-id"),
+                "indexes": [models.Index(fields=["email", "at"], name="wrong_try_email")],
+                "constraints": [],
+            },
+        ),
+    ]

@@ -1,0 +1,27 @@
+"""Licences whose money goes back, as the scenes of payments are told (scenes.py)."""
+
+from __future__ import annotations
+
+from billing.models import Subscription
+from tests.billing.conftest import DAY, NOON
+from tests.billing.replaying.scenes import DUE, MINUTE, STEP, Make, Scene, World, activate, buys, ping
+
+
+def gumroad_refunded(world: World) -> Scene:
+    """It is over, and its provider is asked on: its card may be charged again."""
+    agent, key = world.agent(), f"GUM-{next(world.numbers)}"
+    sale = world.gumroad.sell(key)
+    activate(buys(agent, key, "gumroad"))
+    sale.purchase = {"refunded": True}
+
+    def check() -> None:
+        row = Subscription.objects.get(agent=agent)
+        rows = sorted(agent.payments.values_list("kind", "amount"))
+        assert (row.status, rows) == ("expired", [("payment", 500), ("revoke", 500)])
+        assert row.check_at is not None
+
+    again = [[ping(key), DUE, STEP], [DUE, STEP]]
+    return Scene(told=[ping(key), DUE], again=again, check=check, now=NOON + DAY, wait=6 * MINUTE, agents=[agent])
+
+
+ENDINGS: list[Make] = [gumroad_refunded]

@@ -1,0 +1,108 @@
+"""Fifty threads at money whose payment names another agent than the one that has its time: no deadlock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+
+from agents import lifecycle
+from agents.models import Agent
+from billing import corrections, key_moves, part_refunds, payments, revocations, verification
+from billing.models import Payment, Subscription
+from billing.payments import Receipt
+from billing.vocabulary import Provider
+from tests.agents.conftest import MakeAgent, settle, signed_in
+from tests.billing.conftest import DAY, FREE_UNTIL, Clock, purchase, tick
+from tests.billing.licences import KEY, activate, gumroad
+from tests.billing.test_one_charge import at, bought, days
+from tests.billing.test_storms import storm
+from tests.billing.test_unplaced_charges import income
+from tests.doubles.gumroad_server import GumroadServer
+
+__all__ = ["gumroad"]
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+UNITS = 5_000_000
+WHY = {"reason": "asked", "actor": "operator:x"}
+
+
+@pytest.fixture
+def two(clock: Clock, make_agent: MakeAgent, settings: Any) -> tuple[Agent, Agent]:
+    """The payer's row of the database is locked before the other one's."""
+    settings.MAX_FREE_AGENTS = 10
+    first, second = sorted((settle(make_agent()) for _ in range(2)), key=lambda one: one.pk)
+    clock.at(FREE_UNTIL + DAY)
+    return first, second
+
+
+def refunds(paid: list[Payment], holder: Agent, clock: Clock, part: int) -> list[Callable[[], object]]:
+    acts: list[Callable[[], object]] = [partial(corrections.refund, holder, now=clock.now, **WHY)] * 3
+    for one in paid:
+        acts.append(partial(corrections.refund_payment, one, now=clock.now, **WHY))
+        acts.append(partial(part_refunds.refund_part, one, amount=part, now=clock.now, **WHY))
+    return acts
+
+
+def test_what_was_paid_for_a_deleted_agent_and_moved_goes_back_once(two: tuple[Agent, Agent], clock: Clock) -> None:
+    payer, heir = two
+    paid = [
+        payments.apply_payment(
+            Receipt(
+                provider=Provider.USDC,
+                external_id=f"paid-{number}",
+                agent_id=payer.pk,
+                purchase=purchase(),
+                amount=UNITS,
+                currency="usdc",
+            ),
+            now=clock.now,
+        )
+        for number in range(6)
+    ]
+    lifecycle.delete(payer, actor="user:x")
+    tick(payer, clock)
+    parked = Subscription.objects.get(status="canceled")
+    answer = signed_in(heir.user).post(f"/subscriptions/{parked.pk}/move", {"agentId": heir.pk}, format="json")
+    assert answer.status_code == 200, answer.content
+    assert storm(refunds(paid, heir, clock, 1_000)) == []
+    assert [one.gone_back for one in paid] == [UNITS] * 6
+
+
+def test_what_a_moved_licence_was_charged_goes_back_once(
+    two: tuple[Agent, Agent], gumroad: GumroadServer, clock: Clock
+) -> None:
+    payer, taker = two
+    gumroad.sell(KEY, sold_at=at(clock.now))
+    activate(payer, clock)
+    key_moves.move(payer, to=taker.pk, now=clock.now, **WHY)
+    charged = Payment.objects.get(kind="payment")
+    row = Subscription.objects.paid().get(agent=taker)
+    over = partial(revocations.revoke, row.pk, reason="refunded", actor="billing", now=clock.now, went_back=True)
+    assert storm([over, *refunds([charged], taker, clock, 100)]) == []
+    assert charged.gone_back == charged.amount
+
+
+def test_money_that_is_ours_again_is_one_charge_whoever_sees_it_first(
+    two: tuple[Agent, Agent], gumroad: GumroadServer, clock: Clock
+) -> None:
+    """A dispute was won: a worker looks for the deleted agent while the key is entered for another one."""
+    gone, other = two
+    found = bought(gone, gumroad, clock)
+    lifecycle.delete(gone, actor="user:x")
+    days(clock, 1)
+    found.purchase = {"disputed": True}
+    days(clock, 1)
+    found.purchase |= {"dispute_won": True}
+
+    def look() -> None:
+        Subscription.objects.filter(agent=gone).update(check_at=clock.now)
+        verification.verify_due()
+
+    assert storm([look, partial(activate, other, clock)]) == []
+    days(clock, 1)
+    assert income() == 500
+    assert Payment.objects.open().exists() != Subscription.objects.paid().exists()
