@@ -59,16 +59,17 @@ def release(connection: Connection, volume: Json, *, labels: dict[str, str]) -> 
 
 def left_behind(connection: Connection, *, labels: dict[str, str]) -> list[Json]:
     """The volumes of this agent that no claim has now."""
-    return [volume for volume in _of_agent(connection, labels) if _phase(volume) in {RELEASED, AVAILABLE}]
+    return [volume for volume in _of_agent(connection, labels) if _is_left(volume)]
 
 
 def free(connection: Connection, *, labels: dict[str, str]) -> Json | None:
     """The volume that an earlier claim of this agent has left; None where it has had none.
 
     The cluster takes a moment to see that a claim is gone. Until then a new claim would have a new, empty volume.
+    One that somebody has deleted, for its disk is lost, is on its way out: no claim is to wait for it.
     """
-    found = _of_agent(connection, labels)
-    left = [volume for volume in found if _phase(volume) in {RELEASED, AVAILABLE}]
+    found = [one for one in _of_agent(connection, labels) if "deletionTimestamp" not in one["metadata"]]
+    left = [volume for volume in found if _is_left(volume)]
     if not left and any(_phase(volume) == BOUND for volume in found):
         raise RuntimeFailure("the agent's volume is still bound to an earlier claim", cause="VOLUME")
     return left[0] if left else None
@@ -77,6 +78,10 @@ def free(connection: Connection, *, labels: dict[str, str]) -> Json | None:
 def _of_agent(connection: Connection, labels: dict[str, str]) -> list[Json]:
     selector = ",".join(f"{name}={value}" for name, value in sorted(labels.items()))
     return list(connection.get(VOLUMES, {"labelSelector": selector})["items"])
+
+
+def _is_left(volume: Json) -> bool:
+    return _phase(volume) in {RELEASED, AVAILABLE}
 
 
 def _phase(volume: Json) -> str:

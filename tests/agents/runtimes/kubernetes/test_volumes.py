@@ -17,7 +17,12 @@ class Listing:
     """An API server that tells of volumes in these phases."""
 
     def __init__(self, *phases: str) -> None:
-        self._items = [{"metadata": {"name": phase.lower()}, "status": {"phase": phase}} for phase in phases]
+        self._items = [self._volume(*phase.split()) for phase in phases]
+
+    @staticmethod
+    def _volume(phase: str, going: str = "") -> dict[str, Any]:
+        deleted = {"deletionTimestamp": "2026-11-26T05:00:00Z"} if going else {}
+        return {"metadata": {"name": phase.lower(), **deleted}, "status": {"phase": phase}}
 
     def get(self, path: str, query: dict[str, str]) -> dict[str, Any]:
         assert (path, query) == ("/api/v1/persistentvolumes", {"labelSelector": "agentpods.dev/agent=agt_abc"})
@@ -37,6 +42,13 @@ def test_an_agent_that_had_no_volume_gets_a_new_one() -> None:
 def test_an_agent_gets_the_volume_that_its_last_claim_has_left() -> None:
     assert free("Released") == "released"
     assert free("Bound", "Available") == "available"
+
+
+@pytest.mark.parametrize("phase", ["Released going", "Bound going"])
+def test_a_volume_that_an_operator_deletes_is_given_to_no_claim_and_waited_for_by_none(phase: str) -> None:
+    """Its node is gone for good: the agent is to begin elsewhere, from its backup."""
+    assert free(phase) is None
+    assert free(phase, "Available") == "available"
 
 
 def test_no_claim_is_made_while_the_cluster_takes_the_agents_volume_for_bound() -> None:
