@@ -190,7 +190,7 @@ def test_a_probe_that_starts_a_program_waits_as_long_as_a_busy_node_takes_for_it
     assert {probe.get("timeoutSeconds", 1) for probe in probes} == {10}
 
 
-@pytest.mark.parametrize(("name", "silent"), [("observer", 3), ("worker", 10), ("worker-webhooks", 10)])
+@pytest.mark.parametrize(("name", "silent"), [("observer", 3), ("beat", 10), ("worker", 10), ("worker-webhooks", 10)])
 def test_who_has_a_main_loop_is_probed_by_its_sign_of_life(name: str, silent: int, tmp_path: Path) -> None:
     """By the file's age alone: no program is started to ask, and no cluster or broker that is away ends it at once."""
     (container,) = containers(deployment(name))
