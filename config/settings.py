@@ -339,8 +339,10 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_REDIRECT_STDOUTS = False  # development's mail is printed, and is no warning
 CELERY_TASK_DEFAULT_QUEUE = "default"
+CELERY_BEAT_SCHEDULER = "config.schedule:Scheduler"
 CELERY_TASK_ROUTES = {
     "agents.*": {"queue": "lifecycle"},
+    "backups.step": {"queue": "lifecycle"},  # speaks with a pod, which the other worker's network does not let it
     "billing.*": {"queue": "billing"},
     "webhooks.drain": {"queue": "webhooks"},
 }

@@ -37,10 +37,10 @@ class Workers:
         arguments = ["worker", "-P", "threads", "-c", str(concurrency), "-Q", ",".join(queues), "-l", "INFO"]
         return self._run(arguments, log, until=until, environment=environment)
 
-    def beat(self) -> subprocess.Popen[bytes]:
+    def beat(self, *, environment: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
         """Start the schedule, as `make run` does."""
         arguments = ["beat", "-s", str(self.logs / "beat"), "-l", "INFO"]
-        return self._run(arguments, self.logs / "beat.log", until="beat: Starting")
+        return self._run(arguments, self.logs / "beat.log", until="beat: Starting", environment=environment)
 
     def log(self, number: int = 0) -> str:
         return (self.logs / f"worker-{number}.log").read_text(errors="replace")

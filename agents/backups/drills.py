@@ -24,7 +24,7 @@ from django.utils import timezone
 
 from agents.backups import places, reading, repositories
 from agents.backups.models import OPEN, Backup, Repository, Stage
-from agents.backups.repositories import BackupsOff, StoreFailure
+from agents.backups.repositories import BackupsOff, Crowded, StoreFailure
 from agents.pod.removal import remove
 from agents.pod.restic import NoRestic
 from config import waiting, wake
@@ -88,6 +88,8 @@ def _drill(repository: Repository, backup: Backup) -> str:
     try:
         repositories.call(repository, ["check", "--no-lock"], seconds=CHECK_SECONDS)
         return f"checked; {_restore(backup)}"
+    except Crowded as crowd:
+        raise _NoVerdict("others are at work here") from crowd
     except (BackupsOff, NoRestic) as off:
         raise _NoVerdict(str(off)) from off
     except (_Failed, StoreFailure):

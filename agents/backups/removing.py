@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from agents.backups import repositories
 from agents.backups.models import OPEN, Backup, Stage
-from agents.backups.repositories import BackupsOff, StoreFailure
+from agents.backups.repositories import BackupsOff, Crowded, StoreFailure
 from agents.errors import BackupInUse
 from agents.models import Agent, Reason, Status, Transition
 from config import wake
@@ -18,7 +18,7 @@ from config.crypto import UnreadableSecret
 
 log = logging.getLogger(__name__)
 
-RETRY = timedelta(minutes=10)
+SOON, RETRY = timedelta(seconds=10), timedelta(minutes=10)
 PRUNE_SECONDS = 1_800.0
 
 
@@ -52,6 +52,9 @@ def take_out(backup: Backup) -> None:
     if not adding:
         try:
             _forget(backup)
+        except Crowded:
+            Backup.objects.filter(pk=backup.pk).update(look_at=timezone.now() + SOON)
+            return
         except (BackupsOff, StoreFailure, UnreadableSecret) as failure:
             log.warning("a deleted backup is still in the store", extra={"backup": backup.pk, "error": str(failure)})
         else:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import secrets
 import subprocess
-from collections.abc import Iterable
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from django.conf import settings
 from django.utils import timezone
@@ -16,6 +18,11 @@ from agents.pod import restic
 from agents.pod.restic import NoRestic
 
 CALL_SECONDS = 120.0
+# Of one process: each restic takes up to 100 MB to open a repository alone, and the chart's worker has 512 in all.
+AT_ONCE = 2
+_places = threading.BoundedSemaphore(AT_ONCE)
+# A thread of a worker waits no longer for a place: what it would do is done a little later.
+PLACE_SECONDS = 2.0
 
 
 class BackupsOff(Exception):
@@ -26,6 +33,10 @@ class StoreFailure(Exception):
     """restic could not do it; the message is its own last word."""
 
 
+class Crowded(Exception):
+    """As many restics as a process may have are at work: ask again soon."""
+
+
 def check() -> None:
     """Whether backups are made here. Raises BackupsOff."""
     if store.configured() is None:
@@ -33,7 +44,7 @@ def check() -> None:
 
 
 def of(agent: Agent) -> Repository:
-    """The agent's repository, in the store too. Raises BackupsOff, StoreFailure."""
+    """The agent's repository, in the store too. Raises BackupsOff, Crowded, StoreFailure."""
     repository = row_of(agent)
     if repository.made_at is None:
         _make(repository)
@@ -54,8 +65,19 @@ def _make(repository: Repository) -> None:
     Repository.objects.filter(pk=repository.pk, made_at=None).update(made_at=timezone.now())
 
 
+@contextmanager
+def place() -> Iterator[None]:
+    """One of the places of this process for a restic. Raises Crowded."""
+    if not _places.acquire(timeout=PLACE_SECONDS):
+        raise Crowded
+    try:
+        yield
+    finally:
+        _places.release()
+
+
 def call(repository: Repository, words: Iterable[str], *, seconds: float = CALL_SECONDS) -> str:
-    """One command of restic's on this repository; what it said. Raises BackupsOff, StoreFailure."""
+    """One command of restic's on this repository; what it said. Raises BackupsOff, Crowded, StoreFailure."""
     where = store.configured()
     if where is None:
         raise BackupsOff("BACKUP_STORE names no store")
@@ -65,15 +87,16 @@ def call(repository: Repository, words: Iterable[str], *, seconds: float = CALL_
         raise BackupsOff(str(error)) from error
     name, more = where.repository(repository.agent_id)
     try:
-        done = subprocess.run(
-            [program, "--quiet", "--no-cache", *words],
-            input=repository.password,
-            capture_output=True,
-            text=True,
-            timeout=seconds,
-            env=restic.environment(repository=name, cache=None, more=more),
-            check=False,
-        )
+        with place():
+            done = subprocess.run(
+                [program, "--quiet", "--no-cache", *words],
+                input=repository.password,
+                capture_output=True,
+                text=True,
+                timeout=seconds,
+                env=restic.environment(repository=name, cache=None, more=more),
+                check=False,
+            )
     except subprocess.TimeoutExpired as error:
         raise StoreFailure(f"restic was not done after {seconds:.0f} s") from error
     if done.returncode != 0:

@@ -11,16 +11,17 @@ import time
 from collections import Counter
 from datetime import datetime, timedelta
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
 from agents import pods
 from agents.backups import credentials, nights, places, removing, repositories, retention
 from agents.backups.models import OPEN, Backup, Kind, Stage
-from agents.backups.repositories import BackupsOff, StoreFailure
+from agents.backups.repositories import BackupsOff, Crowded, StoreFailure
 from agents.models import Agent, Reason, Repository, Transition
 from agents.runtimes import current_runtime, management
 from agents.runtimes.management import BackupOrder, BackupState, HopFailure
+from agents.turns import Turns
 from catalog import tiers
 from config import wake
 from config.crypto import UnreadableSecret
@@ -30,6 +31,7 @@ log = logging.getLogger(__name__)
 TASK = "backups.step"
 LEASE = timedelta(minutes=3)  # longer than any step: restic may have to be brought
 LONGEST = timedelta(hours=5)
+_PLACES_LOCK = 0x6261636B  # "back": the advisory lock of those who look for a place
 AT_ONCE, AT_ONCE_EACH = 8, 2  # that pods make: over all agents, and of one account
 # For so long a backup has one of the places of all; then it goes on without, and somebody else's begins.
 PLACE = timedelta(minutes=10)
@@ -40,6 +42,8 @@ NEXT_LOOK_LATE, REST_LATE = timedelta(seconds=10), 20
 # Looks in a row at a pod that does not answer. A rebuild and a deletion wait for no pod that is dead.
 MISSES = {Kind.ASKED: 20, Kind.NIGHTLY: 20, Kind.REBUILD: 3, Kind.STOP: 3, Kind.FINAL: 5}
 BATCH = 50
+# Pods that do not answer hold up one thread of a worker, and not all of them.
+_scans = Turns(hold_seconds=3.0)
 # A pod may claim so many times the disk of its tier: files with holes, and what a full disk cannot hold.
 CLAIM = 2
 
@@ -72,7 +76,11 @@ def _name(now: datetime) -> str:
 
 def take_due(now: datetime | None = None) -> int:
     """One step of each backup that is due. Returns how many there were."""
-    now = now or timezone.now()
+    with _scans.take() as ours:
+        return _scan(now or timezone.now()) if ours else 0
+
+
+def _scan(now: datetime) -> int:
     due = list(Backup.objects.due(now).values_list("pk", flat=True)[:BATCH])
     for backup_id in due:
         step(backup_id, now=now)
@@ -91,6 +99,8 @@ def step(backup_id: str, *, now: datetime | None = None) -> None:
         return
     try:
         _advance(backup, now=now)
+    except Crowded:
+        _look_again(backup, wait=NEXT_LOOK)
     except (BackupsOff, StoreFailure, UnreadableSecret) as failure:
         _fail(backup, str(failure))
     except Exception as error:
@@ -99,11 +109,10 @@ def step(backup_id: str, *, now: datetime | None = None) -> None:
 
 
 def _advance(backup: Backup, *, now: datetime) -> None:
-    if backup.stage == Stage.WANTED:
-        if _must_wait(backup, now=now):
-            _look_again(backup, wait=NEXT_LOOK)
-            return
-        _begin(backup, now=now)
+    if backup.stage == Stage.WANTED and not _begin(backup, now=now):
+        _look_again(backup, wait=NEXT_LOOK)
+        return
+    repositories.of(backup.agent)
     asked = time.monotonic()
     try:
         state = _pod_says(backup)
@@ -139,14 +148,22 @@ def _must_wait(backup: Backup, *, now: datetime) -> bool:
     return before.count() >= free
 
 
-def _begin(backup: Backup, *, now: datetime) -> None:
-    """From here on the same credential for all looks: the pod's door is made from it."""
-    repositories.of(backup.agent)
+@transaction.atomic
+def _begin(backup: Backup, *, now: datetime) -> bool:
+    """Take a place, if one is free: whoever looks for one waits until the others have theirs.
+
+    From here on the same credential for all looks: the pod's door is made from it.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("select pg_advisory_xact_lock(%s)", [_PLACES_LOCK])
+    if _must_wait(backup, now=now):
+        return False
     backup.taken_at, backup.stage = timezone.now(), Stage.RUNNING
     backup.credential = credentials.mint(backup.agent_id, may_add=_most_bytes(backup.agent))
     Backup.objects.filter(pk=backup.pk).update(
         taken_at=backup.taken_at, stage=backup.stage, credential=backup.credential
     )
+    return True
 
 
 def _pod_says(backup: Backup) -> BackupState:

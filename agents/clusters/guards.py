@@ -14,8 +14,11 @@ _ALWAYS = {
     "ResourceQuota": guarded("ResourceQuota", "v1", "resourcequotas"),
     "LimitRange": Kind("/api/v1/limitranges", "LimitRangeList", objects.keep_limits),
     "PersistentVolume": Kind("/api/v1/persistentvolumes", "PersistentVolumeList", objects.keep_volume),
+    "PersistentVolumeClaim": guarded("PersistentVolumeClaim", "v1", "persistentvolumeclaims"),
     "RoleBinding": guarded("RoleBinding", "rbac.authorization.k8s.io/v1", "rolebindings"),
 }
+# The account of a chart of an older release may not watch these.
+_WHERE_ALLOWED = {"PersistentVolumeClaim"}
 _INGRESS = {"Ingress": guarded("Ingress", "networking.k8s.io/v1", "ingresses")}
 _ROUTE = {"HTTPRoute": guarded("HTTPRoute", "gateway.networking.k8s.io/v1", "httproutes")}
 _LISTENERS = {"ListenerSet": guarded("ListenerSet", "gateway.networking.k8s.io/v1", "listenersets")}
@@ -41,11 +44,12 @@ class Guards:
     def __init__(self, routes: Routes, watch: Callable[[Kind], Watch]) -> None:
         self.watches: Mapping[str, Watch] = {name: watch(kind) for name, kind in kinds(routes).items()}
 
-    def digests(self, namespace: str) -> dict[str, str] | None:
-        """By `Kind/name`; None as long as not all that is there is known."""
+    def digests(self, namespace: str, *, before: Mapping[str, str]) -> dict[str, str] | None:
+        """By `Kind/name`; None as long as not all that is there is known. What may not be watched is as it was."""
         if not self._is_complete():
             return None
-        return {
+        unknown = {kind for kind in _WHERE_ALLOWED if not self.watches[kind].is_complete}
+        return {key: digest for key, digest in before.items() if key.partition("/")[0] in unknown} | {
             f"{kind}/{one['metadata']['name']}": one["digest"]
             for kind, watch in self.watches.items()
             for one in watch.of(namespace)
@@ -58,4 +62,4 @@ class Guards:
         return {key: uid for one in self.watches["LimitRange"].of(namespace) for key, uid in one["secrets"].items()}
 
     def _is_complete(self) -> bool:
-        return all(watch.is_complete for watch in self.watches.values())
+        return all(watch.is_complete for kind, watch in self.watches.items() if kind not in _WHERE_ALLOWED)

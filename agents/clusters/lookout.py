@@ -196,10 +196,11 @@ class Lookout:
 
     def _digests(self, namespace: str, found: Json, deployments: Iterable[Json]) -> Mapping[str, str] | None:
         """Of all objects that must stay; what was written of them, until all that is there is known."""
-        guarded = self._guards.digests(namespace)
+        written = self._written.get(namespace)
+        before = written.seen if written else None
+        guarded = self._guards.digests(namespace, before=before or {})
         if guarded is None:
-            before = self._written.get(namespace)
-            return before.seen if before else None
+            return before
         workloads = {f"Deployment/{one['metadata']['name']}": one["digest"] for one in deployments}
         return {"Namespace": found["digest"], **workloads, **guarded}
 

@@ -7,6 +7,7 @@ npmrc, certificates) is mounted into the steps that need it and is in no layer.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import platform
 import shutil
@@ -80,6 +81,12 @@ class Builder:
         archive.unlink(missing_ok=True)
         self.buildah("push", "--quiet", image, f"oci-archive:{archive}:{image}")
 
+    def close(self) -> None:
+        """A build that failed leaves its containers mounted, and what is mounted cannot be removed."""
+        mounted = [line.split()[1] for line in Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()]
+        for place in reversed([place for place in mounted if Path(place).is_relative_to(self._scratch)]):
+            run("umount", place, quiet=True)
+
 
 def _cut(system: Path) -> None:
     for path in NOT_IN_BASE:
@@ -140,8 +147,10 @@ def main() -> None:
     given = parser.parse_args()
     _check_machine()
     given.output.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".build-", dir=given.output.absolute()) as scratch:
-        builder = Builder(Path(scratch), given.volume)
+    with (
+        tempfile.TemporaryDirectory(prefix=".build-", dir=given.output.absolute()) as scratch,
+        contextlib.closing(Builder(Path(scratch), given.volume)) as builder,
+    ):
         if not given.base:
             builder.make_base()
         for name in given.only or _for_this_machine():

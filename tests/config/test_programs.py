@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from config.celery import BEAT
+from config.celery import BEAT, app
 from config.run.programs import Program, programs
 
 
@@ -25,8 +25,11 @@ def test_mail_does_not_wait_until_slow_removals_are_done() -> None:
 
 
 def test_whoever_takes_what_concerns_pods_takes_all_of_it() -> None:
-    """In a cluster it alone has an account."""
-    assert {queue for task, _, queue in BEAT.values() if task.startswith("agents.")} == {"lifecycle"}
+    """In a cluster it alone has an account, and it alone reaches pods where they are managed."""
+    of_pods = {"backups.step", "backups.take_due"}
+    assert {queue for task, _, queue in BEAT.values() if task.startswith("agents.") or task in of_pods} == {"lifecycle"}
+    asked_for = ["backups.step", "agents.reconcile"]
+    assert {app.amqp.router.route({}, task)["queue"].name for task in asked_for} == {"lifecycle"}
 
 
 def test_pods_on_clusters_are_observed(monkeypatch: pytest.MonkeyPatch) -> None:

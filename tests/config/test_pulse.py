@@ -13,6 +13,17 @@ from tests.workers import Workers
 def test_a_worker_touches_its_file_as_long_as_it_takes_tasks(celery: Workers, tmp_path: Path) -> None:
     file = tmp_path / "pulse"
     celery.start("default", environment={"PULSE_FILE": str(file)})
+    is_touched_again_and_again(file)
+
+
+def test_beat_touches_its_file_as_long_as_it_sends_tasks(celery: Workers, tmp_path: Path) -> None:
+    """What it writes down itself may stay in memory until it ends: that is no sign of life."""
+    file = tmp_path / "pulse"
+    celery.beat(environment={"PULSE_FILE": str(file)})
+    is_touched_again_and_again(file)
+
+
+def is_touched_again_and_again(file: Path) -> None:
     wait_until(file.exists, seconds=2 * pulse.SECONDS)
     os.utime(file, (0, 0))
     wait_until(lambda: file.stat().st_mtime > 0, seconds=2 * pulse.SECONDS)

@@ -178,7 +178,19 @@ def test_every_program_is_probed_and_only_those_that_listen_take_requests() -> N
         assert ("readinessProbe" in container) == (container["name"] in {"web", "backups"})
 
 
-@pytest.mark.parametrize(("name", "silent"), [("observer", 3), ("worker", 10), ("worker-webhooks", 10)])
+def test_a_probe_that_starts_a_program_waits_as_long_as_a_busy_node_takes_for_it() -> None:
+    probes = [
+        probe
+        for one in of_kind("Deployment")
+        for container in containers(one)
+        for name, probe in container.items()
+        if name.endswith("Probe") and "exec" in probe
+    ]
+    assert probes
+    assert {probe.get("timeoutSeconds", 1) for probe in probes} == {10}
+
+
+@pytest.mark.parametrize(("name", "silent"), [("observer", 3), ("beat", 10), ("worker", 10), ("worker-webhooks", 10)])
 def test_who_has_a_main_loop_is_probed_by_its_sign_of_life(name: str, silent: int, tmp_path: Path) -> None:
     """By the file's age alone: no program is started to ask, and no cluster or broker that is away ends it at once."""
     (container,) = containers(deployment(name))
@@ -219,6 +231,7 @@ def test_every_selector_finds_pods_of_its_own_component() -> None:
         assert one["spec"]["selector"]["matchLabels"].items() <= labels.items()
         for spread in one["spec"]["template"]["spec"]["topologySpreadConstraints"]:
             assert spread["labelSelector"] == one["spec"]["selector"]
+            assert spread["matchLabelKeys"] == ["pod-template-hash"]  # of one release
     for one in of_kind("PodDisruptionBudget"):
         component = one["metadata"]["name"].removeprefix("agentpods-")
         assert one["spec"]["selector"] == deployment(component)["spec"]["selector"]

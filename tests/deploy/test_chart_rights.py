@@ -69,7 +69,7 @@ OBSERVE = {
     rule("", "namespaces pods", "get list watch"),
     rule("apps", "deployments", "get list watch"),
     rule("", "events", "list"),
-    rule("", "services resourcequotas limitranges persistentvolumes", "list watch"),
+    rule("", "services resourcequotas limitranges persistentvolumes persistentvolumeclaims", "list watch"),
     rule("rbac.authorization.k8s.io", "rolebindings", "list watch"),
 }
 POLICIES = rule("networking.k8s.io", "networkpolicies", "list watch")

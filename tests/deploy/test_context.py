@@ -84,6 +84,20 @@ def test_what_a_dockerfile_copies_is_let_in(name: str, tmp_path: Path) -> None:
     assert [source for line in copied for source in line.split() if not (context / source).exists()] == []
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_a_step_that_runs_a_module_of_the_project_runs_it_where_the_project_is(name: str, tmp_path: Path) -> None:
+    context = context_of(name, tmp_path)
+    steps = re.findall(r"^RUN (.+?[^\\])$", dockerfile(name), re.MULTILINE | re.DOTALL)
+    called = [(step, module) for step in steps for module in re.findall(r"python -m (\S+)", step)]
+    of_the_project = [
+        (step, Path(*module.split("."))) for step, module in called if (ROOT / module.split(".")[0]).is_dir()
+    ]
+    assert bool(of_the_project) is (name == "agentpods")
+    for step, module in of_the_project:
+        assert "cd /app && " in step.split(" -m ")[0]
+        assert (context / module).is_dir() or (context / module).with_suffix(".py").is_file()
+
+
 @pytest.mark.parametrize(("name", "other"), [("hermes", "agentpods"), ("opencode", "pi")])
 def test_images_that_can_share_a_layer_begin_alike(name: str, other: str) -> None:
     assert debian_stage(name) == debian_stage(other)

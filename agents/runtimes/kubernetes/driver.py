@@ -79,8 +79,10 @@ class KubernetesRuntime:
         pod = pods.find(spec.namespace)
         if pod is None:
             return []
-        repair = Repair(_inside(pod), kept=pods.noted(pod), seen=pods.seen(pod), note=_noting(pod))
-        repair.put_back(spec, connections.place(pod.cluster))
+        inside, place = _inside(pod), connections.place(pod.cluster)
+        repair = Repair(inside, kept=pods.noted(pod), seen=pods.seen(pod), note=_noting(pod))
+        repair.put_back(spec, place)
+        repair.keep_claim(partial(self._claim, inside, spec, place))
         repair.keep_volume(_labels(pod.agent_id, pod.cluster))
         pods.keep(pod.namespace, repair.digests)
         return _astray(pod, repair)
@@ -94,9 +96,12 @@ class KubernetesRuntime:
         if pod is None:
             return
         inside = _inside(pod)
-        if name := volumes.bound_name(inside):
+        claim = volumes.claim_of(inside)
+        if claim and (name := claim["spec"].get("volumeName")):
             volume = volumes.keep_named(inside.connection, name, labels=_labels(pod.agent_id, pod.cluster))
             pods.keep_some(namespace, kept.of(volume), is_seen=True)
+            if kept.CLAIM in pods.seen(pod):
+                pods.keep_some(namespace, {kept.CLAIM: kept.digest(claim)})
 
     def expect_data(self, spec: PodSpec) -> None:
         """In the document alone: the cluster starts pods by itself, and each reads it anew."""
@@ -177,7 +182,7 @@ class KubernetesRuntime:
         first, *rest = manifests.before_workload(spec, place)
         rest += [*network.routes(spec, place), *network.domain_objects(spec, place)]
         applied = [home, *inside.bind(), inside.apply(first)]
-        claim = partial(self._claim, inside, spec, place, is_new=True)
+        claim = partial(self._claim, inside, spec, place, None)
         applied += inside.connection.at_once([claim, *(partial(inside.apply, manifest) for manifest in rest)])
         applied.append(inside.apply(manifests.limits(spec, place, secrets=kept.secrets(kept.of(*applied)))))
         applied.append(inside.apply(wanted))
@@ -189,20 +194,20 @@ class KubernetesRuntime:
         digests = pods.noted(known)
         repair = Repair(inside, kept=digests, seen=digests, note=_noting(known))
         repair.put_back(spec, place)
-        claim = self._claim(inside, spec, place, is_new=False)
+        repair.keep_claim(partial(self._claim, inside, spec, place))
         repair.keep_volume(_labels(spec.agent_id, known.cluster))
-        pods.keep(spec.namespace, {**repair.digests, **kept.of(claim, inside.apply(wanted))})
+        pods.keep(spec.namespace, {**repair.digests, **kept.of(inside.apply(wanted))})
         pods.found_whole(spec.namespace, _hash(wanted))
         _astray(known, repair)
 
-    def _claim(self, inside: Inside, spec: PodSpec, place: Place, *, is_new: bool) -> Json:
+    def _claim(self, inside: Inside, spec: PodSpec, place: Place, found: Json | None) -> Json:
         """The namespace's claim: there already, on the volume that an earlier pod has left, or on a new one."""
         connection, wanted = inside.connection, manifests.claim(spec, place)
-        if not is_new and (found := inside.find(path_of(wanted))):
+        if found:
             volumes.grow_to(inside, found, wanted_bytes=spec.limits.disk_bytes)
             return found
         labels = names.labels(installation=place.installation, agent_id=spec.agent_id)
-        for volume in volumes.left_behind(connection, labels=labels)[:1]:
+        if volume := volumes.free(connection, labels=labels):
             volumes.reserve(connection, volume, namespace=spec.namespace)
             wanted = manifests.claim_of(volume, spec, place)
         return inside.apply(wanted)

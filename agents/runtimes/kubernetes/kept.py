@@ -19,6 +19,8 @@ Json = dict[str, Any]
 Digests = dict[str, str]  # by the key of each object
 
 POD_SECURITY = "pod-security.kubernetes.io/"
+# Noted only once the observer tells of it: one of an older release never does.
+CLAIM = f"PersistentVolumeClaim/{names.CLAIM}"
 # Without these an agent reaches what it must not, or may be what it must not.
 SECURITY = frozenset({"Namespace", "NetworkPolicy", "RoleBinding"})
 
@@ -52,8 +54,8 @@ def digest(obj: Mapping[str, Any]) -> str:
 
 
 def of(*applied: Mapping[str, Any]) -> Digests:
-    """Of what the API server answered, but for claims, which grow."""
-    return {key(obj): digest(obj) for obj in applied if obj["kind"] != "PersistentVolumeClaim"}
+    """Of what the API server answered, but for the claim."""
+    return {name: digest(obj) for obj in applied if (name := key(obj)) != CLAIM}
 
 
 def secrets(digests: Digests) -> dict[str, str]:
@@ -69,7 +71,7 @@ def _staying(obj: Mapping[str, Any]) -> Json:
     labels = obj["metadata"].get("labels") or {}
     ours = {name: value for name, value in labels.items() if name in _OURS or name.startswith(POD_SECURITY)}
     match obj["kind"]:
-        case "Namespace":
+        case "Namespace" | "PersistentVolumeClaim":  # a claim grows, and is bound; nothing else of it can be changed
             return {"labels": ours}
         case "RoleBinding":
             return {"labels": ours, "roleRef": obj["roleRef"], "subjects": obj.get("subjects")}

@@ -18,6 +18,7 @@ Json = dict[str, Any]
 # Our account reads and writes these without a right that it gives itself. Applying makes them whole again, for nobody
 # else's field of them counts but labels that weaken a namespace.
 _OUTSIDE = {"Namespace", "RoleBinding"}
+_CLAIM = {"kind": "PersistentVolumeClaim", "metadata": {"name": names.CLAIM}}
 # An object that changes between our look at it and our change is looked at again.
 TRIES = 4
 _OTHERWISE_BY_NOW = {404, 409}
@@ -51,6 +52,21 @@ class Repair:
         self._inside.connection.at_once([partial(self._made_again, manifest) for manifest in wanted])
         self._made_again(manifests.limits(spec, place, secrets=kept.secrets(self.digests)))
         self._workload(manifests.deployment(spec, place))
+
+    def keep_claim(self, claim: Callable[[Json | None], Json]) -> None:
+        """`claim` is given the one that is there, or makes it on the volume that the last one has left.
+
+        An observer of an older release tells of none: so only our own look counts.
+        """
+        known = volumes.claim_of(self._inside)
+        befores = [kept.digest(known) if known else None]
+        suspected = self._suspect(_CLAIM, befores)
+        found = claim(known)
+        if self._strays(kept.CLAIM, [kept.digest(found)]):
+            found = self._inside.label(path_of(found))
+        self._done(found, befores, suspected)
+        if kept.CLAIM in {*self._kept, *self._seen}:
+            self.digests[kept.CLAIM] = kept.digest(found)
 
     def keep_volume(self, labels: dict[str, str]) -> None:
         """Whatever becomes of the namespace, the agent's files stay."""

@@ -120,6 +120,10 @@ class Inside:
     def merge(self, path: str, body: Json) -> Json:
         return self._with_rights(lambda: self.connection.merge(path, body))
 
+    def label(self, path: str) -> Json:
+        """The object with our labels as they have to be."""
+        return self.merge(path, {"metadata": {"labels": dict(self._labels)}})
+
     def delete(self, path: str) -> None:
         self._with_rights(lambda: self.connection.delete(path))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+from agents.runtimes.base import RuntimeFailure
 from agents.runtimes.kubernetes import names
 from agents.runtimes.kubernetes.client import Connection, Refused
 from agents.runtimes.kubernetes.credentials import official_client
@@ -18,20 +19,20 @@ log = logging.getLogger(__name__)
 
 VOLUMES = "/api/v1/persistentvolumes"
 RETAIN, DELETE = "Retain", "Delete"
-RELEASED, AVAILABLE = "Released", "Available"
+RELEASED, AVAILABLE, BOUND = "Released", "Available", "Bound"
 
 Json = dict[str, Any]
 
 
-def bound_name(inside: Inside) -> str | None:
-    """Of the volume of this namespace's claim, if it has one yet."""
-    claim = inside.find(f"/api/v1/namespaces/{inside.namespace}/persistentvolumeclaims/{names.CLAIM}")
-    return claim["spec"].get("volumeName") if claim else None
+def claim_of(inside: Inside) -> Json | None:
+    """This namespace's claim."""
+    return inside.find(f"/api/v1/namespaces/{inside.namespace}/persistentvolumeclaims/{names.CLAIM}")
 
 
 def bound(inside: Inside) -> Json | None:
-    """The volume itself."""
-    name = bound_name(inside)
+    """The volume of this namespace's claim, if it has one yet."""
+    claim = claim_of(inside)
+    name = claim["spec"].get("volumeName") if claim else None
     return inside.connection.find(f"{VOLUMES}/{name}") if name else None
 
 
@@ -58,25 +59,36 @@ def release(connection: Connection, volume: Json, *, labels: dict[str, str]) -> 
 
 def release_left(connection: Connection, *, labels: dict[str, str]) -> bool:
     """Let go all volumes of this agent that no claim has now. Whether none of any kind is left."""
-    found = of_agent(connection, labels=labels)
-    for volume in filter(is_left_behind, found):
+    found = _of_agent(connection, labels)
+    for volume in filter(_is_left, found):
         release(connection, volume, labels=labels)
     return not found
 
 
-def left_behind(connection: Connection, *, labels: dict[str, str]) -> list[Json]:
-    """The volumes of this agent that no claim has now."""
-    return list(filter(is_left_behind, of_agent(connection, labels=labels)))
+def free(connection: Connection, *, labels: dict[str, str]) -> Json | None:
+    """The volume that an earlier claim of this agent has left; None where it has had none.
+
+    The cluster takes a moment to see that a claim is gone. Until then a new claim would have a new, empty volume.
+    One that somebody has deleted, for its disk is lost, is on its way out: no claim is to wait for it.
+    """
+    found = [one for one in _of_agent(connection, labels) if "deletionTimestamp" not in one["metadata"]]
+    left = [volume for volume in found if _is_left(volume)]
+    if not left and any(_phase(volume) == BOUND for volume in found):
+        raise RuntimeFailure("the agent's volume is still bound to an earlier claim", cause="VOLUME")
+    return left[0] if left else None
 
 
-def of_agent(connection: Connection, *, labels: dict[str, str]) -> list[Json]:
+def _of_agent(connection: Connection, labels: dict[str, str]) -> list[Json]:
     selector = ",".join(f"{name}={value}" for name, value in sorted(labels.items()))
-    found: list[Json] = connection.get(VOLUMES, {"labelSelector": selector})["items"]
-    return found
+    return list(connection.get(VOLUMES, {"labelSelector": selector})["items"])
 
 
-def is_left_behind(volume: Json) -> bool:
-    return volume.get("status", {}).get("phase") in {RELEASED, AVAILABLE}
+def _is_left(volume: Json) -> bool:
+    return _phase(volume) in {RELEASED, AVAILABLE}
+
+
+def _phase(volume: Json) -> str:
+    return str(volume.get("status", {}).get("phase"))
 
 
 def reserve(connection: Connection, volume: Json, *, namespace: str) -> None:

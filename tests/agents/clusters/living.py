@@ -25,11 +25,14 @@ WITHIN = 40.0
 
 
 @contextmanager
-def cluster(directory: Path, settings: Settings) -> Iterator[KubeApi]:
-    """The double; its pods just become ready."""
+def cluster(directory: Path, settings: Settings, *, refused: str = "") -> Iterator[KubeApi]:
+    """The double; its pods just become ready. `refused`: requests for such a path are, to everybody."""
     _set(settings)
-    with ground.double(directory, settings, run=False) as (found, _), ground.observing(), ground.reconciling():
-        yield found
+    with ground.double(directory, settings, run=False) as (found, _):
+        if refused:
+            found.fail(path_contains=refused, status=403, times=-1)
+        with ground.observing(), ground.reconciling():
+            yield found
 
 
 @contextmanager

@@ -77,7 +77,9 @@ def state(administrator: Connection, kind: str, namespace: str) -> Json | None:
 
 
 def timeline(agent: Agent) -> list[str]:
-    return list(Transition.objects.filter(agent=agent, note__startswith="put back").values_list("note", flat=True))
+    """Oldest first."""
+    found = Transition.objects.filter(agent=agent, note__startswith="put back").order_by("at", "id")
+    return list(found.values_list("note", flat=True))
 
 
 def one_by_one(names: Iterable[str]) -> list[Any]:
@@ -179,11 +181,15 @@ def test_what_is_changed_is_put_back(administrator: Connection, agent: Agent, wh
     assert bool(Cluster.objects.get().breach) is bool(SECURITY & set(before))
 
 
+def pod_of(agent: Agent) -> Pod:
+    return Pod.objects.get(pk=agent.namespace)
+
+
 def settled(agent: Agent) -> None:
     """The observer has seen all objects as they were told to be."""
 
     def as_told() -> bool:
-        pod = Pod.objects.get(pk=agent.namespace)
+        pod = pod_of(agent)
         is_seen = pod.kept and pod.seen and pod.secrets and pod.secrets_seen
         return bool(is_seen and pods.noted(pod).items() <= pods.seen(pod).items() and not pod.astray)
 
@@ -215,6 +221,46 @@ def test_a_volume_that_somebody_would_have_go_is_kept_again_and_told(administrat
     eventually(lambda: was_changed(agent, "PersistentVolume"), within=WITHIN, what="the timeline")
     administrator.merge(path, {"metadata": {"labels": {"agentpods.dev/agent": None}}})
     eventually(lambda: volume_of(agent, administrator), within=WITHIN, what="the volume's label")
+
+
+CLAIM = "/api/v1/namespaces/{}/persistentvolumeclaims/data"
+
+
+def test_a_claim_that_is_deleted_by_hand_is_made_again_on_its_disk(administrator: Connection, agent: Agent) -> None:
+    """It stays for as long as the agent's pod does; the next pod would wait for it for ever."""
+    eventually(lambda: "PersistentVolumeClaim/data" in pods.noted(pod_of(agent)), within=WITHIN, what="the claim noted")
+    settled(agent)
+    before = volume_of(agent, administrator)
+    path = CLAIM.format(agent.namespace)
+    administrator.delete(path)
+    ours = f"/api/v1/namespaces/{agent.namespace}/pods"
+    for one in administrator.get(ours)["items"]:
+        administrator.delete(f"{ours}/{one['metadata']['name']}")
+
+    def is_back() -> bool:
+        claim = administrator.find(path)
+        return bool(claim and "deletionTimestamp" not in claim["metadata"])
+
+    eventually(is_back, within=2 * WITHIN, what="the claim")  # the old pod ends first
+    living.until("running", [agent.pk])
+    settled(agent)
+    assert "PersistentVolumeClaim/data was gone" in timeline(agent)[-1]
+    after = volume_of(agent, administrator)
+    assert after["metadata"]["uid"] == before["metadata"]["uid"]
+    assert Agent.objects.get(pk=agent.pk).generation == agent.generation
+
+
+def test_a_claims_label_that_somebody_changes_is_put_back(administrator: Connection, agent: Agent) -> None:
+    settled(agent)
+    path = CLAIM.format(agent.namespace)
+    administrator.merge(path, {"metadata": {"labels": {"agentpods.dev/agent": "agt_somebody"}}})
+
+    def is_ours() -> bool:
+        claim = administrator.get(path)
+        return bool(claim["metadata"]["labels"]["agentpods.dev/agent"] == agent.pk)
+
+    eventually(is_ours, within=WITHIN, what="the claim's label")
+    eventually(lambda: was_changed(agent, "PersistentVolumeClaim"), within=WITHIN, what="the timeline")
 
 
 def test_a_namespace_that_is_deleted_by_hand_takes_no_disk_with_it(administrator: Connection, agent: Agent) -> None:

@@ -54,7 +54,7 @@ def test_where_nobody_changes_anything_nothing_is_put_back(api: KubeApi, agent: 
     assert timeline(agent) == []
     assert set(Pod.objects.get().kept or {}) == {
         *("Namespace", "RoleBinding/agentpods", "ResourceQuota/pod", "LimitRange/pod", "NetworkPolicy/pod"),
-        *("Service/pod", "HTTPRoute/pod", "Deployment/pod"),
+        *("Service/pod", "HTTPRoute/pod", "Deployment/pod", "PersistentVolumeClaim/data"),
         f"PersistentVolume/{api.objects('PersistentVolume')[0]['metadata']['name']}",
     }
 
@@ -70,6 +70,23 @@ def test_a_pod_that_an_older_release_has_made_is_guarded_from_now_on(
     assert {pod["metadata"]["uid"] for pod in api.objects("Pod", agent.namespace)} == pods, "nothing starts anew"
     administrator.delete(PATHS["NetworkPolicy"].format(agent.namespace))
     eventually(lambda: state(administrator, "NetworkPolicy", agent.namespace), within=WITHIN, what="the policy")
+
+
+def test_what_the_account_of_an_older_chart_may_not_watch_keeps_nothing_else_from_being_guarded(
+    tmp_path: Path, settings: Settings, catalog: None, owner: User
+) -> None:
+    with living.cluster(tmp_path, settings, refused="/api/v1/persistentvolumeclaims") as api:
+        (agent_id,) = create(owner, 1)
+        until("running", [agent_id])
+        agent = Agent.objects.get(pk=agent_id)
+        settled(agent)
+        assert "PersistentVolumeClaim/data" not in (Pod.objects.get().kept or {})
+        with closing(Connection("administrator", api.kubeconfig())) as administrator:
+            administrator.delete(PATHS["NetworkPolicy"].format(agent.namespace))
+            eventually(lambda: timeline(agent), within=WITHIN, what="the timeline")
+            settled(agent)
+            assert state(administrator, "NetworkPolicy", agent.namespace)
+        assert timeline(agent) == ["put back in its cluster: NetworkPolicy/pod was gone"]
 
 
 def test_the_same_again_and_again_is_told_once_an_hour(db: None, running: Agent) -> None:

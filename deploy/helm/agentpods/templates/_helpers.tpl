@@ -88,6 +88,7 @@ securityContext:
   fsGroup: 10000
   seccompProfile:
     type: RuntimeDefault
+{{- /* Of each release by itself: pods that an upgrade is about to end would send all new ones to one other node. */}}
 topologySpreadConstraints:
   {{- range $key := list "topology.kubernetes.io/zone" "kubernetes.io/hostname" }}
   - maxSkew: 1
@@ -96,6 +97,7 @@ topologySpreadConstraints:
     labelSelector:
       matchLabels:
         {{- include "agentpods.selector" $ | nindent 8 }}
+    matchLabelKeys: [pod-template-hash]
   {{- end }}
 {{- with $values.imagePullSecrets }}
 imagePullSecrets:
@@ -201,17 +203,20 @@ env:
 {{- end }}
 
 {{/* Probes of a program that gives a sign of life (config/pulse.py): seconds to start, minutes it may be silent. The
-file of a container that ended lies there still when the next one starts. */}}
+file of a container that ended lies there still when the next one starts. A node with work to do takes more than a
+second, Kubernetes' own limit, to start a program in a container. */}}
 {{- define "agentpods.pulse" -}}
 startupProbe:
   exec:
     command: [sh, -c, "find {{ include "agentpods.pulseFile" . }} -mmin -1 | grep -q ."]
   periodSeconds: 5
+  timeoutSeconds: 10
   failureThreshold: {{ div .starts 5 }}
 livenessProbe:
   exec:
     command: [sh, -c, "find {{ include "agentpods.pulseFile" . }} -mmin -{{ .silent }} | grep -q ."]
   periodSeconds: 30
+  timeoutSeconds: 10
   failureThreshold: 2
 {{- end }}
 
