@@ -127,8 +127,7 @@ def take_back(agent: Agent, payment: Payment, *, actor: str, now: datetime, note
 
 
 def _holds(payments: Iterable[str], *, without: Payment | None = None) -> bool:
-    """Whether one of these is paid still, used up or not: then a plan that they brought is the agent's without another
-    payment too."""
+    """Whether a plan that these brought is the agent's: one of them is paid still, used up or not."""
     return bool(_paid_still(payments, without=without))
 
 
