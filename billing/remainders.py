@@ -5,7 +5,7 @@ Like billing/subscriptions.py it runs in the transaction of a caller who holds t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 
@@ -82,7 +82,7 @@ def add(
             agent, plan, Provider(row.provider) if row.provider else None, row.price_usd, now=now, until=start
         )
         new.current_period_end += spans.total(rests)
-        new.anchor_day = new.current_period_end.day
+        new.anchor_day, new.brought_by = new.current_period_end.day, list(plan.by)
         new = subscriptions.activate(agent, new, actor=actor, now=now)
         spans.lay(new, rests, start=start)
         return new
@@ -113,10 +113,10 @@ def take_back(agent: Agent, payment: Payment, *, actor: str, now: datetime, note
         Span.objects.filter(subscription=row, payment=payment).delete()  # a late renewal gives none of it back
         spans.lay(row, kept, start=subscriptions.put_beside(row, kept, till=subscriptions.licensed_until(row), now=now))
     else:
-        kept = kept if _was_brought_beside(row, payment) else _go_home(agent, row, kept)
+        kept = kept if _holds(spans.brought(row), without=payment) else _go_home(agent, row, kept, without=payment)
         row.current_period_end = spans.lay(row, kept, start=subscriptions.start_of(agent, now=now)) if kept else now
         row.anchor_day, row.counted_at = row.current_period_end.day, now
-        _name_after(row, kept)
+        _name_after(row, kept, without=payment)
     row.save()
     if row.current_period_end <= now and not row.is_licensed:  # of a licence its provider says when it is over
         subscriptions.expire(agent, row, at=now, actor=actor, now=now, note=note)
@@ -126,40 +126,62 @@ def take_back(agent: Agent, payment: Payment, *, actor: str, now: datetime, note
     return spans.total(rests) - spans.total(kept)
 
 
-def _was_brought_beside(row: Subscription, payment: Payment) -> bool:
-    """Whether another payment brought the present plan too, used up or not: without this one the plan is the same."""
-    brought = row.payments.filter(kind__in=CONFIRMED, tier=row.tier, unapplied="").exclude(pk=payment.pk)
-    return any(not _went_back(one) for one in brought.prefetch_related("refunds"))
+def _holds(payments: Iterable[str], *, without: Payment | None = None) -> bool:
+    """Whether a plan that these brought is the agent's: one of them is paid still, used up or not."""
+    return bool(_paid_still(payments, without=without))
+
+
+def _paid_still(names: Iterable[str], *, without: Payment | None) -> list[Payment]:
+    known = Payment.objects.filter(pk__in=list(names), kind__in=CONFIRMED).order_by("at", "pk")
+    known = known.exclude(pk=without.pk) if without else known
+    return [one for one in known.prefetch_related("refunds", "stripe_disputes") if not _went_back(one)]
 
 
 def _went_back(payment: Payment) -> bool:
+    """All of it; or its bank has not decided yet whether it does."""
+    if any(one.is_taken for one in payment.stripe_disputes.all()):
+        return True
     return any(back.kind == PaymentKind.REFUND and not back.is_part for back in payment.refunds.all())
 
 
-def _home_of(agent: Agent, rests: Sequence[Rest]) -> SoldPlan | None:
-    """The plan to go back to once what brought the present one is over."""
-    plan = spans.home_of_all(rests)
-    return plan if plan and fits(engine_of(agent.engine), tier_of(plan.tier)) else None
+def _home_of(
+    agent: Agent, rests: Sequence[Rest], *, without: Payment | None = None
+) -> tuple[SoldPlan | None, Sequence[Rest]]:
+    """The plan to go back to once what brought the present one is over; and the time, without what is over of before.
+
+    A plan on the way is the agent's as long as a payment that brought it has not gone back, used up or not.
+    """
+    there = spans.but_for(rests, lambda plan: not _holds(plan.by, without=without))
+    plan = spans.home_of_all(there)
+    if plan is None or not fits(engine_of(agent.engine), tier_of(plan.tier)):
+        return None, rests
+    return plan, there
 
 
-def _go_home(agent: Agent, row: Subscription, rests: Sequence[Rest]) -> list[Rest]:
+def _go_home(agent: Agent, row: Subscription, rests: Sequence[Rest], *, without: Payment) -> list[Rest]:
     """What bought the present plan is gone: the subscription has the plan of before, and all the time that it had."""
-    plan = _home_of(agent, rests)
+    plan, rests = _home_of(agent, rests, without=without)
     if plan is None:
         return list(rests)
     old = spans.plan_of(row)
     row.tier, row.period, row.tier_snapshot, row.price_usd = plan.tier, plan.period, plan.snapshot, plan.usd
+    row.brought_by = list(plan.by)
     profile.follow_payment(agent, plan.tier)
     return spans.gone_home(rests, old, plan)
 
 
-def _name_after(row: Subscription, kept: Sequence[Rest]) -> None:
-    """Its price and provider are those of the last payment that it still has; given days alone have no provider."""
+def _name_after(row: Subscription, kept: Sequence[Rest], *, without: Payment | None = None) -> None:
+    """Its price and provider are those of the last payment that it still has; given days alone have no provider.
+
+    Where that was for another plan, they are those of the last one that brought this plan and is used up.
+    """
     last = next((rest.payment_id for rest in reversed(kept) if not rest.is_gift), None)
     if last is None:
         row.provider = None
         return
     payment = Payment.objects.filter(pk=last).first()
+    if payment is not None and payment.tier != row.tier:
+        payment = next(reversed(_paid_still(spans.brought(row), without=without)), None)
     if payment is not None and payment.tier == row.tier and payment.price_usd is not None:
         row.provider, row.period, row.price_usd = payment.provider, payment.period, payment.price_usd
 
@@ -172,12 +194,14 @@ def end_licence(agent: Agent, row: Subscription, *, at: datetime, actor: str, no
         return row
     first = Payment.objects.filter(pk=rests[0].payment_id, kind__in=CONFIRMED).first()
     plan, start = spans.plan_of(row), subscriptions.start_of(agent, now=now)
-    if home := _home_of(agent, rests):
-        plan, rests = home, spans.gone_home(rests, plan, home)
-        profile.follow_payment(agent, plan.tier)
+    if not _holds(plan.by):
+        home, known = _home_of(agent, rests)
+        if home is not None:
+            plan, rests = home, spans.gone_home(known, plan, home)
+            profile.follow_payment(agent, plan.tier)
     provider = Provider(first.provider) if first else None
     beside = subscriptions.new(agent, plan, provider, plan.usd, now=now, until=start + spans.total(rests))
-    beside.anchor_day = beside.current_period_end.day
+    beside.anchor_day, beside.brought_by = beside.current_period_end.day, list(plan.by)
     _name_after(beside, rests)
     beside = subscriptions.activate(agent, beside, actor=actor, now=now)
     spans.lay(beside, rests, start=start)

@@ -6,7 +6,7 @@ received for it: on another plan that value buys time at the plan's list price (
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import ROUND_UP, Decimal
@@ -16,7 +16,7 @@ from typing import Any
 from billing import periods, prices, standing, term
 from billing.models import Payment, Span, StripeDispute, Subscription
 from billing.term import Pause
-from billing.vocabulary import Period
+from billing.vocabulary import CONFIRMED, LICENSED, Period
 
 SECOND = timedelta(seconds=1)
 LEAST_USD = Decimal("1E-10")  # far less than a second of the dearest plan costs
@@ -30,7 +30,7 @@ class Rest:
     usd: Fraction
     is_gift: bool = False
     payment_id: str | None = None
-    home: HomePlan | None = None  # None: it is on the plan that it was bought for
+    homes: tuple[HomePlan, ...] = ()  # none: it is on the plan that it was bought for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +40,7 @@ class SoldPlan:
     tier: str
     period: Period
     snapshot: dict[str, Any]
+    by: tuple[str, ...] = ()  # the payments that brought it to an agent; none: a licence or an operator did
 
     @property
     def usd(self) -> Decimal:
@@ -49,14 +50,28 @@ class SoldPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HomePlan:
-    """The plan that some time was bought for, and how much of that time is left there."""
+    """A plan that some time was on, and how much of that time is left there.
+
+    The first of some is the plan that the time was bought for, the last is the one before the present.
+    """
 
     plan: SoldPlan
     length: timedelta
 
 
 def plan_of(row: Subscription) -> SoldPlan:
-    return SoldPlan(tier=row.tier, period=Period(row.period), snapshot=row.tier_snapshot or {})
+    snapshot, by = row.tier_snapshot or {}, tuple(brought(row))
+    return SoldPlan(tier=row.tier, period=Period(row.period), snapshot=snapshot, by=by)
+
+
+def brought(row: Subscription) -> list[str]:
+    """The payments that brought its plan, used up or gone back as well. A licence's own are not among them."""
+    if row.brought_by is not None:
+        return list(row.brought_by)
+    if row._state.adding:  # noqa: SLF001 # Django's public way to tell
+        return []
+    known = row.payments.filter(kind__in=CONFIRMED, tier=row.tier, unapplied="")  # of an earlier release
+    return list(known.exclude(provider__in=LICENSED).order_by("at", "pk").values_list("pk", flat=True))
 
 
 def total(rests: Iterable[Rest]) -> timedelta:
@@ -76,8 +91,12 @@ def take(row: Subscription, *, now: datetime) -> list[Rest]:
             span.delete()
             continue
         span.length -= rest.length
-        if span.home_length is not None and rest.home is not None:
-            span.home_length -= rest.home.length
+        used = [
+            replace(all_, length=all_.length - kept.length)
+            for all_, kept in zip(homes_of(span), rest.homes, strict=True)
+        ]
+        for name, value in columns(used).items():
+            setattr(span, name, value)
         span.usd = max(span.usd - stored(rest.usd), Decimal(0))
         span.starts_at, span.ends_at = now - span.length, now
         span.save()
@@ -98,7 +117,7 @@ def lay(row: Subscription, rests: Sequence[Rest], *, start: datetime) -> datetim
                 length=rest.length,
                 usd=stored(rest.usd),
                 is_gift=rest.is_gift,
-                **columns(rest.home),
+                **columns(rest.homes),
             )
         )
         at = until
@@ -109,40 +128,68 @@ def lay(row: Subscription, rests: Sequence[Rest], *, start: datetime) -> datetim
 def own(row: Subscription, payment: Payment) -> None:
     """What was just bought belongs to this row of the ledger."""
     Span.objects.filter(subscription=row, payment=None).update(payment=payment)
+    if payment.kind in CONFIRMED and payment.tier == row.tier and payment.provider not in LICENSED:
+        row.brought_by = [*(name for name in brought(row) if name != payment.pk), payment.pk]
+        row.save(update_fields=["brought_by"])
 
 
 def on_plan(rest: Rest, old: SoldPlan, new: SoldPlan) -> Rest:
     """The same value as time of another plan, in whole seconds; time of the same plan stays as it is.
 
-    On a plan that costs nothing time stays as it is, too. The time remembers the plan that it was bought for.
+    On a plan that costs nothing time stays as it is, too. The time remembers the plans that it comes from.
     """
     if old.tier == new.tier or not new.usd:
         return rest
-    home = rest.home or HomePlan(plan=old, length=rest.length)
-    return replace(rest, length=periods.bought_by(rest.usd, usd=new.usd, period=new.period), home=home)
+    return _by_value(rest, new, homes=(*rest.homes, HomePlan(plan=old, length=rest.length)))
+
+
+def _by_value(rest: Rest, new: SoldPlan, *, homes: tuple[HomePlan, ...]) -> Rest:
+    return replace(rest, length=periods.bought_by(rest.usd, usd=new.usd, period=new.period), homes=homes)
 
 
 def home_of_all(rests: Sequence[Rest]) -> SoldPlan | None:
     """The plan to go back to where all that was paid for was bought for another plan than it is on; else None.
 
-    Of several plans it is the one that was bought last, which comes first. Given days hold nothing where they are,
-    unless nothing else is left.
+    It is the one before the present, and where that differs, the one of what runs first. Given days hold nothing where
+    they are, unless nothing else is left.
     """
     counted = [rest for rest in rests if not rest.is_gift] or rests
-    plans = [rest.home.plan for rest in counted if rest.home is not None]
+    plans = [rest.homes[-1].plan for rest in counted if rest.homes]
     if not plans or len(plans) < len(counted):
         return None
-    return next(plan for plan in reversed(plans) if plan.tier == plans[0].tier)
+    home = next(plan for plan in reversed(plans) if plan.tier == plans[0].tier)
+    there = (_at(rest, home.tier) for rest in rests)
+    names = (name for one in there if one for name in one[1].plan.by)
+    return replace(home, by=tuple(dict.fromkeys(names)))
+
+
+def but_for(rests: Iterable[Rest], is_gone: Callable[[SoldPlan], bool]) -> list[Rest]:
+    """The same time, as if never on these plans. That for which it was bought stays."""
+    return [replace(rest, homes=tuple(_still_there(rest.homes, is_gone))) for rest in rests]
+
+
+def _still_there(homes: Sequence[HomePlan], is_gone: Callable[[SoldPlan], bool]) -> Iterable[HomePlan]:
+    return [one for number, one in enumerate(homes) if number == 0 or not is_gone(one.plan)]
 
 
 def gone_home(rests: Sequence[Rest], old: SoldPlan, home: SoldPlan) -> list[Rest]:
-    """The same time at home, as if never on another plan; in whole seconds, rounded up. The rest comes by its value."""
-    return [
-        replace(rest, length=_up(rest.home.length), home=None)
-        if rest.home is not None and rest.home.plan.tier == home.tier
-        else on_plan(rest, old, home)
-        for rest in rests
-    ]
+    """The same time, as if it had stayed there; in whole seconds, rounded up. What was not there comes by its value."""
+    return [_gone_home(rest, old, home) for rest in rests]
+
+
+def _gone_home(rest: Rest, old: SoldPlan, home: SoldPlan) -> Rest:
+    if found := _at(rest, home.tier):
+        number, there = found
+        return replace(rest, length=_up(there.length), homes=rest.homes[:number])
+    if old.tier == home.tier or not home.usd:
+        return rest
+    return _by_value(rest, home, homes=rest.homes or (HomePlan(plan=old, length=rest.length),))
+
+
+def _at(rest: Rest, tier: str) -> tuple[int, HomePlan] | None:
+    """When it was on that plan last."""
+    found = [(number, one) for number, one in enumerate(rest.homes) if one.plan.tier == tier]
+    return found[-1] if found else None
 
 
 def gift(length: timedelta, plan: SoldPlan) -> Rest:
@@ -188,28 +235,52 @@ def _up(length: timedelta) -> timedelta:
 
 def _share(span: Span, length: timedelta) -> Rest:
     share = periods.share(length, span.length)
-    usd, home = Fraction(span.usd) * share, _home(span, share)
-    return Rest(length=length, usd=usd, is_gift=span.is_gift, payment_id=span.payment_id, home=home)
+    homes = tuple(replace(one, length=_part(one.length, share)) for one in homes_of(span))
+    return Rest(
+        length=length,
+        usd=Fraction(span.usd) * share,
+        is_gift=span.is_gift,
+        payment_id=span.payment_id,
+        homes=homes,
+    )
 
 
-def _home(span: Span, share: Fraction) -> HomePlan | None:
-    home = home_of(span)
-    return home and replace(home, length=timedelta(microseconds=int(home.length // timedelta.resolution * share)))
+def _part(length: timedelta, share: Fraction) -> timedelta:
+    return timedelta(microseconds=int(length // timedelta.resolution * share))
 
 
-def home_of(row: Span | StripeDispute) -> HomePlan | None:
-    """The plan that this time was bought for, where it is on another one."""
+def homes_of(row: Span | StripeDispute) -> tuple[HomePlan, ...]:
+    """The plan that this time was bought for, where it is on another one, and those that it was on since."""
     if row.home_tier is None or row.home_period is None or row.home_length is None:
-        return None
-    plan = SoldPlan(tier=row.home_tier, period=Period(row.home_period), snapshot=row.home_snapshot or {})
-    return HomePlan(plan=plan, length=row.home_length)
+        return ()
+    by = () if row.payment_id is None else (row.payment_id,)  # a gift's is no payment, and holds nothing
+    plan = SoldPlan(tier=row.home_tier, period=Period(row.home_period), snapshot=row.home_snapshot or {}, by=by)
+    return HomePlan(plan=plan, length=row.home_length), *(_passed(one) for one in row.passed or [])
 
 
-def columns(home: HomePlan | None) -> dict[str, Any]:
-    """As `home_of` reads it."""
+def _passed(known: dict[str, Any]) -> HomePlan:
+    period, by = Period(known["period"]), tuple(known["by"])
+    plan = SoldPlan(tier=known["tier"], period=period, snapshot=known["snapshot"], by=by)
+    return HomePlan(plan=plan, length=timedelta(microseconds=known["microseconds"]))
+
+
+def columns(homes: Sequence[HomePlan]) -> dict[str, Any]:
+    """As `homes_of` reads them."""
+    first = homes[0] if homes else None
     return {
-        "home_tier": home and home.plan.tier,
-        "home_period": home and home.plan.period,
-        "home_snapshot": home and home.plan.snapshot,
-        "home_length": home and home.length,
+        "home_tier": first and first.plan.tier,
+        "home_period": first and first.plan.period,
+        "home_snapshot": first and first.plan.snapshot,
+        "home_length": first and first.length,
+        "passed": [_passed_row(one) for one in homes[1:]] or None,
+    }
+
+
+def _passed_row(one: HomePlan) -> dict[str, Any]:
+    return {
+        "tier": one.plan.tier,
+        "period": one.plan.period,
+        "snapshot": one.plan.snapshot,
+        "by": list(one.plan.by),
+        "microseconds": one.length // timedelta.resolution,
     }

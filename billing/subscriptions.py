@@ -163,6 +163,7 @@ def _license(
     till = licence.till
     if row.status != EXPIRED and row.period == purchase.period:  # else never shortened but by a definite refund
         till = max(till, licensed_until(row))
+    row.brought_by = spans.brought(current) if current and current.tier == purchase.tier else []
     row.tier, row.period = purchase.tier, purchase.period
     row.price_usd, row.tier_snapshot = purchase.price_usd, purchase.tier_snapshot
     row.license_key, row.license_fingerprint = licence.key, licence.fingerprint
@@ -296,6 +297,7 @@ def new(
         price_usd=price_usd,
         tier_snapshot=plan.snapshot,
         provider=provider,
+        brought_by=[],
         current_period_end=until,
         created_at=now,
         counted_at=now,

@@ -37,6 +37,11 @@ class Span(models.Model):
     home_period = models.CharField(max_length=8, choices=Period.choices, null=True, blank=True)
     home_snapshot = models.JSONField(null=True, blank=True)
     home_length = models.DurationField(null=True, blank=True)
+    passed = models.JSONField(
+        null=True,
+        blank=True,
+        help_text="The plans that it was on between that one and the present.",
+    )
 
     class Meta:
         ordering = ("starts_at", "id")

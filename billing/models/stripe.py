@@ -147,6 +147,7 @@ class StripeDispute(models.Model):
     home_period = models.CharField(max_length=8, choices=Period.choices, null=True, blank=True)
     home_snapshot = models.JSONField(null=True, blank=True)
     home_length = models.DurationField(null=True, blank=True)
+    passed = models.JSONField(null=True, blank=True)
     is_taken = models.BooleanField(default=False, help_text="Its time stands still until the bank has decided.")
     seen_at = models.DateTimeField()
     closed_at = models.DateTimeField(null=True, blank=True)

@@ -56,6 +56,10 @@ class Subscription(models.Model):
         help_text="When currentPeriodEnd was last set: it does not know of suspensions after this."
     )
 
+    brought_by = models.JSONField(
+        null=True, blank=True, help_text="The payments that brought its plan, those of subscriptions before it too."
+    )
+
     parked_at = models.DateTimeField(
         null=True, blank=True, help_text="When its agent was deleted: what is left may be moved."
     )

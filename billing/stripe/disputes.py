@@ -77,7 +77,7 @@ def _hold(holder: Agent, payment: Payment, row: StripeDispute, *, now: datetime)
     row.is_taken, row.subscription = True, held
     row.length = spans.total(mine)
     row.usd = spans.stored(sum((rest.usd for rest in mine), Fraction(0)))
-    for name, value in spans.columns(mine[0].home if mine else None).items():
+    for name, value in spans.columns(mine[0].homes if mine else ()).items():
         setattr(row, name, value)
     if held:
         row.tier, row.period, row.tier_snapshot = held.tier, held.period, held.tier_snapshot
@@ -145,8 +145,9 @@ def _give_back(payment: Payment, row: StripeDispute, *, now: datetime) -> Agent:
         payments.write(receipt, agent, now=now, unapplied=payments.DELETED)
         return agent
     agent = subscriptions.expire_ended(agent, now=now)
-    rest = Rest(length=row.length, usd=Fraction(row.usd), payment_id=payment.pk, home=spans.home_of(row))
-    plan = SoldPlan(tier=row.tier, period=Period(row.period), snapshot=row.tier_snapshot or {})
+    rest = Rest(length=row.length, usd=Fraction(row.usd), payment_id=payment.pk, homes=spans.homes_of(row))
+    by = (payment.pk,) if payment.tier == row.tier else ()
+    plan = SoldPlan(tier=row.tier, period=Period(row.period), snapshot=row.tier_snapshot or {}, by=by)
     held = remainders.add(agent, [rest], plan, row=row.subscription, actor=cards.ACTOR, now=now)
     returns.write(receipt, payment, now=now, subscription=held)
     agent = profile.follow_payment(agent, held.tier)

@@ -2,7 +2,8 @@
 
 Free days come first. Each payment owns its time. On another plan the unused share of what was received buys time at the
 list price, a day for a 365th of a year's price. A refund takes back what is left of its payment's time; once what
-brought another plan is gone, the rest is again on the plan that it was bought for, whatever days were given meanwhile.
+brought another plan is gone, the rest is again on the plan before that, whatever days were given meanwhile. A payment
+that is used up brought its plan, too.
 """
 
 from __future__ import annotations
@@ -31,11 +32,12 @@ def months_after(moment: datetime, months: int, anchor: int) -> datetime:
 
 @dataclass(frozen=True)
 class HomePart:
-    """The plan that some time was bought for, and its seconds there."""
+    """A plan that some time was on, its seconds there, and the payments that brought the plan."""
 
     tier: str
     period: Period
     seconds: Fraction
+    by: frozenset[str] = frozenset()
 
     @property
     def usd(self) -> Fraction:
@@ -50,7 +52,10 @@ class Part:
     whose: str
     seconds: int
     usd: Fraction
-    home: HomePart | None = None  # where that is another plan
+    homes: list[HomePart] = field(default_factory=list)  # none: it is on the plan that it was bought for
+
+    def was_on(self, tier: str) -> int | None:
+        return max((number for number, one in enumerate(self.homes) if one.tier == tier), default=None)
 
 
 @dataclass
@@ -68,7 +73,8 @@ class Model:
     rows: int = 0
     charged: dict[str, int] = field(default_factory=dict)
     sold: dict[str, tuple[str, Period]] = field(default_factory=dict)
-    brought: set[str] = field(default_factory=set)  # payments of the present plan that are not taken back
+    brought: set[str] = field(default_factory=set)  # payments of the present plan
+    gone: set[str] = field(default_factory=set)  # payments that are taken back
 
     @property
     def until(self) -> datetime:
@@ -85,14 +91,14 @@ class Model:
         else:
             begins, second = self._begins, Fraction(usd) * 12 / MONTHS[period] / YEAR
             for part in self.parts:
-                part.home = part.home or HomePart(self.tier, self.period, Fraction(part.seconds))
+                part.homes.append(HomePart(self.tier, self.period, Fraction(part.seconds), frozenset(self.brought)))
                 part.seconds = int(part.usd / second)
             self.parts = [part for part in self.parts if part.seconds]
             plain, self.anchor = not self.parts, begins.day
         ends = months_after(begins, MONTHS[period], self.anchor)
         bought = Part(whose, int((ends - begins) / SECOND), Fraction(usd))
         self.parts = [*self.parts, bought] if self.tier == tier else [bought, *self.parts]
-        self.brought = {*self.brought, whose} if self.tier == tier else {whose}
+        self.brought = {*self.brought, whose} if self.tier == tier and len(self.parts) > 1 else {whose}
         self.tier, self.period = tier, period
         self.sold[whose] = tier, period
         if not plain and begins == self._begins:
@@ -101,7 +107,7 @@ class Model:
     def give(self, days: int, tier: str, usd: Decimal) -> None:
         """Worth the list price of the plan that it is given on; it belongs to nobody's payment."""
         if not self.parts:
-            self.tier, self.period = tier, Period.MONTHLY
+            self.tier, self.period, self.brought = tier, Period.MONTHLY, set()
         self.parts.append(Part("", days * 86_400, Fraction(usd) * 12 * days / 365))
         self.anchor = self.until.day
 
@@ -115,38 +121,47 @@ class Model:
 
     def take_back(self, whose: str) -> None:
         kept = [part for part in self.parts if part.whose != whose]
-        self.brought.discard(whose)
+        self.gone.add(whose)
         if len(kept) < len(self.parts):
             self.parts = kept
-            if not self.brought:
+            if not self.brought - self.gone:
                 self._go_home()
             self._name_after()
             self.anchor = self.until.day
 
     def _go_home(self) -> None:
-        """All that brought the plan has gone back: where all that is left was bought for others, it is one of these.
+        """All that brought the plan has gone back: where all that is left was bought for others, it is the one before.
 
-        What was bought for it is as it was there; what was not comes by its value, unless it is on that plan already.
+        That is one that it was bought for, or one that a payment brought which has not gone back. What was there is as
+        it was; what was not comes by its value, unless it is on that plan already.
         """
         counted = [part for part in self.parts if part.whose] or self.parts
-        homes = [part.home for part in counted if part.home]
-        if not homes or len(homes) < len(counted):
+        if not counted or not all(part.homes for part in counted):
             return
-        home = next(one for one in reversed(homes) if one.tier == homes[0].tier)
         for part in self.parts:
-            if part.home and part.home.tier == home.tier:
-                part.seconds, part.home = math.ceil(part.home.seconds), None
+            part.homes = part.homes[:1] + [one for one in part.homes[1:] if one.by - self.gone]
+        homes = [part.homes[-1] for part in counted]
+        home = next(one for one in reversed(homes) if one.tier == homes[0].tier)
+        brought: set[str] = set()
+        for part in self.parts:
+            number = part.was_on(home.tier)
+            if number is not None:
+                brought |= part.homes[number].by
+                part.seconds = math.ceil(part.homes[number].seconds)
+                del part.homes[number:]
             elif self.tier != home.tier:
-                part.home = part.home or HomePart(self.tier, self.period, Fraction(part.seconds))
+                part.homes = part.homes or [HomePart(self.tier, self.period, Fraction(part.seconds))]
                 part.seconds = int(part.usd / home.usd)
         self.parts = [part for part in self.parts if part.seconds]
-        self.tier, self.period = home.tier, home.period
+        self.tier, self.period, self.brought = home.tier, home.period, brought
 
     def _name_after(self) -> None:
-        """It is sold as the last payment was that is left."""
-        paid = [part.whose for part in self.parts if part.whose]
-        if paid and self.sold[paid[-1]][0] == self.tier:
-            self.period = self.sold[paid[-1]][1]
+        """It is sold as the last payment was that is left, or the last that brought it and is used up."""
+        paid = [part.whose for part in self.parts if part.whose][-1:]
+        if paid and self.sold[paid[0]][0] != self.tier:
+            paid = [whose for whose in self.sold if whose in self.brought - self.gone][-1:]
+        if paid and self.sold[paid[0]][0] == self.tier:
+            self.period = self.sold[paid[0]][1]
 
     def forget(self) -> None:
         """It cannot say until all that there is now is over."""
@@ -159,7 +174,6 @@ class Model:
             seconds = min(used, part.seconds)
             left = Fraction(part.seconds - seconds, part.seconds)
             part.usd *= left
-            if part.home:
-                part.home = replace(part.home, seconds=part.home.seconds * left)
+            part.homes = [replace(one, seconds=one.seconds * left) for one in part.homes]
             part.seconds, used = part.seconds - seconds, used - seconds
         self.parts = [part for part in self.parts if part.seconds]

@@ -87,7 +87,7 @@ class ByHand(Ground):
             assert self.clock.now >= row.parked_at + 90 * DAY, answer.content
             giver.parts = []
             return
-        taker.add(giver.parts, giver.tier, giver.period)
+        taker.add(giver.parts, giver.tier, giver.period, giver.by)
         giver.parts = []
         taker.terms |= giver.terms
         self.say("moved", row.agent_id, to)

@@ -30,6 +30,7 @@ class GoingBack(Ground):
             assert Payment.objects.count() == before + by_hand, "what is used up: its money is noted where nobody tells"
             if by_hand:
                 self.income[row.pk].gone = self.income[row.pk].came
+                self.gone.add(row.pk)
             self.say("refund of what is used up", row.external_id)
             return
         assert Payment.objects.count() == before + 1, page
@@ -124,7 +125,8 @@ class GoingBack(Ground):
         work()
         self._cards()
         life = self.lives[holder] if holder else None
-        plan = (life.tier, life.period) if life else ("", "")
+        plan = (life.tier, life.period, list(life.by)) if life else ("", "", [])
+        self.gone.add(row.pk)
         taken = life.take_back(row.pk) if life else None
         self.disputes[made["id"]] = Disputed(holder or "", row.pk, taken, *plan)
         self.say("disputed", row.external_id, holder)
@@ -147,6 +149,8 @@ class GoingBack(Ground):
         self._cards()
         if word == "lost":
             self.income[one.payment].gone = self.income[one.payment].came
-        elif one.taken:
-            self.lives[one.holder].add([one.taken], one.tier, one.period)
+        else:
+            self.gone.discard(one.payment)
+        if word == "won" and one.taken:
+            self.lives[one.holder].add([one.taken], one.tier, one.period, one.by)
         self.say("dispute", word, one.payment, one.holder)

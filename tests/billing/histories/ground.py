@@ -70,6 +70,7 @@ class Disputed:
     taken: Part | None
     tier: str
     period: str
+    by: list[str]
 
 
 class Ground:
@@ -84,13 +85,14 @@ class Ground:
         self.shops: dict[str, Seller] = {}
         self.disputes: dict[str, Disputed] = {}
         self.died: dict[str, datetime] = {}
+        self.gone: set[str] = set()  # the ledger's rows of what has gone back or is disputed
         self.counted = self.number = 0
         for _ in range(2):
             self._new()
 
     def _new(self) -> str:
         agent = rest(self.make_agent(self.owner))
-        self.lives[agent.pk] = Life(self.clock.now, self.clock.now + 7 * DAY)
+        self.lives[agent.pk] = Life(self.clock.now, self.clock.now + 7 * DAY, gone=self.gone)
         return agent.pk
 
     def api(self) -> Any:
@@ -241,6 +243,7 @@ class Ground:
         return found[0] if found else None
 
     def _gone(self, row: Payment, holder: str | None) -> None:
+        self.gone.add(row.pk)
         if holder:
             self.lives[holder].take_back(row.pk)
         self.income[row.pk].gone = self.income[row.pk].came

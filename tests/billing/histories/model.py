@@ -2,10 +2,11 @@
 
 It is written from the words of docs/billing.md, and differs from what a newcomer would expect in these places:
 
-- Time on another plan knows the plan that it was bought for. Once what brought the other plan is gone (its payment was
-  refunded, its licence is over), it is there again as if never away. It stays where a payment for the present plan is
-  left. Of several plans it is the one bought last; what was not bought for that comes by its value, and so do days that
-  were given meanwhile.
+- Time on another plan knows the plan that it was bought for, and those that it was on since. Once what brought the
+  present plan is gone (its payment was refunded, its licence is over), it is on the plan before as if never away. A
+  plan is the agent's as long as a payment for it has not gone back, used up or not: it stays where such a payment
+  brought the present plan, too, and passes those plans by whose payments have all gone back. What was never on that
+  plan comes by its value, and so do days that were given meanwhile.
 - A licence of another plan takes the time beside it along, at list prices, and gives it back like that when it is over.
 - A charge that succeeds at a later try buys from then on, as any other payment does.
 """
@@ -40,11 +41,12 @@ def month_after(start: datetime, months: int, day: int) -> datetime:
 
 @dataclass
 class HomePart:
-    """The plan that some time was bought for, and how much of the time is left there."""
+    """A plan that some time was on, how much of the time is left there, and the payments that brought the plan."""
 
     tier: str
     period: str
     seconds: Fraction
+    by: list[str]
 
 
 @dataclass
@@ -52,18 +54,30 @@ class Part:
     whose: str  # empty: given
     seconds: int
     usd: Fraction
-    home: HomePart | None = None  # none: it is on the plan that it was bought for
+    homes: list[HomePart] = field(default_factory=list)  # first the one that it was bought for; none: it is there
 
-    def convert(self, tier: str, period: str, *, to: tuple[str, str]) -> None:
+    def convert(self, tier: str, period: str, by: list[str], *, to: tuple[str, str]) -> None:
         """From one plan to another: its value buys time at the list price there."""
-        self.home = self.home or HomePart(tier, period, Fraction(self.seconds))
+        self.homes.append(HomePart(tier, period, Fraction(self.seconds), list(by)))
         self.seconds = int(self.usd / per_second(*to))
+
+    def was_on(self, tier: str) -> int | None:
+        return max((number for number, one in enumerate(self.homes) if one.tier == tier), default=None)
+
+    def go_to(self, tier: str) -> bool:
+        """As if it had stayed where it was last on this plan; False: it never was."""
+        number = self.was_on(tier)
+        if number is None:
+            return False
+        self.seconds = math.ceil(self.homes[number].seconds)
+        del self.homes[number:]
+        return True
 
     def use(self, seconds: int) -> None:
         left = Fraction(self.seconds - seconds, self.seconds)
         self.usd *= left
-        if self.home:
-            self.home = HomePart(self.home.tier, self.home.period, self.home.seconds * left)
+        for home in self.homes:
+            home.seconds *= left
         self.seconds -= seconds
 
 
@@ -119,6 +133,8 @@ class Life:
     dead: bool = False
     lapsed: datetime | None = None
     terms: dict[str, tuple[str, str]] = field(default_factory=dict)  # of payments: plan and period
+    by: list[str] = field(default_factory=list)  # the payments that brought the present plan
+    gone: set[str] = field(default_factory=set)  # payments, of all agents, whose money has gone back or is disputed
 
     # Time.
 
@@ -180,6 +196,8 @@ class Life:
         if self.licence:
             length = int((month_after(self.now, months, self.now.day) - self.now) / S)
             self.parts.append(Part(whose, length, usd))
+            if self.tier == tier:
+                self.by.append(whose)
             return
         if self.parts and self.tier == tier:
             end = self.until()
@@ -187,17 +205,19 @@ class Life:
             self.day = self.day or end.day
             length = int((month_after(end, months, self.day) - end) / S)
             self.parts.append(Part(whose, length, usd))
+            self.by.append(whose)
         else:
             start = self.begins()
             self._convert(tier, period)
             self.day = 0 if self.parts else start.day
             length = int((month_after(start, months, start.day) - start) / S)
             self.parts.insert(0, Part(whose, length, usd))
+            self.by = [whose]
         self.tier, self.period = tier, period
 
     def give(self, days: int) -> None:
         if not self.parts and not self.licence:
-            self.period = "monthly"
+            self.period, self.by = "monthly", []
         length = days * 86_400
         self.parts.append(Part("", length, length * per_second(self.tier, "monthly")))
         self.day = 0
@@ -205,6 +225,8 @@ class Life:
     def license(self, tier: str, period: str, sold: datetime) -> None:
         if self.tier != tier:
             self._convert(tier, period)
+        if self.tier != tier or not (self.parts or self.licence):
+            self.by = []
         self.tier, self.period, self.licence = tier, period, Licence(tier, period, sold)
         self.day = 0
 
@@ -214,33 +236,43 @@ class Life:
     def _license_over(self, at: datetime) -> None:
         """What was bought beside it goes on by itself."""
         self.licence, self.lapsed, self.day = None, at, 0
-        self._go_home()
+        if not self._is_held(self.by):
+            self._go_home()
         self._name_after()
+
+    def _is_held(self, by: list[str]) -> bool:
+        return any(whose not in self.gone for whose in by)
 
     def _convert(self, tier: str, period: str) -> None:
         for part in self.parts:
-            part.convert(self.tier, self.period, to=(tier, period))
+            part.convert(self.tier, self.period, self.by, to=(tier, period))
         self.parts = [part for part in self.parts if part.seconds]
 
     def _go_home(self) -> None:
         counted = [part for part in self.parts if part.whose] or self.parts
-        homes = [part.home for part in counted if part.home]
-        if not homes or len(homes) < len(counted):
+        if not counted or not all(part.homes for part in counted):
             return
-        home = next(one for one in reversed(homes) if one.tier == homes[0].tier)
         for part in self.parts:
-            if part.home and part.home.tier == home.tier:
-                part.seconds, part.home = math.ceil(part.home.seconds), None
-            else:
-                part.convert(self.tier, self.period, to=(home.tier, home.period))
+            part.homes = part.homes[:1] + [one for one in part.homes[1:] if self._is_held(one.by)]
+        homes = [part.homes[-1] for part in counted]
+        home = next(one for one in reversed(homes) if one.tier == homes[0].tier)
+        found = [(part, part.was_on(home.tier)) for part in self.parts]
+        by = [whose for part, number in found if number is not None for whose in part.homes[number].by]
+        for part in self.parts:
+            if not part.go_to(home.tier) and self.tier != home.tier:
+                known = part.homes
+                part.convert(self.tier, self.period, [], to=(home.tier, home.period))
+                part.homes = known[:-1] or known  # that plan is gone, but for what was given on it
         self.parts = [part for part in self.parts if part.seconds]
-        self.tier, self.period = home.tier, home.period
+        self.tier, self.period, self.by = home.tier, home.period, list(dict.fromkeys(by))
 
     def _name_after(self) -> None:
-        """It is sold by the month or by the year as the last payment was that it still has."""
-        paid = [part.whose for part in self.parts if part.whose]
-        if paid and self.terms.get(paid[-1], ("", ""))[0] == self.tier:
-            self.period = self.terms[paid[-1]][1]
+        """It is sold by the month or year as the last payment was that it still has, or the last that brought it."""
+        paid = [part.whose for part in self.parts if part.whose][-1:]
+        if paid and self.terms.get(paid[0], ("", ""))[0] != self.tier:
+            paid = [whose for whose in self.by if whose not in self.gone][-1:]
+        if paid and self.terms.get(paid[0], ("", ""))[0] == self.tier:
+            self.period = self.terms[paid[0]][1]
 
     def take_back(self, whose: str) -> Part | None:
         """What it had left."""
@@ -250,19 +282,20 @@ class Life:
         self.parts = [part for part in self.parts if part.whose != whose]
         self.day = 0
         if not self.licence:
-            self._go_home()
+            if not self._is_held(self.by):
+                self._go_home()
             self._name_after()
         if not self.parts:
             self.lapsed = self.now
         assert len(found) == 1
         return found[0]
 
-    def add(self, parts: list[Part], tier: str, period: str) -> None:
+    def add(self, parts: list[Part], tier: str, period: str, by: list[str]) -> None:
         """Somebody's time from elsewhere."""
         if not self.parts and not self.licence:
-            self.tier, self.period = tier, period
+            self.tier, self.period, self.by = tier, period, list(by)
         if tier != self.tier:
             for part in parts:
-                part.convert(tier, period, to=(self.tier, self.period))
+                part.convert(tier, period, by, to=(self.tier, self.period))
         self.parts += [part for part in parts if part.seconds]
         self.day = 0
