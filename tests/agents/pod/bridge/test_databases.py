@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from agents.pod.bridge import databases
+from agents.pod.removal import remove
 
 MOST = 10**9
 
@@ -92,4 +93,7 @@ def test_a_deep_tree_is_walked(tmp_path: Path) -> None:
         os.close(here)
         here = below
     os.close(here)
-    assert databases.look(tmp_path, own=".agentpods", most_bytes=MOST).databases == []
+    try:
+        assert databases.look(tmp_path, own=".agentpods", most_bytes=MOST).databases == []
+    finally:
+        remove(tmp_path)  # pytest cannot: the fourth run after this one would end with a RecursionError
