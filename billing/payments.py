@@ -93,8 +93,8 @@ def known(receipt: Receipt) -> Payment | None:
 def locked(agent_id: str) -> Agent:
     """The agent's row, held until the transaction ends: all that changes its term takes it first.
 
-    Others may write rows that name the agent meanwhile: whoever holds one agent and writes of another one's payment
-    would else wait for whoever holds that and wants this.
+    The lock leaves the key free: others may add rows that refer to this agent. A full lock could deadlock, for two
+    refunds that hold an agent each may both write a row about the other's payment.
     """
     return Agent.objects.select_for_update(no_key=True).get(pk=agent_id)
 

@@ -150,9 +150,9 @@ def _must_wait(backup: Backup, *, now: datetime) -> bool:
 
 @transaction.atomic
 def _begin(backup: Backup, *, now: datetime) -> bool:
-    """Take a place, if one is free: whoever looks for one waits until the others have theirs.
+    """Take a place, if one is free. A lock lets one backup look at a time, so that no place is taken twice.
 
-    From here on the same credential for all looks: the pod's door is made from it.
+    The credential made here serves all later looks at this backup.
     """
     with connection.cursor() as cursor:
         cursor.execute("select pg_advisory_xact_lock(%s)", [_PLACES_LOCK])

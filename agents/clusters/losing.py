@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from agents import lifecycle
 from agents.clusters import placement
-from agents.clusters.models import Cluster, Move, Placement, Pod
+from agents.clusters.models import Cluster, MoveStage, Placement, Pod
 from agents.models import Agent, Desired, Reason, Status, Transition
 from config import wake
 from config.errors import Conflict
@@ -83,7 +83,7 @@ def _batch(cluster: Cluster, *, actor: str) -> int:
 def _leave(agent_id: str, cluster: Cluster, *, actor: str, now: datetime) -> None:
     """The agent's row is locked first, as everywhere."""
     agent = Agent.objects.select_for_update().filter(pk=agent_id).first()
-    is_back = Placement.objects.filter(pk=agent_id, cluster=cluster, move=Move.BEGUN).exists()
+    is_back = Placement.objects.filter(pk=agent_id, cluster=cluster, move=MoveStage.BEGUN).exists()
     if is_back:
         placement.go_back(agent_id)
         Placement.objects.filter(pk=agent_id).update(other=None, move="")

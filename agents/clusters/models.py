@@ -211,7 +211,7 @@ def _is_map_of_text(value: Any) -> bool:
     return isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
 
 
-class Move(models.TextChoices):
+class MoveStage(models.TextChoices):
     """How far an agent is on its way to another cluster (agents/clusters/moving.py)."""
 
     ASKED = "asked"  # `other` is where it is to go; it is still here, and so is its data
@@ -225,7 +225,7 @@ class Placement(models.Model):
     agent_id = models.CharField(primary_key=True, max_length=40)
     cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="placements")
     created_at = models.DateTimeField(default=timezone.now)
-    move = models.CharField(max_length=5, choices=Move.choices, blank=True, default="", db_default="")
+    move = models.CharField(max_length=5, choices=MoveStage.choices, blank=True, default="", db_default="")
     other = models.ForeignKey(
         Cluster, on_delete=models.PROTECT, related_name="moves", null=True, blank=True, db_index=False
     )

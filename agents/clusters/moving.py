@@ -1,7 +1,7 @@
 """An agent moves from one live cluster to another: its old pod makes a backup, its new one begins with that.
 
 What it has at the old place stays there until the new pod is ready, so each moment at which a worker is killed leaves
-one whole state, and a move that fails ends where it began. How far it is, its placement says (`Move`).
+one whole state, and a move that fails ends where it began. How far it is, its placement says (`MoveStage`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from agents.backups import repositories
 from agents.backups.models import Backup, Kind
 from agents.backups.repositories import BackupsOff
 from agents.clusters import connections, placement
-from agents.clusters.models import Cluster, Move, Placement, Pod
+from agents.clusters.models import Cluster, MoveStage, Placement, Pod
 from agents.errors import BackupsAreOff
 from agents.models import Agent, Desired, Reason, Status, Transition
 from agents.runtimes.base import RuntimeFailure
@@ -49,11 +49,11 @@ def move(agent: Agent, *, to: Cluster, actor: str, why: str = "") -> Agent:
         raise NotMovable("it is on no cluster")
     if here.cluster == to:
         raise NotMovable(f"it is on cluster {to} already")
-    if here.move == Move.OVER:
+    if here.move == MoveStage.OVER:
         raise NotMovable(f"what it left on cluster {here.other} is still being taken away: try again in some minutes")
     if why_not := _closed(to):
         raise NotMovable(why_not)
-    Placement.objects.filter(pk=agent.pk).update(move=Move.ASKED, other=to)
+    Placement.objects.filter(pk=agent.pk).update(move=MoveStage.ASKED, other=to)
     return agent
 
 
@@ -61,7 +61,7 @@ def move(agent: Agent, *, to: Cluster, actor: str, why: str = "") -> Agent:
 def set_out(agent: Agent, *, now: datetime) -> None:
     """Its old pod has made the backup, or cannot: from here on the agent's place is the new one, or it stays."""
     agent = Agent.objects.select_for_update().get(pk=agent.pk)
-    asked = Placement.objects.select_related("cluster", "other").filter(pk=agent.pk, move=Move.ASKED).first()
+    asked = Placement.objects.select_related("cluster", "other").filter(pk=agent.pk, move=MoveStage.ASKED).first()
     wanted = agent.desired == Desired.RUNNING and agent.operation == Reason.MOVE
     if asked is None or asked.other is None or not wanted:
         return
@@ -71,7 +71,7 @@ def set_out(agent: Agent, *, now: datetime) -> None:
         Agent.objects.filter(pk=agent.pk).update(operation=Reason.REBUILD)
         _note(agent, f"not moved to cluster {asked.other}: {why_not}", now=now)
     elif backup:
-        Placement.objects.filter(pk=agent.pk).update(cluster=asked.other, other=asked.cluster, move=Move.BEGUN)
+        Placement.objects.filter(pk=agent.pk).update(cluster=asked.other, other=asked.cluster, move=MoveStage.BEGUN)
         deadline = now + lifecycle.PROVISIONING_DEADLINE
         Agent.objects.filter(pk=agent.pk).update(restores=backup.pk, data_expected=False, deadline_at=deadline)
         _note(agent, f"from cluster {asked.cluster} to {asked.other} with backup {backup.name}", now=now)
@@ -119,8 +119,8 @@ def go_back(agent: Agent, *, generation: int, why: str, now: datetime) -> bool:
 
 def take_away_left() -> None:
     """What is no longer needed of agents where they are not. It is tried again until nothing of it is there."""
-    for cluster in Cluster.objects.filter(moves__move=Move.OVER).distinct():
-        left = Placement.objects.filter(move=Move.OVER, other=cluster).order_by("?")
+    for cluster in Cluster.objects.filter(moves__move=MoveStage.OVER).distinct():
+        left = Placement.objects.filter(move=MoveStage.OVER, other=cluster).order_by("?")
         try:
             for agent_id in left.values_list("pk", flat=True)[:BATCH]:
                 _take_away(agent_id, cluster)
@@ -139,7 +139,7 @@ def _take_away(agent_id: str, cluster: Cluster) -> None:
         return
     labels = names.labels(installation=connections.place(cluster).installation, agent_id=agent_id)
     if volumes.release_left(connections.of(cluster), labels=labels):
-        left = Placement.objects.filter(pk=agent_id, move=Move.OVER, other=cluster)
+        left = Placement.objects.filter(pk=agent_id, move=MoveStage.OVER, other=cluster)
         left.update(move="", other=None)
 
 

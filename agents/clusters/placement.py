@@ -11,7 +11,7 @@ from django.db import transaction
 from django.db.models import Count, QuerySet
 from django.utils import timezone
 
-from agents.clusters.models import Cluster, Move, Placement
+from agents.clusters.models import Cluster, MoveStage, Placement
 from agents.runtimes.base import RuntimeFailure
 
 SILENT_AFTER = timedelta(minutes=2)
@@ -51,20 +51,20 @@ def everywhere(agent_id: str) -> list[Cluster]:
 
 def go_back(agent_id: str) -> Cluster | None:
     """A move that has begun ends where it came from; what is at the other place goes. None where none had begun."""
-    moved = Placement.objects.select_related("cluster", "other").filter(pk=agent_id, move=Move.BEGUN).first()
+    moved = Placement.objects.select_related("cluster", "other").filter(pk=agent_id, move=MoveStage.BEGUN).first()
     if moved is None or moved.other is None:
         return None
-    Placement.objects.filter(pk=agent_id).update(cluster=moved.other, other=moved.cluster, move=Move.OVER)
+    Placement.objects.filter(pk=agent_id).update(cluster=moved.other, other=moved.cluster, move=MoveStage.OVER)
     return moved.cluster
 
 
 def arrived(agent_id: str) -> None:
     """Its pod is ready where it is placed: what it came with stays here for good."""
     moving = Placement.objects.filter(pk=agent_id).exclude(move="").first()
-    if moving and moving.move == Move.BEGUN:
-        moving.move = Move.OVER
+    if moving and moving.move == MoveStage.BEGUN:
+        moving.move = MoveStage.OVER
         moving.save(update_fields=["move"])
-    elif moving and moving.move == Move.ASKED:  # it was stopped before it could leave
+    elif moving and moving.move == MoveStage.ASKED:  # it was stopped before it could leave
         moving.move, moving.other = "", None
         moving.save(update_fields=["move", "other"])
 

@@ -18,7 +18,7 @@ from accounts.models import User
 from agents import lifecycle, sweeper
 from agents.backups import taking
 from agents.clusters import connections, losing, moving, placement
-from agents.clusters.models import Move
+from agents.clusters.models import MoveStage
 from agents.clusters.moving import NotMovable
 from agents.errors import BackupsAreOff, WrongState
 from agents.models import Agent, Backup, Cluster, Placement, Pod, Reason, Repository, Status
@@ -93,17 +93,17 @@ def test_it_begins_there_with_the_backup_that_its_old_pod_makes(
 ) -> None:
     old = agent.namespace
     moved = asked(agent, there)
-    assert (moved.status, place(agent)) == (Status.PROVISIONING, ("here", Move.ASKED, "there"))
+    assert (moved.status, place(agent)) == (Status.PROVISIONING, ("here", MoveStage.ASKED, "there"))
     assert old in runtime.pods, "it makes the backup"
     moved = backed_up(agent)
     backup = Backup.objects.get(agent=agent)
-    assert place(agent) == ("there", Move.BEGUN, "here")
+    assert place(agent) == ("there", MoveStage.BEGUN, "here")
     assert list(runtime.pods) == [moved.namespace]
     spec = runtime.pods[moved.namespace].spec
     assert (spec.restore, spec.data_expected) == (f"{backup.pk}.2", False)
     moved = come_up(moved, runtime)
     assert (moved.status, moved.restores, moved.data_expected) == (Status.RUNNING, "", True)
-    assert place(agent) == ("there", Move.OVER, "here")
+    assert place(agent) == ("there", MoveStage.OVER, "here")
     assert notes(agent) == [
         "to cluster there: a test",
         f"from cluster here to there with backup {backup.name}",
@@ -140,7 +140,7 @@ def test_one_that_does_not_come_up_there_is_built_again_where_its_data_is(
     moved = backed_up(agent)
     runtime.set(moved.namespace, phase=Phase.FAILED, cause="RESTORE", message="no way")
     back = settle(agent, rounds=6)
-    assert (back.status, back.generation, place(agent)) == (Status.PROVISIONING, 3, ("here", Move.OVER, "there"))
+    assert (back.status, back.generation, place(agent)) == (Status.PROVISIONING, 3, ("here", MoveStage.OVER, "there"))
     spec = runtime.pods[back.namespace].spec
     assert (spec.restore, spec.data_expected) == ("", True)
     assert come_up(back, runtime).status == Status.RUNNING
@@ -157,15 +157,15 @@ def test_one_that_is_paused_on_the_way_goes_on_when_it_is_resumed_and_back_when_
     moved = backed_up(agent)
     lifecycle.pause(moved, reason=Reason.OWNER, actor="user:x")
     stopped = settle(agent)
-    assert (stopped.status, place(agent)) == (Status.STOPPED, ("there", Move.BEGUN, "here"))
+    assert (stopped.status, place(agent)) == (Status.STOPPED, ("there", MoveStage.BEGUN, "here"))
     if then == "resume":
         lifecycle.resume(stopped, actor="user:x")
         again = come_up(settle(agent, rounds=3), runtime)
-        assert (again.generation, place(agent)) == (2, ("there", Move.OVER, "here"))
+        assert (again.generation, place(agent)) == (2, ("there", MoveStage.OVER, "here"))
         return
     lifecycle.rebuild(stopped, actor="user:x")
     again = come_up(settle(agent, rounds=4), runtime)
-    assert (again.generation, place(agent)) == (3, ("here", Move.OVER, "there"))
+    assert (again.generation, place(agent)) == (3, ("here", MoveStage.OVER, "there"))
     assert runtime.pods[again.namespace].spec.restore == ""
 
 
@@ -196,7 +196,7 @@ def test_whatever_fails_on_the_way_fails_once_and_its_data_is_known_to_be_somewh
     moved = backed_up(agent)
     moved = settle(agent, rounds=8)
     moved = come_up(moved, runtime)
-    assert (moved.status, moved.generation, place(agent)) == (Status.RUNNING, 2, ("there", Move.OVER, "here"))
+    assert (moved.status, moved.generation, place(agent)) == (Status.RUNNING, 2, ("there", MoveStage.OVER, "here"))
     assert {verb for verb, _ in failed} >= {"delete", "deploy", "secure", "expect_data"}
 
 
@@ -237,7 +237,7 @@ def test_what_cannot_move_is_refused(agent: Agent, here: Cluster, there: Cluster
     Cluster.objects.filter(pk=there.pk).update(cordoned=False, capacity=0)
     refused(there, NotMovable, "it is full")
     Cluster.objects.filter(pk=there.pk).update(capacity=1)
-    Placement.objects.filter(pk=agent.pk).update(move=Move.OVER, other=there)
+    Placement.objects.filter(pk=agent.pk).update(move=MoveStage.OVER, other=there)
     refused(there, NotMovable, "what it left on cluster there is still being taken away")
     settings.BACKUP_STORE = ""
     refused(there, BackupsAreOff, "BACKUP_STORE")
@@ -262,7 +262,7 @@ def test_an_operator_moves_an_agent(agent: Agent, there: Cluster, make_agent: Ma
     console.force_login(User.objects.create_superuser("operator@example.com"))
     page = act(console, "/admin/agents/agent/", "move_agents", agent, reason="its cluster is old", to=there.pk)
     assert "Move" in page
-    assert place(agent) == ("here", Move.ASKED, "there")
+    assert place(agent) == ("here", MoveStage.ASKED, "there")
     told = agent.transitions.get(note="to cluster there: its cluster is old")
     assert told.actor.startswith("operator:")
 
@@ -294,7 +294,7 @@ def test_one_that_is_deleted_on_the_way_leaves_nothing_at_either_place(tmp_path:
             runtime.secure(namespace)
             if namespace == "pod-abc-1":
                 runtime.delete(namespace, agent_id=AGENT, data=False)
-                Placement.objects.update(cluster=two, other=one, move=Move.BEGUN)
+                Placement.objects.update(cluster=two, other=one, move=MoveStage.BEGUN)
         moving.take_away_left()  # not before it has arrived
         volumes = [connections.of(cluster) for cluster in (one, two)]
         assert [len(api.get("/api/v1/persistentvolumes")["items"]) for api in volumes] == [1, 1]
