@@ -26,6 +26,7 @@ from tests.agents.clusters.escalations import (
     SYSTEM,
     SYSTEMS,
     VOLUMES,
+    Json,
     a,
     applied,
     certificate,
@@ -195,13 +196,14 @@ def test_a_secret_of_an_agent_is_rewritten_by_nobody_but_its_account(
         inside, secret = rights.Inside(account, HOME, labels=LABELS), a("Secret", type="Opaque", data={"key": "b25l"})
         path = path_of(secret)
         inside.apply(secret)
-        for what, change in {
+        changes: dict[str, Json] = {
             "its contents": {"data": {"key": "dHdv"}},
             "no contents": {"data": None},
             "more contents": {"data": {"other": "dHdv"}},
             "for ever": {"immutable": True},
             "nobody's any more": {"metadata": {"labels": {names.INSTALLATION_LABEL: None}}},
-        }.items():
+        }
+        for what, change in changes.items():
             with subtests.test(what), pytest.raises(Refused, match="written by Agentpods alone") as refused:
                 admin.merge(path, change)
             assert refused.value.status == 403
