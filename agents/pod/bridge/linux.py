@@ -36,23 +36,16 @@ def die_before_the_engine() -> None:
         os.close(score)
 
 
-def memory_in_use(pid: int | None = None) -> int | None:
-    """Bytes of memory that this process holds, and `pid` if it is there, in whole MiB; None where nobody says so.
+def memory_in_use() -> int | None:
+    """Bytes of memory that this process itself holds, in whole MiB; None where the kernel does not say.
 
     Without pages of files: those count for the container that read or wrote them first, which is another one's here.
     """
-    own = _pages("self")
-    if own is None:
-        return None
-    return (own + ((pid and _pages(str(pid))) or 0)) * os.sysconf("SC_PAGESIZE") // _MIB * _MIB
-
-
-def _pages(process: str) -> int | None:
     try:
-        resident, shared = map(int, Path(f"/proc/{process}/statm").read_text().split()[1:3])
+        resident, shared = map(int, Path("/proc/self/statm").read_text().split()[1:3])
     except (OSError, IndexError, ValueError):
         return None
-    return resident - shared
+    return (resident - shared) * os.sysconf("SC_PAGESIZE") // _MIB * _MIB
 
 
 _waited_for: list[asyncio.subprocess.Process] = []

@@ -94,8 +94,8 @@ class Server:
         return web.json_response({"phase": phase}, status=200 if phase == Phase.READY else 503)
 
     async def state(self, _: web.Request) -> web.Response:
-        """The engine's state, and what bridge and backup take of the memory of the container that all are in."""
-        return web.json_response({**self._status.body(), "bridgeBytes": linux.memory_in_use(self._backups.pid)})
+        """The engine's state, and what the bridge takes of the memory of the container that both are in."""
+        return web.json_response({**self._status.body(), "bridgeBytes": linux.memory_in_use()})
 
     async def configure(self, request: web.Request) -> web.Response:
         try:
