@@ -133,7 +133,6 @@ def _secret(spec: PodSpec, place: Place, name: str, document: bytes) -> Manifest
 
 def _quota(spec: PodSpec, place: Place) -> Manifest:
     memory = spec.limits.memory_bytes + names.BRIDGE_BYTES + workload.backup_bytes(place) + workload.GATEWAY_BYTES
-    cpu = spec.limits.cpu + workload.GATEWAY_CPU
     return {
         "apiVersion": "v1",
         "kind": "ResourceQuota",
@@ -142,7 +141,7 @@ def _quota(spec: PodSpec, place: Place) -> Manifest:
             "hard": {
                 "pods": str(PODS_AT_ONCE),
                 "limits.memory": str(memory * PODS_AT_ONCE),
-                "limits.cpu": _cpu(cpu * PODS_AT_ONCE),
+                "limits.cpu": _cpu(workload.limit_cpu(spec) * PODS_AT_ONCE),
                 "persistentvolumeclaims": "1",
             }
         },

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -15,6 +16,8 @@ GATEWAY_USER = 10002
 VOLUME_GROUP = 10000
 
 GATEWAY_CPU = Decimal("0.5")
+# The bridge's, in the engine's container: a small tier's share would make each start wait for it.
+BRIDGE_CPU = Decimal("0.25")
 GATEWAY_BYTES = 256 * MIB
 TEMPORARY_BYTES = 512 * MIB
 # The share of its CPU that a pod is promised: agents wait for models most of the time.
@@ -68,9 +71,7 @@ def _bring_bridge(spec: PodSpec, place: Place) -> _Json:
         "imagePullPolicy": place.pull_policy,
         "command": ["python", "-m", "agents.pod.copy_bridge", names.BRIDGE_DIRECTORY],
         "securityContext": _security(ENGINE_USER),
-        "resources": _resources(
-            memory_bytes=GATEWAY_BYTES, cpu=spec.limits.cpu + GATEWAY_CPU, temporary_bytes=64 * MIB
-        ),
+        "resources": _resources(memory_bytes=GATEWAY_BYTES, cpu=limit_cpu(spec), temporary_bytes=64 * MIB),
         "volumeMounts": [{"name": "bridge", "mountPath": names.BRIDGE_DIRECTORY}],
     }
 
@@ -88,7 +89,7 @@ def _engine(spec: PodSpec, place: Place) -> _Json:
             memory_bytes=memory,
             cpu=spec.limits.cpu,
             temporary_bytes=TEMPORARY_BYTES,
-            backup_bytes=backup_bytes(place),
+            unpromised=Unpromised(memory_bytes=backup_bytes(place), cpu=BRIDGE_CPU),
         ),
         "startupProbe": _probe(names.BRIDGE_PORT, "/healthz", period=1, failures=START_SECONDS),
         "livenessProbe": _probe(names.BRIDGE_PORT, "/healthz", period=10, failures=3),
@@ -164,7 +165,23 @@ def backup_bytes(place: Place) -> int:
     return names.BACKUP_BYTES if place.backup_port else 0
 
 
-def _resources(*, memory_bytes: int, cpu: Decimal, temporary_bytes: int, backup_bytes: int = 0) -> _Json:
+def limit_cpu(spec: PodSpec) -> Decimal:
+    """CPUs that the pod's containers may take together."""
+    return spec.limits.cpu + BRIDGE_CPU + GATEWAY_CPU
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unpromised:
+    """What a container may take beyond what its node keeps for it."""
+
+    memory_bytes: int = 0
+    cpu: Decimal = Decimal(0)
+
+
+_NOTHING = Unpromised()
+
+
+def _resources(*, memory_bytes: int, cpu: Decimal, temporary_bytes: int, unpromised: Unpromised = _NOTHING) -> _Json:
     """Memory is promised whole, but for a backup's: what it is over both, the kernel ends."""
     return {
         "requests": {
@@ -173,8 +190,8 @@ def _resources(*, memory_bytes: int, cpu: Decimal, temporary_bytes: int, backup_
             "ephemeral-storage": str(temporary_bytes // 4),
         },
         "limits": {
-            "memory": str(memory_bytes + backup_bytes),
-            "cpu": f"{int(cpu * 1000)}m",
+            "memory": str(memory_bytes + unpromised.memory_bytes),
+            "cpu": f"{int((cpu + unpromised.cpu) * 1000)}m",
             "ephemeral-storage": str(temporary_bytes),
         },
     }

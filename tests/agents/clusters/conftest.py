@@ -1,13 +1,19 @@
-"""Rows of clusters, and an API server that answers from a script."""
+"""Rows of clusters, and observers of the cluster that `api` is."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from django.utils import timezone
 
 from agents.models import Cluster
+from agents.runtimes.kubernetes.client import Connection
+from tests.agents.clusters.observing import Turns, cluster_of, observing
+from tests.doubles.kube_api import KubeApi
+
+Observed = Callable[..., Turns]
 
 
 @pytest.fixture
@@ -17,3 +23,26 @@ def cluster(db: None) -> Cluster:
 
 def make_cluster(name: str, **given: Any) -> Cluster:
     return Cluster.objects.create(name=name, **{"routing": "none", "observed_at": timezone.now(), **given})
+
+
+@pytest.fixture
+def row(api: KubeApi) -> Cluster:
+    return cluster_of(api.kubeconfig())
+
+
+@pytest.fixture
+def observed(api: KubeApi, row: Cluster) -> Iterator[Observed]:
+    """`observed()`: another observer, which has seen all there is."""
+    opened: list[Any] = []
+
+    def start(**given: Any) -> Turns:
+        connection_ = Connection("one", api.kubeconfig("observe"))
+        opened.append(observing(**{"connect": lambda _: connection_, **given}))
+        turns: Turns = opened[-1].__enter__()
+        turns.until(lambda: turns.lookout and turns.lookout.is_complete())
+        turns.observer.turn()
+        return turns
+
+    yield start
+    for one in opened:
+        one.__exit__(None, None, None)

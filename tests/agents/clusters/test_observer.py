@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -27,13 +27,12 @@ from agents.runtimes.kubernetes.driver import KubernetesRuntime
 from agents.runtimes.kubernetes.place import Routes
 from agents.runtimes.management import Health
 from config import wake
-from tests.agents.clusters.observing import LABELS, Turns, cluster_of, observing
+from tests.agents.clusters.conftest import Observed
+from tests.agents.clusters.observing import LABELS, observing
 from tests.agents.conftest import MakeAgent
 from tests.agents.runtimes.conftest import ACCESS, NAMESPACE, pod_spec
 from tests.deploy import chart
 from tests.doubles.kube_api import KubeApi
-
-Observed = Callable[..., Turns]
 
 
 @pytest.fixture
@@ -44,29 +43,6 @@ def api(db: None, tmp_path: Path, settings: Settings) -> Iterator[KubeApi]:
     with KubeApi(tmp_path / "cluster", bookmark_seconds=0.5) as found:
         found.allow("observe", chart.rules("observe"))
         yield found
-
-
-@pytest.fixture
-def row(api: KubeApi) -> Cluster:
-    return cluster_of(api.kubeconfig())
-
-
-@pytest.fixture
-def observed(api: KubeApi, row: Cluster) -> Iterator[Observed]:
-    """`observed()`: another observer, which has seen all there is."""
-    opened: list[Any] = []
-
-    def start(**given: Any) -> Turns:
-        connection_ = Connection("one", api.kubeconfig("observe"))
-        opened.append(observing(**{"connect": lambda _: connection_, **given}))
-        turns: Turns = opened[-1].__enter__()
-        turns.until(lambda: turns.lookout and turns.lookout.is_complete())
-        turns.observer.turn()
-        return turns
-
-    yield start
-    for one in opened:
-        one.__exit__(None, None, None)
 
 
 @pytest.fixture

@@ -183,7 +183,11 @@ def test_engine_and_gateway_are_different_users() -> None:
 
 def test_the_engines_memory_is_the_tiers_and_the_bridges() -> None:
     assert container("engine")["resources"]["limits"]["memory"] == str((512 + 64) * 2**20)
-    assert container("engine")["resources"]["limits"]["cpu"] == "250m"
+
+
+def test_the_engines_processor_is_the_tiers_and_the_bridges_of_which_its_node_promises_a_fifth_of_the_tiers() -> None:
+    resources = container("engine")["resources"]
+    assert (resources["limits"]["cpu"], resources["requests"]["cpu"]) == ("500m", "50m")
 
 
 def test_a_backup_may_take_memory_beside_the_engines_that_no_node_keeps_for_it() -> None:
