@@ -36,13 +36,15 @@ _OURS = re.compile(r"pod-([0-9a-z-]+)-([1-9][0-9]{0,8})")
 # for each agent by itself.
 _BEGIN = "SELECT pg_try_advisory_xact_lock(%s), set_config('plan_cache_mode', 'force_custom_plan', true)"
 
-# Without a band a sample does not count: half of it is unknown, or its pod is to be stopped.
+# Without a band a sample does not count: half of it is unknown, or its pod is to be stopped, or makes a backup, whose
+# memory is measured with the agent's.
 _SAMPLE = f"""
     WITH tier (id, memory, disk) AS (
         SELECT * FROM unnest(%(tiers)s::text[], %(tier_memory)s::bigint[], %(tier_disk)s::bigint[])
     ), sample AS (
         SELECT a.id, m.memory, tier.memory AS memory_limit, m.disk, tier.disk AS disk_limit,
             CASE WHEN a.desired = 'running' AND m.memory IS NOT NULL AND m.disk IS NOT NULL
+                AND NOT EXISTS (SELECT FROM agents_backup b WHERE b.agent_id = a.id AND b.stage = 'running')
                 THEN greatest(m.memory::float8 / tier.memory, m.disk::float8 / tier.disk) END AS pct
         FROM unnest(%(suffixes)s::text[], %(generations)s::int[], %(memory)s::bigint[], %(disk)s::bigint[])
             AS m(suffix, generation, memory, disk)

@@ -1,38 +1,40 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from django.db import migrations, models
 
 MOST, AT_ONCE = 16, 500
-TABLES = ("Span", "StripeDispute")
 
 
 def share(apps: Any, schema_editor: object) -> None:
     """Each span had a copy of every plan that it had passed: now equal ones are one row."""
-    plan_rows, known = apps.get_model("billing", "PassedPlan"), dict[str, int]()
+    PassedPlan = apps.get_model("billing", "PassedPlan")
+    known = dict[str, int]()
 
     def row_of(plan: dict[str, Any]) -> int:
         columns = {name: plan[name] for name in ("tier", "period", "snapshot", "by")}
         name = json.dumps(columns, sort_keys=True)
         if name not in known:
-            known[name] = plan_rows.objects.create(**columns).pk
+            known[name] = PassedPlan.objects.create(**columns).pk
         return known[name]
 
-    for table in (apps.get_model("billing", name) for name in TABLES):
-        for row in table.objects.exclude(passed=None).iterator(chunk_size=AT_ONCE):
-            passed = [[row_of(plan), plan["microseconds"]] for plan in row.passed[-MOST:]]
-            table.objects.filter(pk=row.pk).update(passed=passed)
+    _write_again(apps, lambda passed: [[row_of(plan), plan["microseconds"]] for plan in passed[-MOST:]])
 
 
 def copy(apps: Any, schema_editor: object) -> None:
-    plan_rows = apps.get_model("billing", "PassedPlan")
-    plans = {plan.pop("id"): plan for plan in plan_rows.objects.values()}
-    for table in (apps.get_model("billing", name) for name in TABLES):
-        for row in table.objects.exclude(passed=None).iterator(chunk_size=AT_ONCE):
-            passed = [{**plans[number], "microseconds": microseconds} for number, microseconds in row.passed]
-            table.objects.filter(pk=row.pk).update(passed=passed)
+    PassedPlan = apps.get_model("billing", "PassedPlan")
+    plans = {plan.pop("id"): plan for plan in PassedPlan.objects.values()}
+    _write_again(apps, lambda passed: [{**plans[number], "microseconds": length} for number, length in passed])
+
+
+def _write_again(apps: Any, changed: Callable[[list[Any]], list[Any]]) -> None:
+    for name in ("Span", "StripeDispute"):
+        rows = apps.get_model("billing", name).objects.exclude(passed=None)
+        for row in rows.iterator(chunk_size=AT_ONCE):
+            rows.filter(pk=row.pk).update(passed=changed(row.passed))
 
 
 class Migration(migrations.Migration):

@@ -12,11 +12,13 @@ import pytest
 import time_machine
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rest_framework.test import APIClient
 
 from agents import lifecycle, quota, sampling, tasks
+from agents.backups.models import Backup, Kind, Stage
 from agents.models import Agent, AgentQuota, Desired, QuotaStatus, Reason, Status, Transition
 from agents.quota import Move, Standing
 from agents.runtimes.base import Phase, Usage
@@ -131,6 +133,19 @@ def test_an_unknown_sample_is_ignored_and_neither_counts_nor_breaks_a_row(
         *("ok", None, None),
         MiB,
     )
+    clock.minutes(1, FULL)
+    assert quota_of(client, agent)["status"] == "warn"
+
+
+def test_what_is_measured_while_a_backup_runs_does_not_count(client: APIClient, clock: Clock, agent: Agent) -> None:
+    """For the backup's memory is in it; it is shown all the same."""
+    clock.minutes(2, FULL)
+    asked = {"asked_at": timezone.now(), "kind": Kind.ASKED, "generation": agent.generation, "actor": "owner"}
+    made = Backup.objects.create(agent=agent, name="one", namespace=agent.namespace, stage=Stage.RUNNING, **asked)
+    clock.minutes(5, FULL)
+    shown = quota_of(client, agent)
+    assert (shown["status"], shown["memoryPct"]) == ("ok", 1.0)
+    Backup.objects.filter(pk=made.pk).update(stage=Stage.DONE)
     clock.minutes(1, FULL)
     assert quota_of(client, agent)["status"] == "warn"
 

@@ -226,14 +226,26 @@ def test_a_server_without_admission_policies_is_refused_and_told_what_to_do_inst
 
 
 def test_the_policy_holds_both_accounts_and_fails_closed() -> None:
-    (policy,) = of_kind("usual", "ValidatingAdmissionPolicy")
+    policy, _ = of_kind("usual", "ValidatingAdmissionPolicy")
     (condition,) = policy["spec"]["matchConditions"]
     for account in ("drive", "observe"):
         assert f"'{chart.username(account)}'" in condition["expression"]
     assert policy["spec"]["failurePolicy"] == "Fail"
     (rule,) = policy["spec"]["matchConstraints"]["resourceRules"]
     assert {tuple(some) for some in rule.values()} == {("*",), ("*/*",)}
-    (binding,) = of_kind("usual", "ValidatingAdmissionPolicyBinding")
+    binding, _ = of_kind("usual", "ValidatingAdmissionPolicyBinding")
+    assert binding["spec"] == {"policyName": policy["metadata"]["name"], "validationActions": ["Deny"]}
+
+
+@pytest.mark.parametrize(("case", "account"), [("usual", "drive"), ("hosting alone", "remote")])
+def test_secrets_of_agents_are_written_by_the_account_that_makes_them_alone(case: str, account: str) -> None:
+    _, policy = of_kind(case, "ValidatingAdmissionPolicy")
+    of_agents, by_another = policy["spec"]["matchConditions"]
+    assert "agentpods.dev/installation" in of_agents["expression"]
+    assert by_another["expression"] == f"request.userInfo.username != '{chart.username(account)}'"
+    (rule,) = policy["spec"]["matchConstraints"]["resourceRules"]
+    assert (rule["operations"], rule["resources"]) == (["UPDATE"], ["secrets"])
+    _, binding = of_kind(case, "ValidatingAdmissionPolicyBinding")
     assert binding["spec"] == {"policyName": policy["metadata"]["name"], "validationActions": ["Deny"]}
 
 

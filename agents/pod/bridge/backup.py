@@ -143,7 +143,7 @@ async def _run(
         cwd=source.data,
         env=environment(source, order),
         start_new_session=True,
-        preexec_fn=linux.die_with_parent,
+        preexec_fn=linux.die_before_the_engine,
     )
     linux.leave_to_asyncio(process)
     progress.pid = process.pid
@@ -159,6 +159,8 @@ async def _run(
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
+    if status == -signal.SIGKILL:
+        raise NoBackup("restic was killed, most likely because the pod's memory is full")
     if status not in {0, INCOMPLETE} or not summary.get("snapshot_id"):
         raise NoBackup(f"restic ended with {status}: {said or 'without a word'}")
     notes = [f"{as_files} databases are copied as files"] if as_files else []

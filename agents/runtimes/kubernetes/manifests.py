@@ -132,7 +132,7 @@ def _secret(spec: PodSpec, place: Place, name: str, document: bytes) -> Manifest
 
 
 def _quota(spec: PodSpec, place: Place) -> Manifest:
-    memory = spec.limits.memory_bytes + names.BRIDGE_BYTES + workload.GATEWAY_BYTES
+    memory = spec.limits.memory_bytes + names.BRIDGE_BYTES + workload.backup_bytes(place) + workload.GATEWAY_BYTES
     cpu = spec.limits.cpu + workload.GATEWAY_CPU
     return {
         "apiVersion": "v1",

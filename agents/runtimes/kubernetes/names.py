@@ -45,6 +45,8 @@ NODE = "/opt/node/bin/node"
 MIB = 2**20
 # The bridge runs in the engine's container and does not count against the agent's quota.
 BRIDGE_BYTES = 64 * MIB
+# What a backup may take of the node's memory beside that, for as long as it runs.
+BACKUP_BYTES = 128 * MIB
 
 
 def labels(*, installation: str, agent_id: str) -> dict[str, str]:

@@ -84,7 +84,12 @@ def _engine(spec: PodSpec, place: Place) -> _Json:
         "command": [f"{names.BRIDGE_DIRECTORY}/bin/python", "-m", "agents.pod.bridge", *_arguments(spec)],
         "env": _environment(spec, home=names.DATA_MOUNT),
         "securityContext": _security(ENGINE_USER),
-        "resources": _resources(memory_bytes=memory, cpu=spec.limits.cpu, temporary_bytes=TEMPORARY_BYTES),
+        "resources": _resources(
+            memory_bytes=memory,
+            cpu=spec.limits.cpu,
+            temporary_bytes=TEMPORARY_BYTES,
+            backup_bytes=backup_bytes(place),
+        ),
         "startupProbe": _probe(names.BRIDGE_PORT, "/healthz", period=1, failures=START_SECONDS),
         "livenessProbe": _probe(names.BRIDGE_PORT, "/healthz", period=10, failures=3),
         "readinessProbe": _probe(names.BRIDGE_PORT, "/readyz", period=2, failures=2),
@@ -154,8 +159,13 @@ def _security(user: int) -> _Json:
     }
 
 
-def _resources(*, memory_bytes: int, cpu: Decimal, temporary_bytes: int) -> _Json:
-    """Memory is promised whole: what it is over, the kernel ends."""
+def backup_bytes(place: Place) -> int:
+    """Memory of an engine's container that nobody promises it: a backup needs it now and then."""
+    return names.BACKUP_BYTES if place.backup_port else 0
+
+
+def _resources(*, memory_bytes: int, cpu: Decimal, temporary_bytes: int, backup_bytes: int = 0) -> _Json:
+    """Memory is promised whole, but for a backup's: what it is over both, the kernel ends."""
     return {
         "requests": {
             "memory": str(memory_bytes),
@@ -163,7 +173,7 @@ def _resources(*, memory_bytes: int, cpu: Decimal, temporary_bytes: int) -> _Jso
             "ephemeral-storage": str(temporary_bytes // 4),
         },
         "limits": {
-            "memory": str(memory_bytes),
+            "memory": str(memory_bytes + backup_bytes),
             "cpu": f"{int(cpu * 1000)}m",
             "ephemeral-storage": str(temporary_bytes),
         },

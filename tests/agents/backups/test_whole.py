@@ -5,9 +5,13 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import os
+import signal
 import subprocess
 import sys
 import tarfile
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +55,32 @@ def test_a_backup_is_made_read_and_restored(
     with tarfile.open(fileobj=io.BytesIO(packed.stdout), mode="r:gz") as opened:
         names = {name for name in opened.getnames() if opened.getmember(name).isreg()}
     assert names == {"workspace/a", "workspace/pack", "engine/state[1].db"}
+
+
+def test_where_memory_is_full_the_kernel_ends_the_backup_and_not_the_engine(
+    running: Agent, source: backup.Source, url: str, settings: Any, tmp_path: Path
+) -> None:
+    settings.BACKUP_STORE = str(tmp_path / "store")
+    (source.data / "workspace" / "large").write_bytes(os.urandom(64 * 2**20))
+    progress = backup.BackupProgress()
+    told: list[str] = []
+
+    def kill() -> None:
+        """As the kernel does."""
+        until = time.monotonic() + 60
+        while not told and time.monotonic() < until:
+            time.sleep(0.01)
+            pid = progress.pid
+            if pid and Path(f"/proc/{pid}/comm").read_text().strip() == "restic":
+                told.append(Path(f"/proc/{pid}/oom_score_adj").read_text().strip())
+                os.kill(pid, signal.SIGKILL)
+
+    killing = threading.Thread(target=kill)
+    killing.start()
+    with pytest.raises(backup.NoBackup, match="memory is full"):
+        asyncio.run(backup.take(source, order_of(running, url), progress))
+    killing.join()
+    assert told == ["1000"]
 
 
 def test_a_backup_is_restored_undone_and_refused_where_it_is_too_large(

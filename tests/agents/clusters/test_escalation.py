@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.runtimes.kubernetes import ending, rights
+from agents.runtimes.kubernetes import ending, names, rights
 from agents.runtimes.kubernetes.client import Connection, Refused, path_of
 from tests.agents.clusters import ground, reaping
 from tests.agents.clusters.escalations import (
@@ -26,6 +26,7 @@ from tests.agents.clusters.escalations import (
     SYSTEM,
     SYSTEMS,
     VOLUMES,
+    Json,
     a,
     applied,
     certificate,
@@ -184,3 +185,56 @@ def test_by_way_of_the_api_server_nodes_are_asked_for_statistics_and_nothing_els
                 with subtests.test(path), pytest.raises(Refused) as refused:
                     connection.get(f"{PROXY}/{path}")
                 assert refused.value.status == 403
+
+
+@pytest.mark.parametrize("writer", WRITERS[:1], indirect=True)
+def test_a_secret_of_an_agent_is_rewritten_by_nobody_but_its_account(
+    writer: Connection, tmp_path: Path, subtests: pytest.Subtests
+) -> None:
+    """For nobody may read Secrets, so it would not show. One that is deleted shows."""
+    with administrator(tmp_path) as (account, admin):
+        inside, secret = rights.Inside(account, HOME, labels=LABELS), a("Secret", type="Opaque", data={"key": "b25l"})
+        path = path_of(secret)
+        inside.apply(secret)
+        changes: dict[str, Json] = {
+            "its contents": {"data": {"key": "dHdv"}},
+            "no contents": {"data": None},
+            "more contents": {"data": {"other": "dHdv"}},
+            "for ever": {"immutable": True},
+            "nobody's any more": {"metadata": {"labels": {names.INSTALLATION_LABEL: None}}},
+        }
+        for what, change in changes.items():
+            with subtests.test(what), pytest.raises(Refused, match="written by Agentpods alone") as refused:
+                admin.merge(path, change)
+            assert refused.value.status == 403
+        admin.merge(path, {"metadata": {"annotations": {"example.com/seen": "yes"}}})
+        inside.apply({**secret, "data": {"key": "dHdv"}})
+        assert (admin.get(path)["data"], admin.get(path)["metadata"]["annotations"]) == (
+            {"key": "dHdv"},
+            {"example.com/seen": "yes"},
+        )
+        admin.delete(path)
+        assert admin.find(path) is None
+
+
+@contextlib.contextmanager
+def administrator(directory: Path) -> Iterator[tuple[Connection, Connection]]:
+    """The account that makes agents' Secrets, and an administrator of its cluster, where one release is installed."""
+    if is_real:
+        if ADMIN_KUBECONFIG not in os.environ:
+            pytest.skip(f"{ADMIN_KUBECONFIG} names no administrator")
+        shown = [Path(os.environ[one]).read_text(encoding="utf-8") for one in (KUBECONFIG, ADMIN_KUBECONFIG)]
+        with (
+            contextlib.closing(Connection("account", shown[0])) as account,
+            contextlib.closing(Connection("administrator", shown[1])) as admin,
+        ):
+            yield account, admin
+        return
+    with KubeApi(directory / "cluster") as api:
+        api.install(chart.accounts())
+        with (
+            contextlib.closing(Connection("account", api.kubeconfig(chart.username("drive")))) as account,
+            contextlib.closing(Connection("administrator", api.kubeconfig())) as admin,
+        ):
+            account.apply(namespace(HOME))
+            yield account, admin

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 from django.db import OperationalError, connection
+from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django import Settings
@@ -195,6 +197,29 @@ def test_the_reconciler_is_woken_by_what_matters(
     turns.row(agent.namespace, phase="ready")
     assert Agent.objects.get().reconcile_at <= timezone.now()  # type: ignore[operator] # it has one now
     assert set(sent) == {"agents.reconcile_due"}
+
+
+def test_the_reconciler_is_woken_by_an_object_that_strays(
+    observed: Observed, make_agent: MakeAgent, api: KubeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a repair would wait for the next scan, which during an upgrade is the next start of beat."""
+    sent: list[str] = []
+    agent = make_agent()
+    turns = observed()
+    KubernetesRuntime().deploy(pod_spec(agent.namespace, agent_id=agent.pk))
+    turns.until(lambda: Pod.objects.filter(seen__contains=F("kept"), secrets_seen__contains=F("secrets")).exists())
+    turns.rest()
+    monkeypatch.setattr(wake, "on_commit", sent.append)
+    for path in ("/api/v1/namespaces/{}/services/pod", "/api/v1/namespaces/{}/secrets/engine"):
+        Agent.objects.update(reconcile_at=None)
+        with contextlib.closing(Connection("administrator", api.kubeconfig())) as admin:
+            admin.delete(path.format(agent.namespace))
+        turns.until(lambda: Agent.objects.filter(reconcile_at__lte=timezone.now()).exists())
+        assert sent == ["agents.reconcile_due"]
+        KubernetesRuntime().repair(pod_spec(agent.namespace, agent_id=agent.pk))
+        turns.until(lambda: Pod.objects.filter(seen__contains=F("kept"), secrets_seen__contains=F("secrets")).exists())
+        turns.rest()
+        sent.clear()
 
 
 def test_an_agent_that_is_due_sooner_stays_so(make_agent: MakeAgent, db: None) -> None:

@@ -54,6 +54,8 @@ class Policies:
         """Raises what the server answers to what a policy does not let through; an error is a refusal too."""
         for policy in self.installed:
             spec, context = policy["spec"], self._context(deed)
+            if not any(_is_about(rule, deed) for rule in spec["matchConstraints"]["resourceRules"]):
+                continue
             if not all(_is_true(one["expression"], context) for one in spec.get("matchConditions") or ()):
                 continue
             variables: Object = {}
@@ -81,6 +83,16 @@ class Policies:
             return self.access.allows(account, asked["check"], asked["group"], asked["resource"], **about)
 
         return allowed
+
+
+def _is_about(rule: Object, deed: Deed) -> bool:
+    resource, below = deed.target.resource, deed.target.subresource
+    named = f"{resource.plural}/{below}" if below else resource.plural
+    return (
+        not {"*", resource.group}.isdisjoint(rule["apiGroups"])
+        and not {"*", deed.operation}.isdisjoint(rule["operations"])
+        and not {"*/*", "*" if not below else f"*/{below}", named}.isdisjoint(rule["resources"])
+    )
 
 
 def _is_true(expression: str, context: Any) -> bool:

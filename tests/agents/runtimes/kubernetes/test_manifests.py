@@ -13,7 +13,7 @@ import pytest
 
 from agents.pod.start import BridgeStart, GatewayStart
 from agents.runtimes.base import PodSpec, RuntimeFailure
-from agents.runtimes.kubernetes import documents, manifests, names, network
+from agents.runtimes.kubernetes import documents, manifests, names, network, workload
 from agents.runtimes.kubernetes.place import Place, Routes, Routing
 from config import public_networks
 from tests.agents.runtimes.conftest import AGENT, MANAGEMENT_TOKEN, NAMESPACE, REAL_KEY, pod_spec
@@ -184,6 +184,16 @@ def test_engine_and_gateway_are_different_users() -> None:
 def test_the_engines_memory_is_the_tiers_and_the_bridges() -> None:
     assert container("engine")["resources"]["limits"]["memory"] == str((512 + 64) * 2**20)
     assert container("engine")["resources"]["limits"]["cpu"] == "250m"
+
+
+def test_a_backup_may_take_memory_beside_the_engines_that_no_node_keeps_for_it() -> None:
+    spec = workload.pod(public_spec(), place(backup_port=8300))
+    engine, gateway = (one["resources"] for one in spec["containers"])
+    assert engine["requests"]["memory"] == str((512 + 64) * 2**20)
+    assert engine["limits"]["memory"] == str((512 + 64 + 128) * 2**20)
+    quota = only("ResourceQuota", everything(public_spec(), place(backup_port=8300)), "pod")
+    both = int(engine["limits"]["memory"]) + int(gateway["limits"]["memory"])
+    assert quota["spec"]["hard"]["limits.memory"] == str(2 * both)
 
 
 def test_one_pod_at_a_time_has_the_volume() -> None:
