@@ -124,8 +124,8 @@ def move(agent: Agent, *, actor: str, why: str) -> Agent:
     """Replace the pod by one elsewhere (agents/clusters/moving.py). Raises WrongState, NotEntitled."""
     now = timezone.now()
     agent = configuration.locked(agent)
-    if agent.status != Status.RUNNING or agent.desired != Desired.RUNNING:
-        raise WrongState("a move", agent.status, "only an agent that runs can back up what it takes along")
+    if agent.status not in {Status.RUNNING, Status.FAILED} or agent.desired != Desired.RUNNING:
+        raise WrongState("a move", agent.status, "wait until it runs, or has stopped")
     _guard(agent, now)
     agent.recoveries = 0
     _replace(agent, reason=Reason.MOVE, actor=actor, now=now, note=why)

@@ -151,7 +151,9 @@ def _home_of(
 
     A plan on the way is the agent's as long as a payment that brought it has not gone back, used up or not.
     """
-    there = spans.but_for(rests, lambda plan: not _holds(plan.by, without=without))
+    names = {name for rest in rests for one in rest.homes[1:] for name in one.plan.by}
+    paid = {payment.pk for payment in _paid_still(names, without=without)}
+    there = spans.but_for(rests, lambda plan: paid.isdisjoint(plan.by))
     plan = spans.home_of_all(there)
     if plan is None or not fits(engine_of(agent.engine), tier_of(plan.tier)):
         return None, rests

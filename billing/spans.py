@@ -6,7 +6,7 @@ received for it: on another plan that value buys time at the plan's list price (
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import ROUND_UP, Decimal
@@ -14,12 +14,13 @@ from fractions import Fraction
 from typing import Any
 
 from billing import periods, prices, standing, term
-from billing.models import Payment, Span, StripeDispute, Subscription
+from billing.models import PassedPlan, Payment, Span, StripeDispute, Subscription
 from billing.term import Pause
 from billing.vocabulary import CONFIRMED, LICENSED, Period
 
 SECOND = timedelta(seconds=1)
 LEAST_USD = Decimal("1E-10")  # far less than a second of the dearest plan costs
+MOST_PASSED = 16  # plans that a span remembers beside the one that it was bought for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +42,7 @@ class SoldPlan:
     period: Period
     snapshot: dict[str, Any]
     by: tuple[str, ...] = ()  # the payments that brought it to an agent; none: a licence or an operator did
+    passed_id: int | None = None  # its row, once time of another plan has passed it
 
     @property
     def usd(self) -> Decimal:
@@ -86,27 +88,30 @@ def left(row: Subscription, *, now: datetime) -> list[Rest]:
 def take(row: Subscription, *, now: datetime) -> list[Rest]:
     """The same, taken away from the subscription: `lay` gives it back, or to another one. What is used stays."""
     taken = _left(row, now=now)
+    Span.objects.filter(pk__in=[span.pk for span, rest in taken if rest.length == span.length]).delete()
     for span, rest in taken:
-        if rest.length == span.length:
-            span.delete()
-            continue
-        span.length -= rest.length
-        used = [
-            replace(all_, length=all_.length - kept.length)
-            for all_, kept in zip(homes_of(span), rest.homes, strict=True)
-        ]
-        for name, value in columns(used).items():
-            setattr(span, name, value)
-        span.usd = max(span.usd - stored(rest.usd), Decimal(0))
-        span.starts_at, span.ends_at = now - span.length, now
-        span.save()
+        if rest.length < span.length:
+            _use_up(span, rest, now=now)
     return [rest for _, rest in taken]
+
+
+def _use_up(span: Span, rest: Rest, *, now: datetime) -> None:
+    """The rest is taken away from it. A licence's late renewal may still give back what is used, with its plans."""
+    span.length -= rest.length
+    if rest.homes and span.home_length is not None:
+        first, *since = (one.length for one in rest.homes)
+        span.home_length -= first
+        pairs = zip(span.passed or [], since, strict=True)
+        span.passed = [[number, all_ - kept // timedelta.resolution] for (number, all_), kept in pairs] or None
+    span.usd = max(span.usd - stored(rest.usd), Decimal(0))
+    span.starts_at, span.ends_at = now - span.length, now
+    span.save()
 
 
 def lay(row: Subscription, rests: Sequence[Rest], *, start: datetime) -> datetime:
     """Write these spans of the subscription, one after the other; returns when the last one ends."""
     at, spans = start, []
-    for rest in (one for one in rests if one.length):
+    for rest in _written([one for one in rests if one.length]):
         until = at + rest.length
         spans.append(
             Span(
@@ -140,7 +145,8 @@ def on_plan(rest: Rest, old: SoldPlan, new: SoldPlan) -> Rest:
     """
     if old.tier == new.tier or not new.usd:
         return rest
-    return _by_value(rest, new, homes=(*rest.homes, HomePlan(plan=old, length=rest.length)))
+    homes = (*rest.homes, HomePlan(plan=old, length=rest.length))
+    return _by_value(rest, new, homes=homes[:1] + homes[1:][-MOST_PASSED:])
 
 
 def _by_value(rest: Rest, new: SoldPlan, *, homes: tuple[HomePlan, ...]) -> Rest:
@@ -160,7 +166,7 @@ def home_of_all(rests: Sequence[Rest]) -> SoldPlan | None:
     home = next(plan for plan in reversed(plans) if plan.tier == plans[0].tier)
     there = (_at(rest, home.tier) for rest in rests)
     names = (name for one in there if one for name in one[1].plan.by)
-    return replace(home, by=tuple(dict.fromkeys(names)))
+    return replace(home, by=tuple(dict.fromkeys(names)), passed_id=None)
 
 
 def but_for(rests: Iterable[Rest], is_gone: Callable[[SoldPlan], bool]) -> list[Rest]:
@@ -199,14 +205,22 @@ def gift(length: timedelta, plan: SoldPlan) -> Rest:
 
 
 def _left(row: Subscription, *, now: datetime) -> list[tuple[Span, Rest]]:
-    spans = Span.objects.filter(subscription=row).order_by("starts_at", "id")
-    return left_of(row, spans, standing.pauses(row.user_id), now=now)
+    spans = list(Span.objects.filter(subscription=row).order_by("starts_at", "id"))
+    return left_of(row, spans, standing.pauses(row.user_id), passed=passed_by(spans), now=now)
 
 
 def left_of(
-    row: Subscription, spans: Iterable[Span], pauses: Sequence[Pause], *, now: datetime
+    row: Subscription,
+    spans: Iterable[Span],
+    pauses: Sequence[Pause],
+    *,
+    passed: Mapping[int, SoldPlan] | None = None,
+    now: datetime,
 ) -> list[tuple[Span, Rest]]:
-    """The same of spans and suspensions that are read already, for who looks at many subscriptions."""
+    """The same of spans and suspensions that are read already, for who looks at many subscriptions.
+
+    Without the plans that they passed it does not say by which plans they came.
+    """
     since = row.counted_at
     if row.is_licensed:  # which does not stand still; what is beside it does, once it runs
         since = max(since, row.current_period_end - row.extra)
@@ -220,7 +234,7 @@ def left_of(
         )
         length = ends - max(now, starts)
         if length > timedelta(0):
-            found.append((span, _share(span, length)))
+            found.append((span, _share(span, length, passed)))
     return found
 
 
@@ -233,15 +247,15 @@ def _up(length: timedelta) -> timedelta:
     return -(-length // SECOND) * SECOND
 
 
-def _share(span: Span, length: timedelta) -> Rest:
+def _share(span: Span, length: timedelta, passed: Mapping[int, SoldPlan] | None) -> Rest:
     share = periods.share(length, span.length)
-    homes = tuple(replace(one, length=_part(one.length, share)) for one in homes_of(span))
+    known = () if passed is None else homes_of(span, passed)
     return Rest(
         length=length,
         usd=Fraction(span.usd) * share,
         is_gift=span.is_gift,
         payment_id=span.payment_id,
-        homes=homes,
+        homes=tuple(replace(one, length=_part(one.length, share)) for one in known),
     )
 
 
@@ -249,19 +263,29 @@ def _part(length: timedelta, share: Fraction) -> timedelta:
     return timedelta(microseconds=int(length // timedelta.resolution * share))
 
 
-def homes_of(row: Span | StripeDispute) -> tuple[HomePlan, ...]:
+def passed_by(rows: Iterable[Span | StripeDispute]) -> dict[int, SoldPlan]:
+    """The plans that this time has passed, by their rows."""
+    numbers = {number for row in rows for number, _ in row.passed or []}
+    found = PassedPlan.objects.filter(pk__in=numbers) if numbers else []
+    return {
+        one.pk: SoldPlan(
+            tier=one.tier, period=Period(one.period), snapshot=one.snapshot, by=tuple(one.by), passed_id=one.pk
+        )
+        for one in found
+    }
+
+
+def homes_of(row: Span | StripeDispute, passed: Mapping[int, SoldPlan]) -> tuple[HomePlan, ...]:
     """The plan that this time was bought for, where it is on another one, and those that it was on since."""
     if row.home_tier is None or row.home_period is None or row.home_length is None:
         return ()
     by = () if row.payment_id is None else (row.payment_id,)  # a gift's is no payment, and holds nothing
     plan = SoldPlan(tier=row.home_tier, period=Period(row.home_period), snapshot=row.home_snapshot or {}, by=by)
-    return HomePlan(plan=plan, length=row.home_length), *(_passed(one) for one in row.passed or [])
-
-
-def _passed(known: dict[str, Any]) -> HomePlan:
-    period, by = Period(known["period"]), tuple(known["by"])
-    plan = SoldPlan(tier=known["tier"], period=period, snapshot=known["snapshot"], by=by)
-    return HomePlan(plan=plan, length=timedelta(microseconds=known["microseconds"]))
+    since = (
+        HomePlan(plan=passed[number], length=timedelta(microseconds=microseconds))
+        for number, microseconds in row.passed or []
+    )
+    return HomePlan(plan=plan, length=row.home_length), *since
 
 
 def columns(homes: Sequence[HomePlan]) -> dict[str, Any]:
@@ -272,15 +296,22 @@ def columns(homes: Sequence[HomePlan]) -> dict[str, Any]:
         "home_period": first and first.plan.period,
         "home_snapshot": first and first.plan.snapshot,
         "home_length": first and first.length,
-        "passed": [_passed_row(one) for one in homes[1:]] or None,
+        "passed": [[one.plan.passed_id, one.length // timedelta.resolution] for one in homes[1:]] or None,
     }
 
 
-def _passed_row(one: HomePlan) -> dict[str, Any]:
-    return {
-        "tier": one.plan.tier,
-        "period": one.plan.period,
-        "snapshot": one.plan.snapshot,
-        "by": list(one.plan.by),
-        "microseconds": one.length // timedelta.resolution,
-    }
+def _written(rests: Sequence[Rest]) -> list[Rest]:
+    """The same; each plan that they passed has a row, one for all of them."""
+    new: list[SoldPlan] = []
+    for plan in (one.plan for rest in rests for one in rest.homes[1:]):
+        if plan.passed_id is None and plan not in new:
+            new.append(plan)
+    rows = PassedPlan.objects.bulk_create(
+        PassedPlan(tier=plan.tier, period=plan.period, snapshot=plan.snapshot, by=list(plan.by)) for plan in new
+    )
+    known = [replace(plan, passed_id=row.pk) for plan, row in zip(new, rows, strict=True)]
+
+    def with_row(one: HomePlan) -> HomePlan:
+        return one if one.plan.passed_id else replace(one, plan=known[new.index(one.plan)])
+
+    return [replace(rest, homes=(*rest.homes[:1], *map(with_row, rest.homes[1:]))) for rest in rests]

@@ -77,7 +77,11 @@ class BackupQuerySet(models.QuerySet["Backup"]):
 
     def due(self, now: datetime) -> BackupQuerySet:
         """Those with a step due; uses the partial index `backup_due`."""
-        return self.filter(look_at__lte=now).order_by("look_at")
+        return self.filter(look_at__lte=now).exclude(stage=Stage.WANTED).order_by("look_at")
+
+    def waiting(self) -> BackupQuerySet:
+        """Those that have no place yet, the oldest first; uses the partial index `backup_waiting`."""
+        return self.filter(stage=Stage.WANTED).order_by("asked_at", "id")
 
 
 class Backup(models.Model):
@@ -94,7 +98,9 @@ class Backup(models.Model):
     asked_at = models.DateTimeField()
     taken_at = models.DateTimeField(null=True, blank=True, help_text="When restic began to read the data.")
     ended_at = models.DateTimeField(null=True, blank=True)
-    look_at = models.DateTimeField(null=True, blank=True, help_text="When its next step is due.")
+    look_at = models.DateTimeField(
+        null=True, blank=True, help_text="When its next step is due; null: it waits, or is over."
+    )
     misses = models.PositiveIntegerField(default=0, help_text="How often in a row its pod did not answer.")
     credential = EncryptedText(null=True, blank=True, help_text="What its pod writes with, while it is being made.")
     snapshot = models.CharField(max_length=64, blank=True)
@@ -110,6 +116,8 @@ class Backup(models.Model):
         indexes = [
             models.Index(fields=["agent", "-taken_at", "-id"], name="backup_there", condition=Q(stage="done")),
             models.Index(fields=["look_at"], name="backup_due", condition=Q(look_at__isnull=False)),
+            models.Index(fields=["asked_at", "id"], name="backup_waiting", condition=Q(stage="wanted")),
+            models.Index(fields=["taken_at"], name="backup_running", condition=Q(stage="running")),
         ]
         constraints = [
             models.UniqueConstraint(fields=["agent", "name"], name="backup_name"),

@@ -1,7 +1,7 @@
 """How a backup comes about: asked for, made by the pod in its own time, and recorded once its snapshot is there.
 
-A step is short and holds no worker: it tells the pod to begin, or asks how far it is. What a killed worker left is due
-again when its look is over.
+It waits until it is given a place; nobody looks at it meanwhile. From then on a step is short and holds no worker: it
+tells the pod to begin, or asks how far it is. What a killed worker left is due again when its look is over.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections import Counter
 from datetime import datetime, timedelta
 
 from django.db import IntegrityError, connection, transaction
+from django.db.models.functions import Greatest
 from django.utils import timezone
 
 from agents import pods
@@ -31,7 +32,7 @@ log = logging.getLogger(__name__)
 TASK = "backups.step"
 LEASE = timedelta(minutes=3)  # longer than any step: restic may have to be brought
 LONGEST = timedelta(hours=5)
-_PLACES_LOCK = 0x6261636B  # "back": the advisory lock of those who look for a place
+_PLACES_LOCK = 0x6261636B  # "back": the advisory lock of whoever gives places
 AT_ONCE, AT_ONCE_EACH = 8, 2  # that pods make: over all agents, and of one account
 # For so long a backup has one of the places of all; then it goes on without, and somebody else's begins.
 PLACE = timedelta(minutes=10)
@@ -49,7 +50,7 @@ CLAIM = 2
 
 
 def ask(agent: Agent, *, kind: Kind, actor: str, namespace: str | None = None) -> Backup:
-    """The backup that is being made, or a new one. Its first step is taken at once."""
+    """The backup that is being made, or a new one. It begins at once, if there is a place."""
     now = timezone.now()
     try:
         with transaction.atomic():
@@ -58,7 +59,6 @@ def ask(agent: Agent, *, kind: Kind, actor: str, namespace: str | None = None) -
                 kind=kind,
                 actor=actor,
                 asked_at=now,
-                look_at=now,
                 name=_name(now),
                 namespace=namespace or agent.namespace,
                 generation=agent.generation,
@@ -75,12 +75,13 @@ def _name(now: datetime) -> str:
 
 
 def take_due(now: datetime | None = None) -> int:
-    """One step of each backup that is due. Returns how many there were."""
+    """Begin what there is place for, and take a step of each backup that is due. Returns how many steps there were."""
     with _scans.take() as ours:
         return _scan(now or timezone.now()) if ours else 0
 
 
 def _scan(now: datetime) -> int:
+    _give_places(now=now)
     due = list(Backup.objects.due(now).values_list("pk", flat=True)[:BATCH])
     for backup_id in due:
         step(backup_id, now=now)
@@ -88,10 +89,10 @@ def _scan(now: datetime) -> int:
 
 
 def step(backup_id: str, *, now: datetime | None = None) -> None:
-    """The next step of this backup, unless another worker is at it."""
+    """The next step of this backup, unless another worker is at it. One that waits begins if it is its turn."""
     now = now or timezone.now()
-    open_one = Backup.objects.filter(pk=backup_id, look_at__lte=now)
-    if not open_one.update(look_at=now + LEASE):
+    if not Backup.objects.due(now).filter(pk=backup_id).update(look_at=now + LEASE):
+        _give_places(now=now)
         return
     backup = Backup.objects.select_related("agent").get(pk=backup_id)
     if backup.stage == Stage.REMOVED:
@@ -109,10 +110,10 @@ def step(backup_id: str, *, now: datetime | None = None) -> None:
 
 
 def _advance(backup: Backup, *, now: datetime) -> None:
-    if backup.stage == Stage.WANTED and not _begin(backup, now=now):
-        _look_again(backup, wait=NEXT_LOOK)
-        return
     repositories.of(backup.agent)
+    if backup.credential is None:  # it serves all later looks at this backup
+        backup.credential = credentials.mint(backup.agent_id, may_add=_most_bytes(backup.agent))
+        Backup.objects.filter(pk=backup.pk).update(credential=backup.credential)
     asked = time.monotonic()
     try:
         state = _pod_says(backup)
@@ -136,34 +137,39 @@ def _rest(backup: Backup, asked: float, *, now: datetime) -> timedelta:
     return max(NEXT_LOOK, took * REST) if has_place else max(NEXT_LOOK_LATE, took * REST_LATE)
 
 
-def _must_wait(backup: Backup, *, now: datetime) -> bool:
-    """Pods that never end theirs leave places to other accounts, and free places go to those who wait longest."""
-    running = Backup.objects.filter(stage=Stage.RUNNING)
-    owns = Counter(running.values_list("agent__user_id", flat=True))
-    full = {account for account, number in owns.items() if number >= AT_ONCE_EACH}
-    if backup.agent.user_id in full:
-        return True
-    free = AT_ONCE - running.filter(taken_at__gt=now - PLACE).count()
-    before = Backup.objects.filter(stage=Stage.WANTED, asked_at__lt=backup.asked_at).exclude(agent__user_id__in=full)
-    return before.count() >= free
+def _give_places(*, now: datetime) -> None:
+    """Free ones go to those that wait longest. One gives them at a time, so that no place is given twice.
 
-
-@transaction.atomic
-def _begin(backup: Backup, *, now: datetime) -> bool:
-    """Take a place, if one is free. A lock lets one backup look at a time, so that no place is taken twice.
-
-    The credential made here serves all later looks at this backup.
+    However many wait: those that have begun are read, and for each free place the first that may have it.
     """
-    with connection.cursor() as cursor:
-        cursor.execute("select pg_advisory_xact_lock(%s)", [_PLACES_LOCK])
-    if _must_wait(backup, now=now):
-        return False
-    backup.taken_at, backup.stage = timezone.now(), Stage.RUNNING
-    backup.credential = credentials.mint(backup.agent_id, may_add=_most_bytes(backup.agent))
-    Backup.objects.filter(pk=backup.pk).update(
-        taken_at=backup.taken_at, stage=backup.stage, credential=backup.credential
-    )
-    return True
+    if not Backup.objects.waiting().exists():
+        return
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("select pg_try_advisory_xact_lock(%s)", [_PLACES_LOCK])
+        (is_ours,) = cursor.fetchone() or (False,)
+        for _ in range(AT_ONCE if is_ours else 0):
+            backup_id = _next_in_turn(now=now)
+            if backup_id is None:
+                return
+            begins = timezone.now()
+            Backup.objects.filter(pk=backup_id).update(
+                taken_at=begins, stage=Stage.RUNNING, look_at=Greatest("look_at", begins)
+            )
+            wake.on_commit(TASK, backup_id)
+
+
+def _next_in_turn(*, now: datetime) -> str | None:
+    """Pods that never end theirs leave places to other accounts."""
+    running = Backup.objects.filter(stage=Stage.RUNNING)
+    owns = Counter[str]()
+    placed = 0
+    for account, taken_at in running.values_list("agent__user_id", "taken_at"):
+        owns[account] += 1
+        placed += taken_at is not None and taken_at > now - PLACE
+    if placed >= AT_ONCE:
+        return None
+    full = [account for account, number in owns.items() if number >= AT_ONCE_EACH]
+    return Backup.objects.waiting().exclude(agent__user_id__in=full).values_list("pk", flat=True).first()
 
 
 def _pod_says(backup: Backup) -> BackupState:

@@ -70,12 +70,16 @@ class MoveAgents(AgentStep):
         "The pod is replaced by one on the other cluster: what it is doing now is cut off. Its data goes by a backup"
         " that the old pod makes first; what the agent writes by itself in the last seconds of that stays behind.",
         "The old disk is kept until the new pod is ready. Should it not come up, the agent is built where it was.",
+        "One that is stopped stays so: it begins there once it is started, with the backup made as it stopped.",
+        "One that has failed moves if its pod can still make a backup; else it is built again where it is.",
         "Its names must lead to the other cluster too: that is your DNS, and what stands before the clusters.",
     )
 
     def among(self, chosen: QuerySet[Agent]) -> QuerySet[Agent]:
         placed = Placement.objects.filter(pk=OuterRef("pk"))
-        return chosen.filter(Exists(placed), status=Status.RUNNING, desired=Desired.RUNNING)
+        stopped = Q(status=Status.STOPPED, desired=Desired.STOPPED)
+        runs = Q(status__in=[Status.RUNNING, Status.FAILED], desired=Desired.RUNNING)
+        return chosen.filter(stopped | runs, Exists(placed))
 
     def shown(self, row: Agent) -> dict[str, str]:
         return {**super().shown(row), "cluster": str(placement.cluster_of(row.pk) or "-")}

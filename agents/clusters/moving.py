@@ -2,12 +2,13 @@
 
 What it has at the old place stays there until the new pod is ready, so each moment at which a worker is killed leaves
 one whole state, and a move that fails ends where it began. How far it is, its placement says (`MoveStage`).
+One that is stopped has its place at once, and begins there when it is started, with the backup made as it stopped.
 """
 
 from __future__ import annotations
 
 import logging
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import transaction
@@ -24,11 +25,14 @@ from agents.errors import BackupsAreOff
 from agents.models import Agent, Desired, Reason, Status, Transition
 from agents.runtimes.base import RuntimeFailure
 from agents.runtimes.kubernetes import names, volumes
+from config import wake
 from config.errors import Conflict
 
 log = logging.getLogger(__name__)
 
 BATCH = 50
+# A backup that began so long before its agent had stopped has what the agent wrote, but for what a stop itself takes.
+AS_IT_STOPPED = timedelta(minutes=5)
 
 
 class NotMovable(Conflict):
@@ -42,7 +46,19 @@ def move(agent: Agent, *, to: Cluster, actor: str, why: str = "") -> Agent:
         repositories.check()
     except BackupsOff as off:
         raise BackupsAreOff(str(off)) from off
-    agent = lifecycle.move(agent, actor=actor, why=f"to cluster {to}{f': {why}' if why else ''}")
+    agent = Agent.objects.select_for_update().get(pk=agent.pk)
+    because = f": {why}" if why else ""
+    if agent.status == Status.STOPPED and agent.desired == Desired.STOPPED:
+        here = _place_of(agent, to=to)
+        return _rest_there(agent, here, to, actor=actor, because=because)
+    agent = lifecycle.move(agent, actor=actor, why=f"to cluster {to}{because}")
+    _place_of(agent, to=to)
+    Placement.objects.filter(pk=agent.pk).update(move=MoveStage.ASKED, other=to)
+    return agent
+
+
+def _place_of(agent: Agent, *, to: Cluster) -> Cluster:
+    """Where it is, and may leave from. Raises NotMovable."""
     placed = Placement.objects.select_for_update(of=("self",)).select_related("cluster", "other").filter(pk=agent.pk)
     here = placed.first()
     if settings.AGENT_RUNTIME != "kubernetes" or here is None:
@@ -51,9 +67,27 @@ def move(agent: Agent, *, to: Cluster, actor: str, why: str = "") -> Agent:
         raise NotMovable(f"it is on cluster {to} already")
     if here.move == MoveStage.OVER:
         raise NotMovable(f"what it left on cluster {here.other} is still being taken away: try again in some minutes")
+    if here.move == MoveStage.BEGUN:
+        raise NotMovable(f"its data is on cluster {here.other} until it is started on {here.cluster}")
     if why_not := _closed(to):
         raise NotMovable(why_not)
-    Placement.objects.filter(pk=agent.pk).update(move=MoveStage.ASKED, other=to)
+    return here.cluster
+
+
+def _rest_there(agent: Agent, here: Cluster, to: Cluster, *, actor: str, because: str) -> Agent:
+    """Its disk stays where it is until it has been started. Nothing is started now, so nobody has to pay for it."""
+    now = timezone.now()
+    backup = Backup.objects.there().filter(agent=agent).first()
+    if backup is None or backup.taken_at is None or backup.taken_at < agent.status_since - AS_IT_STOPPED:
+        raise NotMovable("it has no backup of what it wrote before it stopped: resume it, and move it while it runs")
+    if why_not := _no_way(backup):
+        raise NotMovable(why_not)
+    Placement.objects.filter(pk=agent.pk).update(cluster=to, other=here, move=MoveStage.BEGUN)
+    agent.generation, agent.restores, agent.data_expected = agent.generation + 1, backup.pk, False
+    agent.reconcile_at, agent.attempts = now, 0  # what is left of its pod goes, without its disk
+    agent.save(update_fields=["generation", "restores", "data_expected", "reconcile_at", "attempts"])
+    _note(agent, f"from cluster {here} to {to} with backup {backup.name} once it is started{because}", actor, now=now)
+    wake.on_commit("agents.reconcile", agent.pk)
     return agent
 
 
@@ -143,13 +177,13 @@ def _take_away(agent_id: str, cluster: Cluster) -> None:
         left.update(move="", other=None)
 
 
-def _note(agent: Agent, words: str, *, now: datetime) -> None:
+def _note(agent: Agent, words: str, actor: str = "reconciler", *, now: datetime) -> None:
     Transition.objects.create(
         agent=agent,
         from_status=agent.status,
         to_status=agent.status,
         reason=Reason.MOVE,
-        actor="reconciler",
+        actor=actor,
         note=words,
         at=now,
     )

@@ -9,7 +9,7 @@ from billing.models.next_plans import NextPlan
 from billing.models.orders import Order
 from billing.models.payments import Payment
 from billing.models.reports import DeferredRevenue, Reports
-from billing.models.spans import Span
+from billing.models.spans import PassedPlan, Span
 from billing.models.stars import StarsFeed, StarsOrder, Stray, StrayCharge
 from billing.models.stripe import (
     CardSubscription,
@@ -44,6 +44,7 @@ __all__ = [
     "Misplaced",
     "NextPlan",
     "Order",
+    "PassedPlan",
     "Payment",
     "Reports",
     "Span",

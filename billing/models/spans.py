@@ -13,6 +13,21 @@ from billing.vocabulary import Period
 from catalog.vocabulary import TierId
 
 
+class PassedPlan(models.Model):
+    """A plan that some time was on before its present one, as it was left. All spans that left it then share this row.
+
+    Only billing/spans.py writes these. The plan that time was bought for is the span's own (`home_…`).
+    """
+
+    tier = models.CharField(max_length=20, choices=TierId.choices)
+    period = models.CharField(max_length=8, choices=Period.choices)
+    snapshot = models.JSONField()
+    by = models.JSONField(help_text="The payments that brought it.")
+
+    def __str__(self) -> str:
+        return f"{self.tier}, {self.period}, by {self.by}"
+
+
 class Span(models.Model):
     """A part of a subscription's time, and the payment or gift that it belongs to. Only billing/spans.py writes these.
 
@@ -40,7 +55,7 @@ class Span(models.Model):
     passed = models.JSONField(
         null=True,
         blank=True,
-        help_text="The plans that it was on between that one and the present.",
+        help_text="Rows of plans that it was on between that one and the present, and its microseconds there.",
     )
 
     class Meta:

@@ -145,7 +145,8 @@ def _give_back(payment: Payment, row: StripeDispute, *, now: datetime) -> Agent:
         payments.write(receipt, agent, now=now, unapplied=payments.DELETED)
         return agent
     agent = subscriptions.expire_ended(agent, now=now)
-    rest = Rest(length=row.length, usd=Fraction(row.usd), payment_id=payment.pk, homes=spans.homes_of(row))
+    homes = spans.homes_of(row, spans.passed_by([row]))
+    rest = Rest(length=row.length, usd=Fraction(row.usd), payment_id=payment.pk, homes=homes)
     by = (payment.pk,) if payment.tier == row.tier else ()
     plan = SoldPlan(tier=row.tier, period=Period(row.period), snapshot=row.tier_snapshot or {}, by=by)
     held = remainders.add(agent, [rest], plan, row=row.subscription, actor=cards.ACTOR, now=now)

@@ -294,6 +294,35 @@ def test_secrets_are_in_secrets_alone() -> None:
             assert container["envFrom"][0]["secretRef"]["name"]
 
 
+BUCKET = {"BACKUP_ACCESS_KEY": "opens it", "BACKUP_SECRET_KEY": "opens it too"}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"secret": {"existing": "", "values": {**SECRETS, **BUCKET}}},
+        {"extraEnv": [{"name": name, "valueFrom": {"secretKeyRef": {"name": "s", "key": name}}} for name in BUCKET]},
+        {"extraEnv": [{"name": "BACKUP_ACCESS_KEY_FILE", "value": "/etc/bucket/key"}]},
+    ],
+    ids=["among the secrets", "among extraEnv", "as a file"],
+)
+def test_only_the_endpoint_and_the_workers_have_what_opens_the_bucket_of_backups(given: dict[str, Any]) -> None:
+    """Web and others read backups through the endpoint, and make none."""
+    objects = chart.render({**given, "backups": {"store": "s3:https://s3.example.com/bucket"}})
+    have = set()
+    for workload in (one for one in objects if one["kind"] in {"Deployment", "Job"}):
+        for container in containers(workload):
+            env = container["env"]
+            names = [one["name"] for one in env]
+            assert len(names) == len(set(names)), "an entry that is there twice is refused by server-side apply"
+            secret = given.get("secret", {}).get("values", {})
+            own = {one["name"]: one.get("value") or one.get("valueFrom") for one in env}
+            in_effect = {**secret, **own}  # as Kubernetes puts them together
+            if any(value for name, value in in_effect.items() if name.startswith(("BACKUP_ACCESS", "BACKUP_SECRET"))):
+                have.add(workload["metadata"]["name"])
+    assert have == {"agentpods-backups", "agentpods-worker", "agentpods-worker-webhooks"}
+
+
 def test_pods_start_anew_when_the_charts_own_secret_changes() -> None:
     cases = [SECRETS, {**SECRETS, "SECRET_KEY": "another"}]
     marks = set()

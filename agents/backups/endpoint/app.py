@@ -6,13 +6,11 @@ nothing but restic's own locks is taken away. Each object is named by the SHA-25
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import hashlib
 import re
-from collections import OrderedDict, defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
 
 import obstore
 from aiohttp import web
@@ -20,12 +18,10 @@ from obstore.exceptions import AlreadyExistsError, BaseError
 from obstore.store import ObjectStore
 
 from agents.backups.credentials import Credential, read
+from agents.backups.endpoint.uploads import Uploads
 
 # A pack of ours is 8 MiB and may hold one more blob, which has at most 8 MiB.
 OBJECT_BYTES = 20 * 1024 * 1024
-# Objects in memory at a time, over all agents and for each.
-UPLOADS, UPLOADS_EACH = 8, 3
-BODY_SECONDS = 120.0
 CREDENTIALS = 10_000  # whose bytes are counted
 LIST_TYPE = "application/vnd.x.restic.rest.v2"
 KINDS = "data|index|keys|locks|snapshots"
@@ -38,8 +34,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 class Endpoint:
     def __init__(self, store: ObjectStore) -> None:
         self._store = store
-        self._places = asyncio.Semaphore(UPLOADS)
-        self._own_places: defaultdict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(UPLOADS_EACH))
+        self._uploads = Uploads()
         self._added: OrderedDict[str, int] = OrderedDict()
 
     def app(self) -> web.Application:
@@ -65,10 +60,11 @@ class Endpoint:
 
     async def get(self, request: web.Request) -> web.StreamResponse:
         """Whole or one range, as it comes from the store."""
-        admitted(request)
+        agent_id = admitted(request).agent_id
         path, wanted = path_of(request), _RANGE.fullmatch(request.headers.get("Range", ""))
         if wanted:
-            return await self._part(path, int(wanted[1]), int(wanted[2]) + 1)
+            async with self._uploads.place(agent_id):
+                return await self._part(path, int(wanted[1]), int(wanted[2]) + 1)
         found = await obstore.get_async(self._store, path)
         response = web.StreamResponse(headers={"Content-Length": str(found.meta["size"])})
         await response.prepare(request)
@@ -79,16 +75,15 @@ class Endpoint:
 
     async def _part(self, path: str, start: int, end: int) -> web.Response:
         """Some S3 servers answer a range as if it was the whole, which the library refuses: then it is cut here."""
-        async with self._places:
-            size = (await obstore.head_async(self._store, path))["size"]
-            end = min(end, size)
-            if start >= end:
-                raise web.HTTPRequestRangeNotSatisfiable
-            try:
-                body = bytes(await obstore.get_range_async(self._store, path, start=start, end=end))
-            except BaseError:
-                whole = await obstore.get_async(self._store, path)
-                body = bytes(await whole.bytes_async())[start:end]
+        size = (await obstore.head_async(self._store, path))["size"]
+        end = min(end, size)
+        if start >= end:
+            raise web.HTTPRequestRangeNotSatisfiable
+        try:
+            body = bytes(await obstore.get_range_async(self._store, path, start=start, end=end))
+        except BaseError:
+            whole = await obstore.get_async(self._store, path)
+            body = bytes(await whole.bytes_async())[start:end]
         return web.Response(status=206, body=body, headers={"Content-Range": f"bytes {start}-{end - 1}/{size}"})
 
     async def list(self, request: web.Request) -> web.StreamResponse:
@@ -117,9 +112,8 @@ class Endpoint:
         if size is None or size > OBJECT_BYTES:
             raise web.HTTPRequestEntityTooLarge(OBJECT_BYTES, size or 0)
         self._count(credential, size)
-        async with self._place(credential.agent_id):
-            async with asyncio.timeout(BODY_SECONDS):
-                body = await request.read()
+        async with self._uploads.place(credential.agent_id):
+            body = await self._uploads.read(request, credential.agent_id)
             if hashlib.sha256(body).hexdigest() != request.match_info["name"]:
                 raise web.HTTPBadRequest(reason="the content is not what its name says")
             await self._put(path_of(request), body)
@@ -146,11 +140,6 @@ class Endpoint:
         self._added[credential.nonce] = added
         if len(self._added) > CREDENTIALS:
             self._added.popitem(last=False)
-
-    @asynccontextmanager
-    async def _place(self, agent_id: str) -> AsyncIterator[None]:
-        async with self._own_places[agent_id], self._places:
-            yield
 
 
 def admitted(request: web.Request) -> Credential:

@@ -16,6 +16,7 @@ from obstore.store import LocalStore
 
 from agents.backups import credentials
 from agents.backups.endpoint import app as endpoint
+from agents.backups.endpoint import uploads
 
 AGENT, OTHER = "agt_0123456789abcdef01234567", "agt_76543210fedcba9876543210"
 Client = TestClient[Request, Application]
@@ -139,7 +140,7 @@ def test_an_object_has_a_largest_size_and_says_its_size(tmp_path: Path, monkeypa
 
 
 def test_a_slow_body_holds_only_its_own_agents_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(endpoint, "BODY_SECONDS", 0.3)
+    monkeypatch.setattr(uploads, "BODY_SECONDS", 0.3)
 
     async def body(client: Client) -> None:
         async def never() -> object:
@@ -154,7 +155,7 @@ def test_a_slow_body_holds_only_its_own_agents_places(tmp_path: Path, monkeypatc
             except aiohttp.ClientError:
                 return 0
 
-        others = [asyncio.create_task(slow()) for _ in range(endpoint.UPLOADS_EACH * 2)]
+        others = [asyncio.create_task(slow()) for _ in range(uploads.UPLOADS_EACH * 2)]
         await asyncio.sleep(0.05)
         content = b"of another agent"
         async with asyncio.timeout(2):

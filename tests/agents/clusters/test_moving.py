@@ -243,8 +243,10 @@ def test_what_cannot_move_is_refused(agent: Agent, here: Cluster, there: Cluster
     refused(there, BackupsAreOff, "BACKUP_STORE")
     settings.BACKUP_STORE = "/x"
     lifecycle.pause(agent, reason=Reason.SUSPENDED, actor="x")
+    refused(there, WrongState, "wait until it runs, or has stopped")
     settle(agent)
-    refused(there, WrongState, "only an agent that runs")
+    Placement.objects.filter(pk=agent.pk).update(move="", other=None)
+    refused(there, NotMovable, "it has no backup of what it wrote before it stopped")
     agent.refresh_from_db()
     assert (agent.generation, agent.status) == (1, Status.STOPPED)
 

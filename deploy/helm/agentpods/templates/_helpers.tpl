@@ -197,8 +197,19 @@ env:
 - name: {{ $name }}
   value: {{ $value | quote }}
 {{- end }}
-{{- with $values.extraEnv }}
-{{ toYaml . }}
+{{- /* Of others the Secret's keys are emptied: an entry here goes before one of the Secret. */}}
+{{- $withheld := list "BACKUP_ACCESS_KEY" "BACKUP_ACCESS_KEY_FILE" "BACKUP_SECRET_KEY" "BACKUP_SECRET_KEY_FILE" }}
+{{- if include "agentpods.opensStore" . }}
+{{- $withheld = list }}
+{{- end }}
+{{- range $name := $withheld }}
+- name: {{ $name }}
+  value: ""
+{{- end }}
+{{- range $given := $values.extraEnv }}
+{{- if not (has $given.name $withheld) }}
+{{ toYaml (list $given) }}
+{{- end }}
 {{- end }}
 {{- end }}
 
@@ -226,6 +237,11 @@ livenessProbe:
 {{- end }}
 
 {{- define "agentpods.backupPort" -}}8300{{- end }}
+
+{{/* Whether a program has the keys of the bucket: the endpoint, and workers, which alone take something out of it. */}}
+{{- define "agentpods.opensStore" -}}
+{{- if or (eq "backups" (default "" .component)) (hasPrefix "worker" (default "" .component)) }}yes{{ end -}}
+{{- end }}
 
 {{/* Whether a program holds drills: it takes from `default`. */}}
 {{- define "agentpods.drills" -}}
