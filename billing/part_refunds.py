@@ -34,6 +34,11 @@ def still_ours(payment: Payment) -> int | None:
     return int(payment.amount - payment.over - payment.gone_back) or None
 
 
+def worth(payment: Payment) -> int:
+    """How much of it its time still stands for."""
+    return max(0, int((payment.amount or 0) - payment.over - payment.taken_off))
+
+
 def is_by_hand(payment: Payment) -> bool:
     """Whether it bought something and has not gone back, and its provider tells of no refund by itself."""
     bought = not payment.unapplied or unplaced_charges.was_placed(payment)

@@ -24,7 +24,8 @@ from catalog.tiers import tier_of
 def held(payment: Payment) -> Agent:
     """The agent that has the time which this payment bought, locked together with the one it was paid for.
 
-    They differ where what was left of a deleted agent has been moved, or the licence that it was charged for.
+    They differ where what was left of a deleted agent has been moved, or the licence that it was charged for. Time that
+    stands still while a bank decides is of the agent that it was taken from.
     """
     while True:
         holder = _holder(payment)
@@ -42,6 +43,7 @@ class _MovedMeanwhile(Exception):
 
 def _holder(payment: Payment) -> str:
     row = Subscription.objects.paid().filter(spans__payment=payment).first() or _licence_of(payment)
+    row = row or Subscription.objects.filter(stripe_disputes__in=payment.stripe_disputes.filter(is_taken=True)).first()
     return row.agent_id if row else payment.agent_id
 
 

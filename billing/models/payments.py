@@ -121,3 +121,16 @@ class Payment(models.Model):
         failed = Q(kind=PaymentKind.CAME_BACK)
         sums = self.refunds.aggregate(gone=Sum("amount", filter=~failed), failed=Sum("amount", filter=failed))
         return (sums["gone"] or Decimal(0)) - (sums["failed"] or Decimal(0))
+
+    @property
+    def taken_off(self) -> Decimal:
+        """How much of it its time is not worth any more: what has gone back, also where that failed.
+
+        What failed is owed, until an operator decides. Sent again, it is the same money as before.
+        """
+        rows = list(self.refunds.exclude(amount=None).values_list("kind", "external_id", "amount", "unapplied"))
+        came = [row for row in rows if row[0] == PaymentKind.CAME_BACK]
+        again = {refund_name(name) for _, name, _, owed in came if owed}
+        ours_again = sum((amount for _, _, amount, owed in came if not owed), Decimal(0))
+        gone = (amount for kind, name, amount, _ in rows if kind != PaymentKind.CAME_BACK and name not in again)
+        return sum(gone, Decimal(0)) - ours_again
