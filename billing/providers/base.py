@@ -45,16 +45,19 @@ class Driver(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Charge:
-    """What a provider's card was charged for a licence, and how much of it went back: cents of USD, without taxes."""
+    """What a provider's card was charged for a licence, and how much of it went back: cents of USD, without taxes.
+
+    Of another currency nobody tells how much it was: `cents` are 0, and `back` is None for all of it.
+    """
 
     name: str
     at: datetime
     cents: int
-    back: int = 0
+    back: int | None = 0
 
     @property
     def went_back(self) -> bool:
-        return self.back >= self.cents > 0
+        return self.back is None or self.back >= self.cents > 0
 
 
 class Answer(Enum):

@@ -52,15 +52,19 @@ class Memberships(Buying):
         self.say("key", one.seller, one.agent, one.tier, text, one.cents)
 
     def key_over(self) -> None:
-        """Refunded by its seller, also after its agent was deleted; seen at once."""
-        if text := self._one_that_renews():
+        """Refunded by its seller, also after its agent was deleted; seen at once.
+
+        Of Gumroad that is the first payment, which is used up after its month: then the membership goes on.
+        """
+        if (text := self._one_that_renews()) and not self.memberships[text].refunded:
             one = self.memberships[text]
-            one.over, one.refunded = self.clock.now, True
-            self.sellers()[one.seller].refund(text)
+            is_used_up = one.seller == "gumroad" and one.charges(self.clock.now) > 1
+            one.over, one.refunded = None if is_used_up else self.clock.now, True
+            self.sellers()[one.seller].refund(text, ends=not is_used_up)
             self._tell(text)
-            if not self.lives[one.agent].dead:
+            if not is_used_up and not self.lives[one.agent].dead:
                 self.lives[one.agent].unlicense()
-            self.say("the key was refunded", one.agent, text)
+            self.say("the key was refunded", one.agent, text, is_used_up)
 
     def cancel_key(self) -> None:
         """It lasts to the end of its month, or a little longer."""
