@@ -70,15 +70,15 @@ def note(payment: Payment, *, returned: int, actor: str, now: datetime) -> None:
     more = min(returned - int(payment.gone_back), left)
     if more > 0:
         _write(agent, payment, more, left=left, reason=TOLD, actor=actor, now=now)
-    elif more < 0:
-        _came_back(agent, payment, -more, actor=actor, now=now)
+    if more < 0:
+        _note_won(agent, payment, returned=returned, actor=actor, now=now)
 
 
-def _came_back(agent: Agent, payment: Payment, amount: int, *, actor: str, now: datetime) -> None:
-    """Its provider says that less has gone back than it said before: a dispute was won."""
+def _note_won(agent: Agent, payment: Payment, *, returned: int, actor: str, now: datetime) -> None:
+    """Where its provider says that less has gone back than it said before: a dispute was won."""
     told = payment.refunds.filter(reason__in=[TOLD, WON])
     sums = told.aggregate(gone=Sum("amount", filter=Q(reason=TOLD)), won=Sum("amount", filter=Q(reason=WON)))
-    amount = min(amount, int((sums["gone"] or 0) - (sums["won"] or 0)))
+    amount = int((sums["gone"] or 0) - (sums["won"] or 0)) - returned
     if amount <= 0:
         return
     name = f"{payment.external_id}:won:{told.count()}"

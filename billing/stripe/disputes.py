@@ -147,9 +147,20 @@ def _give_back(agent: Agent, payment: Payment, row: StripeDispute, *, now: datet
         return agent
     agent = subscriptions.expire_ended(agent, now=now)
     rest = Rest(length=row.length, usd=Fraction(row.usd), payment_id=payment.pk, homes=spans.homes_of(row))
-    by = (payment.pk,) if payment.tier == row.tier else ()
-    plan = SoldPlan(tier=row.tier, period=Period(row.period), snapshot=row.tier_snapshot or {}, by=by)
+    plan = SoldPlan(
+        tier=row.tier,
+        period=Period(row.period),
+        snapshot=row.tier_snapshot or {},
+        by=_brought(payment, row, row.subscription),
+    )
     held = remainders.add(agent, [rest], plan, row=row.subscription, actor=cards.ACTOR, now=now)
     payments.write(receipt, agent, now=now, subscription=held)
     agent = profile.follow_payment(agent, held.tier)
     return lapses.paid_again(agent, now=now)
+
+
+def _brought(payment: Payment, row: StripeDispute, held: Subscription) -> tuple[str, ...]:
+    """The payments that brought the plan of the time that was taken, others' too, unless all but this went back."""
+    if held.tier == row.tier:
+        return tuple(spans.brought(held))
+    return (payment.pk,) if payment.tier == row.tier else ()

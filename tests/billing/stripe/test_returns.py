@@ -263,6 +263,25 @@ def test_time_that_a_dispute_took_on_another_plan_goes_home_once_that_plan_is_go
     assert (row.tier, row.current_period_end) == ("tiny", until)
 
 
+def test_time_that_comes_back_stays_on_the_plan_that_a_used_up_payment_brought(
+    card: CardSubscription, charge: Json, agent: Agent, stripe: StripeDouble, clock: Clock, pay: Pay
+) -> None:
+    """A month of tiny is on small, by a payment that is used up when the bank decides; more of small is refunded."""
+    stripe.world.end(card.subscription_id)
+    work()
+    pay(agent, "small", tier="small", price_usd=Decimal(9))
+    dispute = stripe.world.dispute(charge["id"])
+    work()
+    clock.at(FREE_UNTIL + 40 * DAY)
+    stripe.world.decide(dispute["id"], "won")
+    work()
+    without = Subscription.objects.paid().get()
+    more = pay(agent, "more", tier="small", price_usd=Decimal(9))
+    corrections.refund_payment(more, reason="asked", actor="operator:x", now=clock.now)
+    row = Subscription.objects.paid().get()
+    assert (row.tier, row.current_period_end) == ("small", without.current_period_end)
+
+
 def test_a_list_of_refunds_without_an_end_is_given_up_and_looked_at_again(
     charge: Json, stripe: StripeDouble, clock: Clock
 ) -> None:
