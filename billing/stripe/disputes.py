@@ -28,6 +28,7 @@ OPEN = {"needs_response", "under_review", "appeal_needs_response", "appeal_under
 WON, LOST = "won", "lost"
 AGAINST_US = {*OPEN, LOST}
 DISPUTED = "its payment is disputed"
+NO_TIME = "a bank gave it back, and the time that it paid for is over"
 
 
 @transaction.atomic
@@ -46,7 +47,7 @@ def note(told: Dispute, *, now: datetime) -> None:
     if told.status in AGAINST_US:
         if not was_against_us:  # a card that was entered since then is another matter
             cards.cancel(payment.agent, now=now)
-        if not row.is_taken and _is_whole(row, payment):
+        if not row.is_taken and not was_lost and _is_whole(row, payment):
             _hold(holder, payment, row, now=now)
     if told.status == LOST and row.closed_at is None:
         _lose(payment, row, now=now)
@@ -84,6 +85,8 @@ def _hold(holder: Agent, payment: Payment, row: StripeDispute, *, now: datetime)
     if held:
         row.tier, row.period, row.tier_snapshot = held.tier, held.period, held.tier_snapshot
     remainders.take_back(holder, payment, actor=cards.ACTOR, now=now, note=DISPUTED)
+    if payment.subscription is None:  # it bought nothing, so nothing is taken
+        return
     name = _name(payment, "dispute", row)
     receipt = returns.way_back(
         payment, kind=PaymentKind.REVOKE, name=name, amount=None, actor=cards.ACTOR, reason=DISPUTED
@@ -102,13 +105,16 @@ def _lose(payment: Payment, row: StripeDispute, *, now: datetime) -> None:
         payment, kind=PaymentKind.REFUND, name=name, amount=amount, actor=cards.ACTOR, reason=WAS_LOST
     )
     returns.write(receipt, payment, now=now)
-    returns.close_failed(payment, reason=WAS_LOST, now=now)
+    returns.close_gone(payment, reason=WAS_LOST, now=now)
     if amount < worth:
         part_refunds.lessen(payment, amount, left=worth)
 
 
 def _reinstate(payment: Payment, row: StripeDispute, *, now: datetime) -> None:
-    """It was lost, and the bank has changed its mind: the money is ours again, and has a new invoice."""
+    """It was lost, and the bank has changed its mind: the money is ours again, and has a new invoice.
+
+    Of a payment whose time ended when the rest went back an operator decides.
+    """
     amount, worth = min(row.cents, returns.lost(payment)), part_refunds.worth(payment)
     if amount <= 0:
         return
@@ -116,7 +122,7 @@ def _reinstate(payment: Payment, row: StripeDispute, *, now: datetime) -> None:
     receipt = returns.way_back(
         payment, kind=PaymentKind.CAME_BACK, name=name, amount=amount, actor=cards.ACTOR, reason=WAS_WON
     )
-    returns.write(receipt, payment, now=now)
+    returns.write(receipt, payment, now=now, unapplied="" if worth or row.is_taken else NO_TIME)
     if worth:
         part_refunds.lessen(payment, worth - part_refunds.worth(payment), left=worth)
 
@@ -133,7 +139,10 @@ def _give_back(agent: Agent, payment: Payment, row: StripeDispute, *, now: datet
 
     Nothing does where all of the money went back meanwhile.
     """
+    row.refresh_from_db(fields=["usd"])  # another part may have come back just now
     row.is_taken = False
+    if payment.subscription is None:
+        return agent
     name = _name(payment, "won", row)
     receipt = returns.way_back(
         payment, kind=PaymentKind.RESTORED, name=name, amount=None, actor=cards.ACTOR, reason=WAS_WON

@@ -47,11 +47,10 @@ def note(charge: Charge, *, now: datetime) -> None:
         part_refunds.lessen(payment, worth - left, left=worth)
     elif left < worth:
         end(holder, payment, now=now, note=REFUNDED)
-        StripeRefund.objects.filter(payment=payment).update(refund_at=None, refunded_at=now, last_error="")
     if failed > 0:
         _write_failure(payment, failed, charge, now=now)
     if new > 0:
-        close_failed(payment, reason=REFUNDED, now=now)
+        close_gone(payment, reason=REFUNDED, now=now)
         lapses.settle(holder, now=now)
 
 
@@ -101,10 +100,11 @@ def _write_failure(payment: Payment, amount: int, charge: Charge, *, now: dateti
     StripeRefund.objects.filter(payment=payment).update(last_error=FAILED)
 
 
-def close_failed(payment: Payment, *, reason: str, now: datetime) -> None:
-    """Where nothing of it is left here, what had failed has gone with the rest: nobody has to decide about that."""
+def close_gone(payment: Payment, *, reason: str, now: datetime) -> None:
+    """Where nothing of it is left here, nobody sends it back any more, nor decides about what had failed."""
     if payment.gone_back < (payment.amount or 0):
         return
+    StripeRefund.objects.filter(payment=payment).update(refund_at=None, refunded_at=now, last_error="")
     for row in Payment.objects.open().filter(refund_of=payment, kind=PaymentKind.CAME_BACK):
         Decision.objects.create(payment=row, reason=reason, actor=cards.ACTOR, at=now)
 
@@ -145,7 +145,7 @@ def way_back(payment: Payment, *, kind: PaymentKind, name: str, amount: int | No
     )
 
 
-def write(receipt: Receipt, payment: Payment, *, now: datetime) -> Payment:
+def write(receipt: Receipt, payment: Payment, *, now: datetime, unapplied: str = "") -> Payment:
     """Beside the row of the payment that it is about."""
-    unapplied = "" if payment.subscription else payment.unapplied
+    unapplied = unapplied if payment.subscription else payment.unapplied
     return payments.write(receipt, payment.agent, now=now, subscription=payment.subscription, unapplied=unapplied)
