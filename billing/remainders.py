@@ -140,10 +140,13 @@ def _paid_still(names: Iterable[str], *, without: Payment | None) -> list[Paymen
 
 
 def _went_back(payment: Payment) -> bool:
-    """All of it; or its bank has not decided yet whether it does."""
+    """All of it, and not come again; or its bank has not decided yet whether it does."""
     if any(one.is_taken for one in payment.stripe_disputes.all()):
         return True
-    return any(back.kind == PaymentKind.REFUND and not back.is_part for back in payment.refunds.all())
+    whole = [back for back in payment.refunds.all() if back.kind == PaymentKind.REFUND and not back.is_part]
+    if payment.amount is None or any(back.amount is None for back in whole):
+        return bool(whole)
+    return bool(whole) and payment.taken_off >= payment.amount - payment.over
 
 
 def _home_of(
