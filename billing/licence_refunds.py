@@ -38,10 +38,10 @@ def note(row: Subscription, verdict: Verdict, *, actor: str, now: datetime, unap
     charged = _charged(row)
     for charge in charges[:-1] if verdict.went_back and row.is_live else charges:
         payment = _paid_by(charge, charged)
-        if payment is None or not (charge.back != 0 or part_refunds.was_told(payment)):
+        if payment is None or not (charge.back or charge.all_back or part_refunds.was_told(payment)):
             continue
         if payment.amount is not None:
-            part_refunds.note(payment, returned=charge.back or 0, actor=actor, now=now)
+            part_refunds.note(payment, returned=charge.back, actor=actor, now=now)
         elif charge.went_back:
             part_refunds.note_all(payment, actor=actor, now=now)
 

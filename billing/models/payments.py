@@ -128,9 +128,9 @@ class Payment(models.Model):
 
         What failed is owed, until an operator decides. Sent again, it is the same money as before.
         """
-        rows = list(self.refunds.exclude(amount=None).values_list("kind", "external_id", "amount", "unapplied"))
-        came = [row for row in rows if row[0] == PaymentKind.CAME_BACK]
-        again = {refund_name(name) for _, name, _, owed in came if owed}
-        ours_again = sum((amount for _, _, amount, owed in came if not owed), Decimal(0))
-        gone = (amount for kind, name, amount, _ in rows if kind != PaymentKind.CAME_BACK and name not in again)
-        return sum(gone, Decimal(0)) - ours_again
+        came = Q(kind=PaymentKind.CAME_BACK)
+        owed = self.refunds.filter(came).exclude(unapplied="").values_list("external_id", flat=True)
+        again = Q(external_id__in=[refund_name(name) for name in owed])
+        gone, ours = ~came & ~again, came & Q(unapplied="")
+        sums = self.refunds.aggregate(gone=Sum("amount", filter=gone), ours=Sum("amount", filter=ours))
+        return (sums["gone"] or Decimal(0)) - (sums["ours"] or Decimal(0))

@@ -47,17 +47,18 @@ class Driver(Protocol):
 class Charge:
     """What a provider's card was charged for a licence, and how much of it went back: cents of USD, without taxes.
 
-    Of another currency nobody tells how much it was: `cents` are 0, and `back` is None for all of it.
+    Of another currency nobody tells how much it was: `cents` are 0, and `all_back` alone says that it went back.
     """
 
     name: str
     at: datetime
     cents: int
-    back: int | None = 0
+    back: int = 0
+    all_back: bool = False
 
     @property
     def went_back(self) -> bool:
-        return self.back is None or self.back >= self.cents > 0
+        return self.all_back or self.back >= self.cents > 0
 
 
 class Answer(Enum):

@@ -190,10 +190,8 @@ def _first_charge(purchase: Mapping[str, Any]) -> Charge | None:
     sold = _sold_at(purchase)
     if sold is None or not purchase.get("recurrence"):
         return None
-    usd, is_back = _usd(purchase), bool(_went_back(purchase))
-    cents = int((usd or 0) * 100)
-    back = (None if usd is None else cents) if is_back else 0
-    return Charge(name=str(purchase.get("sale_id")), at=sold, cents=cents, back=back)
+    cents, back = int((_usd(purchase) or 0) * 100), bool(_went_back(purchase))
+    return Charge(name=str(purchase.get("sale_id")), at=sold, cents=cents, back=back * cents, all_back=back)
 
 
 def _sold_at(purchase: Mapping[str, Any]) -> datetime | None:

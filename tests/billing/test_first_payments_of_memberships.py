@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 
 import pytest
@@ -36,9 +37,9 @@ def renewed(sale: Sale, clock: Clock) -> Sale:
     return sale
 
 
-def told(clock: Clock, sale: Sale, purchase: dict[str, object]) -> None:
+def told(clock: Clock, sale: Sale, purchase: Mapping[str, object]) -> None:
     """Twice, for the same word changes nothing."""
-    sale.purchase = purchase
+    sale.purchase = dict(purchase)
     for _ in range(2):
         check(clock, DAY)
 

@@ -83,7 +83,7 @@ class Agreeing(Ground):
         for pk, known in self.income.items():
             assert back.get(pk, 0) == known.gone, (Payment.objects.get(pk=pk), back.get(pk), known)
             waiting = Payment.objects.open().filter(refund_of=pk).values_list("amount", flat=True)
-            assert sorted(map(int, waiting)) == sorted(known.waiting), (pk, waiting, known)
+            assert sorted(int(amount or 0) for amount in waiting) == sorted(known.waiting), (pk, waiting, known)
 
     def _invoices(self) -> None:
         invoices = Invoice.objects.filter(kind="invoice", payment__refund_of=None).select_related("payment")
