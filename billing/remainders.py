@@ -16,7 +16,7 @@ from agents.models import Agent
 from billing import next_plans, spans, subscriptions, timeline
 from billing.models import Payment, Span, Subscription
 from billing.spans import Rest, SoldPlan
-from billing.vocabulary import CONFIRMED, PaymentKind, Provider, SubscriptionStatus
+from billing.vocabulary import CONFIRMED, LICENSED, PaymentKind, Provider, SubscriptionStatus
 from catalog.engines import engine_of, fits
 from catalog.tiers import tier_of
 
@@ -42,15 +42,15 @@ class _MovedMeanwhile(Exception):
 
 
 def _holder(payment: Payment) -> str:
-    row = Subscription.objects.paid().filter(spans__payment=payment).first() or _licence_of(payment)
-    row = row or Subscription.objects.filter(stripe_disputes__in=payment.stripe_disputes.filter(is_taken=True)).first()
+    disputed = Subscription.objects.filter(stripe_disputes__payment=payment, stripe_disputes__is_taken=True)
+    row = Subscription.objects.paid().filter(spans__payment=payment).first() or disputed.first() or _licence_of(payment)
     return row.agent_id if row else payment.agent_id
 
 
 def _licence_of(payment: Payment) -> Subscription | None:
     """Which lives, for whichever agent its key pays now."""
     charged = payment.subscription
-    if charged is None or not charged.is_licensed:
+    if charged is None or payment.provider not in LICENSED:
         return None
     live = Subscription.objects.live().filter(provider=charged.provider, external_ref=charged.external_ref)
     return live.exclude(external_ref="").first()
@@ -80,9 +80,8 @@ def add(
     if current is None:
         next_plans.forget(agent, now=now)  # it was chosen for what is over
         start = subscriptions.start_of(agent, now=now)
-        new = subscriptions.new(
-            agent, plan, Provider(row.provider) if row.provider else None, row.price_usd, now=now, until=start
-        )
+        seller, price = (_seller_of(rests), plan.usd) if row.is_licensed else (row.provider, row.price_usd)
+        new = subscriptions.new(agent, plan, Provider(seller) if seller else None, price, now=now, until=start)
         new.current_period_end += spans.total(rests)
         new.anchor_day, new.brought_by = new.current_period_end.day, list(plan.by)
         new = subscriptions.activate(agent, new, actor=actor, now=now)
@@ -197,17 +196,22 @@ def end_licence(agent: Agent, row: Subscription, *, at: datetime, actor: str, no
     subscriptions.expire(agent, row, at=at, actor=actor, now=now, note=note)
     if not rests:
         return row
-    first = Payment.objects.filter(pk=rests[0].payment_id, kind__in=CONFIRMED).first()
     plan, start = spans.plan_of(row), subscriptions.start_of(agent, now=now)
     if not _holds(plan.by):
         home, known = _home_of(agent, rests)
         if home is not None:
             plan, rests = home, spans.gone_home(known, plan, home)
             profile.follow_payment(agent, plan.tier)
-    provider = Provider(first.provider) if first else None
-    beside = subscriptions.new(agent, plan, provider, plan.usd, now=now, until=start + spans.total(rests))
+    seller = _seller_of(rests)
+    beside = subscriptions.new(agent, plan, seller, plan.usd, now=now, until=start + spans.total(rests))
     beside.anchor_day, beside.brought_by = beside.current_period_end.day, list(plan.by)
     _name_after(beside, rests)
     beside = subscriptions.activate(agent, beside, actor=actor, now=now)
     spans.lay(beside, rests, start=start)
     return beside
+
+
+def _seller_of(rests: Sequence[Rest]) -> Provider | None:
+    """Who took the money for what runs first; nobody, where that was given."""
+    first = Payment.objects.filter(pk=rests[0].payment_id, kind__in=CONFIRMED).first()
+    return Provider(first.provider) if first else None
