@@ -5,6 +5,7 @@ from __future__ import annotations
 from billing import verification
 from billing.models import Payment, Subscription
 from tests.billing.histories.buying import Buying
+from tests.billing.histories.ground import DAY
 from tests.billing.histories.model import Membership, month_after
 from tests.billing.histories.sellers import Gumroads, Lemons, Seller
 
@@ -79,6 +80,21 @@ class Memberships(Buying):
                 assert life.licence
                 life.licence.ends = till
             self.say("the key will not renew", text, till)
+
+    def outage(self) -> None:
+        """No worker runs for weeks: what is charged meanwhile is seen afterwards, where its seller tells of it."""
+        if self.cards or any(one.seller == "gumroad" and one.over is None for one in self.memberships.values()):
+            return
+        to = self.clock.now + self.chance.randrange(30, 80) * DAY
+        for pk, life in self.lives.items():
+            if life.dead and life.parts and to >= self.died[pk] + 90 * DAY:
+                life.parts = []
+        self.clock.at(to)
+        for life in self.lives.values():
+            life.advance(to)
+        self._look()
+        self._tick()
+        self.say("an outage")
 
     def _one_that_renews(self) -> str:
         """What it was charged so far has been seen: Gumroad tells of no charge afterwards."""

@@ -77,6 +77,7 @@ class World(Choosing, Memberships, Banks, ByHand, Agreeing):
             (1, self.grant),
             (3, self.retry),
             (1, self.cancel_key),
+            (1, self.outage),
             (1, self.portal),
             (8, self.choose_smaller),
             (1, self.keep_plan),

@@ -210,3 +210,15 @@ def test_an_operators_refund_that_failed_says_so(
     work()
     fails(stripe, stripe.world.all("refund")[0])
     assert StripeRefund.objects.get().last_error == "its refund failed, and the money is ours again"
+
+
+def test_what_was_sent_another_way_is_not_sent_once_more_with_the_rest(
+    charge: Json, stripe: StripeDouble, agent: Agent, clock: Clock
+) -> None:
+    fails(stripe, refund(stripe, charge, 100))
+    decisions.send_back(Payment.objects.open().get(), now=clock.now, **WHO)
+    corrections.refund(agent, now=clock.now, **WHO)
+    work()
+    assert [made["amount"] for made in stripe.world.all("refund") if made["status"] == "succeeded"] == [400]
+    assert StripeRefund.objects.get().refunded_at == clock.now
+    assert not Payment.objects.open().exists()
