@@ -47,14 +47,9 @@ def note(told: Dispute, *, now: datetime) -> None:
     if told.status in AGAINST_US:
         if not was_against_us:  # a card that was entered since then is another matter
             cards.cancel(payment.agent, now=now)
-        if not row.is_taken and not was_lost and _is_whole(row, payment):
-            _hold(holder, payment, row, now=now)
-    if told.status == LOST and row.closed_at is None:
-        _lose(payment, row, now=now)
-    if told.status == WON and was_lost:
-        _reinstate(payment, row, now=now)
-    if told.status == WON and row.is_taken:
-        holder = _give_back(holder, payment, row, now=now)
+        _go_against(holder, payment, row, was_lost=was_lost, now=now)
+    if told.status == WON:
+        holder = _go_for(holder, payment, row, was_lost=was_lost, now=now)
     if told.status in {WON, LOST}:
         row.closed_at = row.closed_at or now
     row.save()
@@ -67,6 +62,20 @@ def _was_lost(row: StripeDispute, told: Dispute) -> bool:
         row.closed_at = row.closed_at if told.status == WON else None
         return False
     return row.closed_at is not None
+
+
+def _go_against(holder: Agent, payment: Payment, row: StripeDispute, *, was_lost: bool, now: datetime) -> None:
+    """What a bank looks at once more, and was lost, is gone already."""
+    if not row.is_taken and not was_lost and _is_whole(row, payment):
+        _hold(holder, payment, row, now=now)
+    if row.status == LOST and row.closed_at is None:
+        _lose(payment, row, now=now)
+
+
+def _go_for(holder: Agent, payment: Payment, row: StripeDispute, *, was_lost: bool, now: datetime) -> Agent:
+    if was_lost:
+        _reinstate(payment, row, now=now)
+    return _give_back(holder, payment, row, now=now) if row.is_taken else holder
 
 
 def _is_whole(row: StripeDispute, payment: Payment) -> bool:

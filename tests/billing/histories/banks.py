@@ -9,8 +9,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 from billing.models import Payment
-from tests.billing.histories.ground import Disputed
 from tests.billing.histories.going_back import GoingBack
+from tests.billing.histories.ground import Disputed
 from tests.billing.stripe.conftest import work
 
 
