@@ -49,11 +49,6 @@ _COLUMNS = {
 _MATTERS = ("phase", "gateway_alive", "revision")
 
 
-# Something was as it was told to be, and is not any more. While a pod is made, not all of it is there yet.
-_STRAYS = """(p.seen @> p.kept AND NOT s.seen @> p.kept)
-        OR (p.secrets_seen @> p.secrets AND NOT s.secrets_seen @> p.secrets)"""
-
-
 def _row(prefix: str, columns: Collection[str]) -> str:
     return "(" + ", ".join(f"{prefix}.{column}" for column in columns) + ")"
 
@@ -64,8 +59,7 @@ WITH seen AS (
         {", ".join(f"%({column})s::{kind}[]" for column, kind in _COLUMNS.items())})
         AS s(namespace, agent_id, going, {", ".join(_COLUMNS)})
 ), changed AS (
-    SELECT s.*, p.namespace IS NULL OR {_row("p", _MATTERS)} IS DISTINCT FROM {_row("s", _MATTERS)}
-        OR coalesce({_STRAYS}, false) AS matters
+    SELECT s.*, p.namespace IS NULL OR {_row("p", _MATTERS)} IS DISTINCT FROM {_row("s", _MATTERS)} AS matters
     FROM seen s LEFT JOIN agents_pod p ON p.namespace = s.namespace
     WHERE CASE WHEN p.namespace IS NULL THEN NOT s.going
         ELSE p.cluster_id = %(cluster)s AND {_row("p", _COLUMNS)} IS DISTINCT FROM {_row("s", _COLUMNS)} END
