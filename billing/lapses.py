@@ -16,7 +16,7 @@ from django.utils import timezone
 from accounts.models import User
 from agents import lifecycle
 from agents.models import Agent, Desired, Reason, Status
-from billing import mails, parking, reminders, standing, subscriptions
+from billing import mails, next_plans, parking, reminders, standing, subscriptions
 from billing.models import Lapse, Order, Subscription
 from billing.term import Term
 from billing.vocabulary import OrderStatus, TermMode
@@ -83,6 +83,7 @@ def _next(agent: Agent, *, now: datetime) -> datetime | None:
         return _go_on(agent, term, now=now)
     if term.stops_at is None:
         raise ValueError(f"{agent.pk}: unpaid without an end")
+    agent = next_plans.begin(agent)
     return _warn(agent, term, now=now) if now < term.stops_at else _lapse(agent, term, now=now)
 
 

@@ -6,7 +6,7 @@ and pays for the running time ends the licence (billing/revocations.py). All els
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 
@@ -18,7 +18,7 @@ from billing.licence_charges import told_till
 from billing.models import Payment, Subscription
 from billing.payments import Receipt
 from billing.periods import MONTHS
-from billing.providers.base import Charge
+from billing.providers.base import Charge, Verdict
 from billing.subscriptions import Purchase
 from billing.vocabulary import CONFIRMED, PaymentKind, Period, Provider
 
@@ -26,21 +26,24 @@ SOME_DAYS = timedelta(days=5)  # between the end of what a charge paid for and t
 LATE = timedelta(days=23)  # a card may be refused for so long before it is charged; the next charge is 28 days away
 
 
-def note(row: Subscription, charges: Sequence[Charge], *, actor: str, now: datetime, unapplied: str = "") -> None:
+def note(row: Subscription, verdict: Verdict, *, actor: str, now: datetime, unapplied: str = "") -> None:
     """Each charge and each amount that went back once; `unapplied` says why none of them buys anything here.
 
     Charges from before the licence was ours are left out.
     """
-    _note_missed(row, charges, actor=actor, now=now, unapplied=unapplied)
-    last = charges[-1] if charges and row.is_live else None
-    back = [charge for charge in charges if charge.back and not (charge is last and charge.went_back)]
-    if not back:
+    charges = verdict.charges
+    if not charges:
         return
-    charged = [payment for payment in _charged(row) if payment.period]
-    for charge in back:
+    _note_missed(row, charges, actor=actor, now=now, unapplied=unapplied)
+    charged = _charged(row)
+    for charge in charges[:-1] if verdict.went_back and row.is_live else charges:
         payment = _paid_by(charge, charged)
-        if payment is not None:
+        if payment is None or not (charge.back or charge.all_back or part_refunds.was_told(payment)):
+            continue
+        if payment.amount is not None:
             part_refunds.note(payment, returned=charge.back, actor=actor, now=now)
+        elif charge.went_back:
+            part_refunds.note_all(payment, actor=actor, now=now)
 
 
 @transaction.atomic
@@ -49,7 +52,7 @@ def _note_missed(row: Subscription, charges: Sequence[Charge], *, actor: str, no
 
     A charge whose amount nobody told at its time has its row in the ledger already; one of nothing needs none.
     """
-    charged = [payment for payment in _charged(row) if payment.period]
+    charged = _charged(row)
     found = [_paid_by(charge, charged) for charge in charges]
     first = next((number for number, payment in enumerate(found) if payment), len(found))
     told = zip(charges[first:], found[first:], strict=True)
@@ -83,9 +86,10 @@ def _missed(row: Subscription, charge: Charge, *, actor: str) -> Receipt:
     )
 
 
-def _charged(row: Subscription) -> Iterable[Payment]:
+def _charged(row: Subscription) -> list[Payment]:
     same = Payment.objects.filter(subscription__provider=row.provider, subscription__external_ref=row.external_ref)
-    return same.filter(kind__in=CONFIRMED, provider=row.provider, amount__isnull=False).order_by("at", "id")
+    rows = same.filter(kind__in=CONFIRMED, provider=row.provider).exclude(period="").prefetch_related("refunds")
+    return list(rows.order_by("at", "id"))
 
 
 def _paid_by(charge: Charge, charged: Sequence[Payment]) -> Payment | None:

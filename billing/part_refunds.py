@@ -10,7 +10,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Q, Sum
 
 from agents.models import Agent
 from billing import payments, remainders, timeline, unplaced_charges
@@ -25,6 +25,7 @@ from billing.vocabulary import CONFIRMED, PaymentKind, Period, Provider
 NOT_BY_HAND = {Provider.STARS, Provider.STRIPE, Provider.INTERNAL}  # they tell by themselves what goes back
 FREE = Decimal(0)
 TOLD = "its provider says so"
+WON = "its provider says that it is ours again"
 
 
 def still_ours(payment: Payment) -> int | None:
@@ -32,6 +33,11 @@ def still_ours(payment: Payment) -> int | None:
     if payment.amount is None:
         return None
     return int(payment.amount - payment.over - payment.gone_back) or None
+
+
+def worth(payment: Payment) -> int:
+    """How much of it its time still stands for."""
+    return max(0, int((payment.amount or 0) - payment.over - payment.taken_off))
 
 
 def is_by_hand(payment: Payment) -> bool:
@@ -64,6 +70,26 @@ def note(payment: Payment, *, returned: int, actor: str, now: datetime) -> None:
     more = min(returned - int(payment.gone_back), left)
     if more > 0:
         _write(agent, payment, more, left=left, reason=TOLD, actor=actor, now=now)
+    if more < 0:
+        _note_won(agent, payment, returned=returned, actor=actor, now=now)
+
+
+def _note_won(agent: Agent, payment: Payment, *, returned: int, actor: str, now: datetime) -> None:
+    """Where its provider says that less has gone back than it said before: a dispute was won."""
+    told = payment.refunds.filter(reason__in=[TOLD, WON])
+    sums = told.aggregate(gone=Sum("amount", filter=Q(reason=TOLD)), won=Sum("amount", filter=Q(reason=WON)))
+    amount = int((sums["gone"] or 0) - (sums["won"] or 0)) - returned
+    if amount <= 0:
+        return
+    name = f"{payment.external_id}:won:{told.count()}"
+    receipt = replace(_receipt(payment, amount, reason=WON, actor=actor), external_id=name, kind=PaymentKind.CAME_BACK)
+    written = payments.write(receipt, payment.agent, now=now, subscription=payment.subscription)
+    timeline.note(agent, f"{moved(written)} of payment {payment.pk} came back: {WON}", actor=actor, now=now)
+
+
+def was_told(payment: Payment) -> bool:
+    """Whether the ledger has a part that went back by its provider's word."""
+    return any(row.reason == TOLD for row in payment.refunds.all())
 
 
 @transaction.atomic
@@ -107,12 +133,18 @@ def _left(payment: Payment) -> int:
     return left
 
 
+def _ever_gone(payment: Payment) -> int:
+    """With what has come back since: no two parts have the same name."""
+    gone = payment.refunds.exclude(kind=PaymentKind.CAME_BACK)
+    return int(gone.aggregate(sum=Sum("amount"))["sum"] or 0)
+
+
 def _receipt(payment: Payment, amount: int, *, reason: str, actor: str) -> Receipt:
-    back = int(payment.gone_back) + amount
+    back, ever = int(payment.gone_back) + amount, _ever_gone(payment) + amount
     is_all = payment.unapplied and back == payment.amount  # then nobody has to decide about it
     return Receipt(
         provider=Provider(payment.provider),
-        external_id=refund_name(payment.external_id) if is_all else part_name(payment.external_id, back),
+        external_id=refund_name(payment.external_id) if is_all else part_name(payment.external_id, ever),
         kind=PaymentKind.REFUND,
         agent_id=payment.agent_id,
         purchase=Purchase(

@@ -16,7 +16,7 @@ from agents.models import Agent
 from billing import next_plans, spans, subscriptions, timeline
 from billing.models import Payment, Span, Subscription
 from billing.spans import Rest, SoldPlan
-from billing.vocabulary import CONFIRMED, PaymentKind, Provider, SubscriptionStatus
+from billing.vocabulary import CONFIRMED, LICENSED, PaymentKind, Provider, SubscriptionStatus
 from catalog.engines import engine_of, fits
 from catalog.tiers import tier_of
 
@@ -24,7 +24,8 @@ from catalog.tiers import tier_of
 def held(payment: Payment) -> Agent:
     """The agent that has the time which this payment bought, locked together with the one it was paid for.
 
-    They differ where what was left of a deleted agent has been moved, or the licence that it was charged for.
+    They differ where what was left of a deleted agent has been moved, or the licence that it was charged for. Time that
+    stands still while a bank decides is of the agent that it was taken from.
     """
     while True:
         holder = _holder(payment)
@@ -41,14 +42,15 @@ class _MovedMeanwhile(Exception):
 
 
 def _holder(payment: Payment) -> str:
-    row = Subscription.objects.paid().filter(spans__payment=payment).first() or _licence_of(payment)
+    disputed = Subscription.objects.filter(stripe_disputes__payment=payment, stripe_disputes__is_taken=True)
+    row = Subscription.objects.paid().filter(spans__payment=payment).first() or disputed.first() or _licence_of(payment)
     return row.agent_id if row else payment.agent_id
 
 
 def _licence_of(payment: Payment) -> Subscription | None:
     """Which lives, for whichever agent its key pays now."""
     charged = payment.subscription
-    if charged is None or not charged.is_licensed:
+    if charged is None or payment.provider not in LICENSED:
         return None
     live = Subscription.objects.live().filter(provider=charged.provider, external_ref=charged.external_ref)
     return live.exclude(external_ref="").first()
@@ -78,9 +80,8 @@ def add(
     if current is None:
         next_plans.forget(agent, now=now)  # it was chosen for what is over
         start = subscriptions.start_of(agent, now=now)
-        new = subscriptions.new(
-            agent, plan, Provider(row.provider) if row.provider else None, row.price_usd, now=now, until=start
-        )
+        seller, price = (_seller_of(rests), plan.usd) if row.is_licensed else (row.provider, row.price_usd)
+        new = subscriptions.new(agent, plan, Provider(seller) if seller else None, price, now=now, until=start)
         new.current_period_end += spans.total(rests)
         new.anchor_day, new.brought_by = new.current_period_end.day, list(plan.by)
         new = subscriptions.activate(agent, new, actor=actor, now=now)
@@ -138,10 +139,13 @@ def _paid_still(names: Iterable[str], *, without: Payment | None) -> list[Paymen
 
 
 def _went_back(payment: Payment) -> bool:
-    """All of it; or its bank has not decided yet whether it does."""
+    """All of it, and not come again; or its bank has not decided yet whether it does."""
     if any(one.is_taken for one in payment.stripe_disputes.all()):
         return True
-    return any(back.kind == PaymentKind.REFUND and not back.is_part for back in payment.refunds.all())
+    whole = [back for back in payment.refunds.all() if back.kind == PaymentKind.REFUND and not back.is_part]
+    if payment.amount is None or any(back.amount is None for back in whole):
+        return bool(whole)
+    return bool(whole) and payment.taken_off >= payment.amount - payment.over
 
 
 def _home_of(
@@ -194,17 +198,22 @@ def end_licence(agent: Agent, row: Subscription, *, at: datetime, actor: str, no
     subscriptions.expire(agent, row, at=at, actor=actor, now=now, note=note)
     if not rests:
         return row
-    first = Payment.objects.filter(pk=rests[0].payment_id, kind__in=CONFIRMED).first()
     plan, start = spans.plan_of(row), subscriptions.start_of(agent, now=now)
     if not _holds(plan.by):
         home, known = _home_of(agent, rests)
         if home is not None:
             plan, rests = home, spans.gone_home(known, plan, home)
             profile.follow_payment(agent, plan.tier)
-    provider = Provider(first.provider) if first else None
-    beside = subscriptions.new(agent, plan, provider, plan.usd, now=now, until=start + spans.total(rests))
+    seller = _seller_of(rests)
+    beside = subscriptions.new(agent, plan, seller, plan.usd, now=now, until=start + spans.total(rests))
     beside.anchor_day, beside.brought_by = beside.current_period_end.day, list(plan.by)
     _name_after(beside, rests)
     beside = subscriptions.activate(agent, beside, actor=actor, now=now)
     spans.lay(beside, rests, start=start)
     return beside
+
+
+def _seller_of(rests: Sequence[Rest]) -> Provider | None:
+    """Who took the money for what runs first; nobody, where that was given."""
+    first = Payment.objects.filter(pk=rests[0].payment_id, kind__in=CONFIRMED).first()
+    return Provider(first.provider) if first else None

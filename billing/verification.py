@@ -192,10 +192,10 @@ def _settle(driver: LicenceDriver, row: Subscription, verdict: Verdict, *, now: 
         case Answer.PAID:
             why = _paid(driver, row, verdict, now=now)
             if why is not None:
-                licence_refunds.note(row, verdict.charges, actor=ACTOR, now=now, unapplied=why)
+                licence_refunds.note(row, verdict, actor=ACTOR, now=now, unapplied=why)
         case Answer.UNPAID:
             why = "" if row.is_live else unplaced_charges.WAS_OVER
-            licence_refunds.note(row, verdict.charges, actor=ACTOR, now=now, unapplied=why)
+            licence_refunds.note(row, verdict, actor=ACTOR, now=now, unapplied=why)
             _unpaid(row, verdict, now=now)
         case Answer.UNKNOWN:
             _unknown(row.pk, reason=verdict.reason, now=now)
@@ -314,13 +314,13 @@ def _still_charged(driver: LicenceDriver, row: Subscription, *, now: datetime) -
         case Answer.UNKNOWN:
             return Answer.UNKNOWN, _again(row, now=now)
         case Answer.UNPAID:
-            licence_refunds.note(row, verdict.charges, actor=ACTOR, now=now, unapplied=payments.DELETED)
+            licence_refunds.note(row, verdict, actor=ACTOR, now=now, unapplied=payments.DELETED)
             return Answer.UNPAID, _again(_over_leased(row, verdict, now=now), now=now)
     if verdict.external_ref != row.external_ref:
         return Answer.UNPAID, None
     unplaced_charges.note(row, _sold(row, verdict), why=payments.DELETED, now=now)
     _seen_paid(row, now=now)
-    licence_refunds.note(row, verdict.charges, actor=ACTOR, now=now, unapplied=payments.DELETED)
+    licence_refunds.note(row, verdict, actor=ACTOR, now=now, unapplied=payments.DELETED)
     return Answer.PAID, now + CHECKED_EVERY
 
 

@@ -137,7 +137,7 @@ def _gone_back(refund: Payment, invoice: Invoice) -> Decimal:
     asked = (invoice.payment.amount or Decimal(0)) - invoice.payment.over
     if asked <= 0 or refund.amount is None:
         return invoice.total_usd
-    return sums.share(invoice.total_usd, of=min(invoice.payment.gone_back, asked), in_all=asked)
+    return sums.share(invoice.total_usd, of=min(invoice.payment.taken_off, asked), in_all=asked)
 
 
 def _next(kind: InvoiceKind, *, now: datetime) -> str:

@@ -121,3 +121,16 @@ class Payment(models.Model):
         failed = Q(kind=PaymentKind.CAME_BACK)
         sums = self.refunds.aggregate(gone=Sum("amount", filter=~failed), failed=Sum("amount", filter=failed))
         return (sums["gone"] or Decimal(0)) - (sums["failed"] or Decimal(0))
+
+    @property
+    def taken_off(self) -> Decimal:
+        """How much of it its time is not worth any more: what has gone back, also where that failed.
+
+        What failed is owed, until an operator decides. Sent again, it is the same money as before.
+        """
+        came = Q(kind=PaymentKind.CAME_BACK)
+        owed = self.refunds.filter(came).exclude(unapplied="").values_list("external_id", flat=True)
+        again = Q(external_id__in=[refund_name(name) for name in owed])
+        gone, ours = ~came & ~again, came & Q(unapplied="")
+        sums = self.refunds.aggregate(gone=Sum("amount", filter=gone), ours=Sum("amount", filter=ours))
+        return (sums["gone"] or Decimal(0)) - (sums["ours"] or Decimal(0))

@@ -45,16 +45,20 @@ class Driver(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Charge:
-    """What a provider's card was charged for a licence, and how much of it went back: cents of USD, without taxes."""
+    """What a provider's card was charged for a licence, and how much of it went back: cents of USD, without taxes.
+
+    Of another currency nobody tells how much it was: `cents` are 0, and `all_back` alone says that it went back.
+    """
 
     name: str
     at: datetime
     cents: int
     back: int = 0
+    all_back: bool = False
 
     @property
     def went_back(self) -> bool:
-        return self.back >= self.cents > 0
+        return self.all_back or self.back >= self.cents > 0
 
 
 class Answer(Enum):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -15,7 +16,7 @@ from dateutil.relativedelta import relativedelta
 from django.conf import settings
 
 from billing.periods import MONTHS
-from billing.providers.base import Answer, Offer, Verdict
+from billing.providers.base import Answer, Charge, Offer, Verdict
 from billing.providers.licence_http import AskedTooOften, NoAnswer, Reply, ask, moment
 from billing.providers.plans import Plan, plan_named
 from billing.vocabulary import Period, Provider
@@ -137,7 +138,9 @@ def _judged(reply: Reply, *, now: datetime) -> Verdict:
     product = purchase["product_id"]
     if product not in _products():
         return Verdict(answer=Answer.UNPAID, reason="this key is of a product that is none of ours")
-    return _against(purchase, now=now) or _paid(purchase, product, now=now)
+    verdict = _against(purchase, now=now) or _paid(purchase, product, now=now)
+    first = None if verdict.went_back else _first_charge(purchase)
+    return replace(verdict, charges=(first,)) if first else verdict
 
 
 def _refuse_nonsense(purchase: Mapping[str, Any]) -> None:
@@ -152,12 +155,9 @@ def _against(purchase: Mapping[str, Any], *, now: datetime) -> Verdict | None:
     if purchase.get("test") and not settings.GUMROAD_TEST_PURCHASES:
         return Verdict(answer=Answer.UNPAID, reason="this is a test purchase, for which nobody paid")
     over = moment(purchase.get("subscription_cancelled_at"))
-    went_back = {
-        "it was refunded": purchase.get("refunded"),
-        "its payment was disputed": purchase.get("disputed") and not purchase.get("dispute_won"),
-        "its payment was charged back": purchase.get("chargebacked"),
-    }
-    reasons = went_back | {
+    went_back = "" if _is_used_up(purchase, now=now) else _went_back(purchase)
+    reasons = {
+        went_back: went_back,
         "the membership has ended": moment(purchase.get("subscription_ended_at")),
         "the last renewal was not paid": moment(purchase.get("subscription_failed_at")),
         "the membership was cancelled and has ended": over is not None and over <= now,
@@ -166,7 +166,36 @@ def _against(purchase: Mapping[str, Any], *, now: datetime) -> Verdict | None:
     if reason is None:
         return None
     failed = moment(purchase.get("subscription_failed_at")) is not None
-    return Verdict(answer=Answer.UNPAID, reason=reason, revoked=True, went_back=reason in went_back, failed=failed)
+    return Verdict(answer=Answer.UNPAID, reason=reason, revoked=True, went_back=bool(went_back), failed=failed)
+
+
+def _went_back(purchase: Mapping[str, Any]) -> str:
+    """Why the money of the first payment is not the seller's; empty where it is."""
+    reasons = {
+        "it was refunded": purchase.get("refunded"),
+        "its payment was disputed": purchase.get("disputed") and not purchase.get("dispute_won"),
+        "its payment was charged back": purchase.get("chargebacked"),
+    }
+    return next((reason for reason, holds in reasons.items() if holds), "")
+
+
+def _is_used_up(purchase: Mapping[str, Any], *, now: datetime) -> bool:
+    """Whether the first payment's period is over: the membership then runs on what its renewals paid."""
+    period, sold = RECURRENCES.get(str(purchase.get("recurrence"))), _sold_at(purchase)
+    return period is not None and sold is not None and _once_until(sold, period) <= now
+
+
+def _first_charge(purchase: Mapping[str, Any]) -> Charge | None:
+    """The only payment of a membership whose refund is told: it stays charged month after month all the same."""
+    sold = _sold_at(purchase)
+    if sold is None or not purchase.get("recurrence"):
+        return None
+    cents, back = int((_usd(purchase) or 0) * 100), bool(_went_back(purchase))
+    return Charge(name=str(purchase.get("sale_id")), at=sold, cents=cents, back=back * cents, all_back=back)
+
+
+def _sold_at(purchase: Mapping[str, Any]) -> datetime | None:
+    return moment(purchase.get("sale_timestamp") or purchase.get("created_at"))
 
 
 def _paid(purchase: Mapping[str, Any], product: str, *, now: datetime) -> Verdict:
@@ -179,7 +208,7 @@ def _paid(purchase: Mapping[str, Any], product: str, *, now: datetime) -> Verdic
     if period is None:
         reason = f"a licence paid {recurrence or 'once'} cannot be used; buy one that is paid monthly or yearly"
         return Verdict(answer=Answer.UNPAID, reason=reason)
-    sold = moment(purchase.get("sale_timestamp") or purchase.get("created_at"))
+    sold = _sold_at(purchase)
     if sold is None:
         raise NoAnswer("a purchase without its time")
     over = moment(purchase.get("subscription_cancelled_at"))

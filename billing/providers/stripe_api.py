@@ -178,13 +178,11 @@ def dispute(dispute_id: str) -> Json:
     return _ask("read a dispute", lambda client: client.v1.disputes.retrieve(dispute_id))
 
 
-def refund(payment_intent: str, *, key: str) -> None:
-    """Send back all that is left of a payment. What went back before succeeds."""
+def refund(payment_intent: str, *, cents: int | None, key: str) -> None:
+    """Send back so much of a payment; None: all that is left. What went back before succeeds."""
+    wanted: Any = {"payment_intent": payment_intent, **({} if cents is None else {"amount": cents})}
     try:
-        _ask(
-            "refund",
-            lambda client: client.v1.refunds.create({"payment_intent": payment_intent}, {"idempotency_key": key}),
-        )
+        _ask("refund", lambda client: client.v1.refunds.create(wanted, {"idempotency_key": key}))
     except StripeRefused as refusal:
         if refusal.code != REFUNDED:
             raise

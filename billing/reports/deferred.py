@@ -17,13 +17,14 @@ from itertools import groupby
 
 from dateutil.relativedelta import relativedelta
 from django.db import transaction
+from django.db.models import Case, F, OuterRef, Subquery, Sum, When
 
 from billing import periods, spans, standing, subscriptions
 from billing.models import DeferredRevenue, Payment, Span, Subscription
 from billing.periods import MONTHS
 from billing.reports.months import Months, month_of
 from billing.sums import CENT
-from billing.vocabulary import CONFIRMED, LICENSED, Period
+from billing.vocabulary import CONFIRMED, LICENSED, PaymentKind, Period
 
 log = logging.getLogger(__name__)
 
@@ -116,17 +117,27 @@ def _of_licences(rows: list[Subscription], *, now: datetime) -> Iterator[tuple[G
         till = subscriptions.licensed_until(row)
         whole = till - (till - relativedelta(months=MONTHS[Period(row.period)]))
         if till > now:
-            usd = Fraction(payment.price_usd) * min(Fraction(1), periods.share(till - now, whole))
+            usd = _kept(payment) * min(Fraction(1), periods.share(till - now, whole))
             yield Group(payment.provider, row.tier, row.period, payment.currency), usd
+
+
+def _kept(payment: Payment) -> Fraction:
+    """Of its price as much as has not gone back; all of it where nobody told how much it was."""
+    usd = Fraction(payment.price_usd or 0)
+    gone = getattr(payment, "gone", None) or 0
+    return usd * Fraction(payment.amount - gone) / Fraction(payment.amount) if payment.amount else usd
 
 
 def _charged_last(licences: Mapping[str, Subscription]) -> Iterator[Payment]:
     """By the provider's name of the purchase: the key may have paid for another agent then."""
     charged = Payment.objects.filter(kind__in=CONFIRMED, subscription__external_ref__in=[*licences])
     charged = charged.filter(provider__in=LICENSED).select_related("subscription")
-    yield from charged.order_by("subscription__external_ref", "-at", "-paid_till", "-id").distinct(
-        "subscription__external_ref"
-    )
+    back = Payment.objects.filter(refund_of=OuterRef("pk")).order_by().values("refund_of")
+    came = Case(When(kind=PaymentKind.CAME_BACK, then=-F("amount")), default=F("amount"))
+    charged = charged.annotate(gone=Subquery(back.annotate(sum=Sum(came)).values("sum")))
+    # Of what was noted at one moment the newest: its name has the day until which it pays.
+    newest = charged.order_by("subscription__external_ref", "-at", "-external_id", "-id")
+    yield from newest.distinct("subscription__external_ref")
 
 
 def _cents(usd: Fraction) -> Decimal:

@@ -26,7 +26,9 @@ log = logging.getLogger(__name__)
 # Stripe's words. An inquiry (`warning_…`) has taken no money; `prevented` is told of as a refund.
 OPEN = {"needs_response", "under_review", "appeal_needs_response", "appeal_under_review"}
 WON, LOST = "won", "lost"
+AGAINST_US = {*OPEN, LOST}
 DISPUTED = "its payment is disputed"
+NO_TIME = "a bank gave it back, and the time that it paid for is over"
 
 
 @transaction.atomic
@@ -36,22 +38,18 @@ def note(told: Dispute, *, now: datetime) -> None:
     if payment is None:
         return
     holder = remainders.held(payment)
-    row, _ = StripeDispute.objects.select_for_update(of=("self",)).get_or_create(
+    row, is_new = StripeDispute.objects.select_for_update(of=("self",)).get_or_create(
         dispute_id=told.id,
         defaults={"payment": payment, "status": told.status, "cents": abs(told.amount), "seen_at": now},
     )
-    was_lost = _was_lost(row, told)
+    was_lost, was_against_us = _was_lost(row, told), not is_new and row.status in AGAINST_US
     row.status = told.status
-    if told.status in OPEN or told.status == LOST:
-        cards.cancel(payment.agent, now=now)
-        if not row.is_taken and _is_whole(row, payment):
-            _hold(holder, payment, row, now=now)
-    if told.status == LOST and row.closed_at is None:
-        _lose(payment, row, now=now)
-    if told.status == WON and was_lost:
-        _reinstate(payment, row, now=now)
-    if told.status == WON and row.is_taken:
-        holder = _give_back(payment, row, now=now)
+    if told.status in AGAINST_US:
+        if not was_against_us:  # a card that was entered since then is another matter
+            cards.cancel(payment.agent, now=now)
+        _go_against(holder, payment, row, was_lost=was_lost, now=now)
+    if told.status == WON:
+        holder = _go_for(holder, payment, row, was_lost=was_lost, now=now)
     if told.status in {WON, LOST}:
         row.closed_at = row.closed_at or now
     row.save()
@@ -66,9 +64,23 @@ def _was_lost(row: StripeDispute, told: Dispute) -> bool:
     return row.closed_at is not None
 
 
+def _go_against(holder: Agent, payment: Payment, row: StripeDispute, *, was_lost: bool, now: datetime) -> None:
+    """What a bank looks at once more, and was lost, is gone already."""
+    if not row.is_taken and not was_lost and _is_whole(row, payment):
+        _hold(holder, payment, row, now=now)
+    if row.status == LOST and row.closed_at is None:
+        _lose(payment, row, now=now)
+
+
+def _go_for(holder: Agent, payment: Payment, row: StripeDispute, *, was_lost: bool, now: datetime) -> Agent:
+    if was_lost:
+        _reinstate(payment, row, now=now)
+    return _give_back(holder, payment, row, now=now) if row.is_taken else holder
+
+
 def _is_whole(row: StripeDispute, payment: Payment) -> bool:
     """Of a part only the money goes."""
-    return row.cents >= int(payment.amount or 0) - int(payment.gone_back)
+    return row.cents >= part_refunds.worth(payment)
 
 
 def _hold(holder: Agent, payment: Payment, row: StripeDispute, *, now: datetime) -> None:
@@ -82,6 +94,8 @@ def _hold(holder: Agent, payment: Payment, row: StripeDispute, *, now: datetime)
     if held:
         row.tier, row.period, row.tier_snapshot = held.tier, held.period, held.tier_snapshot
     remainders.take_back(holder, payment, actor=cards.ACTOR, now=now, note=DISPUTED)
+    if payment.subscription is None:  # it bought nothing, so nothing is taken
+        return
     name = _name(payment, "dispute", row)
     receipt = returns.way_back(
         payment, kind=PaymentKind.REVOKE, name=name, amount=None, actor=cards.ACTOR, reason=DISPUTED
@@ -90,33 +104,36 @@ def _hold(holder: Agent, payment: Payment, row: StripeDispute, *, now: datetime)
 
 
 def _lose(payment: Payment, row: StripeDispute, *, now: datetime) -> None:
-    left = int(payment.amount or 0) - int(payment.gone_back)
-    amount = min(row.cents, left)
+    worth, amount = part_refunds.worth(payment), min(row.cents, int((payment.amount or 0) - payment.gone_back))
     if amount <= 0:
         return
     whole = refund_name(payment.external_id)
     known = Payment.objects.filter(provider=payment.provider, external_id=whole)
-    name = whole if amount == left and not known.exists() else _name(payment, "lost", row)
-    if amount < left:
-        part_refunds.lessen(payment, amount, left=left)
+    name = whole if amount >= worth and not known.exists() else _name(payment, "lost", row)
     receipt = returns.way_back(
         payment, kind=PaymentKind.REFUND, name=name, amount=amount, actor=cards.ACTOR, reason=WAS_LOST
     )
     returns.write(receipt, payment, now=now)
+    returns.close_gone(payment, reason=WAS_LOST, now=now)
+    if amount < worth:
+        part_refunds.lessen(payment, amount, left=worth)
 
 
 def _reinstate(payment: Payment, row: StripeDispute, *, now: datetime) -> None:
-    """It was lost, and the bank has changed its mind: the money is ours again, and has a new invoice."""
-    amount, left = min(row.cents, returns.lost(payment)), int(payment.amount or 0) - int(payment.gone_back)
+    """It was lost, and the bank has changed its mind: the money is ours again, and has a new invoice.
+
+    Of a payment whose time ended when the rest went back an operator decides.
+    """
+    amount, worth = min(row.cents, returns.lost(payment)), part_refunds.worth(payment)
     if amount <= 0:
         return
     name = _name(payment, "reinstated", row)
     receipt = returns.way_back(
         payment, kind=PaymentKind.CAME_BACK, name=name, amount=amount, actor=cards.ACTOR, reason=WAS_WON
     )
-    returns.write(receipt, payment, now=now)
-    if left:
-        part_refunds.lessen(payment, -amount, left=left)
+    returns.write(receipt, payment, now=now, unapplied="" if worth or row.is_taken else NO_TIME)
+    if worth:
+        part_refunds.lessen(payment, worth - part_refunds.worth(payment), left=worth)
 
 
 def _name(payment: Payment, what: str, row: StripeDispute) -> str:
@@ -126,18 +143,20 @@ def _name(payment: Payment, what: str, row: StripeDispute) -> str:
     return f"{name}:{before}" if before else name
 
 
-def _give_back(payment: Payment, row: StripeDispute, *, now: datetime) -> Agent:
+def _give_back(agent: Agent, payment: Payment, row: StripeDispute, *, now: datetime) -> Agent:
     """What was left when it was disputed goes on now, as time of whatever pays for the agent then.
 
     Nothing does where all of the money went back meanwhile.
     """
+    row.refresh_from_db(fields=["usd"])  # another part may have come back just now
     row.is_taken = False
-    agent = payments.locked(row.subscription.agent_id if row.subscription else payment.agent_id)
+    if payment.subscription is None:
+        return agent
     name = _name(payment, "won", row)
     receipt = returns.way_back(
         payment, kind=PaymentKind.RESTORED, name=name, amount=None, actor=cards.ACTOR, reason=WAS_WON
     )
-    if row.subscription is None or not row.length or part_refunds.still_ours(payment) is None:
+    if row.subscription is None or not row.length or not part_refunds.worth(payment):
         returns.write(receipt, payment, now=now)
         return agent
     if agent.desired == Desired.DELETED:
@@ -147,9 +166,20 @@ def _give_back(payment: Payment, row: StripeDispute, *, now: datetime) -> Agent:
     agent = subscriptions.expire_ended(agent, now=now)
     homes = spans.homes_of(row, spans.passed_by([row]))
     rest = Rest(length=row.length, usd=Fraction(row.usd), payment_id=payment.pk, homes=homes)
-    by = (payment.pk,) if payment.tier == row.tier else ()
-    plan = SoldPlan(tier=row.tier, period=Period(row.period), snapshot=row.tier_snapshot or {}, by=by)
+    plan = SoldPlan(
+        tier=row.tier,
+        period=Period(row.period),
+        snapshot=row.tier_snapshot or {},
+        by=_brought(payment, row, row.subscription),
+    )
     held = remainders.add(agent, [rest], plan, row=row.subscription, actor=cards.ACTOR, now=now)
-    returns.write(receipt, payment, now=now, subscription=held)
+    payments.write(receipt, agent, now=now, subscription=held)
     agent = profile.follow_payment(agent, held.tier)
     return lapses.paid_again(agent, now=now)
+
+
+def _brought(payment: Payment, row: StripeDispute, held: Subscription) -> tuple[str, ...]:
+    """The payments that brought the plan of the time that was taken, others' too, unless all but this went back."""
+    if held.tier == row.tier:
+        return tuple(spans.brought(held))
+    return (payment.pk,) if payment.tier == row.tier else ()

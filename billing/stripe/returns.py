@@ -15,7 +15,7 @@ from django.db.models import Sum
 
 from agents.models import Agent
 from billing import lapses, part_refunds, payments, remainders
-from billing.models import CardSubscription, Payment, StripeInvoice, StripeRefund, Subscription
+from billing.models import CardSubscription, Decision, Payment, StripeInvoice, StripeRefund
 from billing.models.payments import refund_name
 from billing.payments import Receipt
 from billing.stripe import cards
@@ -37,22 +37,21 @@ def note(charge: Charge, *, now: datetime) -> None:
     if payment is None:
         return
     holder = remainders.held(payment)
-    gone = int(payment.gone_back)
+    worth = part_refunds.worth(payment)
     new = charge.refunded - _told(payment, PaymentKind.REFUND)
     failed = charge.failed - _told(payment, PaymentKind.CAME_BACK)
-    whole = charge.refunded - charge.failed + lost(payment) >= charge.amount
     if new > 0:
-        _write_refund(payment, new, charge, whole=whole, now=now)
+        _write_refund(payment, new, charge, whole=new >= worth, now=now)
+    left = part_refunds.worth(payment)
+    if left < worth and left:
+        part_refunds.lessen(payment, worth - left, left=worth)
+    elif left < worth:
+        end(holder, payment, now=now, note=REFUNDED)
     if failed > 0:
         _write_failure(payment, failed, charge, now=now)
-    if new <= max(failed, 0):
-        return
-    if whole:
-        end(holder, payment, now=now, note=REFUNDED)
-        StripeRefund.objects.filter(payment=payment).update(refund_at=None, refunded_at=now, last_error="")
-    else:
-        part_refunds.lessen(payment, new - max(failed, 0), left=charge.amount - gone)
-    lapses.settle(holder, now=now)
+    if new > 0:
+        close_gone(payment, reason=REFUNDED, now=now)
+        lapses.settle(holder, now=now)
 
 
 def _told(payment: Payment, kind: PaymentKind) -> int:
@@ -101,6 +100,15 @@ def _write_failure(payment: Payment, amount: int, charge: Charge, *, now: dateti
     StripeRefund.objects.filter(payment=payment).update(last_error=FAILED)
 
 
+def close_gone(payment: Payment, *, reason: str, now: datetime) -> None:
+    """Where nothing of it is left here, nobody sends it back any more, nor decides about what had failed."""
+    if payment.gone_back < (payment.amount or 0):
+        return
+    StripeRefund.objects.filter(payment=payment).update(refund_at=None, refunded_at=now, last_error="")
+    for row in Payment.objects.open().filter(refund_of=payment, kind=PaymentKind.CAME_BACK):
+        Decision.objects.create(payment=row, reason=reason, actor=cards.ACTOR, at=now)
+
+
 def counted(payment_intent: str) -> Payment | None:
     """The row of the ledger that it is."""
     row = StripeInvoice.objects.filter(payment_intent=payment_intent, payment__isnull=False).first()
@@ -137,8 +145,7 @@ def way_back(payment: Payment, *, kind: PaymentKind, name: str, amount: int | No
     )
 
 
-def write(receipt: Receipt, payment: Payment, *, now: datetime, subscription: Subscription | None = None) -> Payment:
+def write(receipt: Receipt, payment: Payment, *, now: datetime, unapplied: str = "") -> Payment:
     """Beside the row of the payment that it is about."""
-    about = subscription or payment.subscription
-    unapplied = "" if about else payment.unapplied
-    return payments.write(receipt, payment.agent, now=now, subscription=about, unapplied=unapplied)
+    unapplied = unapplied if payment.subscription else payment.unapplied
+    return payments.write(receipt, payment.agent, now=now, subscription=payment.subscription, unapplied=unapplied)

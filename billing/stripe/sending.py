@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from datetime import datetime, timedelta
 
-from django.db.models import F
+from django.db.models import F, Sum
 
 from billing.models import Payment, StripeInvoice, StripeRefund
 from billing.models.stripe import ERROR
@@ -16,6 +16,7 @@ from billing.providers import stripe_api
 from billing.providers.stripe_api import StripeAway, StripeRefused
 from billing.stripe import configuration
 from billing.stripe.attempts import FIRST_WAIT, LEASE, wait_after
+from billing.vocabulary import PaymentKind
 from config import wake
 
 log = logging.getLogger(__name__)
@@ -52,8 +53,10 @@ def _send(asked: StripeRefund, *, now: datetime) -> bool:
     claimed = StripeRefund.objects.filter(pk=asked.pk, refund_at=asked.refund_at)
     if not claimed.update(refund_at=now + LEASE, attempts=F("attempts") + 1):
         return False
+    cents = _cents(asked.payment)
+    key = f"refund:{asked.payment_id}" if cents is None else f"refund:{asked.payment_id}:{cents}"
     try:
-        stripe_api.refund(asked.payment_intent, key=f"refund:{asked.payment_id}")
+        stripe_api.refund(asked.payment_intent, cents=cents, key=key)
     except StripeAway as away:
         _later(asked, away.message, now=now, at_least=timedelta(seconds=int(away.headers["Retry-After"])))
         return False
@@ -64,6 +67,15 @@ def _send(asked: StripeRefund, *, now: datetime) -> bool:
     done = StripeRefund.objects.filter(pk=asked.pk, refunded_at=None)
     done.update(refund_at=None, refunded_at=now, last_error="")
     return True
+
+
+def _cents(payment: Payment) -> int | None:
+    """All that is left there. Of what failed to go back before, an operator may have sent some another way, or given
+    days for it: that is not sent once more.
+    """
+    failed = payment.refunds.filter(kind=PaymentKind.CAME_BACK).exclude(unapplied="").exclude(decision=None)
+    settled = failed.aggregate(sum=Sum("amount"))["sum"]
+    return int((payment.amount or 0) - payment.gone_back - settled) if settled else None
 
 
 def _later(asked: StripeRefund, problem: str, *, now: datetime, at_least: timedelta = FIRST_WAIT) -> None:

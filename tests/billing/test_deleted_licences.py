@@ -112,7 +112,7 @@ def test_money_that_came_back_to_us_is_counted_when_the_key_pays_elsewhere_befor
     lifecycle.delete(agent, actor="user:x")
     days(clock, 1)
     check(clock, END - clock.now + DAY)
-    found.purchase = {"disputed": True}
+    found.purchase = {"sale_timestamp": at(END), "disputed": True}
     days(clock, 1)
     assert income() == 500
     found.purchase |= {"dispute_won": True}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from agents.models import Agent
+from billing.reports.deferred import deferred
 from tests.billing.conftest import DAY, NOON, Clock
 from tests.billing.licences import check, gumroad, lemon, sale
 from tests.billing.test_lemonsqueezy_charges import THIRD, amounts, sold
@@ -98,3 +100,24 @@ def test_a_charge_whose_amount_nobody_told_at_its_time_is_in_the_ledger_once(
         check(clock, DAY)
     assert amounts(agent)[:3] == [("payment", 900), ("renewal", None), ("renewal", 900)]
     assert len(back(agent)) == 1
+
+
+def test_the_value_of_what_is_left_is_that_of_the_newest_charge_whichever_was_noted_first(
+    agent: Agent, sold: Licence, clock: Clock
+) -> None:
+    """Fourteen days of the last month, which cost half as much as those before it."""
+    for month in range(1, 7):
+        sold.charge(f"2027-{month:02}-21T12:05:00.000000Z", 1080, tax=180)
+    sold.charge("2027-07-21T12:05:00.000000Z", 540, tax=90)
+    sold.expires_at = "2027-08-21T12:00:00.000000Z"
+    check(clock, at=datetime(2027, 8, 7, 12, tzinfo=UTC))
+    assert sum(deferred(now=clock.now).values()) == round(Decimal("4.50") * 14 / 31, 2)
+
+
+def test_a_part_of_a_licences_charge_that_went_back_is_no_deferred_revenue(
+    agent: Agent, sold: Licence, clock: Clock
+) -> None:
+    sold.charges[0].give_back(540)
+    check(clock, at=NOON + 15 * DAY)
+    assert back(agent) == [450]
+    assert sum(deferred(now=clock.now).values()) == round(Decimal("4.50") * 15 / 30, 2)

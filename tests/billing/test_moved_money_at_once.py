@@ -10,19 +10,23 @@ import pytest
 
 from agents import lifecycle
 from agents.models import Agent
-from billing import corrections, key_moves, part_refunds, payments, revocations, verification
+from billing import corrections, key_moves, moving, part_refunds, payments, revocations, verification
 from billing.models import Payment, Subscription
 from billing.payments import Receipt
-from billing.vocabulary import Provider
+from billing.stripe import looking, orders
+from billing.stripe.looking import Kind
+from billing.vocabulary import Period, Provider
 from tests.agents.conftest import MakeAgent, settle, signed_in
 from tests.billing.conftest import DAY, FREE_UNTIL, Clock, purchase, tick
 from tests.billing.licences import KEY, activate, gumroad
+from tests.billing.stripe.conftest import stripe, work
 from tests.billing.test_one_charge import at, bought, days
 from tests.billing.test_storms import storm
 from tests.billing.test_unplaced_charges import income
 from tests.doubles.gumroad_server import GumroadServer
+from tests.doubles.stripe_server import StripeDouble
 
-__all__ = ["gumroad"]
+__all__ = ["gumroad", "stripe"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -70,6 +74,32 @@ def test_what_was_paid_for_a_deleted_agent_and_moved_goes_back_once(two: tuple[A
     assert answer.status_code == 200, answer.content
     assert storm(refunds(paid, heir, clock, 1_000)) == []
     assert [one.gone_back for one in paid] == [UNITS] * 6
+
+
+def test_a_dispute_that_is_won_waits_for_both_agents_in_their_order(
+    two: tuple[Agent, Agent], stripe: StripeDouble, clock: Clock
+) -> None:
+    """The time was moved before it was disputed, and goes back to who had it then, while other money goes back."""
+    heir, payer = two
+    stripe.world.pay(orders.order(payer, tier=None, period=Period.MONTHLY, now=clock.now).session_id)
+    work()
+    coins = [
+        payments.apply_payment(
+            Receipt(provider=Provider.USDC, external_id=f"paid-{number}", agent_id=payer.pk, purchase=purchase()),
+            now=clock.now,
+        )
+        for number in range(6)
+    ]
+    lifecycle.delete(payer, actor="user:x")
+    tick(payer, clock)
+    moving.move(heir.user, Subscription.objects.live().get().pk, to=heir, actor="user:x", now=clock.now)
+    disputed = stripe.world.dispute(stripe.world.charge_of(stripe.world.all("invoice")[0]["id"])["id"])
+    work()
+    stripe.waiting = True
+    stripe.world.decide(disputed["id"], "won")
+    won = partial(looking.look, Kind.DISPUTE, disputed["id"], now=clock.now)
+    assert storm([won, *refunds(coins, heir, clock, 1)]) == []
+    assert [one.kind for one in Payment.objects.filter(agent=heir, kind="restored")] == ["restored"]
 
 
 def test_what_a_moved_licence_was_charged_goes_back_once(

@@ -181,3 +181,10 @@ def test_an_agent_on_the_smallest_plan_has_nothing_to_choose(running: Agent, clo
     visitor, here = Visitor(running.user), f"/account/agents/{running.pk}"
     assert "Choose a smaller plan" not in text(visitor.open(here))
     assert visitor.client.get(f"{here}/next-plan").headers["Location"] == here
+
+
+def test_paid_time_that_ends_by_a_refund_ends_like_any_other(client: APIClient, agent: Agent, clock: Clock) -> None:
+    choose(client)
+    corrections.refund(agent, reason="asked", actor="operator:x", now=clock.now)
+    agent = tick(agent, clock)
+    assert (agent.tier, NextPlan.objects.exists()) == ("tiny", False)

@@ -21,7 +21,7 @@ from tests.agents.conftest import MakeAgent, settle, signed_in
 from tests.billing.conftest import DAY, FREE_UNTIL, NOON, Clock
 from tests.billing.licences import KEY, LEMON, activate, check, gumroad, lemon
 from tests.billing.stripe.conftest import stripe, work
-from tests.billing.test_unplaced_charges import BY, HOUR, OTHER, agent, card_ends, income, sold, waiting
+from tests.billing.test_unplaced_charges import BY, HOUR, OTHER, RENEWAL, agent, card_ends, income, sold, waiting
 from tests.doubles.gumroad_server import DISABLED, GumroadServer, Sale
 from tests.doubles.lemonsqueezy_server import API_KEY, LemonSqueezyServer
 from tests.doubles.stripe_server import StripeDouble
@@ -110,12 +110,12 @@ def test_a_plan_that_its_provider_changed_is_charged_neither_when_the_key_works_
 def test_a_dispute_that_is_won_when_the_card_ends_pays_at_once(
     waiting: Payment, sold: Sale, agent: Agent, clock: Clock
 ) -> None:
-    sold.purchase = {"refunded": True}
+    sold.purchase = RENEWAL | {"refunded": True}
     days(clock, 1)
     answer = signed_in(agent.user).post(f"/subscriptions/{Subscription.objects.paid().get().pk}/cancel")
     assert answer.status_code == 200, answer.content
     work()
-    sold.purchase = {"disputed": True, "dispute_won": True}
+    sold.purchase = RENEWAL | {"disputed": True, "dispute_won": True}
     days(clock, 1)
     assert (income(), Subscription.objects.paid().get().provider) == (1000, "gumroad")
 

@@ -73,6 +73,11 @@ def refund(payment: Payment, clock: Clock) -> None:
     corrections.refund_payment(payment, now=clock.now, **WHY)
 
 
+def told(clock: Clock) -> str:
+    """This moment, as Gumroad writes it."""
+    return f"{clock.now:%Y-%m-%dT%H:%M:%SZ}"
+
+
 @up_and_down
 @used_or_left
 @at_once_or_later
@@ -137,7 +142,7 @@ def test_a_licence_as_the_third_leaves_the_second(
     month(agent, pay, "medium")
     clock.go(waits)
     without = held(agent, clock)
-    sold = gumroad.sell(KEY, SMALL, purchase={"variants": "(Small)"})
+    sold = gumroad.sell(KEY, SMALL, sold_at=told(clock), purchase={"variants": "(Small)"})
     activate(agent, clock)
     assert held(agent, clock)[:2] == ("small", "small")
     sold.purchase = {**sold.purchase, "refunded": True}
@@ -153,7 +158,7 @@ def test_a_licence_of_the_second_plan_leaves_it(
     month(agent, pay, "small")
     clock.go(waits)
     without = held(agent, clock)
-    sold = gumroad.sell(KEY, SMALL, purchase={"variants": "(Small)"})
+    sold = gumroad.sell(KEY, SMALL, sold_at=told(clock), purchase={"variants": "(Small)"})
     activate(agent, clock)
     sold.purchase = {**sold.purchase, "refunded": True}
     check(clock, DAY)
@@ -175,7 +180,7 @@ def test_a_licence_that_comes_again_holds_nothing_that_was_bought_beside_it_long
     sold.purchase = {**sold.purchase, "refunded": False}
     activate(agent, clock)
     assert held(agent, clock)[:2] == ("small", "small")
-    sold.purchase = {**sold.purchase, "refunded": True}
+    sold.purchase = {**sold.purchase, "subscription_ended_at": told(clock)}
     check(clock, DAY)
     assert held(agent, clock) == plus(without, DAY)
 

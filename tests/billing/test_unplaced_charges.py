@@ -31,6 +31,8 @@ pytestmark = pytest.mark.django_db
 OTHER = "B1B2C3D4-E5F60718-293A4B5C-6D7E8F90"
 HOUR = DAY / 24
 BY = {"reason": "asked", "actor": "operator:x"}
+# Gumroad tells of the refund of the purchase that the key hangs on: of a renewal after its plan was changed there.
+RENEWAL = {"sale_timestamp": "2026-12-29T12:00:00Z"}
 
 
 @pytest.fixture
@@ -117,11 +119,11 @@ def test_an_operator_sends_it_back_and_it_is_no_income(waiting: Payment, agent: 
 
 
 def test_what_its_provider_refunded_waits_for_nobody(waiting: Payment, sold: Sale, agent: Agent, clock: Clock) -> None:
-    sold.purchase = {"refunded": True}
+    sold.purchase = RENEWAL | {"refunded": True}
     for _ in range(2):
         check(clock, DAY + HOUR)
         assert (income(), Payment.objects.open().exists()) == (500, False)
-    sold.purchase = {"disputed": True, "dispute_won": True}
+    sold.purchase = RENEWAL | {"disputed": True, "dispute_won": True}
     check(clock, DAY + HOUR)
     assert (income(), Payment.objects.open().count()) == (1000, 1)
     card_ends(agent, clock)
@@ -131,7 +133,7 @@ def test_what_its_provider_refunded_waits_for_nobody(waiting: Payment, sold: Sal
 def test_what_its_provider_refunded_is_not_decided_any_more_though_an_operator_had_the_page_open(
     waiting: Payment, sold: Sale, clock: Clock
 ) -> None:
-    sold.purchase = {"refunded": True}
+    sold.purchase = RENEWAL | {"refunded": True}
     check(clock, DAY + HOUR)
     for decide in (decisions.send_back, decisions.close, partial(decisions.credit, days=5)):
         with pytest.raises(NothingToDecide):
@@ -186,6 +188,7 @@ def test_euros_that_went_back_are_received_and_returned_at_the_price_that_they_p
         check(clock, DAY)
         check(clock, 31 * DAY)
         assert Payment.objects.open().count() == 1
+        found.purchase |= {"sale_timestamp": "2026-12-21T12:00:00Z"}
     found.purchase |= {"refunded": True}
     for _ in range(2):
         check(clock, DAY + HOUR)

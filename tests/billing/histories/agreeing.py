@@ -76,23 +76,26 @@ class Agreeing(Ground):
         assert rows.count() == self.counted
         assert sum(int(row.amount or 0) for row in rows) == sum(one.came for one in self.income.values())
         back: dict[str, int] = defaultdict(int)
-        for row in Payment.objects.filter(kind__in=["refund", "revoke"], amount__isnull=False).exclude(
-            provider__in=SHOPS
-        ):
+        rows = Payment.objects.filter(kind__in=["refund", "revoke", "came back"], amount__isnull=False)
+        for row in rows.exclude(provider__in=SHOPS):
             assert row.refund_of_id, row
-            back[row.refund_of_id] += int(row.amount or 0)
+            back[row.refund_of_id] += int(row.amount or 0) * (-1 if row.kind == "came back" else 1)
         for pk, known in self.income.items():
             assert back.get(pk, 0) == known.gone, (Payment.objects.get(pk=pk), back.get(pk), known)
+            waiting = Payment.objects.open().filter(refund_of=pk).values_list("amount", flat=True)
+            assert sorted(int(amount or 0) for amount in waiting) == sorted(known.waiting), (pk, waiting, known)
 
     def _invoices(self) -> None:
-        invoices = Invoice.objects.filter(kind="invoice").select_related("payment")
+        invoices = Invoice.objects.filter(kind="invoice", payment__refund_of=None).select_related("payment")
         assert len(invoices) == self.counted
         for invoice in invoices:
             known = self.income[invoice.payment_id]
             assert invoice.total_usd == invoice.payment.price_usd
-            notes = list(invoice.credit_notes.all())
-            total, tax = sum(note.total_usd for note in notes), sum(note.tax_usd for note in notes)
-            share = Fraction(known.gone, known.came)
+            rows = list(Invoice.objects.filter(payment__refund_of=invoice.payment_id))
+            signs = [1 if one.kind == "credit_note" else -1 for one in rows]
+            total = sum(sign * one.total_usd for sign, one in zip(signs, rows, strict=True))
+            tax = sum(sign * one.tax_usd for sign, one in zip(signs, rows, strict=True))
+            share = Fraction(known.came - known.worth, known.came)
             assert abs(Fraction(total) - share * Fraction(invoice.total_usd)) <= CENT / 2, (invoice, total, share)
             if share == 1:
                 assert (total, tax) == (invoice.total_usd, invoice.tax_usd)

@@ -1,4 +1,4 @@
-"""Money that goes back: by operators, at Telegram, at Stripe, by banks."""
+"""Money that goes back: by operators and at Telegram."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from billing.models import (
     StarsOrder,
 )
 from billing.stars import refunds as stars_refunds
-from tests.billing.histories.ground import Disputed, Ground
-from tests.billing.stripe.conftest import work
+from tests.billing.histories.ground import Ground
 
 LEDGER, TERMS, STARS = "/admin/billing/payment/", "/admin/billing/agentterm/", "/admin/billing/starsorder/"
 
@@ -83,74 +82,10 @@ class GoingBack(Ground):
         self._gone(row, holder)
         self.say("stars go back", row.external_id, holder)
 
-    def card_back(self) -> None:
-        """At Stripe: all or a part, of what is disputed a part."""
-        rows = [row for row in self.paid_rows() if row.provider == "stripe"]
-        rows = [row for row in rows if self.income[row.pk].left > 1]
-        if not rows:
-            return
-        row = self.chance.choice(rows)
-        known, world = self.income[row.pk], self.doubles.stripe.world
-        left, part = known.left, self.chance.randrange(1, known.left)
-        disputed = next((one for one in self.disputes.values() if one.payment == row.pk), None)
-        cents = part if disputed or self.chance.random() < 0.3 else None
-        holder = self.holder(row.pk)
-        world.refund(world.charge_of(row.external_id)["id"], cents)
-        work()
-        if cents is None:
-            self._gone(row, holder)
-        else:
-            known.gone += cents
-            self.lessen(row.pk, Fraction(left - cents, left))
-        self.say("at Stripe goes back", row.external_id, cents, holder)
-
     def lessen(self, payment: str, by: Fraction) -> None:
         """What is left of its time is worth less, wherever it is."""
         parts = [part for life in self.lives.values() for part in life.parts]
-        parts += [one.taken for one in self.disputes.values() if one.taken]
+        parts += [one.taken for one in [*self.disputes.values(), *self.decided.values()] if one.taken]
         for part in parts:
             if part.whose == payment:
                 part.usd *= by
-
-    def dispute(self) -> None:
-        rows = [row for row in self.undisputed() if not self.income[row.pk].gone]
-        if not rows:
-            return
-        row = self.chance.choice(rows)
-        holder = self.holder(row.pk)
-        if holder is not None and self.lives[holder].dead:
-            return
-        world = self.doubles.stripe.world
-        made = world.dispute(world.charge_of(row.external_id)["id"])
-        work()
-        self._cards()
-        life = self.lives[holder] if holder else None
-        plan = (life.tier, life.period, list(life.by)) if life else ("", "", [])
-        self.gone.add(row.pk)
-        taken = life.take_back(row.pk) if life else None
-        self.disputes[made["id"]] = Disputed(holder or "", row.pk, taken, *plan)
-        self.say("disputed", row.external_id, holder)
-
-    def undisputed(self) -> list[Payment]:
-        disputed = {one.payment for one in self.disputes.values()}
-        return [row for row in self.paid_rows() if row.provider == "stripe" and row.pk not in disputed]
-
-    def decide(self) -> None:
-        """The bank's word. It is lost where the agent is gone: then an operator would have to decide."""
-        if not self.disputes:
-            return
-        name = self.chance.choice(sorted(self.disputes))
-        one = self.disputes.pop(name)
-        word = self.chance.choice(["won", "lost"])
-        if word == "won" and one.taken and (self.lives[one.holder].dead or self.lives[one.holder].licence):
-            word = "lost"
-        self.doubles.stripe.world.decide(name, word)
-        work()
-        self._cards()
-        if word == "lost":
-            self.income[one.payment].gone = self.income[one.payment].came
-        else:
-            self.gone.discard(one.payment)
-        if word == "won" and one.taken:
-            self.lives[one.holder].add([one.taken], one.tier, one.period, one.by)
-        self.say("dispute", word, one.payment, one.holder)

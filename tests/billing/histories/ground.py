@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from typing import Any
@@ -51,26 +51,39 @@ class Doubles:
 
 @dataclass
 class Sum:
-    """In the smallest units: what a payment was, and what of it has gone back."""
+    """In the smallest units: what a payment was, and what of it has gone back.
+
+    `owed`: was to go back and came again. `waiting`: each such sum that an operator has to decide about.
+    """
 
     came: int
     gone: int = 0
+    owed: int = 0
+    waiting: list[int] = field(default_factory=list)
 
     @property
     def left(self) -> int:
         return self.came - self.gone
 
+    @property
+    def worth(self) -> int:
+        """What its time stands for."""
+        return max(0, self.left - self.owed)
 
-@dataclass(frozen=True)
+
+@dataclass
 class Disputed:
-    """Whose time a dispute took, of which payment, what was left of it, and its plan."""
+    """How much of which payment is disputed; if that is all, whose time it took, what was left of it, and its plan."""
 
-    holder: str
     payment: str
-    taken: Part | None
-    tier: str
-    period: str
-    by: list[str]
+    cents: int
+    held: bool = False
+    holder: str = ""
+    taken: Part | None = None
+    tier: str = ""
+    period: str = ""
+    by: list[str] = field(default_factory=list)
+    lost: int = 0
 
 
 class Ground:
@@ -84,6 +97,7 @@ class Ground:
         self.memberships: dict[str, Membership] = {}  # by licence key
         self.shops: dict[str, Seller] = {}
         self.disputes: dict[str, Disputed] = {}
+        self.decided: dict[str, Disputed] = {}
         self.died: dict[str, datetime] = {}
         self.gone: set[str] = set()  # the ledger's rows of what has gone back or is disputed
         self.counted = self.number = 0
@@ -246,7 +260,7 @@ class Ground:
         self.gone.add(row.pk)
         if holder:
             self.lives[holder].take_back(row.pk)
-        self.income[row.pk].gone = self.income[row.pk].came
+        self.income[row.pk].gone, self.income[row.pk].waiting = self.income[row.pk].came, []
         work()
         stars_refunds.send_due(now=self.clock.now)
         self._cards()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from billing import verification
 from billing.models import Payment, Subscription
 from tests.billing.histories.buying import Buying
+from tests.billing.histories.ground import DAY
 from tests.billing.histories.model import Membership, month_after
 from tests.billing.histories.sellers import Gumroads, Lemons, Seller
 
@@ -52,15 +53,19 @@ class Memberships(Buying):
         self.say("key", one.seller, one.agent, one.tier, text, one.cents)
 
     def key_over(self) -> None:
-        """Refunded by its seller, also after its agent was deleted; seen at once."""
-        if text := self._one_that_renews():
+        """Refunded by its seller, also after its agent was deleted; seen at once.
+
+        Of Gumroad that is the first payment, which is used up after its month: then the membership goes on.
+        """
+        if (text := self._one_that_renews()) and not self.memberships[text].refunded:
             one = self.memberships[text]
-            one.over, one.refunded = self.clock.now, True
-            self.sellers()[one.seller].refund(text)
+            is_used_up = one.seller == "gumroad" and one.charges(self.clock.now) > 1
+            one.over, one.refunded = None if is_used_up else self.clock.now, True
+            self.sellers()[one.seller].refund(text, ends=not is_used_up)
             self._tell(text)
-            if not self.lives[one.agent].dead:
+            if not is_used_up and not self.lives[one.agent].dead:
                 self.lives[one.agent].unlicense()
-            self.say("the key was refunded", one.agent, text)
+            self.say("the key was refunded", one.agent, text, is_used_up)
 
     def cancel_key(self) -> None:
         """It lasts to the end of its month, or a little longer."""
@@ -75,6 +80,21 @@ class Memberships(Buying):
                 assert life.licence
                 life.licence.ends = till
             self.say("the key will not renew", text, till)
+
+    def outage(self) -> None:
+        """No worker runs for weeks: what is charged meanwhile is seen afterwards, where its seller tells of it."""
+        if self.cards or any(one.seller == "gumroad" and one.over is None for one in self.memberships.values()):
+            return
+        to = self.clock.now + self.chance.randrange(30, 80) * DAY
+        for pk, life in self.lives.items():
+            if life.dead and life.parts and to >= self.died[pk] + 90 * DAY:
+                life.parts = []
+        self.clock.at(to)
+        for life in self.lives.values():
+            life.advance(to)
+        self._look()
+        self._tick()
+        self.say("an outage")
 
     def _one_that_renews(self) -> str:
         """What it was charged so far has been seen: Gumroad tells of no charge afterwards."""

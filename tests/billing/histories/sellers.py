@@ -23,7 +23,9 @@ class Seller(Protocol):
         """Returns what the ledger calls it."""
         ...
 
-    def refund(self, text: str) -> None: ...
+    def refund(self, text: str, *, ends: bool) -> None:
+        """What a refund is of there; `ends`: it is not charged any more."""
+        ...
 
     def cancel(self, text: str, *, till: datetime) -> None: ...
 
@@ -41,8 +43,9 @@ class Gumroads:
         sold.purchase = {"price": cents} | ({"variants": "(Small)"} if tier == "small" else {})
         return f"membership-{sold.number}"
 
-    def refund(self, text: str) -> None:
-        self._change(text, refunded=True)
+    def refund(self, text: str, *, ends: bool) -> None:
+        over = {"subscription_cancelled_at": f"{self.clock.now:%Y-%m-%dT%H:%M:%SZ}"} if ends else {}
+        self._change(text, refunded=True, **over)
 
     def cancel(self, text: str, *, till: datetime) -> None:
         self._change(text, subscription_cancelled_at=f"{till:%Y-%m-%dT%H:%M:%SZ}")
@@ -69,7 +72,7 @@ class Lemons:
         self._charge()
         return str(300 + licence.number)
 
-    def refund(self, text: str) -> None:
+    def refund(self, text: str, *, ends: bool) -> None:
         self._charge()
         licence = self.double.licences[text]
         licence.charges[-1].give_back()

@@ -23,9 +23,9 @@ from tests.agents.conftest import MakeAgent
 from tests.billing.conftest import Clock
 from tests.billing.crypto import chain, coins, one_chain
 from tests.billing.histories.agreeing import Agreeing
+from tests.billing.histories.banks import Banks
 from tests.billing.histories.by_hand import ByHand
 from tests.billing.histories.choosing import Choosing
-from tests.billing.histories.going_back import GoingBack
 from tests.billing.histories.ground import Doubles
 from tests.billing.histories.memberships import Memberships
 from tests.billing.licences import PLENTY, gumroad, lemon
@@ -49,7 +49,7 @@ def seeds() -> list[int]:
     return list(range(int(first), int(last or first) + 1))
 
 
-class World(Choosing, Memberships, GoingBack, ByHand, Agreeing):
+class World(Choosing, Memberships, Banks, ByHand, Agreeing):
     def step(self) -> None:
         self.live(self.clock.now + self.some_time(), lazy=self.chance.random() < 0.3)
         if not self.alive():
@@ -65,8 +65,10 @@ class World(Choosing, Memberships, GoingBack, ByHand, Agreeing):
             (1, self.part),
             (1, self.star_back),
             (1, self.card_back),
-            (1, self.dispute),
-            (1, self.decide),
+            (1, self.fail_back),
+            (2, self.dispute),
+            (2, self.decide),
+            (1, self.appeal),
             (1, self.suspend),
             (1, self.delete),
             (2, self.move),
@@ -75,6 +77,7 @@ class World(Choosing, Memberships, GoingBack, ByHand, Agreeing):
             (1, self.grant),
             (3, self.retry),
             (1, self.cancel_key),
+            (1, self.outage),
             (1, self.portal),
             (8, self.choose_smaller),
             (1, self.keep_plan),

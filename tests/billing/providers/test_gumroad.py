@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from billing.providers.base import Answer, Verdict
+from billing.providers.base import Answer, Charge, Verdict
 from billing.providers.gumroad import Gumroad, renewed_until
 from billing.vocabulary import Period
 from config.errors import Unavailable
@@ -35,6 +35,7 @@ def test_a_membership_is_paid_until_the_end_of_its_running_period(gumroad: Gumro
         tier="tiny",
         period=Period.MONTHLY,
         price_usd=Decimal(5),
+        charges=(Charge(name="sale-1", at=NOON, cents=500),),
     )
 
 

@@ -71,3 +71,22 @@ def test_a_key_that_is_paid_late_takes_no_plan_from_the_card_that_pays_meanwhile
     verification.verify_due()
     agent.refresh_from_db()
     assert (agent.tier, Subscription.objects.paid().get().provider) == ("small", "stripe")
+
+
+def test_a_month_beside_a_key_that_moved_comes_back_to_the_agent_that_had_it(
+    agent: Agent, gumroad: GumroadServer, stripe: StripeDouble, clock: Clock, make_agent: MakeAgent
+) -> None:
+    """The dispute took it; meanwhile an operator gave the key to another agent."""
+    clock.at(FREE_UNTIL + DAY)
+    gumroad.sell(KEY, sold_at=f"{clock.now:%Y-%m-%dT%H:%M:%SZ}")
+    activate(agent, clock)
+    stripe.world.pay(orders.order(agent, tier="tiny", period=Period.MONTHLY, now=clock.now).session_id)
+    work()
+    dispute = stripe.world.dispute(stripe.world.all("charge")[0]["id"])
+    work()
+    other = settle(make_agent(agent.user))
+    key_moves.move(agent, to=other.pk, reason="asked", actor="operator", now=clock.now)
+    stripe.world.decide(dispute["id"], "won")
+    work()
+    providers = {row.agent_id: row.provider for row in Subscription.objects.paid()}
+    assert providers == {agent.pk: "stripe", other.pk: "gumroad"}

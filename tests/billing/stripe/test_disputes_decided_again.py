@@ -8,15 +8,16 @@ from decimal import Decimal
 import pytest
 from pytest_django import Settings
 
+from agents import lifecycle
 from agents.models import Agent
-from billing import invariants, standing
+from billing import invariants, moving, standing
 from billing.invoicing.pdf import pdf
 from billing.models import CardSubscription, Invoice, Payment, Subscription, TaxRate
 from billing.reports.months import months
 from billing.reports.taxes import taxes
 from billing.stripe import orders
 from billing.vocabulary import Period
-from tests.agents.conftest import signed_in
+from tests.agents.conftest import MakeAgent, signed_in
 from tests.billing.conftest import DAY, FREE_UNTIL, Clock, Pay, tick
 from tests.billing.stripe.conftest import invoices, work
 from tests.doubles.stripe_protocol import Json
@@ -159,3 +160,34 @@ def test_all_of_the_money_that_went_in_two_ways_takes_the_time(charge: Json, str
     stripe.world.decide(made["id"], "lost")
     work()
     assert (gone(), Subscription.objects.live().exists()) == (500, False)
+
+
+def test_a_later_word_of_a_dispute_leaves_a_card_alone_that_was_entered_since(
+    charge: Json, agent: Agent, stripe: StripeDouble, clock: Clock
+) -> None:
+    made = stripe.world.dispute(charge["id"])
+    work()
+    clock.go(DAY)
+    stripe.world.pay(orders.order(agent, tier="small", period=Period.MONTHLY, now=clock.now).session_id)
+    work()
+    for word in ("under_review", "lost"):
+        stripe.world.decide(made["id"], word)
+        work()
+    assert [card["status"] for card in stripe.world.all("subscription")] == ["canceled", "active"]
+
+
+def test_time_that_was_moved_and_comes_back_is_in_the_ledger_of_who_has_it(
+    charge: Json, agent: Agent, stripe: StripeDouble, clock: Clock, make_agent: MakeAgent
+) -> None:
+    clock.at(FREE_UNTIL + DAY)
+    lifecycle.delete(agent, actor="owner")
+    tick(agent, clock)
+    heir = make_agent(agent.user)
+    moving.move(agent.user, Subscription.objects.live().get().pk, to=heir, actor="owner", now=clock.now)
+    made = stripe.world.dispute(charge["id"])
+    work()
+    stripe.world.decide(made["id"], "won")
+    work()
+    assert Subscription.objects.live().get().agent == heir
+    assert Payment.objects.get(kind="restored").agent == heir
+    assert invariants.broken(now=clock.now) == []

@@ -108,14 +108,72 @@ def test_a_part_that_fails_is_noted_as_a_part(charge: Json, stripe: StripeDouble
     assert (line(admin_client)["returned"], Payment.objects.open().count()) == ("3.00", 0)
 
 
-def test_a_refund_that_failed_before_anybody_told_of_it_takes_no_time(charge: Json, stripe: StripeDouble) -> None:
+@pytest.mark.parametrize(("cents", "left"), [(500, []), (200, [Decimal(3)])])
+def test_a_refund_that_failed_before_anybody_told_of_it_takes_what_it_would_have_taken(
+    charge: Json, stripe: StripeDouble, cents: int, left: list[Decimal]
+) -> None:
+    """The money waits for an operator, so it is not the time's, too: whenever somebody looks."""
     stripe.waiting = True
-    stripe.world.fail_refund(stripe.world.refund(charge["id"])["id"])
+    stripe.world.fail_refund(stripe.world.refund(charge["id"], cents)["id"])
     stripe.waiting = False
     catch_up()
     work()
-    assert (rows("refund"), rows("came back"), Span.objects.get().usd) == ([500], [500], Decimal(5))
+    assert (rows("refund"), rows("came back")) == ([cents], [cents])
+    assert list(Span.objects.values_list("usd", flat=True)) == left
     assert Payment.objects.open().get().kind == "came back"
+
+
+def test_money_that_is_sent_again_is_taken_off_the_time_once(charge: Json, stripe: StripeDouble) -> None:
+    fails(stripe, refund(stripe, charge, 200))
+    refund(stripe, charge, 200)
+    assert Span.objects.get().usd == Decimal(3)
+
+
+def test_what_a_later_refund_takes_off_the_time_is_as_much_as_it_sends(
+    charge: Json, stripe: StripeDouble, clock: Clock
+) -> None:
+    fails(stripe, refund(stripe, charge, 100))
+    decisions.close(Payment.objects.open().get(), now=clock.now, **WHO)
+    refund(stripe, charge, 200)
+    assert Span.objects.get().usd == Decimal(2)
+    refund(stripe, charge, 200)
+    assert not Span.objects.exists()
+
+
+def test_a_dispute_about_all_that_is_left_beside_a_failed_part_takes_the_time(
+    charge: Json, stripe: StripeDouble, agent: Agent, clock: Clock
+) -> None:
+    fails(stripe, refund(stripe, charge, 100))
+    stripe.world.dispute(charge["id"], cents=400)
+    work()
+    assert standing.term(agent, now=clock.now).mode == "grace"
+
+
+def test_a_dispute_that_is_won_gives_no_time_back_whose_money_is_owed(
+    charge: Json, stripe: StripeDouble, agent: Agent, clock: Clock
+) -> None:
+    dispute = stripe.world.dispute(charge["id"])
+    work()
+    fails(stripe, refund(stripe, charge))
+    stripe.world.decide(dispute["id"], "won")
+    work()
+    assert standing.term(agent, now=clock.now).mode == "grace"
+    assert Payment.objects.open().get().amount == Decimal(500)
+
+
+def test_what_a_bank_took_after_its_refund_had_failed_waits_for_nobody(charge: Json, stripe: StripeDouble) -> None:
+    fails(stripe, refund(stripe, charge, 100))
+    dispute = stripe.world.dispute(charge["id"])
+    stripe.world.decide(dispute["id"], "lost")
+    work()
+    assert (rows("refund"), rows("came back")) == ([500, 100], [100])
+    assert not Payment.objects.open().exists(), "nothing of the charge is here"
+
+
+def test_what_had_failed_and_went_with_the_rest_waits_for_nobody(charge: Json, stripe: StripeDouble) -> None:
+    fails(stripe, refund(stripe, charge, 100))
+    refund(stripe, charge, 500)
+    assert not Payment.objects.open().exists()
 
 
 def test_a_second_refund_of_the_same_money_has_no_second_credit_note(
@@ -130,6 +188,21 @@ def test_a_second_refund_of_the_same_money_has_no_second_credit_note(
     assert [note.total_usd for note in Invoice.objects.filter(kind="credit_note")] == [Decimal(2)]
 
 
+def test_money_that_was_sent_another_way_and_a_later_refund_are_both_credited(
+    order: Any, stripe: StripeDouble, clock: Clock, settings: Any
+) -> None:
+    settings.SELLER_NAME = "Pods Ltd"
+    stripe.world.pay(order.session_id)
+    work()
+    charge = stripe.world.charge_of(invoices(stripe)[0]["id"])
+    fails(stripe, refund(stripe, charge, 200))
+    decisions.send_back(Payment.objects.open().get(), now=clock.now, **WHO)
+    clock.go(timedelta(minutes=1))
+    refund(stripe, charge, 100)
+    notes = Invoice.objects.filter(kind="credit_note").order_by("created_at")
+    assert [note.total_usd for note in notes] == [Decimal(2), Decimal(1)]
+
+
 def test_an_operators_refund_that_failed_says_so(
     charge: Json, stripe: StripeDouble, agent: Agent, clock: Clock
 ) -> None:
@@ -137,3 +210,15 @@ def test_an_operators_refund_that_failed_says_so(
     work()
     fails(stripe, stripe.world.all("refund")[0])
     assert StripeRefund.objects.get().last_error == "its refund failed, and the money is ours again"
+
+
+def test_what_was_sent_another_way_is_not_sent_once_more_with_the_rest(
+    charge: Json, stripe: StripeDouble, agent: Agent, clock: Clock
+) -> None:
+    fails(stripe, refund(stripe, charge, 100))
+    decisions.send_back(Payment.objects.open().get(), now=clock.now, **WHO)
+    corrections.refund(agent, now=clock.now, **WHO)
+    work()
+    assert [made["amount"] for made in stripe.world.all("refund") if made["status"] == "succeeded"] == [400]
+    assert StripeRefund.objects.get().refunded_at == clock.now
+    assert not Payment.objects.open().exists()

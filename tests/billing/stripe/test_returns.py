@@ -13,6 +13,7 @@ from agents.models import Agent
 from billing import corrections, decisions, standing
 from billing.models import CardSubscription, Invoice, Payment, Span, StripeDispute, StripeRefund, Subscription
 from billing.stripe import sending
+from billing.vocabulary import Period
 from tests.billing.conftest import DAY, FREE_UNTIL, Clock, Pay
 from tests.billing.stripe.conftest import PlaceOrder, invoices, work
 from tests.doubles.stripe_protocol import Json
@@ -261,6 +262,44 @@ def test_time_that_a_dispute_took_on_another_plan_goes_home_once_that_plan_is_go
     corrections.refund_payment(small, reason="asked", actor="operator:x", now=clock.now)
     row = Subscription.objects.paid().get()
     assert (row.tier, row.current_period_end) == ("tiny", until)
+
+
+def test_time_that_comes_back_stays_on_the_plan_that_a_used_up_payment_brought(
+    card: CardSubscription, charge: Json, agent: Agent, stripe: StripeDouble, clock: Clock, pay: Pay
+) -> None:
+    """A month of tiny is on small, by a payment that is used up when the bank decides; more of small is refunded."""
+    stripe.world.end(card.subscription_id)
+    work()
+    pay(agent, "small", tier="small", price_usd=Decimal(9))
+    dispute = stripe.world.dispute(charge["id"])
+    work()
+    clock.at(FREE_UNTIL + 40 * DAY)
+    stripe.world.decide(dispute["id"], "won")
+    work()
+    without = Subscription.objects.paid().get()
+    more = pay(agent, "more", tier="small", price_usd=Decimal(9))
+    corrections.refund_payment(more, reason="asked", actor="operator:x", now=clock.now)
+    row = Subscription.objects.paid().get()
+    assert (row.tier, row.current_period_end) == ("small", without.current_period_end)
+
+
+def test_a_used_up_payment_that_a_bank_took_and_gave_back_on_appeal_holds_its_plan(
+    agent: Agent, place: PlaceOrder, stripe: StripeDouble, clock: Clock, pay: Pay
+) -> None:
+    """A year of tiny went to small by card; of large, that comes and goes, nothing is left."""
+    pay(agent, "year", period=Period.ANNUAL, price_usd=Decimal(50))
+    made = stripe.world.pay(place(tier="small").session_id)
+    work()
+    stripe.world.end(made["id"])
+    clock.at(FREE_UNTIL + 40 * DAY)
+    dispute = stripe.world.dispute(stripe.world.charge_of(made["latest_invoice"])["id"])
+    for word in ("lost", "appeal_under_review", "won"):
+        stripe.world.decide(dispute["id"], word)
+        work()
+    assert Subscription.objects.paid().get().tier == "small"
+    large = pay(agent, "large", tier="large", price_usd=Decimal(39))
+    corrections.refund_payment(large, reason="asked", actor="operator:x", now=clock.now)
+    assert Subscription.objects.paid().get().tier == "small"
 
 
 def test_a_list_of_refunds_without_an_end_is_given_up_and_looked_at_again(
