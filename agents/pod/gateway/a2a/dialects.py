@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 import uuid
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
@@ -49,6 +50,10 @@ class Dialect(ABC):
         status = {**about, "status": self._status(task, change.status)}
         return self._event("status-update", status, final=change.status.state is not State.WORKING)
 
+    def params(self, given: Json) -> Json:
+        """The parameters of a call by the names that are read here."""
+        return given
+
     @abstractmethod
     def waits(self, configuration: Json) -> bool:
         """Whether the caller wants the message's answer and not only its task."""
@@ -92,6 +97,16 @@ class Version1(Dialect):
 
     def message(self, task: Task) -> Json:
         return {"message": super().message(task)}
+
+    def params(self, given: Json) -> Json:
+        """Readers of ProtoJSON take the names of the .proto file too (`history_length`), in every object of ours."""
+        params: Json = _camel(given)
+        for name in {"message", "configuration"} & set(params):
+            params[name] = _camel(params[name])
+        message = params.get("message")
+        if isinstance(message, dict) and isinstance(message.get("parts"), list):
+            message["parts"] = [_camel(part) for part in message["parts"]]
+        return params
 
     def waits(self, configuration: Json) -> bool:
         return configuration.get("returnImmediately") is not True
@@ -176,3 +191,11 @@ class Version03(Dialect):
 def state_named(name: str) -> State | None:
     """The state in 1.0's spelling."""
     return next((state for state in State if f"TASK_STATE_{state.name}" == name), None)
+
+
+def _camel(given: Any) -> Any:
+    """The same object with names in camelCase, of which those that were so already win; anything else as it is."""
+    if not isinstance(given, dict):
+        return given
+    renamed = {re.sub("_([a-z])", lambda found: found[1].upper(), name): value for name, value in given.items()}
+    return {**renamed, **{name: value for name, value in given.items() if "_" not in name}}

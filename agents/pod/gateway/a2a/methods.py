@@ -36,7 +36,7 @@ class Call:
     def __init__(self, tasks: Tasks, dialect: Dialect, params: Json, owner: str) -> None:
         self.tasks = tasks
         self.dialect = dialect
-        self.params = params
+        self.params = dialect.params(params)
         self.owner = owner
 
     @property
