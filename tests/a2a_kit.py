@@ -2,7 +2,8 @@
 
 The kit (a2aproject/a2a-tck, branch 1.0-dev) is not ours and stays outside. It runs twice: before an engine that plays
 the kit's scenarios (tests/a2a_kit_script.py), and before a real pi with a model of ours, which answers in text. The kit
-shows no credential, so a small proxy in front adds the agent's token.
+shows no credential, so a small proxy in front adds the agent's token. It knows 1.0 alone: at the end the official
+client of 0.3 talks to the scripted engine (tests/a2a_old_client.py).
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from tests.doubles.model_server import ModelServer
 from tests.ports import free_port
 
 TOKEN = "a2a-token-for-the-kit"
+OLD_CLIENT = "a2a-sdk==0.3.26"
 SEND_003 = "test_must_requirement[CORE-SEND-003-jsonrpc]"
 _PI = "pi answers in text and with a task; the scripted engine shows that the gateway can else"
 # What does not pass, and why that is as it should be. Anything else that fails is ours.
@@ -72,7 +74,18 @@ def main() -> int:
         Subject("a scripted engine", scripted, KITS_FAULT),
         Subject("a real pi", real_pi, OF_A_REAL_ENGINE),
     )
-    return max(run(kit, subject) for subject in subjects)
+    return max(old_client(kit), *(run(kit, subject) for subject in subjects))
+
+
+def old_client(kit: Path) -> int:
+    """The official client of 0.3, in an environment of its own beside the kit's."""
+    python = _environment(kit / ".venv-0.3", OLD_CLIENT)
+    address = f"http://127.0.0.1:{free_port()}"
+    with scripted(address):
+        program = Path(__file__).with_name("a2a_old_client.py")
+        ended = subprocess.run([python, program, address, TOKEN], check=False).returncode
+    sys.stdout.write(f"\n{OLD_CLIENT}: {'FAILED' if ended else 'understood every answer'}\n")
+    return ended
 
 
 def run(kit: Path, subject: Subject) -> int:
@@ -93,17 +106,22 @@ def run(kit: Path, subject: Subject) -> int:
 def _ask(kit: Path, address: str, report: Path, *more: str, paths: str = "") -> None:
     told = [f"--sut-host={address}", "--transport=jsonrpc", f"--junitxml={report}", "-q", "--tb=no", *more]
     environment = {**os.environ, "PYTHONPATH": paths}
-    subprocess.run([_python(kit), "-m", "pytest", "tests/compatibility/", *told], cwd=kit, check=False, env=environment)
+    subprocess.run(
+        [_environment(kit / ".venv", "-e", kit), "-m", "pytest", "tests/compatibility/", *told],
+        cwd=kit,
+        check=False,
+        env=environment,
+    )
 
 
-def _python(kit: Path) -> str:
-    """The kit's own environment, as its README has it; made where it is missing."""
-    python = kit / ".venv" / "bin" / "python"
+def _environment(place: Path, *packages: str | Path) -> Path:
+    """The Python of an environment with these, made where it is missing."""
+    python = place / "bin" / "python"
     if not python.exists():
         uv = [sys.executable, "-m", "uv"]
-        subprocess.run([*uv, "venv", "-q", "--python", sys.executable, kit / ".venv"], check=True)
-        subprocess.run([*uv, "pip", "install", "-q", "--python", python, "-e", kit], check=True)
-    return str(python)
+        subprocess.run([*uv, "venv", "-q", "--python", sys.executable, place], check=True)
+        subprocess.run([*uv, "pip", "install", "-q", "--python", python, *packages], check=True)
+    return python
 
 
 def _judge(subject: Subject, report: Path) -> int:

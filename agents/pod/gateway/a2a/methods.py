@@ -151,6 +151,7 @@ OLD: dict[str, Method] = {
     "tasks/pushNotificationConfig/delete": no_push,
     "agent/getAuthenticatedExtendedCard": no_extended_card,
 }
+OLD_STREAMS = frozenset({"message/stream", "tasks/resubscribe"})
 
 
 def choose(name: str, version: str) -> tuple[Method, Dialect]:

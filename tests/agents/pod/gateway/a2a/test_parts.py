@@ -6,9 +6,9 @@ import base64
 from typing import Any
 
 import pytest
+from a2a.helpers import get_data_parts
 from a2a.types import Part as SdkPart
 from a2a.types import StreamResponse
-from google.protobuf.json_format import MessageToDict
 
 from agents.engines.parts import DataPart, FilePart, LinkPart, Part, wire
 from tests.agents.pod.gateway.a2a.test_client import peer, say
@@ -27,16 +27,11 @@ def given(*parts: Part, reply: str = "") -> list[Event]:
     return [*({"type": "part", "part": wire(part)} for part in parts), {"type": "done", "reply": reply}]
 
 
-def told(part: SdkPart) -> Any:
-    return MessageToDict(part)
-
-
 def check_all(parts: list[SdkPart]) -> None:
     file, link, data, listed = parts
     assert (file.raw, file.filename, file.media_type) == (b"tck", "output.txt", "text/plain")
     assert (link.url, link.filename, link.media_type) == (LINK.url, "output.txt", "text/plain")
-    assert told(data)["data"] == {"key": "value", "count": 42}
-    assert told(listed)["data"] == [1, "two", None]
+    assert get_data_parts([data, listed]) == [{"key": "value", "count": 42}, [1, "two", None]]
 
 
 @BOTH

@@ -52,12 +52,12 @@ def call(known: Tasks, **params: Any) -> Call:
 async def asked(known: Tasks, text: str = "hello", **more: Any) -> str:
     message = {"messageId": "m", "parts": [{"text": text}], **more}
     at_once = {"returnImmediately": True}
-    answer = cast("Json", await methods.send(call(known, message=message, configuration=at_once)))
+    answer = await methods.send(call(known, message=message, configuration=at_once))
     return str(answer["task"]["id"])
 
 
 async def subscribed(known: Tasks, task_id: str) -> AsyncGenerator[Json, None]:
-    return cast("AsyncGenerator[Json, None]", await methods.subscribe(call(known, id=task_id)))
+    return await methods.subscribe(call(known, id=task_id))
 
 
 def said(events: list[Json]) -> str:
@@ -66,7 +66,7 @@ def said(events: list[Json]) -> str:
 
 
 async def state(known: Tasks, task_id: str) -> str:
-    task = cast("Json", await methods.get(call(known, id=task_id)))
+    task = await methods.get(call(known, id=task_id))
     return str(task["status"]["state"])
 
 

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 import requests
 from a2a.client import Client
-from a2a.types import CancelTaskRequest, GetTaskRequest, Task, TaskState
-from google.protobuf.json_format import MessageToDict
+from a2a.types import CancelTaskRequest, GetTaskRequest, Role, Task, TaskState
 
 from agents.engines.parts import DataPart, wire
 from tests.agents.pod.gateway.a2a.conftest import TOKEN
@@ -114,8 +113,8 @@ def test_a_question_of_the_engine_waits_for_the_peer_and_the_task_goes_on_with_i
     assert [artifact.parts[0].text for artifact in done.artifacts] == ["painted red"]
     sessions = {turn.session_id for turn in bridge.turns}
     assert ([turn.message for turn in bridge.turns], len(sessions)) == (["paint it", "red"], 1)
-    told = [MessageToDict(message) for message in done.history]
-    assert texts(told) == [("ROLE_USER", "paint it"), ("ROLE_AGENT", "which colour?"), ("ROLE_USER", "red")]
+    told = [(message.role, message.parts[0].text) for message in done.history]
+    assert told == [(Role.ROLE_USER, "paint it"), (Role.ROLE_AGENT, "which colour?"), (Role.ROLE_USER, "red")]
 
 
 @BOTH
@@ -148,8 +147,8 @@ def test_the_history_of_a_task_does_not_grow_for_ever(peerable: Gateway, bridge:
     bridge.turn = asks
     task = waiting(peerable)
     for number in range(55):
-        answer = call(peerable, "SendMessage", changed(taskId=task["id"], parts=[{"text": f"number {number}"}]))
-    told = texts(answer["result"]["task"]["history"])
+        call(peerable, "SendMessage", changed(taskId=task["id"], parts=[{"text": f"number {number}"}]))
+    told = texts(call(peerable, "GetTask", {"id": task["id"]})["result"]["history"])
     assert (len(told), told[-1]) == (100, ("ROLE_USER", "number 54"))
 
 
