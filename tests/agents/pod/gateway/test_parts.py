@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from agents.engines.parts import DataPart, FilePart, LinkPart, NotePart, Part, wire
+from tests.agents.pod.gateway.a2a.test_client import until
 from tests.agents.pod.gateway.process import Gateway
+from tests.browser import Browser
 from tests.doubles.bridge import BridgeDouble, Event
 from tests.doubles.provider import Provider
 
@@ -85,3 +90,39 @@ def test_what_was_left_out_by_the_bridge_is_told(gateway: Gateway, bridge: Bridg
     note = NotePart(text="a part of the answer is left out: it is too large")
     bridge.turn = lambda _: given(note, reply="sorry")
     assert gateway.chat().json()["parts"] == [wire(note)]
+
+
+@pytest.mark.browser
+def test_the_page_saves_files_and_opens_none(gateway: Gateway, bridge: BridgeDouble, tmp_path: Path) -> None:
+    script = b"<script>document.title = 'taken'</script>"
+    page = FilePart(name="page.html", media_type="text/html", content=script)
+    bridge.turn = lambda _: given(page, LINK, DATA)
+    shown, again = asyncio.run(_on_the_page(gateway, tmp_path))
+    assert shown == [
+        "page.html (text/html) page.html",
+        "output.txt (text/plain) https://example.com/output.txt",
+        '{\n  "key": "value",\n  "count": 42\n}',
+    ]
+    assert (tmp_path / "page.html").read_bytes() == script
+    assert "page.html (text/html)" in again  # in the conversation as it is read again
+
+
+async def _on_the_page(gateway: Gateway, downloads: Path) -> tuple[list[str], str]:
+    async with Browser() as browser:
+
+        async def run(script: str) -> Any:
+            return (await browser.call("Runtime.evaluate", expression=script, returnByValue=True))["result"].get(
+                "value"
+            )
+
+        await browser.visit(f"{gateway.public}/ticket?t={gateway.ticket()}", width=500)
+        await browser.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(downloads))
+        await run("box.value = 'draw it'; grow(); document.getElementById('composer').requestSubmit()")
+        await run("new Promise((done) => setInterval(() => running || done(), 100))")
+        told = "[p.textContent, p.firstElementChild?.download || p.firstElementChild?.href].filter(Boolean).join(' ')"
+        shown = await run(f"[...document.querySelectorAll('.given')].map((p) => {told})")
+        await run("document.querySelector('a[download]').click()")
+        await asyncio.to_thread(until, (downloads / "page.html").exists)
+        assert await run("document.title") == "Ada"
+        await browser.visit(f"{gateway.public}/", width=500)
+        return shown, await run("document.getElementById('log').textContent")
