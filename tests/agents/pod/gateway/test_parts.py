@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agents.engines.parts import DataPart, FilePart, LinkPart, NotePart, Part, wire
-from tests.agents.pod.gateway.a2a.test_client import until
 from tests.agents.pod.gateway.process import Gateway
 from tests.browser import Browser
 from tests.doubles.bridge import BridgeDouble, Event
 from tests.doubles.provider import Provider
+from tests.patience import Patience
 
 SSE = {"Accept": "text/event-stream"}
 FILE = FilePart(name="output.txt", media_type="text/plain", content=b"tck")
@@ -107,6 +108,13 @@ def test_the_page_saves_files_and_opens_none(gateway: Gateway, bridge: BridgeDou
     assert "page.html (text/html)" in again  # in the conversation as it is read again
 
 
+def _await_file(path: Path) -> None:
+    patience = Patience(60)
+    while not path.exists():
+        assert not patience.ended()
+        time.sleep(0.1)
+
+
 async def _on_the_page(gateway: Gateway, downloads: Path) -> tuple[list[str], str]:
     async with Browser() as browser:
 
@@ -122,7 +130,7 @@ async def _on_the_page(gateway: Gateway, downloads: Path) -> tuple[list[str], st
         told = "[p.textContent, p.firstElementChild?.download || p.firstElementChild?.href].filter(Boolean).join(' ')"
         shown = await run(f"[...document.querySelectorAll('.given')].map((p) => {told})")
         await run("document.querySelector('a[download]').click()")
-        await asyncio.to_thread(until, (downloads / "page.html").exists)
+        await asyncio.to_thread(_await_file, downloads / "page.html")
         assert await run("document.title") == "Ada"
         await browser.visit(f"{gateway.public}/", width=500)
         return shown, await run("document.getElementById('log').textContent")
