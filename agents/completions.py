@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents import chat
+from agents.engines import parts
 from agents.models import Agent
 from agents.runtimes.management import ChatEvent, ChatReply
 from config.errors import BadRequest
@@ -45,6 +46,12 @@ def say(agent: Agent, asked: Asked) -> ChatReply:
 def stream(agent: Agent, asked: Asked) -> Iterator[ChatEvent]:
     """As `chat.stream`."""
     return chat.stream(agent, message=asked.message, session_id=asked.session_id)
+
+
+def text_of(said: ChatReply) -> str:
+    """The reply, and a line for each part: this protocol answers in text alone."""
+    lines = [parts.line(part) for part in said.parts]
+    return "\n\n".join([said.reply, *lines]) if said.reply else "\n\n".join(lines)
 
 
 def asked(messages: Sequence[Mapping[str, Any]], *, user: str | None, session_id: str | None) -> Asked:

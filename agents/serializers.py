@@ -225,9 +225,26 @@ class ChatSerializer(Serializer):
     session_id = Text(required=False, allow_null=True)
 
 
+class ReplyPartSerializer(Serializer):
+    """What the agent gave beside its words, as its engine says; nobody looked into it.
+
+    `file` {name, mediaType, bytes in base64}, `link` {name, mediaType, url}, `data` {data}, `note` {text} in the place
+    of what could not be passed on.
+    """
+
+    kind = serializers.ChoiceField(choices=["file", "link", "data", "note"])
+    name = serializers.CharField(required=False)
+    media_type = serializers.CharField(required=False)
+    bytes = serializers.CharField(required=False)
+    url = serializers.CharField(required=False)
+    data = serializers.JSONField(required=False)  # type: ignore[assignment]  # the name is the part's
+    text = serializers.CharField(required=False)
+
+
 class ReplySerializer(Serializer):
     reply = serializers.CharField()
     session_id = serializers.CharField()
+    parts = ReplyPartSerializer(many=True, required=False)
 
 
 class LivenessSerializer(Serializer):

@@ -13,6 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
+from agents.engines.parts import Part, TurnEnding
 from agents.runtimes.base import PodConfig
 
 # Of the gateway's MCP server, on the listener of the key proxy. No owner's server has this name: it is a toolset's.
@@ -146,8 +147,11 @@ class Stores:
 class Turns(Protocol):
     """Speaks in one conversation, one turn after the other."""
 
-    def turn(self, message: str) -> AsyncGenerator[str, None]:
+    def turn(self, message: str) -> AsyncGenerator[str | Part | TurnEnding, None]:
         """The reply as it comes. Raises ModelError or EngineError; nothing after the last piece is a success.
+
+        Text is a `str`. An engine that answers with more yields it as parts (`agents/engines/parts.py`), in the order
+        in which readers shall see it; one that does not end with an answer yields a TurnEnding.
 
         Closing the iterator early ends the turn in the engine too; the next turn waits for that end."""
 

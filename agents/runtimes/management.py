@@ -15,6 +15,7 @@ from typing import Any
 import orjson
 import requests
 
+from agents.engines.parts import Allowance, Part
 from agents.runtimes import certificates
 from agents.runtimes.base import Access, Endpoint, PodConfig, PodSecrets, RuntimeFailure
 from config import hanging_up
@@ -84,11 +85,12 @@ class Memory:
 class ChatReply:
     reply: str
     session_id: str
+    parts: list[Part] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class ChatEvent:
-    """`start` {}, then `delta` {text}, then `done` {reply, session_id} or `error` {hop, message}."""
+    """`start` {}, then `delta` {text} and `part` {part}, then `done` {reply, session_id} or `error` {hop, message}."""
 
     name: str
     data: dict[str, Any] = field(repr=False)
@@ -218,7 +220,9 @@ def chat(endpoint: Endpoint, access: Access, *, message: str, session_id: str | 
     body = _question(message, session_id)
     with call("POST", endpoint, access, "/chat", seconds=TURN_SECONDS, body=body) as answer:
         said = body_of(answer, "reply", "session_id")
-        return ChatReply(reply=said["reply"], session_id=said["session_id"])
+        allowance, given = Allowance(), said.get("parts")
+        read = [allowance.read(raw) for raw in given] if isinstance(given, list) else []
+        return ChatReply(said["reply"], said["session_id"], [part for part in read if part])
 
 
 def chat_events(
@@ -311,15 +315,17 @@ def body_of(answer: requests.Response, *needed: str) -> dict[str, Any]:
 
 def _events(answer: requests.Response) -> Iterator[ChatEvent]:
     """Server-sent events, ended by `done` or `error`; a stream that breaks off before is an error of the gateway."""
-    name = "message"
+    name, allowance = "message", Allowance()
     for line in _lines(answer):
         field_name, _, value = line.partition(":")
         if field_name == "event":
             name = value.strip()
+        elif field_name == "data" and name == "part":
+            if part := allowance.read(_data(value)):
+                yield ChatEvent(name, {"part": part})
         elif field_name == "data":
-            event = ChatEvent(name, _data(value))
-            yield event
-            if event.name in {"done", "error"}:
+            yield ChatEvent(name, _data(value))
+            if name in {"done", "error"}:
                 return
     yield ChatEvent("error", {"hop": "gateway", "message": "the pod's gateway broke off"})
 

@@ -11,7 +11,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents import chat
-from agents.runtimes.management import ChatEvent
+from agents.engines import parts
+from agents.runtimes.management import ChatEvent, ChatReply
 from agents.serializers import ChatSerializer, ReplySerializer
 from agents.views.base import AgentViewSet
 from agents.views.streaming import streamed
@@ -35,13 +36,21 @@ class ChatViewSet(AgentViewSet):
         The reply is empty while no model key is installed. Give the returned `sessionId` back to go on with the same
         conversation. With `Accept: text/event-stream` the reply comes as events: `delta` {text}, then `done` {reply,
         sessionId} or `error` {error, message}. 503 names the hop that failed: gateway, engine or model.
+
+        An agent that gives files, links or data beside its words has them in `parts`, which is absent otherwise; as
+        events each is a `part`. Links are never followed here, and no content is looked into.
         """
         agent = self.own_agent(id)
         body = self.valid(request)
         said = {"message": body["message"], "session_id": body.get("session_id")}
         if EVENT_STREAM in request.headers.get("Accept", ""):
             return streamed(chat.stream(agent, **said), _wire)
-        return Response(ReplySerializer(chat.say(agent, **said)).data)
+        return Response(ReplySerializer(_whole(chat.say(agent, **said))).data)
+
+
+def _whole(said: ChatReply) -> dict[str, object]:
+    beside = {"parts": [parts.wire(part) for part in said.parts]} if said.parts else {}
+    return {"reply": said.reply, "session_id": said.session_id, **beside}
 
 
 def _wire(events: Iterator[ChatEvent]) -> Iterator[bytes]:
@@ -52,4 +61,5 @@ def _wire(events: Iterator[ChatEvent]) -> Iterator[bytes]:
 def _wire_data(event: ChatEvent) -> dict[str, object]:
     if event.name == "error":
         return {"error": "INTERNAL", "message": f"{event.data['hop']}: {event.data['message']}"}
-    return {camel(name): value for name, value in event.data.items()}
+    data = parts.wire(event.data["part"]) if event.name == "part" else event.data
+    return {camel(name): value for name, value in data.items()}

@@ -15,6 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents import completions
+from agents.engines import parts
 from agents.openai_wire import CompletionRequestSerializer, CompletionSerializer
 from agents.runtimes.management import ChatEvent
 from agents.views.base import AgentViewSet
@@ -49,7 +50,8 @@ class CompletionsViewSet(AgentViewSet):
         Base URL `/agents/{id}/v1`, an API key of ours as the key, any `model`. The agent keeps its own conversations:
         with `user`, or the header `Session-Id`, only what came after its last answer is new; without one all messages
         are one turn of a new conversation. Its soul, tools and model stay its own. With `stream` the reply comes in
-        chunks. Tokens are not counted.
+        chunks. Tokens are not counted. A file or link that the agent gives is a line of the text that names it, data is
+        its JSON: this protocol has no place for them, `POST …/chat` gives them whole.
         """
         agent = self.own_agent(id)
         body = self.valid(request)
@@ -59,7 +61,7 @@ class CompletionsViewSet(AgentViewSet):
         if body.get("stream"):
             return streamed(completions.stream(agent, asked), partial(_chunks, frame))
         said = completions.say(agent, asked)
-        return Response(_whole(frame, said.reply), headers={SESSION: said.session_id})
+        return Response(_whole(frame, completions.text_of(said)), headers={SESSION: said.session_id})
 
 
 def _whole(frame: dict[str, Any], reply: str) -> dict[str, Any]:
@@ -73,6 +75,8 @@ def _chunks(frame: dict[str, Any], events: Iterator[ChatEvent]) -> Iterator[byte
     for event in events:
         if event.name == "delta":
             yield _chunk(frame, {"content": event.data["text"]})
+        elif event.name == "part":
+            yield _chunk(frame, {"content": f"\n\n{parts.line(event.data['part'])}\n\n"})
         elif event.name == "error":
             yield _data({"error": {"message": f"{event.data['hop']}: {event.data['message']}", "code": "INTERNAL"}})
             return

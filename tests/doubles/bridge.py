@@ -58,7 +58,7 @@ class BridgeDouble:
         self.backup: dict[str, Any] = {"phase": "done", "snapshot": "5" * 64, "size": 4096, "note": ""}
         self.backup_seconds = 0.0  # until it says how its backup is
         self.restores: list[dict[str, Any]] = []
-        self.turn: Callable[[Turn], Iterable[Event]] = echo
+        self.turn: Callable[[Turn], Iterable[Event | bytes]] = echo  # bytes are a line that is no event
         self.turns: list[Turn] = []
         self.configs: list[dict[str, Any]] = []
         self.aborted: list[Turn] = []
@@ -151,7 +151,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         try:
             for event in double.turn(turn):
-                self.wfile.write(json.dumps(event).encode() + b"\n")
+                self.wfile.write((event if isinstance(event, bytes) else json.dumps(event).encode()) + b"\n")
                 self.wfile.flush()
         except OSError:
             double.aborted.append(turn)

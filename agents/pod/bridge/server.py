@@ -14,6 +14,7 @@ from typing import Any
 
 from aiohttp import web
 
+from agents.engines import parts
 from agents.engines.base import EngineError, ModelError
 from agents.pod.bridge import causes, linux
 from agents.pod.bridge.backup import PodOrder
@@ -182,7 +183,7 @@ class Server:
         return response
 
     async def _events(self, session: str, message: str) -> AsyncGenerator[dict[str, Any], None]:
-        """Deltas, then one `done` or `error`. Closing the iterator ends the turn in the engine too."""
+        """Deltas and parts, then one `done` or `error`. Closing the iterator ends the turn in the engine too."""
         try:
             async with asyncio.timeout(TURN_SECONDS), aclosing(self._take(session, message)) as events:
                 async for event in events:
@@ -206,11 +207,17 @@ class Server:
         if self._status.phase != Phase.READY:
             raise EngineError(self._status.message or f"the engine is {self._status.phase}")
         async with self._crew.lease(session) as turns:
+            allowance, ending = parts.Allowance(), parts.TurnEnding.ANSWER
             async with aclosing(turns.turn(message)) as pieces:
                 async for piece in pieces:
-                    yield {"type": "delta", "text": piece}
+                    if isinstance(piece, str):
+                        yield {"type": "delta", "text": piece}
+                    elif isinstance(piece, parts.TurnEnding):
+                        ending = piece
+                    elif part := allowance.judge(piece):
+                        yield {"type": "part", "part": parts.wire(part)}
             self._status.clear_trouble()
-            yield {"type": "done", "reply": turns.reply()}
+            yield _done(turns.reply(), ending)
 
 
 async def _json(request: web.Request) -> dict[str, Any]:
@@ -225,6 +232,12 @@ async def _json(request: web.Request) -> dict[str, Any]:
 
 def _refused(status: int, message: str) -> web.Response:
     return web.json_response({"message": message}, status=status)
+
+
+def _done(reply: str, ending: parts.TurnEnding) -> dict[str, Any]:
+    """An answer needs no word about how it ends."""
+    said = {} if ending is parts.TurnEnding.ANSWER else {"ending": ending.value}
+    return {"type": "done", "reply": reply, **said}
 
 
 def _error(hop: str, message: str) -> dict[str, Any]:

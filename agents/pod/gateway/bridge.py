@@ -139,7 +139,7 @@ class Bridge:
                 async for line in answer.content:
                     if line.strip():
                         yield json.loads(line)
-        except _UNREACHABLE as error:
+        except (*_UNREACHABLE, RecursionError) as error:
             raise BridgeFailure(f"the engine's bridge broke off ({type(error).__name__})") from error
 
 

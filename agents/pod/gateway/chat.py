@@ -11,9 +11,19 @@ from typing import Any
 
 from aiohttp import web
 
+from agents.engines import parts
 from agents.pod.gateway import sse
 from agents.pod.gateway.answers import Refusal, error_body, read_json
-from agents.pod.gateway.turns import DEADLINE_SECONDS, Delta, Done, TurnFailed, Turns, new_session_id
+from agents.pod.gateway.turns import (
+    DEADLINE_SECONDS,
+    Delta,
+    Done,
+    PartGiven,
+    TurnEvent,
+    TurnFailed,
+    Turns,
+    new_session_id,
+)
 
 MESSAGE_BYTES = 64 * 1024
 # Beyond the turn's own deadline a reader that does not read is cut off.
@@ -53,17 +63,21 @@ def _encodable(text: str) -> bool:
     return True
 
 
-async def _whole(events: AsyncGenerator[Delta | Done, None]) -> web.Response:
+async def _whole(events: AsyncGenerator[TurnEvent, None]) -> web.Response:
+    given: list[dict[str, Any]] = []
     try:
         async for event in events:
+            if isinstance(event, PartGiven):
+                given.append(parts.wire(event.part))
             if isinstance(event, Done):
-                return web.json_response({"reply": event.reply, "session_id": event.session_id})
+                beside = {"parts": given} if given else {}
+                return web.json_response({"reply": event.reply, "session_id": event.session_id, **beside})
     except TurnFailed as failure:
         return _failed(failure)
     raise Refusal(500, "the turn ended without an answer")
 
 
-async def _stream(request: web.Request, events: AsyncGenerator[Delta | Done, None]) -> web.StreamResponse:
+async def _stream(request: web.Request, events: AsyncGenerator[TurnEvent, None]) -> web.StreamResponse:
     """Headers go out with the first event or ping; a turn that fails before that is still a plain 503."""
     response = sse.response()
     try:
@@ -77,17 +91,19 @@ async def _stream(request: web.Request, events: AsyncGenerator[Delta | Done, Non
     return response
 
 
-def _event_bytes(event: Delta | Done | None) -> bytes:
+def _event_bytes(event: TurnEvent | None) -> bytes:
     match event:
         case Delta(text):
             return _sse("delta", {"text": text})
-        case Done(reply, session_id):
+        case PartGiven(part):
+            return _sse("part", parts.wire(part))
+        case Done(reply, session_id, _):
             return _sse("done", {"reply": reply, "session_id": session_id})
         case None:
             return sse.PING
 
 
-def _sse(name: str, body: dict[str, str]) -> bytes:
+def _sse(name: str, body: dict[str, Any]) -> bytes:
     return f"event: {name}\ndata: {json.dumps(body)}\n\n".encode()
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from agents.engines.parts import Allowance, Part, TurnEnding
 from agents.pod.gateway.bridge import Bridge, BridgeFailure, BridgeState
 from agents.pod.gateway.llm.log import ModelLog
 from agents.pod.gateway.pod import Pod
@@ -44,9 +45,18 @@ class Delta:
 
 
 @dataclass(frozen=True, slots=True)
+class PartGiven:
+    part: Part
+
+
+@dataclass(frozen=True, slots=True)
 class Done:
     reply: str
     session_id: str
+    ending: TurnEnding = TurnEnding.ANSWER
+
+
+TurnEvent = Delta | PartGiven | Done
 
 
 def new_session_id() -> str:
@@ -62,7 +72,7 @@ class Turns:
         self._running = 0
         self._deadlines: list[float] = []
 
-    async def take(self, message: str, session_id: str) -> AsyncGenerator[Delta | Done, None]:
+    async def take(self, message: str, session_id: str) -> AsyncGenerator[TurnEvent, None]:
         """The engine's answer as it comes, ended by one Done; raises TurnFailed. Without a key nobody is asked."""
         if not self._pod.has_key:
             yield Done("", session_id)
@@ -100,16 +110,16 @@ class Turns:
             if not lane.users:
                 del self._lanes[session_id]
 
-    async def _run(self, message: str, session_id: str, deadline: float) -> AsyncGenerator[Delta | Done, None]:
-        started = time.monotonic()
+    async def _run(self, message: str, session_id: str, deadline: float) -> AsyncGenerator[TurnEvent, None]:
+        started, allowance = time.monotonic(), Allowance()
         try:
             await self._settled(deadline)
             async with aclosing(self._bridge.turn(session_id, message)) as lines:
                 while True:
                     async with asyncio.timeout_at(deadline):
                         event = await anext(lines, None)
-                    answer = self._read(event, session_id, started)
-                    yield answer
+                    if answer := self._read(event, session_id, started, allowance):
+                        yield answer
                     if isinstance(answer, Done):
                         return
         except BridgeFailure as error:
@@ -136,13 +146,20 @@ class Turns:
             return False
         return state.phase in {Phase.STARTING, Phase.READY}
 
-    def _read(self, event: dict[str, Any] | None, session_id: str, started: float) -> Delta | Done:
+    def _read(
+        self, event: dict[str, Any] | None, session_id: str, started: float, allowance: Allowance
+    ) -> TurnEvent | None:
+        """None is a part that came after too many."""
         match event:
             case {"type": "delta", "text": str(text)}:
                 return Delta(text)
-            case {"type": "done", "reply": str(reply)}:
-                self._refuse_silence(reply, started)
-                return Done(reply, session_id)
+            case {"type": "part", "part": raw}:
+                part = allowance.read(raw)
+                return PartGiven(part) if part else None
+            case {"type": "done", "reply": str(reply), **more}:
+                if not allowance.came:
+                    self._refuse_silence(reply, started)
+                return Done(reply, session_id, _ending(more.get("ending")))
             case {"type": "error", "hop": hop, "message": reason}:
                 raise self._failure(Hop.MODEL if hop == Hop.MODEL else Hop.ENGINE, str(reason), started)
             case _:
@@ -165,6 +182,11 @@ class Turns:
     def _overdue(self, started: float) -> TurnFailed:
         hop = self.slow_hop()
         return self._failure(hop, f"the {hop} did not finish the turn within {DEADLINE_SECONDS:.0f} s", started)
+
+
+def _ending(said: Any) -> TurnEnding:
+    """A bridge of an earlier release says nothing of it, a later one perhaps more than is known here."""
+    return next((ending for ending in TurnEnding if ending.value == said), TurnEnding.ANSWER)
 
 
 class _Lane:

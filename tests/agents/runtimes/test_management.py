@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from agents.engines.parts import DataPart, NotePart
 from agents.pod.gateway.tls import server_context
 from agents.runtimes import management, pod_logs
 from agents.runtimes.base import Endpoint, Identity, RuntimeFailure
@@ -207,6 +208,27 @@ def test_events_come_as_they_were_sent() -> None:
         ChatEvent("delta", {"text": "a\nb"}),
         ChatEvent("done", {"reply": "a\nb", "session_id": "s"}),
     ]
+
+
+def test_parts_are_judged_here_too() -> None:
+    """Whatever answers as the gateway may be hostile."""
+    link = b'{"kind": "link", "name": "a", "media_type": "text/html", "url": "javascript:alert(1)"}'
+    data = b'{"kind": "data", "data": 5}'
+    body = b'{"reply": "", "session_id": "s", "parts": [%s, %s, 5]}' % (link, data)
+    with gateway(raw(200, body)) as (endpoint, _):
+        first, second, third = chat(endpoint).parts
+    assert (type(first), second, type(third)) == (NotePart, DataPart(value=5), NotePart)
+    part = b"event: part\ndata: %s\n\n"
+    came = events(part % link + (part % data) * 20 + b'event: done\ndata: {"reply": "", "session_id": "s"}\n\n')
+    assert [event.name for event in came] == ["start", *["part"] * 17, "done"]
+    assert isinstance(came[1].data["part"], NotePart)
+    assert came[2].data == {"part": DataPart(value=5)}
+
+
+@pytest.mark.parametrize("parts", [b"null", b"5", b'"x"', b"{}"])
+def test_parts_that_are_no_list_are_none(parts: bytes) -> None:
+    with gateway(raw(200, b'{"reply": "x", "session_id": "s", "parts": %s}' % parts)) as (endpoint, _):
+        assert chat(endpoint) == management.ChatReply("x", "s")
 
 
 def test_nothing_comes_after_the_end_of_a_turn() -> None:

@@ -13,13 +13,14 @@ import pytest
 from rest_framework.test import APIClient
 
 from agents import lifecycle
+from agents.engines.parts import FilePart, wire
 from agents.models import Agent, Reason
 from agents.runtimes import management
 from agents.runtimes.base import Endpoint
 from tests.agents.conftest import MakeAgent, settle
 from tests.agents.pod.gateway.process import Gateway
 from tests.agents.views.conftest import GatewayOf
-from tests.doubles.bridge import BridgeDouble
+from tests.doubles.bridge import BridgeDouble, Event, Turn
 
 
 def say(client: APIClient, agent: Agent, **body: Any) -> Any:
@@ -39,6 +40,32 @@ def test_the_reply_is_the_engines(
     answer = say(client, running, sessionId="talk-1")
     assert (answer.status_code, answer.json()) == (200, {"reply": "you said hi", "sessionId": "talk-1"})
     assert [(turn.session_id, turn.message) for turn in bridge.turns] == [("talk-1", "hi")]
+
+
+FILE = FilePart(name="output.txt", media_type="text/plain", content=b"tck")
+
+
+def gives_a_file(_: Turn) -> list[Event]:
+    return [
+        {"type": "delta", "text": "here"},
+        {"type": "part", "part": wire(FILE)},
+        {"type": "part", "part": {"kind": "data", "data": {"some_key": 5}}},
+        {"type": "done", "reply": "here"},
+    ]
+
+
+def test_what_the_agent_gives_is_beside_its_reply(
+    client: APIClient, running: Agent, gateway_of: GatewayOf, bridge: BridgeDouble
+) -> None:
+    gateway_of(running)
+    bridge.turn = gives_a_file
+    file = {"kind": "file", "name": "output.txt", "mediaType": "text/plain", "bytes": "dGNr"}
+    data = {"kind": "data", "data": {"some_key": 5}}
+    assert say(client, running, sessionId="s").json() == {"reply": "here", "sessionId": "s", "parts": [file, data]}
+    blocks = b"".join(stream(client, running).streaming_content).decode().split("\n\n")[:-1]
+    told = [(name.removeprefix("event: "), body) for name, body in (block.split("\ndata: ") for block in blocks)]
+    assert [name for name, _ in told] == ["delta", "part", "part", "done"]
+    assert [json.loads(body) for _, body in told[1:3]] == [file, data]
 
 
 def test_a_session_is_made_when_none_is_given(client: APIClient, running: Agent, gateway_of: GatewayOf) -> None:

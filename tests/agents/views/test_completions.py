@@ -82,6 +82,20 @@ def test_the_reply_comes_in_pieces(ai: openai.OpenAI) -> None:
     assert (came[0].choices[0].delta.role, len({chunk.id for chunk in came})) == ("assistant", 1)
 
 
+def test_a_file_is_named_in_the_text_for_the_protocol_has_no_place_for_it(
+    ai: openai.OpenAI, bridge: BridgeDouble
+) -> None:
+    link = {"kind": "link", "name": "a.png", "media_type": "image/png", "url": "https://example.com/a.png"}
+    part: dict[str, Any] = {"type": "part", "part": link}
+    bridge.turn = lambda _: [{"type": "delta", "text": "here"}, part, {"type": "done", "reply": "here"}]
+    said = "here\n\n[file a.png, image/png: https://example.com/a.png]"
+    assert ask(ai, ("user", "hi")).choices[0].message.content == said
+    with ai.chat.completions.create(model="any", messages=[{"role": "user", "content": "hi"}], stream=True) as chunks:
+        assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks).strip() == said
+    bridge.turn = lambda _: [part, {"type": "done", "reply": ""}]
+    assert ask(ai, ("user", "hi")).choices[0].message.content == said.removeprefix("here\n\n")
+
+
 def test_a_user_has_one_conversation_and_only_what_is_new_is_said_in_it(
     ai: openai.OpenAI, bridge: BridgeDouble
 ) -> None:

@@ -14,13 +14,15 @@ from typing import Any
 
 from aiohttp import web
 
+from agents.pod.gateway.a2a import reading
 from agents.pod.gateway.a2a.dialects import VERSION_HEADER
 from agents.pod.gateway.pod import Pod
 from agents.pod.gateway.texts import texts
 
 # Short, so that a renamed agent or a switched toolset is seen soon.
 CACHED_SECONDS = 30
-_TEXT = ["text/plain"]
+# No engine of today gives more; an adapter that yields files names their types here.
+_ANSWERS = ["text/plain"]
 # Nobody tells by its request for this path which version it speaks, so it is the newest that is found there.
 PATH = "/.well-known/agent-card.json"
 # Where clients of 0.3 look: at the path of its first releases, and below the `a2aUrl` that they were given.
@@ -58,8 +60,8 @@ def of(pod: Pod, *, old: bool) -> dict[str, Any]:
         "description": words["a2a_text"],
         "version": str(config.revision),
         "capabilities": {"streaming": True, "pushNotifications": False},
-        "defaultInputModes": _TEXT,
-        "defaultOutputModes": _TEXT,
+        "defaultInputModes": reading.MEDIA_TYPES,
+        "defaultOutputModes": _ANSWERS,
         "skills": [skill],
         **_interfaces(url(pod), old=old),
         **_security(old=old),

@@ -2,140 +2,190 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+import base64
+import re
+import uuid
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
 
-from agents.pod.gateway.a2a.tasks import Change, Message, State, Task, Words
+from agents.engines.parts import DataPart, FilePart, LinkPart, Part, line
+from agents.pod.gateway.a2a.reading import PartSent
+from agents.pod.gateway.a2a.tasks import Artifact, ArtifactChange, Change, Remark, State, Task, TaskStatus
 
 Json = dict[str, Any]
 VERSION_HEADER = "A2A-Version"
-# In a message's metadata: how many agents have passed a question on before it came here. Whoever does not know the
-# field ends a chain only by not answering in time.
-HOPS = "agentpods/hops"
-HOPS_AT_MOST = 4
 
 
-class Dialect(Protocol):
-    major: str
+class Dialect(ABC):
+    """What both have in common: the objects, and what is in them."""
 
-    def task(self, task: Task, *, history: bool) -> Json: ...
+    roles: ClassVar[tuple[str, str]]  # the peer's, the agent's
 
-    def sent(self, task: Task, *, history: bool) -> Json:
+    def task(self, task: Task, *, history: int | None) -> Json:
+        """With the newest `history` messages; None is all."""
+        body = self._tag("task", id=task.id, contextId=task.context_id, status=self._status(task, task.status))
+        if told := [self._artifact(one, one.content) for one in task.artifacts if one.content != ""]:
+            body["artifacts"] = told
+        if remarks := task.told(history):
+            body["history"] = [self._message(task, remark) for remark in remarks]
+        return body
+
+    @abstractmethod
+    def sent(self, task: Task, *, history: int | None) -> Json:
         """The result of a message."""
+
+    def message(self, task: Task) -> Json:
+        """The answer as a message, for a peer that knows of no task. There must be one."""
+        said = [self._part(one.content) for one in task.artifacts if one.content != ""]
+        return self._tag(
+            "message", messageId=str(uuid.uuid4()), contextId=task.context_id, role=self.roles[1], parts=said
+        )
 
     def change(self, task: Task, change: Change) -> Json:
         """One event of a stream after the first, which is `sent`."""
+        about = {"taskId": task.id, "contextId": task.context_id}
+        if isinstance(change, ArtifactChange):
+            piece = self._artifact(change.artifact, change.content)
+            return self._event("artifact-update", {**about, "artifact": piece, "append": change.append})
+        status = {**about, "status": self._status(task, change.status)}
+        return self._event("status-update", status, final=change.status.state is not State.WORKING)
 
+    def params(self, given: Json) -> Json:
+        """The parameters of a call by the names that are read here."""
+        return given
+
+    @abstractmethod
     def waits(self, configuration: Json) -> bool:
         """Whether the caller wants the message's answer and not only its task."""
 
-    def text_of(self, part: Json) -> str | None:
-        """The text of a part; None for what is no text."""
+    @abstractmethod
+    def part_of(self, raw: Json) -> PartSent:
+        """A part of a peer's message."""
 
+    @abstractmethod
+    def _tag(self, kind: str, **fields: Any) -> Json: ...
 
-class Version1:
-    major = "1"
+    @abstractmethod
+    def _event(self, kind: str, body: Json, *, final: bool | None = None) -> Json: ...
 
-    def task(self, task: Task, *, history: bool) -> Json:
-        body: Json = {"id": task.id, "contextId": task.context_id, "status": self._status(task)}
-        if task.reply:
-            body["artifacts"] = [self._artifact(task, task.reply)]
-        if history:
-            body["history"] = [self._message(task, "ROLE_USER", task.question.message_id, task.question.text)]
+    @abstractmethod
+    def _state(self, state: State) -> str: ...
+
+    @abstractmethod
+    def _part(self, content: str | Part) -> Json: ...
+
+    def _status(self, task: Task, status: TaskStatus) -> Json:
+        at = status.at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        body: Json = {"state": self._state(status.state), "timestamp": at}
+        if status.note:
+            body["message"] = self._message(task, status.note)
         return body
 
-    def sent(self, task: Task, *, history: bool) -> Json:
+    def _message(self, task: Task, remark: Remark) -> Json:
+        head = {"messageId": remark.message_id, "contextId": task.context_id, "taskId": task.id}
+        return self._tag("message", **head, role=self.roles[remark.is_agents], parts=[self._part(remark.text)])
+
+    def _artifact(self, artifact: Artifact, content: str | Part) -> Json:
+        return {"artifactId": artifact.id, "name": artifact.name, "parts": [self._part(content)]}
+
+
+class Version1(Dialect):
+    roles = ("ROLE_USER", "ROLE_AGENT")
+
+    def sent(self, task: Task, *, history: int | None) -> Json:
         return {"task": self.task(task, history=history)}
 
-    def change(self, task: Task, change: Change) -> Json:
-        head = {"taskId": task.id, "contextId": task.context_id}
-        if isinstance(change, Words):
-            return {"artifactUpdate": {**head, "artifact": self._artifact(task, change.text), "append": change.append}}
-        return {"statusUpdate": {**head, "status": self._status(task)}}
+    def message(self, task: Task) -> Json:
+        return {"message": super().message(task)}
+
+    def params(self, given: Json) -> Json:
+        """Readers of ProtoJSON take the names of the .proto file too (`history_length`), in every object of ours."""
+        params: Json = _camel(given)
+        for name in {"message", "configuration"} & set(params):
+            params[name] = _camel(params[name])
+        message = params.get("message")
+        if isinstance(message, dict) and isinstance(message.get("parts"), list):
+            message["parts"] = [_camel(part) for part in message["parts"]]
+        return params
 
     def waits(self, configuration: Json) -> bool:
         return configuration.get("returnImmediately") is not True
 
-    def text_of(self, part: Json) -> str | None:
-        text = part.get("text")
-        return text if isinstance(text, str) else None
+    def part_of(self, raw: Json) -> PartSent:
+        found = {name: raw.get(name) for name in ("text", "raw", "url")}
+        return PartSent(
+            **found,
+            has_data=raw.get("data") is not None or ("data" in raw and not any(found.values())),
+            data=raw.get("data"),
+            name=raw.get("filename"),
+            media_type=raw.get("mediaType"),
+        )
 
-    def _status(self, task: Task) -> Json:
-        body: Json = {"state": f"TASK_STATE_{task.state.name}", "timestamp": _time(task)}
-        if task.note:
-            body["message"] = self._message(task, "ROLE_AGENT", f"{task.id}-note", task.note)
-        return body
+    def _tag(self, kind: str, **fields: Any) -> Json:
+        return fields
 
-    def _message(self, task: Task, role: str, message_id: str, text: str) -> Json:
-        head = {"messageId": message_id, "contextId": task.context_id, "taskId": task.id}
-        return {**head, "role": role, "parts": [{"text": text}]}
+    def _event(self, kind: str, body: Json, *, final: bool | None = None) -> Json:
+        return {{"artifact-update": "artifactUpdate", "status-update": "statusUpdate"}[kind]: body}
 
-    def _artifact(self, task: Task, text: str) -> Json:
-        return {"artifactId": task.artifact_id, "name": "reply", "parts": [{"text": text}]}
+    def _state(self, state: State) -> str:
+        return f"TASK_STATE_{state.name}"
+
+    def _part(self, content: str | Part) -> Json:
+        match content:
+            case FilePart(name=name, media_type=media_type, content=raw):
+                return {"raw": base64.b64encode(raw).decode(), "filename": name, "mediaType": media_type}
+            case LinkPart(name=name, media_type=media_type, url=url):
+                return {"url": url, "filename": name, "mediaType": media_type}
+            case DataPart(value=value):
+                return {"data": value, "mediaType": "application/json"}
+        return {"text": content if isinstance(content, str) else line(content)}
 
 
-class Version03:
-    major = "0"
+class Version03(Dialect):
+    roles = ("user", "agent")
 
-    def task(self, task: Task, *, history: bool) -> Json:
-        body: Json = {"kind": "task", "id": task.id, "contextId": task.context_id, "status": self._status(task)}
-        if task.reply:
-            body["artifacts"] = [self._artifact(task, task.reply)]
-        if history:
-            body["history"] = [self._message(task, "user", task.question.message_id, task.question.text)]
-        return body
-
-    def sent(self, task: Task, *, history: bool) -> Json:
+    def sent(self, task: Task, *, history: int | None) -> Json:
         return self.task(task, history=history)
-
-    def change(self, task: Task, change: Change) -> Json:
-        head = {"taskId": task.id, "contextId": task.context_id}
-        if isinstance(change, Words):
-            artifact = self._artifact(task, change.text)
-            return {**head, "kind": "artifact-update", "artifact": artifact, "append": change.append}
-        return {**head, "kind": "status-update", "status": self._status(task), "final": True}
 
     def waits(self, configuration: Json) -> bool:
         return configuration.get("blocking") is not False
 
-    def text_of(self, part: Json) -> str | None:
-        text = part.get("text")
-        return text if part.get("kind") == "text" and isinstance(text, str) else None
+    def part_of(self, raw: Json) -> PartSent:
+        kind = raw.get("kind")
+        file = raw.get("file") if kind == "file" else None
+        known: Json = file if isinstance(file, dict) else {}
+        return PartSent(
+            text=raw.get("text") if kind == "text" else None,
+            raw=known.get("bytes"),
+            url=known.get("uri"),
+            has_data=kind == "data",
+            data=raw.get("data"),
+            name=known.get("name"),
+            media_type=known.get("mimeType"),
+        )
 
-    def _status(self, task: Task) -> Json:
-        body: Json = {"state": str(task.state), "timestamp": _time(task)}
-        if task.note:
-            body["message"] = self._message(task, "agent", f"{task.id}-note", task.note)
-        return body
+    def _tag(self, kind: str, **fields: Any) -> Json:
+        return {"kind": kind, **fields}
 
-    def _message(self, task: Task, role: str, message_id: str, text: str) -> Json:
-        head = {"messageId": message_id, "contextId": task.context_id, "taskId": task.id}
-        return {**head, "kind": "message", "role": role, "parts": [{"kind": "text", "text": text}]}
+    def _event(self, kind: str, body: Json, *, final: bool | None = None) -> Json:
+        return {**body, "kind": kind, **({} if final is None else {"final": final})}
 
-    def _artifact(self, task: Task, text: str) -> Json:
-        return {"artifactId": task.artifact_id, "name": "reply", "parts": [{"kind": "text", "text": text}]}
+    def _state(self, state: State) -> str:
+        return str(state)
 
-
-def read_message(dialect: Dialect, raw: Any) -> Message | None:
-    """The message in a call; None where it is not one, and an empty text where no part is text."""
-    if not isinstance(raw, dict) or not isinstance(raw.get("parts"), list) or not raw["parts"]:
-        return None
-    names = {name: raw.get(name) for name in ("messageId", "contextId", "taskId")}
-    if not isinstance(names["messageId"], str) or not names["messageId"]:
-        return None
-    if any(value is not None and not isinstance(value, str) for value in names.values()):
-        return None
-    parts = [dialect.text_of(part) if isinstance(part, dict) else None for part in raw["parts"]]
-    text = "" if None in parts else "\n".join(part for part in parts if part)
-    return Message(names["messageId"], text, names["contextId"] or None, names["taskId"] or None, _hops(raw))
-
-
-def _hops(raw: Json) -> int:
-    """On their way through other agents whole numbers may become others."""
-    metadata = raw.get("metadata")
-    said = metadata.get(HOPS) if isinstance(metadata, dict) else None
-    if not isinstance(said, int | float) or isinstance(said, bool) or not said > 0:
-        return 0
-    return int(min(said, HOPS_AT_MOST + 1))
+    def _part(self, content: str | Part) -> Json:
+        match content:
+            case FilePart(name=name, media_type=media_type, content=raw):
+                file = {"bytes": base64.b64encode(raw).decode(), "name": name, "mimeType": media_type}
+                return {"kind": "file", "file": file}
+            case LinkPart(name=name, media_type=media_type, url=url):
+                return {"kind": "file", "file": {"uri": url, "name": name, "mimeType": media_type}}
+            case DataPart(value=value) if isinstance(value, dict):
+                return {"kind": "data", "data": value}
+            case DataPart(value=value):
+                # Data is an object in 0.3. The official client takes the value out again by this mark.
+                return {"kind": "data", "data": {"value": value}, "metadata": {"data_part_compat": True}}
+        return {"kind": "text", "text": content if isinstance(content, str) else line(content)}
 
 
 def state_named(name: str) -> State | None:
@@ -143,5 +193,9 @@ def state_named(name: str) -> State | None:
     return next((state for state in State if f"TASK_STATE_{state.name}" == name), None)
 
 
-def _time(task: Task) -> str:
-    return task.changed_at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+def _camel(given: Any) -> Any:
+    """The same object with names in camelCase, of which those that were so already win; anything else as it is."""
+    if not isinstance(given, dict):
+        return given
+    renamed = {re.sub("_([a-z])", lambda found: found[1].upper(), name): value for name, value in given.items()}
+    return {**renamed, **{name: value for name, value in given.items() if "_" not in name}}

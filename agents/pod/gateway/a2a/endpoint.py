@@ -40,13 +40,16 @@ class A2a:
         """HTTP refuses strangers; whatever else is wrong is an error of JSON-RPC."""
         owner = self._peer(request)
         call_id: Any = None
+        name = ""
         try:
             body = await _read(request)
-            call_id = _id_of(body)
-            method, dialect = methods.choose(_method_of(body), request.headers.get(VERSION_HEADER, ""))
+            call_id, name = _id_of(body), _method_of(body)
+            method, dialect = methods.choose(name, request.headers.get(VERSION_HEADER, ""))
             result = await method(methods.Call(self._tasks, dialect, _params_of(body), owner))
         except A2aError as error:
-            return web.json_response({"jsonrpc": "2.0", "id": call_id, "error": error.body()})
+            refusal = {"jsonrpc": "2.0", "id": call_id, "error": error.body()}
+            # Clients of 0.3 that asked for a stream look for the error in one.
+            return await _only(request, refusal) if name in methods.OLD_STREAMS else web.json_response(refusal)
         if isinstance(result, dict):
             return web.json_response(_answer(call_id, result))
         return await _stream(request, call_id, result)
@@ -98,6 +101,12 @@ def _params_of(body: dict[str, Any]) -> dict[str, Any]:
 
 def _answer(call_id: str | int | None, result: dict[str, Any]) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": call_id, "result": result}
+
+
+async def _only(request: web.Request, told: dict[str, Any]) -> web.StreamResponse:
+    response = sse.response()
+    await sse.send(request, response, f"data: {json.dumps(told)}\n\n".encode())
+    return response
 
 
 async def _stream(request: web.Request, call_id: str | int | None, results: methods.Stream) -> web.StreamResponse:

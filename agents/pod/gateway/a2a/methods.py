@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
 from typing import Any
 
-from agents.pod.gateway.a2a.dialects import HOPS_AT_MOST, Dialect, Json, Version03, Version1, read_message, state_named
+from agents.pod.gateway.a2a.dialects import Dialect, Json, Version03, Version1, state_named
 from agents.pod.gateway.a2a.errors import (
     ContentTypeNotSupported,
     InvalidParams,
@@ -17,10 +17,14 @@ from agents.pod.gateway.a2a.errors import (
     Unsupported,
     VersionNotSupported,
 )
-from agents.pod.gateway.a2a.tasks import Message, Task, Tasks
+from agents.pod.gateway.a2a.reading import HOPS_AT_MOST, message_of
+from agents.pod.gateway.a2a.tasks import Message, State, StatusChange, Task, Tasks
 from agents.pod.gateway.chat import MESSAGE_BYTES
 
 PAGE_SIZE, PAGE_SIZE_AT_MOST = 50, 100
+# A task may wait for its peer for ever; a stream does not, and a task has so many at once.
+STREAM_SECONDS = 600.0
+STREAMS_AT_MOST = 32
 NAME_LENGTH = 256
 Stream = AsyncGenerator[Json, None]
 Method = Callable[["Call"], Awaitable[Json | Stream]]
@@ -32,13 +36,25 @@ class Call:
     def __init__(self, tasks: Tasks, dialect: Dialect, params: Json, owner: str) -> None:
         self.tasks = tasks
         self.dialect = dialect
-        self.params = params
+        self.params = dialect.params(params)
         self.owner = owner
 
     @property
-    def wants_history(self) -> bool:
+    def history(self) -> int | None:
+        """How many messages the caller wants at most; None where it does not say."""
         asked = self.params.get("historyLength", self.configuration.get("historyLength"))
-        return asked is None or asked != 0
+        if asked is not None and (type(asked) is not int or asked < 0):
+            raise InvalidParams("historyLength: 0 or more")
+        return asked
+
+    def told(self, task: Task) -> Json:
+        """From now on the peer knows of the task."""
+        task.is_told = True
+        return self.dialect.task(task, history=self.history)
+
+    def sent(self, task: Task) -> Json:
+        task.is_told = True
+        return self.dialect.sent(task, history=self.history)
 
     @property
     def configuration(self) -> Json:
@@ -53,10 +69,14 @@ class Call:
 
 
 async def send(call: Call) -> Json:
+    """The task; or the answer alone, where the engine made no more of it and no peer knows of the task."""
     task = _start(call)
     if call.dialect.waits(call.configuration):
-        await _watch(task)
-    return call.dialect.sent(task, history=call.wants_history)
+        await task.rest()
+        if task.is_remark and not task.is_told and any(one.content for one in task.artifacts):
+            call.tasks.forget(task)
+            return call.dialect.message(task)
+    return call.sent(task)
 
 
 async def stream(call: Call) -> Stream:
@@ -64,20 +84,23 @@ async def stream(call: Call) -> Stream:
 
 
 async def subscribe(call: Call) -> Stream:
+    """Also to a task that waits for its peer: what comes then is seen by all who watch."""
     task = call.task()
     if task.is_over:
-        raise Unsupported(f"the task is {task.state}: there is nothing to wait for")
-    return _events(call, task)
+        raise Unsupported(f"the task is {task.status.state}: there is nothing to wait for")
+    if task.watchers >= STREAMS_AT_MOST:
+        raise Unsupported(f"the task has {STREAMS_AT_MOST} streams already")
+    return _events(call, task, waits_for_peer=True)
 
 
 async def get(call: Call) -> Json:
-    return call.dialect.task(call.task(), history=call.wants_history)
+    return call.told(call.task())
 
 
 async def cancel(call: Call) -> Json:
     task = call.task()
     call.tasks.cancel(task)
-    return call.dialect.task(task, history=call.wants_history)
+    return call.told(task)
 
 
 async def list_all(call: Call) -> Json:
@@ -89,7 +112,7 @@ async def list_all(call: Call) -> Json:
     first = _position(found, call.params.get("pageToken") or "")
     page = found[first : first + size]
     more = page[-1].id if page and first + size < len(found) else ""
-    told = [call.dialect.task(task, history=call.wants_history) for task in page]
+    told = [call.told(task) for task in page]
     if call.params.get("includeArtifacts") is not True:
         told = [{name: value for name, value in body.items() if name != "artifacts"} for body in told]
     return {"tasks": told, "nextPageToken": more, "pageSize": len(told), "totalSize": len(found)}
@@ -128,6 +151,7 @@ OLD: dict[str, Method] = {
     "tasks/pushNotificationConfig/delete": no_push,
     "agent/getAuthenticatedExtendedCard": no_extended_card,
 }
+OLD_STREAMS = frozenset({"message/stream", "tasks/resubscribe"})
 
 
 def choose(name: str, version: str) -> tuple[Method, Dialect]:
@@ -143,28 +167,34 @@ def choose(name: str, version: str) -> tuple[Method, Dialect]:
 
 
 def _start(call: Call) -> Task:
-    question = read_message(call.dialect, call.params.get("message"))
-    if question is None:
-        raise InvalidParams("message: needs messageId and parts")
-    _check(call, question)
-    return call.tasks.start(question, owner=call.owner)
+    question = message_of(call.dialect, call.params.get("message"))
+    _ = call.history  # wrong ones are refused before anything begins
+    task = _check(call, question)
+    return call.tasks.go_on(task, question) if task else call.tasks.start(question, owner=call.owner)
 
 
-def _check(call: Call, question: Message) -> None:
+def _check(call: Call, question: Message) -> Task | None:
+    """The task that the question goes on with; None is a new one."""
     names = (question.message_id, question.context_id or "", question.task_id or "")
     if max(len(name) for name in names) > NAME_LENGTH or not _is_text(question, names):
         raise InvalidParams(f"message: ids of at most {NAME_LENGTH} characters and valid Unicode text")
     if question.hops > HOPS_AT_MOST:
         raise Unsupported(f"message: it has passed {HOPS_AT_MOST} agents, and is passed on no further")
-    if question.task_id:
-        task = call.tasks.find(question.task_id, owner=call.owner)
-        if question.context_id and question.context_id != task.context_id:
-            raise InvalidParams("message: taskId belongs to another contextId")
-        raise Unsupported("message: every message is a task of its own; send it with the contextId alone")
+    task = _waiting(call, question) if question.task_id else None
     if not question.text.strip():
-        raise ContentTypeNotSupported("message: this agent reads text parts only")
+        raise ContentTypeNotSupported("message: it has no text")
     if len(question.text.encode()) > MESSAGE_BYTES:
-        raise InvalidParams(f"message: at most {MESSAGE_BYTES} bytes of text")
+        raise InvalidParams(f"message: at most {MESSAGE_BYTES} bytes of text, its files and data among them")
+    return task
+
+
+def _waiting(call: Call, question: Message) -> Task:
+    task = call.tasks.find(question.task_id or "", owner=call.owner)
+    if question.context_id and question.context_id != task.context_id:
+        raise InvalidParams("message: taskId belongs to another contextId")
+    if task.status.state is not State.INPUT_REQUIRED:
+        raise Unsupported(f"message: the task is {task.status.state}; send it with the contextId alone")
+    return task
 
 
 def _is_text(question: Message, names: tuple[str, ...]) -> bool:
@@ -175,18 +205,21 @@ def _is_text(question: Message, names: tuple[str, ...]) -> bool:
     return True
 
 
-async def _watch(task: Task) -> None:
-    async with aclosing(task.changes()) as changes:
-        async for _ in changes:
-            pass
-
-
-async def _events(call: Call, task: Task) -> Stream:
-    """The task as it is, then every change."""
-    async with aclosing(task.changes()) as changes:
-        yield call.dialect.sent(task, history=call.wants_history)
-        async for change in changes:
+async def _events(call: Call, task: Task, *, waits_for_peer: bool = False) -> Stream:
+    """The task as it is, then every change, until it rests."""
+    until = asyncio.get_running_loop().time() + STREAM_SECONDS
+    with task.watched() as coming:
+        yield call.sent(task)
+        rests = task.is_over or not (task.is_working or waits_for_peer)
+        while not (rests and coming.empty()):
+            try:
+                async with asyncio.timeout_at(until):
+                    change = await coming.get()
+            except TimeoutError:
+                return
             yield call.dialect.change(task, change)
+            if isinstance(change, StatusChange) and change.status.state is not State.WORKING:
+                return
 
 
 def _filtered(call: Call) -> list[Task]:
@@ -195,7 +228,7 @@ def _filtered(call: Call) -> list[Task]:
     if context:
         found = [task for task in found if task.context_id == context]
     if status and status != "TASK_STATE_UNSPECIFIED":
-        found = [task for task in found if task.state is state_named(str(status))]
+        found = [task for task in found if task.status.state is state_named(str(status))]
     return found
 
 

@@ -1,4 +1,4 @@
-"""Tasks of peers: each message makes one, a turn of the engine does it, and whoever watches sees every change."""
+"""Tasks of peers: a message makes one, turns of the engine do it, and whoever watches sees every change."""
 
 from __future__ import annotations
 
@@ -6,21 +6,25 @@ import asyncio
 import hashlib
 import logging
 import uuid
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections.abc import Iterator
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 
+from agents.engines.parts import NotePart, Part, TurnEnding, line, size
 from agents.pod.gateway.a2a.errors import TaskNotCancelable, TaskNotFound
-from agents.pod.gateway.turns import Delta, Done, TurnFailed, Turns
+from agents.pod.gateway.turns import Delta, Done, PartGiven, TurnEvent, TurnFailed, Turns
 
 TASKS_AT_MOST = 500
+KEPT_BYTES = 32 * 1024 * 1024  # of all tasks together, before the next one begins
+HISTORY_AT_MOST = 100
 log = logging.getLogger(__name__)
 
 
 class State(StrEnum):
     WORKING = "working"
+    INPUT_REQUIRED = "input-required"
     COMPLETED = "completed"
     FAILED = "failed"
     CANCELED = "canceled"
@@ -38,65 +42,151 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
-    """A piece of the reply; the first one, or one that corrects all before, does not append."""
+class Remark:
+    """What was said about a task, by the peer or by the agent."""
 
+    is_agents: bool
+    message_id: str
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskStatus:
+    state: State
+    note: Remark | None = None  # the agent's question, or what to tell of a state that is no success
+    at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+
+@dataclass(slots=True, eq=False)
+class Artifact:
+    """One result: text, which may still grow, or one part."""
+
+    name: str
+    content: str | Part
+    id: str = field(default_factory=lambda: str(uuid.uuid4()))
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactChange:
+    """A piece of a text, or a whole part; what does not append replaces all before it."""
+
+    artifact: Artifact
+    content: str | Part
     append: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """The task's last change; its state says how."""
+class StatusChange:
+    status: TaskStatus
 
 
-Change = Words | Ended
+Change = ArtifactChange | StatusChange
 
 
 @dataclass(slots=True, eq=False)
 class Task:
-    question: Message
+    question: Message  # the newest
     context_id: str
     owner: str  # digest of the token under which it was asked for
     id: str = field(default_factory=lambda: str(uuid.uuid4()))
-    artifact_id: str = field(default_factory=lambda: str(uuid.uuid4()))
-    state: State = State.WORKING
-    reply: str = ""
-    note: str | None = None  # what to tell of a state that is no success
-    changed_at: datetime = field(default_factory=lambda: datetime.now(UTC))
-    watchers: list[asyncio.Queue[Change]] = field(default_factory=list)
+    status: TaskStatus = field(default_factory=lambda: TaskStatus(State.WORKING))
+    artifacts: list[Artifact] = field(default_factory=list)
+    history: list[Remark] = field(default_factory=list)
+    is_remark: bool = False  # the answer may go out as a message, unless the peer knows of the task
+    is_told: bool = False
     work: asyncio.Task[None] | None = None
+    _words: Artifact | None = None  # what the running turn says
+    _watchers: list[asyncio.Queue[Change]] = field(default_factory=list)
+
+    @property
+    def is_working(self) -> bool:
+        return self.status.state is State.WORKING
 
     @property
     def is_over(self) -> bool:
-        return self.state is not State.WORKING
+        return self.status.state not in {State.WORKING, State.INPUT_REQUIRED}
+
+    @property
+    def watchers(self) -> int:
+        return len(self._watchers)
+
+    def size(self) -> int:
+        kept = [artifact.content for artifact in self.artifacts]
+        texts = [one for one in kept if isinstance(one, str)] + [remark.text for remark in self.history]
+        return sum(map(len, texts)) + sum(size(one) for one in kept if not isinstance(one, str))
+
+    def ask(self, question: Message) -> None:
+        """The first question, or what the agent had asked for. What it said of its state becomes history."""
+        if self.status.note:
+            self.history.append(self.status.note)
+        self.history.append(Remark(is_agents=False, message_id=question.message_id, text=question.text))
+        del self.history[:-HISTORY_AT_MOST]
+        self.question, self._words = question, None
+        if not self.is_working:
+            self._move(TaskStatus(State.WORKING))
 
     def say(self, text: str) -> None:
-        self._tell(Words(text, append=bool(self.reply)))
-        self.reply += text
+        words = self._spoken()
+        self._tell(ArtifactChange(words, text, append=bool(words.content)))
+        words.content = f"{words.content}{text}"
 
-    def end(self, state: State, *, reply: str | None = None, note: str | None = None) -> None:
-        if self.is_over:
+    def give(self, part: Part) -> None:
+        if isinstance(part, NotePart):
+            artifact = Artifact("note", line(part))
+        else:
+            artifact = Artifact(getattr(part, "name", "data"), part)
+        self.artifacts.append(artifact)
+        self._tell(ArtifactChange(artifact, artifact.content, append=False))
+
+    def answer(self, reply: str, ending: TurnEnding) -> None:
+        """The turn has ended: the whole of what it said counts. A question is told with the state."""
+        if ending is TurnEnding.QUESTION:
+            self.end(State.INPUT_REQUIRED, note=reply)
             return
-        if reply is not None and reply != self.reply:
-            self.reply = reply
-            self._tell(Words(reply, append=False))
-        self.state, self.note, self.changed_at = state, note, datetime.now(UTC)
-        self._tell(Ended())
+        if not self.is_over and reply != (self._words.content if self._words else ""):
+            words = self._spoken()
+            words.content = reply
+            self._tell(ArtifactChange(words, reply, append=False))
+        self.is_remark = ending is TurnEnding.REMARK
+        self.end(State.COMPLETED)
+
+    def end(self, state: State, *, note: str = "") -> None:
+        if not self.is_over:
+            said = Remark(is_agents=True, message_id=str(uuid.uuid4()), text=note) if note.strip() else None
+            self._move(TaskStatus(state, said))
+
+    def told(self, length: int | None) -> list[Remark]:
+        """The newest of the history; None is all of it."""
+        return self.history if length is None else self.history[-length:] if length else []
+
+    @contextmanager
+    def watched(self) -> Iterator[asyncio.Queue[Change]]:
+        """All changes from now on."""
+        watcher: asyncio.Queue[Change] = asyncio.Queue()
+        self._watchers.append(watcher)
+        try:
+            yield watcher
+        finally:
+            self._watchers.remove(watcher)
+
+    async def rest(self) -> None:
+        """Wait until nothing is done for it any more."""
+        while self.is_working and self.work:
+            await asyncio.wait({self.work})
+
+    def _spoken(self) -> Artifact:
+        if self._words is None:
+            self._words = Artifact("reply", "")
+            self.artifacts.append(self._words)
+        return self._words
+
+    def _move(self, status: TaskStatus) -> None:
+        self.status = status
+        self._tell(StatusChange(status))
 
     def _tell(self, change: Change) -> None:
-        for watcher in self.watchers:
+        for watcher in self._watchers:
             watcher.put_nowait(change)
-
-    async def changes(self) -> AsyncGenerator[Change, None]:
-        """Everything from now on, ended by Ended."""
-        watcher: asyncio.Queue[Change] = asyncio.Queue()
-        self.watchers.append(watcher)
-        try:
-            while not (self.is_over and watcher.empty()):
-                yield await watcher.get()
-        finally:
-            self.watchers.remove(watcher)
 
 
 class Tasks:
@@ -108,8 +198,13 @@ class Tasks:
 
     def start(self, question: Message, *, owner: str) -> Task:
         task = Task(question, question.context_id or str(uuid.uuid4()), owner)
-        self._forget_oldest()
+        self._make_room()
         self._known[task.id] = task
+        return self.go_on(task, question)
+
+    def go_on(self, task: Task, question: Message) -> Task:
+        """The next turn of a task, with what the peer says to it."""
+        task.ask(question)
         task.work = asyncio.create_task(self._work(task))
         return task
 
@@ -122,17 +217,20 @@ class Tasks:
     def of(self, owner: str) -> list[Task]:
         """All of this peer's, newest change first."""
         mine = [task for task in self._known.values() if task.owner == owner]
-        return sorted(mine, key=lambda task: task.changed_at, reverse=True)
+        return sorted(mine, key=lambda task: task.status.at, reverse=True)
 
     def longest_chain(self) -> int:
         """How many agents the question has passed that has passed most, of those that are being answered."""
-        return max((task.question.hops for task in self._known.values() if not task.is_over), default=0)
+        return max((task.question.hops for task in self._known.values() if task.is_working), default=0)
 
     def cancel(self, task: Task) -> None:
         if task.is_over or task.work is None:
-            raise TaskNotCancelable(f"the task is {task.state}")
+            raise TaskNotCancelable(f"the task is {task.status.state}")
         task.end(State.CANCELED)
         task.work.cancel()
+
+    def forget(self, task: Task) -> None:
+        self._known.pop(task.id, None)
 
     async def _work(self, task: Task) -> None:
         try:
@@ -146,21 +244,28 @@ class Tasks:
             log.exception("task of a peer")
             task.end(State.FAILED, note="the agent failed")
         finally:
-            task.end(State.CANCELED)
+            if task.is_working:
+                task.end(State.CANCELED)
 
-    def _forget_oldest(self) -> None:
-        """Each new task may push out one that is over."""
-        oldest = next((key for key, task in self._known.items() if task.is_over), None)
-        if oldest and len(self._known) >= TASKS_AT_MOST:
-            del self._known[oldest]
+    def _make_room(self) -> None:
+        """A new task may push out the oldest ones for which nothing is done."""
+        resting = [task for task in self._known.values() if not task.is_working]
+        kept = sum(task.size() for task in self._known.values())
+        for task in resting:
+            if len(self._known) < TASKS_AT_MOST and kept <= KEPT_BYTES:
+                return
+            kept -= task.size()
+            self.forget(task)
 
 
-def _note(task: Task, event: Delta | Done) -> None:
+def _note(task: Task, event: TurnEvent) -> None:
     match event:
         case Delta(text):
             task.say(text)
-        case Done(reply, _):
-            task.end(State.COMPLETED, reply=reply)
+        case PartGiven(part):
+            task.give(part)
+        case Done(reply, _, ending):
+            task.answer(reply, ending)
 
 
 def _session(task: Task) -> str:

@@ -31,7 +31,8 @@ function recall() {
   try {
     const kept = JSON.parse(sessionStorage.getItem("conversation"));
     session = String(kept.session);
-    kept.turns.forEach((turn) => show(turn.who, turn.text));
+    // Of what was given beside words only the names are kept.
+    kept.turns.forEach((turn) => show(turn.who, [turn.text, ...(turn.given || [])].filter(Boolean).join("\n")));
   } catch {
     session = newSession();
   }
@@ -47,7 +48,7 @@ function show(who, text) {
   turn.append(name, said);
   log.append(turn);
   document.getElementById("welcome").hidden = true;
-  const entry = { who, text };
+  const entry = { who, text, given: [] };
   turns.push(entry);
   follow(true);
   return {
@@ -62,6 +63,12 @@ function show(who, text) {
       said.textContent = whole;
       follow(isNearEnd());
     },
+    give(part) {
+      const near = isNearEnd();
+      entry.given.push(label(part));
+      turn.append(given(part));
+      follow(near);
+    },
     busy(on) {
       turn.setAttribute("aria-busy", String(on));
     },
@@ -69,10 +76,39 @@ function show(who, text) {
       turn.remove();
       turns.splice(turns.indexOf(entry), 1);
     },
-    get text() {
-      return entry.text;
+    get isEmpty() {
+      return !entry.text && !entry.given.length;
     },
   };
+}
+
+function label(part) {
+  if (part.kind === "data") return JSON.stringify(part.data, null, 2);
+  return part.kind === "note" ? part.text : `${part.name} (${part.media_type})`;
+}
+
+// A file is saved and never opened here, whatever it says it is; a link is followed by the reader alone.
+function given(part) {
+  const line = document.createElement("p");
+  line.className = "given";
+  const isLink = part.kind === "link" && /^https?:\/\//.test(part.url);
+  if (part.kind !== "file" && !isLink) {
+    line.textContent = label(part);
+    return line;
+  }
+  const link = document.createElement("a");
+  link.textContent = label(part);
+  if (isLink) {
+    link.href = part.url;
+    link.target = "_blank";
+    link.rel = "noopener noreferrer";
+  } else {
+    const bytes = Uint8Array.from(atob(part.bytes), (one) => one.charCodeAt(0));
+    link.href = URL.createObjectURL(new Blob([bytes], { type: "application/octet-stream" }));
+    link.download = part.name;
+  }
+  line.append(link);
+  return line;
 }
 
 function isNearEnd() {
@@ -147,6 +183,7 @@ async function ask(message, reply, signal) {
   if (!answer.ok) throw new Error((await answer.json()).message);
   for await (const [name, data] of events(answer.body)) {
     if (name === "delta") reply.add(data.text);
+    if (name === "part") reply.give(data);
     if (name === "error") throw new Error(data.message);
     if (name === "done") return reply.set(data.reply);
   }
@@ -178,10 +215,10 @@ async function say(message) {
   controls();
   if (asked !== session) return look();
   reply.busy(false);
-  if (!reply.text) reply.drop();
+  if (reply.isEmpty) reply.drop();
   if (problem) failed(problem, aborted);
   await look();
-  const silent = !reply.text && !problem && document.getElementById("state").dataset.state === "ready";
+  const silent = reply.isEmpty && !problem && document.getElementById("state").dataset.state === "ready";
   if (silent) show("note", words.silentText);
   remember();
 }

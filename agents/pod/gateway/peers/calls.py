@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from agents.pod.gateway.a2a.dialects import HOPS_AT_MOST, VERSION_HEADER
+from agents.pod.gateway.a2a.dialects import VERSION_HEADER
+from agents.pod.gateway.a2a.reading import HOPS_AT_MOST
 from agents.pod.gateway.a2a.tasks import Tasks
 from agents.pod.gateway.peers import cards, wire
 from agents.pod.gateway.peers.cards import Offer

@@ -7,7 +7,7 @@ import uuid
 from dataclasses import dataclass
 from typing import Any
 
-from agents.pod.gateway.a2a.dialects import HOPS
+from agents.pod.gateway.a2a.reading import HOPS
 from agents.pod.gateway.peers.dialling import PeerFailure
 
 REPLY_CHARACTERS = 32_000

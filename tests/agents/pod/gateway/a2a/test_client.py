@@ -62,9 +62,9 @@ def peer(gateway: Gateway, do: Doing[Result], *, streaming: bool = False, versio
 
 
 async def say(
-    client: Client, text: str, context_id: str | None = None, *, at_once: bool = False
+    client: Client, text: str, context_id: str | None = None, *, task_id: str | None = None, at_once: bool = False
 ) -> list[StreamResponse]:
-    message = new_text_message(text, role=Role.ROLE_USER, context_id=context_id)
+    message = new_text_message(text, role=Role.ROLE_USER, context_id=context_id, task_id=task_id)
     asked = SendMessageRequest(message=message, configuration=SendMessageConfiguration(return_immediately=at_once))
     return [event async for event in client.send_message(asked, context=CONTEXT)]
 

@@ -240,6 +240,19 @@ def test_malformed_calls_are_json_rpc_errors(peerable: Gateway, raw: bytes, code
     assert (answer.status_code, answer.json()["error"]["code"]) == (200, code)
 
 
+@pytest.mark.parametrize("method", ["message/stream", "tasks/resubscribe"])
+def test_clients_of_the_old_version_that_asked_for_a_stream_find_the_error_in_one(
+    peerable: Gateway, method: str
+) -> None:
+    """They read nothing else; those of 1.0 read an answer as JSON."""
+    answer = post(peerable, {"jsonrpc": "2.0", "id": 7, "method": method, "params": {"id": "nothing"}}, version="0.3")
+    assert (answer.status_code, answer.headers["Content-Type"]) == (200, "text/event-stream")
+    told = json.loads(answer.text.removeprefix("data: "))
+    assert (told["id"], told["error"]["code"]) == (7, -32602 if method == "message/stream" else -32001)
+    new = post(peerable, {"jsonrpc": "2.0", "id": 7, "method": "SendStreamingMessage"})
+    assert new.json()["error"]["code"] == -32602
+
+
 def test_another_content_type_is_refused(peerable: Gateway) -> None:
     headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "text/plain"}
     answer = requests.post(peerable.public + "/a2a", data=b"{}", headers=headers, timeout=5)

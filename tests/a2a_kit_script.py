@@ -1,0 +1,62 @@
+"""The engine that the conformance kit wants: what it does is in the message's id (the kit's scenarios/*.feature).
+
+An engine hears no ids, so the proxy in front of the agent tells them to the script. The kit sends one message after the
+other.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from agents.engines.parts import DataPart, FilePart, LinkPart, Part, TurnEnding, wire
+from tests.doubles.bridge import Event, Turn
+
+GENERATED = "Generated text content"
+_OUTPUT = {"name": "output.txt", "media_type": "text/plain"}
+
+
+def says(*words: str, ending: TurnEnding = TurnEnding.ANSWER) -> list[Event]:
+    ends = {} if ending is TurnEnding.ANSWER else {"ending": ending.value}
+    pieces: list[Event] = [{"type": "delta", "text": word} for word in words]
+    return [*pieces, {"type": "done", "reply": "".join(words), **ends}]
+
+
+def gives(part: Part) -> list[Event]:
+    return [{"type": "part", "part": wire(part)}, *says()]
+
+
+# In this order: some begin as others do.
+SCENARIOS: Mapping[str, Callable[[], list[Event]]] = {
+    "tck-artifact-file-url": lambda: gives(LinkPart(**_OUTPUT, url="https://example.com/output.txt")),
+    "tck-artifact-file": lambda: gives(FilePart(**_OUTPUT, content=b"tck")),
+    "tck-artifact-data": lambda: gives(DataPart(value={"key": "value", "count": 42})),
+    "tck-artifact-text": lambda: says(GENERATED),
+    "tck-message-response": lambda: says("Direct message response", ending=TurnEnding.REMARK),
+    "tck-input-required": lambda: says(ending=TurnEnding.QUESTION),
+    "tck-stream-artifact-chunked": lambda: says("chunk-1 ", "chunk-2"),
+    "tck-stream-artifact-text": lambda: says("Streamed text content"),
+    "tck-stream-artifact-file": lambda: gives(FilePart(**_OUTPUT, content=b"tck")),
+    "tck-stream-ordering-001": lambda: says("Ordered output"),
+    "tck-stream-001": lambda: says("Stream hello from TCK"),
+    "tck-stream-002": says,
+    "tck-stream-003": lambda: says("Stream task lifecycle"),
+    "": lambda: says("Hello from TCK"),
+}
+
+
+class Script:
+    def __init__(self) -> None:
+        self._message_id = ""
+
+    def hear(self, body: bytes) -> None:
+        """What goes to the agent next."""
+        try:
+            said: Any = json.loads(body)["params"]["message"]["messageId"]
+        except (ValueError, LookupError, TypeError):
+            return
+        self._message_id = str(said)
+
+    def turn(self, _: Turn) -> Iterable[Event]:
+        return next(act() for prefix, act in SCENARIOS.items() if self._message_id.startswith(prefix))

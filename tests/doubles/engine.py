@@ -1,0 +1,109 @@
+"""An engine of the tests' own, with an adapter that answers with more than text: `says` is what its next turns yield.
+
+Its process does nothing but live; bridge, crew and adapter are as for any engine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, cast
+
+from aiohttp import web
+
+from agents.engines.base import Engine, Launch, Processes
+from agents.engines.parts import Part, TurnEnding
+from agents.pod.bridge.log import EngineLog
+from agents.pod.bridge.server import Server
+from agents.pod.bridge.single import Single
+from agents.pod.bridge.status import Status
+from agents.runtimes.base import Phase
+from tests.doubles.bridge import TOKEN
+from tests.ports import free_port
+
+
+class PartsEngine:
+    """As `Engine`, `Driver` and `Turns`, for what one conversation needs of them."""
+
+    id = "parts"
+    processes = Processes.ONE_SERVER
+
+    def __init__(self) -> None:
+        self.says: Sequence[str | Part | TurnEnding] = ()
+
+    def session_argv(self, _: str | None) -> tuple[str, ...]:
+        return ()
+
+    def attach(self, _: asyncio.subprocess.Process, __: Launch) -> PartsEngine:
+        return self
+
+    def conversation(self, _: str) -> PartsEngine:
+        return self
+
+    async def settle(self) -> None:
+        return
+
+    async def probe(self) -> None:
+        return
+
+    async def wind_down(self) -> None:
+        return
+
+    def usable(self) -> bool:
+        return True
+
+    def fail(self, _: Exception) -> None:
+        return
+
+    async def turn(self, _: str) -> AsyncGenerator[str | Part | TurnEnding, None]:
+        for piece in self.says:
+            yield piece
+
+    def reply(self) -> str:
+        return "".join(piece for piece in self.says if isinstance(piece, str))
+
+
+@contextmanager
+def bridge_of(engine: PartsEngine, directory: Path) -> Iterator[str]:
+    """The address of a bridge before this engine."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    port = free_port()
+    runner, crew = asyncio.run_coroutine_threadsafe(_serve(engine, directory, port), loop).result(20)
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result(20)
+        asyncio.run_coroutine_threadsafe(crew.close(), loop).result(20)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(10)
+
+
+async def _serve(engine: PartsEngine, directory: Path, port: int) -> tuple[web.AppRunner, Single]:
+    log = EngineLog()
+    crew = Single(cast("Engine", engine), port=free_port(), marks={}, log=log)
+    lives = (sys.executable, "-c", "import time; time.sleep(600)")
+    await crew.open(Launch(files={}, directories=(), argv=lives, env={}, cwd=directory, model=None))
+    status = Status(directory / "state.json", engine_log=log, engine_pid=crew.main_pid)
+    status.revision = 1
+    status.show(Phase.READY)
+    no: Any = None  # what turns do not need
+    server = Server(
+        token=TOKEN,
+        keeper=no,
+        crew=crew,
+        status=status,
+        engine_log=log,
+        read_memory=no,
+        backups=no,
+        restoring=no,
+    )
+    runner = web.AppRunner(server.app())
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", port).start()
+    return runner, crew
