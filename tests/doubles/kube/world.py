@@ -53,6 +53,7 @@ class World:
             "/agentpods/bin/python": sys.executable,
             "/agentpods/bin/restic": str(restic.brought(Path(os.environ["ENGINE_CACHE"]))),
             "/opt/node/bin/node": str(_NODE),
+            "/opt/bridge": str(self._bundle()),
             **({"/opt/engines": str(engines)} if engines else {}),
             **{path.rstrip("/"): str(place) for path, place in self.mounts.items()},
         }
@@ -65,6 +66,13 @@ class World:
     @property
     def log(self) -> Path:
         return self.run.directory / f"{self.name}.log"
+
+    def _bundle(self) -> Path:
+        """What a gateway brings: its Python and restic are those of this machine, so one file stands for all."""
+        bundle = self.run.directory / "bundle"
+        (bundle / "lib").mkdir(parents=True, exist_ok=True)
+        (bundle / "lib" / "agents").touch()
+        return bundle
 
     def _place(self, mount: Object) -> Path:
         volume = self._volumes[mount["name"]]
