@@ -25,7 +25,7 @@ def current(pods: Sequence[Json]) -> Json | None:
 
 
 def statuses(pod: Json) -> list[Json]:
-    """The gateway's first: the engine's container waits for what the gateway brings."""
+    """The gateway's first: the engine waits for what it brings. Init containers are what the cluster itself adds."""
     found: list[Json] = [status for group in STATUSES for status in pod["status"].get(group) or ()]
     return sorted(found, key=lambda status: status.get("name") != names.GATEWAY)
 

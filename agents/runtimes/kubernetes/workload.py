@@ -30,7 +30,8 @@ START_SECONDS = 60
 
 # An init container would cost each start a second more: a node notices its end only when it looks the next time.
 _COPY = [names.BRIDGE_BUNDLE, names.BRIDGE_DIRECTORY, "--then"]
-_WAIT = f"trap 'exit 0' TERM; until [ -e {names.BRIDGE_DIRECTORY}/{copy_bridge.WHOLE} ]; do sleep 0.1; done"
+_BROUGHT = f"{names.BRIDGE_DIRECTORY}/{copy_bridge.WHOLE}"
+_WAIT = f'trap \'exit 0\' TERM; until [ -e {_BROUGHT} ]; do sleep 0.1; done; exec "$0" "$@"'
 
 _Json = dict[str, Any]
 
@@ -74,7 +75,7 @@ def _engine(spec: PodSpec, place: Place) -> _Json:
         "name": names.ENGINE,
         "image": image_of(spec.engine, place),
         "imagePullPolicy": place.pull_policy,
-        "command": ["sh", "-c", f'{_WAIT}; exec "$0" "$@"', f"{names.BRIDGE_DIRECTORY}/bin/python", *_program("bridge", spec)],
+        "command": ["sh", "-c", _WAIT, f"{names.BRIDGE_DIRECTORY}/bin/python", *_program("bridge", spec)],
         "env": _environment(spec, home=names.DATA_MOUNT),
         "securityContext": _security(ENGINE_USER),
         "resources": _resources(
