@@ -23,7 +23,7 @@ from agents.engines.base import Engine, NpmPackage
 from agents.engines.hermes import HERMES
 from agents.pod.bridge import install
 from agents.pod.start import BridgeStart
-from agents.runtimes.kubernetes import names
+from agents.runtimes.kubernetes import names, workload
 from tests.agents.engines.conftest import smallest_tier
 from tests.agents.engines.expectations import EXPECTED
 from tests.agents.pod.bridge.process import TOKEN, eventually, pod_config
@@ -104,7 +104,7 @@ def volume(project: Image, scratch: Path) -> Path:
         environment=_environment_of(project),
         cwd=project.config["WorkingDir"],
     )
-    assert container.run("python", "-m", "agents.pod.copy_bridge", "/opt/bridge", "/agentpods") == (0, "")
+    assert container.run("sh", "-c", workload.BRING_BRIDGE, "true") == (0, "")
     assert stat.S_IMODE(volume.stat().st_mode) == 0o2775
     return volume
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from agents.pod import copy_bridge
 from agents.runtimes.base import PodSpec, RuntimeFailure
 from agents.runtimes.kubernetes import names
 from agents.runtimes.kubernetes.names import MIB
@@ -29,9 +28,11 @@ GRACE_SECONDS = 20
 START_SECONDS = 60
 
 # An init container would cost each start a second more: a node notices its end only when it looks the next time.
-_COPY = [names.BRIDGE_BUNDLE, names.BRIDGE_DIRECTORY, "--then"]
-_BROUGHT = f"{names.BRIDGE_DIRECTORY}/{copy_bridge.WHOLE}"
-_WAIT = f'trap \'exit 0\' TERM; until [ -e {_BROUGHT} ]; do sleep 0.1; done; exec "$0" "$@"'
+# Once `whole` is there, an engine runs from these files. What a killed copy left is written again.
+_WHOLE = f"{names.BRIDGE_DIRECTORY}/whole"
+_COPY = f"cp -a {names.BRIDGE_BUNDLE}/bin {names.BRIDGE_BUNDLE}/lib {names.BRIDGE_DIRECTORY} && touch {_WHOLE}"
+BRING_BRIDGE = f'[ -e {_WHOLE} ] || {{ {_COPY}; }} && exec "$0" "$@"'
+AWAIT_BRIDGE = f'trap \'exit 0\' TERM; until [ -e {_WHOLE} ]; do sleep 0.1; done; exec "$0" "$@"'
 
 _Json = dict[str, Any]
 
@@ -75,7 +76,7 @@ def _engine(spec: PodSpec, place: Place) -> _Json:
         "name": names.ENGINE,
         "image": image_of(spec.engine, place),
         "imagePullPolicy": place.pull_policy,
-        "command": ["sh", "-c", _WAIT, f"{names.BRIDGE_DIRECTORY}/bin/python", *_program("bridge", spec)],
+        "command": ["sh", "-c", AWAIT_BRIDGE, f"{names.BRIDGE_DIRECTORY}/bin/python", *_program("bridge", spec)],
         "env": _environment(spec, home=names.DATA_MOUNT),
         "securityContext": _security(ENGINE_USER),
         "resources": _resources(
@@ -102,7 +103,7 @@ def _gateway(spec: PodSpec, place: Place) -> _Json:
         "name": names.GATEWAY,
         "image": place.pod_image,
         "imagePullPolicy": place.pull_policy,
-        "command": ["python", "-m", "agents.pod.copy_bridge", *_COPY, *_program("gateway", spec)],
+        "command": ["sh", "-c", BRING_BRIDGE, "python", *_program("gateway", spec)],
         "env": _environment(spec, home="/tmp"),  # noqa: S108
         "ports": [
             {"name": "public", "containerPort": names.PUBLIC_PORT, "protocol": "TCP"},

@@ -68,10 +68,10 @@ class World:
         return self.run.directory / f"{self.name}.log"
 
     def _bundle(self) -> Path:
-        """What a gateway brings: its Python and restic are those of this machine, so one file stands for all."""
+        """What a gateway brings. Its Python and restic are those of this machine, so the directories are empty."""
         bundle = self.run.directory / "bundle"
-        (bundle / "lib").mkdir(parents=True, exist_ok=True)
-        (bundle / "lib" / "agents").touch()
+        for part in ("bin", "lib"):
+            (bundle / part).mkdir(parents=True, exist_ok=True)
         return bundle
 
     def _place(self, mount: Object) -> Path:
@@ -131,13 +131,14 @@ class World:
         real = [self.real(_expanded(word, told)) for word in words]
         if not real:
             raise FileNotFoundError("no command specified")
-        return [sys.executable, *real[1:]] if real[0] in {"python", "python3"} else real
+        return real
 
     def environment(self) -> dict[str, str]:
         """Only what the pod says, and what a process here cannot be without."""
         kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
         temporary = self.mounts.get("/tmp", self.run.directory)
         told = {name: self.real(value) for name, value in self._told().items()}
+        kept["PATH"] = f"{Path(sys.executable).parent}:{kept['PATH']}"
         return {**kept, "TMPDIR": str(temporary), **told}
 
     def _told(self) -> dict[str, str]:
