@@ -90,7 +90,7 @@ def _said(settings: Configuration, url: str, deposits: Sequence[Deposit], *, now
         }
 
     try:
-        return chain.read_by(url, settings, work, now=now)
+        return chain.read_by(url, settings, work, at_least=chain.head(settings.chain_id, now=now))
     except Unknown:
         return None
 

@@ -20,6 +20,9 @@ class RpcProxy:
         self.status: int = 200
         self.chain_id: int | None = None
         self.behind = 0  # blocks
+        self.ahead = 0  # blocks that it makes up, on top of the newest
+        self.late_final = 0  # blocks that it calls final later than others do
+        self.hides = False  # every balance
         self.no_logs = False
         self.no_receipts = False  # it knows no transaction
         self.invents = 0  # units of a token that nobody sent: in every balance, and as a transfer in every answer
@@ -76,8 +79,8 @@ class RpcProxy:
 
     def _seen(self, call: dict[str, Any], head: int) -> dict[str, Any]:
         """The question as a node that is some blocks behind understands it."""
-        lags = {"latest": self.behind, "safe": self.behind + 1, "finalized": self.behind + 2}
-        if call["method"] == "eth_getBlockByNumber" and call["params"][0] in lags and self.behind:
+        lags = {"latest": self.behind, "safe": self.behind + 1, "finalized": self.behind + 2 + self.late_final}
+        if call["method"] == "eth_getBlockByNumber" and call["params"][0] in lags and self.behind + self.late_final:
             return {**call, "params": [hex(max(0, head - lags[call["params"][0]])), False]}
         return call
 
@@ -92,6 +95,11 @@ class RpcProxy:
             return {**answer, "result": []}
         if call["method"] == "eth_getTransactionReceipt" and self.no_receipts:
             return {**answer, "result": None}
+        if self.ahead and call["method"] == "eth_getBlockByNumber" and call["params"][0] in {"latest", "finalized"}:
+            made_up = hex(int(answer["result"]["number"], 16) + self.ahead)
+            return {**answer, "result": {**answer["result"], "number": made_up}}
+        if self.hides and _asks_balance(call):
+            return {**answer, "result": f"0x{0:064x}"}
         if self.invents and call["method"] == "eth_getLogs":
             return {**answer, "result": [*answer["result"], _invented(call["params"][0], self.invents)]}
         return self._inflated(answer) if _asks_balance(call) and not self.true_balances else answer

@@ -1,0 +1,92 @@
+"""Several nodes, of which one hides, makes up, or calls final what the others do not: nobody's money is lost by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pytest_django import Settings
+
+from billing import decisions, invariants
+from billing.models import Deposit
+from billing.vocabulary import OrderStatus
+from tests.billing.conftest import Clock
+from tests.billing.crypto import Order, chain, coins, fresh, one_chain, order, pays, settle, watch
+from tests.doubles.chain import Chain
+from tests.doubles.rpc_proxy import RpcProxy
+
+__all__ = ["chain", "coins", "one_chain", "order"]
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def first(coins: Chain, settings: Settings) -> Iterator[RpcProxy]:
+    """Of three nodes the one that is asked first; the others are honest."""
+    double = RpcProxy(coins.url)
+    settings.CRYPTO_RPC_URLS = [double.url, coins.url, f"{coins.url}/"]
+    yield double
+    double.stop()
+
+
+def test_a_second_payment_that_only_one_node_calls_final_is_not_swallowed_by_the_first(
+    order: Order, coins: Chain, clock: Clock, settings: Settings
+) -> None:
+    """Both lie before the block that the first node calls final, and one before that of the others."""
+    slow = RpcProxy(coins.url)
+    settings.CRYPTO_RPC_URLS = [coins.url, slow.url, f"{slow.url}/"]
+    slow.late_final = 4
+    wanted = order()
+    pays(coins.usdt, wanted)
+    coins.mine(5)
+    second = pays(coins.usdt, wanted)
+    settle(coins, clock)
+    assert (fresh(wanted).status, int(fresh(wanted).credited)) == (OrderStatus.PAID, int(wanted.amount))
+    slow.late_final = 0
+    for _ in range(2):
+        settle(coins, clock)
+        watch(clock)
+    slow.stop()
+    assert [deposit.tx_hash for deposit in decisions.undecided()] == [second]
+    assert invariants.broken(now=clock.now) == []
+
+
+def test_what_came_for_no_order_is_an_operators_to_decide_though_one_node_leaves_it_out(
+    order: Order, coins: Chain, clock: Clock, first: RpcProxy
+) -> None:
+    wanted = order()
+    pays(coins.usdt, wanted)
+    settle(coins, clock)
+    watch(clock)
+    first.no_logs = True
+    second = pays(coins.usdt, wanted)
+    coins.final()
+    watch(clock)
+    assert [deposit.tx_hash for deposit in decisions.undecided()] == [second]
+
+
+def test_a_node_that_hides_balances_and_transfers_keeps_no_order_from_being_paid(
+    order: Order, coins: Chain, clock: Clock, first: RpcProxy
+) -> None:
+    wanted = order()
+    first.hides = first.no_logs = True
+    pays(coins.usdt, wanted)
+    coins.final()
+    watch(clock)
+    settle(coins, clock)
+    assert fresh(wanted).status == OrderStatus.PAID
+
+
+def test_a_node_that_makes_up_newer_blocks_silences_no_other(
+    order: Order, coins: Chain, clock: Clock, first: RpcProxy
+) -> None:
+    wanted = order()
+    pays(coins.usdt, wanted)
+    first.ahead = 1000
+    settle(coins, clock)
+    watch(clock)
+    assert fresh(wanted).status == OrderStatus.PAID
+    first.ahead = 0
+    settle(coins, clock)
+    watch(clock)
+    assert Deposit.objects.get().order_id == wanted.pk
