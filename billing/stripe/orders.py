@@ -32,6 +32,7 @@ log = logging.getLogger(__name__)
 TTL = timedelta(hours=1)
 BATCH = 50
 COMPLETE = "complete"
+GIVEN_UP = timedelta(days=1)  # for settings that were wrong for a while
 
 
 def order(agent: Agent, *, tier: str | None, period: Period, coupon: str = "", now: datetime) -> StripeOrder:
@@ -129,7 +130,12 @@ def expire_due(*, now: datetime, agent: Agent | None = None) -> int:
 
 
 def _expire(wanted: StripeOrder, *, now: datetime) -> None:
-    """Unless it is paid: then no event has told us of it yet. Without an answer it stays pending."""
+    """Unless it is paid: then no event has told us of it yet. Without an answer it stays pending.
+
+    Once nobody sells by Stripe any more it ends, too, so that its agent goes on through its life. Late money still pays.
+    """
+    if not configuration.is_configured() and wanted.expires_at <= now - GIVEN_UP:
+        return _give_up(wanted)
     try:
         if money_seen(wanted):
             looking.look(Kind.CHECKOUT, wanted.session_id, now=now)
@@ -137,6 +143,10 @@ def _expire(wanted: StripeOrder, *, now: datetime) -> None:
     except (StripeAway, StripeRefused, Unreadable) as problem:
         log.warning("a checkout cannot be closed yet: %s", problem, extra={"order": wanted.pk})
         return
+    _give_up(wanted)
+
+
+def _give_up(wanted: StripeOrder) -> None:
     with transaction.atomic():
         orders.expire(orders.locked(wanted.pk))
 
