@@ -132,21 +132,17 @@ def expire_due(*, now: datetime, agent: Agent | None = None) -> int:
 def _expire(wanted: StripeOrder, *, now: datetime) -> None:
     """Unless it is paid: then no event has told us of it yet. Without an answer it stays pending.
 
-    Once nobody sells by Stripe any more it ends, too, so that its agent goes on through its life. Late money still pays.
+    Once nobody sells by Stripe any more it ends all the same, so that its agent goes on through its life. Late money
+    still pays.
     """
-    if not configuration.is_configured() and wanted.expires_at <= now - GIVEN_UP:
-        return _give_up(wanted)
+    is_sold_no_more = not configuration.is_configured() and wanted.expires_at <= now - GIVEN_UP
     try:
-        if money_seen(wanted):
+        if not is_sold_no_more and money_seen(wanted):
             looking.look(Kind.CHECKOUT, wanted.session_id, now=now)
             return
     except (StripeAway, StripeRefused, Unreadable) as problem:
         log.warning("a checkout cannot be closed yet: %s", problem, extra={"order": wanted.pk})
         return
-    _give_up(wanted)
-
-
-def _give_up(wanted: StripeOrder) -> None:
     with transaction.atomic():
         orders.expire(orders.locked(wanted.pk))
 

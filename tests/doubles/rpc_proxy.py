@@ -89,26 +89,25 @@ class RpcProxy:
             return {"jsonrpc": "2.0", "id": call["id"], "error": {"code": -32005, "message": "limit exceeded"}}
         if call["method"] == "eth_getLogs" and _span(call) > self.max_span:
             return {"jsonrpc": "2.0", "id": call["id"], "error": {"code": -32602, "message": "range too large"}}
-        if call["method"] == "eth_chainId" and self.chain_id is not None:
-            return {**answer, "result": hex(self.chain_id)}
+        if call["method"] == "eth_chainId":
+            return {**answer, "result": hex(self.chain_id)} if self.chain_id is not None else answer
         if call["method"] == "eth_getLogs" and self.no_logs:
             return {**answer, "result": []}
         if call["method"] == "eth_getTransactionReceipt" and self.no_receipts:
             return {**answer, "result": None}
-        if self.ahead and call["method"] == "eth_getBlockByNumber" and call["params"][0] in {"latest", "finalized"}:
+        if self.ahead and call["method"] == "eth_getBlockByNumber":
             made_up = hex(int(answer["result"]["number"], 16) + self.ahead)
             return {**answer, "result": {**answer["result"], "number": made_up}}
-        if self.hides and _asks_balance(call):
-            return {**answer, "result": f"0x{0:064x}"}
         if self.invents and call["method"] == "eth_getLogs":
             return {**answer, "result": [*answer["result"], _invented(call["params"][0], self.invents)]}
         return self._inflated(answer) if _asks_balance(call) and not self.true_balances else answer
 
     def _inflated(self, answer: dict[str, Any]) -> dict[str, Any]:
-        """The balance with what this node invents."""
-        if not self.invents:
+        """The balance with what this node invents, or nothing where it hides what is there."""
+        if not self.invents and not self.hides:
             return answer
-        return {**answer, "result": f"0x{int(answer['result'], 16) + self.invents:064x}"}
+        there = 0 if self.hides else int(answer["result"], 16)
+        return {**answer, "result": f"0x{there + self.invents:064x}"}
 
 
 def _asks_balance(call: dict[str, Any]) -> bool:
