@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from pytest_django import Settings
@@ -90,3 +91,34 @@ def test_a_node_that_makes_up_newer_blocks_silences_no_other(
     settle(coins, clock)
     watch(clock)
     assert Deposit.objects.get().order_id == wanted.pk
+
+
+class Elsewhere(RpcProxy):
+    """Tells each transfer twice, and both in a block where it is not."""
+
+    def _spoilt(self, call: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
+        told = super()._spoilt(call, answer)
+        if call["method"] != "eth_getLogs":
+            return told
+        moved = {"blockNumber": "0x1", "blockHash": "0x" + "22" * 32}
+        return {
+            **told,
+            "result": [{**one, **moved, "logIndex": place} for one in told["result"] for place in ("0x7", "0x0")],
+        }
+
+
+def test_a_transfer_is_one_row_in_the_place_that_most_nodes_say_whatever_one_says_of_it(
+    order: Order, coins: Chain, clock: Clock, settings: Settings
+) -> None:
+    """Else what had paid an order would be an operator's to give out once more."""
+    liar = Elsewhere(coins.url)
+    settings.CRYPTO_RPC_URLS = [liar.url, coins.url, f"{coins.url}/"]
+    wanted = order()
+    pays(coins.usdt, wanted)
+    for _ in range(3):
+        settle(coins, clock)
+        watch(clock)
+    liar.stop()
+    assert fresh(wanted).status == OrderStatus.PAID
+    assert list(Deposit.objects.exclude(order=None).values_list("order", "block")) == [(wanted.pk, coins.head - 6)]
+    assert not decisions.undecided().exists()
