@@ -25,7 +25,7 @@ from catalog.models import Engine
 from catalog.personas import current_soul, public_persona
 from catalog.tiers import known_tier
 from catalog.vocabulary import DEFAULT_ENGINE
-from config import clock, waiting
+from config import waiting
 from config.errors import BadRequest
 from config.ids import new_id
 from webhooks import addresses, hooks
@@ -96,10 +96,9 @@ def create(user: User, wanted: NewAgent, *, actor: str) -> tuple[Agent, str | No
     """Create a checked agent and start its provisioning. The webhook secret is returned once, None without a hook.
 
     Raises FreePodCapReached, TrialsUsedUp, NoFreePlaceLeft and DomainTaken again: of two creates at once only one can
-    have the last place or the name. Raises AccountSuspended when that happened meanwhile, and ClockDiffers: the free
-    days, which nobody takes back, begin now.
+    have the last place or the name. Raises AccountSuspended when that happened meanwhile.
     """
-    now = clock.now()
+    now = timezone.now()
     entitlement.hold_free_place(user, now=now)
     persona = public_persona(wanted.persona_id)
     soul = current_soul(persona.id) or persona.soul
@@ -117,9 +116,9 @@ def create(user: User, wanted: NewAgent, *, actor: str) -> tuple[Agent, str | No
 def create_again(deleted: Agent, *, restores: str, actor: str, note: str) -> Agent:
     """A new agent like one that was deleted, whose first pod begins with that backup. Secrets are not known any more.
 
-    An operator's word: neither caps nor trials that were used up are in its way. Raises AccountSuspended, ClockDiffers.
+    An operator's word: neither caps nor trials that were used up are in its way. Raises AccountSuspended.
     """
-    now = clock.now()
+    now = timezone.now()
     user = User.objects.select_for_update(no_key=True).get(pk=deleted.user_id)
     if not user.is_active:
         raise AccountSuspended
