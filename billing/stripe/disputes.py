@@ -118,7 +118,7 @@ def _lose(payment: Payment, row: StripeDispute, *, now: datetime) -> None:
         payment, kind=PaymentKind.REFUND, name=name, amount=amount, actor=cards.ACTOR, reason=WAS_LOST
     )
     returns.write(receipt, payment, now=now)
-    returns.close_gone(payment, reason=WAS_LOST, now=now)
+    returns.close_gone(payment, now=now)
     if amount < worth:
         part_refunds.lessen(payment, amount, left=worth)
 
