@@ -294,7 +294,7 @@ def forget_passed() -> int:
     """
     with connection.cursor() as cursor:
         cursor.execute(_FORGET)
-        return cursor.rowcount
+        return int(cursor.rowcount)
 
 
 def homes_of(row: Span | StripeDispute, passed: Mapping[int, SoldPlan]) -> tuple[HomePlan, ...]:

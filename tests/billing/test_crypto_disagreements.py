@@ -93,6 +93,29 @@ def test_a_node_that_makes_up_newer_blocks_silences_no_other(
     assert Deposit.objects.get().order_id == wanted.pk
 
 
+@pytest.mark.parametrize(
+    "nonsense",
+    [{"data": "0x" + "f" * 80}, {"blockNumber": hex(2**70)}, {"logIndex": hex(2**40)}, {"transactionHash": "0x\0"}],
+    ids=["amount", "block", "place", "hash"],
+)
+def test_a_node_that_tells_what_no_chain_has_stops_nobody(
+    order: Order, coins: Chain, clock: Clock, first: RpcProxy, nonsense: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = order()
+    honest = RpcProxy._spoilt
+
+    def spoilt(proxy: RpcProxy, call: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
+        told = honest(proxy, call, answer)
+        is_logs = call["method"] == "eth_getLogs"
+        return {**told, "result": [{**one, **nonsense} for one in told["result"]]} if is_logs else told
+
+    monkeypatch.setattr(RpcProxy, "_spoilt", spoilt)
+    pays(coins.usdt, wanted)
+    settle(coins, clock)
+    watch(clock)
+    assert fresh(wanted).status == OrderStatus.PAID
+
+
 class Elsewhere(RpcProxy):
     """Tells each transfer twice, and both in a block where it is not."""
 
