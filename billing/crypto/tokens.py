@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,12 +9,11 @@ from typing import Any
 from billing.crypto import abi
 from billing.crypto.configuration import Token
 from billing.crypto.errors import EndpointFailed, Misconfigured
-from billing.crypto.rpc import MAX_BLOCK, Call, Node, Refused, number
+from billing.crypto.rpc import HASH, MAX_BLOCK, Call, Node, Refused, number
 
 TRANSFER = "Transfer(address,address,uint256)"
 WORD_HEX = 2 + 64
 MAX_LOGS = 2**31  # of a block
-_HASH = re.compile(r"0x[0-9a-fA-F]{64}")  # a word of the chain, too
 RECEIVERS = 1000  # in one question for transfers
 
 
@@ -116,8 +114,8 @@ def _transfers_in(answer: Any, tokens: Sequence[str], receivers: Sequence[str]) 
 def _transfer(entry: Any) -> Transfer:
     if entry.get("removed") or entry["topics"][0] != abi.topic(TRANSFER):
         raise ValueError("not what was asked for")
-    if not all(_HASH.fullmatch(str(entry[name])) for name in ("data", "blockHash", "transactionHash")):
-        raise ValueError("not as long as it must be")
+    if not all(HASH.fullmatch(str(entry[name])) for name in ("blockHash", "transactionHash")):
+        raise ValueError("a name that is none")
     found = Transfer(
         token=abi.checksummed(entry["address"]),
         sender=abi.address_in(entry["topics"][1]),
@@ -128,7 +126,7 @@ def _transfer(entry: Any) -> Transfer:
         tx_hash=str(entry["transactionHash"]),
         log_index=number(entry["logIndex"]),
     )
-    if not (0 <= found.block < MAX_BLOCK and 0 <= found.log_index < MAX_LOGS):
+    if found.block >= MAX_BLOCK or found.log_index >= MAX_LOGS:
         raise ValueError("no place in a chain")
     return found
 
