@@ -39,31 +39,31 @@ class Came:
 def received(settings: Configuration, orders: Sequence[CryptoOrder], *, block: int) -> Came:
     """What a majority says of the same block: `block`, or the newest before it that is final to most.
 
-    So what came after that block is never taken for what was counted. Each node is asked once about all orders, and
-    once more where it knows of more that is final than most: one that hangs costs its time once. What paid another
-    order, and comes again after this one's baseline, pays no second one. Never raises: what cannot be read has not
-    come yet.
+    So what came after that block is never taken for what was counted. Each node is asked once about all orders, so one
+    that hangs costs its time once. What paid another order, and comes again after this one's baseline, pays no second
+    one. Never raises: what cannot be read has not come yet.
     """
     if not orders:
         return Came(units={}, block=block)
+    finals = {url: _final(settings, url) for url in settings.urls}
+    known = min(block, sorted(finals.values(), reverse=True)[len(finals) // 2])
     spent, taken = _spent(settings, orders), swept(orders)
-
-    def say(url: str, until: int) -> _Word:
-        return _said(settings, url, orders, until, taken, spent)
-
-    words = {url: say(url, block) for url in settings.urls}
-    known = sorted((word.last for word in words.values()), reverse=True)[len(words) // 2]
-    for url, word in words.items():
-        if word.last > known:
-            words[url] = say(url, known)
-    same = [word for word in words.values() if word.last == known]
-    return Came(units={order.pk: _agreed(settings, order, same) for order in orders}, block=known)
+    asked = [url for url, final in finals.items() if 0 <= known <= final]
+    words = [_said(settings, url, orders, known, taken, spent) for url in asked]
+    return Came(units={order.pk: _agreed(settings, order, words) for order in orders}, block=known)
 
 
-def _agreed(settings: Configuration, order: CryptoOrder, words: Sequence[_Word]) -> int:
+def _final(settings: Configuration, url: str) -> int:
+    try:
+        return chain.read_by(url, settings, lambda node: node.final)
+    except Unknown:
+        return -1
+
+
+def _agreed(settings: Configuration, order: CryptoOrder, words: Sequence[Mapping[str, int]]) -> int:
     """What so many say as make a majority; else nothing."""
-    said = Counter(word.units.get(order.pk, 0) for word in words)
-    units, nodes = said.most_common(1)[0]
+    said = Counter(word.get(order.pk, 0) for word in words)
+    units, nodes = max(said.items(), key=lambda one: one[1], default=(0, 0))
     agreed = units if nodes > len(settings.urls) // 2 else 0
     if agreed < order.amount:
         log.error("most nodes do not say that an order is paid", extra={"order": order.pk, "said": dict(said)})
@@ -119,36 +119,29 @@ def _spent(settings: Configuration, orders: Sequence[CryptoOrder]) -> Spent:
     return spent
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Word:
-    """Of one node, as of the block that it looked at last."""
-
-    units: Mapping[str, int]
-    last: int
-
-
 def _said(
     settings: Configuration, url: str, orders: Sequence[CryptoOrder], until: int, taken: Swept, spent: Spent
-) -> _Word:
+) -> dict[str, int]:
     """Of one node, the lesser of what each balance grew by and what was transferred; nothing without an answer.
 
     What a recorded sweep took away has been there. A transfer that the balance does not show is none.
     """
 
-    def work(node: Node) -> _Word:
-        last = min(until, node.final)
-        moved = _moved(node, settings, orders, spent, last=last)
-        asked = [tokens.balance(one.token, one.deposit_address.address, block=last) for one in orders]
+    def work(node: Node) -> dict[str, int]:
+        if node.final < until:
+            return {}
+        moved = _moved(node, settings, orders, spent, last=until)
+        asked = [tokens.balance(one.token, one.deposit_address.address, block=until) for one in orders]
         grown = {
-            order.pk: tokens.balance_in(answer) - int(order.baseline) + taken.since(order, until=last)
+            order.pk: tokens.balance_in(answer) - int(order.baseline) + taken.since(order, until=until)
             for order, answer in zip(orders, node.batch(asked), strict=True)
         }
-        return _Word(units={pk: max(0, min(moved[pk], grown[pk])) for pk in moved}, last=last)
+        return {pk: max(0, min(moved[pk], grown[pk])) for pk in moved}
 
     try:
         return chain.read_by(url, settings, work)
     except Unknown:
-        return _Word(units={}, last=-1)
+        return {}
 
 
 def _moved(

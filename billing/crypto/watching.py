@@ -95,7 +95,8 @@ def _record(settings: Configuration, state: ChainState, *, now: datetime) -> Non
             settling.record(found.transfers, settings, now=now)
             ends[number] = found.to
     to = sorted(ends, reverse=True)[len(ends) // 2]
-    ChainState.objects.filter(pk=state.pk, all_to__lt=to).update(all_to=to)
+    if to != state.all_to:  # it was further only by the word of one
+        ChainState.objects.filter(pk=state.pk).update(all_to=to)
 
 
 def _settle(order: CryptoOrder, came: Came, *, now: datetime) -> None:

@@ -9,10 +9,10 @@ import pytest
 from pytest_django import Settings
 
 from billing import decisions, invariants
-from billing.models import Deposit
-from billing.vocabulary import OrderStatus
+from billing.models import ChainState, Deposit
+from billing.vocabulary import OrderStatus, Period
 from tests.billing.conftest import Clock
-from tests.billing.crypto import Order, chain, coins, fresh, one_chain, order, pays, settle, watch
+from tests.billing.crypto import HOUR, Order, chain, coins, fresh, one_chain, order, pays, settle, watch
 from tests.doubles.chain import Chain
 from tests.doubles.rpc_proxy import RpcProxy
 
@@ -91,6 +91,26 @@ def test_a_node_that_makes_up_newer_blocks_silences_no_other(
     settle(coins, clock)
     watch(clock)
     assert Deposit.objects.get().order_id == wanted.pk
+
+
+def test_a_node_that_made_up_newer_blocks_once_keeps_no_later_order_from_being_paid(
+    order: Order, coins: Chain, clock: Clock, first: RpcProxy
+) -> None:
+    before = order()
+    first.ahead = 10**9
+    pays(coins.usdt, before)
+    settle(coins, clock)
+    assert fresh(before).status == OrderStatus.PAID
+    first.ahead = 0
+    clock.go(HOUR)
+    coins.mine(at=clock.now)
+    ChainState.objects.update(all_to=10**9)
+    later = order(period=Period.ANNUAL)
+    pays(coins.usdt, later)
+    settle(coins, clock)
+    watch(clock)
+    assert fresh(later).status == OrderStatus.PAID
+    assert ChainState.objects.get().all_to < coins.head
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,22 @@ class RpcProxy:
         lags = {"latest": self.behind, "safe": self.behind + 1, "finalized": self.behind + 2 + self.late_final}
         if call["method"] == "eth_getBlockByNumber" and call["params"][0] in lags and self.behind + self.late_final:
             return {**call, "params": [hex(max(0, head - lags[call["params"][0]])), False]}
+        return self._made_up(call, head) if self.ahead else call
+
+    def _made_up(self, call: dict[str, Any], head: int) -> dict[str, Any]:
+        """Of blocks that it makes up it tells what it knows of the newest that there is."""
+
+        def real(block: str) -> str:
+            return hex(min(int(block, 16), head)) if block.startswith("0x") else block
+
+        match call["method"], call["params"]:
+            case "eth_call", [what, at]:
+                return {**call, "params": [what, real(at)]}
+            case "eth_getBlockByNumber", [at, whole]:
+                return {**call, "params": [real(at), whole]}
+            case "eth_getLogs", [where]:
+                span = {name: real(where[name]) for name in ("fromBlock", "toBlock")}
+                return {**call, "params": [{**where, **span}]}
         return call
 
     def _spoilt(self, call: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
