@@ -25,7 +25,9 @@ def current(pods: Sequence[Json]) -> Json | None:
 
 
 def statuses(pod: Json) -> list[Json]:
-    return [status for group in STATUSES for status in pod["status"].get(group) or ()]
+    """The gateway's first: the engine waits for what it brings. Init containers are what the cluster itself adds."""
+    found: list[Json] = [status for group in STATUSES for status in pod["status"].get(group) or ()]
+    return sorted(found, key=lambda status: status.get("name") != names.GATEWAY)
 
 
 def status_of(pod: Json, container: str) -> Json:

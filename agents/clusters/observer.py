@@ -26,7 +26,7 @@ from config import pulse, waiting
 log = logging.getLogger(__name__)
 
 # What happens within this time is written at once.
-GATHER_SECONDS = 0.2
+GATHER_SECONDS = 0.1
 TICK_SECONDS = 1.0
 RENEW_SECONDS = 5.0
 # The driver makes a pod's row before its namespace.

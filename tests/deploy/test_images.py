@@ -23,7 +23,7 @@ from agents.engines.base import Engine, NpmPackage
 from agents.engines.hermes import HERMES
 from agents.pod.bridge import install
 from agents.pod.start import BridgeStart
-from agents.runtimes.kubernetes import names
+from agents.runtimes.kubernetes import names, workload
 from tests.agents.engines.conftest import smallest_tier
 from tests.agents.engines.expectations import EXPECTED
 from tests.agents.pod.bridge.process import TOKEN, eventually, pod_config
@@ -91,7 +91,7 @@ def model() -> Iterator[ModelServer]:
 
 @pytest.fixture(scope="session")
 def volume(project: Image, scratch: Path) -> Path:
-    """What the init container leaves in a volume that belongs to root and the pod's group."""
+    """What the gateway leaves in a volume that belongs to root and the pod's group."""
     volume = scratch / "volume"
     volume.mkdir()
     os.chown(volume, 0, 10000)
@@ -99,12 +99,12 @@ def volume(project: Image, scratch: Path) -> Path:
     container = Container(
         root=project.root,
         bundle=scratch / "init",
-        uid=ENGINE_UID,
+        uid=GATEWAY_UID,
         mounts={"/agentpods": volume},
         environment=_environment_of(project),
         cwd=project.config["WorkingDir"],
     )
-    assert container.run("python", "-m", "agents.pod.copy_bridge", "/agentpods") == (0, "")
+    assert container.run("sh", "-c", workload.BRING_BRIDGE, "true") == (0, "")
     assert stat.S_IMODE(volume.stat().st_mode) == 0o2775
     return volume
 

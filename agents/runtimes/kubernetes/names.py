@@ -23,7 +23,6 @@ DOMAIN = "domain"  # what the customer's own hostname needs
 
 ENGINE = "engine"
 GATEWAY = "gateway"
-BRIDGE = "bridge"
 
 PUBLIC_PORT = 8080
 MANAGEMENT_PORT = 8081
@@ -35,6 +34,7 @@ SIDE_PORT = 8085
 START_DIRECTORY = "/etc/agentpods"
 START_FILE = "start.json"
 RUN_DIRECTORY = "/run/agentpods"
+BRIDGE_BUNDLE = "/opt/bridge"  # in the project's image
 BRIDGE_DIRECTORY = "/agentpods"
 RESTIC = "/agentpods/bin/restic"  # comes with the bridge
 DATA_MOUNT = "/data"

@@ -1,4 +1,4 @@
-"""The pod itself: engine with bridge, gateway, and the step that brings the bridge (design: Security)."""
+"""The pod itself: the gateway, which brings the bridge, and the engine with the bridge (design: Security)."""
 
 from __future__ import annotations
 
@@ -27,6 +27,13 @@ GRACE_SECONDS = 20
 # How long an engine may take before it first answers, before the bridge itself is thought dead.
 START_SECONDS = 60
 
+# An init container would cost each start a second more: a node notices its end only when it looks the next time.
+# Once `whole` is there, an engine runs from these files. What a killed copy left is written again.
+_WHOLE = f"{names.BRIDGE_DIRECTORY}/whole"
+_COPY = f"cp -a {names.BRIDGE_BUNDLE}/bin {names.BRIDGE_BUNDLE}/lib {names.BRIDGE_DIRECTORY} && touch {_WHOLE}"
+BRING_BRIDGE = f'[ -e {_WHOLE} ] || {{ {_COPY}; }} && exec "$0" "$@"'
+AWAIT_BRIDGE = f'trap \'exit 0\' TERM; until [ -e {_WHOLE} ]; do sleep 0.1; done; exec "$0" "$@"'
+
 _Json = dict[str, Any]
 
 
@@ -44,8 +51,8 @@ def pod(spec: PodSpec, place: Place) -> _Json:
             "fsGroupChangePolicy": "OnRootMismatch",
             "seccompProfile": {"type": "RuntimeDefault"},
         },
-        "initContainers": [_bring_bridge(spec, place)],
-        "containers": [_engine(spec, place), _gateway(spec, place)],
+        # A node fetches and starts them in this order.
+        "containers": [_gateway(spec, place), _engine(spec, place)],
         "volumes": _volumes(),
         **({"nodeSelector": dict(place.node_selector)} if place.node_selector else {}),
         **({"tolerations": [dict(one) for one in place.tolerations]} if place.tolerations else {}),
@@ -63,26 +70,13 @@ def image_of(engine: str, place: Place) -> str:
     return image
 
 
-def _bring_bridge(spec: PodSpec, place: Place) -> _Json:
-    """It ends before the others start, so it may take what both of them may: each start waits for it."""
-    return {
-        "name": names.BRIDGE,
-        "image": place.pod_image,
-        "imagePullPolicy": place.pull_policy,
-        "command": ["python", "-m", "agents.pod.copy_bridge", names.BRIDGE_DIRECTORY],
-        "securityContext": _security(ENGINE_USER),
-        "resources": _resources(memory_bytes=GATEWAY_BYTES, cpu=limit_cpu(spec), temporary_bytes=64 * MIB),
-        "volumeMounts": [{"name": "bridge", "mountPath": names.BRIDGE_DIRECTORY}],
-    }
-
-
 def _engine(spec: PodSpec, place: Place) -> _Json:
     memory = spec.limits.memory_bytes + names.BRIDGE_BYTES
     return {
         "name": names.ENGINE,
         "image": image_of(spec.engine, place),
         "imagePullPolicy": place.pull_policy,
-        "command": [f"{names.BRIDGE_DIRECTORY}/bin/python", "-m", "agents.pod.bridge", *_arguments(spec)],
+        "command": ["sh", "-c", AWAIT_BRIDGE, f"{names.BRIDGE_DIRECTORY}/bin/python", *_program("bridge", spec)],
         "env": _environment(spec, home=names.DATA_MOUNT),
         "securityContext": _security(ENGINE_USER),
         "resources": _resources(
@@ -109,7 +103,7 @@ def _gateway(spec: PodSpec, place: Place) -> _Json:
         "name": names.GATEWAY,
         "image": place.pod_image,
         "imagePullPolicy": place.pull_policy,
-        "command": ["python", "-m", "agents.pod.gateway", *_arguments(spec)],
+        "command": ["sh", "-c", BRING_BRIDGE, "python", *_program("gateway", spec)],
         "env": _environment(spec, home="/tmp"),  # noqa: S108
         "ports": [
             {"name": "public", "containerPort": names.PUBLIC_PORT, "protocol": "TCP"},
@@ -121,6 +115,7 @@ def _gateway(spec: PodSpec, place: Place) -> _Json:
         "livenessProbe": _probe(names.PUBLIC_PORT, "/healthz", period=10, failures=3),
         "readinessProbe": _probe(names.PUBLIC_PORT, "/healthz", period=2, failures=2),
         "volumeMounts": [
+            {"name": "bridge", "mountPath": names.BRIDGE_DIRECTORY},
             {"name": "gateway-start", "mountPath": names.START_DIRECTORY, "readOnly": True},
             {"name": "gateway-run", "mountPath": names.RUN_DIRECTORY},
             {"name": "gateway-tmp", "mountPath": "/tmp"},  # noqa: S108
@@ -128,8 +123,10 @@ def _gateway(spec: PodSpec, place: Place) -> _Json:
     }
 
 
-def _arguments(spec: PodSpec) -> list[str]:
+def _program(name: str, spec: PodSpec) -> list[str]:
     return [
+        "-m",
+        f"agents.pod.{name}",
         f"--start={names.START_DIRECTORY}/{names.START_FILE}",
         f"--namespace={spec.namespace}",
         f"--home={names.RUN_DIRECTORY}",

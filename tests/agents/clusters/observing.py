@@ -95,9 +95,8 @@ def condition(type: str, status: str, reason: str = "", message: str = "") -> Js
 
 
 def mounting(*, name: str = "pod-1", age: str = "2026-11-22T11:59:00Z") -> Json:
-    containers = [waiting(one, "PodInitializing") for one in ("engine", "gateway")]
-    init = waiting("bridge", "PodInitializing")
-    return pod(*containers, init=init, name=name, phase="Pending", podIP=None, meta={"creationTimestamp": age})
+    containers = [waiting(one, "ContainerCreating") for one in ("engine", "gateway")]
+    return pod(*containers, name=name, phase="Pending", podIP=None, meta={"creationTimestamp": age})
 
 
 def see(*pods: Json, conditions: list[Json] | None = None, replicas: int = 1, **more: Any) -> Sighting:

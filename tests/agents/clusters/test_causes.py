@@ -80,10 +80,16 @@ def test_a_container_says_why_it_does_not_run(container: Json, cause: str, phase
     assert any(words in line for line in told.evidence) or container["state"]["waiting"]["reason"] in words
 
 
-def test_the_first_step_of_a_pod_may_fail_too() -> None:
-    init = waiting("bridge", "CrashLoopBackOff", restarts=2, last=ended(1))
+def test_what_a_cluster_puts_before_the_pods_containers_may_fail_too() -> None:
+    init = waiting("mesh", "CrashLoopBackOff", restarts=2, last=ended(1))
     told = see(pod(waiting("engine", "PodInitializing"), waiting("gateway", "PodInitializing"), init=init))
-    assert (told.cause, told.message) == ("CRASH_LOOP", "bridge: ended with exit code 1 (Error)")
+    assert (told.cause, told.message) == ("CRASH_LOOP", "mesh: ended with exit code 1 (Error)")
+
+
+def test_what_keeps_the_gateway_is_told_before_the_end_of_an_engine_that_waited_for_it() -> None:
+    tired = waiting("engine", "CrashLoopBackOff", restarts=2, last=ended(0, "Completed"))
+    told = see(pod(tired, waiting("gateway", "ErrImagePull", "404")))
+    assert (told.cause, told.message) == ("IMAGE_PULL", "404")
 
 
 def test_one_end_alone_is_no_loop() -> None:

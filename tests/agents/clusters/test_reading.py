@@ -95,7 +95,7 @@ def test_what_is_seen_is_of_the_newest_pod_that_stays() -> None:
 
 
 def test_restarts_of_all_containers_count() -> None:
-    init = running("bridge", restarts=1)
+    init = running("mesh", restarts=1)
     told = see(pod(running("engine", restarts=2), running("gateway", restarts=3), init=init))
     assert told.restarts == 6
 
@@ -197,7 +197,7 @@ def test_events_of_a_stopped_pod_are_not_read() -> None:
 
 
 def test_what_is_kept_of_an_object_is_what_is_read_of_it() -> None:
-    whole = pod(init=running("bridge"), conditions=[condition("Ready", "True")])
+    whole = pod(init=running("mesh"), conditions=[condition("Ready", "True")])
     whole["metadata"]["managedFields"] = [{"manager": "kubelet"}]
     whole["spec"] = {"containers": [{"name": "engine"}]}
     whole["status"]["containerStatuses"][0]["imageID"] = "sha256:1"

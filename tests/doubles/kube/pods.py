@@ -136,19 +136,9 @@ class PodRun:
             "hostIP": "127.0.0.1",
             "hostIPs": [{"ip": "127.0.0.1"}],
             "startTime": self.since,
-            "initContainerStatuses": [self._copied(one) for one in self.pod["spec"].get("initContainers") or []],
             "containerStatuses": [state.status() for state in self.states.values()],
             **address,
         }
-
-    def _copied(self, container: Object) -> Object:
-        """An init container: it is not run, for what it would copy is there."""
-        state = ContainerState(container["name"], container["image"])
-        if self.is_begun:
-            state.end(0)
-            state.ended = {**(state.ended or {}), "startedAt": self.since, "finishedAt": self.since}
-            state.last, state.ready, state.started = None, True, False
-        return state.status()
 
 
 def _readiness(unready: list[str]) -> list[Object]:

@@ -53,6 +53,7 @@ class World:
             "/agentpods/bin/python": sys.executable,
             "/agentpods/bin/restic": str(restic.brought(Path(os.environ["ENGINE_CACHE"]))),
             "/opt/node/bin/node": str(_NODE),
+            "/opt/bridge": str(self._bundle()),
             **({"/opt/engines": str(engines)} if engines else {}),
             **{path.rstrip("/"): str(place) for path, place in self.mounts.items()},
         }
@@ -65,6 +66,13 @@ class World:
     @property
     def log(self) -> Path:
         return self.run.directory / f"{self.name}.log"
+
+    def _bundle(self) -> Path:
+        """What a gateway brings. Its Python and restic are those of this machine, so the directories are empty."""
+        bundle = self.run.directory / "bundle"
+        for part in ("bin", "lib"):
+            (bundle / part).mkdir(parents=True, exist_ok=True)
+        return bundle
 
     def _place(self, mount: Object) -> Path:
         volume = self._volumes[mount["name"]]
@@ -123,13 +131,14 @@ class World:
         real = [self.real(_expanded(word, told)) for word in words]
         if not real:
             raise FileNotFoundError("no command specified")
-        return [sys.executable, *real[1:]] if real[0] in {"python", "python3"} else real
+        return real
 
     def environment(self) -> dict[str, str]:
         """Only what the pod says, and what a process here cannot be without."""
         kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
         temporary = self.mounts.get("/tmp", self.run.directory)
         told = {name: self.real(value) for name, value in self._told().items()}
+        kept["PATH"] = f"{Path(sys.executable).parent}:{kept['PATH']}"
         return {**kept, "TMPDIR": str(temporary), **told}
 
     def _told(self) -> dict[str, str]:

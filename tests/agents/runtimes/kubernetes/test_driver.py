@@ -155,7 +155,7 @@ def test_a_new_tier_replaces_the_pod_and_grows_its_disk(up: KubernetesRuntime, c
     assert claim
     assert deployment
     assert claim["spec"]["resources"]["requests"]["storage"] == str(5 * 2**30)
-    engine = deployment["spec"]["template"]["spec"]["containers"][0]
+    engine = deployment["spec"]["template"]["spec"]["containers"][1]
     assert engine["resources"]["limits"]["memory"] == str(2**30 + 64 * 2**20)
 
 

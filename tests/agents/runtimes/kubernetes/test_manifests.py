@@ -113,13 +113,20 @@ def test_the_namespace_refuses_what_is_not_restricted() -> None:
     }
 
 
-def test_what_brings_the_bridge_may_take_what_the_pod_may_and_no_more_of_its_quota() -> None:
-    """Each start waits for it, and it ends before the others begin."""
+def test_two_pods_may_be_there_at_once_and_no_more() -> None:
     spec, quota = pod_of()["spec"], only("ResourceQuota", everything(public_spec(), place()), "pod")
-    (bridge,) = (one["resources"]["limits"]["cpu"] for one in spec["initContainers"])
-    others = sum(int(one["resources"]["limits"]["cpu"].removesuffix("m")) for one in spec["containers"])
-    assert bridge == f"{others}m"
-    assert quota["spec"]["hard"]["limits.cpu"] == f"{2 * others}m"
+    pod = sum(int(one["resources"]["limits"]["cpu"].removesuffix("m")) for one in spec["containers"])
+    assert quota["spec"]["hard"]["limits.cpu"] == f"{2 * pod}m"
+
+
+def test_the_gateway_brings_the_bridge_and_only_it_may_write_there() -> None:
+    """A node fetches and starts containers in their order: the engine's never waits for an image."""
+    first, second = pod_of()["spec"]["containers"]
+    assert (first["name"], second["name"]) == ("gateway", "engine")
+    (brought,) = (one for one in first["volumeMounts"] if one["name"] == "bridge")
+    (used,) = (one for one in second["volumeMounts"] if one["name"] == "bridge")
+    assert not brought.get("readOnly")
+    assert used["readOnly"]
 
 
 def test_quota_and_limits_come_before_the_workload() -> None:
@@ -148,9 +155,9 @@ def test_each_secret_is_mounted_into_its_own_container_alone() -> None:
     volumes = {one["name"]: one["secret"]["secretName"] for one in pod_of()["spec"]["volumes"] if "secret" in one}
     seen = {
         one["name"]: {volumes[mount["name"]] for mount in one["volumeMounts"] if mount["name"] in volumes}
-        for one in [*pod_of()["spec"]["containers"], *pod_of()["spec"]["initContainers"]]
+        for one in pod_of()["spec"]["containers"]
     }
-    assert seen == {"engine": {"engine"}, "gateway": {"gateway"}, "bridge": set()}
+    assert seen == {"engine": {"engine"}, "gateway": {"gateway"}}
 
 
 def test_no_secret_is_in_the_workload_itself() -> None:
@@ -163,7 +170,7 @@ def test_every_container_is_restricted() -> None:
     spec = pod_of()["spec"]
     assert spec["automountServiceAccountToken"] is False
     assert spec["enableServiceLinks"] is False
-    for one in [*spec["containers"], *spec["initContainers"]]:
+    for one in spec["containers"]:
         security = one["securityContext"]
         assert security.pop("runAsUser") >= 10000
         assert security == {
@@ -192,7 +199,7 @@ def test_the_engines_processor_is_the_tiers_and_the_bridges_of_which_its_node_pr
 
 def test_a_backup_may_take_memory_beside_the_engines_that_no_node_keeps_for_it() -> None:
     spec = workload.pod(public_spec(), place(backup_port=8300))
-    engine, gateway = (one["resources"] for one in spec["containers"])
+    gateway, engine = (one["resources"] for one in spec["containers"])
     assert engine["requests"]["memory"] == str((512 + 64) * 2**20)
     assert engine["limits"]["memory"] == str((512 + 64 + 128) * 2**20)
     quota = only("ResourceQuota", everything(public_spec(), place(backup_port=8300)), "pod")

@@ -217,7 +217,7 @@ def test_what_is_changed_of_a_stopped_pod_is_put_back_and_not_taken_over_when_it
     kept = Pod.objects.get().kept or {}
     seen.deploy(public_spec())
     containers = administrator.get(path)["spec"]["template"]["spec"]["containers"]
-    assert [one["name"] for one in containers] == ["engine", "gateway"]
+    assert [one["name"] for one in containers] == ["gateway", "engine"]
     assert Pod.objects.get().kept == kept  # its volume too: a pod that was scaled down by hand is not secured again
     assert "NetworkPolicy/pod was changed" in Cluster.objects.get().breach
 
