@@ -14,7 +14,7 @@ from dateutil.relativedelta import relativedelta
 from django.db import transaction
 
 from billing import part_refunds, payments
-from billing.licence_charges import told_till
+from billing.licence_charges import SAME_CHARGE, told_till
 from billing.models import Payment, Subscription
 from billing.payments import Receipt
 from billing.periods import MONTHS
@@ -35,9 +35,8 @@ def note(row: Subscription, verdict: Verdict, *, actor: str, now: datetime, unap
     if not charges:
         return
     _note_missed(row, charges, actor=actor, now=now, unapplied=unapplied)
-    charged = _charged(row)
-    for charge in charges[:-1] if verdict.went_back and row.is_live else charges:
-        payment = _paid_by(charge, charged)
+    told = list(zip(charges, _payments(charges, _charged(row)), strict=True))
+    for charge, payment in told[:-1] if verdict.went_back and row.is_live else told:
         if payment is None or not (charge.back or charge.all_back or part_refunds.was_told(payment)):
             continue
         if payment.amount is not None:
@@ -46,30 +45,44 @@ def note(row: Subscription, verdict: Verdict, *, actor: str, now: datetime, unap
             part_refunds.note_all(payment, actor=actor, now=now)
 
 
-@transaction.atomic
 def _note_missed(row: Subscription, charges: Sequence[Charge], *, actor: str, now: datetime, unapplied: str) -> None:
-    """Workers were away for more than a period. The end of a licence that pays contains the time of these charges.
+    """Workers were away for more than a period, or one was charged twice. The end of a licence that pays contains the
+    time of these charges.
 
     A charge whose amount nobody told at its time has its row in the ledger already; one of nothing needs none.
     """
-    charged = _charged(row)
-    found = [_paid_by(charge, charged) for charge in charges]
+    if not _are_missed(charges, _charged(row)):
+        return
+    with transaction.atomic():
+        agent = payments.locked(row.agent_id)
+        for charge in _are_missed(charges, known := _charged(row)):
+            receipt, at = _missed(row, charge, known, actor=actor, now=now)
+            known.append(payments.write(receipt, agent, now=at, subscription=row, unapplied=unapplied))
+
+
+def _are_missed(charges: Sequence[Charge], charged: Sequence[Payment]) -> list[Charge]:
+    found = _payments(charges, charged)
     first = next((number for number, payment in enumerate(found) if payment), len(found))
     told = zip(charges[first:], found[first:], strict=True)
-    missed = [charge for charge, payment in told if payment is None and charge.cents]
-    if missed:
-        agent = payments.locked(row.agent_id)
-        for receipt in (_missed(row, charge, actor=actor) for charge in missed):
-            if payments.known(receipt) is None:
-                payments.write(receipt, agent, now=now, subscription=row, unapplied=unapplied)
+    return [charge for charge, payment in told if payment is None and charge.cents]
 
 
-def _missed(row: Subscription, charge: Charge, *, actor: str) -> Receipt:
+def _missed(
+    row: Subscription, charge: Charge, known: Sequence[Payment], *, actor: str, now: datetime
+) -> tuple[Receipt, datetime]:
+    """And when it was: before the one that was charged in its place, so that this one is the newest."""
+    till = (charge.at + relativedelta(months=MONTHS[Period(row.period)])).date()
+    ends = [(told_till(payment), payment) for payment in known]
+    name, before = f"{row.external_ref}:{till}", [end for end, _ in ends].count(till)
+    since = [payment.at - timedelta.resolution for end, payment in ends if till <= end < till + SAME_CHARGE]
+    return _receipt(row, charge, name=f"{name}:{before}" if before else name, actor=actor), min([now, *since])
+
+
+def _receipt(row: Subscription, charge: Charge, *, name: str, actor: str) -> Receipt:
     period, provider = Period(row.period), Provider(row.provider or "")
-    till = charge.at + relativedelta(months=MONTHS[period])
     return Receipt(
         provider=provider,
-        external_id=f"{row.external_ref}:{till:%Y-%m-%d}",
+        external_id=name,
         kind=PaymentKind.RENEWAL,
         agent_id=row.agent_id,
         purchase=Purchase(
@@ -92,10 +105,21 @@ def _charged(row: Subscription) -> list[Payment]:
     return list(rows.order_by("at", "id"))
 
 
+def _payments(charges: Sequence[Charge], charged: Sequence[Payment]) -> list[Payment | None]:
+    """Of each charge its own payment. The newest charge comes first, for the ledger has that one at least."""
+    free, found = list(charged), []
+    for charge in reversed(charges):
+        payment = _paid_by(charge, free)
+        found.append(payment)
+        free = [one for one in free if one != payment]
+    return found[::-1]
+
+
 def _paid_by(charge: Charge, charged: Sequence[Payment]) -> Payment | None:
-    """The payment whose end is nearest to that of the charge. A year ends after many charges by the month."""
+    """The payment whose end is nearest to that of the charge, and of several the newest. A year ends after many charges
+    by the month."""
     near: list[tuple[timedelta, Payment]] = []
-    for payment in charged:
+    for payment in reversed(charged):
         own = (charge.at + relativedelta(months=MONTHS[Period(payment.period)])).date()
         if -SOME_DAYS <= own - told_till(payment) < LATE:
             near.append((abs(own - told_till(payment)), payment))

@@ -88,7 +88,7 @@ def add(
         spans.lay(new, rests, start=start)
         return new
     added = [spans.on_plan(rest, plan, spans.plan_of(current)) for rest in rests]
-    rests = [*spans.take(current, now=now), *(rest for rest in added if rest.length)]
+    rests = [*spans.take(current, now=now), *added]
     if current.is_licensed:
         start = subscriptions.put_beside(current, rests, till=subscriptions.licensed_until(current), now=now)
     else:

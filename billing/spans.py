@@ -13,6 +13,8 @@ from decimal import ROUND_UP, Decimal
 from fractions import Fraction
 from typing import Any
 
+from django.db import connection
+
 from billing import periods, prices, standing, term
 from billing.models import PassedPlan, Payment, Span, StripeDispute, Subscription
 from billing.term import Pause
@@ -21,6 +23,13 @@ from billing.vocabulary import CONFIRMED, LICENSED, Period
 SECOND = timedelta(seconds=1)
 LEAST_USD = Decimal("1E-10")  # far less than a second of the dearest plan costs
 MOST_PASSED = 16  # plans that a span remembers beside the one that it was bought for
+
+_FORGET = """
+WITH known AS (SELECT passed FROM billing_span UNION ALL SELECT passed FROM billing_stripedispute)
+DELETE FROM billing_passedplan WHERE id NOT IN (
+    SELECT (one ->> 0)::bigint FROM known, jsonb_array_elements(known.passed) AS one
+)
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,9 +118,12 @@ def _use_up(span: Span, rest: Rest, *, now: datetime) -> None:
 
 
 def lay(row: Subscription, rests: Sequence[Rest], *, start: datetime) -> datetime:
-    """Write these spans of the subscription, one after the other; returns when the last one ends."""
+    """Write these spans of the subscription, one after the other; returns when the last one ends.
+
+    What is worth less than a second of its plan has none here, and all its time again once it goes home.
+    """
     at, spans = start, []
-    for rest in _written([one for one in rests if one.length]):
+    for rest in _written([one for one in rests if one.length or one.homes]):
         until = at + rest.length
         spans.append(
             Span(
@@ -233,7 +245,7 @@ def left_of(
             for moment in (span.starts_at, span.ends_at)
         )
         length = ends - max(now, starts)
-        if length > timedelta(0):
+        if length > timedelta(0) or (not span.length and ends > now):
             found.append((span, _share(span, length, passed)))
     return found
 
@@ -248,7 +260,7 @@ def _up(length: timedelta) -> timedelta:
 
 
 def _share(span: Span, length: timedelta, passed: Mapping[int, SoldPlan] | None) -> Rest:
-    share = periods.share(length, span.length)
+    share = periods.share(length, span.length) if span.length else Fraction(1)
     known = () if passed is None else homes_of(span, passed)
     return Rest(
         length=length,
@@ -273,6 +285,16 @@ def passed_by(rows: Iterable[Span | StripeDispute]) -> dict[int, SoldPlan]:
         )
         for one in found
     }
+
+
+def forget_passed() -> int:
+    """Remove the plans that no time remembers any more; how many there were.
+
+    Whoever writes one writes the time that remembers it in the same transaction, and no time takes an old one up again.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_FORGET)
+        return int(cursor.rowcount)
 
 
 def homes_of(row: Span | StripeDispute, passed: Mapping[int, SoldPlan]) -> tuple[HomePlan, ...]:

@@ -99,7 +99,7 @@ def _open(agent: Agent, purchase: Purchase, current: Subscription | None, *, act
     row = new(agent, _plan(purchase), purchase.provider, purchase.price_usd, now=now, until=end)
     row.anchor_day = anchor_day
     row.current_period_end += spans.total(carried)
-    if carried or purchase.length is not None:
+    if spans.total(carried) or purchase.length is not None:
         row.anchor_day = row.current_period_end.day
     row = activate(agent, row, actor=actor, now=now)
     spans.lay(row, [_rest(purchase, end - start), *carried], start=start)
@@ -193,7 +193,7 @@ def _carry_beside(
 def put_beside(row: Subscription, rests: Sequence[Rest], *, till: datetime, now: datetime) -> datetime:
     """What was bought beside a licence runs after it, neither before now nor in the free days; returns from when."""
     start = max(till, start_of(row.agent, now=now))
-    row.current_period_end = start + spans.total(rests) if rests else till
+    row.current_period_end = start + spans.total(rests) if spans.total(rests) else till
     row.extra, row.counted_at = row.current_period_end - till, now
     return start
 
@@ -205,7 +205,7 @@ def _carry(agent: Agent, old: Subscription | None, plan: SoldPlan, *, actor: str
     known = spans.plan_of(old)
     carried = [spans.on_plan(rest, known, plan) for rest in spans.take(old, now=now)]
     expire(agent, old, at=now, actor=actor, now=now, note="another plan was bought")
-    return [rest for rest in carried if rest.length]
+    return carried
 
 
 def start_of(agent: Agent, *, now: datetime) -> datetime:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from billing import invariants, lapses, licence_cards, verification
+from billing import invariants, lapses, licence_cards, spans, verification
 from billing.crypto import misplaced, scanning, watching
 from billing.reports import deferred
 from billing.stars import feed, refunds
@@ -30,6 +30,12 @@ def step_due() -> None:
 def check_invariants() -> None:
     clock.now()
     invariants.report()
+
+
+@shared_task(name="billing.purge")
+def purge() -> None:
+    inbox.purge(now=clock.now())
+    spans.forget_passed()
 
 
 @shared_task(name="billing.close_months")
@@ -59,9 +65,7 @@ def process_stripe() -> None:
 
 @shared_task(name="billing.catch_up_with_stripe")
 def catch_up_with_stripe() -> None:
-    now = clock.now()
-    stripe_feed.catch_up(now=now)
-    inbox.purge(now=now)
+    stripe_feed.catch_up(now=clock.now())
 
 
 @shared_task(name="billing.check_cards")

@@ -22,6 +22,7 @@ from agents.serializers import (
     PatchAgentSerializer,
 )
 from agents.views.base import AgentViewSet
+from config import clock
 from config.parsing import MAX_BODY_BYTES
 
 
@@ -44,6 +45,7 @@ class AgentsViewSet(AgentViewSet):
         while the operator has closed creating, or the platform has no free place left.
         """
         user = self.caller()
+        clock.now()  # its free days begin now, which no other clock would take back
         wanted = creation.checked(user, creation.NewAgent(**creation.values_of(self.valid(request))))
         with transaction.atomic():
             agent, secret = creation.create(user, wanted, actor=self.actor())

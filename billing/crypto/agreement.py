@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from dataclasses import dataclass
 
 from django.db.models import Q
 
@@ -28,53 +28,69 @@ log = logging.getLogger(__name__)
 Spent = Mapping[tuple[str, str, str], set[str]]  # by transaction, receiver and token: the orders that it paid
 
 
-def received(settings: Configuration, orders: Sequence[CryptoOrder], *, block: int, now: datetime) -> dict[str, int]:
-    """By order, units of the token since its baseline, up to a final block: the most that a majority says.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Came:
+    """By order, units of the token since its baseline, up to and with a block that most nodes call final."""
 
-    Each node is asked once about all of them, so one that hangs costs its time once. What paid another order, and comes
-    again after this one's baseline, pays no second one. Never raises: what cannot be read has not come yet.
+    units: Mapping[str, int]
+    block: int
+
+
+def received(settings: Configuration, orders: Sequence[CryptoOrder], *, block: int) -> Came:
+    """What a majority says of the same block: `block`, or the newest before it that is final to most.
+
+    So what came after that block is never taken for what was counted. Each node is asked once about all orders, so one
+    that hangs costs its time once. What paid another order, and comes again after this one's baseline, pays no second
+    one. Never raises: what cannot be read has not come yet.
     """
     if not orders:
-        return {}
+        return Came(units={}, block=block)
+    finals = {url: _final(settings, url) for url in settings.urls}
+    known = min(block, sorted(finals.values(), reverse=True)[len(finals) // 2])
     spent, taken = _spent(settings, orders), swept(orders)
-    words = [_said(settings, url, orders, block, taken, spent, now=now) for url in settings.urls]
-    return {order.pk: _agreed(order, [word.get(order.pk, 0) for word in words]) for order in orders}
+    asked = [url for url, final in finals.items() if 0 <= known <= final]
+    words = [_said(settings, url, orders, known, taken, spent) for url in asked]
+    return Came(units={order.pk: _agreed(settings, order, words) for order in orders}, block=known)
 
 
-def _agreed(order: CryptoOrder, words: list[int]) -> int:
-    """As many say so much or more as make a majority."""
-    said = sorted(words, reverse=True)
-    agreed = said[len(said) // 2]
+def _final(settings: Configuration, url: str) -> int:
+    try:
+        return chain.read_by(url, settings, lambda node: node.final)
+    except Unknown:
+        return -1
+
+
+def _agreed(settings: Configuration, order: CryptoOrder, words: Sequence[Mapping[str, int]]) -> int:
+    """What so many say as make a majority; else nothing."""
+    said = Counter(word.get(order.pk, 0) for word in words)
+    units, nodes = max(said.items(), key=lambda one: one[1], default=(0, 0))
+    agreed = units if nodes > len(settings.urls) // 2 else 0
     if agreed < order.amount:
-        log.error("most nodes do not say that an order is paid", extra={"order": order.pk, "said": said})
+        log.error("most nodes do not say that an order is paid", extra={"order": order.pk, "said": dict(said)})
     return agreed
 
 
-def baselines(
-    settings: Configuration, orders: Sequence[CryptoOrder], reading: Reading, *, now: datetime
-) -> dict[str, Before]:
+def baselines(settings: Configuration, orders: Sequence[CryptoOrder], reading: Reading) -> dict[str, Before]:
     """By order, what lay at its address before it, where a majority says the same; `reading` is one node's word."""
     asked = [order for order in orders if reading.seen[order.pk].baseline is not None]
     if len(settings.urls) == 1:
         return {order.pk: known for order in asked if (known := reading.seen[order.pk].baseline) is not None}
-    return balances(settings, [(order, order.baseline_block) for order in asked], now=now)
+    return balances(settings, [(order, order.baseline_block) for order in asked])
 
 
-def balances(settings: Configuration, places: Sequence[tuple[CryptoOrder, int]], *, now: datetime) -> dict[str, Before]:
+def balances(settings: Configuration, places: Sequence[tuple[CryptoOrder, int]]) -> dict[str, Before]:
     """By order, what its address held at that block, where a majority says the same, and the same of the block."""
     if not places:
         return {}
     words: dict[str, Counter[Before]] = {order.pk: Counter() for order, _ in places}
     for url in settings.urls:
-        for pk, known in _balances_of(settings, url, places, now=now).items():
+        for pk, known in _balances_of(settings, url, places).items():
             words[pk][known] += 1
     most = {pk: said.most_common(1)[0] for pk, said in words.items() if said}
     return {pk: known for pk, (known, nodes) in most.items() if nodes > len(settings.urls) // 2}
 
 
-def _balances_of(
-    settings: Configuration, url: str, places: Sequence[tuple[CryptoOrder, int]], *, now: datetime
-) -> dict[str, Before]:
+def _balances_of(settings: Configuration, url: str, places: Sequence[tuple[CryptoOrder, int]]) -> dict[str, Before]:
     """Of one node. What it has forgotten, or what is not final to it, it leaves out."""
 
     def work(node: Node) -> dict[str, Before]:
@@ -87,7 +103,7 @@ def _balances_of(
         return {pk: known for pk, known in told.items() if known is not None}
 
     try:
-        return chain.read_by(url, settings, work, now=now)
+        return chain.read_by(url, settings, work)
     except Unknown:
         return {}
 
@@ -104,14 +120,7 @@ def _spent(settings: Configuration, orders: Sequence[CryptoOrder]) -> Spent:
 
 
 def _said(
-    settings: Configuration,
-    url: str,
-    orders: Sequence[CryptoOrder],
-    until: int,
-    taken: Swept,
-    spent: Spent,
-    *,
-    now: datetime,
+    settings: Configuration, url: str, orders: Sequence[CryptoOrder], until: int, taken: Swept, spent: Spent
 ) -> dict[str, int]:
     """Of one node, the lesser of what each balance grew by and what was transferred; nothing without an answer.
 
@@ -119,17 +128,18 @@ def _said(
     """
 
     def work(node: Node) -> dict[str, int]:
-        last = min(until, node.final)
-        moved = _moved(node, settings, orders, spent, last=last)
-        asked = [tokens.balance(one.token, one.deposit_address.address, block=last) for one in orders]
+        if node.final < until:
+            return {}
+        moved = _moved(node, settings, orders, spent, last=until)
+        asked = [tokens.balance(one.token, one.deposit_address.address, block=until) for one in orders]
         grown = {
-            order.pk: tokens.balance_in(answer) - int(order.baseline) + taken.since(order, until=last)
+            order.pk: tokens.balance_in(answer) - int(order.baseline) + taken.since(order, until=until)
             for order, answer in zip(orders, node.batch(asked), strict=True)
         }
         return {pk: max(0, min(moved[pk], grown[pk])) for pk in moved}
 
     try:
-        return chain.read_by(url, settings, work, now=now)
+        return chain.read_by(url, settings, work)
     except Unknown:
         return {}
 

@@ -15,7 +15,7 @@ from django.db import connection
 
 from billing.crypto import chain, tokens
 from billing.crypto.configuration import Configuration, Token
-from billing.crypto.rpc import Block, Node
+from billing.crypto.rpc import LAG_BLOCKS, Block, Node
 from billing.models import DepositAddress, HighWater
 
 _NOTE = """
@@ -62,7 +62,9 @@ def at_latest(configuration: Configuration, token: Token, address: DepositAddres
     found = Baseline(balance=balance, block=at.number, hash=at.hash)
     note(address.pk, configuration.chain_id, token.asset, balance=found.balance, block=found.block)
     known = HighWater.objects.get(deposit_address=address, chain_id=configuration.chain_id, asset=token.asset)
-    newest = max(found.block, known.block, chain.head(configuration.chain_id, now=now))
+    told = max(known.block, chain.head(configuration.chain_id, now=now))
+    # A node that is further behind is not believed, so a block beyond that was never there.
+    newest = max(found.block, told) if told <= found.block + LAG_BLOCKS else found.block
     return Baseline(balance=int(known.balance), block=newest, hash=found.hash if newest == found.block else "")
 
 

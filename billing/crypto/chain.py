@@ -33,22 +33,26 @@ def read(configuration: Configuration, work: Callable[[Node], T], *, now: dateti
         _note(configuration.chain_id, node, now=now)
         return done
 
-    return _ask(configuration, configuration.urls, noted, now=now)
+    return _ask(configuration, configuration.urls, noted, at_least=head(configuration.chain_id, now=now))
 
 
-def read_by(url: str, configuration: Configuration, work: Callable[[Node], T], *, now: datetime) -> T:
-    """Have this node do it, and no other. Raises Unknown."""
-    return _ask(configuration, [url], work, now=now)
+def read_by(url: str, configuration: Configuration, work: Callable[[Node], T], *, at_least: int = 0) -> T:
+    """Have this node do it, and no other. Raises Unknown.
+
+    Where most must agree, it may be behind: it then says less. The newest block is one node's word, which must not
+    silence all others.
+    """
+    return _ask(configuration, [url], work, at_least=at_least)
 
 
-def _ask(configuration: Configuration, urls: Sequence[str], work: Callable[[Node], T], *, now: datetime) -> T:
+def _ask(configuration: Configuration, urls: Sequence[str], work: Callable[[Node], T], *, at_least: int) -> T:
     return rpc.ask(
         urls,
         work,
         chain_id=configuration.chain_id,
         confirmation=configuration.confirmation,
         depth=configuration.depth,
-        at_least=head(configuration.chain_id, now=now),
+        at_least=at_least,
         batch=configuration.batch,
     )
 

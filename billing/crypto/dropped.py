@@ -59,15 +59,32 @@ def look(settings: Configuration, *, now: datetime) -> None:
 
 
 def known(settings: Configuration, deposits: Sequence[Deposit], *, now: datetime) -> list[Deposit]:
-    """Those of them that most nodes know: the one that told of a transfer may have made it up."""
+    """Those of them that most nodes know: the one that told of a transfer may have made it up, or its place."""
     if not deposits:
         return []
-    words = _words(settings, deposits, now=now)
-    there = [one for one in deposits if sum(_is_there(one, one, word) for word in words) >= _majority(settings)]
+    words, majority = _words(settings, deposits, now=now), _majority(settings)
+    there = [one for one in deposits if _is_in_place(one, _moved(one, words, majority))]
     for one in deposits:
         if one not in there:
             log.error("most nodes do not know a deposit", extra={"deposit": one.tx_hash})
     return there
+
+
+def _is_in_place(row: Deposit, told: Sequence[Transfer]) -> bool:
+    """Where most nodes say that it is; a row that one node put elsewhere goes there, unless another one is there."""
+    same = [one for one in told if (one.receiver, one.token, one.amount) == _what(row)]
+    if any((one.block, one.block_hash, one.log_index) == (row.block, row.block_hash, row.log_index) for one in same):
+        return True
+    others = Deposit.objects.filter(chain_id=row.chain_id, tx_hash=row.tx_hash).exclude(pk=row.pk)
+    taken = set(others.values_list("log_index", flat=True))
+    free = [one for one in same if one.log_index not in taken]
+    if free:
+        settling.follow([(free[0], row)])
+    return bool(free)
+
+
+def _what(row: Deposit) -> tuple[str, str, int]:
+    return row.deposit_address.address, row.token, int(row.amount)
 
 
 def _majority(settings: Configuration) -> int:
@@ -90,7 +107,7 @@ def _said(settings: Configuration, url: str, deposits: Sequence[Deposit], *, now
         }
 
     try:
-        return chain.read_by(url, settings, work, now=now)
+        return chain.read_by(url, settings, work, at_least=chain.head(settings.chain_id, now=now))
     except Unknown:
         return None
 
@@ -120,7 +137,7 @@ def _is_there(deposit: Deposit, at: CryptoOrder | Deposit, word: Words) -> bool:
 def _moved(deposit: Deposit, words: Sequence[Words], majority: int) -> list[Transfer]:
     """What most nodes say that its transaction moves; in another block, perhaps, than it did."""
     said = Counter(tuple(word[deposit.pk]) for word in words)
-    most, nodes = said.most_common(1)[0]
+    most, nodes = said.most_common(1)[0] if said else ((), 0)
     return list(most) if nodes >= majority else []
 
 

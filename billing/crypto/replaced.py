@@ -37,7 +37,7 @@ def baseline(settings: Configuration, order: CryptoOrder, now_there: Before, *, 
     Raises Unknown.
     """
     older = _older(settings, order, now=now)
-    told = agreement.balances(settings, [(order, older.number)], now=now).get(order.pk)
+    told = agreement.balances(settings, [(order, older.number)]).get(order.pk)
     if told is None:
         return None
     balance = min(max(told.balance, _accounted(order)), max(now_there.balance, told.balance))

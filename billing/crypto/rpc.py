@@ -7,6 +7,7 @@ the chain. A node that fails in the middle loses all of it, and the next one beg
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ LONGEST_SECONDS = 60  # of one answer, however its bytes trickle in
 LARGEST_BYTES = 32 * 2**20
 CHUNK_BYTES = 65_536
 MAX_BLOCK = 2**53
+HASH = re.compile(r"0x[0-9a-fA-F]{64}")
 LAG_BLOCKS = 3  # a node may be this far behind the newest block that any told of
 
 T = TypeVar("T")
@@ -141,9 +143,12 @@ def _answer(item: dict[str, Any]) -> Any:
 def number(value: Any) -> int:
     """A quantity or a word of the chain."""
     try:
-        return int(value, 16)
+        found = int(value, 16)
     except (TypeError, ValueError) as error:
         raise EndpointFailed(f"{str(value)[:80]!r} is no number") from error
+    if not 0 <= found < 2**256:
+        raise EndpointFailed(f"{str(value)[:80]!r} is no number of a chain")
+    return found
 
 
 def block(at: int) -> Call:
@@ -151,7 +156,7 @@ def block(at: int) -> Call:
 
 
 def block_in(value: Any) -> Block:
-    if not isinstance(value, dict) or not isinstance(value.get("hash"), str):
+    if not isinstance(value, dict) or not HASH.fullmatch(str(value.get("hash"))):
         raise EndpointFailed("no such block")
     found = Block(number=number(value.get("number")), hash=value["hash"], timestamp=number(value.get("timestamp")))
     if found.number >= MAX_BLOCK:

@@ -16,6 +16,7 @@ from django.db.models.functions import Greatest
 
 from agents.models import Desired
 from billing.crypto import agreement, baselines, chain, configuration, replaced, settling
+from billing.crypto.agreement import Came
 from billing.crypto.configuration import Configuration
 from billing.crypto.errors import Unknown
 from billing.crypto.reading import Before, Moved, Reading, Seen, look, moved
@@ -82,13 +83,13 @@ def _scan(settings: Configuration, *, now: datetime) -> None:
     rows = waiting(settings, among=reading.seen)
     balances = {(row.deposit_address_id, str(row.asset)): reading.seen[row.pk].latest for row in rows}
     baselines.rise(balances, chain_id=settings.chain_id, block=reading.latest)
-    before = agreement.baselines(settings, rows, reading, now=now)
+    before = agreement.baselines(settings, rows, reading)
     taken = swept(rows)
     for order in rows:
         each(order, lambda row: _note(settings, row, reading, before.get(row.pk), taken, now=now))
-    agreed = agreed_on(settings, rows, reading, taken, now=now)
+    came = agreed_on(settings, rows, reading, taken)
     for order in rows:
-        each(order, lambda row: _settle(row, reading, agreed.get(row.pk, 0), taken, now=now))
+        each(order, lambda row: _settle(row, reading, came, taken, now=now))
 
 
 def waiting(settings: Configuration, among: dict[str, Seen] | None = None) -> list[CryptoOrder]:
@@ -127,10 +128,10 @@ def _note(
         CryptoOrder.objects.filter(pk=order.pk).update(seen=order.seen, seen_block=order.seen_block)
 
 
-def _settle(order: CryptoOrder, reading: Reading, agreed: int, taken: Swept, *, now: datetime) -> None:
+def _settle(order: CryptoOrder, reading: Reading, came: Came, taken: Swept, *, now: datetime) -> None:
     unsettled = _seen(order, reading, taken) - _settled(order, reading, taken)
-    if agreed >= order.amount:
-        settling.pay(order.pk, received=agreed, block=reading.final, now=now)
+    if (units := came.units.get(order.pk, 0)) >= order.amount:
+        settling.pay(order.pk, received=units, block=came.block, now=now)
     elif order.agent.desired == Desired.DELETED or _is_given_up(order, reading, unsettled=unsettled, now=now):
         settling.expire(order.pk)
 
@@ -147,17 +148,19 @@ def _settled(order: CryptoOrder, reading: Reading, taken: Swept) -> int:
     return 0 if final is None else max(final - int(order.baseline) + taken.since(order, until=reading.final), 0)
 
 
-def agreed_on(
-    settings: Configuration, orders: Sequence[CryptoOrder], reading: Reading, taken: Swept, *, now: datetime
-) -> dict[str, int]:
-    """By order, what most nodes say has come, where the one that was asked says that it is enough.
+def agreed_on(settings: Configuration, orders: Sequence[CryptoOrder], reading: Reading, taken: Swept) -> Came:
+    """What most nodes say has come for those orders of which one of them says that it is enough.
 
-    Transfers without their balance pay nothing: either the node made them up, or a sweep has to be recorded.
+    By their balances, as the one that was asked tells them, or by transfers that any has told of. Transfers without
+    their balance pay nothing: either a node made them up, or a sweep has to be recorded.
     """
     enough = [order for order in orders if _settled(order, reading, taken) >= order.amount]
-    for order in settling.told_of(set(orders).difference(enough), until=reading.final):
-        log.error("money came for an order and is not there: was it swept?", extra={"order": order.pk})
-    return agreement.received(settings, enough, block=reading.final, now=now)
+    told = settling.told_of(set(orders).difference(enough), until=reading.final)
+    came = agreement.received(settings, [*enough, *told], block=reading.final)
+    for order in told:
+        if came.units[order.pk] < order.amount:
+            log.error("money came for an order and is not there: was it swept?", extra={"order": order.pk})
+    return came
 
 
 def _is_given_up(order: CryptoOrder, reading: Reading, *, unsettled: int, now: datetime) -> bool:

@@ -84,7 +84,7 @@ def _new(transfers: list[Transfer], configured: Configuration) -> list[Transfer]
         else:
             new.append(one)
     if configured.confirmation != FINALIZED:
-        _follow(again)
+        follow(again)
     return new
 
 
@@ -94,7 +94,7 @@ def _is_again(one: Transfer, row: Deposit) -> bool:
 
 
 @transaction.atomic
-def _follow(again: list[tuple[Transfer, Deposit]]) -> None:
+def follow(again: list[tuple[Transfer, Deposit]]) -> None:
     """All step aside first: one's new place in its block may be where another one still is."""
     Deposit.objects.filter(pk__in=[row.pk for _, row in again]).update(log_index=F("log_index") + ASIDE)
     for one, row in again:

@@ -9,10 +9,11 @@ from typing import Any
 from billing.crypto import abi
 from billing.crypto.configuration import Token
 from billing.crypto.errors import EndpointFailed, Misconfigured
-from billing.crypto.rpc import Call, Node, Refused, number
+from billing.crypto.rpc import HASH, MAX_BLOCK, Call, Node, Refused, number
 
 TRANSFER = "Transfer(address,address,uint256)"
 WORD_HEX = 2 + 64
+MAX_LOGS = 2**31  # of a block
 RECEIVERS = 1000  # in one question for transfers
 
 
@@ -113,7 +114,9 @@ def _transfers_in(answer: Any, tokens: Sequence[str], receivers: Sequence[str]) 
 def _transfer(entry: Any) -> Transfer:
     if entry.get("removed") or entry["topics"][0] != abi.topic(TRANSFER):
         raise ValueError("not what was asked for")
-    return Transfer(
+    if not all(HASH.fullmatch(str(entry[name])) for name in ("blockHash", "transactionHash")):
+        raise ValueError("a name that is none")
+    found = Transfer(
         token=abi.checksummed(entry["address"]),
         sender=abi.address_in(entry["topics"][1]),
         receiver=abi.address_in(entry["topics"][2]),
@@ -123,6 +126,9 @@ def _transfer(entry: Any) -> Transfer:
         tx_hash=str(entry["transactionHash"]),
         log_index=number(entry["logIndex"]),
     )
+    if found.block >= MAX_BLOCK or found.log_index >= MAX_LOGS:
+        raise ValueError("no place in a chain")
+    return found
 
 
 def receipt(tx_hash: str) -> Call:

@@ -10,9 +10,10 @@ from django.db.models import Q
 
 from billing import payments, timeline
 from billing.crypto import agreement, chain, configuration, dropped, settling, tokens
+from billing.crypto.agreement import Came
 from billing.crypto.configuration import Configuration
 from billing.crypto.errors import Misconfigured, Unknown
-from billing.crypto.reading import Moved, Reading, look, moved, transfers
+from billing.crypto.reading import Reading, look, moved, transfers
 from billing.crypto.rpc import Node
 from billing.crypto.scanning import agreed_on, each, fix_baseline, waiting
 from billing.crypto.swept import swept
@@ -64,22 +65,15 @@ def watch(*, now: datetime) -> None:
 
 def _watch(settings: Configuration, state: ChainState, *, now: datetime) -> None:
     late = settling.late_orders(chain_id=state.pk, now=now)
-    receivers = list(DepositAddress.objects.order_by("pk").values_list("address", flat=True))
-
-    def work(node: Node) -> tuple[Reading, Moved]:
-        return look(node, late), moved(node, settings, receivers, first=state.all_to + 1)
-
-    reading, found = chain.read(settings, work, now=now)
-    if found.transfers is not None:
-        settling.record(found.transfers, settings, now=now)
-        ChainState.objects.filter(pk=state.pk, all_to__lt=found.to).update(all_to=found.to)
-    before = agreement.baselines(settings, late, reading, now=now)
+    reading = chain.read(settings, lambda node: look(node, late), now=now)
+    _record(settings, state, now=now)
+    before = agreement.baselines(settings, late, reading)
     for order in late:
         if order.pk in before:
             each(order, lambda row: fix_baseline(settings, row, before[row.pk], now=now))
-    agreed = agreed_on(settings, late, reading, swept(late), now=now)
+    came = agreed_on(settings, late, reading, swept(late))
     for order in late:
-        each(order, lambda row: _settle(row, reading, agreed.get(row.pk, 0), now=now))
+        each(order, lambda row: _settle(row, came, now=now))
     blocks = dict(settling.overtaken(chain_id=state.pk, now=now))
     for order in blocks:
         each(order, lambda row: _pay_overtaken(settings, row, blocks[row], now=now))
@@ -88,15 +82,32 @@ def _watch(settings: Configuration, state: ChainState, *, now: datetime) -> None
     dropped.look(settings, now=now)
 
 
-def _settle(order: CryptoOrder, reading: Reading, agreed: int, *, now: datetime) -> None:
-    if agreed >= order.amount:
-        settling.pay(order.pk, received=agreed, block=reading.final, now=now)
+def _record(settings: Configuration, state: ChainState, *, now: datetime) -> None:
+    """Whatever any node tells of, for one may leave something out. The next run goes on from where most have read."""
+    receivers = list(DepositAddress.objects.order_by("pk").values_list("address", flat=True))
+    ends = [state.all_to] * len(settings.urls)
+    for number, url in enumerate(settings.urls):
+        try:
+            found = chain.read_by(url, settings, lambda node: moved(node, settings, receivers, first=state.all_to + 1))
+        except Unknown:
+            continue
+        if found.transfers is not None:
+            settling.record(found.transfers, settings, now=now)
+            ends[number] = found.to
+    to = sorted(ends, reverse=True)[len(ends) // 2]
+    if to != state.all_to:  # it was further only by the word of one
+        ChainState.objects.filter(pk=state.pk).update(all_to=to)
+
+
+def _settle(order: CryptoOrder, came: Came, *, now: datetime) -> None:
+    if (units := came.units.get(order.pk, 0)) >= order.amount:
+        settling.pay(order.pk, received=units, block=came.block, now=now)
 
 
 def _pay_overtaken(settings: Configuration, order: CryptoOrder, block: int, *, now: datetime) -> None:
-    received = agreement.received(settings, [order], block=block, now=now)[order.pk]
-    if received >= order.amount:
-        settling.pay(order.pk, received=received, block=block, now=now)
+    came = agreement.received(settings, [order], block=block)
+    if came.block == block:
+        _settle(order, came, now=now)
 
 
 def _fill_hashes(settings: Configuration, *, now: datetime) -> None:
@@ -144,7 +155,7 @@ def _reread(settings: Configuration, *, now: datetime) -> None:
     for token, facts in zip(settings.tokens.values(), told, strict=True):
         tokens.check(token, facts)
     chain.set_fault(settings.chain_id, "")
-    before = agreement.baselines(settings, orders, reading, now=now)
+    before = agreement.baselines(settings, orders, reading)
     for order in orders:
         if order.pk in before:
             each(order, lambda row: fix_baseline(settings, row, before[row.pk], now=now))

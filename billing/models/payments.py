@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 from decimal import Decimal
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Exists, OuterRef, Q, Sum, Value
+from django.db.models import Case, Exists, F, OuterRef, Q, Subquery, Sum, Value, When
 from django.db.models.functions import Concat, Left
 
 from agents.models import Agent
@@ -37,13 +37,24 @@ def part_name(external_id: str, returned: int) -> str:
 
 class PaymentQuerySet(models.QuerySet["Payment"]):
     def open(self) -> PaymentQuerySet:
-        """Money that bought nothing, has not gone back, and about which no operator has decided."""
-        return self.filter(decision=None).exclude(unapplied="").not_returned()
+        """Money that bought nothing, has not gone back, and about which no operator has decided.
+
+        Of a refund that failed as long as anything of its payment is here: a bank may take all, and give it back.
+        """
+        rows = self.filter(decision=None).exclude(unapplied="").not_returned()
+        return rows.exclude(kind=PaymentKind.CAME_BACK, refund_of__amount__lte=Subquery(_gone_of_the_same()))
 
     def not_returned(self) -> PaymentQuerySet:
         name = Concat(Left(OuterRef("external_id"), NAMED - len(REFUND)), Value(REFUND))
         returned = Payment.objects.filter(provider=OuterRef("provider"), external_id=name)
         return self.exclude(kind=PaymentKind.REFUND).exclude(Exists(returned))
+
+
+def _gone_of_the_same() -> models.QuerySet[Payment, Any]:
+    """How much of the payment that a row is about has gone back and stayed away."""
+    rows = Payment.objects.filter(refund_of=OuterRef("refund_of")).order_by().values("refund_of")
+    signed = Case(When(kind=PaymentKind.CAME_BACK, then=-F("amount")), default=F("amount"))
+    return rows.annotate(gone=Sum(signed)).values("gone")
 
 
 class Payment(models.Model):

@@ -28,6 +28,7 @@ OPEN = {"needs_response", "under_review", "appeal_needs_response", "appeal_under
 WON, LOST = "won", "lost"
 AGAINST_US = {*OPEN, LOST}
 DISPUTED = "its payment is disputed"
+PART_LOST = "only a part was lost, and the rest is ours"
 NO_TIME = "a bank gave it back, and the time that it paid for is over"
 
 
@@ -47,7 +48,7 @@ def note(told: Dispute, *, now: datetime) -> None:
     if told.status in AGAINST_US:
         if not was_against_us:  # a card that was entered since then is another matter
             cards.cancel(payment.agent, now=now)
-        _go_against(holder, payment, row, was_lost=was_lost, now=now)
+        holder = _go_against(holder, payment, row, was_lost=was_lost, now=now)
     if told.status == WON:
         holder = _go_for(holder, payment, row, was_lost=was_lost, now=now)
     if told.status in {WON, LOST}:
@@ -64,18 +65,21 @@ def _was_lost(row: StripeDispute, told: Dispute) -> bool:
     return row.closed_at is not None
 
 
-def _go_against(holder: Agent, payment: Payment, row: StripeDispute, *, was_lost: bool, now: datetime) -> None:
+def _go_against(holder: Agent, payment: Payment, row: StripeDispute, *, was_lost: bool, now: datetime) -> Agent:
     """What a bank looks at once more, and was lost, is gone already."""
     if not row.is_taken and not was_lost and _is_whole(row, payment):
         _hold(holder, payment, row, now=now)
     if row.status == LOST and row.closed_at is None:
         _lose(payment, row, now=now)
+        if row.is_taken and part_refunds.worth(payment):  # what another dispute had taken is ours again meanwhile
+            return _give_back(holder, payment, row, reason=PART_LOST, now=now)
+    return holder
 
 
 def _go_for(holder: Agent, payment: Payment, row: StripeDispute, *, was_lost: bool, now: datetime) -> Agent:
     if was_lost:
         _reinstate(payment, row, now=now)
-    return _give_back(holder, payment, row, now=now) if row.is_taken else holder
+    return _give_back(holder, payment, row, reason=WAS_WON, now=now) if row.is_taken else holder
 
 
 def _is_whole(row: StripeDispute, payment: Payment) -> bool:
@@ -114,7 +118,7 @@ def _lose(payment: Payment, row: StripeDispute, *, now: datetime) -> None:
         payment, kind=PaymentKind.REFUND, name=name, amount=amount, actor=cards.ACTOR, reason=WAS_LOST
     )
     returns.write(receipt, payment, now=now)
-    returns.close_gone(payment, reason=WAS_LOST, now=now)
+    returns.close_gone(payment, now=now)
     if amount < worth:
         part_refunds.lessen(payment, amount, left=worth)
 
@@ -143,7 +147,7 @@ def _name(payment: Payment, what: str, row: StripeDispute) -> str:
     return f"{name}:{before}" if before else name
 
 
-def _give_back(agent: Agent, payment: Payment, row: StripeDispute, *, now: datetime) -> Agent:
+def _give_back(agent: Agent, payment: Payment, row: StripeDispute, *, reason: str, now: datetime) -> Agent:
     """What was left when it was disputed goes on now, as time of whatever pays for the agent then.
 
     Nothing does where all of the money went back meanwhile.
@@ -154,7 +158,7 @@ def _give_back(agent: Agent, payment: Payment, row: StripeDispute, *, now: datet
         return agent
     name = _name(payment, "won", row)
     receipt = returns.way_back(
-        payment, kind=PaymentKind.RESTORED, name=name, amount=None, actor=cards.ACTOR, reason=WAS_WON
+        payment, kind=PaymentKind.RESTORED, name=name, amount=None, actor=cards.ACTOR, reason=reason
     )
     if row.subscription is None or not row.length or not part_refunds.worth(payment):
         returns.write(receipt, payment, now=now)

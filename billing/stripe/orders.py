@@ -32,6 +32,7 @@ log = logging.getLogger(__name__)
 TTL = timedelta(hours=1)
 BATCH = 50
 COMPLETE = "complete"
+GIVEN_UP = timedelta(days=1)  # for settings that were wrong for a while
 
 
 def order(agent: Agent, *, tier: str | None, period: Period, coupon: str = "", now: datetime) -> StripeOrder:
@@ -129,9 +130,14 @@ def expire_due(*, now: datetime, agent: Agent | None = None) -> int:
 
 
 def _expire(wanted: StripeOrder, *, now: datetime) -> None:
-    """Unless it is paid: then no event has told us of it yet. Without an answer it stays pending."""
+    """Unless it is paid: then no event has told us of it yet. Without an answer it stays pending.
+
+    Once nobody sells by Stripe any more it ends all the same, so that its agent goes on through its life. Late money
+    still pays.
+    """
+    is_sold_no_more = not configuration.is_configured() and wanted.expires_at <= now - GIVEN_UP
     try:
-        if money_seen(wanted):
+        if not is_sold_no_more and money_seen(wanted):
             looking.look(Kind.CHECKOUT, wanted.session_id, now=now)
             return
     except (StripeAway, StripeRefused, Unreadable) as problem:

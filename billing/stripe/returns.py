@@ -50,7 +50,8 @@ def note(charge: Charge, *, now: datetime) -> None:
     if failed > 0:
         _write_failure(payment, failed, charge, now=now)
     if new > 0:
-        close_gone(payment, reason=REFUNDED, now=now)
+        if close_gone(payment, now=now):
+            _close_failed(payment, now=now)
         lapses.settle(holder, now=now)
 
 
@@ -100,13 +101,20 @@ def _write_failure(payment: Payment, amount: int, charge: Charge, *, now: dateti
     StripeRefund.objects.filter(payment=payment).update(last_error=FAILED)
 
 
-def close_gone(payment: Payment, *, reason: str, now: datetime) -> None:
-    """Where nothing of it is left here, nobody sends it back any more, nor decides about what had failed."""
+def close_gone(payment: Payment, *, now: datetime) -> bool:
+    """Where nothing of it is left here, nobody sends it back any more; whether it is so."""
     if payment.gone_back < (payment.amount or 0):
-        return
+        return False
     StripeRefund.objects.filter(payment=payment).update(refund_at=None, refunded_at=now, last_error="")
-    for row in Payment.objects.open().filter(refund_of=payment, kind=PaymentKind.CAME_BACK):
-        Decision.objects.create(payment=row, reason=reason, actor=cards.ACTOR, at=now)
+    return True
+
+
+def _close_failed(payment: Payment, *, now: datetime) -> None:
+    """What had failed to go back has gone with the rest: nobody decides about it any more, should that fail, too."""
+    for row in Payment.objects.filter(refund_of=payment, kind=PaymentKind.CAME_BACK, decision=None).exclude(
+        unapplied=""
+    ):
+        Decision.objects.create(payment=row, reason=REFUNDED, actor=cards.ACTOR, at=now)
 
 
 def counted(payment_intent: str) -> Payment | None:

@@ -26,7 +26,7 @@ NEW = {"personaId": PERSONA, "tier": "large"}
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("one_clock")]
 
 
 def _create(client: APIClient, **extra: Any) -> Any:
@@ -195,7 +195,6 @@ def test_during_the_trial_plans_are_tried_at_will(client: APIClient, make_agent:
         assert agent.entitled_until == NOON + 7 * DAY
 
 
-@pytest.mark.usefixtures("one_clock")
 def test_a_suspension_gives_the_trial_its_days_back(owner: User, client: APIClient, make_agent: MakeAgent) -> None:
     with time_machine.travel(NOON, tick=False) as clock:
         agent = settle(make_agent(tier="small"))

@@ -118,3 +118,11 @@ def test_no_view_that_changes_something_takes_its_time_from_elsewhere() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef) and node.name in CHANGES:
                 assert "timezone.now" not in ast.unparse(node), f"{path.name}: {node.name}"
+
+
+def test_no_agents_free_days_begin_by_a_wrong_clock(client: APIClient, running: Agent) -> None:
+    body = {"personaId": running.persona_id, "tier": "tiny"}
+    with off(-timedelta(days=7)):
+        answer = client.post("/agents", body, format="json")
+    assert (answer.status_code, answer.json()["message"][:26]) == (503, "a server's clock is wrong,")
+    assert client.post("/agents", body, format="json").status_code == 200

@@ -141,3 +141,16 @@ def test_copies_of_plans_become_rows_that_spans_share(agent: Agent, clock: Clock
 def without_rows(rest: spans.Rest) -> object:
     homes = [(one.length, one.plan.tier, one.plan.by, one.plan.snapshot) for one in rest.homes]
     return rest.length, rest.usd, rest.payment_id, homes
+
+
+def test_plans_that_no_time_remembers_are_removed_and_no_others(agent: Agent, clock: Clock, pay: Pay) -> None:
+    first, second, third = change(agent, clock, pay, times=3)
+    known = set(PassedPlan.objects.values_list("pk", flat=True))
+    spans.forget_passed()
+    assert set(PassedPlan.objects.values_list("pk", flat=True)) == known != set()
+    for payment in (third, second):
+        corrections.refund_payment(payment, reason="asked", actor="operator:x", now=clock.now)
+    spans.forget_passed()
+    assert not PassedPlan.objects.exists(), "small is the plan now, and tiny is what the time was bought for"
+    corrections.refund_payment(first, reason="asked", actor="operator:x", now=clock.now)
+    assert Subscription.objects.paid().get().tier == "tiny"

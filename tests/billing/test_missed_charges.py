@@ -47,6 +47,26 @@ def test_each_charge_is_in_the_ledger_once_however_late_anybody_looks(
     assert amounts(agent) == [("payment", 900), ("renewal", 900), ("renewal", 900)]
 
 
+@pytest.mark.parametrize("seen", [False, True])
+def test_what_was_refunded_and_charged_again_within_days_is_two_charges_and_one_refund(
+    agent: Agent, sold: Licence, clock: Clock, seen: bool
+) -> None:
+    """Whether anybody looked in between or not; and each later look finds nothing new."""
+    first = sold.charge("2026-12-21T12:05:00.000000Z", 1080, tax=180)
+    sold.expires_at = "2027-01-21T12:00:00.000000Z"
+    first.give_back()
+    if seen:
+        check(clock, at=datetime(2026, 12, 21, 12, 30, tzinfo=UTC))
+    sold.charge("2026-12-21T13:05:00.000000Z", 1080, tax=180)
+    clock.at(datetime(2026, 12, 21, 13, 30, tzinfo=UTC))
+    for _ in range(3):
+        check(clock, DAY)
+    charged = [amount for kind, amount in amounts(agent) if kind in {"payment", "renewal"}]
+    assert (charged, back(agent)) == ([900] * 3, [900])
+    left = (datetime(2027, 1, 21, 12, tzinfo=UTC) - clock.now) / timedelta(days=31)
+    assert sum(deferred(now=clock.now).values()) == round(Decimal(9 * left), 2), "of the charge that was kept"
+
+
 def test_charges_that_nobody_saw_before_it_ended_are_in_the_ledger_too(
     agent: Agent, sold: Licence, clock: Clock
 ) -> None:

@@ -14,7 +14,7 @@ from accounts.models import Letter, User
 from agents.models import Agent
 from billing import corrections, part_refunds, payments
 from billing.errors import NoPartToRefund, NothingToRefund
-from billing.models import Invoice, Payment, Span
+from billing.models import Invoice, Payment, Span, Subscription
 from billing.payments import Receipt
 from billing.vocabulary import PaymentKind, Provider
 from tests import operating
@@ -219,3 +219,16 @@ def test_an_operator_who_may_not_correct_sees_no_such_step(payment: Payment, cli
     reader = Client()
     reader.force_login(person)
     assert reader.get(LEDGER).status_code == 403
+
+
+def test_time_that_is_worth_less_than_a_second_of_a_dear_plan_is_there_again_once_that_is_refunded(
+    agent: Agent, clock: Clock
+) -> None:
+    clock.at(FREE_UNTIL)
+    cheap = paid(agent, clock, cents=5_000_000)
+    ends = cheap.subscription.current_period_end if cheap.subscription else None
+    refund(cheap, 4_999_999, clock)
+    dear = paid(agent, clock, "dear", tier="large", price_usd=Decimal(39))
+    corrections.refund_payment(dear, reason=WHY, actor="operator:1", now=clock.now)
+    row = Subscription.objects.paid().get()
+    assert (row.tier, row.current_period_end) == ("tiny", ends)

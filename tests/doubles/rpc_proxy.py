@@ -20,6 +20,9 @@ class RpcProxy:
         self.status: int = 200
         self.chain_id: int | None = None
         self.behind = 0  # blocks
+        self.ahead = 0  # blocks that it makes up, on top of the newest
+        self.late_final = 0  # blocks that it calls final later than others do
+        self.hides = False  # every balance
         self.no_logs = False
         self.no_receipts = False  # it knows no transaction
         self.invents = 0  # units of a token that nobody sent: in every balance, and as a transfer in every answer
@@ -76,9 +79,25 @@ class RpcProxy:
 
     def _seen(self, call: dict[str, Any], head: int) -> dict[str, Any]:
         """The question as a node that is some blocks behind understands it."""
-        lags = {"latest": self.behind, "safe": self.behind + 1, "finalized": self.behind + 2}
-        if call["method"] == "eth_getBlockByNumber" and call["params"][0] in lags and self.behind:
+        lags = {"latest": self.behind, "safe": self.behind + 1, "finalized": self.behind + 2 + self.late_final}
+        if call["method"] == "eth_getBlockByNumber" and call["params"][0] in lags and self.behind + self.late_final:
             return {**call, "params": [hex(max(0, head - lags[call["params"][0]])), False]}
+        return self._made_up(call, head) if self.ahead else call
+
+    def _made_up(self, call: dict[str, Any], head: int) -> dict[str, Any]:
+        """Of blocks that it makes up it tells what it knows of the newest that there is."""
+
+        def real(block: str) -> str:
+            return hex(min(int(block, 16), head)) if block.startswith("0x") else block
+
+        match call["method"], call["params"]:
+            case "eth_call", [what, at]:
+                return {**call, "params": [what, real(at)]}
+            case "eth_getBlockByNumber", [at, whole]:
+                return {**call, "params": [real(at), whole]}
+            case "eth_getLogs", [where]:
+                span = {name: real(where[name]) for name in ("fromBlock", "toBlock")}
+                return {**call, "params": [{**where, **span}]}
         return call
 
     def _spoilt(self, call: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
@@ -86,21 +105,25 @@ class RpcProxy:
             return {"jsonrpc": "2.0", "id": call["id"], "error": {"code": -32005, "message": "limit exceeded"}}
         if call["method"] == "eth_getLogs" and _span(call) > self.max_span:
             return {"jsonrpc": "2.0", "id": call["id"], "error": {"code": -32602, "message": "range too large"}}
-        if call["method"] == "eth_chainId" and self.chain_id is not None:
-            return {**answer, "result": hex(self.chain_id)}
+        if call["method"] == "eth_chainId":
+            return {**answer, "result": hex(self.chain_id)} if self.chain_id is not None else answer
         if call["method"] == "eth_getLogs" and self.no_logs:
             return {**answer, "result": []}
         if call["method"] == "eth_getTransactionReceipt" and self.no_receipts:
             return {**answer, "result": None}
+        if self.ahead and call["method"] == "eth_getBlockByNumber":
+            made_up = hex(int(answer["result"]["number"], 16) + self.ahead)
+            return {**answer, "result": {**answer["result"], "number": made_up}}
         if self.invents and call["method"] == "eth_getLogs":
             return {**answer, "result": [*answer["result"], _invented(call["params"][0], self.invents)]}
         return self._inflated(answer) if _asks_balance(call) and not self.true_balances else answer
 
     def _inflated(self, answer: dict[str, Any]) -> dict[str, Any]:
-        """The balance with what this node invents."""
-        if not self.invents:
+        """The balance with what this node invents, or nothing where it hides what is there."""
+        if not self.invents and not self.hides:
             return answer
-        return {**answer, "result": f"0x{int(answer['result'], 16) + self.invents:064x}"}
+        there = 0 if self.hides else int(answer["result"], 16)
+        return {**answer, "result": f"0x{there + self.invents:064x}"}
 
 
 def _asks_balance(call: dict[str, Any]) -> bool:

@@ -55,6 +55,22 @@ def test_an_appeal_about_a_part_that_was_lost_takes_nothing_until_it_is_decided(
     assert invariants.broken(now=clock.now) == []
 
 
+def test_of_two_disputes_the_last_takes_a_part_alone_where_the_first_was_won_on_appeal(
+    charge: Json, stripe: StripeDouble, clock: Clock
+) -> None:
+    part, rest = (stripe.world.dispute(charge["id"], cents=cents) for cents in (300, 200))
+    work()
+    decided(stripe, part, "lost")
+    decided(stripe, rest, "under_review")
+    assert values() == [], "all that is left is disputed"
+    decided(stripe, part, "appeal_under_review", "won")
+    decided(stripe, rest, "lost")
+    assert values() == [Decimal(3)], "what was paid with the other money"
+    decided(stripe, rest, "appeal_under_review", "won")
+    assert values() == [Decimal(5)]
+    assert invariants.broken(now=clock.now) == []
+
+
 def test_a_part_that_a_bank_gives_back_to_no_time_waits_for_an_operator(charge: Json, stripe: StripeDouble) -> None:
     part = stripe.world.dispute(charge["id"], cents=200)
     decided(stripe, part, "lost")

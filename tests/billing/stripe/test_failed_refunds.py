@@ -170,6 +170,20 @@ def test_what_a_bank_took_after_its_refund_had_failed_waits_for_nobody(charge: J
     assert not Payment.objects.open().exists(), "nothing of the charge is here"
 
 
+def test_what_had_failed_is_owed_again_once_a_bank_that_took_all_gives_it_back(
+    charge: Json, stripe: StripeDouble, agent: Agent, clock: Clock
+) -> None:
+    fails(stripe, refund(stripe, charge, 100))
+    dispute = stripe.world.dispute(charge["id"])
+    for word, waiting in (("lost", []), ("appeal_under_review", []), ("won", [100]), ("lost", []), ("won", [100])):
+        stripe.world.decide(dispute["id"], word)
+        work()
+        assert list(Payment.objects.open().values_list("amount", flat=True)) == waiting, word
+    assert Span.objects.get(subscription__status="active").usd == Decimal(4)
+    decisions.send_back(Payment.objects.open().get(), now=clock.now, **WHO)
+    assert not Payment.objects.open().exists()
+
+
 def test_what_had_failed_and_went_with_the_rest_waits_for_nobody(charge: Json, stripe: StripeDouble) -> None:
     fails(stripe, refund(stripe, charge, 100))
     refund(stripe, charge, 500)

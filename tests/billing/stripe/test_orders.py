@@ -16,7 +16,7 @@ from billing.providers import registry, stripe_api
 from billing.stripe import orders
 from billing.vocabulary import OrderStatus, Provider
 from tests.billing.conftest import Clock
-from tests.billing.stripe.conftest import PlaceOrder, work
+from tests.billing.stripe.conftest import PlaceOrder, catch_up, work
 from tests.doubles.stripe_server import Fault, StripeDouble
 
 pytestmark = pytest.mark.django_db
@@ -147,6 +147,26 @@ def test_a_stripe_that_is_away_leaves_no_order(
     assert [post(client, agent).status_code for _ in range(2)] == [503, 503]
     assert not StripeOrder.objects.exists()
     assert post(client, agent).status_code == 200
+
+
+def test_where_stripe_is_sold_by_no_more_an_order_ends_a_day_later_and_late_money_pays_it(
+    order: StripeOrder, stripe: StripeDouble, clock: Clock, settings: Any
+) -> None:
+    """While it is pending, its agent is not deleted."""
+    catch_up()
+    key, settings.STRIPE_SECRET_KEY = settings.STRIPE_SECRET_KEY, ""
+    stripe.lost = True
+    stripe.world.pay(order.session_id)
+    for hours, status in ((24, OrderStatus.PENDING), (2, OrderStatus.EXPIRED)):
+        clock.go(timedelta(hours=hours))
+        orders.expire_due(now=clock.now)
+        order.refresh_from_db()
+        assert order.status == status
+    settings.STRIPE_SECRET_KEY = key
+    catch_up()
+    work()
+    order.refresh_from_db()
+    assert order.status == OrderStatus.PAID
 
 
 def test_a_checkout_that_cannot_be_closed_stays_pending(order: StripeOrder, stripe: StripeDouble, clock: Clock) -> None:
