@@ -92,7 +92,11 @@ class Allowance:
         self.came += 1
         if self.came > PARTS_AT_MOST:
             first = self.came == PARTS_AT_MOST + 1
-            return NotePart(text=f"an answer has at most {PARTS_AT_MOST} parts; the others are left out") if first else None
+            return (
+                NotePart(text=f"an answer has at most {PARTS_AT_MOST} parts; the others are left out")
+                if first
+                else None
+            )
         try:
             part = tidied()
         except BadPart as bad:

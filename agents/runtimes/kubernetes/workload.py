@@ -85,9 +85,8 @@ def _engine(spec: PodSpec, place: Place) -> _Json:
             temporary_bytes=TEMPORARY_BYTES,
             unpromised=Unpromised(memory_bytes=backup_bytes(place), cpu=BRIDGE_CPU),
         ),
-        "startupProbe": _probe(names.BRIDGE_PORT, "/healthz", period=1, failures=START_SECONDS),
-        "livenessProbe": _probe(names.BRIDGE_PORT, "/healthz", period=10, failures=3),
-        "readinessProbe": _probe(names.BRIDGE_PORT, "/readyz", period=2, failures=2),
+        "livenessProbe": _alive(names.BRIDGE_PORT),
+        "readinessProbe": _ready(names.BRIDGE_PORT, "/readyz"),
         "volumeMounts": [
             {"name": "bridge", "mountPath": names.BRIDGE_DIRECTORY, "readOnly": True},
             {"name": "engine-start", "mountPath": names.START_DIRECTORY, "readOnly": True},
@@ -111,9 +110,8 @@ def _gateway(spec: PodSpec, place: Place) -> _Json:
         ],
         "securityContext": _security(GATEWAY_USER),
         "resources": _resources(memory_bytes=GATEWAY_BYTES, cpu=GATEWAY_CPU, temporary_bytes=64 * MIB),
-        "startupProbe": _probe(names.PUBLIC_PORT, "/healthz", period=1, failures=START_SECONDS),
-        "livenessProbe": _probe(names.PUBLIC_PORT, "/healthz", period=10, failures=3),
-        "readinessProbe": _probe(names.PUBLIC_PORT, "/healthz", period=2, failures=2),
+        "livenessProbe": _alive(names.PUBLIC_PORT),
+        "readinessProbe": _ready(names.PUBLIC_PORT, "/healthz"),
         "volumeMounts": [
             {"name": "bridge", "mountPath": names.BRIDGE_DIRECTORY},
             {"name": "gateway-start", "mountPath": names.START_DIRECTORY, "readOnly": True},
@@ -194,13 +192,22 @@ def _resources(*, memory_bytes: int, cpu: Decimal, temporary_bytes: int, unpromi
     }
 
 
-def _probe(port: int, path: str, *, period: int, failures: int) -> _Json:
+def _alive(port: int) -> _Json:
+    """Asked from START_SECONDS on. A startup probe would hold up each start: readiness is asked only after its end."""
     return {
-        "httpGet": {"path": path, "port": port},
-        "periodSeconds": period,
-        "failureThreshold": failures,
-        "timeoutSeconds": 3,
+        **_asked(port, "/healthz"),
+        "initialDelaySeconds": START_SECONDS,
+        "periodSeconds": 10,
+        "failureThreshold": 3,
     }
+
+
+def _ready(port: int, path: str) -> _Json:
+    return {**_asked(port, path), "periodSeconds": 1, "failureThreshold": 4}
+
+
+def _asked(port: int, path: str) -> _Json:
+    return {"httpGet": {"path": path, "port": port}, "timeoutSeconds": 3}
 
 
 def _volumes() -> list[_Json]:

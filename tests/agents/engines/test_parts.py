@@ -135,7 +135,11 @@ def test_of_too_many_parts_the_reader_is_told_once() -> None:
     allowance = Allowance()
     told = [allowance.judge(DATA) for _ in range(PARTS_AT_MOST + 3)]
     assert told[:PARTS_AT_MOST] == [DATA] * PARTS_AT_MOST
-    assert told[PARTS_AT_MOST:] == [NotePart(text="an answer has at most 16 parts; the others are left out"), None, None]
+    assert told[PARTS_AT_MOST:] == [
+        NotePart(text="an answer has at most 16 parts; the others are left out"),
+        None,
+        None,
+    ]
 
 
 def test_all_parts_of_an_answer_together_are_bounded_and_a_small_one_still_fits() -> None:

@@ -236,14 +236,23 @@ def test_an_engine_without_an_image_is_refused_for_good() -> None:
 
 def test_probes_ask_the_bridge_for_the_engine_and_the_gateway_for_itself() -> None:
     asked = {
-        name: {kind: container(name)[f"{kind}Probe"]["httpGet"] for kind in ("startup", "liveness", "readiness")}
+        name: {kind: container(name)[f"{kind}Probe"]["httpGet"] for kind in ("liveness", "readiness")}
         for name in ("engine", "gateway")
     }
     alive, own = {"path": "/healthz", "port": 8083}, {"path": "/healthz", "port": 8080}
     assert asked == {
-        "engine": {"startup": alive, "liveness": alive, "readiness": {"path": "/readyz", "port": 8083}},
-        "gateway": {"startup": own, "liveness": own, "readiness": own},
+        "engine": {"liveness": alive, "readiness": {"path": "/readyz", "port": 8083}},
+        "gateway": {"liveness": own, "readiness": own},
     }
+
+
+def test_a_bridge_and_a_gateway_have_a_minute_to_start_and_are_seen_a_second_after() -> None:
+    """A startup probe would hold up the readiness probe by up to two seconds."""
+    for name in ("engine", "gateway"):
+        one = container(name)
+        assert "startupProbe" not in one
+        assert one["livenessProbe"]["initialDelaySeconds"] == 60
+        assert one["readinessProbe"]["periodSeconds"] == 1
 
 
 def test_nothing_comes_in_but_visitors_and_the_control_plane() -> None:
