@@ -26,7 +26,7 @@ def install() -> None:
 
 
 def vacuum() -> None:
-    """Shrink the files of the test's database, if there is one. Tables that others have locked wait for the next time."""
+    """Shrink the files of the test's database, if there is one; but not of tables that others have locked."""
     at = connection.settings_dict
     if connection.connection is None or connection.in_atomic_block:
         return

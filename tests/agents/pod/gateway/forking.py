@@ -1,0 +1,154 @@
+"""Gateways that need not be imported each time: a process that has imported them is copied.
+
+To start Python and to import the gateway takes some 0.3 s of CPU, ten times what most tests do with it. A gateway that
+is made here is a process of its own, with a session, standard streams, an environment and a directory of its own, and
+it runs the same `main`. Only how it looks from outside differs (arguments, environment in /proc), so tests about that
+start it as the runtime does (`Gateway(…, whole=True)`).
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any, NoReturn
+
+from tests.measured import unmeasured
+
+ROOT = Path(__file__).resolve().parents[4]
+REQUEST_BYTES = 65_536
+
+
+class Forked:
+    """The part of `subprocess.Popen` that tests use of a gateway."""
+
+    def __init__(self, pid: int, ending: socket.socket) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+        self._ending = ending
+
+    def poll(self) -> int | None:
+        return self._look(0)
+
+    def wait(self, timeout: float | None = None) -> int:
+        status = self._look(timeout)
+        if status is None:
+            raise subprocess.TimeoutExpired("gateway", timeout or 0)
+        return status
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def _look(self, timeout: float | None) -> int | None:
+        """Its exit status once its parent has told it."""
+        if self.returncode is None:
+            self._ending.settimeout(timeout)
+            try:
+                told = self._ending.recv(16)
+            except (BlockingIOError, TimeoutError):
+                return None
+            self.returncode = os.waitstatus_to_exitcode(int(told or b"9"))
+            self._ending.close()
+        return self.returncode
+
+
+def start(environment: dict[str, str], stdin: bytes, out: IO[bytes]) -> Forked:
+    """A gateway that reads `stdin` and writes to `out`."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    reading, writing = os.pipe()
+    with theirs, os.fdopen(reading, "rb"), os.fdopen(writing, "wb") as document:
+        request = json.dumps({"environment": environment, "directory": str(ROOT)}).encode()
+        socket.send_fds(_parent(), [request], [theirs.fileno(), reading, out.fileno()])
+        pid = int(ours.recv(16))
+        document.write(stdin)
+    return Forked(pid, ours)
+
+
+@functools.cache
+def _parent() -> socket.socket:
+    """One for each process that runs tests; it ends when that process lets go of its socket."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with theirs:
+        process = subprocess.Popen(
+            [sys.executable, "-m", __name__], cwd=ROOT, stdin=theirs, env=unmeasured(), start_new_session=True
+        )
+    atexit.register(process.wait)
+    atexit.register(ours.close)
+    return ours
+
+
+def main() -> None:
+    """Copies itself for each request, until nobody can ask any more."""
+    from agents.pod.gateway import __main__ as gateway
+
+    asked = socket.socket(fileno=os.dup(0))
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    children: dict[int, socket.socket] = {}
+    signal.signal(signal.SIGCHLD, lambda *_: _tell_endings(children))
+    while True:
+        request, fds, _, _ = socket.recv_fds(asked, REQUEST_BYTES, 3)
+        if not request:
+            return
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
+        told = socket.socket(fileno=fds[0])
+        pid = os.fork()
+        if not pid:
+            for open_here in (asked, told, *children.values()):
+                open_here.close()
+            _become(json.loads(request), fds[1], fds[2], gateway.main)
+        told.send(str(pid).encode())
+        children[pid] = told
+        for fd in fds[1:]:
+            os.close(fd)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
+
+
+def _tell_endings(children: dict[int, socket.socket]) -> None:
+    for pid in list(children):
+        gone, status = os.waitpid(pid, os.WNOHANG)
+        if gone:
+            with children.pop(pid) as told, contextlib.suppress(BrokenPipeError):
+                told.send(str(status).encode())
+
+
+def _become(request: dict[str, Any], stdin: int, out: int, program: Callable[[], int]) -> NoReturn:
+    """The copy is now this program, as if it had been started."""
+    status = 1
+    try:
+        os.setsid()
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
+        for there, number in ((stdin, 0), (out, 1), (out, 2)):
+            os.dup2(there, number)
+        os.close(stdin)
+        os.close(out)
+        os.environ.clear()
+        os.environ.update(request["environment"])
+        os.chdir(request["directory"])
+        sys.argv = ["gateway"]
+        status = program()
+    except BaseException:  # noqa: BLE001 # as the interpreter does
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(status)
+
+
+if __name__ == "__main__":
+    main()
