@@ -1,9 +1,9 @@
-"""Gateways that need not be imported each time: a process that has imported them is copied.
+"""Gateways and bridges that need not be imported each time: a process that has imported them is copied.
 
-To start Python and to import the gateway takes some 0.3 s of CPU, ten times what most tests do with it. A gateway that
+To start Python and to import one of them takes some 0.3 s of CPU, ten times what most tests do with it. A program that
 is made here is a process of its own, with a session, standard streams, an environment and a directory of its own, and
-it runs the same `main`. Only how it looks from outside differs (arguments, environment in /proc), so tests about that
-start it as the runtime does (`Gateway(…, whole=True)`).
+it runs the same `main`. Only how it looks from outside differs (arguments and environment in /proc), so tests about
+that start it as the runtime does (`whole=True`).
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ import socket
 import subprocess
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
 from tests.measured import unmeasured
 
-ROOT = Path(__file__).resolve().parents[4]
+ROOT = Path(__file__).resolve().parents[3]
 REQUEST_BYTES = 65_536
 
 
 class Forked:
-    """The part of `subprocess.Popen` that tests use of a gateway."""
+    """The part of `subprocess.Popen` that tests use of a program."""
 
     def __init__(self, pid: int, ending: socket.socket) -> None:
         self.pid = pid
@@ -42,7 +42,7 @@ class Forked:
     def wait(self, timeout: float | None = None) -> int:
         status = self._look(timeout)
         if status is None:
-            raise subprocess.TimeoutExpired("gateway", timeout or 0)
+            raise subprocess.TimeoutExpired("forked", timeout or 0)
         return status
 
     def send_signal(self, number: int) -> None:
@@ -68,12 +68,16 @@ class Forked:
         return self.returncode
 
 
-def start(environment: dict[str, str], stdin: bytes, out: IO[bytes]) -> Forked:
-    """A gateway that reads `stdin` and writes to `out`."""
+def start(
+    program: str, environment: dict[str, str], stdin: bytes, out: IO[bytes], arguments: Sequence[str] = ()
+) -> Forked:
+    """`python -m agents.pod.PROGRAM ARGUMENTS…` that reads `stdin` and writes to `out`."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     reading, writing = os.pipe()
     with theirs, os.fdopen(reading, "rb"), os.fdopen(writing, "wb") as document:
-        request = json.dumps({"environment": environment, "directory": str(ROOT)}).encode()
+        request = json.dumps(
+            {"program": program, "arguments": [program, *arguments], "environment": environment}
+        ).encode()
         socket.send_fds(_parent(), [request], [theirs.fileno(), reading, out.fileno()])
         pid = int(ours.recv(16))
         document.write(stdin)
@@ -95,8 +99,10 @@ def _parent() -> socket.socket:
 
 def main() -> None:
     """Copies itself for each request, until nobody can ask any more."""
+    from agents.pod.bridge import __main__ as bridge
     from agents.pod.gateway import __main__ as gateway
 
+    programs = {"bridge": bridge.main, "gateway": gateway.main}
     asked = socket.socket(fileno=os.dup(0))
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     children: dict[int, socket.socket] = {}
@@ -111,7 +117,7 @@ def main() -> None:
         if not pid:
             for open_here in (asked, told, *children.values()):
                 open_here.close()
-            _become(json.loads(request), fds[1], fds[2], gateway.main)
+            _become(json.loads(request), fds[1], fds[2], programs)
         told.send(str(pid).encode())
         children[pid] = told
         for fd in fds[1:]:
@@ -127,7 +133,7 @@ def _tell_endings(children: dict[int, socket.socket]) -> None:
                 told.send(str(status).encode())
 
 
-def _become(request: dict[str, Any], stdin: int, out: int, program: Callable[[], int]) -> NoReturn:
+def _become(request: dict[str, Any], stdin: int, out: int, programs: dict[str, Callable[[], int]]) -> NoReturn:
     """The copy is now this program, as if it had been started."""
     status = 1
     try:
@@ -140,9 +146,8 @@ def _become(request: dict[str, Any], stdin: int, out: int, program: Callable[[],
         os.close(out)
         os.environ.clear()
         os.environ.update(request["environment"])
-        os.chdir(request["directory"])
-        sys.argv = ["gateway"]
-        status = program()
+        sys.argv = request["arguments"]
+        status = programs[request["program"]]()
     except BaseException:  # noqa: BLE001 # as the interpreter does
         traceback.print_exc()
     finally:
