@@ -85,9 +85,8 @@ class Gateway:
     process: subprocess.Popen[bytes] | forking.Forked
 
     def __init__(self, given: dict[str, Any]) -> None:
-        environment, prefix, whole = (
-            given.pop(*named) for named in (("environment", {}), ("prefix", []), ("whole", False))
-        )
+        environment, prefix = given.pop("environment", {}), given.pop("prefix", [])
+        whole = given.pop("whole", False)
         self.start = document(given)
         self.run_dir = Path(self.start.run_dir)
         self.log_path = self.run_dir / "gateway.log"
