@@ -13,6 +13,7 @@ import contextlib
 import functools
 import json
 import os
+import selectors
 import signal
 import socket
 import subprocess
@@ -74,14 +75,16 @@ def start(
     """`python -m agents.pod.PROGRAM ARGUMENTS…` that reads `stdin` and writes to `out`."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     reading, writing = os.pipe()
-    with theirs, os.fdopen(reading, "rb"), os.fdopen(writing, "wb") as document:
+    with os.fdopen(reading, "rb"), os.fdopen(writing, "wb") as document:
         request = json.dumps(
             {"program": program, "arguments": [program, *arguments], "environment": environment}
         ).encode()
         socket.send_fds(_parent(), [request], [theirs.fileno(), reading, out.fileno()])
-        pid = int(ours.recv(16))
+        theirs.close()
+        if not (told := ours.recv(16)):
+            raise RuntimeError("the process that is copied has ended")
         document.write(stdin)
-    return Forked(pid, ours)
+    return Forked(int(told), ours)
 
 
 @functools.cache
@@ -106,30 +109,50 @@ def main() -> None:
     asked = socket.socket(fileno=os.dup(0))
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     children: dict[int, socket.socket] = {}
-    signal.signal(signal.SIGCHLD, lambda *_: _tell_endings(children))
-    while True:
-        request, fds, _, _ = socket.recv_fds(asked, REQUEST_BYTES, 3)
-        if not request:
-            return
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
-        told = socket.socket(fileno=fds[0])
-        pid = os.fork()
-        if not pid:
-            for open_here in (asked, told, *children.values()):
-                open_here.close()
-            _become(json.loads(request), fds[1], fds[2], programs)
-        told.send(str(pid).encode())
-        children[pid] = told
-        for fd in fds[1:]:
-            os.close(fd)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
+    with selectors.DefaultSelector() as events:
+        events.register(asked, selectors.EVENT_READ)
+        events.register(_endings(), selectors.EVENT_READ, os.read)
+        while True:
+            for key, _ in events.select():
+                if key.data:
+                    key.data(key.fd, 4096)
+                    _tell_endings(children)
+                elif not _copy(asked, children, programs):
+                    return
+
+
+def _endings() -> int:
+    """What can be read when a child has ended. A handler that did the work would be interrupted by the next ending."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    return reading
+
+
+def _copy(asked: socket.socket, children: dict[int, socket.socket], programs: dict[str, Callable[[], int]]) -> bool:
+    """Answer one request; whether there was one."""
+    request, fds, _, _ = socket.recv_fds(asked, REQUEST_BYTES, 3)
+    if not request:
+        return False
+    told = socket.socket(fileno=fds[0])
+    pid = os.fork()
+    if not pid:
+        for open_here in (asked, told, *children.values()):
+            open_here.close()
+        _become(json.loads(request), fds[1], fds[2], programs)
+    told.send(str(pid).encode())
+    children[pid] = told
+    for fd in fds[1:]:
+        os.close(fd)
+    return True
 
 
 def _tell_endings(children: dict[int, socket.socket]) -> None:
     for pid in list(children):
         gone, status = os.waitpid(pid, os.WNOHANG)
         if gone:
-            with children.pop(pid) as told, contextlib.suppress(BrokenPipeError):
+            with children.pop(pid) as told, contextlib.suppress(ConnectionError):
                 told.send(str(status).encode())
 
 
@@ -139,7 +162,7 @@ def _become(request: dict[str, Any], stdin: int, out: int, programs: dict[str, C
     try:
         os.setsid()
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
+        signal.set_wakeup_fd(-1)
         for there, number in ((stdin, 0), (out, 1), (out, 2)):
             os.dup2(there, number)
         os.close(stdin)
