@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import os
 import re
 from collections.abc import Generator
@@ -67,6 +68,7 @@ from tests import emptying, measured  # noqa: E402 # as fixtures, it needs Djang
 from tests.fixtures import *  # noqa: E402, F403
 
 emptying.install()
+_tests = itertools.count(1)
 gc.set_threshold(100_000, 50, 100)  # what was imported stays: to walk over it again and again took a twentieth of all
 
 
@@ -81,7 +83,10 @@ def pytest_collection() -> Generator[None, object, object]:
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Only what is not repeated is measured for coverage."""
     with measured.paused() if measured.repeats(item) else nullcontext():
-        return (yield)
+        done = yield
+    if next(_tests) % emptying.TESTS_PER_VACUUM == 0:
+        emptying.vacuum()
+    return done
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -23,6 +23,11 @@ def unmeasured() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(_TOLD)}
 
 
+def is_on() -> bool:
+    """Whether a process that is started now would be measured."""
+    return any(name.startswith(_TOLD) for name in os.environ)
+
+
 def repeats(test: pytest.Item) -> bool:
     """Whether it does at length what other tests, or earlier cases of its own, are measured with."""
     if test.get_closest_marker("unmeasured"):

@@ -12,13 +12,19 @@ MakeBridge = Callable[..., BridgeProcess]
 
 
 @pytest.fixture
-def make_bridge(tmp_path: Path) -> Iterator[MakeBridge]:
+def whole() -> bool:
+    """Whether bridges are started as the runtime starts them, not copied: a module about the process overrides it."""
+    return False
+
+
+@pytest.fixture
+def make_bridge(tmp_path: Path, whole: bool) -> Iterator[MakeBridge]:
     """Bridges that are not started yet; `make_bridge(cache=…, environment=…)`."""
     made: list[BridgeProcess] = []
 
     def make(*, cache: Path | None = None, environment: dict[str, str] | None = None) -> BridgeProcess:
         cache = cache or install_double(tmp_path / f"engines{len(made)}")
-        made.append(BridgeProcess(tmp_path / "home", cache, environment=environment))
+        made.append(BridgeProcess(tmp_path / "home", cache, environment=environment, whole=whole))
         return made[-1]
 
     yield make

@@ -20,6 +20,8 @@ from agents.engines.pi import PI
 from agents.pod import processes
 from agents.pod.start import BridgeStart
 from agents.runtimes.base import PodConfig
+from tests import measured
+from tests.agents.pod import forking
 from tests.doubles.pi import KNOWN_MODEL
 from tests.patience import Patience
 from tests.ports import free_port
@@ -68,8 +70,13 @@ def is_up(pid: int) -> bool:
 
 
 class BridgeProcess:
-    def __init__(self, home: Path, cache: Path, *, environment: dict[str, str] | None = None) -> None:
+    """Unless it is measured for coverage or `whole`, it is copied from a process that has imported it (forking.py)."""
+
+    def __init__(
+        self, home: Path, cache: Path, *, environment: dict[str, str] | None = None, whole: bool = False
+    ) -> None:
         self.home = home
+        self.whole = whole
         self.run_dir = home / "pods" / NAMESPACE
         self.data = home / "data" / "agt_test"
         self.run_dir.mkdir(parents=True, exist_ok=True)
@@ -77,7 +84,7 @@ class BridgeProcess:
         self._environment = environment or {}
         self.port = free_port()
         self.engine_port = free_port()
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: subprocess.Popen[bytes] | forking.Forked | None = None
 
     def start(
         self,
@@ -112,27 +119,33 @@ class BridgeProcess:
         if document:
             document.write_bytes(start.dump())
         arguments = [*([f"--start={document}"] if document else []), *processes.program_arguments(NAMESPACE, self.home)]
+        self.process = self._run(arguments, b"" if document else start.dump())
+
+    def _run(self, arguments: list[str], stdin: bytes) -> subprocess.Popen[bytes] | forking.Forked:
+        environment = {
+            "PATH": os.environ["PATH"],
+            **{name: value for name, value in os.environ.items() if name.startswith("COVERAGE_")},
+            "HOME": str(self.home),
+            "INHERITED_BY_THE_BRIDGE": "yes",
+            **processes.marks(NAMESPACE, self.home, "bridge"),
+            **self._environment,
+        }
         with (self.run_dir / "bridge.log").open("ab") as log:
-            self.process = subprocess.Popen(
+            if not self.whole and not measured.is_on():
+                return forking.start("bridge", environment, stdin, log, arguments)
+            process = subprocess.Popen(
                 [sys.executable, "-m", "agents.pod.bridge", *arguments],
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
                 cwd=ROOT,
-                env={
-                    "PATH": os.environ["PATH"],
-                    **{name: value for name, value in os.environ.items() if name.startswith("COVERAGE_")},
-                    "HOME": str(self.home),
-                    "INHERITED_BY_THE_BRIDGE": "yes",
-                    **processes.marks(NAMESPACE, self.home, "bridge"),
-                    **self._environment,
-                },
+                env=environment,
                 start_new_session=True,
             )
-        assert self.process.stdin is not None
-        if not document:
-            self.process.stdin.write(start.dump())
-        self.process.stdin.close()
+        assert process.stdin is not None
+        process.stdin.write(stdin)
+        process.stdin.close()
+        return process
 
     # Speaking to it.
 
@@ -222,7 +235,7 @@ class BridgeProcess:
         self.process.send_signal(number)
         return self.process.wait(within)
 
-    def _end_or_kill(self, process: subprocess.Popen[bytes]) -> None:
+    def _end_or_kill(self, process: subprocess.Popen[bytes] | forking.Forked) -> None:
         """In good order where it can, so that what it ran through is measured."""
         process.send_signal(signal.SIGCONT)
         process.terminate()

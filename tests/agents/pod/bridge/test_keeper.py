@@ -21,6 +21,11 @@ from tests.agents.pod.bridge.conftest import MakeBridge
 from tests.agents.pod.bridge.process import LLM_TOKEN, TOKEN, BridgeProcess, eventually, is_up, pod_config
 
 
+@pytest.fixture
+def whole() -> bool:
+    return True
+
+
 def said_before(bridge: BridgeProcess, text: str) -> int:
     """How often the engine's own session files hold the message."""
     files = (bridge.data / "pi" / "sessions").rglob("*.jsonl")

@@ -177,6 +177,7 @@ def test_a_larger_tier_keeps_more(make_bridge: MakeBridge) -> None:
     assert len(bridge.engines()) == 4
 
 
+@pytest.mark.parametrize("whole", [True])
 def test_the_state_tells_what_the_bridge_itself_takes_of_memory(bridge: BridgeProcess) -> None:
     """As the kernel counts it for the bridge's process, without the engine's, and without pages of files: in a cluster
     they count for the container that brought the bridge, and an idle engine would show nothing at all."""

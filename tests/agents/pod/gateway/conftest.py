@@ -40,7 +40,7 @@ def provider(_provider: Provider) -> Provider:
 
 @pytest.fixture(scope="session")
 def _gateway(_bridge: BridgeDouble, _provider: Provider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
-    gateway = _started(_bridge, _provider, tmp_path_factory.mktemp("gateway"), {})
+    gateway = _started(_bridge, _provider, tmp_path_factory.mktemp("gateway"), {"whole": True})
     yield gateway
     gateway.stop()
 

@@ -18,6 +18,8 @@ from agents.pod import tickets
 from agents.pod.start import GatewayStart
 from agents.runtimes import certificates
 from agents.runtimes.base import Access, PodConfig, PodSecrets
+from tests import measured
+from tests.agents.pod import forking
 from tests.doubles.bridge import TOKEN as BRIDGE_TOKEN
 from tests.patience import Patience
 
@@ -74,14 +76,25 @@ def free_ports(count: int) -> list[int]:
 
 
 class Gateway:
-    """`given` overrides any field of the start document, its config or its secrets."""
+    """`given` overrides any field of the start document, its config or its secrets.
+
+    Unless it is measured for coverage, it is copied from a process that has imported it (tests/agents/pod/forking.py).
+    Tests about the process itself say `whole=True`, and get one that is started as the runtime does it.
+    """
+
+    process: subprocess.Popen[bytes] | forking.Forked
 
     def __init__(self, given: dict[str, Any]) -> None:
         environment, prefix = given.pop("environment", {}), given.pop("prefix", [])
+        whole = given.pop("whole", False)
         self.start = document(given)
         self.run_dir = Path(self.start.run_dir)
         self.log_path = self.run_dir / "gateway.log"
-        self.process = self._run(environment, prefix)
+        if whole or prefix or measured.is_on():
+            self.process = self._run(environment, prefix)
+        else:
+            with self.log_path.open("ab") as out:
+                self.process = forking.start("gateway", {**_inherited(), **environment}, self.start.dump(), out)
 
     def _run(self, environment: dict[str, str], prefix: list[str]) -> subprocess.Popen[bytes]:
         with self.log_path.open("ab") as out:

@@ -41,7 +41,7 @@ def _found(text: bytes) -> list[str]:
 
 
 def test_no_secret_is_in_arguments_environment_files_or_logs(start_gateway: StartGateway, provider: Provider) -> None:
-    fresh = start_gateway(dash_username="ada", dash_password="dash-password-1", a2a_token="a2a-token-1")
+    fresh = start_gateway(whole=True, dash_username="ada", dash_password="dash-password-1", a2a_token="a2a-token-1")
     provider.answer = lambda handler: handler.whole(401, f'{{"error": {{"message": "bad key {KEY}"}}}}'.encode())
     fresh.chat()
     fresh.call_model()
@@ -82,7 +82,7 @@ def _can_follow_open_files(pid: int) -> bool:
 
 
 def test_its_own_user_cannot_read_the_process(start_gateway: StartGateway) -> None:
-    gateway = start_gateway(prefix=PLAIN_USER)
+    gateway = start_gateway(whole=True, prefix=PLAIN_USER)
     ordinary = subprocess.Popen([*PLAIN_USER, "sleep", "60"])
     try:
         while psutil.Process(ordinary.pid).name() != "sleep":
@@ -108,7 +108,8 @@ def test_the_start_document_cannot_be_read_a_second_time(gateway: Gateway) -> No
         assert stdin.readlink() == Path(os.devnull)
 
 
-def test_the_runtime_reads_the_revision_in_force_from_a_file(fresh: Gateway) -> None:
+def test_the_runtime_reads_the_revision_in_force_from_a_file(start_gateway: StartGateway) -> None:
+    fresh = start_gateway(whole=True)
     path = fresh.run_dir / "gateway.json"
     certificate = fresh.start.identity.fingerprint
     assert json.loads(path.read_text()) == {"pid": fresh.process.pid, "revision": 1, "certificate": certificate}
@@ -126,13 +127,14 @@ def test_all_listeners_are_on_loopback(gateway: Gateway) -> None:
 
 
 def test_in_a_cluster_the_key_proxy_alone_stays_on_loopback(start_gateway: StartGateway) -> None:
-    start = start_gateway(host="0.0.0.0").start
+    start = start_gateway(whole=True, host="0.0.0.0").start
     listening = {c.laddr.port: c.laddr.ip for c in psutil.net_connections("tcp") if c.status == "LISTEN" and c.laddr}
     ports = (start.public_port, start.management_port, start.llm_port)
     assert [listening[port] for port in ports] == ["0.0.0.0", "0.0.0.0", "127.0.0.1"]
 
 
-def test_sigterm_ends_it_even_in_a_turn(fresh: Gateway, bridge: BridgeDouble) -> None:
+def test_sigterm_ends_it_even_in_a_turn(start_gateway: StartGateway, bridge: BridgeDouble) -> None:
+    fresh = start_gateway(whole=True)
     begun, released = threading.Event(), threading.Event()
 
     def hang(_: Turn) -> Iterable[Event]:
@@ -159,14 +161,14 @@ def _ask_in_vain(gateway: Gateway) -> None:
 def test_it_ends_with_its_supervisor(start_gateway: StartGateway) -> None:
     supervisor = subprocess.Popen(["sleep", "60"])
     named = f"{supervisor.pid}:{psutil.Process(supervisor.pid).create_time()}"
-    gateway = start_gateway(environment={"AGENTPODS_SUPERVISOR": named})
+    gateway = start_gateway(whole=True, environment={"AGENTPODS_SUPERVISOR": named})
     supervisor.kill()
     supervisor.wait()
     assert gateway.process.wait(15) == 0
 
 
 def test_a_taken_port_has_an_exit_status_of_its_own(gateway: Gateway, tmp_path: Path) -> None:
-    given = {"public_port": gateway.start.public_port, "run_dir": str(tmp_path)}
+    given = {"public_port": gateway.start.public_port, "run_dir": str(tmp_path), "whole": True}
     second = Gateway(given)
     assert second.process.wait(15) == 98
     assert "address already in use" in second.log

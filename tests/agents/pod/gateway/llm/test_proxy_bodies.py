@@ -158,7 +158,8 @@ def test_a_body_beyond_the_limit_is_refused(gateway: Gateway, provider: Provider
     assert provider.requests == []
 
 
-def test_many_bodies_of_32_mib_at_once_need_little_memory(fresh: Gateway, provider: Provider) -> None:
+def test_many_bodies_of_32_mib_at_once_need_little_memory(start_gateway: StartGateway, provider: Provider) -> None:
+    fresh = start_gateway(whole=True)
     raw = json.dumps({"input": [{"role": "user", "content": PICTURE}], "model": "gpt-5"}).encode()
     objects = b'{"model": "gpt-5", "input": [' + b'{"a": 1}, ' * 500_000 + b"0]}"
     packed = gzip.compress(raw, 1)

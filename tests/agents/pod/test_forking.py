@@ -1,0 +1,43 @@
+"""Programs that are copied for tests are processes of their own, as those that are started."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.agents.pod import forking
+from tests.agents.pod.gateway.process import document
+
+ENVIRONMENT = {"PATH": os.environ["PATH"]}
+
+
+@pytest.mark.parametrize("program", ["gateway", "bridge"])
+def test_a_copy_reads_its_own_input_and_tells_its_exit_status(program: str, tmp_path: Path) -> None:
+    with (tmp_path / "log").open("ab") as out:
+        copies = [forking.start(program, ENVIRONMENT, b"{}", out) for _ in range(2)]
+    assert [copy.wait(20) for copy in copies] == [2, 2]
+    assert (tmp_path / "log").read_text() == f"{program}: unusable start document (KeyError)\n" * 2
+
+
+def test_a_copy_has_a_session_of_its_own_and_dies_alone(tmp_path: Path) -> None:
+    with (tmp_path / "log").open("ab") as out:
+        first, second = (
+            forking.start("gateway", ENVIRONMENT, document({"run_dir": str(tmp_path), "bridge_url": ""}).dump(), out)
+            for _ in range(2)
+        )
+    try:
+        with pytest.raises(subprocess.TimeoutExpired):
+            first.wait(0.5)
+        assert os.getsid(first.pid) == first.pid != os.getsid(second.pid)
+        first.kill()
+        assert first.wait(20) == -signal.SIGKILL
+        assert not psutil.pid_exists(first.pid)
+        assert second.poll() is None
+    finally:
+        second.terminate()
+    assert second.wait(20) == 0
