@@ -43,7 +43,10 @@ def charged_for(sold: Sold) -> str:
 
 
 def next_name(sold: Sold) -> str:
-    """The ledger's name of one more charge of this day. Who writes the same one at the same moment has it, too."""
+    """The ledger's name of one more charge of this day. Who writes the same one at the same moment has it, too.
+
+    Ask for it before is_known: then a charge that another writes in between is known, or has this name.
+    """
     same = Payment.objects.filter(provider=sold.key.provider, external_id__startswith=sold.name, kind__in=CONFIRMED)
     before = same.count()
     return f"{sold.name}:{before}" if before else sold.name

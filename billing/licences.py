@@ -172,6 +172,7 @@ def _receive(agent_id: str, sold: Sold, *, actor: str, now: datetime, moved: str
 
 def _receipt(agent: Agent, row: Subscription | None, sold: Sold, *, actor: str, moved: str) -> Receipt | None:
     """What of it is new. None when the provider says what we know."""
+    name = licence_charges.next_name(sold)
     new = _new_of_live(row, sold) if row is not None and row.is_live else _new_of_other(agent, row, sold, moved=moved)
     if new is None:
         return None
@@ -180,7 +181,7 @@ def _receipt(agent: Agent, row: Subscription | None, sold: Sold, *, actor: str, 
     cents = None if is_move else sold.cents
     return Receipt(
         provider=sold.key.provider,
-        external_id=licence_charges.move_name(sold, agent) if is_move else licence_charges.next_name(sold),
+        external_id=licence_charges.move_name(sold, agent) if is_move else name,
         kind=kind,
         agent_id=agent.pk,
         purchase=sold.purchase(),

@@ -37,24 +37,27 @@ def note(row: Subscription, sold: Sold, *, why: str, now: datetime) -> None:
     Where its provider changed the plan without a charge, the ledger has the new end: the next end is another charge's.
     """
     agent = payments.locked(row.agent_id)
+    name = licence_charges.next_name(sold)
     if licence_charges.is_known(sold):
         if was := licence_charges.told_otherwise(sold):
-            receipt = _receipt(agent, sold, kind=PaymentKind.NEW_PLAN, reason=f"was {was}")
+            moved = licence_charges.move_name(sold, agent)
+            receipt = _receipt(agent, sold, name=moved, kind=PaymentKind.NEW_PLAN, reason=f"was {was}")
             payments.write(receipt, agent, now=now, subscription=row)
         return
     if sold.is_free:
         return
     log.error("a licence was charged and buys nothing", extra={"subscription": row.pk, "problem": why})
-    payments.write(_receipt(agent, sold), agent, now=now, subscription=row, unapplied=why)
+    payments.write(_receipt(agent, sold, name=name), agent, now=now, subscription=row, unapplied=why)
     timeline.note(agent, f"the licence of {row.pk} was charged, and bought nothing: {why}", actor=ACTOR, now=now)
 
 
-def _receipt(agent: Agent, sold: Sold, *, kind: PaymentKind = PaymentKind.RENEWAL, reason: str = "") -> Receipt:
-    is_charge = kind in CONFIRMED
-    cents = sold.cents if is_charge else None
+def _receipt(
+    agent: Agent, sold: Sold, *, name: str, kind: PaymentKind = PaymentKind.RENEWAL, reason: str = ""
+) -> Receipt:
+    cents = sold.cents if kind in CONFIRMED else None
     return Receipt(
         provider=sold.key.provider,
-        external_id=licence_charges.next_name(sold) if is_charge else licence_charges.move_name(sold, agent),
+        external_id=name,
         kind=kind,
         agent_id=agent.pk,
         purchase=sold.purchase(),

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from agents import lifecycle
 from agents.models import Agent
-from billing import corrections, key_moves, moving, part_refunds, payments, revocations, verification
+from billing import corrections, key_moves, licence_charges, moving, part_refunds, payments, revocations, verification
+from billing.licences import Sold
 from billing.models import Payment, Subscription
 from billing.payments import Receipt
 from billing.stripe import looking, orders
@@ -114,6 +117,39 @@ def test_what_a_moved_licence_was_charged_goes_back_once(
     over = partial(revocations.revoke, row.pk, reason="refunded", actor="billing", now=clock.now, went_back=True)
     assert storm([over, *refunds([charged], taker, clock, 100)]) == []
     assert charged.gone_back == charged.amount
+
+
+def test_money_that_another_writes_between_looking_and_writing_is_one_charge(
+    two: tuple[Agent, Agent], gumroad: GumroadServer, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone, other = two
+    found = bought(gone, gumroad, clock)
+    lifecycle.delete(gone, actor="user:x")
+    days(clock, 1)
+    found.purchase = {"disputed": True}
+    days(clock, 1)
+    found.purchase |= {"dispute_won": True}
+    look, quicker = licence_charges.is_known, threading.Thread(target=enter, args=[other, clock])
+
+    def looked(sold: Sold) -> bool:
+        known = look(sold)
+        if quicker.ident is None:
+            quicker.start()
+            quicker.join(60)
+        return known
+
+    monkeypatch.setattr(licence_charges, "is_known", looked)
+    Subscription.objects.filter(agent=gone).update(check_at=clock.now)
+    verification.verify_due()
+    assert (quicker.ident is not None, quicker.is_alive()) == (True, False)
+    assert income() == 500
+
+
+def enter(agent: Agent, clock: Clock) -> None:
+    try:
+        activate(agent, clock)
+    finally:
+        connection.close()
 
 
 def test_money_that_is_ours_again_is_one_charge_whoever_sees_it_first(
