@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -105,9 +105,16 @@ def _document(body: bytes) -> Any:
         return json.loads(
             body.decode("utf-8-sig"),
             parse_int=Decimal,
-            parse_float=Decimal,
+            parse_float=_exact,
             parse_constant=Decimal,
             object_pairs_hook=listing.JsonObject,
         )
     except (ValueError, RecursionError) as error:
         raise SourceUnreadable(f"the list is not JSON: {str(error)[:200]}") from error
+
+
+def _exact(text: str) -> Decimal:
+    try:
+        return Decimal(text)
+    except InvalidOperation:  # an exponent beyond all bounds: no price, as NaN is none
+        return Decimal("NaN")

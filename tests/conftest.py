@@ -11,11 +11,16 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import django
+import hypothesis
 import pytest
 from django.conf import settings
 from django.db import connection
 
 from tests.stores import TEMPLATE, Stores, environment
+
+# A busy machine is no failure: no test is timed, with or without CI in the environment.
+hypothesis.settings.register_profile("untimed", hypothesis.settings(), deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 ROOT = Path(__file__).resolve().parent.parent
 XDIST_WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")

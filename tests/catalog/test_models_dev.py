@@ -119,7 +119,7 @@ def test_no_file_can_crash_the_reading(content: bytes) -> None:
                 models_dev.read(file.name)
 
 
-@pytest.mark.parametrize("number", ["1e999999999", "-1e999999999", "9" * 100_000, "NaN", "Infinity"])
+@pytest.mark.parametrize("number", ["1e999999999", "-1e999999999", "1e" + "9" * 30, "9" * 100_000, "NaN", "Infinity"])
 def test_a_number_beyond_all_bounds_is_refused_in_no_time(tmp_path: Path, number: str) -> None:
     path = tmp_path / "api.json"
     listed = provider("openai", model("gpt-8", 1, 2), model("gpt-9", "PRICE", 2))
