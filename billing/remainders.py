@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from django.db import transaction
@@ -161,7 +162,14 @@ def _home_of(
     plan = spans.home_of_all(there)
     if plan is None or not fits(engine_of(agent.engine), tier_of(plan.tier)):
         return None, rests
-    return plan, there
+    return replace(plan, by=_all_that_brought(plan)), there
+
+
+def _all_that_brought(plan: SoldPlan) -> tuple[str, ...]:
+    """Those whose time is left, and those that are used up by now: time knows nothing of what was used up before it."""
+    rows = Subscription.objects.filter(payments__in=plan.by, tier=plan.tier).order_by("current_period_end", "pk")
+    earlier = [name for row in rows.distinct() for name in spans.brought(row)]
+    return tuple(dict.fromkeys([*plan.by, *earlier]))
 
 
 def _go_home(agent: Agent, row: Subscription, rests: Sequence[Rest], *, without: Payment) -> list[Rest]:

@@ -112,6 +112,23 @@ def test_where_the_second_is_refunded_too_it_is_the_first_again_with_all_of_its_
     assert held(agent, clock) == plus(without, later)
 
 
+def test_the_plan_of_a_payment_that_is_used_up_is_the_agents_once_all_else_has_gone_back(
+    agent: Agent, clock: Clock, pay: Pay
+) -> None:
+    """What was given on the dearer plan has its value there: 9 USD a month against 5."""
+    month(agent, pay, "tiny")
+    rest = month(agent, pay, "tiny", "second month")
+    clock.go(40 * DAY)
+    dearer = month(agent, pay, "small")
+    corrections.credit(agent, days=19, reason="an outage", actor="operator:x", now=clock.now)
+    refund(dearer, clock)
+    refund(rest, clock)
+    tier, plan, till = held(agent, clock)
+    assert (tier, plan) == ("tiny", "tiny")
+    assert till is not None
+    assert abs(till - (clock.now + 19 * DAY * 9 / 5)) < timedelta(seconds=2)
+
+
 def test_a_second_plan_whose_used_up_payment_was_sent_back_is_no_plan_to_go_back_to(
     agent: Agent, clock: Clock, pay: Pay
 ) -> None:
