@@ -21,8 +21,7 @@ class Shelf:
     """The files of one process. What is made for each request anew is never shared, so it gets none."""
 
     def __init__(self) -> None:
-        self._home = Path(tempfile.mkdtemp(prefix="agentpods-web-"))
-        finalize(self, shutil.rmtree, self._home, ignore_errors=True)
+        self._home: Path | None = None
         # By the identity of the bytes, which are kept, so that no other bytes can have it.
         self._known: OrderedDict[int, tuple[bytes, Path | None]] = OrderedDict()
         self._made = 0
@@ -42,6 +41,9 @@ class Shelf:
         return seen[1]
 
     def _write(self, body: bytes) -> Path:
+        if self._home is None:  # not before: a process that is killed would leave an empty directory each time
+            self._home = Path(tempfile.mkdtemp(prefix="agentpods-web-"))
+            finalize(self, shutil.rmtree, self._home, ignore_errors=True)
         self._made += 1
         path = self._home / str(self._made)  # never used again: a late reader finds no other answer in its place
         path.write_bytes(body)

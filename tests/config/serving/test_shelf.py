@@ -1,0 +1,25 @@
+"""Large answers lie in files; a process that never sends one leaves nothing behind, however it ends."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from config.serving.shelf import LARGE_BYTES, Shelf
+
+
+def test_a_directory_is_made_with_the_first_file_and_not_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    shelf, large = Shelf(), b"x" * LARGE_BYTES
+    assert shelf.file_of(b"small") is None
+    assert shelf.file_of(large) is None
+    assert list(tmp_path.iterdir()) == []
+    file = shelf.file_of(large)
+    assert file is not None
+    assert file.read_bytes() == large
+    del shelf
+    assert list(tmp_path.iterdir()) == []
