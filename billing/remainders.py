@@ -166,7 +166,7 @@ def _home_of(
 
 
 def _all_that_brought(plan: SoldPlan) -> tuple[str, ...]:
-    """Those whose time is left, and those that are used up by now: time knows nothing of what was used up before it."""
+    """The payments of this plan: those with time left, and those before them that are used up."""
     rows = Subscription.objects.filter(payments__in=plan.by, tier=plan.tier).order_by("current_period_end", "pk")
     earlier = [name for row in rows.distinct() for name in spans.brought(row)]
     return tuple(dict.fromkeys([*plan.by, *earlier]))

@@ -193,7 +193,7 @@ def _resources(*, memory_bytes: int, cpu: Decimal, temporary_bytes: int, unpromi
 
 
 def _alive(port: int) -> _Json:
-    """Asked from START_SECONDS on. A startup probe would hold up each start: readiness is asked only after its end."""
+    """A kubelet asks only after START_SECONDS. With a startup probe it would ask later whether the pod is ready."""
     return {
         **_asked(port, "/healthz"),
         "initialDelaySeconds": START_SECONDS,
