@@ -20,13 +20,16 @@ _SEEN = (
     "namespace", "phase", "gateway_alive", "revision", "restarts", "cause", "message", "evidence", "since", "strayed",
 )  # fmt: skip
 # Nothing was noted of a pod that an older release has made: it is put right once, which notes it. Of a pod that is well
-# again something may still have to be told.
-_STRAYED = RawSQL(  # no parameters
+# again something may still have to be told. A claim that the observer had not seen yet when the volume was noted is
+# noted by a repair.
+_STRAYED = RawSQL(
     """(agents_pod.seen IS NOT NULL AND (agents_pod.kept IS NULL OR NOT agents_pod.seen @> agents_pod.kept))
     OR (agents_pod.secrets_seen IS NOT NULL
         AND (agents_pod.secrets IS NULL OR NOT agents_pod.secrets_seen @> agents_pod.secrets))
+    OR (agents_pod.seen ? %s AND NOT agents_pod.kept ? %s
+        AND agents_pod.kept @? '$.keyvalue() ? (@.key starts with "PersistentVolume/")')
     OR agents_pod.astray <> '[]'""",
-    (),
+    (kept.CLAIM, kept.CLAIM),
     output_field=BooleanField(),
 )
 

@@ -100,7 +100,8 @@ class KubernetesRuntime:
         if claim and (name := claim["spec"].get("volumeName")):
             volume = volumes.keep_named(inside.connection, name, labels=_labels(pod.agent_id, pod.cluster))
             pods.keep_some(namespace, kept.of(volume), is_seen=True)
-            if kept.CLAIM in pods.seen(pod):
+            now = pods.find(namespace)
+            if now and kept.CLAIM in pods.seen(now):
                 pods.keep_some(namespace, {kept.CLAIM: kept.digest(claim)})
 
     def expect_data(self, spec: PodSpec) -> None:

@@ -16,6 +16,7 @@ from agents.models import Agent, Cluster, Pod
 from agents.runtimes.kubernetes.client import Connection
 from tests.agents.clusters import living
 from tests.agents.clusters.living import create, until
+from tests.agents.clusters.test_drift import CLAIM as PATH_OF_CLAIM
 from tests.agents.clusters.test_drift import PATHS, WITHIN, settled, state, timeline
 from tests.agents.pod.bridge.process import eventually
 from tests.doubles.kube_api import KubeApi
@@ -23,6 +24,7 @@ from tests.doubles.kube_api import KubeApi
 pytestmark = pytest.mark.django_db(transaction=True)
 
 SETTLED_SECONDS = 3.0
+CLAIM = "PersistentVolumeClaim/data"
 
 
 @pytest.fixture
@@ -70,6 +72,21 @@ def test_a_pod_that_an_older_release_has_made_is_guarded_from_now_on(
     assert {pod["metadata"]["uid"] for pod in api.objects("Pod", agent.namespace)} == pods, "nothing starts anew"
     administrator.delete(PATHS["NetworkPolicy"].format(agent.namespace))
     eventually(lambda: state(administrator, "NetworkPolicy", agent.namespace), within=WITHIN, what="the policy")
+
+
+def test_a_claim_that_was_seen_only_after_its_pod_was_running_is_guarded_too(
+    administrator: Connection, agent: Agent
+) -> None:
+    settled(agent)
+    pod = Pod.objects.get()
+    assert pod.kept
+    Pod.objects.update(kept={key: digest for key, digest in pod.kept.items() if key != CLAIM})
+    eventually(lambda: CLAIM in (Pod.objects.get().kept or {}), within=WITHIN, what="the claim noted")
+    settled(agent)
+    assert timeline(agent) == []
+    administrator.merge(PATH_OF_CLAIM.format(agent.namespace), {"metadata": {"labels": {"agentpods.dev/agent": None}}})
+    eventually(lambda: timeline(agent), within=WITHIN, what="the timeline")
+    assert timeline(agent) == ["put back in its cluster: PersistentVolumeClaim/data was changed"]
 
 
 def test_what_the_account_of_an_older_chart_may_not_watch_keeps_nothing_else_from_being_guarded(
