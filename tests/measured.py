@@ -28,6 +28,14 @@ def is_on() -> bool:
     return any(name.startswith(_TOLD) for name in os.environ)
 
 
+def begin() -> None:
+    """Measure this process from here on, if its environment says so: a copy of one that is not measured."""
+    if is_on():
+        import coverage
+
+        coverage.process_startup(force=True)  # it writes what it saw when the process ends
+
+
 def repeats(test: pytest.Item) -> bool:
     """Whether it does at length what other tests, or earlier cases of its own, are measured with."""
     if test.get_closest_marker("unmeasured"):
