@@ -93,7 +93,11 @@ def _parent() -> socket.socket:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         process = subprocess.Popen(
-            [sys.executable, "-m", __name__], cwd=ROOT, stdin=theirs.fileno(), env=measured.unmeasured(), start_new_session=True
+            [sys.executable, "-m", __name__],
+            cwd=ROOT,
+            stdin=theirs.fileno(),
+            env=measured.unmeasured(),
+            start_new_session=True,
         )
     atexit.register(process.wait)
     atexit.register(ours.close)
