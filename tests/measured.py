@@ -52,17 +52,17 @@ def repeats(test: pytest.Item) -> bool:
 
 def not_doubles() -> None:
     """Threads that doubles start from now on are not measured, and so go as fast as without coverage."""
-    begin = threading.gettrace()
-    if begin is None:
+    measure = threading.gettrace()
+    if measure is None:
         return
 
-    def begin_unless_a_double(frame: FrameType, event: str, argument: Any) -> Any:
+    def measure_unless_a_double(frame: FrameType, event: Any, argument: Any) -> Any:
         if not _is_of_a_double(threading.current_thread()):
-            return begin(frame, event, argument)
+            return measure(frame, event, argument)
         sys.settrace(None)
         return None
 
-    threading.settrace(begin_unless_a_double)
+    threading.settrace(measure_unless_a_double)
 
 
 def _is_of_a_double(thread: threading.Thread) -> bool:
