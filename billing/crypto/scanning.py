@@ -86,7 +86,7 @@ def _scan(settings: Configuration, *, now: datetime) -> None:
     before = agreement.baselines(settings, rows, reading)
     taken = swept(rows)
     for order in rows:
-        each(order, lambda row: _note(settings, row, reading, before.get(row.pk), taken, now=now))
+        each(order, lambda row: _note(settings, row, reading, before.get(row.pk), taken))
     came = agreed_on(settings, rows, reading, taken)
     for order in rows:
         each(order, lambda row: _settle(row, reading, came, taken, now=now))
@@ -116,12 +116,10 @@ def _give_back(state: ChainState, *, now: datetime) -> None:
     waiting.filter(created_at__lt=now).update(expires_at=later)
 
 
-def _note(
-    settings: Configuration, order: CryptoOrder, reading: Reading, before: Before | None, taken: Swept, *, now: datetime
-) -> None:
+def _note(settings: Configuration, order: CryptoOrder, reading: Reading, before: Before | None, taken: Swept) -> None:
     """What has been seen of it, settled or not."""
     if before is not None:
-        fix_baseline(settings, order, before, now=now)
+        fix_baseline(settings, order, before)
     received = _seen(order, reading, taken)
     if order.seen != received:
         order.seen, order.seen_block = Decimal(received), reading.latest if received else None
@@ -168,11 +166,11 @@ def _is_given_up(order: CryptoOrder, reading: Reading, *, unsettled: int, now: d
     return order.expires_at <= now and order.expires_at.timestamp() <= reading.time and unsettled <= 0
 
 
-def fix_baseline(settings: Configuration, order: CryptoOrder, before: Before, *, now: datetime) -> None:
+def fix_baseline(settings: Configuration, order: CryptoOrder, before: Before) -> None:
     """What was there before, now that it cannot change any more."""
     block, found = order.baseline_block, before
     if order.baseline_hash not in {"", before.hash}:
-        anew = replaced.baseline(settings, order, before, now=now)
+        anew = replaced.baseline(settings, order, before)
         if anew is None:
             return
         block, found = anew.block, Before(balance=anew.balance, hash=anew.hash)

@@ -13,7 +13,7 @@ from billing.crypto import agreement, chain, configuration, dropped, settling, t
 from billing.crypto.agreement import Came
 from billing.crypto.configuration import Configuration
 from billing.crypto.errors import Misconfigured, Unknown
-from billing.crypto.reading import Reading, look, moved, transfers
+from billing.crypto.reading import look, moved, transfers
 from billing.crypto.rpc import Node
 from billing.crypto.scanning import agreed_on, each, fix_baseline, waiting
 from billing.crypto.swept import swept
@@ -70,7 +70,7 @@ def _watch(settings: Configuration, state: ChainState, *, now: datetime) -> None
     before = agreement.baselines(settings, late, reading)
     for order in late:
         if order.pk in before:
-            each(order, lambda row: fix_baseline(settings, row, before[row.pk], now=now))
+            each(order, lambda row: fix_baseline(settings, row, before[row.pk]))
     came = agreed_on(settings, late, reading, swept(late))
     for order in late:
         each(order, lambda row: _settle(row, came, now=now))
@@ -78,7 +78,7 @@ def _watch(settings: Configuration, state: ChainState, *, now: datetime) -> None
     for order in blocks:
         each(order, lambda row: _pay_overtaken(settings, row, blocks[row], now=now))
     _fill_hashes(settings, now=now)
-    settling.sort_out(dropped.known(settings, settling.unsorted(chain_id=state.pk), now=now), now=now)
+    settling.sort_out(dropped.known(settings, settling.unsorted(chain_id=state.pk)), now=now)
     dropped.look(settings, now=now)
 
 
@@ -146,16 +146,15 @@ def _reread(settings: Configuration, *, now: datetime) -> None:
     rows = [*waiting(settings), *settling.late_orders(chain_id=settings.chain_id, now=now)]
     orders = [row for row in rows if not row.baseline_final]
 
-    def work(node: Node) -> tuple[Reading, list[tuple[int, str]]]:
-        block = node.latest.number
-        facts = [tokens.told(node.batch(tokens.facts(token, block=block))) for token in settings.tokens.values()]
-        return look(node, orders), facts
+    def facts(node: Node) -> tuple[tuple[int, str], ...]:
+        at = node.latest.number
+        return tuple(tokens.told(node.batch(tokens.facts(token, block=at))) for token in settings.tokens.values())
 
-    reading, told = chain.read(settings, work, now=now)
-    for token, facts in zip(settings.tokens.values(), told, strict=True):
-        tokens.check(token, facts)
+    reading = chain.read(settings, lambda node: look(node, orders), now=now)
+    for token, told in zip(settings.tokens.values(), agreement.most(settings, facts), strict=True):
+        tokens.check(token, told)
     chain.set_fault(settings.chain_id, "")
     before = agreement.baselines(settings, orders, reading)
     for order in orders:
         if order.pk in before:
-            each(order, lambda row: fix_baseline(settings, row, before[row.pk], now=now))
+            each(order, lambda row: fix_baseline(settings, row, before[row.pk]))
