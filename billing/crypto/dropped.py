@@ -101,7 +101,7 @@ def _words(settings: Configuration, deposits: Sequence[Deposit]) -> list[Words]:
 
 
 def _said(settings: Configuration, url: str, deposits: Sequence[Deposit], *, reached: int) -> Words | None:
-    known = [token.address for token in settings.tokens.values()]
+    known = list(settings.assets)
 
     def work(node: Node) -> Words:
         told = node.batch([tokens.receipt(row.tx_hash) for row in deposits])

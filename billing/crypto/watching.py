@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from billing import payments, timeline
-from billing.crypto import agreement, chain, configuration, dropped, settling, tokens
+from billing.crypto import agreement, chain, configuration, dropped, formerly, settling, tokens
 from billing.crypto.agreement import Came
 from billing.crypto.configuration import Configuration
 from billing.crypto.errors import Misconfigured, Unknown
@@ -58,13 +58,13 @@ def watch(*, now: datetime) -> None:
         if settings is None or state is None or not mine:
             return
         try:
-            _watch(settings, state, now=now)
+            _watch(formerly.watched(settings), state, now=now)
         except Unknown as error:
             log.error("the chain could not be read: %s", error)  # which node failed how is logged
 
 
 def _watch(settings: Configuration, state: ChainState, *, now: datetime) -> None:
-    late = settling.late_orders(chain_id=state.pk, now=now)
+    late = settling.late_orders(settings, now=now)
     reading = chain.read(settings, lambda node: look(node, late), now=now)
     _record(settings, state, now=now)
     before = agreement.baselines(settings, late, reading)
@@ -74,11 +74,11 @@ def _watch(settings: Configuration, state: ChainState, *, now: datetime) -> None
     came = agreed_on(settings, late, reading, swept(late))
     for order in late:
         each(order, lambda row: _settle(row, came, now=now))
-    blocks = dict(settling.overtaken(chain_id=state.pk, now=now))
+    blocks = dict(settling.overtaken(settings, now=now))
     for order in blocks:
         each(order, lambda row: _pay_overtaken(settings, row, blocks[row], now=now))
     _fill_hashes(settings, now=now)
-    settling.sort_out(dropped.known(settings, settling.unsorted(chain_id=state.pk)), now=now)
+    settling.sort_out(dropped.known(settings, settling.unsorted(chain_id=state.pk)), settings, now=now)
     dropped.look(settings, now=now)
 
 
@@ -143,7 +143,7 @@ def reread(*, now: datetime) -> None:
 
 
 def _reread(settings: Configuration, *, now: datetime) -> None:
-    rows = [*waiting(settings), *settling.late_orders(chain_id=settings.chain_id, now=now)]
+    rows = [*waiting(settings), *settling.late_orders(settings, now=now)]
     orders = [row for row in rows if not row.baseline_final]
 
     def facts(node: Node) -> tuple[tuple[int, str], ...]:
