@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -98,7 +98,7 @@ LIES: dict[str, dict[str, object]] = {
 TRUE = {"invents": 0, "hides": False, "ahead": 0, "behind": 0, "other_hashes": False, "other_symbol": False}
 
 
-def says(node: Liar, words: dict[str, object]) -> None:
+def says(node: Liar, words: Mapping[str, object]) -> None:
     for name, value in words.items():
         setattr(node, name, value)
 

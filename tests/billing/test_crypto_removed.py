@@ -100,7 +100,7 @@ def test_what_had_come_in_part_before_its_token_was_removed_is_an_operators_to_d
 
 
 def test_what_comes_long_after_its_token_was_removed_is_seen(
-    order: Order, coins: Chain, clock: Clock, settings: Settings
+    order: Order, coins: Chain, clock: Clock, settings: Settings, running: Agent
 ) -> None:
     wanted = order()
     pays(coins.usdt, wanted)
@@ -114,6 +114,7 @@ def test_what_comes_long_after_its_token_was_removed_is_seen(
     coins.final()
     (row,) = sweeps.record(swept, reason="swept", actor="boss", now=clock.now)
     assert (row.asset, int(row.amount)) == ("usdt", 2 * int(wanted.amount))
+    tick(running, clock)
     assert invariants.broken(now=clock.now) == []
 
 
