@@ -5,7 +5,6 @@ Each cent of a payment is here or has gone. What is here is owed, where its way 
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -86,4 +85,71 @@ def test_whenever_somebody_looks_the_same_has_gone_is_owed_and_is_its_times(
     notes = Invoice.objects.filter(kind="credit_note")
     assert sum(note.total_usd for note in notes) * 100 == 500 - expected[2], "what is its time's no more was promised"
     assert all(note.total_usd > 0 for note in notes)
+    assert invariants.broken(now=clock.now) == []
+
+
+def test_a_part_that_fails_after_an_operator_refunded_the_rest_is_owed_until_it_is_sent(
+    charge: Json, stripe: StripeDouble, agent: Agent, clock: Clock
+) -> None:
+    for what in (100, 200):
+        happens(stripe, charge, what)
+        work()
+    corrections.refund(agent, now=clock.now, **WHO)
+    work()
+    assert now_so() == (500, 0, 0)
+    happens(stripe, charge, "0 fails")
+    work()
+    assert now_so() == (400, 100, 0)
+    decisions.send_back(Payment.objects.open().get(), now=clock.now, **WHO)
+    catch_up()
+    work()
+    assert now_so()[1:] == (0, 0)
+    assert [made["amount"] for made in stripe.world.all("refund")] == [100, 200, 200], "nothing is sent once more"
+    assert sum(note.total_usd for note in Invoice.objects.filter(kind="credit_note")) == 5
+    assert invariants.broken(now=clock.now) == []
+
+
+@pytest.mark.parametrize("decide", ["close", "credit", "send back"])
+def test_what_is_decided_about_a_part_that_failed_does_not_go_with_the_rest(
+    charge: Json, stripe: StripeDouble, agent: Agent, clock: Clock, decide: str
+) -> None:
+    """It stays with us, or days were given for it, or it was sent another way; of the rest all that is there goes."""
+    for what in (100, "0 fails", 200):
+        happens(stripe, charge, what)
+        work()
+    waits = Payment.objects.open().get()
+    if decide == "close":
+        decisions.close(waits, now=clock.now, **WHO)
+    elif decide == "credit":
+        decisions.credit(waits, days=3, now=clock.now, **WHO)
+    else:
+        decisions.send_back(waits, now=clock.now, **WHO)
+    corrections.refund(agent, now=clock.now, **WHO)
+    work()
+    assert [made["amount"] for made in stripe.world.all("refund")] == [100, 200, 200]
+    assert Span.objects.filter(is_gift=False).count() == 0
+    assert (standing.term(agent, now=clock.now).mode == "paid") == (decide == "credit")
+    assert not Payment.objects.open().exists()
+    assert StripeRefund.objects.get().refunded_at == clock.now
+    happens(stripe, charge, "1 fails")
+    work()
+    assert [row.amount for row in Payment.objects.open()] == [200]
+    assert invariants.broken(now=clock.now) == []
+
+
+def test_a_part_that_fails_while_the_rest_is_still_to_be_sent_goes_with_it(
+    charge: Json, stripe: StripeDouble, agent: Agent, clock: Clock
+) -> None:
+    for what in (100, 200):
+        happens(stripe, charge, what)
+        work()
+    corrections.refund(agent, now=clock.now, **WHO)
+    stripe.waiting = True
+    happens(stripe, charge, "0 fails")
+    stripe.waiting = False
+    work()
+    catch_up()
+    work()
+    assert [made["amount"] for made in stripe.world.all("refund")] == [100, 200, 300]
+    assert now_so() == (500, 0, 0)
     assert invariants.broken(now=clock.now) == []
