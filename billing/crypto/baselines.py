@@ -2,7 +2,7 @@
 
 At the newest block, since money that is on its way when the order is made is not for it (facts: billing 3.6). One node
 may lag, so what we saw ourselves counts too, and the block is the newest that it told of. Of several nodes a majority
-must say the same of the newest block that most have: a baseline that one of them made up could swallow the payment.
+must say the same of a block that most have: a baseline that one of them made up could swallow the payment.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ from datetime import datetime
 from decimal import Decimal
 
 from django.db import connection
+from django.db.models import Max
+from django.db.models.functions import Greatest
 
 from billing.crypto import agreement, chain, tokens
 from billing.crypto.configuration import Configuration, Token
 from billing.crypto.errors import EndpointFailed
 from billing.crypto.rpc import LAG_BLOCKS, Block, Node, block, block_in
-from billing.models import DepositAddress, HighWater
+from billing.models import CryptoOrder, DepositAddress, HighWater
 
 _NOTE = """
 INSERT INTO billing_highwater AS known (deposit_address_id, chain_id, asset, balance, block)
@@ -70,9 +72,12 @@ def at_latest(configuration: Configuration, token: Token, address: DepositAddres
 
 
 def _agreed(configuration: Configuration, token: Token, address: DepositAddress, *, now: datetime) -> Baseline:
-    """What we saw does not count here: one node told it."""
+    """What we saw does not count here: one node told it.
+
+    The block is some before the newest, for many addresses lead to several nodes, of which some lag.
+    """
     stand = agreement.stand(configuration)
-    at = stand.latest
+    at = max(stand.latest - LAG_BLOCKS, _counted_to(configuration, token, address))
 
     def work(node: Node) -> tuple[str, int, tuple[int, str]]:
         if node.latest.number < at:
@@ -85,6 +90,14 @@ def _agreed(configuration: Configuration, token: Token, address: DepositAddress,
     chain.begin(configuration.chain_id, head=at, final=stand.final, now=now)
     note(address.pk, configuration.chain_id, token.asset, balance=balance, block=at)
     return Baseline(balance=balance, block=at, hash=name)
+
+
+def _counted_to(configuration: Configuration, token: Token, address: DepositAddress) -> int:
+    """The newest block of which earlier orders have counted what came: no later one counts it again."""
+    orders = CryptoOrder.objects.filter(
+        chain_id=configuration.chain_id, deposit_address=address, asset=token.asset, token=token.address
+    )
+    return orders.aggregate(most=Max(Greatest("baseline_block", "paid_block")))["most"] or 0
 
 
 def _held(node: Node, token: Token, address: DepositAddress, *, at: int) -> tuple[int, tuple[int, str]]:

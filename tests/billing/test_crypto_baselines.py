@@ -25,6 +25,7 @@ from tests.billing.crypto import (
     one_chain,
     order,
     pays,
+    scan,
     settle,
     state,
     watch,
@@ -36,6 +37,7 @@ __all__ = ["chain", "coins", "one_chain", "order"]
 
 pytestmark = pytest.mark.django_db
 
+NEWEST = {"jsonrpc": "2.0", "id": 0, "method": "eth_blockNumber", "params": []}
 NO_ARGUMENTS = len("0x") + 8  # of a call's data
 
 
@@ -159,6 +161,59 @@ def test_an_order_is_paid_though_its_baseline_cannot_be_read_again(
         watch(clock)
     assert not fresh(wanted).baseline_final
     assert (fresh(wanted).status, int(fresh(wanted).credited)) == (OrderStatus.PAID, int(wanted.amount))
+
+
+class Uneven(RpcProxy):
+    """An address that leads to several nodes: every other answer is by one that is two blocks behind."""
+
+    def answer(self, calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        self.behind = 0 if self.requests % 2 else 2
+        known = int(self._post([NEWEST])[0]["result"], 16) - self.behind
+        unknown = {"code": -32000, "message": "header not found"}
+        return [
+            {"jsonrpc": "2.0", "id": call["id"], "error": unknown}
+            if call["method"] == "eth_call" and int(call["params"][1], 16) > known
+            else told
+            for call, told in zip(reversed(calls), super().answer(calls), strict=True)
+        ]
+
+
+def test_addresses_that_lead_to_nodes_that_lag_take_orders(
+    order: Order, coins: Chain, clock: Clock, settings: Settings
+) -> None:
+    nodes = [Uneven(coins.url) for _ in range(3)]
+    settings.CRYPTO_RPC_URLS = [node.url for node in nodes]
+    for _ in range(2):
+        assert order().status == OrderStatus.PENDING
+        CryptoOrder.objects.update(status=OrderStatus.EXPIRED)
+    for node in nodes:
+        node.stop()
+
+
+def test_what_has_just_paid_an_order_pays_no_second_one(
+    order: Order, coins: Chain, clock: Clock, liar: Liar, settings: Settings
+) -> None:
+    """The first node tells of no transfers, so nobody knows yet which one it was."""
+    settings.CRYPTO_CONFIRMATION = "depth:1"
+    first = order()
+    liar.no_logs = True
+    pays(coins.usdt, first)
+    coins.mine()
+    scan(clock)
+    assert fresh(first).status == OrderStatus.PAID
+    second = order()
+    for _ in range(3):
+        coins.mine()
+        scan(clock)
+    liar.no_logs = False
+    coins.mine(5)
+    scan(clock)
+    watch(clock)
+    assert fresh(second).status == OrderStatus.PENDING
+    pays(coins.usdt, second)
+    coins.mine()
+    scan(clock)
+    assert (fresh(second).status, int(fresh(second).credited)) == (OrderStatus.PAID, int(second.amount))
 
 
 @pytest.mark.parametrize("nodes", [2, 3])
