@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 import pytest
@@ -10,7 +10,8 @@ import pytest
 from agents import suspension
 from agents.models import Agent
 from billing import invariants, next_plans, standing
-from billing.models import CardSubscription, Payment, Span
+from billing.models import CardSubscription, DeferredRevenue, Payment, Span
+from billing.reports import deferred
 from billing.stripe import feed
 from billing.term import Term
 from tests.billing.conftest import DAY, FREE_UNTIL, Clock, tick
@@ -62,6 +63,9 @@ def test_a_dispute_that_is_won_while_its_account_is_suspended_gives_back_what_wa
     assert round(Span.objects.get(subscription__status="active").usd, 2) == Decimal("3.33"), "of $5.00"
     assert Payment.objects.get(kind="payment").gone_back == 0
     assert invariants.broken(now=clock.now) == []
+    clock.at(datetime(2027, 1, 1, 0, 1, tzinfo=UTC))
+    deferred.close_months(now=clock.now)
+    assert [row.usd for row in DeferredRevenue.objects.all()] == [Decimal("2.92")], "17.5 of 30 days of $5.00"
 
 
 @pytest.mark.parametrize("word", ["won", "lost"])
