@@ -134,6 +134,7 @@ def test_40_a_node_that_lags_cannot_make_old_money_pay(
 def test_40_a_node_that_is_far_behind_is_not_believed(
     order: Order, coins: Chain, proxy: RpcProxy, settings: Settings
 ) -> None:
+    coins.mine(20)
     order()
     proxy.behind = 5
     with pytest.raises(ChainUnreadable):
