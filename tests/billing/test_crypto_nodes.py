@@ -209,7 +209,7 @@ def test_43_a_node_of_another_chain_is_dropped_with_an_alarm(
     with pytest.raises(ChainUnreadable):
         order()
     assert "an RPC endpoint is of another chain" in caplog.messages
-    settings.CRYPTO_RPC_URLS = [proxy.url, coins.url]
+    settings.CRYPTO_RPC_URLS = [proxy.url, coins.url, f"{coins.url}/"]
     assert order().chain_id == 31337
 
 
