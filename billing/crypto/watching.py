@@ -143,8 +143,8 @@ def reread(*, now: datetime) -> None:
 
 
 def _reread(settings: Configuration, *, now: datetime) -> None:
-    rows = [*waiting(settings), *settling.late_orders(settings, now=now)]
-    orders = [row for row in rows if not row.baseline_final]
+    orders = [row for row in waiting(settings) if not row.baseline_final]
+    orders += settling.baselines_to_reread(settings, now=now)
 
     def facts(node: Node) -> tuple[tuple[int, str], ...]:
         at = node.latest.number
