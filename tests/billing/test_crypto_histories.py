@@ -105,6 +105,19 @@ class History:
 @example(  # another order is placed before the first one's baseline is final, and after its money came
     acts=[("send", Asset.USDT, 6), ("pass", HOUR, False), ("order", Asset.USDT, "small")]
 )
+@example(  # within one block's time, with another order's baseline in between
+    acts=[
+        ("pass", HOUR, False),
+        ("order", Asset.USDC, "tiny"),
+        ("send", Asset.USDT, 1),
+        ("send", Asset.USDT, 1),
+        ("send", Asset.USDT, 5),
+        ("order", Asset.USDT, "small"),
+        ("order", Asset.USDC, "small"),
+        ("pass", 5 * DAY, True),
+        ("pass", 5 * DAY, False),
+    ]
+)
 @given(acts=ACTS)
 def test_every_unit_that_comes_is_one_orders_or_one_decision_of_an_operator(
     order: Order, coins: Chain, clock: Clock, acts: list[tuple[str, Asset, int]]
