@@ -240,6 +240,16 @@ def late_orders(configured: Configuration, *, now: datetime) -> list[CryptoOrder
     return [row for row in rows if row.status == OrderStatus.EXPIRED and row.agent.desired != Desired.DELETED]
 
 
+def baselines_to_reread(configured: Configuration, *, now: datetime) -> list[CryptoOrder]:
+    """Expired orders that money may still pay and whose baseline was not final when they expired, newest first.
+
+    A newer order may have replaced one within minutes, when its own money was already on its way (`overtaken`).
+    """
+    expired = payable(configured).filter(status=OrderStatus.EXPIRED, expires_at__gt=now - LATE, baseline_final=False)
+    rows = briefly(expired.exclude(agent__desired=Desired.DELETED))
+    return list(rows.order_by("-created_at")[:BATCH])
+
+
 def overtaken(configured: Configuration, *, now: datetime) -> list[tuple[CryptoOrder, int]]:
     """Expired orders that were paid in full before the next one's baseline, each with the block of that baseline.
 

@@ -65,10 +65,13 @@ def watch(*, now: datetime) -> None:
 
 def _watch(settings: Configuration, state: ChainState, *, now: datetime) -> None:
     late = settling.late_orders(settings, now=now)
-    reading = chain.read(settings, lambda node: look(node, late), now=now)
+    known = {order.pk for order in late}
+    replaced = [row for row in settling.baselines_to_reread(settings, now=now) if row.pk not in known]
+    expired = [*late, *replaced]
+    reading = chain.read(settings, lambda node: look(node, expired), now=now)
     _record(settings, state, now=now)
-    before = agreement.baselines(settings, late, reading)
-    for order in late:
+    before = agreement.baselines(settings, expired, reading)
+    for order in expired:
         if order.pk in before:
             each(order, lambda row: fix_baseline(settings, row, before[row.pk]))
     came = agreed_on(settings, late, reading, swept(late))
@@ -143,8 +146,8 @@ def reread(*, now: datetime) -> None:
 
 
 def _reread(settings: Configuration, *, now: datetime) -> None:
-    rows = [*waiting(settings), *settling.late_orders(settings, now=now)]
-    orders = [row for row in rows if not row.baseline_final]
+    orders = [row for row in waiting(settings) if not row.baseline_final]
+    orders += settling.baselines_to_reread(settings, now=now)
 
     def facts(node: Node) -> tuple[tuple[int, str], ...]:
         at = node.latest.number
