@@ -80,7 +80,20 @@ gc.set_threshold(100_000, 50, 100)  # what was imported stays: to walk over it a
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """What is run when it is imported is measured once, for each process imports the same."""
+    measured.not_doubles()
     with measured.paused() if NUMBER > 1 else nullcontext():
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup() -> Generator[None, object, object]:
+    with measured.untraced():
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown() -> Generator[None, object, object]:
+    with measured.untraced():
         return (yield)
 
 

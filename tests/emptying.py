@@ -1,6 +1,7 @@
 """What tests that commit leave behind is taken away: from tables that have rows, without making Django's own anew.
 
-Django's `flush` does all of them and then content types and permissions, which takes a third of a second each time.
+Django's `flush` does all of them and then content types and permissions, which takes a third of a second each time. To
+delete a few hundred rows takes a fifth of what TRUNCATE takes, which makes the files of each table and index anew.
 
 What tests roll back stays in the files of the tables as dead rows, half a megabyte of catalog each time: later tests
 would read and write beside hundreds of megabytes of them. So now and then a VACUUM takes them away.
@@ -11,7 +12,7 @@ from __future__ import annotations
 import functools
 
 import psycopg
-from django.db import OperationalError, connection
+from django.db import OperationalError, connection, transaction
 from django.test import TransactionTestCase
 from psycopg.errors import DeadlockDetected
 
@@ -44,21 +45,28 @@ def vacuum() -> None:
 def _empty(_: TransactionTestCase) -> None:
     for _again in range(TRIES - 1):
         try:
-            _truncate()
+            _delete()
         except OperationalError as error:
-            # Somebody whom the test has just killed may still read, of two tables, while we lock the same two.
+            # Somebody whom the test has just killed may still write to two tables, while we lock the same two.
             if not isinstance(error.__cause__, DeadlockDetected):
                 raise
         else:
             return
-    _truncate()
+    _delete()
 
 
-def _truncate() -> None:
+@transaction.atomic
+def _delete() -> None:
+    """Once all who write have ended, and in any order: without the triggers that look at keys."""
     with connection.cursor() as cursor:
         cursor.execute(_filled())
-        if filled := [table for (table,) in cursor.fetchall()]:
-            cursor.execute(f"TRUNCATE {', '.join(filled)} CASCADE")
+        filled = [table for (table,) in cursor.fetchall()]
+        if not filled:
+            return
+        cursor.execute(f"LOCK TABLE {', '.join(filled)} IN SHARE ROW EXCLUSIVE MODE")
+        cursor.execute("SET LOCAL session_replication_role = replica")
+        cursor.execute("; ".join(f"DELETE FROM {table}" for table in filled))
+        cursor.execute("SET LOCAL session_replication_role = origin")
 
 
 @functools.cache

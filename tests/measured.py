@@ -1,7 +1,8 @@
 """What of the tests is measured for coverage: to measure nearly doubles what a test, or the start of a process, costs.
 
 The gate wants every line to be run by somebody, and each is run by many. So what repeats is not measured: the later
-cases of a test that has many, what is generated, and tests marked `unmeasured`.
+cases of a test that has many, what is generated, tests marked `unmeasured`, and how fixtures make and take away what
+tests begin with. Nor is what has no line of ours: the servers in tests/doubles.
 """
 
 from __future__ import annotations
@@ -11,10 +12,13 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FrameType
+from typing import Any
 
 import pytest
 
 _TOLD = "COVERAGE_PROCESS_"  # by which coverage measures a process that is started
+DOUBLES = "tests.doubles."
 CASES = 5  # of each parameter, that are measured
 
 
@@ -28,6 +32,14 @@ def is_on() -> bool:
     return any(name.startswith(_TOLD) for name in os.environ)
 
 
+def begin() -> None:
+    """Measure this process from here on, if its environment says so: a copy of one that is not measured."""
+    if is_on():
+        import coverage
+
+        coverage.process_startup(force=True)  # it writes what it saw when the process ends
+
+
 def repeats(test: pytest.Item) -> bool:
     """Whether it does at length what other tests, or earlier cases of its own, are measured with."""
     if test.get_closest_marker("unmeasured"):
@@ -36,6 +48,40 @@ def repeats(test: pytest.Item) -> bool:
     is_later = cases is not None and any(index >= CASES for index in cases.indices.values())
     is_generated = test.get_closest_marker("hypothesis") is not None
     return is_later or is_generated
+
+
+def not_doubles() -> None:
+    """Threads that doubles start from now on are not measured, and so go as fast as without coverage."""
+    measure = threading.gettrace()
+    if measure is None:
+        return
+
+    def measure_unless_a_double(frame: FrameType, event: Any, argument: Any) -> Any:
+        if not _is_of_a_double(threading.current_thread()):
+            return measure(frame, event, argument)
+        sys.settrace(None)
+        return None
+
+    threading.settrace(measure_unless_a_double)
+
+
+def _is_of_a_double(thread: threading.Thread) -> bool:
+    target = getattr(thread, "_target", None)
+    owner = getattr(target, "__self__", None)
+    asked = getattr(owner, "RequestHandlerClass", None)  # by a server of the standard library
+    modules = (type(thread).__module__, getattr(target, "__module__", ""), type(owner).__module__)
+    return any(module.startswith(DOUBLES) for module in (*modules, getattr(asked, "__module__", "")))
+
+
+@contextmanager
+def untraced() -> Iterator[None]:
+    """Do not measure this thread. Threads and processes that it starts are measured as ever."""
+    here = sys.gettrace()
+    sys.settrace(None)
+    try:
+        yield
+    finally:
+        sys.settrace(here)
 
 
 @contextmanager
@@ -51,12 +97,10 @@ def told_nothing() -> Iterator[None]:
 @contextmanager
 def paused() -> Iterator[None]:
     """Measure neither this thread nor the threads and processes that it starts meanwhile."""
-    here, started = sys.gettrace(), threading.gettrace()
-    sys.settrace(None)
+    started = threading.gettrace()
     threading.settrace(None)
     try:
-        with told_nothing():
+        with untraced(), told_nothing():
             yield
     finally:
-        sys.settrace(here)
         threading.settrace(started)

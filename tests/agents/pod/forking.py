@@ -3,7 +3,7 @@
 To start Python and to import one of them takes some 0.3 s of CPU, ten times what most tests do with it. A program that
 is made here is a process of its own, with a session, standard streams, an environment and a directory of its own, and
 it runs the same `main`. Only how it looks from outside differs (arguments and environment in /proc), so tests about
-that start it as the runtime does (`whole=True`).
+that start it as the runtime does (`whole=True`). Its environment also says whether it is measured for coverage.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
-from tests.measured import unmeasured
+from tests import measured
 
 ROOT = Path(__file__).resolve().parents[3]
 REQUEST_BYTES = 65_536
@@ -93,7 +93,11 @@ def _parent() -> socket.socket:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         process = subprocess.Popen(
-            [sys.executable, "-m", __name__], cwd=ROOT, stdin=theirs.fileno(), env=unmeasured(), start_new_session=True
+            [sys.executable, "-m", __name__],
+            cwd=ROOT,
+            stdin=theirs.fileno(),
+            env=measured.unmeasured(),
+            start_new_session=True,
         )
     atexit.register(process.wait)
     atexit.register(ours.close)
@@ -102,6 +106,8 @@ def _parent() -> socket.socket:
 
 def main() -> None:
     """Copies itself for each request, until nobody can ask any more."""
+    import coverage  # noqa: F401 # for copies that are measured: half of what it takes to measure them
+
     from agents.pod.bridge import __main__ as bridge
     from agents.pod.gateway import __main__ as gateway
 
@@ -170,6 +176,7 @@ def _become(request: dict[str, Any], stdin: int, out: int, programs: dict[str, C
         os.environ.clear()
         os.environ.update(request["environment"])
         sys.argv = request["arguments"]
+        measured.begin()
         status = programs[request["program"]]()
     except BaseException:  # noqa: BLE001 # as the interpreter does
         traceback.print_exc()

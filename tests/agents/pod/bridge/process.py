@@ -20,7 +20,6 @@ from agents.engines.pi import PI
 from agents.pod import processes
 from agents.pod.start import BridgeStart
 from agents.runtimes.base import PodConfig
-from tests import measured
 from tests.agents.pod import forking
 from tests.doubles.pi import KNOWN_MODEL
 from tests.patience import Patience
@@ -70,7 +69,7 @@ def is_up(pid: int) -> bool:
 
 
 class BridgeProcess:
-    """Unless it is measured for coverage or `whole`, it is copied from a process that has imported it (forking.py)."""
+    """Unless it is `whole`, it is copied from a process that has imported it (forking.py)."""
 
     def __init__(
         self, home: Path, cache: Path, *, environment: dict[str, str] | None = None, whole: bool = False
@@ -131,7 +130,7 @@ class BridgeProcess:
             **self._environment,
         }
         with (self.run_dir / "bridge.log").open("ab") as log:
-            if not self.whole and not measured.is_on():
+            if not self.whole:
                 return forking.start("bridge", environment, stdin, log, arguments)
             process = subprocess.Popen(
                 [sys.executable, "-m", "agents.pod.bridge", *arguments],

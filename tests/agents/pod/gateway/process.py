@@ -18,7 +18,6 @@ from agents.pod import tickets
 from agents.pod.start import GatewayStart
 from agents.runtimes import certificates
 from agents.runtimes.base import Access, PodConfig, PodSecrets
-from tests import measured
 from tests.agents.pod import forking
 from tests.doubles.bridge import TOKEN as BRIDGE_TOKEN
 from tests.patience import Patience
@@ -78,7 +77,7 @@ def free_ports(count: int) -> list[int]:
 class Gateway:
     """`given` overrides any field of the start document, its config or its secrets.
 
-    Unless it is measured for coverage, it is copied from a process that has imported it (tests/agents/pod/forking.py).
+    It is copied from a process that has imported it (tests/agents/pod/forking.py).
     Tests about the process itself say `whole=True`, and get one that is started as the runtime does it.
     """
 
@@ -90,7 +89,7 @@ class Gateway:
         self.start = document(given)
         self.run_dir = Path(self.start.run_dir)
         self.log_path = self.run_dir / "gateway.log"
-        if whole or prefix or measured.is_on():
+        if whole or prefix:
             self.process = self._run(environment, prefix)
         else:
             with self.log_path.open("ab") as out:
