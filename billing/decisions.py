@@ -206,6 +206,7 @@ def _of_deposit(row: Deposit) -> _Whole:
         order__cryptoorder__deposit_address=row.deposit_address_id,
         order__cryptoorder__chain_id=row.chain_id,
         order__cryptoorder__asset=row.asset,
+        order__cryptoorder__token=row.token,
         order__cryptoorder__baseline_block__lt=row.block,
         order__cryptoorder__paid_block__gte=row.block,
     )
@@ -220,6 +221,7 @@ def _unapplied_for(order: CryptoOrder) -> QuerySet[Deposit]:
         chain_id=order.chain_id,
         deposit_address=order.deposit_address_id,
         asset=order.asset,
+        token=order.token,
         block__gt=order.baseline_block,
         block__lte=order.paid_block or 0,
         order=None,

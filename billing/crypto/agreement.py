@@ -1,16 +1,17 @@
 """What lay at an order's address before it, and what has come since, as far as most of the configured nodes agree.
 
-One node reads the chain for all orders, and may lie or be wrong. So before a baseline is final, and before an order is
-paid, each node is asked by itself, and a majority of all that are configured must say the same: of the balance, and for
-payments of the transfers too. A node that does not answer agrees to nothing.
+One node reads the chain for all orders, and may lie or be wrong. So before an order is placed, before its baseline is
+final, and before it is paid, each node is asked by itself, and a majority of all that are configured must say the same:
+of the balance, and for payments of the transfers too. A node that does not answer agrees to nothing.
 """
 
 from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from django.db.models import Q
 
@@ -25,6 +26,8 @@ from billing.models import CryptoOrder, Deposit
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 Spent = Mapping[tuple[str, str, str], set[str]]  # by transaction, receiver and token: the orders that it paid
 
 
@@ -36,6 +39,14 @@ class Came:
     block: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stand:
+    """The newest block and the newest that is final, as a node says or most do."""
+
+    latest: int
+    final: int
+
+
 def received(settings: Configuration, orders: Sequence[CryptoOrder], *, block: int) -> Came:
     """What a majority says of the same block: `block`, or the newest before it that is final to most.
 
@@ -45,19 +56,51 @@ def received(settings: Configuration, orders: Sequence[CryptoOrder], *, block: i
     """
     if not orders:
         return Came(units={}, block=block)
-    finals = {url: _final(settings, url) for url in settings.urls}
-    known = min(block, sorted(finals.values(), reverse=True)[len(finals) // 2])
+    finals = {url: stand.final for url, stand in _stands(settings).items()}
+    known = min(block, _reached(list(finals.values())))
     spent, taken = _spent(settings, orders), swept(orders)
     asked = [url for url, final in finals.items() if 0 <= known <= final]
     words = [_said(settings, url, orders, known, taken, spent) for url in asked]
     return Came(units={order.pk: _agreed(settings, order, words) for order in orders}, block=known)
 
 
-def _final(settings: Configuration, url: str) -> int:
+def most(settings: Configuration, work: Callable[[Node], T]) -> T:
+    """What a majority says alike. Raises Unknown without one. Who is not needed for it any more is not asked."""
+    said: Counter[T] = Counter()
+    for url in settings.urls:
+        try:
+            word = chain.read_by(url, settings, work)
+        except Unknown:
+            continue
+        said[word] += 1
+        if said[word] > len(settings.urls) // 2:
+            return word
+    raise Unknown(f"most of {len(settings.urls)} endpoints do not say the same: {len(said)} answers")
+
+
+def stand(settings: Configuration) -> Stand:
+    """The newest blocks that most nodes have reached: no single one makes up, or holds back, any. Raises Unknown."""
+    known = _stands(settings).values()
+    found = Stand(latest=_reached([one.latest for one in known]), final=_reached([one.final for one in known]))
+    if found.latest < 0:
+        raise Unknown(f"most of {len(settings.urls)} endpoints do not answer")
+    return found
+
+
+def _stands(settings: Configuration) -> dict[str, Stand]:
+    return {url: _stand(settings, url) for url in settings.urls}
+
+
+def _stand(settings: Configuration, url: str) -> Stand:
     try:
-        return chain.read_by(url, settings, lambda node: node.final)
+        return chain.read_by(url, settings, lambda node: Stand(latest=node.latest.number, final=node.final))
     except Unknown:
-        return -1
+        return Stand(latest=-1, final=-1)
+
+
+def _reached(blocks: list[int]) -> int:
+    """By a majority; less than 0 where most do not answer."""
+    return sorted(blocks, reverse=True)[len(blocks) // 2]
 
 
 def _agreed(settings: Configuration, order: CryptoOrder, words: Sequence[Mapping[str, int]]) -> int:

@@ -58,16 +58,15 @@ def _ask(configuration: Configuration, urls: Sequence[str], work: Callable[[Node
 
 
 def _note(chain_id: int, node: Node, *, now: datetime) -> None:
-    first = {
-        "head": node.latest.number,
-        "head_at": now,
-        "pending_to": node.final,
-        "all_to": node.final,
-        "read_at": now,
-    }
-    ChainState.objects.get_or_create(chain_id=chain_id, defaults=first)
+    begin(chain_id, head=node.latest.number, final=node.final, now=now)
     newer = Q(head__lt=node.latest.number) | Q(head_at__lte=now - HEAD_TRUSTED)
     ChainState.objects.filter(newer, pk=chain_id).update(head=node.latest.number, head_at=now)
+
+
+def begin(chain_id: int, *, head: int, final: int, now: datetime) -> None:
+    """Nothing was read of this chain before its first order, and nothing of what came before needs to be."""
+    first = {"head": head, "head_at": now, "pending_to": final, "all_to": final, "read_at": now}
+    ChainState.objects.get_or_create(chain_id=chain_id, defaults=first)
 
 
 def head(chain_id: int, *, now: datetime) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from django.conf import settings
@@ -53,6 +53,17 @@ class Configuration:
     confirmation: str
     batch: int
     log_range: int
+    formerly: dict[str, Asset] = field(default_factory=dict)  # by address, where they are watched still
+
+    @property
+    def sold(self) -> list[str]:
+        """The addresses of the tokens that pay."""
+        return [token.address for token in self.tokens.values()]
+
+    @property
+    def assets(self) -> dict[str, Asset]:
+        """By address, which coin a token is, or was."""
+        return {**self.formerly, **{token.address: token.asset for token in self.tokens.values()}}
 
     @property
     def depth(self) -> int | None:

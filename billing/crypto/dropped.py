@@ -18,7 +18,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from billing import payments
-from billing.crypto import chain, settling, tokens
+from billing.crypto import agreement, chain, settling, tokens
 from billing.crypto.configuration import Configuration
 from billing.crypto.errors import Unknown
 from billing.crypto.rpc import Node
@@ -53,16 +53,16 @@ def look(settings: Configuration, *, now: datetime) -> None:
     deposits = [deposit for row in rows for deposit in row.deposits.all()]
     if not rows:
         return
-    words = _words(settings, deposits, now=now)
+    words = _words(settings, deposits)
     for row in rows:
         _judge(settings, row, words, now=now)
 
 
-def known(settings: Configuration, deposits: Sequence[Deposit], *, now: datetime) -> list[Deposit]:
+def known(settings: Configuration, deposits: Sequence[Deposit]) -> list[Deposit]:
     """Those of them that most nodes know: the one that told of a transfer may have made it up, or its place."""
     if not deposits:
         return []
-    words, majority = _words(settings, deposits, now=now), _majority(settings)
+    words, majority = _words(settings, deposits), _majority(settings)
     there = [one for one in deposits if _is_in_place(one, _moved(one, words, majority))]
     for one in deposits:
         if one not in there:
@@ -91,12 +91,17 @@ def _majority(settings: Configuration) -> int:
     return len(settings.urls) // 2 + 1
 
 
-def _words(settings: Configuration, deposits: Sequence[Deposit], *, now: datetime) -> list[Words]:
-    return [word for url in settings.urls if (word := _said(settings, url, deposits, now=now)) is not None]
+def _words(settings: Configuration, deposits: Sequence[Deposit]) -> list[Words]:
+    """Of nodes that are about as far as most: one that is behind does not know yet what came."""
+    try:
+        reached = agreement.stand(settings).latest
+    except Unknown:
+        return []
+    return [word for url in settings.urls if (word := _said(settings, url, deposits, reached=reached)) is not None]
 
 
-def _said(settings: Configuration, url: str, deposits: Sequence[Deposit], *, now: datetime) -> Words | None:
-    known = [token.address for token in settings.tokens.values()]
+def _said(settings: Configuration, url: str, deposits: Sequence[Deposit], *, reached: int) -> Words | None:
+    known = list(settings.assets)
 
     def work(node: Node) -> Words:
         told = node.batch([tokens.receipt(row.tx_hash) for row in deposits])
@@ -107,7 +112,7 @@ def _said(settings: Configuration, url: str, deposits: Sequence[Deposit], *, now
         }
 
     try:
-        return chain.read_by(url, settings, work, at_least=chain.head(settings.chain_id, now=now))
+        return chain.read_by(url, settings, work, at_least=reached)
     except Unknown:
         return None
 

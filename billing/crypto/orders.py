@@ -140,7 +140,8 @@ def _make(
 def money_seen(order: Order, *, now: datetime) -> bool:
     """Whether some of it lies at the address, final or not, or was swept. Raises ChainUnreadable: nobody can tell.
 
-    On a chain that is not read any more it may have come as long as the order had time.
+    On a chain that is not read any more it may have come as long as the order had time; so may coins whose contract is
+    not taken any more, and does not answer.
     """
     row = CryptoOrder.objects.select_related("deposit_address").get(pk=order.pk)
     known = configuration.current()
@@ -158,6 +159,8 @@ def money_seen(order: Order, *, now: datetime) -> bool:
     try:
         return chain.read(known, work, now=now) > row.baseline
     except Unknown as error:
+        if row.token not in known.sold:
+            return row.expires_at > now
         raise ChainUnreadable from error
 
 

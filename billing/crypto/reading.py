@@ -108,7 +108,7 @@ def transfers(
     node: Node, settings: Configuration, receivers: Sequence[str], *, first: int, last: int
 ) -> list[Transfer] | None:
     """None when this node gives none: the balances stand for themselves."""
-    known = [token.address for token in settings.tokens.values()]
+    known = list(settings.assets)
     if not receivers:
         return []
     try:

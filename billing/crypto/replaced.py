@@ -7,11 +7,11 @@ order is read at a block that is older than the order; and what paid other order
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from django.db.models import F, Max
 
-from billing.crypto import agreement, chain
+from billing.crypto import agreement
 from billing.crypto.configuration import Configuration
 from billing.crypto.reading import Before
 from billing.crypto.rpc import Block, Node, block, block_in
@@ -31,12 +31,12 @@ class Baseline:
     balance: int
 
 
-def baseline(settings: Configuration, order: CryptoOrder, now_there: Before, *, now: datetime) -> Baseline | None:
+def baseline(settings: Configuration, order: CryptoOrder, now_there: Before) -> Baseline | None:
     """Read anew, where a majority agrees; `now_there` is what its block holds since. None: nobody can tell yet.
 
     Raises Unknown.
     """
-    older = _older(settings, order, now=now)
+    older = _older(settings, order)
     told = agreement.balances(settings, [(order, older.number)]).get(order.pk)
     if told is None:
         return None
@@ -44,15 +44,15 @@ def baseline(settings: Configuration, order: CryptoOrder, now_there: Before, *, 
     return Baseline(block=older.number, hash=told.hash, balance=balance)
 
 
-def _older(settings: Configuration, order: CryptoOrder, *, now: datetime) -> Block:
-    """The nearest one that is older than the order, of some; else the first block that there is."""
+def _older(settings: Configuration, order: CryptoOrder) -> Block:
+    """The nearest one that is older than the order, of some, as most nodes say; else the first block that there is."""
     numbers = sorted({max(order.baseline_block - back, 0) for back in _BACK}, reverse=True)
 
-    def work(node: Node) -> list[Block]:
-        return [block_in(node.must(answer)) for answer in node.batch([block(number) for number in numbers])]
+    def work(node: Node) -> tuple[Block, ...]:
+        return tuple(block_in(node.must(answer)) for answer in node.batch([block(number) for number in numbers]))
 
     until = (order.created_at - OLDER).timestamp()
-    blocks = chain.read(settings, work, now=now)
+    blocks = agreement.most(settings, work)
     return next((one for one in blocks if one.timestamp <= until), blocks[-1])
 
 

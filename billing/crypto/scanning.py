@@ -1,4 +1,4 @@
-"""The scan: all orders that wait, at one final block; and those whose chain nobody reads any more.
+"""The scan: all orders that wait, at one final block; and those whose chain nobody reads, or whose token nobody takes.
 
 It reads first and writes afterwards, and each order by itself: what fails for one is tried again with the next scan,
 and stops no other. While the chain cannot be read nothing is concluded from it; orders wait as much longer.
@@ -46,17 +46,21 @@ def scan(*, now: datetime) -> None:
 
 
 def give_up_elsewhere(settings: Configuration | None, *, now: datetime) -> None:
-    """Orders of a chain that is read no more end too, so that their agents go on through their life.
+    """Orders of a chain that is read no more, or in a token that is not taken any more, end too.
 
-    They have a day more, for settings that were wrong for a while, and where money was seen as long as late money pays.
-    Should the chain be read again, late money still pays them.
+    So their agents go on through their life. They have a day more, for settings that were wrong for a while; where
+    money was seen on a chain that nobody reads, as long as late money pays. What came in such a token is an operator's
+    to decide already. Should chain or token be named again, late money still pays them.
     """
-    waits = Q(seen=0, expires_at__lte=now - ELSEWHERE) | Q(expires_at__lte=now - settling.LATE)
-    rows = CryptoOrder.objects.filter(waits, status=OrderStatus.PENDING)
+    waits = Q(seen=0) | Q(expires_at__lte=now - settling.LATE)
+    rows = CryptoOrder.objects.filter(status=OrderStatus.PENDING, expires_at__lte=now - ELSEWHERE)
     if settings is not None:
-        rows = rows.exclude(chain_id=settings.chain_id)
-    for order_id, chain_id in rows.order_by("expires_at").values_list("pk", "chain_id")[:AT_ONCE]:
-        log.warning("an order is given up: its chain is not read", extra={"order": order_id, "chain": chain_id})
+        waits |= Q(chain_id=settings.chain_id)
+        rows = rows.exclude(chain_id=settings.chain_id, token__in=settings.sold)
+    given_up = rows.filter(waits).order_by("expires_at").values_list("pk", "chain_id", "token")
+    for order_id, chain_id, token in given_up[:AT_ONCE]:
+        about = {"order": order_id, "chain": chain_id, "token": token}
+        log.warning("an order is given up: its chain is not read, or its token not taken", extra=about)
         settling.expire(order_id)
 
 
@@ -86,14 +90,14 @@ def _scan(settings: Configuration, *, now: datetime) -> None:
     before = agreement.baselines(settings, rows, reading)
     taken = swept(rows)
     for order in rows:
-        each(order, lambda row: _note(settings, row, reading, before.get(row.pk), taken, now=now))
+        each(order, lambda row: _note(settings, row, reading, before.get(row.pk), taken))
     came = agreed_on(settings, rows, reading, taken)
     for order in rows:
         each(order, lambda row: _settle(row, reading, came, taken, now=now))
 
 
 def waiting(settings: Configuration, among: dict[str, Seen] | None = None) -> list[CryptoOrder]:
-    rows = CryptoOrder.objects.filter(chain_id=settings.chain_id, status=OrderStatus.PENDING)
+    rows = settling.payable(settings).filter(status=OrderStatus.PENDING)
     if among is not None:
         rows = rows.filter(pk__in=among)
     return list(settling.briefly(rows).order_by("created_at", "id"))
@@ -116,12 +120,10 @@ def _give_back(state: ChainState, *, now: datetime) -> None:
     waiting.filter(created_at__lt=now).update(expires_at=later)
 
 
-def _note(
-    settings: Configuration, order: CryptoOrder, reading: Reading, before: Before | None, taken: Swept, *, now: datetime
-) -> None:
+def _note(settings: Configuration, order: CryptoOrder, reading: Reading, before: Before | None, taken: Swept) -> None:
     """What has been seen of it, settled or not."""
     if before is not None:
-        fix_baseline(settings, order, before, now=now)
+        fix_baseline(settings, order, before)
     received = _seen(order, reading, taken)
     if order.seen != received:
         order.seen, order.seen_block = Decimal(received), reading.latest if received else None
@@ -168,11 +170,11 @@ def _is_given_up(order: CryptoOrder, reading: Reading, *, unsettled: int, now: d
     return order.expires_at <= now and order.expires_at.timestamp() <= reading.time and unsettled <= 0
 
 
-def fix_baseline(settings: Configuration, order: CryptoOrder, before: Before, *, now: datetime) -> None:
+def fix_baseline(settings: Configuration, order: CryptoOrder, before: Before) -> None:
     """What was there before, now that it cannot change any more."""
     block, found = order.baseline_block, before
     if order.baseline_hash not in {"", before.hash}:
-        anew = replaced.baseline(settings, order, before, now=now)
+        anew = replaced.baseline(settings, order, before)
         if anew is None:
             return
         block, found = anew.block, Before(balance=anew.balance, hash=anew.hash)

@@ -32,6 +32,7 @@ LATE = timedelta(days=14)  # how long money that comes after its order still pay
 NO_ORDER = "no order was open for it"
 TOO_LATE = "its order had expired more than 14 days before"
 SUPERSEDED = "it was too little, and a newer order took its order's place"
+NOT_TAKEN = "its token is not taken any more"
 COUPON_USED = "it came late, and its order's coupon has been used by other orders"
 BATCH = 1000
 OVERTAKEN = 20  # orders in one run, each asked about by itself
@@ -42,7 +43,6 @@ ASIDE = 10**9
 def record(transfers: Iterable[Transfer], configured: Configuration, *, now: datetime) -> None:
     """A row for each transfer, once, however often it is read, and in whichever block it comes again."""
     found = _new(list(transfers), configured)
-    assets = {token.address: token.asset for token in configured.tokens.values()}
     owners = dict(
         DepositAddress.objects.filter(address__in={one.receiver for one in found}).values_list("address", "pk")
     )
@@ -54,7 +54,7 @@ def record(transfers: Iterable[Transfer], configured: Configuration, *, now: dat
             block=one.block,
             block_hash=one.block_hash,
             deposit_address_id=owners[one.receiver],
-            asset=assets[one.token],
+            asset=configured.assets[one.token],
             token=one.token,
             sender=one.sender,
             amount=Decimal(one.amount),
@@ -225,17 +225,32 @@ def briefly(rows: QuerySet[CryptoOrder]) -> QuerySet[CryptoOrder]:
     return related.only(*names, "deposit_address__address", "agent__desired")
 
 
-def late_orders(*, chain_id: int, now: datetime) -> list[CryptoOrder]:
+def payable(configured: Configuration) -> QuerySet[CryptoOrder]:
+    """Orders of the chain that is read, in tokens that are taken."""
+    return CryptoOrder.objects.filter(chain_id=configured.chain_id, token__in=configured.sold)
+
+
+def late_orders(configured: Configuration, *, now: datetime) -> list[CryptoOrder]:
     """Expired ones that money may still pay: the newest of its address and asset, of an agent that is there."""
     rows = (
-        briefly(CryptoOrder.objects.filter(chain_id=chain_id, expires_at__gt=now - LATE))
+        briefly(payable(configured).filter(expires_at__gt=now - LATE))
         .order_by("deposit_address_id", "asset", "-created_at", "-id")
         .distinct("deposit_address_id", "asset")
     )
     return [row for row in rows if row.status == OrderStatus.EXPIRED and row.agent.desired != Desired.DELETED]
 
 
-def overtaken(*, chain_id: int, now: datetime) -> list[tuple[CryptoOrder, int]]:
+def baselines_to_reread(configured: Configuration, *, now: datetime) -> list[CryptoOrder]:
+    """Expired orders that money may still pay and whose baseline was not final when they expired, newest first.
+
+    A newer order may have replaced one within minutes, when its own money was already on its way (`overtaken`).
+    """
+    expired = payable(configured).filter(status=OrderStatus.EXPIRED, expires_at__gt=now - LATE, baseline_final=False)
+    rows = briefly(expired.exclude(agent__desired=Desired.DELETED))
+    return list(rows.order_by("-created_at")[:BATCH])
+
+
+def overtaken(configured: Configuration, *, now: datetime) -> list[tuple[CryptoOrder, int]]:
     """Expired orders that were paid in full before the next one's baseline, each with the block of that baseline.
 
     Nobody had seen the money when the next order was placed, or it had come too late for this one's time.
@@ -247,9 +262,7 @@ def overtaken(*, chain_id: int, now: datetime) -> list[tuple[CryptoOrder, int]]:
         token=OuterRef("token"),
         created_at__gt=OuterRef("created_at"),
     ).order_by("created_at", "id")
-    expired = CryptoOrder.objects.filter(
-        chain_id=chain_id, status=OrderStatus.EXPIRED, expires_at__gt=now - LATE, baseline_final=True
-    )
+    expired = payable(configured).filter(status=OrderStatus.EXPIRED, expires_at__gt=now - LATE, baseline_final=True)
     rows = briefly(expired.exclude(agent__desired=Desired.DELETED)).annotate(
         lay_then=Subquery(newer.filter(baseline_final=True).values("baseline")[:1]),
         next_block=Subquery(newer.values("baseline_block")[:1]),
@@ -277,24 +290,26 @@ def unsorted(*, chain_id: int) -> list[Deposit]:
     return list(rows.order_by("pk")[:BATCH])
 
 
-def sort_out(deposits: Iterable[Deposit], *, now: datetime) -> None:
+def sort_out(deposits: Iterable[Deposit], configured: Configuration, *, now: datetime) -> None:
     """Give each open deposit to the order that it paid, or say why it bought nothing; leave what may still buy."""
     for deposit in deposits:
-        _sort_out(deposit, now=now)
+        _sort_out(deposit, configured, now=now)
 
 
-def _sort_out(deposit: Deposit, *, now: datetime) -> None:
+def _sort_out(deposit: Deposit, configured: Configuration, *, now: datetime) -> None:
     before = CryptoOrder.objects.filter(
         chain_id=deposit.chain_id,
         deposit_address_id=deposit.deposit_address_id,
         asset=deposit.asset,
+        token=deposit.token,
         baseline_block__lt=deposit.block,
     )
     paid = before.filter(status=OrderStatus.PAID, paid_block__gte=deposit.block).order_by("created_at").first()
     if paid is not None:
         Deposit.objects.filter(pk=deposit.pk, order=None).update(order=paid)
         return
-    if reason := _unapplied(deposit, before.order_by("-created_at", "-id").first(), now=now):
+    newest = before.order_by("-created_at", "-id").first()
+    if reason := NOT_TAKEN if deposit.token not in configured.sold else _unapplied(deposit, newest, now=now):
         Deposit.objects.filter(pk=deposit.pk, order=None, unapplied="").update(unapplied=reason)
         log.error("a deposit bought nothing", extra={"deposit": deposit.tx_hash, "why": reason})
 
@@ -316,7 +331,7 @@ def _is_overtaken(order: CryptoOrder) -> bool:
     How much it was is known once the other one's baseline is final.
     """
     same = CryptoOrder.objects.filter(
-        chain_id=order.chain_id, deposit_address_id=order.deposit_address_id, asset=order.asset
+        chain_id=order.chain_id, deposit_address_id=order.deposit_address_id, asset=order.asset, token=order.token
     )
     newer = same.filter(created_at__gt=order.created_at).order_by("created_at", "id").first()
     if newer is None or not newer.baseline_final:

@@ -10,7 +10,7 @@ from decimal import Decimal
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from billing.crypto import chain, configuration, settling, tokens
+from billing.crypto import chain, configuration, formerly, settling, tokens
 from billing.crypto.configuration import Configuration
 from billing.crypto.errors import ChainUnreadable, EndpointFailed, Unknown
 from billing.crypto.rpc import Node
@@ -71,6 +71,7 @@ def record(tx_hash: str, *, reason: str, actor: str, now: datetime) -> list[Swee
         raise NoTransaction(tx_hash)
     if known is None:
         raise ChainUnreadable
+    known = formerly.watched(known)
     found = _taken(_receipt(known, tx_hash, now=now), known, tx_hash)
     with transaction.atomic():
         ordered = sorted(found, key=lambda one: one.sender)  # whoever locks several addresses does it in this order
@@ -99,7 +100,7 @@ def _taken(receipt: Receipt, known: Configuration, tx_hash: str) -> list[Transfe
         log.error("a sweep failed", extra={"transaction": tx_hash})
         raise SweepFailed(tx_hash)
     try:
-        moved = tokens.transfers_in(receipt, [token.address for token in known.tokens.values()])
+        moved = tokens.transfers_in(receipt, list(known.assets))
     except EndpointFailed as error:
         raise ChainUnreadable from error
     ours = set(
@@ -112,7 +113,6 @@ def _taken(receipt: Receipt, known: Configuration, tx_hash: str) -> list[Transfe
 
 def _written(one: Transfer, known: Configuration, *, reason: str, actor: str, now: datetime) -> Sweep:
     address = DepositAddress.objects.select_for_update().get(address=one.sender)
-    asset = next(token.asset for token in known.tokens.values() if token.address == one.token)
     row, new = Sweep.objects.get_or_create(
         chain_id=known.chain_id,
         tx_hash=one.tx_hash,
@@ -120,7 +120,7 @@ def _written(one: Transfer, known: Configuration, *, reason: str, actor: str, no
         defaults={
             "deposit_address": address,
             "block": one.block,
-            "asset": asset,
+            "asset": known.assets[one.token],
             "amount": Decimal(one.amount),
             "actor": actor,
             "reason": reason,

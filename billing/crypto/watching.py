@@ -9,11 +9,11 @@ from django.db import transaction
 from django.db.models import Q
 
 from billing import payments, timeline
-from billing.crypto import agreement, chain, configuration, dropped, settling, tokens
+from billing.crypto import agreement, chain, configuration, dropped, formerly, settling, tokens
 from billing.crypto.agreement import Came
 from billing.crypto.configuration import Configuration
 from billing.crypto.errors import Misconfigured, Unknown
-from billing.crypto.reading import Reading, look, moved, transfers
+from billing.crypto.reading import look, moved, transfers
 from billing.crypto.rpc import Node
 from billing.crypto.scanning import agreed_on, each, fix_baseline, waiting
 from billing.crypto.swept import swept
@@ -58,27 +58,30 @@ def watch(*, now: datetime) -> None:
         if settings is None or state is None or not mine:
             return
         try:
-            _watch(settings, state, now=now)
+            _watch(formerly.watched(settings), state, now=now)
         except Unknown as error:
             log.error("the chain could not be read: %s", error)  # which node failed how is logged
 
 
 def _watch(settings: Configuration, state: ChainState, *, now: datetime) -> None:
-    late = settling.late_orders(chain_id=state.pk, now=now)
-    reading = chain.read(settings, lambda node: look(node, late), now=now)
+    late = settling.late_orders(settings, now=now)
+    known = {order.pk for order in late}
+    replaced = [row for row in settling.baselines_to_reread(settings, now=now) if row.pk not in known]
+    expired = [*late, *replaced]
+    reading = chain.read(settings, lambda node: look(node, expired), now=now)
     _record(settings, state, now=now)
-    before = agreement.baselines(settings, late, reading)
-    for order in late:
+    before = agreement.baselines(settings, expired, reading)
+    for order in expired:
         if order.pk in before:
-            each(order, lambda row: fix_baseline(settings, row, before[row.pk], now=now))
+            each(order, lambda row: fix_baseline(settings, row, before[row.pk]))
     came = agreed_on(settings, late, reading, swept(late))
     for order in late:
         each(order, lambda row: _settle(row, came, now=now))
-    blocks = dict(settling.overtaken(chain_id=state.pk, now=now))
+    blocks = dict(settling.overtaken(settings, now=now))
     for order in blocks:
         each(order, lambda row: _pay_overtaken(settings, row, blocks[row], now=now))
     _fill_hashes(settings, now=now)
-    settling.sort_out(dropped.known(settings, settling.unsorted(chain_id=state.pk), now=now), now=now)
+    settling.sort_out(dropped.known(settings, settling.unsorted(chain_id=state.pk)), settings, now=now)
     dropped.look(settings, now=now)
 
 
@@ -143,19 +146,18 @@ def reread(*, now: datetime) -> None:
 
 
 def _reread(settings: Configuration, *, now: datetime) -> None:
-    rows = [*waiting(settings), *settling.late_orders(chain_id=settings.chain_id, now=now)]
-    orders = [row for row in rows if not row.baseline_final]
+    orders = [row for row in waiting(settings) if not row.baseline_final]
+    orders += settling.baselines_to_reread(settings, now=now)
 
-    def work(node: Node) -> tuple[Reading, list[tuple[int, str]]]:
-        block = node.latest.number
-        facts = [tokens.told(node.batch(tokens.facts(token, block=block))) for token in settings.tokens.values()]
-        return look(node, orders), facts
+    def facts(node: Node) -> tuple[tuple[int, str], ...]:
+        at = node.latest.number
+        return tuple(tokens.told(node.batch(tokens.facts(token, block=at))) for token in settings.tokens.values())
 
-    reading, told = chain.read(settings, work, now=now)
-    for token, facts in zip(settings.tokens.values(), told, strict=True):
-        tokens.check(token, facts)
+    reading = chain.read(settings, lambda node: look(node, orders), now=now)
+    for token, told in zip(settings.tokens.values(), agreement.most(settings, facts), strict=True):
+        tokens.check(token, told)
     chain.set_fault(settings.chain_id, "")
     before = agreement.baselines(settings, orders, reading)
     for order in orders:
         if order.pk in before:
-            each(order, lambda row: fix_baseline(settings, row, before[row.pk], now=now))
+            each(order, lambda row: fix_baseline(settings, row, before[row.pk]))

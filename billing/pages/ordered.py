@@ -8,6 +8,7 @@ from datetime import datetime
 from django.utils.safestring import SafeString
 
 from billing.crypto import configuration, settling
+from billing.crypto.configuration import Token
 from billing.models import ChainState, CryptoOrder, Order, StarsOrder, StripeOrder
 from billing.pages import qr, words
 from billing.pages.names import chain_name, plan_name
@@ -35,7 +36,7 @@ class Deposit:
     depth: int | None  # of blocks, with the one in which it was seen
     needed: int | None  # where a number of blocks makes it final
     expires: str
-    overdue: bool
+    overdue: bool  # nothing more should be sent
     counts_until: str
     code: SafeString
     kind: str = "deposit"
@@ -79,7 +80,7 @@ def read(order: Order, *, now: datetime) -> Deposit | Invoice | Checkout:
 
 
 def _deposit(order: CryptoOrder, *, now: datetime) -> Deposit:
-    missing, decimals = order.amount - order.seen, order.decimals
+    missing, decimals, is_taken = order.amount - order.seen, order.decimals, _token(order) is not None
     return Deposit(
         order=order,
         state=_state(order),
@@ -91,12 +92,12 @@ def _deposit(order: CryptoOrder, *, now: datetime) -> Deposit:
         address=order.deposit_address.address,
         amount=exact(order.amount, decimals),
         seen=exact(order.seen, decimals) if order.seen else "",
-        missing=exact(missing, decimals) if order.seen and missing > 0 else "",
+        missing=exact(missing, decimals) if order.seen and missing > 0 and is_taken else "",
         over=exact(-missing, decimals) if missing < 0 else "",
         depth=_depth(order),
         needed=_needed(order),
         expires=words.moment(order.expires_at),
-        overdue=order.expires_at <= now,
+        overdue=order.expires_at <= now or not is_taken,
         counts_until=words.moment(order.expires_at + settling.LATE),
         code=qr.drawing(order.deposit_address.address),
     )
@@ -112,9 +113,15 @@ def _state(order: CryptoOrder) -> str:
 
 def _symbol(order: CryptoOrder) -> str:
     """As the chain's token calls itself."""
+    token = _token(order)
+    return token.symbol if token else NAMES[Provider(order.asset)]
+
+
+def _token(order: CryptoOrder) -> Token | None:
+    """None where nothing is paid with it any more: the settings name another chain, or another token."""
     known = configuration.current()
     token = known.tokens.get(Asset(order.asset)) if known and known.chain_id == order.chain_id else None
-    return token.symbol if token else NAMES[Provider(order.asset)]
+    return token if token and token.address == order.token else None
 
 
 def _depth(order: CryptoOrder) -> int | None:

@@ -68,14 +68,19 @@ class Bill:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Refund:
+    cents: int
+    failed: bool  # its money came back
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Charge:
-    """`refunded` is the sum of all its refunds ever, `failed` of those whose money came back."""
+    """With all its refunds ever, the oldest first."""
 
     id: str
     payment_intent: str
     amount: int
-    refunded: int
-    failed: int
+    refunds: tuple[Refund, ...]
     currency: str
 
 
@@ -158,12 +163,14 @@ def percentage(told: Json) -> Decimal:
 
 
 def charge(told: Json, *, refunds: Sequence[Json]) -> Charge:
+    """`refunds` as Stripe lists them, the newest first."""
     return Charge(
         id=_text(told, "id"),
         payment_intent=_name(told, "payment_intent"),
         amount=_number(told, "amount"),
-        refunded=sum(_number(one, "amount") for one in refunds),
-        failed=sum(_number(one, "amount") for one in refunds if one.get("status") in FAILED),
+        refunds=tuple(
+            Refund(cents=_number(one, "amount"), failed=one.get("status") in FAILED) for one in reversed(refunds)
+        ),
         currency=_text(told, "currency").lower(),
     )
 

@@ -1,17 +1,17 @@
 """Refunds, as Stripe tells of them: all of a payment ends its time, a part takes money only.
 
-Stripe says how much of a charge has gone back so far, and how much of that failed: what the ledger does not have yet
-of either is what is new.
+Stripe lists the refunds of a charge, and which of them failed: what the ledger does not have yet of either is new.
 """
 
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from datetime import datetime
 from decimal import Decimal
 
 from django.db import transaction
-from django.db.models import Sum
+from django.db.models import QuerySet, Sum
 
 from agents.models import Agent
 from billing import lapses, part_refunds, payments, remainders
@@ -32,33 +32,66 @@ WAS_LOST, WAS_WON = "the dispute was lost", "the dispute was won"
 
 @transaction.atomic
 def note(charge: Charge, *, now: datetime) -> None:
-    """Twice is harmless."""
+    """Each refund by itself, in the order in which they were made, so that it does not matter when somebody looks.
+
+    Twice is harmless. A refund that failed had failed before the next one was made, unless the ledger knows better.
+    """
     payment = counted(charge.payment_intent)
     if payment is None:
         return
     holder = remainders.held(payment)
+    told, failures = _told(payment, PaymentKind.REFUND), _Failures(payment, charge)
+    gone = 0
+    for refund in charge.refunds:
+        gone += refund.cents
+        if (new := min(refund.cents, gone - told)) > 0:
+            _go_back(holder, payment, new, gone=gone, now=now)
+        if refund.failed and (came := failures.new(refund.cents)) > 0:
+            _write_failure(payment, came, charge, in_all=failures.told, now=now)
+    if gone > told:
+        lapses.settle(holder, now=now)
+
+
+class _Failures:
+    """Those that the ledger has, by their cents, for it keeps no refund's id; never more than have failed in all."""
+
+    def __init__(self, payment: Payment, charge: Charge) -> None:
+        rows = _told_rows(payment, PaymentKind.CAME_BACK).values_list("amount", flat=True)
+        self._known = Counter(int(amount or 0) for amount in rows)
+        self.told = sum(self._known.elements())
+        self._left = sum(one.cents for one in charge.refunds if one.failed) - self.told
+
+    def new(self, cents: int) -> int:
+        """How much of it is not told yet."""
+        if self._known[cents]:
+            self._known[cents] -= 1
+            return 0
+        found = min(cents, self._left)
+        self._left -= found
+        self.told += found
+        return found
+
+
+def _go_back(holder: Agent, payment: Payment, cents: int, *, gone: int, now: datetime) -> None:
+    """`gone`: of the charge, by refunds, in all and with this one."""
     worth = part_refunds.worth(payment)
-    new = charge.refunded - _told(payment, PaymentKind.REFUND)
-    failed = charge.failed - _told(payment, PaymentKind.CAME_BACK)
-    if new > 0:
-        _write_refund(payment, new, charge, whole=new >= worth, now=now)
+    _write_refund(payment, cents, whole=cents >= worth, gone=gone, now=now)
     left = part_refunds.worth(payment)
     if left < worth and left:
         part_refunds.lessen(payment, worth - left, left=worth)
     elif left < worth:
         end(holder, payment, now=now, note=REFUNDED)
-    if failed > 0:
-        _write_failure(payment, failed, charge, now=now)
-    if new > 0:
-        if close_gone(payment, now=now):
-            _close_failed(payment, now=now)
-        lapses.settle(holder, now=now)
+    if close_gone(payment, now=now):
+        _close_failed(payment, now=now)
 
 
 def _told(payment: Payment, kind: PaymentKind) -> int:
     """How much of it the ledger says went back by refunds, or came again, ever."""
-    rows = payment.refunds.filter(kind=kind).exclude(reason__in=[WAS_LOST, WAS_WON])
-    return int(rows.aggregate(sum=Sum("amount"))["sum"] or 0)
+    return int(_told_rows(payment, kind).aggregate(sum=Sum("amount"))["sum"] or 0)
+
+
+def _told_rows(payment: Payment, kind: PaymentKind) -> QuerySet[Payment]:
+    return payment.refunds.filter(kind=kind).exclude(reason__in=[WAS_LOST, WAS_WON])
 
 
 def lost(payment: Payment) -> int:
@@ -69,12 +102,12 @@ def lost(payment: Payment) -> int:
     return int(went - came)
 
 
-def _write_refund(payment: Payment, amount: int, charge: Charge, *, whole: bool, now: datetime) -> None:
+def _write_refund(payment: Payment, amount: int, *, whole: bool, gone: int, now: datetime) -> None:
     asked = StripeRefund.objects.filter(payment=payment).first()
     receipt = way_back(
         payment,
         kind=PaymentKind.REFUND,
-        name=_name(payment, amount, charge, whole=whole),
+        name=_name(payment, amount, whole=whole, gone=gone),
         amount=amount,
         actor=asked.actor if asked else cards.ACTOR,
         reason=asked.reason if asked else REFUNDED,
@@ -82,20 +115,20 @@ def _write_refund(payment: Payment, amount: int, charge: Charge, *, whole: bool,
     write(receipt, payment, now=now)
 
 
-def _name(payment: Payment, amount: int, charge: Charge, *, whole: bool) -> str:
+def _name(payment: Payment, amount: int, *, whole: bool, gone: int) -> str:
     """Of a refund after one that failed, the way back of what had come back: so nobody has to decide about that."""
     again = Payment.objects.open().filter(refund_of=payment, kind=PaymentKind.CAME_BACK, amount=amount).first()
     if again is not None:
         return refund_name(again.external_id)
     name = refund_name(payment.external_id)
     known = Payment.objects.filter(provider=Provider.STRIPE, external_id=name)
-    return name if whole and not known.exists() else f"{payment.external_id}:refund:{charge.refunded}"
+    return name if whole and not known.exists() else f"{payment.external_id}:refund:{gone}"
 
 
-def _write_failure(payment: Payment, amount: int, charge: Charge, *, now: datetime) -> None:
+def _write_failure(payment: Payment, amount: int, charge: Charge, *, in_all: int, now: datetime) -> None:
     """What it took stays taken until an operator has decided: the customer waits for the money."""
     log.error("a refund by card failed", extra={"charge": charge.id, "payment": payment.pk})
-    name = f"{payment.external_id}:failed:{charge.failed}"
+    name = f"{payment.external_id}:failed:{in_all}"
     receipt = way_back(payment, kind=PaymentKind.CAME_BACK, name=name, amount=amount, actor=cards.ACTOR, reason=FAILED)
     payments.write(receipt, payment.agent, now=now, unapplied=FAILED)
     StripeRefund.objects.filter(payment=payment).update(last_error=FAILED)

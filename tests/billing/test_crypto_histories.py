@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 import pytest
 from django.db import transaction
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
 from billing.crypto import sweeps
@@ -99,8 +99,24 @@ class History:
 @settings(
     max_examples=15,
     deadline=None,
-    phases=[Phase.generate],
+    phases=[Phase.explicit, Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@example(  # another order is placed before the first one's baseline is final, and after its money came
+    acts=[("send", Asset.USDT, 6), ("pass", HOUR, False), ("order", Asset.USDT, "small")]
+)
+@example(  # within one block's time, with another order's baseline in between
+    acts=[
+        ("pass", HOUR, False),
+        ("order", Asset.USDC, "tiny"),
+        ("send", Asset.USDT, 1),
+        ("send", Asset.USDT, 1),
+        ("send", Asset.USDT, 5),
+        ("order", Asset.USDT, "small"),
+        ("order", Asset.USDC, "small"),
+        ("pass", 5 * DAY, True),
+        ("pass", 5 * DAY, False),
+    ]
 )
 @given(acts=ACTS)
 def test_every_unit_that_comes_is_one_orders_or_one_decision_of_an_operator(

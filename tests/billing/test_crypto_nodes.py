@@ -134,6 +134,7 @@ def test_40_a_node_that_lags_cannot_make_old_money_pay(
 def test_40_a_node_that_is_far_behind_is_not_believed(
     order: Order, coins: Chain, proxy: RpcProxy, settings: Settings
 ) -> None:
+    coins.mine(20)
     order()
     proxy.behind = 5
     with pytest.raises(ChainUnreadable):
@@ -209,7 +210,7 @@ def test_43_a_node_of_another_chain_is_dropped_with_an_alarm(
     with pytest.raises(ChainUnreadable):
         order()
     assert "an RPC endpoint is of another chain" in caplog.messages
-    settings.CRYPTO_RPC_URLS = [proxy.url, coins.url]
+    settings.CRYPTO_RPC_URLS = [proxy.url, coins.url, f"{coins.url}/"]
     assert order().chain_id == 31337
 
 

@@ -25,6 +25,8 @@ from tests.billing.stripe.conftest import work
 
 CENT = Fraction(1, 100)
 SHOPS = ["gumroad", "lemonsqueezy"]  # sell in their own name
+UNITS = {"usd": 100, "XTR": 1, "usdt": 10**6, "usdc": 10**18}
+SIGNS = {"refund": 1, "revoke": 1, "came back": -1}
 
 
 def bought() -> QuerySet[Payment]:
@@ -68,6 +70,7 @@ class Agreeing(Ground):
         self._invoices()
         self._numbers()
         self._reports()
+        self._months()
         broken = invariants.broken(now=self.clock.now)
         assert broken == [], broken
 
@@ -117,10 +120,36 @@ class Agreeing(Ground):
         left = sum((part.usd for life in lives for part in life.parts if part.whose), Fraction(0))
         assert abs(told - left) <= (lines + 1) * CENT / 2, (float(told), float(left))
 
+    def _months(self) -> None:
+        """The report of sales is the ledger, month by month, in the money that moved; that of taxes is the invoices."""
+        came: dict[tuple[str, str, str], Fraction] = defaultdict(Fraction)
+        back: dict[tuple[str, str, str], Fraction] = defaultdict(Fraction)
+        for row in Payment.objects.filter(amount__isnull=False):
+            place = (f"{row.at:%Y-%m}", str(row.provider), row.currency)
+            units = Fraction(int(row.amount or 0), UNITS[row.currency])
+            came[place] += units * (row.kind in {"payment", "renewal"})
+            back[place] += units * SIGNS.get(row.kind, 0)
+        for line in self._lines("sales"):
+            place = (line["month"], line["provider"], line["currency"])
+            came[place] -= Fraction(line["received"])
+            back[place] -= Fraction(line["returned"])
+        assert not any(came.values()), came
+        assert not any(back.values()), back
+        owed: dict[str, Fraction] = defaultdict(Fraction)
+        for invoice in Invoice.objects.all():
+            sign = -1 if invoice.kind == "credit_note" else 1
+            owed[f"{invoice.created_at:%Y-%m}"] += sign * Fraction(invoice.tax_usd)
+        for line in self._lines("taxes"):
+            owed[line["month"]] -= Fraction(line["tax_usd"])
+        assert not any(owed.values()), owed
+
     def _told(self, name: str, column: str) -> tuple[Fraction, int]:
         """The sum of a report's column, and of how many lines, without what shops of licences took."""
+        lines = [line for line in self._lines(name) if line["provider"] not in SHOPS]
+        return sum((Fraction(line[column]) for line in lines), Fraction(0)), len(lines)
+
+    def _lines(self, name: str) -> list[dict[str, str]]:
         self.console.force_login(User.objects.get(is_superuser=True))
         asked = {"from": f"{NOON:%Y-%m}", "to": f"{self.clock.now:%Y-%m}", "csv": name}
         answer = self.console.get("/admin/billing/reports/", asked)
-        lines = [line for line in csv.DictReader(io.StringIO(answer.content.decode())) if line["provider"] not in SHOPS]
-        return sum((Fraction(line[column]) for line in lines), Fraction(0)), len(lines)
+        return list(csv.DictReader(io.StringIO(answer.content.decode())))

@@ -8,6 +8,7 @@ failure tells its own.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -83,18 +84,17 @@ class World(Choosing, Memberships, Banks, ByHand, Agreeing):
             (1, self.keep_plan),
         ]
         act = self.chance.choices([one for _, one in acts], [weight for weight, _ in acts])[0]
-        if not self.is_active() and act not in (
-            self.suspend,
-            self.credit,
-            self.refund_one,
-            self.refund_all,
-            self.card_back,
-        ):
+        if not self.is_active() and act in self.owners():
             act = self.suspend
         self.forget_choices()
         act()
         self.agree()
         self.agree_on_choices()
+
+    def owners(self) -> list[Callable[[], None]]:
+        """What a suspended account cannot do; operators, shops, Stripe and banks go on."""
+        buys = [self.coins, self.stars, self.card, self.key, self.key_again]
+        return [*buys, self.delete, self.move, self.choose_smaller, self.keep_plan]
 
     def finish(self) -> None:
         if not self.is_active():

@@ -8,6 +8,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from eth_utils.address import is_checksum_address, to_checksum_address
+from pytest_django import Settings
 
 from agents.models import Agent
 from billing.models import ChainState, CryptoOrder, Order
@@ -333,3 +334,16 @@ def test_in_russian_too(person: Person, agent: Agent, coins: Chain, clock: Clock
     pays(coins.usdt, ordered(), 3 * USD)
     settle(coins, clock)
     assert "Оплачено. Спасибо!" in look(person, agent)
+
+
+@pytest.mark.parametrize("part", [0, 2 * USD])
+def test_nobody_is_asked_for_coins_that_are_taken_no_more(
+    waiting: Page, person: Person, agent: Agent, coins: Chain, clock: Clock, settings: Settings, part: int
+) -> None:
+    if part:
+        pays(coins.usdt, ordered(), part)
+        settle(coins, clock)
+    settings.CRYPTO_TOKENS = {"usdc": f"{coins.usdc.address}:18:USDC"}
+    page = person.open(f"/renew/{agent.pk}")
+    assert page.all("code", id="address") == []
+    assert ("send nothing more" in now(page)) == (part == 0)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import requests
 
+from tests.agents.pod.bridge.process import eventually
 from tests.agents.pod.gateway.conftest import StartGateway
 from tests.agents.pod.gateway.peers.conftest import ask, failure, said, use, with_peers
 from tests.agents.pod.gateway.process import Gateway
@@ -177,6 +178,7 @@ def test_few_calls_are_under_way_at_a_time(asking: Gateway, peer: PeerDouble) ->
     with ThreadPoolExecutor(6) as threads:
         asked = [threads.submit(use, asking, "send_message", peer="bob", message="hi") for _ in range(6)]
         refused = [done.result() for done in _first(asked, 2)]
+        eventually(lambda: peer.most_at_once == 4, what="four calls at the peer")
         go.set()
         results = [one.result() for one in asked]
     assert all("4 calls to peers are under way" in said(result)["error"] for result in refused)
