@@ -13,7 +13,7 @@ from decimal import Decimal
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, OuterRef, QuerySet, Subquery, Sum, Value
+from django.db.models import Exists, F, OuterRef, QuerySet, Subquery, Sum, Value
 from django.db.models.functions import Coalesce
 
 from agents.models import Agent, Desired
@@ -240,14 +240,26 @@ def late_orders(configured: Configuration, *, now: datetime) -> list[CryptoOrder
     return [row for row in rows if row.status == OrderStatus.EXPIRED and row.agent.desired != Desired.DELETED]
 
 
-def baselines_to_reread(configured: Configuration, *, now: datetime) -> list[CryptoOrder]:
-    """Expired orders that money may still pay and whose baseline was not final when they expired, newest first.
+def replaced_with_money(configured: Configuration, *, now: datetime) -> list[CryptoOrder]:
+    """Expired orders that money came for, and that a newer one replaced before their baseline was final (`overtaken`).
 
-    A newer order may have replaced one within minutes, when its own money was already on its way (`overtaken`).
+    One of each address and coin at a time: an account may place any number of orders.
     """
-    expired = payable(configured).filter(status=OrderStatus.EXPIRED, expires_at__gt=now - LATE, baseline_final=False)
+    came = Deposit.objects.filter(
+        deposit_address=OuterRef("deposit_address"),
+        asset=OuterRef("asset"),
+        token=OuterRef("token"),
+        chain_id=OuterRef("chain_id"),
+        block__gt=OuterRef("baseline_block"),
+        order=None,
+        unapplied="",
+    )
+    expired = payable(configured).filter(
+        Exists(came), status=OrderStatus.EXPIRED, expires_at__gt=now - LATE, baseline_final=False
+    )
     rows = briefly(expired.exclude(agent__desired=Desired.DELETED))
-    return list(rows.order_by("-created_at")[:BATCH])
+    newest = rows.order_by("deposit_address_id", "asset", "-created_at", "-id")
+    return list(newest.distinct("deposit_address_id", "asset"))
 
 
 def overtaken(configured: Configuration, *, now: datetime) -> list[tuple[CryptoOrder, int]]:

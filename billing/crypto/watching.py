@@ -66,7 +66,7 @@ def watch(*, now: datetime) -> None:
 def _watch(settings: Configuration, state: ChainState, *, now: datetime) -> None:
     late = settling.late_orders(settings, now=now)
     known = {order.pk for order in late}
-    replaced = [row for row in settling.baselines_to_reread(settings, now=now) if row.pk not in known]
+    replaced = [row for row in settling.replaced_with_money(settings, now=now) if row.pk not in known]
     expired = [*late, *replaced]
     reading = chain.read(settings, lambda node: look(node, expired), now=now)
     _record(settings, state, now=now)
@@ -146,8 +146,8 @@ def reread(*, now: datetime) -> None:
 
 
 def _reread(settings: Configuration, *, now: datetime) -> None:
-    orders = [row for row in waiting(settings) if not row.baseline_final]
-    orders += settling.baselines_to_reread(settings, now=now)
+    rows = [*waiting(settings), *settling.late_orders(settings, now=now)]
+    orders = [row for row in rows if not row.baseline_final]
 
     def facts(node: Node) -> tuple[tuple[int, str], ...]:
         at = node.latest.number

@@ -16,7 +16,7 @@ from django.db import transaction
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
-from billing.crypto import sweeps
+from billing.crypto import configuration, settling, sweeps
 from billing.crypto.invariants import CHECKS
 from billing.crypto.settling import LATE
 from billing.errors import MoneySeen
@@ -164,3 +164,20 @@ def _what_came_for_it_paid_it(row: CryptoOrder, sent: list[Sent]) -> None:
         assert not paid, "it was too little"
     counted = sum(one.amount for one in Deposit.objects.filter(order=row))
     assert counted == sum(one.amount or 0 for one in Payment.objects.filter(order=row)) == (row.credited if paid else 0)
+
+
+def test_however_many_orders_an_account_replaces_one_of_them_is_read_again(
+    order: Order, coins: Chain, clock: Clock
+) -> None:
+    """A stranger who orders and sends dust again and again takes no time of the nodes from others."""
+    first = order(tier="tiny")
+    for tier in ["small", "tiny"] * 3:
+        clock.go(timedelta(seconds=1))
+        order(tier=tier)
+    coins.usdt.send(to(first), 1)
+    coins.final()
+    watch(clock)
+    assert Deposit.objects.filter(order=None, unapplied="").count() == 1
+    known = configuration.current()
+    assert known is not None
+    assert len(settling.replaced_with_money(known, now=clock.now)) == 1
