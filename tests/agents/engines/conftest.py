@@ -17,7 +17,7 @@ import pytest
 import yaml
 from django.conf import settings
 
-from agents.engines import ENGINES
+from agents.engines import ENGINES, PACKAGES
 from agents.engines.base import Engine
 from agents.pod import processes
 from agents.runtimes import certificates, management
@@ -47,7 +47,8 @@ def smallest_tier(engine: str) -> Limits:
 
 def _catalog(name: str) -> list[dict[str, Any]]:
     entries: list[dict[str, Any]] = yaml.safe_load((CATALOG / f"{name}.yaml").read_text(encoding="utf-8"))
-    return entries
+    theirs = PACKAGES.items() if name == "engines" else ()
+    return [*entries, *({"id": engine_id, **package.row} for engine_id, package in theirs)]
 
 
 class Pod:
@@ -150,7 +151,20 @@ class Pod:
         return "\n".join(path.read_text(encoding="utf-8", errors="replace") for path in found)
 
 
-@pytest.fixture(params=sorted(ENGINES))
+ONLY = "CONFORMANCE_ENGINE"  # one alone, where agentpods-conformance asks for it
+TRIED = [os.environ[ONLY]] if ONLY in os.environ else sorted(ENGINES)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """agentpods-conformance runs what is the same for all engines, and no test of one of ours."""
+    if ONLY in os.environ:
+        ours = [item for item in items if "engine" not in getattr(item, "fixturenames", ())]
+        config.hook.pytest_deselected(items=ours)
+        items[:] = [item for item in items if item not in ours]
+
+
+@pytest.fixture(params=TRIED)
 def engine(request: pytest.FixtureRequest) -> Engine:
     return ENGINES[request.param]
 

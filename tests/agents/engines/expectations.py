@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from agents.engines import PACKAGES
 from tests.agents.engines.conftest import Pod
 
 
 @dataclass(frozen=True, kw_only=True)
 class Expected:
     paths: dict[str, tuple[str, str]]  # provider: a model that the engine knows, and where its request must arrive
-    exec: tuple[str, str, str]  # the toolset that runs commands, its tool, and the argument with the command
-    search: tuple[str, str]  # the tool that searches files for a text, and the argument with the pattern
+    exec: tuple[str, str, str] = (
+        "",
+        "",
+        "",
+    )  # the toolset that runs commands, its tool, and the argument with the command
+    search: tuple[str, str] = ("", "")  # the tool that searches files for a text, and the argument with the pattern
     mcp: str = "{server}__{tool}"  # what it calls the tool of an MCP server
     system_begins: str = "You are Captain Zorblax."  # the soul
     says_where_it_works: bool = False  # its tools take absolute paths, so it names the agent's own directory
@@ -75,6 +80,7 @@ OPENCODE = Expected(
 )
 
 EXPECTED = {"pi": PI, "hermes": HERMES, "opencode": OPENCODE}
+EXPECTED |= {engine_id: Expected(**package.conformance) for engine_id, package in PACKAGES.items()}
 
 
 def expected(pod: Pod) -> Expected:
