@@ -329,13 +329,8 @@ def test_the_engine_says_the_version_that_the_lock_has(engine: Engine, unpacked:
     image = unpacked(engine.id)
     target = install.directory(engine, image.root / "opt" / "engines")
     assert install.is_installed(engine, target)
-    container = Container(
-        root=image.root,
-        bundle=place / "version",
-        uid=ENGINE_UID,
-        mounts={"/tmp": place / "tmp"},
-        environment={"HOME": "/tmp", "PI_OFFLINE": "1"},
-    )
+    offline, mounts = {"HOME": "/tmp", "PI_OFFLINE": "1"}, {"/tmp": place / "tmp"}
+    container = Container(root=image.root, bundle=place / "version", uid=ENGINE_UID, mounts=mounts, environment=offline)
     code, said = container.run(*_program(engine, Path("/opt/engines") / target.name), "--version")
     assert (code, engine.package.version in said) == (0, True), said
 
