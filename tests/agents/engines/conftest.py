@@ -24,6 +24,7 @@ from agents.runtimes import certificates, management
 from agents.runtimes.base import Access, Limits, Observation, Phase, PodSecrets, PodSpec
 from agents.runtimes.local import LocalRuntime, programs
 from agents.runtimes.local.programs import Program
+from tests.agents.engines.expectations import EXPECTED
 from tests.agents.pod.bridge.process import eventually, pod_config
 from tests.doubles.model_server import ModelServer
 
@@ -63,18 +64,19 @@ class Pod:
         self.spec = self._first_spec()
 
     def _first_spec(self) -> PodSpec:
+        provider, model = EXPECTED[self.engine.id].start
         return PodSpec(
             namespace=self.namespace,
             agent_id="agt_real",
             engine=self.engine.id,
             slug="real",
             limits=smallest_tier(self.engine.id),
-            config=pod_config(provider="openai", model="gpt-6-luna", soul="You are Captain Zorblax."),
+            config=pod_config(provider=provider, model=model, soul="You are Captain Zorblax."),
             secrets=PodSecrets(
                 management_token=MANAGEMENT_TOKEN,
                 ticket_key=TICKET_KEY,
                 llm_key=REAL_KEY,
-                llm_base_url=self.model.base_url("openai"),
+                llm_base_url=self.model.base_url(provider),
                 dash_username=None,
                 dash_password=None,
                 a2a_token=None,
