@@ -22,6 +22,7 @@ def spec_of(agent: Agent) -> PodSpec:
         agent_id=agent.id,
         engine=agent.engine,
         slug=agent.slug,
+        tier=agent.tier,
         limits=Limits(memory_bytes=tier.memory_bytes, disk_bytes=tier.disk_bytes, cpu=tier.cpu),
         config=config_of(agent),
         secrets=secrets_of(agent),

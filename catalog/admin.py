@@ -11,7 +11,7 @@ from django.contrib.admin.utils import unquote
 from django.db.models import ForeignKey, JSONField, Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 
-from catalog import digests, moderation_admin, references, visibility
+from catalog import digests, engines, licences, moderation_admin, references, visibility
 from catalog.admin_steps import DeleteArticles, HideRows
 from catalog.files import HOUSE_AUTHOR
 from catalog.form_fields import JsonFormField, RowFormField
@@ -105,6 +105,15 @@ class EngineAdmin(CatalogAdmin[Engine]):
     list_display = ("id", "label", "status", "min_tier", "requires_domain", "mcp", "is_offered", "since_load")
     list_filter = ("status", "min_tier", "requires_domain", "mcp", *CatalogAdmin.list_filter)
     search_fields = ("id", "label", "description")
+    derived = ("licence",)
+
+    @admin.display(description="offered", boolean=True)
+    def is_offered(self, row: Engine) -> bool:
+        return engines.is_offered(row)
+
+    @admin.display(description="licence")
+    def licence(self, row: Engine) -> str:
+        return licences.in_words(row.id) or "anybody may host it"
 
 
 @admin.register(LlmProvider)

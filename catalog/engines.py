@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.conf import settings
 
-from catalog import snapshot
+from catalog import licences, snapshot
 from catalog.models import Engine, Tier
 from catalog.vocabulary import TierId
 from config.errors import BadRequest
@@ -23,8 +23,13 @@ class EngineBelowMinTier(BadRequest):
 
 
 def offered() -> list[Engine]:
-    """The engines that agents can be created with: those that our pods can run."""
-    return [engine for engine in snapshot.offered(snapshot.current().engines).values() if can_run(engine.id)]
+    """The engines that agents can be created with."""
+    return [engine for engine in snapshot.current().engines.values() if is_offered(engine)]
+
+
+def is_offered(engine: Engine) -> bool:
+    """Whether agents can be created with it: it is in the catalog, our pods can run it, its licence is cleared."""
+    return engine.offered and can_run(engine.id) and licences.is_cleared(engine.id)
 
 
 def can_run(engine_id: str) -> bool:
@@ -35,7 +40,7 @@ def can_run(engine_id: str) -> bool:
 def known_engine(engine_id: str, field: str = "engine") -> Engine:
     """The offered engine of this id."""
     engine = snapshot.current().engines.get(engine_id)
-    if engine is None or not engine.offered or not can_run(engine.id):
+    if engine is None or not is_offered(engine):
         raise UnknownEngine(engine_id, field)
     return engine
 

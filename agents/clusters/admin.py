@@ -22,7 +22,14 @@ from config.admin_steps import WithSteps
 
 SECRETS = ("kubeconfig", "pull_secret")
 OBSERVERS = ("observer", "observer_until", "observed_at", "network_policies", "found", "checked_at")
-SCHEDULING = ("runtime_class", "node_selector", "tolerations", "priority_class", "pod_annotations")
+SCHEDULING = (
+    "runtime_class",
+    "tier_runtime_classes",
+    "node_selector",
+    "tolerations",
+    "priority_class",
+    "pod_annotations",
+)
 BREACH = ("breached_at", "breach")  # the driver's
 IGNORED = "IGNORED: pods reach each other and your networks"
 

@@ -67,6 +67,7 @@ def place(cluster: Cluster) -> Place:
         ),
         storage_class=cluster.storage_class,
         runtime_class=cluster.runtime_class,
+        tier_runtime_classes=cluster.tier_runtime_classes,
         node_selector=cluster.node_selector,
         tolerations=tuple(cluster.tolerations),
         priority_class=cluster.priority_class,

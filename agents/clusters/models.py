@@ -16,6 +16,7 @@ from django.utils import timezone
 from agents.runtimes.base import Phase
 from agents.runtimes.kubernetes import kubeconfig
 from agents.runtimes.kubernetes.place import Routing
+from catalog.vocabulary import TierId
 from config.crypto import EncryptedText
 
 NAME = RegexValidator(r"^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$", "Lower-case letters, digits and dashes.")
@@ -116,6 +117,12 @@ class Cluster(models.Model):
 
     storage_class = models.CharField(max_length=60, blank=True, help_text="Empty: the cluster's default.")
     runtime_class = models.CharField(max_length=60, blank=True, help_text="For example gvisor or kata.")
+    tier_runtime_classes = models.JSONField(
+        default=dict,
+        db_default={},
+        blank=True,
+        help_text='For the pods of single plans, such as {"tiny": "gvisor"}; "" is the nodes\' own. Others: as above.',
+    )
     node_selector = models.JSONField(default=dict, blank=True)
     tolerations = models.JSONField(default=list, blank=True)
     priority_class = models.CharField(
@@ -172,6 +179,9 @@ class Cluster(models.Model):
         if self.kubeconfig:
             self.kubeconfig = _checked_kubeconfig(self.kubeconfig)
         _check_pull_secret(self.pull_secret)
+        if not _is_map_of_text(self.tier_runtime_classes) or set(self.tier_runtime_classes) - set(TierId.values):
+            allowed = ", ".join(TierId.values)
+            raise ValidationError({"tier_runtime_classes": f"An object of plans ({allowed}) and runtime classes."})
         if not _is_map_of_text(self.node_selector):
             raise ValidationError({"node_selector": "An object of text values."})
         if not _is_map_of_text(self.pod_annotations):

@@ -106,6 +106,7 @@ class PodSpec:
     agent_id: str
     engine: str
     slug: str
+    tier: str  # the plan, by which a cluster may isolate pods more or less
     limits: Limits
     config: PodConfig
     secrets: PodSecrets

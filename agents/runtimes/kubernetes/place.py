@@ -41,6 +41,7 @@ class Place:
     routes: Routes = field(default_factory=Routes)
     storage_class: str = ""
     runtime_class: str = ""
+    tier_runtime_classes: Mapping[str, str] = field(default_factory=dict)  # where a plan has another one
     node_selector: Mapping[str, str] = field(default_factory=dict)
     tolerations: tuple[Mapping[str, Any], ...] = ()
     priority_class: str = ""

@@ -40,7 +40,8 @@ _Json = dict[str, Any]
 def pod(spec: PodSpec, place: Place) -> _Json:
     """The pod's specification. Raises RuntimeFailure for an engine without an image."""
     pull = {"imagePullSecrets": [{"name": names.PULL_SECRET}]} if place.pull_secret else {}
-    runtime = {"runtimeClassName": place.runtime_class} if place.runtime_class else {}
+    runtime_class = place.tier_runtime_classes.get(spec.tier, place.runtime_class)
+    runtime = {"runtimeClassName": runtime_class} if runtime_class else {}
     return {
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,

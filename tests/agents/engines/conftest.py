@@ -70,6 +70,7 @@ class Pod:
             agent_id="agt_real",
             engine=self.engine.id,
             slug="real",
+            tier="small",
             limits=smallest_tier(self.engine.id),
             config=pod_config(provider=provider, model=model, soul="You are Captain Zorblax."),
             secrets=PodSecrets(

@@ -40,6 +40,7 @@ def pod_spec(
         agent_id=agent_id,
         engine=PI.id,
         slug="abc",
+        tier="tiny",
         limits=Limits(memory_bytes=512 * 2**20, disk_bytes=2 * 2**30, cpu=Decimal("0.25")),
         config=pod_config(**config),
         secrets=PodSecrets(

@@ -97,6 +97,12 @@ def test_all_objects_are_what_the_published_schemas_say(minor: str, routes: Rout
         kubernetes_validate.validate(one, minor, strict=True)
 
 
+@pytest.mark.parametrize(("tier", "runtime_class"), [("tiny", "gvisor"), ("small", "kata"), ("large", None)])
+def test_a_plan_may_have_a_runtime_class_of_its_own(tier: str, runtime_class: str | None) -> None:
+    where = place(runtime_class="kata", tier_runtime_classes={"tiny": "gvisor", "large": ""})
+    assert pod_of(where, tier=tier)["spec"].get("runtimeClassName") == runtime_class
+
+
 def test_every_object_says_whose_it_is_and_where_it_lives() -> None:
     found = everything(public_spec(domain="agent.example.com"), place())
     for one in found:
