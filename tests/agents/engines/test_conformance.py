@@ -238,7 +238,7 @@ def test_a_search_finds_text_in_the_agents_files(pod: Pod) -> None:
     pod.start(toolsets=["file"])
     tool, argument = expected(pod).search
     (pod.data / "workspace" / "notes.txt").write_text("the treasure is under the oak\n")
-    pod.model.tool_calls = [ToolCall(tool, {argument: "treasure"})]
+    pod.model.tool_calls = [ToolCall(tool, {argument: "treasure"} | expected(pod).search_for_text)]
     pod.say("where is it?")
     assert "under the oak" in str(pod.model.turns()[-1].body)
 
