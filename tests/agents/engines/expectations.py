@@ -17,7 +17,9 @@ class Expected:
     paths: dict[str, tuple[str, str]]  # provider: a model that the engine knows, and where its request must arrive
     exec: tuple[str, str, str]  # the toolset that runs commands, its tool, and the argument with the command
     search: tuple[str, str]  # the tool that searches files for a text, and the argument with the pattern
-    search_for_text: dict[str, str] = field(default_factory=dict)  # what else it is told, to show the text that it finds
+    search_for_text: dict[str, str] = field(
+        default_factory=dict
+    )  # what else it is told, to show the text that it finds
     start: tuple[str, str] = ("openai", "gpt-6-luna")  # the provider and model that a test begins with
     models: tuple[str, str] = ("gpt-5", "gpt-5-mini")  # two of this provider that it knows
     second: tuple[str, str] | None = ("anthropic", "claude-opus-5-5")  # another provider, where it has one
