@@ -16,7 +16,7 @@ from agents.mcp_servers import MAX_ENV, MAX_HEADERS, MAX_SERVERS
 from agents.models import Agent, AgentQuota, QuotaStatus, Status
 from agents.profile import LANGS
 from agents.quota import STALE_AFTER
-from catalog.vocabulary import EngineId, ProviderId, TierId
+from catalog.vocabulary import ENGINE_CHOICES, ENGINE_IDS, ProviderId, TierId
 from config.api import Choice, Flag, Serializer, Several, Text, TextMap
 from config.crypto import readable
 
@@ -98,7 +98,7 @@ class AgentSerializer(Serializer):
     llm_provider = serializers.ChoiceField(choices=ProviderId.values, allow_null=True)
     last_backup_at = serializers.DateTimeField(allow_null=True)
     model = serializers.CharField(allow_null=True)
-    engine = serializers.ChoiceField(choices=EngineId.values)
+    engine = serializers.ChoiceField(choices=ENGINE_IDS)
     timezone = serializers.CharField(allow_null=True)
     a2a_token = serializers.CharField(allow_null=True)
     a2a_url = serializers.SerializerMethodField()
@@ -313,7 +313,7 @@ class A2aListingSerializer(Serializer):
     description = serializers.CharField()
     tags = serializers.ListField(child=serializers.CharField())
     lang = serializers.ChoiceField(choices=LANGS)
-    engine = serializers.ChoiceField(choices=EngineId.choices)
+    engine = serializers.ChoiceField(choices=ENGINE_CHOICES)
     a2a_url = serializers.URLField()
     card_url = serializers.URLField()
     updated_at = serializers.DateTimeField()

@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 from django.core.exceptions import NON_FIELD_ERRORS, FieldDoesNotExist, ValidationError
 
-from catalog import references
+from catalog import engine_packages, references
 from catalog.models import CatalogRow, Engine, LlmModel, LlmProvider, Persona, PersonaL10n, Tier, Toolset
 from catalog.vocabulary import Category, Lang, PersonaStatus
 
@@ -83,6 +83,7 @@ def read(source: Path = DATA) -> Contents:
     for name, model in LISTS.items():
         contents.rows[model] = list(_read_list(source / f"{name}.yaml", model, contents.problems))
     contents.rows[Persona], contents.rows[PersonaL10n] = [], []
+    contents.rows[Engine] += _read_engine_packages(len(contents.rows[Engine]), contents.problems)
     for path in sorted((source / "personas").glob("*.yaml")):
         _read_persona(path, contents)
     _order_personas(contents)
@@ -104,6 +105,15 @@ def _read_list(path: Path, model: type[CatalogRow], problems: list[str]) -> Iter
             problems.append(f"{where}: is there twice")
         seen.add(row.pk)
         yield row
+
+
+def _read_engine_packages(first: int, problems: list[str]) -> Iterator[CatalogRow]:
+    """The rows that packages of third parties bring, behind ours. Broken packages are a check's (catalog/checks.py)."""
+    for position, (engine_id, columns) in enumerate(engine_packages.found().rows.items(), first):
+        where = f"engine package {engine_id}"
+        row = _row(Engine, {"id": engine_id, **columns}, where, problems, position=position)
+        if row is not None:
+            yield row
 
 
 def _read_persona(path: Path, contents: Contents) -> None:

@@ -8,23 +8,30 @@ from __future__ import annotations
 
 from django.conf import settings
 
+from catalog import engine_packages
 from catalog.vocabulary import EngineId
 
 # What the operator confirms, in the words of the licence.
-ON_CONFIRMATION: dict[str, str] = {
+_OURS: dict[str, str] = {
     EngineId.N8N: "Sustainable Use License: to host n8n and charge for access to it, n8n GmbH must agree",
     EngineId.CLAUDE_CODE: "Anthropic's Commercial Terms: each owner brings an API key of their own, no claude.ai login",
 }
 
 
+def on_confirmation() -> dict[str, str]:
+    """Engine ids and what to confirm; packages of third parties bring their own."""
+    theirs = {engine_id: terms for engine_id, terms in engine_packages.found().licences.items() if terms}
+    return {**_OURS, **theirs}
+
+
 def is_cleared(engine_id: str) -> bool:
     """Whether its licence lets this installation offer the engine."""
-    return settings.DEVELOPMENT or engine_id not in ON_CONFIRMATION or engine_id in settings.ENGINES_CONFIRMED
+    return settings.DEVELOPMENT or engine_id not in on_confirmation() or engine_id in settings.ENGINES_CONFIRMED
 
 
 def in_words(engine_id: str) -> str:
     """For operators: what the licence asks, and whether it is confirmed. Empty for engines that anybody may host."""
-    terms = ON_CONFIRMATION.get(engine_id)
+    terms = on_confirmation().get(engine_id)
     if terms is None:
         return ""
     if engine_id in settings.ENGINES_CONFIRMED:

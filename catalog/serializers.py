@@ -11,12 +11,12 @@ from rest_framework import serializers
 from catalog import tiers, tools
 from catalog.models import Persona, Toolset
 from catalog.vocabulary import (
+    ENGINE_CHOICES,
     ArticleLang,
     ArticleStatus,
     Category,
     Channel,
     CostTier,
-    EngineId,
     EngineStatus,
     PersonaStatus,
     ProviderId,
@@ -87,7 +87,7 @@ class EngineCapabilitiesSerializer(Sparse):
 
 
 class EngineSerializer(Serializer):
-    id = serializers.ChoiceField(EngineId.choices)
+    id = serializers.ChoiceField(ENGINE_CHOICES)
     label = serializers.CharField()  # type: ignore[assignment]  # the spec's name is an attribute of Field too
     description = serializers.CharField()
     requires_domain = serializers.BooleanField()
@@ -136,7 +136,7 @@ class ToolsetInfoSerializer(Sparse):
     def get_default_enabled(self, toolset: Toolset) -> bool:
         return tools.is_default(toolset, self.context.get("engine"))
 
-    @extend_schema_field(serializers.ListField(child=serializers.ChoiceField(EngineId.choices)))
+    @extend_schema_field(serializers.ListField(child=serializers.ChoiceField(ENGINE_CHOICES)))
     def get_engines(self, toolset: Toolset) -> list[str]:
         return tools.engines_of(toolset)
 

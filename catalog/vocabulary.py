@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.metadata import entry_points
+
 from django.db.models import TextChoices
 
 
@@ -23,8 +25,14 @@ class EngineId(TextChoices):
     PI = "pi"
 
 
+# Engines of third parties that are installed here (docs/engines.md: An engine of your own). The interface's enum is
+# wider by them on such an installation, and on no other.
+ENGINE_PACKAGES = {point.name: point for point in entry_points(group="agentpods.engines")}
+ENGINE_CHOICES = [*EngineId.choices, *((name, name) for name in sorted(ENGINE_PACKAGES) if name not in EngineId.values)]
+ENGINE_IDS = [engine_id for engine_id, _ in ENGINE_CHOICES]
+
 # The engines that a pod can run: each has its adapter in agents/engines/. The catalog offers no other.
-RUNNABLE = (EngineId.PI, EngineId.HERMES, EngineId.OPENCODE, EngineId.CLAUDE_CODE)
+RUNNABLE = (EngineId.PI, EngineId.HERMES, EngineId.OPENCODE, EngineId.CLAUDE_CODE, *ENGINE_IDS[len(EngineId) :])
 DEFAULT_ENGINE = EngineId.PI  # of an agent that is created without `engine`
 
 

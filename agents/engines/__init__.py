@@ -9,6 +9,7 @@ from agents.engines.hermes import HERMES
 from agents.engines.hermes_dashboard import DASHBOARD as HERMES_DASHBOARD
 from agents.engines.opencode import OPENCODE
 from agents.engines.opencode_dashboard import DASHBOARD as OPENCODE_DASHBOARD
+from agents.engines.packages import installed
 from agents.engines.pi import PI
 
 ENGINES: dict[str, Engine] = {
@@ -19,3 +20,8 @@ ENGINES: dict[str, Engine] = {
 }
 # Those that have a page of their own, beside the gateway's.
 DASHBOARDS: dict[str, Dashboard] = {HERMES.id: HERMES_DASHBOARD, OPENCODE.id: OPENCODE_DASHBOARD}
+
+# Of third parties.
+PACKAGES = installed(ours=ENGINES)
+ENGINES |= {engine_id: package.engine for engine_id, package in PACKAGES.items()}
+DASHBOARDS |= {engine_id: package.dashboard for engine_id, package in PACKAGES.items() if package.dashboard}

@@ -63,6 +63,23 @@ class PypiPackage:
         return Path("bin") / "python"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShippedProgram:
+    """A program that comes with its adapter: it is copied, and nothing is fetched."""
+
+    name: str
+    version: str
+    recipe: Path  # the directory that is copied whole
+    entry: Path  # the program, below the installation
+
+    @property
+    def lock(self) -> Path:
+        return self.recipe / self.entry
+
+
+EngineProgram = NpmPackage | PypiPackage | ShippedProgram
+
+
 class Processes(StrEnum):
     """How an engine serves several conversations."""
 
@@ -198,7 +215,7 @@ class Engine(Protocol):
     noise: str  # a line of stderr that begins so is no evidence of anything
 
     @property
-    def package(self) -> NpmPackage | PypiPackage:
+    def package(self) -> EngineProgram:
         """What is installed."""
 
     def render(self, config: PodConfig, *, place: Place, llm: KeyProxy) -> Launch:

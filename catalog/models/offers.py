@@ -12,7 +12,7 @@ from django.db import models
 from catalog import cost
 from catalog.fields import Paragraphs
 from catalog.models.rows import LABEL_LENGTH, CatalogRow, env_name, label, lines, toolset_id
-from catalog.vocabulary import RUNNABLE, Channel, CostTier, EngineId, EngineStatus, ProviderId, TierId, ToolGroup
+from catalog.vocabulary import ENGINE_IDS, RUNNABLE, Channel, CostTier, EngineStatus, ProviderId, TierId, ToolGroup
 
 MONTHS_PAID_A_YEAR = 10  # annual billing: two months free
 MIB, GIB = 2**20, 2**30
@@ -65,10 +65,16 @@ class Tier(CatalogRow):
         return f"${usd:.0f}/month" if usd == usd.to_integral_value() else f"${usd:.2f}/month"
 
 
+def known_engine_id(text: str) -> None:
+    """No fixed choices: an installation may have engines of third parties."""
+    if text not in ENGINE_IDS:
+        raise ValidationError(f"Must be one of {', '.join(ENGINE_IDS)}.")
+
+
 class Engine(CatalogRow):
     """A program that runs an agent, and what it can do (spec: Engine, EngineCapabilities)."""
 
-    id = models.CharField(primary_key=True, max_length=20, choices=EngineId.choices)
+    id = models.CharField(primary_key=True, max_length=20, validators=[known_engine_id])
     label = label()
     description = Paragraphs()
     requires_domain = models.BooleanField(default=False)

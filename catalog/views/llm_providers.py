@@ -9,16 +9,14 @@ from rest_framework.request import Request
 from catalog import engines, llm_providers
 from catalog.serializers import LlmProvidersSerializer
 from catalog.views.base import CatalogViewSet
-from catalog.vocabulary import EngineId
+from catalog.vocabulary import ENGINE_IDS
 
 
 class LlmProvidersViewSet(CatalogViewSet):
     serializer_class = LlmProvidersSerializer
 
     @extend_schema(
-        parameters=[
-            OpenApiParameter("engine", str, enum=EngineId.values, description="Only those this engine accepts.")
-        ],
+        parameters=[OpenApiParameter("engine", str, enum=ENGINE_IDS, description="Only those this engine accepts.")],
         responses={200: LlmProvidersSerializer},
     )
     def list(self, request: Request) -> HttpResponse:

@@ -12,16 +12,14 @@ from catalog import engines, tools
 from catalog.models import Engine
 from catalog.serializers import ToolsSerializer
 from catalog.views.base import CatalogViewSet
-from catalog.vocabulary import EngineId
+from catalog.vocabulary import ENGINE_IDS
 
 
 class ToolsViewSet(CatalogViewSet):
     serializer_class = ToolsSerializer
 
     @extend_schema(
-        parameters=[
-            OpenApiParameter("engine", str, enum=EngineId.values, description="Only those this engine supports.")
-        ],
+        parameters=[OpenApiParameter("engine", str, enum=ENGINE_IDS, description="Only those this engine supports.")],
         responses={200: ToolsSerializer},
     )
     def list(self, request: Request) -> HttpResponse:

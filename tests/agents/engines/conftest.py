@@ -7,7 +7,7 @@ import json
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -17,14 +17,14 @@ import pytest
 import yaml
 from django.conf import settings
 
-from agents.engines import ENGINES
+from agents.engines import ENGINES, PACKAGES
 from agents.engines.base import Engine
 from agents.pod import processes
 from agents.runtimes import certificates, management
 from agents.runtimes.base import Access, Limits, Observation, Phase, PodSecrets, PodSpec
 from agents.runtimes.local import LocalRuntime, programs
 from agents.runtimes.local.programs import Program
-from tests.agents.engines.expectations import EXPECTED
+from tests.agents.engines.expectations import EXPECTED, Expected
 from tests.agents.pod.bridge.process import eventually, pod_config
 from tests.doubles.model_server import ModelServer
 
@@ -48,7 +48,8 @@ def smallest_tier(engine: str) -> Limits:
 
 def _catalog(name: str) -> list[dict[str, Any]]:
     entries: list[dict[str, Any]] = yaml.safe_load((CATALOG / f"{name}.yaml").read_text(encoding="utf-8"))
-    return entries
+    theirs = PACKAGES.items() if name == "engines" else ()
+    return [*entries, *({"id": engine_id, **package.row} for engine_id, package in theirs)]
 
 
 class Pod:
@@ -152,7 +153,25 @@ class Pod:
         return "\n".join(path.read_text(encoding="utf-8", errors="replace") for path in found)
 
 
-@pytest.fixture(params=sorted(ENGINES))
+ONLY = "CONFORMANCE_ENGINE"  # one alone, where agentpods-conformance asks for it
+TRIED = [os.environ[ONLY]] if ONLY in os.environ else sorted(ENGINES)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """agentpods-conformance runs what is the same for all engines, and no test of one of ours."""
+    if ONLY in os.environ:
+        ours = [item for item in items if "engine" not in getattr(item, "fixturenames", ())]
+        config.hook.pytest_deselected(items=ours)
+        items[:] = [item for item in items if item not in ours]
+
+
+def each(of: Callable[[Expected], Iterable[tuple[str, ...]]]) -> list[tuple[str, ...]]:
+    """Parameters of a test for those engines alone that it concerns: the engine, and what `of` gives of it."""
+    return [(engine_id, *given) for engine_id in TRIED for given in of(EXPECTED[engine_id])]
+
+
+@pytest.fixture(params=TRIED)
 def engine(request: pytest.FixtureRequest) -> Engine:
     return ENGINES[request.param]
 

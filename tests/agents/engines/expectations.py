@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from agents.engines import PACKAGES
 from tests.doubles.model_protocols import Protocol, Seen
 
 if TYPE_CHECKING:
@@ -15,11 +16,14 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, kw_only=True)
 class Expected:
     paths: dict[str, tuple[str, str]]  # provider: a model that the engine knows, and where its request must arrive
-    exec: tuple[str, str, str]  # the toolset that runs commands, its tool, and the argument with the command
-    search: tuple[str, str]  # the tool that searches files for a text, and the argument with the pattern
-    search_for_text: dict[str, str] = field(
-        default_factory=dict
-    )  # what else it is told, to show the text that it finds
+    exec: tuple[str, str, str] = (
+        "",
+        "",
+        "",
+    )  # the toolset that runs commands, its tool, and the argument with the command
+    search: tuple[str, str] = ("", "")  # the tool that searches files for a text, and the argument with the pattern
+    # What else a search is told, to show the text that it finds.
+    search_for_text: dict[str, str] = field(default_factory=dict)
     start: tuple[str, str] = ("openai", "gpt-6-luna")  # the provider and model that a test begins with
     models: tuple[str, str] = ("gpt-5", "gpt-5-mini")  # two of this provider that it knows
     second: tuple[str, str] | None = ("anthropic", "claude-opus-5-5")  # another provider, where it has one
@@ -36,6 +40,16 @@ class Expected:
     def whole(self, offered: set[str]) -> set[str]:
         """What was offered, and what was left out for the sake of the model alone."""
         return offered | self.either if offered & self.either else offered
+
+    @property
+    def another(self) -> tuple[str, str] | None:
+        """Another provider and a model of it, where the engine has two."""
+        return self.second if self.second and self.second[0] in self.paths else None
+
+    @property
+    def servers(self) -> dict[str, Protocol]:
+        """What a server of the operator's speaks in the place of each of its providers that are tried so."""
+        return {provider: protocol for provider, protocol in self.own_servers.items() if provider in self.paths}
 
     def said(self, seen: Seen) -> list[str]:
         """What people and agent said, without what the engine tells the model beside it."""
@@ -112,6 +126,7 @@ CLAUDE_CODE = Expected(
 )
 
 EXPECTED = {"pi": PI, "hermes": HERMES, "opencode": OPENCODE, "claude-code": CLAUDE_CODE}
+EXPECTED |= {engine_id: Expected(**package.conformance) for engine_id, package in PACKAGES.items()}
 
 
 def expected(pod: Pod) -> Expected:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from django.conf import settings as configured
 from pytest_django import Settings
 
+from agents import runtimes
 from agents.engines.pi import PI
 from agents.pod.restic import brought
 from agents.runtimes import certificates
@@ -114,9 +116,23 @@ def kubernetes(tmp_path: Path, settings: Settings) -> Iterator[KubernetesRuntime
 IN_CLUSTERS = pytest.param("kubernetes", marks=[pytest.mark.django_db(transaction=True), pytest.mark.unmeasured])
 
 
-@pytest.fixture(params=[IN_CLUSTERS] if ground.is_real else ["local", IN_CLUSTERS])
+@pytest.fixture
+def of_a_third_party(tmp_path: Path, settings: Settings) -> Iterator[Runtime]:
+    """The one that agentpods-conformance names. On this machine it finds the engine's double in ENGINE_CACHE."""
+    settings.RESTIC = str(brought(configured.ENGINE_CACHE))
+    settings.AGENTPODS_HOME, settings.ENGINE_CACHE = tmp_path / "home", install_double(tmp_path / "engines")
+    runtime = runtimes.make(os.environ[THEIRS])
+    yield runtime
+    clear_away(runtime)
+
+
+THEIRS = "CONFORMANCE_RUNTIME"
+OURS = [IN_CLUSTERS] if ground.is_real else ["local", IN_CLUSTERS]
+
+
+@pytest.fixture(params=["of_a_third_party"] if THEIRS in os.environ else OURS)
 def runtime(request: pytest.FixtureRequest) -> Runtime:
-    """Each runtime in turn; whoever writes another adds its name here and passes the same suite."""
+    """Each runtime in turn, or the one of a third party alone."""
     found: Runtime = request.getfixturevalue(request.param)
     return found
 
