@@ -142,6 +142,7 @@ class ClaudeCode:
             "claude/cache",
             "claude/debug",
             "claude/plugins",
+            "claude/session-env",
             "claude/sessions",
             "claude/shell-snapshots",
             "home/.cache",

@@ -6,6 +6,7 @@ import base64
 import json
 import ssl
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -16,6 +17,7 @@ from agents.engines.claude_code import CLAUDE_CODE
 from agents.runtimes import management
 from tests.agents.engines.conftest import ACCESS, IDENTITY, Pod
 from tests.doubles.model_protocols import ToolCall
+from tests.doubles.model_server import Mood
 
 pytestmark = [
     pytest.mark.engines,
@@ -180,3 +182,13 @@ def test_it_makes_no_call_but_those_of_its_turns(pod: Pod) -> None:
     pod.say("one")
     pod.say("two")
     assert [seen.path for seen in pod.model.seen] == ["/v1/messages", "/v1/messages"]
+
+
+def test_a_provider_that_asks_for_a_minute_is_not_waited_for(pod: Pod) -> None:
+    pod.start()
+    pod.model.mood, pod.model.retry_after = Mood.RATE_LIMITED, 50
+    started = time.monotonic()
+    assert pod.failing_hop() == "model"
+    assert time.monotonic() - started < 20
+    pod.model.mood = Mood.FINE
+    assert pod.say("again") == "pong"

@@ -180,16 +180,16 @@ def test_the_model_changes_in_place_also_for_a_running_conversation(pod: Pod) ->
 
 
 @pytest.mark.parametrize(
-    ("engine", "provider", "model"),
+    ("engine", "provider", "name"),
     each(lambda known: [known.another] if known.another else []),
     indirect=["engine"],
 )
-def test_the_provider_changes_in_place_also_for_a_running_conversation(pod: Pod, provider: str, model: str) -> None:
+def test_the_provider_changes_in_place_also_for_a_running_conversation(pod: Pod, provider: str, name: str) -> None:
     pod.start()
     pod.say("one")
-    pod.change(provider=provider, model=model)
+    pod.change(provider=provider, model=name)
     pod.say("two")
-    assert pod.model.turns()[-1].model == model
+    assert pod.model.turns()[-1].model == name
     assert _said(pod) == ["one", "pong", "two"]
 
 
