@@ -89,10 +89,9 @@ class ClaudeCodeDriver:
 
     async def _pieces(self, events: asyncio.Queue[Json | EngineError]) -> AsyncIterator[str]:
         """Text as it comes, and at the end the verdict of the result."""
-        is_new = lost = False
+        is_new = False
         while (event := await _next(events))["type"] != "result":
             _refuse_long_pause(event)
-            lost = lost or event.get("subtype") == "session_writes_lost"
             is_new = is_new or _begins(event)
             if piece := _delta(event):
                 piece = _BETWEEN_MESSAGES + piece if is_new and self._text else piece
@@ -100,8 +99,6 @@ class ClaudeCodeDriver:
                 self._text += piece
                 yield piece
         _judge(event)
-        if lost:
-            raise EngineError("ENOSPC: the engine could not write the conversation down")
         if said := event.get("result") if not self._text else None:
             self._text = str(said)
             yield self._text
@@ -186,6 +183,8 @@ class ClaudeCodeDriver:
                 return
             case "result":
                 _resolve(self._ended)
+            case "system" if record.get("subtype") != "init":
+                pass  # it may say this at any time
             case _:
                 _resolve(self._began)
         if self._events is not None:
