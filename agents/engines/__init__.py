@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agents.engines.base import Engine
+from agents.engines.claude_code import CLAUDE_CODE
 from agents.engines.dashboard import Dashboard
 from agents.engines.hermes import HERMES
 from agents.engines.hermes_dashboard import DASHBOARD as HERMES_DASHBOARD
@@ -11,7 +12,12 @@ from agents.engines.opencode_dashboard import DASHBOARD as OPENCODE_DASHBOARD
 from agents.engines.packages import installed
 from agents.engines.pi import PI
 
-ENGINES: dict[str, Engine] = {PI.id: PI, HERMES.id: HERMES, OPENCODE.id: OPENCODE}
+ENGINES: dict[str, Engine] = {
+    PI.id: PI,
+    HERMES.id: HERMES,
+    OPENCODE.id: OPENCODE,
+    CLAUDE_CODE.id: CLAUDE_CODE,
+}
 # Those that have a page of their own, beside the gateway's.
 DASHBOARDS: dict[str, Dashboard] = {HERMES.id: HERMES_DASHBOARD, OPENCODE.id: OPENCODE_DASHBOARD}
 

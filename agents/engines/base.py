@@ -227,8 +227,9 @@ class Engine(Protocol):
     def render(self, config: PodConfig, *, place: Place, llm: KeyProxy) -> Launch:
         """Files, arguments and environment of this configuration."""
 
-    def session_argv(self, session: str | None) -> tuple[str, ...]:
-        """What is added to the arguments for a conversation; None is a process that keeps none, or serves all."""
+    def session_argv(self, session: str | None, launch: Launch) -> tuple[str, ...]:
+        """What is added to the arguments for a conversation; None is a process that keeps none, or serves all. The
+        launch says where the agent's files are."""
 
     def attach(self, process: asyncio.subprocess.Process, launch: Launch) -> Driver:
         """Speak to the process that was started with this launch."""

@@ -122,7 +122,7 @@ class Hermes:
             side=_dashboard(config, place) if config.dashboard else None,
         )
 
-    def session_argv(self, session: str | None) -> tuple[str, ...]:
+    def session_argv(self, session: str | None, launch: Launch) -> tuple[str, ...]:
         return ()
 
     def attach(self, process: asyncio.subprocess.Process, launch: Launch) -> Driver:

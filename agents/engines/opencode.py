@@ -145,7 +145,7 @@ class Opencode:
             model=_model(config),
         )
 
-    def session_argv(self, session: str | None) -> tuple[str, ...]:
+    def session_argv(self, session: str | None, launch: Launch) -> tuple[str, ...]:
         return ()
 
     def attach(self, process: asyncio.subprocess.Process, launch: Launch) -> Driver:

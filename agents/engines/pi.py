@@ -137,7 +137,7 @@ class Pi:
             model=model,
         )
 
-    def session_argv(self, session: str | None) -> tuple[str, ...]:
+    def session_argv(self, session: str | None, launch: Launch) -> tuple[str, ...]:
         """pi wants a letter or digit at both ends of an id; others are framed with dots, which our ids never hold."""
         if session is None:
             return ("--no-session",)

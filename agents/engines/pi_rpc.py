@@ -14,6 +14,7 @@ import logging
 from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
+from agents.engines import stdio
 from agents.engines.base import EngineError, ModelError
 
 log = logging.getLogger(__name__)
@@ -22,8 +23,6 @@ Json = dict[str, Any]
 
 ANSWER_SECONDS = 5.0
 ABORT_SECONDS = 5.0
-MAX_LINE_BYTES = 64 * 1024 * 1024
-_CHUNK_BYTES = 256 * 1024
 _BETWEEN_MESSAGES = "\n\n"
 
 
@@ -168,7 +167,7 @@ class PiDriver:
     async def _read(self) -> None:
         """Take records until the end of stdout, then let nobody wait any longer."""
         try:
-            async for line in _lines(self._process.stdout):
+            async for line in stdio.lines(self._process.stdout):
                 self._take(line)
         except (OSError, ValueError) as error:
             log.warning("engine output: %s", error)
@@ -197,18 +196,6 @@ def _overlook_failure(task: asyncio.Task[Json]) -> None:
     """An engine that ends instead of answering an abort has ended the turn as well."""
     if not task.cancelled() and (error := task.exception()):
         log.debug("abort: %s", error)
-
-
-async def _lines(stream: asyncio.StreamReader | None) -> AsyncIterator[bytes]:
-    """Records end with LF alone; one may be larger than any buffer of the stream."""
-    rest = b""
-    while stream is not None and (chunk := await stream.read(_CHUNK_BYTES)):
-        *lines, rest = (rest + chunk).split(b"\n")
-        if len(rest) > MAX_LINE_BYTES:
-            raise ValueError("a record without an end")
-        for line in lines:
-            if line.strip():
-                yield line
 
 
 async def _next(events: asyncio.Queue[Json | EngineError]) -> Json:

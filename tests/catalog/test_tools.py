@@ -12,7 +12,7 @@ pytestmark = pytest.mark.usefixtures("catalog")
 
 
 def test_the_safe_set_is_what_is_on_by_default() -> None:
-    assert tools.safe_set() == ["web", "file", "memory", "session_search", "todo", "skills"]
+    assert tools.safe_set() == ["web", "file", "vision", "memory", "session_search", "todo", "skills"]
 
 
 def test_nothing_chosen_means_the_part_of_the_safe_set_that_the_engine_supports() -> None:
@@ -31,7 +31,7 @@ def test_supported_toolsets_are_taken_in_the_order_given() -> None:
 @pytest.mark.parametrize(
     ("ids", "message"),
     [
-        (["vision"], "^tools.enabled: 'vision' is not a toolset; GET /tools lists the ids$"),
+        (["tts"], "^tools.enabled: 'tts' is not a toolset; GET /tools lists the ids$"),
         (["file", "laser"], "^tools.enabled: 'laser' is not a toolset; GET /tools lists the ids$"),
         (
             ["web"],

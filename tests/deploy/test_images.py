@@ -237,14 +237,15 @@ def test_the_bridge_brings_up_the_real_engine_as_pid_1_of_its_image(
 def test_the_engines_tools_find_in_its_image_what_they_need(
     engine: Engine, unpacked: Unpacked, volume: Path, place: Path, model: ModelServer
 ) -> None:
-    toolset, shell, command = EXPECTED[engine.id].exec
-    search, pattern = EXPECTED[engine.id].search
-    config = pod_config(model="gpt-5", toolsets=[toolset, "file"])
+    known = EXPECTED[engine.id]
+    toolset, shell, command = known.exec
+    search, pattern = known.search
+    config = pod_config(provider=known.start[0], model=known.models[0], toolsets=[toolset, "file"])
     with _up(engine, unpacked, volume, place, llm_url=f"http://127.0.0.1:{model.port}", config=config) as start:
         model.tool_calls = [ToolCall(shell, {command: "echo under the oak-$((40 + 2)) > notes.txt; cat notes.txt"})]
         assert _reply(start, "write it down") == "pong"
         assert "oak-42" in str(model.turns()[-1].body)
-        model.tool_calls = [ToolCall(search, {pattern: "under the"})]
+        model.tool_calls = [ToolCall(search, {pattern: "under the"} | known.search_for_text)]
         assert _reply(start, "where is it?", session="another") == "pong"
         assert "oak-42" in str(model.turns()[-1].body)
 

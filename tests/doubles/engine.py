@@ -35,7 +35,7 @@ class PartsEngine:
     def __init__(self) -> None:
         self.says: Sequence[str | Part | TurnEnding] = ()
 
-    def session_argv(self, _: str | None) -> tuple[str, ...]:
+    def session_argv(self, _: str | None, __: Launch) -> tuple[str, ...]:
         return ()
 
     def attach(self, _: asyncio.subprocess.Process, __: Launch) -> PartsEngine:

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
+from uuid import uuid4
 
 Json = dict[str, Any]
 
@@ -237,14 +238,15 @@ def _responses(seen: Seen, words: list[str], call: ToolCall | None) -> list[str]
 
 
 def _message(seen: Seen) -> Json:
+    """With an id of its own, as the vendor's: clients take messages of one id for one message, and so with calls."""
     usage = {"input_tokens": 10, "output_tokens": 5}
-    head = {"id": "msg_1", "type": "message", "role": "assistant", "model": seen.model}
+    head = {"id": f"msg_{uuid4().hex}", "type": "message", "role": "assistant", "model": seen.model}
     return {**head, "content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}
 
 
 def _messages(seen: Seen, words: list[str], call: ToolCall | None) -> list[str]:
     if call:
-        block: Json = {"type": "tool_use", "id": "toolu_1", "name": call.name, "input": {}}
+        block: Json = {"type": "tool_use", "id": f"toolu_{uuid4().hex}", "name": call.name, "input": {}}
         deltas: list[Json] = [{"type": "input_json_delta", "partial_json": json.dumps(call.arguments)}]
     else:
         block = {"type": "text", "text": ""}

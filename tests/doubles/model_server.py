@@ -52,6 +52,7 @@ class ModelServer:
         self.reply: str | Callable[[Seen], str] = "pong"
         self.tool_calls: list[ToolCall] = []  # each is asked for once, before the next text
         self.pause = 0.5
+        self.retry_after = 0  # seconds that a caller is asked to wait when it is RATE_LIMITED; 0 = it is not told
         self.speaks = frozenset(Protocol)  # most servers but the vendors' own speak one protocol alone
         self.seen: list[Seen] = []
         self.closed_early = 0  # answers whose reader went away
@@ -186,6 +187,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(raw)))
         self.send_header("Connection", "close")  # once stopped, it answers nobody any more
+        if str(status) == Mood.RATE_LIMITED and self.server.double.retry_after:
+            self.send_header("Retry-After", str(self.server.double.retry_after))
         self.end_headers()
         self.wfile.write(raw)
 

@@ -57,7 +57,7 @@ class Member:
         log: EngineLog,
     ) -> Member:
         """Start the process and wait until it answers with the right model. Raises EngineError, and then it is gone."""
-        process = await _spawn(launch, engine.session_argv(session), marks)
+        process = await _spawn(launch, engine.session_argv(session, launch), marks)
         linux.leave_to_asyncio(process)
         member = cls(session, generation, process)
         member._following.append(asyncio.create_task(log.follow(process.stderr)))

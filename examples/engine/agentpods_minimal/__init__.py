@@ -77,7 +77,7 @@ class Minimal:
             model=None,
         )
 
-    def session_argv(self, session: str | None) -> tuple[str, ...]:
+    def session_argv(self, session: str | None, launch: Launch) -> tuple[str, ...]:
         return ()
 
     def attach(self, process: asyncio.subprocess.Process, launch: Launch) -> Driver:

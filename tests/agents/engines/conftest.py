@@ -7,7 +7,7 @@ import json
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from agents.runtimes import certificates, management
 from agents.runtimes.base import Access, Limits, Observation, Phase, PodSecrets, PodSpec
 from agents.runtimes.local import LocalRuntime, programs
 from agents.runtimes.local.programs import Program
+from tests.agents.engines.expectations import EXPECTED, Expected
 from tests.agents.pod.bridge.process import eventually, pod_config
 from tests.doubles.model_server import ModelServer
 
@@ -64,6 +65,7 @@ class Pod:
         self.spec = self._first_spec()
 
     def _first_spec(self) -> PodSpec:
+        provider, model = EXPECTED[self.engine.id].start
         return PodSpec(
             namespace=self.namespace,
             agent_id="agt_real",
@@ -71,12 +73,12 @@ class Pod:
             slug="real",
             tier="small",
             limits=smallest_tier(self.engine.id),
-            config=pod_config(provider="openai", model="gpt-6-luna", soul="You are Captain Zorblax."),
+            config=pod_config(provider=provider, model=model, soul="You are Captain Zorblax."),
             secrets=PodSecrets(
                 management_token=MANAGEMENT_TOKEN,
                 ticket_key=TICKET_KEY,
                 llm_key=REAL_KEY,
-                llm_base_url=self.model.base_url("openai"),
+                llm_base_url=self.model.base_url(provider),
                 dash_username=None,
                 dash_password=None,
                 a2a_token=None,
@@ -162,6 +164,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         ours = [item for item in items if "engine" not in getattr(item, "fixturenames", ())]
         config.hook.pytest_deselected(items=ours)
         items[:] = [item for item in items if item not in ours]
+
+
+def each(of: Callable[[Expected], Iterable[tuple[str, ...]]]) -> list[tuple[str, ...]]:
+    """Parameters of a test for those engines alone that it concerns: the engine, and what `of` gives of it."""
+    return [(engine_id, *given) for engine_id in TRIED for given in of(EXPECTED[engine_id])]
 
 
 @pytest.fixture(params=TRIED)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from agents.engines import PACKAGES
-from tests.agents.engines.conftest import Pod
+from tests.doubles.model_protocols import Protocol, Seen
+
+if TYPE_CHECKING:
+    from tests.agents.engines.conftest import Pod
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,6 +22,16 @@ class Expected:
         "",
     )  # the toolset that runs commands, its tool, and the argument with the command
     search: tuple[str, str] = ("", "")  # the tool that searches files for a text, and the argument with the pattern
+    # What else a search is told, to show the text that it finds.
+    search_for_text: dict[str, str] = field(default_factory=dict)
+    start: tuple[str, str] = ("openai", "gpt-6-luna")  # the provider and model that a test begins with
+    models: tuple[str, str] = ("gpt-5", "gpt-5-mini")  # two of this provider that it knows
+    second: tuple[str, str] | None = ("anthropic", "claude-opus-5-5")  # another provider, where it has one
+    # Models of each kind of protocol that it speaks: some are told of a change of their tools in another way.
+    told_of_tools: tuple[tuple[str, str], ...] = (("openai", "gpt-5.6-luna"), ("anthropic", "claude-opus-5-5"))
+    # What a server of the operator's in the place of this provider speaks, and nothing else.
+    own_servers: dict[str, Protocol] = field(default_factory=lambda: {"openai": Protocol.CHAT, "xai": Protocol.CHAT})
+    asides: str = ""  # pattern of what the engine itself adds to what people say
     mcp: str = "{server}__{tool}"  # what it calls the tool of an MCP server
     system_begins: str = "You are Captain Zorblax."  # the soul
     says_where_it_works: bool = False  # its tools take absolute paths, so it names the agent's own directory
@@ -25,6 +40,20 @@ class Expected:
     def whole(self, offered: set[str]) -> set[str]:
         """What was offered, and what was left out for the sake of the model alone."""
         return offered | self.either if offered & self.either else offered
+
+    @property
+    def another(self) -> tuple[str, str] | None:
+        """Another provider and a model of it, where the engine has two."""
+        return self.second if self.second and self.second[0] in self.paths else None
+
+    @property
+    def servers(self) -> dict[str, Protocol]:
+        """What a server of the operator's speaks in the place of each of its providers that are tried so."""
+        return {provider: protocol for provider, protocol in self.own_servers.items() if provider in self.paths}
+
+    def said(self, seen: Seen) -> list[str]:
+        """What people and agent said, without what the engine tells the model beside it."""
+        return [re.sub(self.asides, "", text, flags=re.DOTALL) if self.asides else text for _, text in seen.said]
 
 
 PI = Expected(
@@ -79,7 +108,24 @@ OPENCODE = Expected(
     either=frozenset({"edit", "write", "apply_patch"}),
 )
 
-EXPECTED = {"pi": PI, "hermes": HERMES, "opencode": OPENCODE}
+CLAUDE_CODE = Expected(
+    paths={"anthropic": ("claude-sonnet-4-5", "/v1/messages")},
+    exec=("terminal", "Bash", "command"),
+    search=("Grep", "pattern"),
+    search_for_text={"output_mode": "content"},
+    start=("anthropic", "claude-haiku-4-5"),
+    models=("claude-sonnet-4-5", "claude-opus-5-5"),
+    second=None,
+    told_of_tools=(("anthropic", "claude-sonnet-4-5"), ("anthropic", "claude-opus-5-5")),
+    own_servers={"anthropic": Protocol.MESSAGES},
+    mcp="mcp__{server}__{tool}",
+    system_begins="You are a Claude agent, built on Anthropic's Claude Agent SDK.\nYou are Captain Zorblax.",
+    says_where_it_works=True,
+    # Where it works, the date, and which skills and helpers there are.
+    asides=r"<system-reminder>.*?</system-reminder>\s*",
+)
+
+EXPECTED = {"pi": PI, "hermes": HERMES, "opencode": OPENCODE, "claude-code": CLAUDE_CODE}
 EXPECTED |= {engine_id: Expected(**package.conformance) for engine_id, package in PACKAGES.items()}
 
 

@@ -65,7 +65,7 @@ def test_a_dead_model_server_is_the_silent_hop(pod: Pod) -> None:
     pod.model.stop()
     hops = talk_test(pod)
     assert {name for name, hop in hops.items() if not hop.ok} == {"model"}
-    assert hops["model"].error == "openai cannot be reached"
+    assert hops["model"].error == f"{pod.spec.config.provider} cannot be reached"
     said = last_word(pod)
     assert said
     assert said.status is None

@@ -18,10 +18,10 @@ from agents.pod.bridge import install
 from agents.runtimes import management
 from agents.runtimes.base import Phase
 from agents.runtimes.local.programs import Program
-from tests.agents.engines.conftest import ACCESS, MANAGEMENT_TOKEN, REAL_KEY, TICKET_KEY, Pod
+from tests.agents.engines.conftest import ACCESS, MANAGEMENT_TOKEN, REAL_KEY, TICKET_KEY, Pod, each
 from tests.agents.engines.expectations import expected
 from tests.agents.pod.bridge.process import eventually
-from tests.doubles.model_protocols import Protocol, Seen, ToolCall
+from tests.doubles.model_protocols import ToolCall
 from tests.doubles.model_server import Mood
 
 pytestmark = pytest.mark.engines
@@ -48,7 +48,7 @@ def test_a_conversation_keeps_its_context_over_a_death_of_the_engine(pod: Pod) -
     assert pod.failing_hop() == "engine"
     pod.wait_ready()
     pod.say("What is its name?")
-    assert _said(pod.model.turns()[-1]) == ["My boat is called Nautilus.", "pong", "What is its name?"]
+    assert _said(pod) == ["My boat is called Nautilus.", "pong", "What is its name?"]
 
 
 def test_a_conversation_keeps_its_context_over_a_restart_of_the_pod(pod: Pod) -> None:
@@ -58,14 +58,14 @@ def test_a_conversation_keeps_its_context_over_a_restart_of_the_pod(pod: Pod) ->
     eventually(lambda: pod.seen().phase == Phase.STOPPED, what="the stop")
     pod.start()
     pod.say("two")
-    assert _said(pod.model.turns()[-1]) == ["one", "pong", "two"]
+    assert _said(pod) == ["one", "pong", "two"]
 
 
 def test_conversations_are_apart(pod: Pod) -> None:
     pod.start()
     pod.say("one", "first")
     pod.say("two", "second")
-    assert _said(pod.model.turns()[-1]) == ["two"]
+    assert _said(pod) == ["two"]
 
 
 def test_while_it_is_killed_again_and_again_it_does_not_answer(pod: Pod) -> None:
@@ -91,7 +91,7 @@ def test_while_it_is_stopped_by_a_signal_it_does_not_answer(pod: Pod) -> None:
     pod.signal_engine(signal.SIGCONT)
     pod.wait_ready()
     assert pod.say("three") == "pong"
-    assert "two" not in _said(pod.model.turns()[-1])
+    assert "two" not in _said(pod)
 
 
 def test_soul_language_and_time_zone_change_in_place_also_for_a_running_conversation(pod: Pod) -> None:
@@ -105,7 +105,7 @@ def test_soul_language_and_time_zone_change_in_place_also_for_a_running_conversa
     assert "Asia/Tokyo" in system
     assert "по-русски" in system
     assert "Zorblax" not in system
-    assert _said(pod.model.turns()[-1]) == ["one", "pong", "two"]
+    assert _said(pod) == ["one", "pong", "two"]
 
 
 def test_the_system_prompt_is_the_soul_and_names_no_place_of_the_machine(pod: Pod) -> None:
@@ -126,10 +126,17 @@ def test_the_system_prompt_is_the_soul_and_names_no_place_of_the_machine(pod: Po
     assert "You like tea." in pod.model.turns()[-1].system
 
 
-@pytest.mark.parametrize("provider", ["openai", "xai"])
-def test_a_server_of_the_operators_that_speaks_chat_completions_alone_is_enough(pod: Pod, provider: str) -> None:
+@pytest.mark.parametrize(
+    ("engine", "provider"),
+    each(lambda known: [(provider,) for provider in known.servers]),
+    indirect=["engine"],
+)
+def test_a_server_of_the_operators_that_speaks_one_protocol_alone_is_enough(pod: Pod, provider: str) -> None:
+    """Chat completions for all engines that can; what an engine for one vendor speaks, of a server that stands in for
+    this vendor."""
     toolset, tool, argument = expected(pod).exec
-    pod.model.speaks = frozenset({Protocol.CHAT})
+    protocol = expected(pod).servers[provider]
+    pod.model.speaks = frozenset({protocol})
     pod.start(provider=provider, model="qwen/qwen3:8b", own_model_server=True, toolsets=[toolset])
     pod.model.tool_calls = [ToolCall(tool, {argument: "echo from-$((40 + 2))"})]
     assert pod.say("run it") == "pong"
@@ -140,17 +147,17 @@ def test_a_server_of_the_operators_that_speaks_chat_completions_alone_is_enough(
     events = list(management.chat_events(endpoint, ACCESS, message="talk", session_id="talk"))
     assert len([event for event in events if event.name == "delta"]) > 1
     assert {(seen.protocol, seen.model, seen.wants_stream) for seen in pod.model.turns()} == {
-        (Protocol.CHAT, "qwen/qwen3:8b", True)
+        (protocol, "qwen/qwen3:8b", True)
     }
 
 
 def test_a_conversation_goes_on_when_its_server_becomes_the_operators_own(pod: Pod) -> None:
-    pod.start(model="gpt-5")
+    pod.start(model=expected(pod).models[0])
     pod.say("one")
-    pod.model.speaks = frozenset({Protocol.CHAT})
+    pod.model.speaks = frozenset({expected(pod).servers[expected(pod).start[0]]})
     pod.change(own_model_server=True)
     assert pod.say("two") == "pong"
-    assert _said(pod.model.turns()[-1]) == ["one", "pong", "two"]
+    assert _said(pod) == ["one", "pong", "two"]
 
 
 def test_many_changes_in_a_row_are_each_in_force_in_time(pod: Pod) -> None:
@@ -162,25 +169,35 @@ def test_many_changes_in_a_row_are_each_in_force_in_time(pod: Pod) -> None:
 
 
 def test_the_model_changes_in_place_also_for_a_running_conversation(pod: Pod) -> None:
-    pod.start(model="gpt-5")
+    names = [*expected(pod).models, "a-model-that-no-engine-knows:free"]
+    pod.start(model=names[0])
     pod.say("one")
-    pod.change(model="gpt-5-mini")
+    pod.change(model=names[1])
     pod.say("two")
-    pod.change(model="a-model-that-no-engine-knows:free")
+    pod.change(model=names[2])
     pod.say("three")
-    assert [seen.model for seen in pod.model.turns()] == ["gpt-5", "gpt-5-mini", "a-model-that-no-engine-knows:free"]
+    assert [seen.model for seen in pod.model.turns()] == names
 
 
-def test_the_provider_changes_in_place_also_for_a_running_conversation(pod: Pod) -> None:
+@pytest.mark.parametrize(
+    ("engine", "provider", "name"),
+    each(lambda known: [known.another] if known.another else []),
+    indirect=["engine"],
+)
+def test_the_provider_changes_in_place_also_for_a_running_conversation(pod: Pod, provider: str, name: str) -> None:
     pod.start()
     pod.say("one")
-    pod.change(provider="anthropic", model="claude-opus-5-5")
+    pod.change(provider=provider, model=name)
     pod.say("two")
-    assert pod.model.turns()[-1].model == "claude-opus-5-5"
-    assert _said(pod.model.turns()[-1]) == ["one", "pong", "two"]
+    assert pod.model.turns()[-1].model == name
+    assert _said(pod) == ["one", "pong", "two"]
 
 
-@pytest.mark.parametrize(("provider", "name"), [("openai", "gpt-5.6-luna"), ("anthropic", "claude-opus-5-5")])
+@pytest.mark.parametrize(
+    ("engine", "provider", "name"),
+    each(lambda known: [told for told in known.told_of_tools if told[0] in known.paths]),
+    indirect=["engine"],
+)
 def test_a_disabled_tool_is_absent_from_the_request_also_in_a_running_conversation(
     pod: Pod, provider: str, name: str
 ) -> None:
@@ -222,7 +239,7 @@ def test_a_search_finds_text_in_the_agents_files(pod: Pod) -> None:
     pod.start(toolsets=["file"])
     tool, argument = expected(pod).search
     (pod.data / "workspace" / "notes.txt").write_text("the treasure is under the oak\n")
-    pod.model.tool_calls = [ToolCall(tool, {argument: "treasure"})]
+    pod.model.tool_calls = [ToolCall(tool, {argument: "treasure"} | expected(pod).search_for_text)]
     pod.say("where is it?")
     assert "under the oak" in str(pod.model.turns()[-1].body)
 
@@ -321,7 +338,7 @@ def test_a_killed_program_of_ours_is_replaced_and_the_conversation_goes_on(pod: 
     pod.runtime.deploy(pod.spec)
     pod.wait_ready()
     assert pod.say("two") == "pong"
-    assert _said(pod.model.turns()[-1]) == ["one", "pong", "two"]
+    assert _said(pod) == ["one", "pong", "two"]
     assert len(pod.engine_processes()) == 1
 
 
@@ -373,5 +390,6 @@ def test_no_process_of_it_is_a_zombie(pod: Pod) -> None:
     )
 
 
-def _said(seen: Seen) -> list[str]:
-    return [text for _, text in seen.said]
+def _said(pod: Pod) -> list[str]:
+    """What people and agent had said until the last call of the model."""
+    return expected(pod).said(pod.model.turns()[-1])

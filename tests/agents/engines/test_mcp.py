@@ -75,7 +75,9 @@ def test_a_stdio_server_runs_below_the_bridge_and_never_below_the_gateway(pod: P
     heard = ask(pod, tool(pod, "files", "echo"), {"text": "salt and pepper"})
     assert "stdio echoes salt and pepper" in heard
     messages = mcp_stdio.read_journal(journal)
-    assert {"initialize", "tools/list", "tools/call"} <= {message["method"] for message in messages}
+    methods = {message["method"] for message in messages}
+    assert {"tools/list", "tools/call"} <= methods
+    assert methods & {"initialize", "server/discover"}  # as older and as newer clients begin
     assert {message["env"]["FILES_TOKEN"] for message in messages} == {"token-of-the-customer"}
     for message in messages:
         assert pod.program(Program.BRIDGE).pid in message["ancestors"]
@@ -138,13 +140,13 @@ def test_a_dead_and_a_hanging_server_keep_neither_the_engine_nor_the_others_from
 
 @pytest.mark.parametrize("engine", ["hermes", "pi"], indirect=True)
 def test_long_and_like_names_of_tools_are_told_apart_and_fit(pod: Pod) -> None:
-    """opencode sends such names as they are."""
+    """opencode sends such names as they are; claude-code offers one of those that become alike."""
     with McpHttpServer() as crm:
         crm.tools = [mcp_tools.tool(name, "A tool") for name in ("a.b", "a/b", "x" * 90 + "1", "x" * 90 + "2")]
         pod.start(mcp_servers=[crm.entry("crm-1")])
         pod.say("hello")
         names = tools_of(pod, "crm-1")
-        assert "crm-1__a_b" in names
+        assert tool(pod, "crm-1", "a_b") in names
         assert len(names) == 4
         assert max(map(len, names)) <= 64
 

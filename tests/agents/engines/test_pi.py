@@ -163,8 +163,8 @@ def test_the_clock_of_its_tools_is_the_owners(place: Place) -> None:
     ("session", "given"),
     [("abc", "abc"), ("A-1_b", "A-1_b"), ("-a", "x.-a.x"), ("a_", "x.a_.x"), ("-", "x.-.x"), ("x-a-x", "x-a-x")],
 )
-def test_session_ids_that_pi_would_refuse_are_framed(session: str, given: str) -> None:
-    assert PI.session_argv(session) == ("--session-id", given)
+def test_session_ids_that_pi_would_refuse_are_framed(place: Place, session: str, given: str) -> None:
+    assert PI.session_argv(session, render(place)) == ("--session-id", given)
 
 
 def test_the_heap_follows_the_tier(place: Place) -> None:

@@ -24,7 +24,11 @@ class ModelRefusal:
     message: str
 
 
-async def read(answer: aiohttp.ClientResponse, *, provider: str, key: str) -> ModelRefusal:
+# Of a server that does not know the path or the method at all.
+_NO_SUCH_CALL = {404, 405, 501}
+
+
+async def read(answer: aiohttp.ClientResponse, *, provider: str, key: str, is_own_server: bool = False) -> ModelRefusal:
     """The provider's refusal, as a text for people and as an answer for the engine."""
     if answer.status < 400:
         message = f"{provider} answered with a redirect ({answer.status}), which is not followed"
@@ -36,6 +40,8 @@ async def read(answer: aiohttp.ClientResponse, *, provider: str, key: str) -> Mo
         message = _sentence(f"{provider} refused the model key ({answer.status})", said)
         return ModelRefusal(_response(400, message), message)
     message = _sentence(f"{provider} answered {answer.status}", said)
+    if is_own_server and answer.status in _NO_SUCH_CALL:
+        message += f"; the operator's server for {provider} must take {answer.method} {answer.url.path}"
     return ModelRefusal(_same_answer(answer, raw, key), message)
 
 

@@ -104,7 +104,8 @@ class KeyProxy:
             return response
 
     async def _refused(self, admitted: Admitted, answer: aiohttp.ClientResponse) -> web.Response:
-        refusal = await failures.read(answer, provider=admitted.provider, key=admitted.key)
+        own = self._pod.start.config.own_model_server
+        refusal = await failures.read(answer, provider=admitted.provider, key=admitted.key, is_own_server=own)
         # Engines look around with GET and expect some 404: only a failed generation is a failure of the model.
         if admitted.method == "POST":
             self._models.failed(answer.status, refusal.message)

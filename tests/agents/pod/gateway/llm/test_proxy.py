@@ -156,6 +156,26 @@ def test_refusals_of_the_provider_are_remembered_with_its_words(
 
 
 @pytest.mark.parametrize(
+    ("own", "said"),
+    [
+        (True, "anthropic answered 404: no; the operator's server for anthropic must take POST /v1/messages"),
+        (False, "anthropic answered 404: no"),
+    ],
+)
+def test_a_server_of_the_operators_that_lacks_the_call_is_told_which(
+    start_gateway: StartGateway, provider: Provider, own: bool, said: str
+) -> None:
+    """It may speak chat completions alone, where the engine speaks messages."""
+    provider.answer = lambda handler: handler.whole(404, b'{"error": {"message": "no"}}')
+    gateway = start_gateway(
+        provider="anthropic", model="claude-opus-5-5", llm_base_url=provider.url, own_model_server=own
+    )
+    body = {"model": "claude-opus-5-5", "messages": []}
+    assert gateway.call_model("/llm/anthropic/v1/messages?beta=true", json=body).status_code == 404
+    assert gateway.ask("GET", "/health").json()["model"]["last_failure"]["message"] == said
+
+
+@pytest.mark.parametrize(
     ("base", "status", "said"),
     [
         ("http://127.0.0.1:9/v1", 502, "openai cannot be reached"),

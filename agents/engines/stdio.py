@@ -1,0 +1,22 @@
+"""What drivers of engines that speak over stdin and stdout share: records of JSON, one on a line."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+MAX_LINE_BYTES = 64 * 1024 * 1024
+_CHUNK_BYTES = 256 * 1024
+
+
+async def lines(stream: asyncio.StreamReader | None) -> AsyncIterator[bytes]:
+    """Records end with LF alone; one may be larger than any buffer of the stream. Raises ValueError for one without an
+    end."""
+    rest = b""
+    while stream is not None and (chunk := await stream.read(_CHUNK_BYTES)):
+        *whole, rest = (rest + chunk).split(b"\n")
+        if len(rest) > MAX_LINE_BYTES:
+            raise ValueError("a record without an end")
+        for line in whole:
+            if line.strip():
+                yield line
