@@ -24,6 +24,7 @@ BEAT: dict[str, tuple[str, float, str]] = {
     "agents.sample": ("agents.sample", 60.0, "lifecycle"),
     "agents.keep_logs": ("agents.keep_logs", 30.0, "lifecycle"),
     "agents.look_at_domains": ("agents.look_at_domains", 30.0, "lifecycle"),
+    "agents.look_at_channels": ("agents.look_at_channels", 15.0, "lifecycle"),
     "agents.enforce_suspensions": ("agents.enforce_suspensions", 2.0, "lifecycle"),
     "backups.take_due": ("backups.take_due", 2.0, "lifecycle"),
     "backups.ask_due": ("backups.ask_due", 30.0, "default"),
