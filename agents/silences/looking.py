@@ -6,6 +6,7 @@ A look asks the pod's gateway and costs no model call. What it says of channels 
 from __future__ import annotations
 
 import logging
+import secrets
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
@@ -28,6 +29,8 @@ THREADS = 16
 ROUND_SECONDS = 20.0  # for how long new ones are asked
 ENLISTED = 2000  # channels in one run
 LEASE = timedelta(minutes=2)  # until then nobody else looks at what a run has taken
+
+_UNASKED: dict[str, str | None] = {}
 
 # The conditions are those of the partial index `agent_listening`.
 _ENLIST = """
@@ -64,14 +67,15 @@ def look_at_due(now: datetime | None = None) -> int:
     now = now or timezone.now()
     _enlist(now)
     agents = list(Agent.objects.filter(pk__in=_take(now)))
+    secrets.SystemRandom().shuffle(agents)  # the slow ones of a round are not always before the same others
     runtime = current_runtime()
-    asked = [(agent, runtime.endpoint(agent.namespace)) for agent in agents if telling.listens(agent)]
+    asked = [(agent, runtime.endpoint(agent.namespace) if telling.listens(agent) else None) for agent in agents]
     until = time.monotonic() + ROUND_SECONDS
     with ThreadPoolExecutor(THREADS, thread_name_prefix="channels") as threads:
         said = list(threads.map(lambda one: _ask_in_time(*one, until=until), asked))
-    told = {agent.pk: states for (agent, _), states in zip(asked, said, strict=True)}
-    for agent in agents:
-        telling.note(agent, told.get(agent.pk), now=now)
+    for agent, states in zip(agents, said, strict=True):
+        if states is not _UNASKED:
+            telling.note(agent, states, now=now)
     return len(agents)
 
 
@@ -89,9 +93,14 @@ def _take(now: datetime) -> set[str]:
 
 
 def _ask_in_time(agent: Agent, endpoint: Endpoint | None, *, until: float) -> dict[str, str | None] | None:
-    """In a thread of its own, which needs no database. None is no word: a pod that is away is no silent channel."""
-    if endpoint is None or time.monotonic() > until:
+    """In a thread of its own, which needs no database. None is no word: a pod that is away is no silent channel.
+
+    Whom there is no time for is due again when the lease ends.
+    """
+    if endpoint is None:
         return None
+    if time.monotonic() > until:
+        return _UNASKED
     access: Access = pods.access_of(agent)
     try:
         return management.channels(endpoint, access, wanted=[name for name in agent.channels if name != WEB])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import transaction
 
@@ -26,6 +27,9 @@ SILENT_AFTER = timedelta(minutes=2)
 UNSEEN = timedelta(minutes=5)
 MAIL_AGAIN = timedelta(hours=1)
 NAMES = {"telegram": "Telegram", "discord": "Discord", "whatsapp": "WhatsApp", "email": "E-mail"}
+
+# Another silence begins when its owner has it run again. When the owner was last written to is kept.
+_OVER: dict[str, Any] = {"since": None, "reason": "", "told_at": None}
 
 Said = Mapping[str, str | None]
 
@@ -46,8 +50,7 @@ def note(asked: Agent, said: Said | None, *, now: datetime) -> None:
     agent = readable(locked.get(pk=asked.pk))
     states = ChannelState.objects.filter(agent=agent)
     if not listens(agent):
-        # Another silence begins when it runs again. When its owner was last written to is kept.
-        states.update(look_at=None, since=None, reason="", told_at=None)
+        states.update(look_at=None, **({} if agent.desired == Desired.RUNNING and agent.llm_key_hash else _OVER))
         return
     states.exclude(channel__in=agent.channels).delete()
     is_current = asked.spec_revision == agent.spec_revision
@@ -82,7 +85,8 @@ def _apply(state: ChannelState, agent: Agent, *, reason: str | None, now: dateti
 def _hears(state: ChannelState, agent: Agent, *, now: datetime) -> None:
     if state.told_at is not None:
         _on_timeline(agent, f"{state.channel} hears again", now=now)
-    state.since, state.reason, state.told_at = None, "", None
+    for name, value in _OVER.items():
+        setattr(state, name, value)
 
 
 def _may_be_mailed(state: ChannelState, agent: Agent, *, now: datetime) -> bool:

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.contrib.admin.utils import quote
 from django.core import mail
 from django.test import Client
 from django.urls import reverse
@@ -16,7 +17,8 @@ from rest_framework.test import APIClient
 from accounts import letters
 from accounts.models import Letter, User
 from agents import channels, configuration, lifecycle
-from agents.models import Agent, AgentQuota, ChannelState, QuotaStatus, Reason
+from agents.models import Agent, AgentQuota, ChannelState, QuotaStatus, Reason, Status
+from agents.runtimes.base import Phase
 from config import post
 from tests.agents.conftest import GatewayOf, settle
 from tests.agents.silences.conftest import KEY, REFUSED, TOKEN, MakeListening, Watch, mailed, serve, told
@@ -152,6 +154,23 @@ def test_a_paused_agent_is_not_written_about_and_its_silence_begins_anew(
     assert told(agent) == []
     watch.minutes(1)
     assert told(agent) == [SILENT]
+
+
+def test_a_silence_goes_on_over_a_pod_that_was_lost(
+    listening: Agent, bridge: BridgeDouble, watch: Watch, runtime: ScriptedRuntime, gateway_of: GatewayOf
+) -> None:
+    bridge.channels["telegram"] = REFUSED
+    watch.minutes(5)
+    runtime.pods.clear()
+    runtime.comes_up_as = Phase.STARTING
+    assert settle(listening, rounds=3).status == Status.PROVISIONING
+    watch.minutes(70)
+    runtime.comes_up_as = Phase.READY
+    runtime.pods.clear()
+    serve(settle(listening), gateway_of, bridge)
+    bridge.channels["telegram"] = REFUSED
+    watch.minutes(5)
+    assert (told(listening), len(mailed())) == ([SILENT], 1)
 
 
 def test_a_deleted_agent_is_not_looked_at(listening: Agent, bridge: BridgeDouble, watch: Watch) -> None:
@@ -301,7 +320,7 @@ def test_operators_see_it_on_the_agents_page(listening: Agent, bridge: BridgeDou
     watch.minutes(5)
     console = Client()
     console.force_login(User.objects.create_superuser("operator@example.com"))
-    answer = console.get(reverse("admin:agents_agent_change", args=[listening.pk]))
+    answer = console.get(reverse("admin:agents_agent_change", args=[quote(listening.pk)]))
     assert answer.status_code == 200, answer.headers
     page = answer.content.decode()
     assert REFUSED.replace("'", "&#x27;") in page
