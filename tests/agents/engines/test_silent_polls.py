@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
@@ -33,7 +34,8 @@ def telegram() -> Iterator[TelegramDouble]:
 
 
 def silence(pod: Pod) -> str | None:
-    """What the control plane's look of each minute hears."""
+    """What the control plane's look of each minute hears; it takes a second here, so that asking takes no time away."""
+    time.sleep(1)
     endpoint = pod.runtime.endpoint(pod.namespace)
     assert endpoint
     return management.channels(endpoint, ACCESS, wanted=["web", "telegram"])["telegram"]
@@ -75,10 +77,9 @@ def polled_by_another(telegram: TelegramDouble) -> None:
 
 def test_a_bot_that_nobody_writes_to_is_heard(pod: Pod, telegram: TelegramDouble) -> None:
     start(pod, telegram)
-    seen = []
-    with pytest.raises(AssertionError):
-        eventually(lambda: seen.append(silence(pod)), within=90, what="90 seconds")
-    assert set(seen) == {None}
+    until = time.monotonic() + 80
+    while time.monotonic() < until:
+        assert silence(pod) is None
 
 
 def test_a_token_that_is_revoked_while_it_runs_is_told_at_once_and_never_shown(
