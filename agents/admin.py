@@ -25,7 +25,7 @@ from agents.clusters.admin_steps import MoveAgents
 from agents.domains import admin as domains_admin  # noqa: F401  # registers claims
 from agents.inbound import admin as inbound_admin  # noqa: F401  # registers messages
 from agents.log_admin import WithLogs
-from agents.models import Agent, AgentQuota, Desired, Transition
+from agents.models import Agent, AgentQuota, ChannelState, Desired, Transition
 from config.crypto import readable
 from config.errors import ServiceError
 
@@ -68,6 +68,13 @@ class QuotaInline(ReadOnlyInline):
         return ", ".join(quota.measured(snapshot))
 
 
+class ChannelInline(ReadOnlyInline):
+    model = ChannelState
+    fields = readonly_fields = ("channel", "since", "reason", "told_at", "mailed_at", "heard_from_at", "look_at")
+    ordering = ("channel",)
+    verbose_name_plural = "channels beside the web"
+
+
 class QuotaFilter(admin.ChoicesFieldListFilter):
     """Named apart from the agent's own status."""
 
@@ -98,7 +105,7 @@ class AgentAdmin(WithLogs):
     list_per_page = 50
     show_full_result_count = False
     date_hierarchy = "created_at"
-    inlines = (QuotaInline, TransitionInline)
+    inlines = (QuotaInline, ChannelInline, TransitionInline)
     actions = ("resume_agents", "back_up_agents", "talk_test_agents")
     steps = (PauseAgents(), RebuildAgents(), MoveAgents(), DeleteAgents(), UndoDeletion())
     fieldsets = (

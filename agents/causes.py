@@ -7,11 +7,12 @@ from datetime import datetime
 
 from django.utils import timezone
 
+from agents import channels
 from agents.backups import health
 from agents.domains import names
 from agents.domains.models import ClaimStatus, DomainClaim
 from agents.errors import renew_url
-from agents.models import Agent, Reason
+from agents.models import Agent, ChannelState, Reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +58,26 @@ def keyless(agent: Agent) -> list[Explanation]:
             next=f"PATCH /agents/{agent.id}/llm-key",
         )
     ]
+
+
+def silent(agent: Agent) -> list[Explanation]:
+    """Channels on which nobody hears people. What was said of another configuration does not count."""
+    told = ChannelState.objects.filter(agent=agent, told_at__isnull=False, revision=agent.spec_revision)
+    return [_silent(agent, state) for state in told.order_by("channel") if state.channel in agent.channels]
+
+
+def _silent(agent: Agent, state: ChannelState) -> Explanation:
+    secrets = ", ".join(f"channelSecrets.{name}" for name in channels.SECRETS.get(state.channel, ()))
+    call = f"PUT /agents/{agent.id}/channels"
+    return Explanation(
+        status=agent.status,
+        cause="CHANNEL_SILENT",
+        message=f"the agent runs, but hears nobody on {state.channel}: {state.reason}; where the service refuses its"
+        f" secrets, {call} sets new ones ({secrets})",
+        since=state.since or agent.status_since,
+        evidence=[f"{state.channel}: {state.reason}"],
+        next=call,
+    )
 
 
 def domain(agent: Agent) -> list[Explanation]:

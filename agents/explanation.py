@@ -154,7 +154,7 @@ def _running(agent: Agent, pod: Observation | None) -> list[Explanation]:
         *engine,
         *(_distrusted(agent) if answers else []),
         *causes.keyless(agent),
-        *_model_causes(agent, said),
+        *_certain_first(_model_causes(agent, said), causes.silent(agent) if _has_engine(said) and not engine else []),
         *_quota_causes(agent, QuotaStatus.WARN),
         *causes.domain(agent),
         *causes.not_backed_up(agent),
@@ -282,6 +282,17 @@ def _model_causes(agent: Agent, health: Health | None) -> list[Explanation]:
             next=_call("POST", agent, "talk-test"),
         )
     ]
+
+
+def _has_engine(said: Health | None) -> bool:
+    """Without it no channel is connected, which says nothing of the channels."""
+    return said is not None and (said.engine or {}).get("phase") == Phase.READY
+
+
+def _certain_first(model: list[Explanation], channels: list[Explanation]) -> list[Explanation]:
+    """A model that fails silences all channels; whether a key works is not known to be anything."""
+    is_doubt = any(one.cause == "KEY_UNCHECKED" for one in model)
+    return [*channels, *model] if is_doubt else [*model, *channels]
 
 
 def _told_by_bridge(agent: Agent, state: Mapping[str, Any]) -> list[Explanation]:

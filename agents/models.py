@@ -18,6 +18,7 @@ from accounts import mailbox
 from agents.backups.models import Backup, Repository
 from agents.clusters.models import Cluster, Placement, Pod
 from agents.domains.models import CertifiedName, DomainClaim
+from agents.silences.models import ChannelState
 from config.crypto import EncryptedJson, EncryptedText
 from config.ids import new_id
 
@@ -27,6 +28,7 @@ __all__ = [
     "AgentQuota",
     "Backup",
     "CertifiedName",
+    "ChannelState",
     "Cluster",
     "Desired",
     "DomainClaim",
@@ -93,6 +95,11 @@ class Reason(models.TextChoices):
 # Between two states: something is still to be done, unless it failed and waits for its owner.
 UNSETTLED = Q(status=Status.PROVISIONING) | (
     ~Q(desired=models.F("status")) & ~Q(desired=Desired.RUNNING, status=Status.FAILED)
+)
+
+# Its engine should hear people elsewhere than on the web.
+LISTENING = Q(status=Status.RUNNING, desired=Desired.RUNNING, llm_key_hash__isnull=False) & ~Q(
+    channels__contained_by=["web"]
 )
 
 
@@ -247,6 +254,8 @@ class Agent(models.Model):
             models.Index(
                 fields=["last_backup_at"], name="agent_backup_age", condition=Q(desired="running", status="running")
             ),
+            # Which channels are to be looked at (agents/silences/looking.py).
+            models.Index(fields=["id"], name="agent_listening", condition=LISTENING),
             # Observation matches pods to agents that should have one.
             models.Index(fields=["desired", "status"], name="agent_live", condition=~Q(status="deleted")),
             # What suspensions stopped, and the free agents that caps count.

@@ -8,6 +8,7 @@ from django.utils import timezone
 from agents import kept_logs, reconciler, sampling, suspension, sweeper
 from agents.domains import observing
 from agents.inbound import handing_over, taking
+from agents.silences import looking
 
 
 @shared_task(name="agents.reconcile")
@@ -33,6 +34,11 @@ def look_at_domains() -> None:
 @shared_task(name="agents.unroute_domains")
 def unroute_domains() -> None:
     observing.unroute_due(timezone.now())
+
+
+@shared_task(name="agents.look_at_channels")
+def look_at_channels() -> None:
+    looking.look_at_due()
 
 
 @shared_task(name="agents.sample")

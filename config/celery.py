@@ -26,6 +26,7 @@ BEAT: dict[str, tuple[str, float, str]] = {
     "agents.hand_over_messages": ("agents.hand_over_messages", 3.0, "lifecycle"),
     "agents.forget_messages": ("agents.forget_messages", 3600.0, "default"),
     "agents.look_at_domains": ("agents.look_at_domains", 30.0, "lifecycle"),
+    "agents.look_at_channels": ("agents.look_at_channels", 15.0, "lifecycle"),
     "agents.enforce_suspensions": ("agents.enforce_suspensions", 2.0, "lifecycle"),
     "backups.take_due": ("backups.take_due", 2.0, "lifecycle"),
     "backups.ask_due": ("backups.ask_due", 30.0, "default"),

@@ -26,6 +26,8 @@ _SECRETS = {
     },
 }
 
+# A poll without news takes ten seconds.
+SILENT_MINUTES = 1
 
 # Whoever finds the agent on a channel may talk to it, but not command its engine: nobody is its administrator there.
 _COMMANDS = ["new", "status", "stop"]
@@ -94,5 +96,16 @@ def states(reported: Mapping[str, Any], *, hears_whatsapp: bool) -> dict[str, st
 def _trouble(platform: Mapping[str, Any]) -> str | None:
     state = str(platform.get("state") or "not connected: channels wait for the model key")
     if state == "connected":
-        return None
+        return _unheard(platform.get("poll") or {})
     return str(platform.get("error_message") or state)
+
+
+def _unheard(poll: Mapping[str, Any]) -> str | None:
+    """Of a channel that hermes calls connected: whether its polls (hermes_start.py) bring anything."""
+    if poll.get("refused"):
+        return "the service refuses the bot's token"
+    minutes = int(poll.get("seconds") or 0) // 60
+    if minutes < SILENT_MINUTES:
+        return None
+    failure = poll.get("failure") or "the service does not answer"
+    return f"no poll has succeeded for {minutes} minute{'s' if minutes > 1 else ''}: {failure}"

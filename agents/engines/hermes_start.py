@@ -12,6 +12,7 @@ import os
 import re
 import sqlite3
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
@@ -22,6 +23,7 @@ from typing import Any
 KEEPALIVE_SECONDS = 1.0
 # The longest name of a tool that every provider takes.
 NAME_CHARACTERS = 64
+FAILURE_CHARACTERS = 200
 # hermes builds a conversation's system prompt anew when the stored one names another model than the present.
 _STALE = "Model: (of an earlier configuration)"
 
@@ -35,6 +37,7 @@ def main() -> None:
     name_mcp_tools()
     introduce_nobody_by_commands()
     take_messages_of_whatsapp(Path(os.environ["HERMES_HOME"]))
+    notice_polls()
     sys.argv = ["hermes", *sys.argv[2:]]
     sys.exit(program.main())
 
@@ -110,6 +113,38 @@ def take_messages_of_whatsapp(home: Path) -> None:
     module = importlib.util.module_from_spec(found)
     found.loader.exec_module(module)
     module.change(home)
+
+
+def notice_polls() -> None:
+    """hermes calls Telegram connected while no poll succeeds: its report gains how long ago the last one did."""
+    if not os.environ.get("TELEGRAM_BOT_TOKEN"):
+        return
+    bot: Any = importlib.import_module("telegram").Bot
+    status = vars(importlib.import_module("gateway.status"))
+    poll, read = bot.get_updates, status["read_runtime_status"]
+    last: dict[str, Any] = {"at": time.monotonic(), "failure": None, "refused": False}
+
+    async def noted(self: Any, *given: Any, **named: Any) -> Any:
+        try:
+            updates = await poll(self, *given, **named)
+        except Exception as error:
+            # Its message has the token in it, and hermes does not try again.
+            refused = type(error).__name__ == "InvalidToken"
+            last.update(failure=None if refused else str(error)[:FAILURE_CHARACTERS], refused=refused)
+            raise
+        last.update(at=time.monotonic(), failure=None, refused=False)
+        return updates
+
+    def report(*given: Any) -> Any:
+        found = read(*given)
+        telegram = ((found or {}).get("platforms") or {}).get("telegram")
+        if telegram is not None:
+            seconds = time.monotonic() - last["at"]
+            telegram["poll"] = {"seconds": seconds, "failure": last["failure"], "refused": last["refused"]}
+        return found
+
+    bot.get_updates = noted
+    status["read_runtime_status"] = report
 
 
 if __name__ == "__main__":

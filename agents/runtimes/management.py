@@ -6,7 +6,7 @@ import dataclasses
 import operator
 import re
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -26,6 +26,8 @@ CONFIGURE_SECONDS = 25.0
 TURN_SECONDS = 115.0  # the gateway gives up at 110
 MEMORY_SECONDS = 15.0
 BACKUP_SECONDS = 15.0
+CHANNELS_SECONDS = 8.0
+CHANNELS_BYTES = 64 * 1024
 TALK_TEST_SECONDS = 85.0  # a turn of 60 s, and what is asked before and after it
 MAX_SESSIONS = 2**31 - 1
 MAX_REPLY_BYTES = 8 * 1024 * 1024
@@ -135,6 +137,19 @@ def talk_test(endpoint: Endpoint, access: Access) -> list[TriedHop]:
     with call("POST", endpoint, access, "/talk-test", seconds=TALK_TEST_SECONDS) as answer:
         hops = body_of(answer, "hops")["hops"]
         return [TriedHop(hop=hop["hop"], ok=hop["ok"], ms=hop["ms"], error=hop["error"]) for hop in hops]
+
+
+def channels(endpoint: Endpoint, access: Access, *, wanted: Iterable[str]) -> dict[str, str | None]:
+    """Why nobody is heard on these channels, None where it is well; those that the gateway leaves out are left out.
+
+    Raises HopFailure, also while engine and model key are not there: then it says nothing about channels.
+    """
+    with call("GET", endpoint, access, "/channels", seconds=CHANNELS_SECONDS) as answer:
+        said = body_of(answer, "channels", at_most=CHANNELS_BYTES)["channels"]
+    try:
+        return {name: None if said[name] is None else _string(said[name]) for name in wanted if name in said}
+    except TypeError as error:
+        raise HopFailure("engine", "the pod told of its channels in words that nobody knows") from error
 
 
 def memory(endpoint: Endpoint, access: Access) -> Memory:
@@ -292,13 +307,13 @@ def _why(error: requests.RequestException, *, is_late: bool) -> str:
     return f"the pod's gateway is not reached ({type(error).__name__})"
 
 
-def body_of(answer: requests.Response, *needed: str) -> dict[str, Any]:
+def body_of(answer: requests.Response, *needed: str, at_most: int = MAX_REPLY_BYTES) -> dict[str, Any]:
     """The JSON object of a success, with these keys. Raises HopFailure for anything else."""
     raw = bytearray()
     for chunk in answer.iter_content(chunk_size=65536):
         raw += chunk
-        if len(raw) > MAX_REPLY_BYTES:
-            raise HopFailure("gateway", f"the pod's gateway answered more than {MAX_REPLY_BYTES} bytes")
+        if len(raw) > at_most:
+            raise HopFailure("gateway", f"the pod's gateway answered more than {at_most} bytes")
     try:
         body = orjson.loads(raw)
     except ValueError:

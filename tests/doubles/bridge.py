@@ -49,6 +49,7 @@ class BridgeDouble:
         self.refuses: int | None = None  # status of the answer to a configuration
         self.busy: str | None = None  # why it takes no turns
         self.channels: dict[str, str | None] = {"web": None}  # and why nobody is reached there
+        self.unsaid: str | None = None  # why the engine did not say
         self.cause: str | None = None
         self.memory: Any = {"skills": [], "memories": [], "sessions": 0, "is_cut": False}
         self.unreadable: str | None = None  # why it does not tell of its memory
@@ -114,7 +115,7 @@ class _Handler(BaseHTTPRequestHandler):
             if self.path == "/memory" and double.unreadable:
                 self._json(503, {"message": double.unreadable})
                 return
-            told = {"/channels": {"channels": double.channels}, "/memory": double.memory}
+            told = {"/channels": {"channels": double.channels, "unsaid": double.unsaid}, "/memory": double.memory}
             self._json(200, told[self.path] if self.path in told else double.state())
 
     def do_PUT(self) -> None:

@@ -1,6 +1,7 @@
 """The Telegram Bot API on loopback: long polling with offsets, one poller at a time, messages that people would see.
 
-Point a bot at `url`; `write` is a person who writes to it, `sent` is what the bot said.
+Point a bot at `url`; `write` is a person who writes to it, `sent` is what the bot said. With another `token` the
+bot's own is revoked; `poll_refusal` and `polls_hang` are Telegram's bad days, on which all but polls work.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ TOKEN = "4711081500:AAbot-token-of-the-owners-telegram-bot"
 BOT = {"id": 4711081500, "is_bot": True, "first_name": "Zorblax", "username": "zorblax_bot", "can_join_groups": True}
 MOST_CHARACTERS = 4096
 LONGEST_POLL_SECONDS = 50
+LONGEST_HANG_SECONDS = 600
 _ESCAPED = re.compile(r"\\([_*\[\]()~`>#+\-=|{}.!\\])")
 
 
@@ -40,6 +42,8 @@ class TelegramDouble:
     def __init__(self, *, token: str = TOKEN) -> None:
         self.token = token
         self.calls: list[tuple[str, Json]] = []
+        self.poll_refusal: tuple[int, str] | None = None  # status and description
+        self._polls_hang = False
         self._messages: dict[tuple[int, int], Sent] = {}  # chat and message: an edit replaces the text
         self._updates: list[Json] = []
         self._changed = threading.Condition()
@@ -63,6 +67,17 @@ class TelegramDouble:
         with self._changed:
             return {method for method, _ in self.calls}
 
+    @property
+    def polls_hang(self) -> bool:
+        """Whether polls are taken and never answered; those that hang when it ends are answered then."""
+        return self._polls_hang
+
+    @polls_hang.setter
+    def polls_hang(self, hang: bool) -> None:
+        with self._changed:
+            self._polls_hang = hang
+            self._changed.notify_all()
+
     def write(self, text: str, *, person: int = 77) -> None:
         """A person writes to the bot in a private chat."""
         who = {"id": person, "is_bot": False, "first_name": "Ann", "language_code": "en"}
@@ -72,6 +87,7 @@ class TelegramDouble:
             self._changed.notify_all()
 
     def stop(self) -> None:
+        self.polls_hang = False
         self._http.shutdown()
         self._http.server_close()
 
@@ -111,7 +127,12 @@ class TelegramDouble:
             self._changed.notify_all()
             self._updates = [update for update in self._updates if update["update_id"] >= offset]
             while not self._updates and mine == self._poller and (rest := until - time.monotonic()) > 0:
+                if self.poll_refusal or self._polls_hang:
+                    break
                 self._changed.wait(rest)
+            self._changed.wait_for(lambda: not self._polls_hang, LONGEST_HANG_SECONDS)
+            if self.poll_refusal:
+                raise Refused(*self.poll_refusal)
             if mine != self._poller:
                 raise Refused(409, "Conflict: terminated by other getUpdates request")
             return self._updates[: int(fields.get("limit") or 100)]

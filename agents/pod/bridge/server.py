@@ -109,19 +109,23 @@ class Server:
         return web.json_response({"revision": self._keeper.wanted.revision}, status=202)
 
     async def channels(self, _: web.Request) -> web.Response:
-        """Each of the agent's channels, and why nobody can be reached there; null = it is connected."""
-        return web.json_response({"channels": await self._channels()})
+        """Each of the agent's channels, and why nobody can be reached there; null = it is connected.
 
-    async def _channels(self) -> dict[str, str | None]:
+        `unsaid` is why the engine itself said nothing: then the same stands for all channels.
+        """
+        return web.json_response(await self._channels())
+
+    async def _channels(self) -> dict[str, Any]:
         wanted = self._keeper.wanted.channels
         try:
             known = await self._ask_channels()
         except (EngineError, TimeoutError) as error:
             reason = self._log.masked(str(error) or "the engine does not answer")
-            return dict.fromkeys(wanted, reason)
+            return {"channels": dict.fromkeys(wanted, reason), "unsaid": reason}
         # The web is the gateway's own channel: it works as soon as the engine does.
         states = {"web": None, **known}
-        return {name: states.get(name, "the engine does not connect to it") for name in wanted}
+        said = {name: states.get(name, "the engine does not connect to it") for name in wanted}
+        return {"channels": said, "unsaid": None}
 
     async def _ask_channels(self) -> dict[str, str | None]:
         async with asyncio.timeout(CHANNELS_SECONDS):

@@ -19,6 +19,7 @@ STATE_AGE_SECONDS = 0.5
 CONFIGURE_SECONDS = 20.0
 CHANNELS_SECONDS = 8.0
 MESSAGE_SECONDS = 6.5
+CHANNELS_BYTES = 64 * 1024
 MEMORY_SECONDS = 12.0
 MEMORY_BYTES = 4 * 1024 * 1024
 BACKUP_SECONDS = 10.0
@@ -48,6 +49,14 @@ class BridgeState:
         return said if isinstance(said, int) else 0
 
 
+@dataclass(frozen=True, slots=True)
+class ChannelStates:
+    """Each channel, and why nobody can be reached there (None = it is connected); `unsaid`: the engine did not say."""
+
+    reasons: dict[str, str | None]
+    unsaid: str | None
+
+
 class Bridge:
     def __init__(self, session: aiohttp.ClientSession, *, url: str, token: str) -> None:
         self._session = session
@@ -75,15 +84,14 @@ class Bridge:
         except (*_UNREACHABLE, KeyError):
             return None
 
-    async def channels(self) -> dict[str, str | None]:
-        """Each channel, and why nobody can be reached there; None = it is connected. Raises BridgeFailure."""
+    async def channels(self) -> ChannelStates:
+        """How each channel is. Raises BridgeFailure."""
         timeout = aiohttp.ClientTimeout(total=CHANNELS_SECONDS)
         try:
             async with self._session.get(f"{self._url}/channels", headers=self._headers, timeout=timeout) as answer:
                 answer.raise_for_status()
-                said: dict[str, str | None] = (await answer.json())["channels"]
-                return said
-        except (*_UNREACHABLE, KeyError, TypeError) as error:
+                return _states(json.loads(await _at_most(CHANNELS_BYTES, answer)))
+        except (*_UNREACHABLE, KeyError, TypeError, RecursionError) as error:
             raise BridgeFailure(f"the engine's bridge does not say ({type(error).__name__})") from error
 
     async def take_message(self, message: dict[str, Any]) -> bool:
@@ -155,6 +163,14 @@ class Bridge:
                         yield json.loads(line)
         except (*_UNREACHABLE, RecursionError) as error:
             raise BridgeFailure(f"the engine's bridge broke off ({type(error).__name__})") from error
+
+
+def _states(body: dict[str, Any]) -> ChannelStates:
+    """Raises KeyError, TypeError for anything else."""
+    said, unsaid = body["channels"], body.get("unsaid")
+    if not isinstance(said, dict) or not all(isinstance(one, str | None) for one in (*said.values(), unsaid)):
+        raise TypeError("channels")
+    return ChannelStates(said, unsaid)
 
 
 async def _at_most(limit: int, answer: aiohttp.ClientResponse) -> bytes:

@@ -8,7 +8,7 @@ from typing import Any
 
 from aiohttp import web
 
-from agents.pod.gateway import chat
+from agents.pod.gateway import channels, chat
 from agents.pod.gateway.answers import Handler, Refusal, error_json, errors, read_json, same_secret
 from agents.pod.gateway.backups import BackupCalls
 from agents.pod.gateway.bridge import Bridge, BridgeFailure
@@ -17,6 +17,7 @@ from agents.pod.gateway.log_pages import LogPages
 from agents.pod.gateway.pod import Pod
 from agents.pod.gateway.talk_test import NO_KEY, TalkTest
 from agents.pod.gateway.turns import Hop, Turns
+from agents.pod.masking import mask_text
 from agents.pod.start import config_from, secrets_from
 from agents.runtimes.base import PodConfig, PodSecrets
 
@@ -50,6 +51,7 @@ class Management:
         app.router.add_post("/chat", self.chat)
         app.router.add_post("/talk-test", self.talk_test)
         app.router.add_put("/message", self.take_message)
+        app.router.add_get("/channels", self.channels)
         app.router.add_get("/memory", self.memory)
         self._log_pages.route(app)
         app.router.add_put("/backup", self.back_up)
@@ -99,6 +101,14 @@ class Management:
 
     async def talk_test(self, _: web.Request) -> web.Response:
         return await self._test.answer()
+
+    async def channels(self, _: web.Request) -> web.Response:
+        try:
+            said = await channels.states(self._pod, self._bridge)
+        except BridgeFailure as error:
+            message = mask_text(str(error), self._pod.secret_texts())
+            return web.json_response({"hop": Hop.ENGINE, "message": message}, status=503)
+        return web.json_response({"channels": said})
 
     async def back_up(self, request: web.Request) -> web.Response:
         return await self._backups.order("backup", await read_json(request))

@@ -103,7 +103,7 @@ class TalkTest:
     async def _channels(self, channels: list[Tried]) -> None:
         started = time.monotonic()
         try:
-            reasons = await self._bridge.channels()
+            reasons = (await self._bridge.channels()).reasons
         except BridgeFailure as error:
             reasons = {channel.hop: str(error) for channel in channels}
         asked = time.monotonic() - started

@@ -159,6 +159,11 @@ class BridgeProcess:
         channels: dict[str, str | None] = self._call("GET", "/channels")[1]["channels"]
         return channels
 
+    def unsaid(self) -> str | None:
+        """Why the engine itself said nothing of its channels."""
+        unsaid: str | None = self._call("GET", "/channels")[1]["unsaid"]
+        return unsaid
+
     def wait_for(self, phase: str, *, within: float = 20.0) -> dict[str, Any]:
         def seen() -> dict[str, Any] | None:
             state = self.state()

@@ -216,6 +216,13 @@ def test_while_the_engine_is_down_no_channel_is_connected(bridge: BridgeProcess)
     assert "the engine ended by signal 9" in (bridge.channels()["web"] or "")
 
 
+def test_that_the_engine_itself_said_nothing_of_channels_is_told_apart(bridge: BridgeProcess) -> None:
+    assert bridge.unsaid() is None
+    bridge.kill_engine()
+    bridge.wait_for("unhealthy")
+    assert "the engine ended by signal 9" in (bridge.unsaid() or "")
+
+
 def test_a_channel_that_the_engine_does_not_connect_to_says_so(bridge: BridgeProcess) -> None:
     bridge.configure(pod_config(revision=2, channels=["web", "telegram"]))
     assert bridge.channels() == {"web": None, "telegram": "the engine does not connect to it"}

@@ -1,0 +1,37 @@
+"""What is known of channels by which strangers write to agents. Rules are elsewhere."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+REASON_LENGTH = 300
+
+
+class ChannelState(models.Model):
+    """One channel of an agent, beside the web: since when it is silent, and whether its owner was told."""
+
+    agent = models.ForeignKey("agents.Agent", on_delete=models.CASCADE, related_name="channel_states", db_index=False)
+    channel = models.CharField(max_length=20)
+    look_at = models.DateTimeField(
+        null=True, blank=True, help_text="When its pod is asked again; empty while there is nothing to ask."
+    )
+    heard_from_at = models.DateTimeField(null=True, blank=True, help_text="When its pod last told of it.")
+    revision = models.PositiveIntegerField(default=0, help_text="Of the configuration that the pod had then.")
+    since = models.DateTimeField(null=True, blank=True, help_text="Since when it is silent.")
+    reason = models.CharField(max_length=REASON_LENGTH, blank=True, help_text="Why, in the words of its pod.")
+    told_at = models.DateTimeField(
+        null=True, blank=True, help_text="When this silence had lasted for long enough to be told."
+    )
+    mailed_at = models.DateTimeField(null=True, blank=True, help_text="When its owner was last written to about it.")
+
+    class Meta:
+        app_label = "agents"
+        indexes = [
+            # The due scan of agents/silences/looking.py.
+            models.Index(fields=["look_at"], name="channel_look", condition=Q(look_at__isnull=False)),
+        ]
+        constraints = [models.UniqueConstraint(fields=["agent", "channel"], name="channel_once")]
+
+    def __str__(self) -> str:
+        return f"{self.channel} of {self.agent_id}"

@@ -1,0 +1,125 @@
+"""Telegram of the real engines while no poll succeeds: the engine may call it connected, `channels` does not."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any
+
+import pytest
+import requests
+
+from agents.engines import ENGINES
+from agents.engines.base import Engine
+from agents.runtimes import management
+from tests.agents.engines.conftest import ACCESS, Pod
+from tests.agents.pod.bridge.process import eventually
+from tests.doubles.telegram import TOKEN, TelegramDouble
+
+pytestmark = [pytest.mark.engines, pytest.mark.parametrize("engine", ["hermes"], indirect=True)]
+Trouble = Callable[[TelegramDouble], None]
+
+
+@pytest.fixture
+def engine(request: pytest.FixtureRequest) -> Engine:
+    return ENGINES[request.param]
+
+
+@pytest.fixture
+def telegram() -> Iterator[TelegramDouble]:
+    with TelegramDouble() as double:
+        yield double
+
+
+def silence(pod: Pod) -> str | None:
+    """What the control plane's look of each minute hears; it takes a second here, so that asking takes no time away."""
+    time.sleep(1)
+    endpoint = pod.runtime.endpoint(pod.namespace)
+    assert endpoint
+    return management.channels(endpoint, ACCESS, wanted=["web", "telegram"])["telegram"]
+
+
+def start(pod: Pod, telegram: TelegramDouble) -> None:
+    secrets: dict[str, Any] = {"channel_secrets": {"telegramToken": TOKEN}}
+    pod.start(telegram_api_url=telegram.url, channels=["web", "telegram"], **secrets)
+    eventually(lambda: silence(pod) is None, within=60, what="the channel")
+    eventually(lambda: "getUpdates" in telegram.methods, within=30, what="a poll")
+
+
+def revoked(telegram: TelegramDouble) -> None:
+    telegram.token = "1:another"
+
+
+def hanging(telegram: TelegramDouble) -> None:
+    telegram.polls_hang = True
+
+
+def failing(telegram: TelegramDouble) -> None:
+    telegram.poll_refusal = (502, "Bad Gateway")
+
+
+def gone(telegram: TelegramDouble) -> None:
+    telegram.stop()
+
+
+def polled_by_another(telegram: TelegramDouble) -> None:
+    """Another program has the same token and polls without a pause."""
+
+    def poll() -> None:
+        with suppress(requests.ConnectionError):  # the test is over
+            while True:
+                requests.get(f"{telegram.url}/bot{TOKEN}/getUpdates", params={"timeout": 5}, timeout=60)
+
+    threading.Thread(target=poll, daemon=True).start()
+
+
+def test_a_bot_that_nobody_writes_to_is_heard(pod: Pod, telegram: TelegramDouble) -> None:
+    start(pod, telegram)
+    until = time.monotonic() + 80
+    while time.monotonic() < until:
+        assert silence(pod) is None
+
+
+def test_a_token_that_is_revoked_while_it_runs_is_told_at_once_and_never_shown(
+    pod: Pod, telegram: TelegramDouble
+) -> None:
+    start(pod, telegram)
+    revoked(telegram)
+    said = eventually(lambda: silence(pod), within=40, what="the refusal")
+    assert said == "the service refuses the bot's token"
+    assert TOKEN not in said
+    assert pod.say("hello") == "pong"
+
+
+@pytest.mark.parametrize(
+    ("trouble", "why"),
+    [
+        (hanging, "imed out"),
+        (failing, "Bad Gateway"),
+        (gone, "ConnectError"),
+        (polled_by_another, "terminated by other getUpdates request"),
+    ],
+    ids=["hanging", "failing", "gone", "polled by another"],
+)
+def test_polls_that_bring_nothing_for_a_minute_are_told_with_the_reason(
+    pod: Pod, telegram: TelegramDouble, trouble: Trouble, why: str
+) -> None:
+    start(pod, telegram)
+    trouble(telegram)
+    said = eventually(lambda: silence(pod), within=100, what="the silence")
+    assert said.startswith("no poll has succeeded for 1 minute: ")
+    assert why in said
+    assert TOKEN not in said
+
+
+def test_a_service_that_answers_again_is_heard_again(pod: Pod, telegram: TelegramDouble) -> None:
+    start(pod, telegram)
+    telegram.polls_hang = True
+    eventually(lambda: silence(pod), within=100, what="the silence")
+    telegram.polls_hang = False
+    eventually(lambda: silence(pod) is None, within=100, what="the channel")
+    heard = len(telegram.sent)
+    telegram.write("hello")
+    eventually(lambda: len(telegram.sent) > heard, within=60, what="the answer")

@@ -1,0 +1,89 @@
+"""A running agent that hears people on Telegram, with a real gateway before a scripted engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from accounts import letters
+from accounts.models import Letter
+from agents import llm_key
+from agents.models import Agent, Reason, Transition
+from agents.silences import looking
+from tests.agents.conftest import GatewayOf, MakeAgent, settle
+from tests.agents.pod.gateway.process import Gateway
+from tests.doubles.bridge import BridgeDouble
+
+TOKEN = "4711081500:AAbot-token-of-the-owners-telegram-bot"
+KEY = "sk-real-0123456789abcdefghijkl"
+REFUSED = "the service refuses the bot's token"
+MakeListening = Callable[..., Agent]
+
+
+@pytest.fixture
+def make_listening(make_agent: MakeAgent) -> MakeListening:
+    """An agent with a model key that should hear people on Telegram; its pod has no gateway yet."""
+
+    def make(**wanted: Any) -> Agent:
+        telegram = {"channels": ["web", "telegram"], "channel_secrets": {"telegramToken": TOKEN}}
+        agent = settle(make_agent(**{"engine": "hermes", "tier": "small", **telegram, **wanted}))
+        agent = settle(llm_key.install(agent, provider="openai", key=KEY))
+        Agent.objects.filter(pk=agent.pk).update(llm_key_checked=True)
+        return agent
+
+    return make
+
+
+def serve(agent: Agent, gateway_of: GatewayOf, bridge: BridgeDouble, **given: Any) -> Gateway:
+    """Put a gateway in front of the agent that has its present configuration, as the engine does."""
+    agent.refresh_from_db()
+    bridge.revision = agent.spec_revision
+    bridge.channels = {"web": None, **dict.fromkeys(agent.channels)}
+    secrets = {"channel_secrets": agent.channel_secrets, "llm_key": agent.llm_key}
+    return gateway_of(agent, revision=agent.spec_revision, channels=agent.channels, **secrets, **given)
+
+
+@pytest.fixture
+def listening(make_listening: MakeListening, gateway_of: GatewayOf, bridge: BridgeDouble) -> Agent:
+    agent = make_listening()
+    serve(agent, gateway_of, bridge)
+    return agent
+
+
+@dataclass
+class Watch:
+    """The look of each minute, at a time that stands still in between."""
+
+    now: datetime
+
+    def minutes(self, count: int) -> None:
+        """Let so many minutes pass, with a look at each and one now."""
+        self.look()
+        for _ in range(count):
+            self.now += timedelta(minutes=1)
+            self.look()
+
+    def look(self) -> int:
+        return looking.look_at_due(self.now)
+
+
+@pytest.fixture
+def watch() -> Watch:
+    return Watch(timezone.now())
+
+
+def told(agent: Agent) -> list[str]:
+    """What the timeline says of channels, oldest first."""
+    rows = Transition.objects.filter(agent=agent, reason=Reason.CHANNEL).order_by("at", "id")
+    return list(rows.values_list("note", flat=True))
+
+
+def mailed() -> list[str]:
+    """The subjects of all mails in the queue, and what is due goes out."""
+    letters.send_due(now=timezone.now())
+    return list(Letter.objects.order_by("written_at").values_list("subject", flat=True))
