@@ -74,7 +74,23 @@ OPENCODE = Expected(
     either=frozenset({"edit", "write", "apply_patch"}),
 )
 
-EXPECTED = {"pi": PI, "hermes": HERMES, "opencode": OPENCODE}
+OPENCLAW = Expected(
+    paths={
+        "openai": ("gpt-5", "/v1/responses"),
+        "anthropic": ("claude-sonnet-4-5", "/v1/messages"),
+        "openrouter": ("openai/gpt-oss-120b", "/api/v1/chat/completions"),
+        "google": ("gemini-2.5-flash", "/v1beta/models/gemini-2.5-flash:streamGenerateContent"),
+        "gemini": ("gemini-2.5-flash", "/v1beta/models/gemini-2.5-flash:streamGenerateContent"),
+        "groq": ("openai/gpt-oss-20b", "/openai/v1/chat/completions"),
+        "mistral": ("mistral-small-latest", "/v1/chat/completions"),
+        "deepseek": ("deepseek-v4-pro", "/chat/completions"),
+        "xai": ("grok-4.3", "/v1/chat/completions"),
+    },
+    exec=("terminal", "exec", "command"),
+    search=("grep", "pattern"),
+)
+
+EXPECTED = {"pi": PI, "hermes": HERMES, "opencode": OPENCODE, "openclaw": OPENCLAW}
 
 
 def expected(pod: Pod) -> Expected:
