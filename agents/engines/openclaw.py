@@ -1,10 +1,12 @@
-"""The engine openclaw: one server for all conversations and channels, its configuration rendered whole at each start."""
+"""The engine openclaw: one server for all conversations and channels, which takes changed settings while it runs."""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import platform
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -21,7 +23,7 @@ from agents.engines.base import (
     Stores,
     mcp_servers,
 )
-from agents.engines.openclaw_http import OpenclawDriver
+from agents.engines.openclaw_http import PLUGIN_ID, SETTINGS, OpenclawDriver
 from agents.engines.persona import persona_text
 from agents.runtimes.base import PodConfig
 
@@ -29,8 +31,8 @@ VERSION = "2026.9.6"
 START = Path(__file__).with_name("openclaw_start.mjs")
 PLUGIN = Path(__file__).with_name("openclaw_plugin.js")
 _MODULES = Path("node_modules")
+_VARIABLE = re.compile(r"\$\{[A-Z_][A-Z0-9_]*\}")
 _MACHINES = {"x86_64": "x64", "aarch64": "arm64"}
-_PLUGIN_ID = "agentpods"
 # openclaw's id of the provider, whoever it is: with its own ids it would bring its own prompts, keys and addresses.
 _PROVIDER = "pod"
 
@@ -124,17 +126,19 @@ class Openclaw:
     noise = ""
 
     def render(self, config: PodConfig, *, place: Place, llm: KeyProxy) -> Launch:
-        """The plugin reads the persona again at each model call, openclaw everything else at its start."""
+        """openclaw takes changed settings while it runs, and the plugin reads the persona again at each model call."""
         home, workspace = place.data / "openclaw", place.data / "workspace"
-        plugin = home / _PLUGIN_ID
+        plugin = home / PLUGIN_ID
         return Launch(
             files={
-                home / "openclaw.json": _json(self._settings(config, place, llm)),
                 plugin / "index.js": PLUGIN.read_text(encoding="utf-8"),
-                plugin / "package.json": _json({"name": _PLUGIN_ID, "type": "module", **_ENTRY}),
+                plugin / "package.json": _json({"name": PLUGIN_ID, "type": "module", **_ENTRY}),
                 plugin / "openclaw.plugin.json": _json(_MANIFEST),
             },
-            live_files={home / "persona.md": persona_text(config)},
+            live_files={
+                home / SETTINGS: _json(_marked(self._settings(config, place, llm))),
+                home / "persona.md": persona_text(config),
+            },
             directories=(home, plugin, workspace, place.data / "home", place.data / "tmp"),
             argv=(
                 str(place.node),
@@ -153,7 +157,10 @@ class Openclaw:
 
     def attach(self, process: asyncio.subprocess.Process, launch: Launch) -> Driver:
         return OpenclawDriver(
-            process, port=int(launch.env["OPENCLAW_GATEWAY_PORT"]), token=launch.env["OPENCLAW_GATEWAY_TOKEN"]
+            process,
+            port=int(launch.env["OPENCLAW_GATEWAY_PORT"]),
+            token=launch.env["OPENCLAW_GATEWAY_TOKEN"],
+            settings=Path(launch.env["OPENCLAW_STATE_DIR"]) / SETTINGS,
         )
 
     def _settings(self, config: PodConfig, place: Place, llm: KeyProxy) -> dict[str, Any]:
@@ -168,8 +175,10 @@ class Openclaw:
             "plugins": _plugins(config, place, chosen),
             "tools": self._tools(chosen, has_servers=bool(servers)),
             "cron": {"enabled": "cronjob" in chosen},
-            "mcp": {"servers": {server["name"]: _mcp(server) for server in servers}},
+            "mcp": {"servers": {server["name"]: _literal(_mcp(server)) for server in servers}},
             "channels": openclaw_channels.settings(config),
+            "commands": openclaw_channels.COMMANDS,
+            "session": {"dmScope": "per-channel-peer"},  # else all who write to the bot share one conversation
         }
 
     def _tools(self, chosen: list[str], *, has_servers: bool) -> dict[str, Any]:
@@ -189,7 +198,7 @@ class Openclaw:
 
 _ENTRY = {"version": "1.0.0", "openclaw": {"extensions": ["./index.js"]}}
 _MANIFEST = {
-    "id": _PLUGIN_ID,
+    "id": PLUGIN_ID,
     "name": "Agentpods",
     "description": "The persona, the model and a search of this agent",
     "providers": [_PROVIDER],
@@ -200,9 +209,23 @@ _MANIFEST = {
 
 
 def _json(value: Any) -> str:
-    """openclaw puts variables in place of ${X} in its settings, wherever they stand: an owner's text stays as it is,
-    for openclaw takes $${X} for ${X}."""
     return json.dumps(value, indent=1, sort_keys=True) + "\n"
+
+
+def _marked(settings: dict[str, Any]) -> dict[str, Any]:
+    """With a mark of their own, by which the driver sees that they are in force."""
+    mark = hashlib.sha256(_json(settings).encode("utf-8", "replace")).hexdigest()
+    settings["plugins"]["entries"][PLUGIN_ID]["config"]["mark"] = mark
+    return settings
+
+
+def _literal(value: Any) -> Any:
+    """openclaw puts variables in place of ${X}, wherever it stands; an owner's text stays as it is."""
+    if isinstance(value, dict):
+        return {name: _literal(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_literal(one) for one in value]
+    return _VARIABLE.sub(r"$\g<0>", value) if isinstance(value, str) else value
 
 
 def _is_asked(config: PodConfig) -> bool:
@@ -242,7 +265,6 @@ def _gateway(place: Place) -> dict[str, Any]:
         "auth": {"mode": "token"},
         "http": {"endpoints": {"chatCompletions": {"enabled": True}}},
         "controlUi": {"enabled": False},
-        "reload": {"mode": "off"},  # the bridge restarts it
     }
 
 
@@ -271,9 +293,13 @@ def _plugins(config: PodConfig, place: Place, chosen: list[str]) -> dict[str, An
     }
     memory = {"enabled": "memory" in chosen, "config": {"dreaming": {"enabled": False}}}
     return {
-        "allow": [_PLUGIN_ID, "memory-core", *openclaw_channels.platforms(config)],
-        "load": {"paths": [str(home / _PLUGIN_ID)]},
-        "entries": {_PLUGIN_ID: {"enabled": True, "config": ours}, "memory-core": memory},
+        "allow": [PLUGIN_ID, "admin-http-rpc", "memory-core", *openclaw_channels.platforms(config)],
+        "load": {"paths": [str(home / PLUGIN_ID)]},
+        "entries": {
+            PLUGIN_ID: {"enabled": True, "config": ours},
+            "admin-http-rpc": {"enabled": bool(openclaw_channels.platforms(config))},  # says how the channels are
+            "memory-core": memory,
+        },
     }
 
 
@@ -301,7 +327,7 @@ def _environment(config: PodConfig, place: Place, llm: KeyProxy) -> dict[str, st
         "HOME": str(place.data / "home"),
         "TMPDIR": str(place.data / "tmp"),
         "LANG": "C.UTF-8",
-        "TZ": config.timezone or "UTC",
+        "TZ": "UTC",  # until the plugin says it
         "OPENCLAW_STATE_DIR": str(place.data / "openclaw"),
         "OPENCLAW_GATEWAY_PORT": str(place.port),
         "OPENCLAW_GATEWAY_TOKEN": place.password,

@@ -8,6 +8,8 @@ from typing import Any
 from agents.runtimes.base import PodConfig
 
 _WAITS = "not connected: channels wait for the model key"
+# Whoever finds the agent on a channel may talk to it, but not command its engine; the plugin says so.
+COMMANDS = {"native": False, "nativeSkills": False, "restart": False, "allowFrom": {"*": ["nobody"]}}
 _TOKEN = "TELEGRAM_BOT_TOKEN"  # noqa: S105 - the name of a variable
 
 
@@ -21,7 +23,6 @@ def environment(config: PodConfig) -> dict[str, str]:
 
 
 def settings(config: PodConfig) -> dict[str, Any]:
-    """Whoever finds the agent may talk to it, but nobody commands its engine."""
     if not platforms(config):
         return {}
     telegram: dict[str, Any] = {
@@ -31,7 +32,6 @@ def settings(config: PodConfig) -> dict[str, Any]:
         "allowFrom": ["*"],
         "groupPolicy": "open",
         "configWrites": False,
-        "commands": {"native": False, "nativeSkills": False},
     }
     if config.telegram_api_url:
         telegram["apiRoot"] = config.telegram_api_url.rstrip("/")
@@ -39,11 +39,12 @@ def settings(config: PodConfig) -> dict[str, Any]:
 
 
 def states(reported: Mapping[str, Any]) -> dict[str, str | None]:
-    """None is connected, else why not."""
-    return {"telegram": _WAITS, **{name: _trouble(state) for name, state in reported.items() if name == "telegram"}}
+    """openclaw's report on its channels: None is connected, else why not."""
+    accounts = (reported.get("channelAccounts") or {}).get("telegram") or [{}]
+    return {"telegram": _trouble(accounts[0])}
 
 
-def _trouble(state: Mapping[str, Any]) -> str | None:
-    if state.get("connected"):
+def _trouble(account: Mapping[str, Any]) -> str | None:
+    if account.get("connected"):
         return None
-    return str(state.get("lastError") or _WAITS)
+    return str(account.get("lastError") or ("connecting" if account.get("running") else _WAITS))

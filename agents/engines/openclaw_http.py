@@ -6,23 +6,32 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
+from pathlib import Path
 from typing import Any
 
 import aiohttp
 
+from agents.engines import openclaw_channels
 from agents.engines.base import EngineError, ModelError, Turns
 from agents.engines.http import HttpDriver
 
 Json = dict[str, Any]
 # openclaw hears at once that a caller has hung up, and ends the model call.
 ABORT_SECONDS = 1.0
+# openclaw takes changed settings about a second after they were written.
+RELOAD_SECONDS = 20.0
+POLL_SECONDS = 0.1
+SETTINGS = "openclaw.json"
+PLUGIN_ID = "agentpods"
 _DONE = b"[DONE]"
 
 
 class OpenclawDriver(HttpDriver):
-    def __init__(self, process: asyncio.subprocess.Process, *, port: int, token: str) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, *, port: int, token: str, settings: Path) -> None:
         headers = {"Authorization": f"Bearer {token}"}
         super().__init__(process, base_url=f"http://127.0.0.1:{port}", health="/healthz", headers=headers)
+        self._settings = settings
+        self._in_force = ""  # the mark of the settings that openclaw was seen to have
         self._ending: dict[str, float] = {}  # conversations whose last turn was aborted, and when that is over
 
     async def settle(self) -> None:
@@ -30,9 +39,35 @@ class OpenclawDriver(HttpDriver):
         self._health = "/startupz"
         await super().settle()
         self._health = "/healthz"
+        await self.reloaded()
 
     def conversation(self, session: str) -> Turns:
         return _Conversation(self, session)
+
+    async def channels(self) -> dict[str, str | None]:
+        await self.reloaded()
+        async with self._session.post("/api/v1/admin/rpc", json={"method": "channels.status"}) as answer:
+            if answer.status != 200:
+                return openclaw_channels.states({})
+            report: Json = await answer.json()
+        return openclaw_channels.states(report.get("payload") or {})
+
+    async def reloaded(self) -> None:
+        """Wait until openclaw has the settings of the file."""
+        mark = str(_settings_of(json.loads(self._settings.read_text(encoding="utf-8")))["mark"])
+        try:
+            async with asyncio.timeout(RELOAD_SECONDS):
+                while self._in_force != mark:
+                    self._in_force = await self._mark()
+                    if self._in_force != mark:
+                        await asyncio.sleep(POLL_SECONDS)
+        except TimeoutError as error:
+            raise EngineError("the engine did not take its new settings") from error
+
+    async def _mark(self) -> str:
+        """That of openclaw's own settings, once our plugin in it has them too."""
+        async with self._session.get(f"/{PLUGIN_ID}/mark") as answer:
+            return (await answer.text()) if answer.status == 200 else ""
 
     async def wind_down(self) -> None:
         """openclaw does not end while a turn runs; the turns were failed, so their connections are closed."""
@@ -82,6 +117,7 @@ class _Conversation:
 
     async def turn(self, message: str) -> AsyncGenerator[str, None]:
         await self._driver.ended(self._session)
+        await self._driver.reloaded()
         self._text = ""
         finished = False
         try:
@@ -125,6 +161,12 @@ async def _events(stream: aiohttp.StreamReader) -> AsyncIterator[Json]:
             data = line.removeprefix(b"data:").strip()
             if line.startswith(b"data:") and data != _DONE:
                 yield json.loads(data)
+
+
+def _settings_of(rendered: Json) -> Json:
+    """Of our plugin."""
+    settings: Json = rendered["plugins"]["entries"][PLUGIN_ID]["config"]
+    return settings
 
 
 async def _refusal(answer: aiohttp.ClientResponse) -> str:

@@ -19,12 +19,17 @@ const SEEN = new Set(["text_delta", "thinking_delta", "toolcall_start", "toolcal
 // Of these openclaw knows better: it shortens a conversation that is too long.
 const TOO_LONG = /context|too long|too large|maximum.{0,20}tokens|prompt is/i;
 
+// To a bot of Telegram, the first thing that a person says is /start.
+const COMMAND = /^\s*\/(?!start\b)[a-z_]+(@\w+)?(\s|:|$)/i;
+const NO_COMMANDS = "Commands are not taken here.";
+
 export default {
   id: "agentpods",
   name: "Agentpods",
   description: "The persona, the model and a search of this agent",
   register(api) {
     const settings = api.pluginConfig;
+    process.env.TZ = settings.timezone;
     api.registerProvider({
       id: settings.provider,
       label: settings.provider,
@@ -34,9 +39,23 @@ export default {
       // "format" is what openclaw neither tries again nor locks a key for.
       classifyFailoverReason: ({ errorMessage }) => (TOO_LONG.test(errorMessage) ? undefined : "format"),
     });
+    api.registerHttpRoute({
+      path: "/agentpods/mark",
+      auth: "gateway",
+      match: "exact",
+      handler: async (_request, response) => (response.end(inForce(api, settings)), true),
+    });
+    api.on("before_agent_reply", ({ cleanedBody }, { messageProvider }) =>
+      messageProvider === "telegram" && COMMAND.test(cleanedBody) ? { handled: true, reply: { text: NO_COMMANDS } } : undefined);
     api.registerTool(() => search(settings), { name: "grep" });
   },
 };
+
+/** The mark of the settings, once all of openclaw has them. */
+function inForce(api, settings) {
+  const now = api.runtime.config.current().plugins?.entries?.[api.id]?.config?.mark;
+  return now === settings.mark ? now : "";
+}
 
 function prepared(context, settings) {
   const own = context.systemPrompt ?? "";
