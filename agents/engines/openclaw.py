@@ -99,7 +99,7 @@ class Openclaw:
         "delegation": ("sessions_spawn", "sessions_yield", "subagents"),
         "cronjob": ("automations",),
     }
-    safe_toolsets: tuple[str, ...] = ("file", "memory", "session_search", "todo", "skills")
+    safe_toolsets: tuple[str, ...] = ("web", "file", "memory", "session_search", "todo", "skills")
     mcp_stdio = True
     stores = Stores(
         skills=("workspace/skills",),
