@@ -149,7 +149,7 @@ class Openclaw:
             ),
             env=_environment(config, place, llm),
             cwd=workspace,
-            model=(_PROVIDER, config.model) if _is_asked(config) and config.model else None,
+            model=None,  # it is in the settings, and openclaw takes whichever is there
         )
 
     def session_argv(self, session: str | None) -> tuple[str, ...]:
