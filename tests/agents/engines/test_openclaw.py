@@ -187,7 +187,7 @@ def persona(place: Place) -> Path:
 
 def inside(launch: Launch, **given: Any) -> dict[str, Any]:
     ours = settings(launch)["plugins"]["entries"]["agentpods"]["config"]
-    command = [install.node(), OUTSIDE, PLUGIN, json.dumps(ours)]
+    command = [str(install.node()), str(OUTSIDE), str(PLUGIN), json.dumps(ours)]
     done = subprocess.run(command, input=json.dumps(given), capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     said: dict[str, Any] = json.loads(done.stdout)
@@ -240,7 +240,8 @@ def test_the_time_that_openclaw_writes_before_a_message_is_taken_away(place: Pla
     persons = {"role": "user", "content": "[Thu 2026-11-26 10:00 UTC] my own words", "timestamp": arrived}
     parts = [{"type": "text", "text": "[Fri 2026-11-27 01:45 GMT+9] two"}]
     other = {"role": "assistant", "content": [{"type": "text", "text": "[Fri 2026-11-27 01:45 GMT+9] three"}]}
-    messages = [stamped, persons, {"role": "user", "content": parts, "timestamp": arrived}, other]
+    two: dict[str, Any] = {"role": "user", "content": parts, "timestamp": arrived}
+    messages = [stamped, persons, two, other]
     seen = inside(render(place, timezone="Asia/Tokyo"), context=context("", *messages), answers=[[WORD, DONE]])
     said = [message["content"] for message in seen["calls"][0]["context"]["messages"]]
     assert said[:2] == ["one", "[Thu 2026-11-26 10:00 UTC] my own words"]
