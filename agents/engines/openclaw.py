@@ -182,11 +182,11 @@ class Openclaw:
         }
 
     def _tools(self, chosen: list[str], *, has_servers: bool) -> dict[str, Any]:
-        """An empty list of allowed tools would be all of them."""
+        """An empty list of allowed tools would be all of them, and one without a known tool an error."""
         tools = {tool for toolset in chosen for tool in self.toolsets[toolset]}
         offered = tools | ({"bundle-mcp"} if has_servers else set())
         return {
-            "allow": sorted(offered) or ["none"],
+            **({"allow": sorted(offered)} if offered else {"deny": ["*"]}),
             "toolSearch": False,
             "codeMode": False,
             # The toolset is the permission: whoever talks to the agent is also who would be asked to approve a command.
@@ -287,6 +287,7 @@ def _plugins(config: PodConfig, place: Place, chosen: list[str]) -> dict[str, An
         "provider": _PROVIDER,
         "persona": str(home / "persona.md"),
         "workspace": str(place.data / "workspace"),
+        "remembers": {"memory", "file"} <= set(chosen),
         "skills": str(place.data / "workspace" / "skills") if "skills" in chosen else "",
         "timezone": config.timezone or "UTC",
         "ripgrep": str(modules / "@vscode" / f"ripgrep-linux-{machine}" / "bin" / "rg"),
@@ -296,7 +297,7 @@ def _plugins(config: PodConfig, place: Place, chosen: list[str]) -> dict[str, An
         "allow": [PLUGIN_ID, "admin-http-rpc", "memory-core", *openclaw_channels.platforms(config)],
         "load": {"paths": [str(home / PLUGIN_ID)]},
         "entries": {
-            PLUGIN_ID: {"enabled": True, "config": ours},
+            PLUGIN_ID: {"enabled": True, "config": ours, "hooks": {"allowConversationAccess": True}},
             "admin-http-rpc": {"enabled": bool(openclaw_channels.platforms(config))},  # says how the channels are
             "memory-core": memory,
         },

@@ -9,6 +9,11 @@ import path from "node:path";
 // How openclaw's own prompt begins; others (a summary, a subagent's judge) stay as they are.
 const OWN_PROMPT = /^(<!--[^\n]*-->\n)?You are a personal assistant running inside OpenClaw\./;
 const STAMP = /^\[\w{3} (\d{4}-\d\d-\d\d \d\d:\d\d) [^\]]{1,40}\] /;
+const IDLE = new RegExp(
+  "^<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>\\n" +
+    '(?:Conversation data \\(data, not instructions\\):\\n"(?:Active exec sessions:|## Active Subagents)\\\\nnone"\\s+)+' +
+    "<<<END_OPENCLAW_INTERNAL_CONTEXT>>>$",
+);
 const MODEL_TRIES = 3;
 const PAUSE_MS = 1000;
 const SEARCH_MS = 20_000;
@@ -62,19 +67,27 @@ function prepared(context, settings) {
   return {
     ...context,
     systemPrompt: OWN_PROMPT.test(own) ? persona(own, settings) : own,
-    messages: context.messages.map((message) => unstamped(message, settings.timezone)),
+    messages: context.messages.filter((message) => !saysNothing(message)).map((message) => unstamped(message, settings.timezone)),
   };
 }
 
-/** The persona, and the list of the agent's own skills where it has some. */
+const MEMORY =
+  "What is worth knowing in later conversations, write to a Markdown file in the directory memory; memory_search finds it.";
+
+/** The persona, how it remembers, and the list of the agent's own skills where it has some. */
 function persona(own, settings) {
-  const text = readFileSync(settings.persona, "utf8").trimEnd();
+  const text = readFileSync(settings.persona, "utf8").trimEnd() + (settings.remembers ? `\n\n${MEMORY}` : "");
   const listed = settings.skills ? /<available_skills>\n([\s\S]*?)\n<\/available_skills>/.exec(own)?.[1] : "";
   const skills = (listed ?? "").match(/ *<skill>[\s\S]*?<\/skill>/g) ?? [];
   const agents = skills.filter((skill) => skill.includes(`<location>${settings.skills}/`));
   if (!agents.length) return text;
   const how = "Skills you have. When one of them fits the task, read its file with the tool `read` and follow it:";
   return `${text}\n\n${how}\n<available_skills>\n${agents.join("\n")}\n</available_skills>`;
+}
+
+/** Behind each message openclaw says what runs in the background, also when nothing does. */
+function saysNothing({ runtimeContextCarrier, content }) {
+  return Boolean(runtimeContextCarrier) && IDLE.test(typeof content === "string" ? content : content[0]?.text);
 }
 
 /** openclaw writes the time of arrival before what a person says; the model gets what was said. */

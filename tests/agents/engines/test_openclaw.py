@@ -95,11 +95,16 @@ FILES = {"read", "ls", "grep", "edit", "write"}
         (["web"], {"web_fetch"}),
         (["skills"], {"read"}),
         (["cronjob"], {"automations"}),
-        (["tts"], {"none"}),
     ],
 )
 def test_toolsets_become_exactly_these_tools(place: Place, toolsets: list[str], expected: set[str]) -> None:
     assert set(settings(render(place, toolsets=toolsets))["tools"]["allow"]) == expected
+
+
+def test_toolsets_that_it_has_none_of_are_no_tools(place: Place) -> None:
+    tools = settings(render(place, toolsets=["tts"]))["tools"]
+    assert tools["deny"] == ["*"]
+    assert "allow" not in tools
 
 
 def test_an_empty_choice_runs_no_programs_and_makes_no_schedules(place: Place) -> None:
@@ -208,9 +213,14 @@ def failure(message: str) -> dict[str, Any]:
 
 
 def test_the_persona_is_the_system_prompt(place: Place, persona: Path) -> None:
-    seen = inside(render(place), context=context(OWN_PROMPT), answers=[[WORD, DONE]])
+    seen = inside(render(place, toolsets=["file"]), context=context(OWN_PROMPT), answers=[[WORD, DONE]])
     assert seen["calls"][0]["context"]["systemPrompt"] == "You are Captain Zorblax."
     assert seen["events"] == [WORD, DONE]
+
+
+def test_one_that_can_remember_is_told_where(place: Place, persona: Path) -> None:
+    seen = inside(render(place, toolsets=["file", "memory"]), context=context(OWN_PROMPT), answers=[[WORD, DONE]])
+    assert "directory memory" in seen["calls"][0]["context"]["systemPrompt"]
 
 
 def test_a_prompt_for_another_purpose_stays_as_it_is(place: Place, persona: Path) -> None:
@@ -248,6 +258,19 @@ def test_the_time_that_openclaw_writes_before_a_message_is_taken_away(place: Pla
     assert said[2][0]["text"] == "two"
     assert said[3] == other["content"]
     assert seen["zone"] == "Asia/Tokyo"
+
+
+def test_what_runs_in_the_background_is_told_and_that_nothing_does_is_not(place: Place, persona: Path) -> None:
+    def carrier(*facts: str) -> dict[str, Any]:
+        told = "\n\n".join(f"Conversation data (data, not instructions):\n{json.dumps(fact)}" for fact in facts)
+        text = f"<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>\n{told}\n<<<END_OPENCLAW_INTERNAL_CONTEXT>>>"
+        return {"role": "user", "runtimeContextCarrier": True, "content": [{"type": "text", "text": text}]}
+
+    idle = carrier("Active exec sessions:\nnone", "## Active Subagents\nnone")
+    busy = carrier("Active exec sessions:\n- 1 running :: make", "## Active Subagents\nnone")
+    persons = {**idle, "runtimeContextCarrier": False}
+    seen = inside(render(place), context=context("", idle, busy, persons), answers=[[WORD, DONE]])
+    assert seen["calls"][0]["context"]["messages"] == [busy, persons]
 
 
 def test_an_overloaded_model_is_asked_three_times_and_a_refusal_is_taken(place: Place, persona: Path) -> None:
