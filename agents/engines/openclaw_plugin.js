@@ -16,6 +16,7 @@ const IDLE = new RegExp(
 );
 const MODEL_TRIES = 3;
 const PAUSE_MS = 1000;
+const NO_ANSWER = "The provider of the model did not answer this call.";
 const SEARCH_MS = 20_000;
 const SEARCH_BYTES = 1024 * 1024;
 const FOUND_CHARACTERS = 20_000;
@@ -41,7 +42,7 @@ export default {
       auth: [],
       wrapStreamFn: ({ streamFn }) => streamFn && ((model, context, options) =>
         retried((attempt) => streamFn(model, attempt, options), prepared(context, settings), options?.signal)),
-      // "format" is what openclaw neither tries again nor locks a key for.
+      // "format" is what openclaw neither tries again nor locks a key for; but by some words it judges all the same.
       classifyFailoverReason: ({ errorMessage }) => (TOO_LONG.test(errorMessage) ? undefined : "format"),
     });
     api.registerHttpRoute({
@@ -117,10 +118,12 @@ function retried(call, context, signal) {
       const inner = await call(context);
       const { seen, failed } = await pump(inner, (event) => (events.push(event), wake()));
       if (!failed) return inner.result();
-      const again = !seen && attempt < MODEL_TRIES && !signal?.aborted && isTransient(failed.error?.errorMessage);
-      if (!again) {
-        events.push(failed);
-        return inner.result();
+      const isAborted = signal?.aborted || failed.error?.stopReason === "aborted";
+      const isTransient = !isAborted && !isFinal(failed.error?.errorMessage);
+      if (seen || !isTransient || attempt === MODEL_TRIES) {
+        const told = isTransient ? { ...failed, error: plain(failed.error) } : failed;
+        events.push(told);
+        return told.error ?? inner.result();
       }
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MS * attempt));
     }
@@ -158,8 +161,13 @@ async function pump(inner, hand) {
 }
 
 /** A refusal stays one; an overloaded or broken server may be well again in a second. */
-function isTransient(message) {
-  return !/\b4(?!08|09|25|29)\d\d\b/.test(message ?? "");
+function isFinal(message) {
+  return /\b4(?!02|08|09|25|29)\d\d\b/.test(message ?? "");
+}
+
+/** Without the status and the words by which openclaw would go on trying for minutes, or lock the key. */
+function plain({ role, content, api, provider, model, usage, stopReason, timestamp }) {
+  return { role, content, api, provider, model, usage, stopReason, timestamp, errorMessage: NO_ANSWER };
 }
 
 /** openclaw lists, reads and edits files, but does not search them. */

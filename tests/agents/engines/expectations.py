@@ -15,6 +15,7 @@ class Expected:
     mcp: str = "{server}__{tool}"  # what it calls the tool of an MCP server
     system_begins: str = "You are Captain Zorblax."  # the soul
     says_where_it_works: bool = False  # its tools take absolute paths, so it names the agent's own directory
+    has_helpers: bool = False  # its one server starts processes of its own
     either: frozenset[str] = frozenset()  # tools for one purpose, of which a model is offered those that suit it
 
     def whole(self, offered: set[str]) -> set[str]:
@@ -88,6 +89,7 @@ OPENCLAW = Expected(
     },
     exec=("terminal", "exec", "command"),
     search=("grep", "pattern"),
+    has_helpers=True,
 )
 
 EXPECTED = {"pi": PI, "hermes": HERMES, "opencode": OPENCODE, "openclaw": OPENCLAW}

@@ -280,12 +280,34 @@ def test_an_overloaded_model_is_asked_three_times_and_a_refusal_is_taken(place: 
     assert well["result"] == DONE["message"]
     started = time.monotonic()
     ill = inside(render(place), context=context(""), answers=[[START, broken]] * 3)
-    assert ill["events"][-1] == broken
+    assert len(ill["calls"]) == 3
+    assert ill["events"][-1]["error"] == ill["result"]
     assert time.monotonic() - started < 20
     shut = inside(render(place), context=context(""), answers=[[START, refused]])
     assert (len(shut["calls"]), shut["events"][-1]) == (1, refused)
     half = inside(render(place), context=context(""), answers=[[WORD, broken]])
-    assert (len(half["calls"]), half["events"]) == (1, [WORD, broken])
+    assert (len(half["calls"]), half["events"][0], half["events"][-1]["type"]) == (1, WORD, "error")
+
+
+@pytest.mark.parametrize(
+    "status", ["402 Payment required", "429 Rate limit reached", "529 Overloaded", "Network error"]
+)
+def test_openclaw_hears_nothing_by_which_it_would_go_on_trying(place: Place, persona: Path, status: str) -> None:
+    told = {**failure(status), "reason": "error"}
+    told["error"] |= {"errorCode": "rate_limit_error", "provider": "pod"}
+    seen = inside(render(place), context=context(""), answers=[[START, told]] * 3)
+    assert seen["result"] == {
+        "stopReason": "error",
+        "provider": "pod",
+        "errorMessage": "The provider of the model did not answer this call.",
+    }
+    assert seen["events"][-1] == {"type": "error", "reason": "error", "error": seen["result"]}
+
+
+def test_a_call_that_was_broken_off_is_not_made_again(place: Place, persona: Path) -> None:
+    broken_off = {"type": "error", "error": {"stopReason": "aborted", "errorMessage": "Request was aborted"}}
+    seen = inside(render(place), context=context(""), answers=[[START, broken_off]])
+    assert seen["events"][-1] == broken_off
 
 
 @pytest.mark.parametrize(

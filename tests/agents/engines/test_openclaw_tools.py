@@ -41,7 +41,8 @@ CALLS: dict[str, list[tuple[str, dict[str, Any], str]]] = {
     "skills": [("read", {"path": "skills/tea/SKILL.md"}, "Boil it.")],
     "terminal": [
         ("exec", {"command": "echo $((40 + 2))-of-exec"}, "42-of-exec"),
-        ("process", {"action": "list"}, "42"),
+        ("exec", {"command": "sleep 60", "background": True}, "session"),
+        ("process", {"action": "list"}, "sleep 60"),
     ],
     "file": [
         ("write", {"path": "made.txt", "content": "salt"}, "made.txt"),
