@@ -297,7 +297,7 @@ def _plugins(config: PodConfig, place: Place, chosen: list[str]) -> dict[str, An
         "allow": [PLUGIN_ID, "admin-http-rpc", "memory-core", *openclaw_channels.platforms(config)],
         "load": {"paths": [str(home / PLUGIN_ID)]},
         "entries": {
-            PLUGIN_ID: {"enabled": True, "config": ours, "hooks": {"allowConversationAccess": True}},
+            PLUGIN_ID: {"enabled": True, "config": ours},
             "admin-http-rpc": {"enabled": bool(openclaw_channels.platforms(config))},  # says how the channels are
             "memory-core": memory,
         },

@@ -51,8 +51,8 @@ export default {
       match: "exact",
       handler: async (_request, response) => (response.end(inForce(api, settings)), true),
     });
-    api.on("before_agent_reply", ({ cleanedBody }, { messageProvider }) =>
-      messageProvider === "telegram" && COMMAND.test(cleanedBody) ? { handled: true, reply: { text: NO_COMMANDS } } : undefined);
+    // Only what comes from channels is dispatched. openclaw would pass over a command in silence.
+    api.on("before_dispatch", ({ content }) => (COMMAND.test(content) ? { handled: true, text: NO_COMMANDS } : undefined));
     api.registerTool(() => search(settings), { name: "grep" });
   },
 };

@@ -39,7 +39,7 @@ if (given.context) {
 }
 if (given.search) said.found = await registered.tool.execute("1", given.search);
 if (given.command) {
-  said.reply = registered.hooks.before_agent_reply({ cleanedBody: given.command }, { messageProvider: given.channel }) ?? null;
+  said.reply = registered.hooks.before_dispatch({ content: given.command }) ?? null;
 }
 await registered.route.handler({}, { end: (text) => (said.mark = text) });
 const reason = given.error && registered.provider.classifyFailoverReason({ errorMessage: given.error });

@@ -325,20 +325,19 @@ def test_openclaw_neither_repeats_a_failed_call_nor_locks_the_key(place: Place, 
 
 
 @pytest.mark.parametrize(
-    ("said", "channel", "refused"),
+    ("said", "refused"),
     [
-        ("/model gpt-4", "telegram", True),
-        ("/model@zorblax_bot gpt-4", "telegram", True),
-        ("/exec: rm", "telegram", True),
-        ("/start", "telegram", False),
-        ("/etc/passwd, what is it?", "telegram", False),
-        ("hello", "telegram", False),
-        ("/model gpt-4", "webchat", False),
+        ("/model gpt-4", True),
+        ("/model@zorblax_bot gpt-4", True),
+        ("/exec: rm", True),
+        ("/start", False),
+        ("/etc/passwd, what is it?", False),
+        ("hello", False),
     ],
 )
-def test_commands_are_refused_to_people_on_channels(place: Place, said: str, channel: str, refused: bool) -> None:
-    reply = inside(render(place), command=said, channel=channel)["reply"]
-    assert (reply is not None) is refused
+def test_commands_are_refused_to_people_on_channels(place: Place, said: str, refused: bool) -> None:
+    reply = inside(render(place), command=said)["reply"]
+    assert reply == ({"handled": True, "text": "Commands are not taken here."} if refused else None)
 
 
 def test_the_mark_is_told_once_all_of_openclaw_has_the_settings(place: Place) -> None:
