@@ -14,6 +14,7 @@ const IDLE = new RegExp(
     '(?:Conversation data \\(data, not instructions\\):\\n"(?:Active exec sessions:|## Active Subagents)\\\\nnone"\\s+)+' +
     "<<<END_OPENCLAW_INTERNAL_CONTEXT>>>$",
 );
+const WAITED_MINUTES = 5;
 const MODEL_TRIES = 3;
 const PAUSE_MS = 1000;
 const NO_ANSWER = "The provider of the model did not answer this call.";
@@ -104,8 +105,12 @@ function bare(text, message, timeZone) {
   const stamp = STAMP.exec(text);
   if (!stamp || typeof message.timestamp !== "number") return text;
   const clock = { timeZone, dateStyle: "short", timeStyle: "short" };
-  const arrived = new Intl.DateTimeFormat("sv-SE", clock).format(message.timestamp);
-  return stamp[1] === arrived ? text.slice(stamp[0].length) : text;
+  const shown = new Intl.DateTimeFormat("sv-SE", clock);
+  // The message may have waited since it arrived.
+  for (let minutes = 0; minutes <= WAITED_MINUTES; minutes += 1) {
+    if (stamp[1] === shown.format(message.timestamp - minutes * 60_000)) return text.slice(stamp[0].length);
+  }
+  return text;
 }
 
 /** The stream of the first call that says something, or of the last one. */

@@ -246,7 +246,7 @@ def test_only_the_agents_own_skills_are_listed_and_only_with_the_toolset(place: 
 
 def test_the_time_that_openclaw_writes_before_a_message_is_taken_away(place: Place, persona: Path) -> None:
     arrived = 1795711514306  # 2026-11-26 16:45 in UTC, 01:45 of the next day in Tokyo
-    stamped = {"role": "user", "content": "[Fri 2026-11-27 01:45 GMT+9] one", "timestamp": arrived}
+    stamped = {"role": "user", "content": "[Fri 2026-11-27 01:45 GMT+9] one", "timestamp": arrived + 60_000}
     persons = {"role": "user", "content": "[Thu 2026-11-26 10:00 UTC] my own words", "timestamp": arrived}
     parts = [{"type": "text", "text": "[Fri 2026-11-27 01:45 GMT+9] two"}]
     other = {"role": "assistant", "content": [{"type": "text", "text": "[Fri 2026-11-27 01:45 GMT+9] three"}]}
