@@ -32,7 +32,14 @@ ENGINE_CHOICES = [*EngineId.choices, *((name, name) for name in sorted(ENGINE_PA
 ENGINE_IDS = [engine_id for engine_id, _ in ENGINE_CHOICES]
 
 # The engines that a pod can run: each has its adapter in agents/engines/. The catalog offers no other.
-RUNNABLE = (EngineId.PI, EngineId.HERMES, EngineId.OPENCODE, EngineId.CLAUDE_CODE, *ENGINE_IDS[len(EngineId) :])
+RUNNABLE = (
+    EngineId.PI,
+    EngineId.HERMES,
+    EngineId.OPENCODE,
+    EngineId.CLAUDE_CODE,
+    EngineId.OPENCLAW,
+    *ENGINE_IDS[len(EngineId) :],
+)
 DEFAULT_ENGINE = EngineId.PI  # of an agent that is created without `engine`
 
 

@@ -7,6 +7,7 @@ from agents.engines.claude_code import CLAUDE_CODE
 from agents.engines.dashboard import Dashboard
 from agents.engines.hermes import HERMES
 from agents.engines.hermes_dashboard import DASHBOARD as HERMES_DASHBOARD
+from agents.engines.openclaw import OPENCLAW
 from agents.engines.opencode import OPENCODE
 from agents.engines.opencode_dashboard import DASHBOARD as OPENCODE_DASHBOARD
 from agents.engines.packages import installed
@@ -17,6 +18,7 @@ ENGINES: dict[str, Engine] = {
     HERMES.id: HERMES,
     OPENCODE.id: OPENCODE,
     CLAUDE_CODE.id: CLAUDE_CODE,
+    OPENCLAW.id: OPENCLAW,
 }
 # Those that have a page of their own, beside the gateway's.
 DASHBOARDS: dict[str, Dashboard] = {HERMES.id: HERMES_DASHBOARD, OPENCODE.id: OPENCODE_DASHBOARD}

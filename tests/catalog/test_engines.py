@@ -23,10 +23,10 @@ def test_every_engine_that_is_offered_has_an_adapter_and_every_adapter_is_offere
     assert {engine.id for engine in engines.offered()} == set(RUNNABLE) == set(ENGINES)
 
 
-@pytest.mark.parametrize("engine", ["openclaw", "n8n"])
+@pytest.mark.parametrize("engine", ["n8n"])
 def test_an_engine_without_an_adapter_is_unknown(engine: str) -> None:
     with pytest.raises(
-        BadRequest, match=f"^engine: '{engine}' is not an engine; allowed: pi, hermes, opencode, claude-code;"
+        BadRequest, match=f"^engine: '{engine}' is not an engine; allowed: pi, hermes, opencode, claude-code, openclaw;"
     ):
         engines.known_engine(engine)
 

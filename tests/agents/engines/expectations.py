@@ -35,6 +35,7 @@ class Expected:
     mcp: str = "{server}__{tool}"  # what it calls the tool of an MCP server
     system_begins: str = "You are Captain Zorblax."  # the soul
     says_where_it_works: bool = False  # its tools take absolute paths, so it names the agent's own directory
+    has_helpers: bool = False  # its one server starts processes of its own
     either: frozenset[str] = frozenset()  # tools for one purpose, of which a model is offered those that suit it
 
     def whole(self, offered: set[str]) -> set[str]:
@@ -125,7 +126,24 @@ CLAUDE_CODE = Expected(
     asides=r"<system-reminder>.*?</system-reminder>\s*",
 )
 
-EXPECTED = {"pi": PI, "hermes": HERMES, "opencode": OPENCODE, "claude-code": CLAUDE_CODE}
+OPENCLAW = Expected(
+    paths={
+        "openai": ("gpt-5", "/v1/responses"),
+        "anthropic": ("claude-sonnet-4-5", "/v1/messages"),
+        "openrouter": ("openai/gpt-oss-120b", "/api/v1/chat/completions"),
+        "google": ("gemini-2.5-flash", "/v1beta/models/gemini-2.5-flash:streamGenerateContent"),
+        "gemini": ("gemini-2.5-flash", "/v1beta/models/gemini-2.5-flash:streamGenerateContent"),
+        "groq": ("openai/gpt-oss-20b", "/openai/v1/chat/completions"),
+        "mistral": ("mistral-small-latest", "/v1/chat/completions"),
+        "deepseek": ("deepseek-v4-pro", "/chat/completions"),
+        "xai": ("grok-4.3", "/v1/chat/completions"),
+    },
+    exec=("terminal", "exec", "command"),
+    search=("grep", "pattern"),
+    has_helpers=True,
+)
+
+EXPECTED = {"pi": PI, "hermes": HERMES, "opencode": OPENCODE, "claude-code": CLAUDE_CODE, "openclaw": OPENCLAW}
 EXPECTED |= {engine_id: Expected(**package.conformance) for engine_id, package in PACKAGES.items()}
 
 

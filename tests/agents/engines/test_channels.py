@@ -16,7 +16,7 @@ from tests.agents.engines.expectations import expected
 from tests.agents.pod.bridge.process import eventually
 from tests.doubles.telegram import TOKEN, TelegramDouble
 
-pytestmark = [pytest.mark.engines, pytest.mark.parametrize("engine", ["hermes"], indirect=True)]
+pytestmark = [pytest.mark.engines, pytest.mark.parametrize("engine", ["hermes", "openclaw"], indirect=True)]
 WEB_AND_TELEGRAM: dict[str, Any] = {"channels": ["web", "telegram"], "channel_secrets": {"telegramToken": TOKEN}}
 
 

@@ -23,9 +23,12 @@ from agents.engines import hermes_channels
 def test_a_connected_channel_is_silent_when_no_poll_has_succeeded_for_a_minute(
     poll: dict[str, Any] | None, said: str | None
 ) -> None:
-    assert hermes_channels.states({"telegram": {"state": "connected", "poll": poll}})["telegram"] == said
+    assert (
+        hermes_channels.states({"telegram": {"state": "connected", "poll": poll}}, hears_whatsapp=True)["telegram"]
+        == said
+    )
 
 
 def test_a_channel_that_is_not_connected_says_why_whatever_its_polls_were() -> None:
     report = {"state": "retrying", "error_message": "no route", "poll": {"seconds": 1, "failure": None}}
-    assert hermes_channels.states({"telegram": report})["telegram"] == "no route"
+    assert hermes_channels.states({"telegram": report}, hears_whatsapp=True)["telegram"] == "no route"

@@ -31,18 +31,18 @@ def test_the_toolsets_that_one_engine_supports(api: APIClient) -> None:
 
 def test_a_toolset_is_offered_with_the_engines_that_take_it(api: APIClient) -> None:
     listed = {tool["id"]: tool["engines"] for tool in api.get("/tools").json()["tools"]}
-    for engine in ("pi", "hermes", "opencode", "claude-code"):
+    for engine in ("pi", "hermes", "opencode", "claude-code", "openclaw"):
         taken = [tool["id"] for tool in api.get(f"/tools?engine={engine}").json()["tools"]]
         assert [name for name, engines in listed.items() if engine in engines] == taken
     assert all(listed.values())
-    assert listed["file"] == ["pi", "hermes", "opencode", "claude-code"]
+    assert listed["file"] == ["pi", "hermes", "opencode", "claude-code", "openclaw"]
     assert listed["vision"] == ["claude-code"]
     assert "tts" not in listed
 
 
 def test_default_is_what_an_empty_choice_switches_on(api: APIClient) -> None:
     asked = {"/tools": "pi"} | {
-        f"/tools?engine={engine}": engine for engine in ("pi", "hermes", "opencode", "claude-code")
+        f"/tools?engine={engine}": engine for engine in ("pi", "hermes", "opencode", "claude-code", "openclaw")
     }
     for path, engine in asked.items():
         on = [tool["id"] for tool in api.get(path).json()["tools"] if tool["defaultEnabled"]]

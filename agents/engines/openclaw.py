@@ -1,0 +1,341 @@
+"""The engine openclaw: one server for all conversations and channels, which takes changed settings while it runs."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import platform
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from agents.engines import openclaw_channels
+from agents.engines.base import (
+    PEERS_SERVER,
+    Driver,
+    KeyProxy,
+    Launch,
+    NpmPackage,
+    Place,
+    Processes,
+    Stores,
+    mcp_servers,
+)
+from agents.engines.openclaw_http import PLUGIN_ID, SETTINGS, OpenclawDriver
+from agents.engines.persona import persona_text
+from agents.runtimes.base import PodConfig
+
+VERSION = "2026.9.6"
+START = Path(__file__).with_name("openclaw_start.mjs")
+PLUGIN = Path(__file__).with_name("openclaw_plugin.js")
+_MODULES = Path("node_modules")
+_VARIABLE = re.compile(r"\$\{[A-Z_][A-Z0-9_]*\}")
+_MACHINES = {"x86_64": "x64", "aarch64": "arm64"}
+# openclaw's id of the provider, whoever it is: with its own ids it would bring its own prompts, keys and addresses.
+_PROVIDER = "pod"
+
+# Our provider id, what openclaw wants at the end of its base URL, and the protocol.
+_CHAT, _RESPONSES = "openai-completions", "openai-responses"
+_PROVIDERS = {
+    "openai": ("/v1", _RESPONSES),
+    "anthropic": ("", "anthropic-messages"),
+    "openrouter": ("/api/v1", _CHAT),
+    "google": ("/v1beta", "google-generative-ai"),
+    "gemini": ("/v1beta", "google-generative-ai"),
+    "groq": ("/openai/v1", _CHAT),
+    "mistral": ("/v1", _CHAT),
+    "deepseek": ("", _CHAT),
+    "xai": ("/v1", _CHAT),
+}
+# What all servers of chat completions take: the wire as it was at first.
+_PLAIN_CHAT = {"supportsStore": False, "supportsDeveloperRole": False, "maxTokensField": "max_tokens"}
+# A model that openclaw does not know needs these.
+_CONTEXT_TOKENS, _ANSWER_TOKENS = 128_000, 8192
+# An MCP server that is silent for longer is left out; the turn waits for it. A peer takes its time to answer.
+_MCP_CONNECT_MILLISECONDS = 8_000
+_MCP_MILLISECONDS = 60_000
+_PEERS_MILLISECONDS = 95_000
+# Nothing calls the model or the internet by itself.
+_SETTINGS: dict[str, Any] = {
+    "discovery": {"mdns": {"mode": "off"}},
+    "telemetry": {"enabled": False},
+    "update": {"checkOnStart": False, "auto": {"enabled": False}},
+    # An empty list would be all of them.
+    "skills": {"allowBundled": ["none"], "workshop": {"autonomous": {"mode": "off"}}},
+}
+_QUIET = {
+    "DO_NOT_TRACK": "1",
+    "OPENCLAW_CONFIG_READONLY": "1",
+    "OPENCLAW_DISABLE_BONJOUR": "1",
+    "OPENCLAW_EXEC_SHELL_SNAPSHOT": "0",
+    "OPENCLAW_NO_AUTO_UPDATE": "1",
+    "OPENCLAW_NO_RESPAWN": "1",
+    "OPENCLAW_OFFLINE": "1",
+    "OPENCLAW_TRAJECTORY": "0",  # a second copy of all that is said
+}
+
+
+class Openclaw:
+    id = "openclaw"
+    processes = Processes.ONE_SERVER
+    package = NpmPackage(
+        name="openclaw",
+        version=VERSION,
+        recipe=Path(__file__).parent / "npm" / "openclaw",
+        entry=_MODULES / "openclaw" / "openclaw.mjs",
+    )
+    providers = frozenset(_PROVIDERS)
+    # The ones that work with the pod's model alone. `grep` is the plugin's.
+    toolsets: Mapping[str, tuple[str, ...]] = {
+        "web": ("web_fetch",),
+        "file": ("read", "ls", "grep", "edit", "write"),
+        "terminal": ("exec", "process"),
+        "memory": ("memory_search", "memory_get"),
+        "session_search": ("sessions_search", "sessions_history", "sessions_list"),
+        "todo": ("progress_card",),
+        "skills": ("read",),
+        "delegation": ("sessions_spawn", "sessions_yield", "subagents"),
+        "cronjob": ("automations",),
+    }
+    safe_toolsets: tuple[str, ...] = ("web", "file", "memory", "session_search", "todo", "skills")
+    mcp_stdio = True
+    stores = Stores(
+        skills=("workspace/skills",),
+        memories=("workspace/memory",),
+        sessions="openclaw/agents/main/agent",
+        session_files="openclaw-agent.sqlite*",
+        count=(
+            "SELECT count(*) FROM session_nodes WHERE session_key LIKE 'agent:main:%' AND session_key NOT IN "
+            "('agent:main:main', 'agent:main:heartbeat') AND session_key NOT LIKE '%:subagent:%' "
+            "AND session_key NOT LIKE '%:cron:%'"
+        ),
+        left_out=(
+            "openclaw/openclaw.json",
+            "openclaw/persona.md",
+            "openclaw/agentpods",
+            "openclaw/cache",
+            "openclaw/logs",
+            "openclaw/tmp",
+            "home/.cache",
+            "home/.npm",
+        ),
+    )
+    megabytes_per_process = 1024
+    noise = ""
+
+    def render(self, config: PodConfig, *, place: Place, llm: KeyProxy) -> Launch:
+        """openclaw takes changed settings while it runs, and the plugin reads the persona again at each model call."""
+        home, workspace = place.data / "openclaw", place.data / "workspace"
+        plugin = home / PLUGIN_ID
+        return Launch(
+            files={
+                plugin / "index.js": PLUGIN.read_text(encoding="utf-8"),
+                plugin / "package.json": _json({"name": PLUGIN_ID, "type": "module", **_ENTRY}),
+                plugin / "openclaw.plugin.json": _json(_MANIFEST),
+            },
+            live_files={
+                home / SETTINGS: _json(_marked(self._settings(config, place, llm))),
+                home / "persona.md": persona_text(config),
+            },
+            directories=(home, plugin, workspace, place.data / "home", place.data / "tmp"),
+            argv=(
+                str(place.node),
+                _heap(place),
+                str(START),
+                str(place.install / self.package.entry),
+                *("gateway", "run"),
+            ),
+            env=_environment(config, place, llm),
+            cwd=workspace,
+            model=None,  # it is in the settings, and openclaw takes whichever is there
+        )
+
+    def session_argv(self, session: str | None, launch: Launch) -> tuple[str, ...]:
+        return ()
+
+    def attach(self, process: asyncio.subprocess.Process, launch: Launch) -> Driver:
+        return OpenclawDriver(
+            process,
+            port=int(launch.env["OPENCLAW_GATEWAY_PORT"]),
+            token=launch.env["OPENCLAW_GATEWAY_TOKEN"],
+            settings=Path(launch.env["OPENCLAW_STATE_DIR"]) / SETTINGS,
+        )
+
+    def _settings(self, config: PodConfig, place: Place, llm: KeyProxy) -> dict[str, Any]:
+        chosen = [name for name in config.toolsets or self.safe_toolsets if name in self.toolsets]
+        servers = mcp_servers(config, llm)
+        return {
+            **_SETTINGS,
+            **_model(config, llm),
+            "gateway": _gateway(place),
+            "logging": {"level": "warn", "file": str(place.data / "openclaw" / "logs" / "openclaw.log")},
+            "agents": {"defaults": _agent(config, place)},
+            "plugins": _plugins(config, place, chosen),
+            "tools": self._tools(chosen, has_servers=bool(servers)),
+            "cron": {"enabled": "cronjob" in chosen},
+            "mcp": {"servers": {server["name"]: _literal(_mcp(server)) for server in servers}},
+            "channels": openclaw_channels.settings(config),
+            "commands": openclaw_channels.COMMANDS,
+            "session": {"dmScope": "per-channel-peer"},  # else all who write to the bot share one conversation
+        }
+
+    def _tools(self, chosen: list[str], *, has_servers: bool) -> dict[str, Any]:
+        """An empty list of allowed tools would be all of them, and one without a known tool an error."""
+        tools = {tool for toolset in chosen for tool in self.toolsets[toolset]}
+        offered = tools | ({"bundle-mcp"} if has_servers else set())
+        return {
+            **({"allow": sorted(offered)} if offered else {"deny": ["*"]}),
+            "toolSearch": False,
+            "codeMode": False,
+            # The toolset is the permission: whoever talks to the agent is also who would be asked to approve a command.
+            "exec": {"host": "gateway", "security": "full", "ask": "off", "applyPatch": {"enabled": False}},
+            "fs": {"workspaceOnly": "terminal" not in chosen},
+            "web": {"search": {"enabled": False}},
+        }
+
+
+_ENTRY = {"version": "1.0.0", "openclaw": {"extensions": ["./index.js"]}}
+_MANIFEST = {
+    "id": PLUGIN_ID,
+    "name": "Agentpods",
+    "description": "The persona, the model and a search of this agent",
+    "providers": [_PROVIDER],
+    "contracts": {"tools": ["grep"]},
+    "activation": {"onStartup": True},
+    "configSchema": {"type": "object", "additionalProperties": True},
+}
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=1, sort_keys=True) + "\n"
+
+
+def _marked(settings: dict[str, Any]) -> dict[str, Any]:
+    """With a mark of their own, by which the driver sees that they are in force."""
+    mark = hashlib.sha256(_json(settings).encode("utf-8", "replace")).hexdigest()
+    settings["plugins"]["entries"][PLUGIN_ID]["config"]["mark"] = mark
+    return settings
+
+
+def _literal(value: Any) -> Any:
+    """openclaw puts variables in place of ${X}, wherever it stands; an owner's text stays as it is."""
+    if isinstance(value, dict):
+        return {name: _literal(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_literal(one) for one in value]
+    return _VARIABLE.sub(r"$\g<0>", value) if isinstance(value, str) else value
+
+
+def _is_asked(config: PodConfig) -> bool:
+    return config.provider in _PROVIDERS and bool(config.model)
+
+
+def _model(config: PodConfig, llm: KeyProxy) -> dict[str, Any]:
+    """Only the key proxy's provider is there; openclaw has a catalogue of all others."""
+    if not _is_asked(config):
+        return {"models": {"mode": "replace", "catalogRefresh": {"enabled": False}, "providers": {}}}
+    ending, protocol = _PROVIDERS[config.provider or ""]
+    if config.own_model_server and protocol == _RESPONSES:
+        protocol = _CHAT
+    model = {
+        "id": config.model,
+        "name": config.model,
+        "reasoning": False,
+        "input": ["text"],
+        "contextWindow": _CONTEXT_TOKENS,
+        "maxTokens": _ANSWER_TOKENS,
+        **({"compat": _PLAIN_CHAT} if protocol == _CHAT else {}),
+    }
+    provider = {
+        "baseUrl": f"{llm.url}/llm/{config.provider}{ending}",
+        "apiKey": "${POD_LLM_TOKEN}",
+        "api": protocol,
+        "models": [model],
+    }
+    return {"models": {"mode": "replace", "catalogRefresh": {"enabled": False}, "providers": {_PROVIDER: provider}}}
+
+
+def _gateway(place: Place) -> dict[str, Any]:
+    return {
+        "mode": "local",
+        "bind": "loopback",
+        "port": place.port,
+        "auth": {"mode": "token"},
+        "http": {"endpoints": {"chatCompletions": {"enabled": True}}},
+        "controlUi": {"enabled": False},
+    }
+
+
+def _agent(config: PodConfig, place: Place) -> dict[str, Any]:
+    model = {"primary": f"{_PROVIDER}/{config.model}"} if _is_asked(config) else {}
+    return {
+        "model": model,
+        "utilityModel": "",
+        "heartbeat": {"every": "0m"},
+        "skipBootstrap": True,
+        "workspace": str(place.data / "workspace"),
+        "userTimezone": config.timezone or "UTC",
+    }
+
+
+def _plugins(config: PodConfig, place: Place, chosen: list[str]) -> dict[str, Any]:
+    home, modules = place.data / "openclaw", place.install / _MODULES
+    machine = _MACHINES.get(platform.machine(), platform.machine())
+    ours = {
+        "provider": _PROVIDER,
+        "persona": str(home / "persona.md"),
+        "workspace": str(place.data / "workspace"),
+        "remembers": {"memory", "file"} <= set(chosen),
+        "skills": str(place.data / "workspace" / "skills") if "skills" in chosen else "",
+        "timezone": config.timezone or "UTC",
+        "ripgrep": str(modules / "@vscode" / f"ripgrep-linux-{machine}" / "bin" / "rg"),
+    }
+    memory = {"enabled": "memory" in chosen, "config": {"dreaming": {"enabled": False}}}
+    return {
+        "allow": [PLUGIN_ID, "admin-http-rpc", "memory-core", *openclaw_channels.platforms(config)],
+        "load": {"paths": [str(home / PLUGIN_ID)]},
+        "entries": {
+            PLUGIN_ID: {"enabled": True, "config": ours},
+            "admin-http-rpc": {"enabled": bool(openclaw_channels.platforms(config))},  # says how the channels are
+            "memory-core": memory,
+        },
+    }
+
+
+def _mcp(server: Mapping[str, Any]) -> dict[str, Any]:
+    is_peers = server["name"] == PEERS_SERVER
+    common = {
+        "connectionTimeoutMs": _MCP_CONNECT_MILLISECONDS,
+        "requestTimeoutMs": _PEERS_MILLISECONDS if is_peers else _MCP_MILLISECONDS,
+    }
+    if server.get("url"):
+        headers = server.get("headers") or {}
+        return {"url": server["url"], "transport": "streamable-http", "headers": headers, **common}
+    return {"command": server["command"], "args": server.get("args") or [], "env": server.get("env") or {}, **common}
+
+
+def _heap(place: Place) -> str:
+    """V8 does not see a container's limit: half of the tier's memory, so that helpers and tools have room."""
+    return f"--max-old-space-size={min(max(place.memory_bytes >> 21, 768), 2048)}"
+
+
+def _environment(config: PodConfig, place: Place, llm: KeyProxy) -> dict[str, str]:
+    """Nothing of ours is inherited: the engine sees this and no more."""
+    return {
+        "PATH": f"{place.node.parent}:/usr/local/bin:/usr/bin:/bin",
+        "HOME": str(place.data / "home"),
+        "TMPDIR": str(place.data / "tmp"),
+        "LANG": "C.UTF-8",
+        "TZ": "UTC",  # until the plugin says it
+        "OPENCLAW_STATE_DIR": str(place.data / "openclaw"),
+        "OPENCLAW_GATEWAY_PORT": str(place.port),
+        "OPENCLAW_GATEWAY_TOKEN": place.password,
+        "POD_LLM_TOKEN": llm.token,
+        **_QUIET,
+        **openclaw_channels.environment(config),
+    }
+
+
+OPENCLAW = Openclaw()

@@ -1,0 +1,176 @@
+"""Speaks to openclaw's server: chat completions as they stream, one session of openclaw for each conversation."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from agents.engines import openclaw_channels
+from agents.engines.base import EngineError, ModelError, Turns
+from agents.engines.http import HttpDriver
+
+Json = dict[str, Any]
+# openclaw hears at once that a caller has hung up, and ends the model call.
+ABORT_SECONDS = 1.0
+# openclaw takes changed settings about a second after they were written.
+RELOAD_SECONDS = 20.0
+POLL_SECONDS = 0.1
+SETTINGS = "openclaw.json"
+PLUGIN_ID = "agentpods"
+_DONE = b"[DONE]"
+
+
+class OpenclawDriver(HttpDriver):
+    def __init__(self, process: asyncio.subprocess.Process, *, port: int, token: str, settings: Path) -> None:
+        headers = {"Authorization": f"Bearer {token}"}
+        super().__init__(process, base_url=f"http://127.0.0.1:{port}", health="/healthz", headers=headers)
+        self._settings = settings
+        self._in_force = ""  # the mark of the settings that openclaw was seen to have
+        self._ending: dict[str, float] = {}  # conversations whose last turn was aborted, and when that is over
+
+    async def settle(self) -> None:
+        """It lives long before it takes turns."""
+        self._health = "/startupz"
+        await super().settle()
+        self._health = "/healthz"
+        await self.reloaded()
+
+    def conversation(self, session: str) -> Turns:
+        return _Conversation(self, session)
+
+    async def channels(self) -> dict[str, str | None]:
+        await self.reloaded()
+        async with self._session.post("/api/v1/admin/rpc", json={"method": "channels.status"}) as answer:
+            if answer.status != 200:
+                return openclaw_channels.states({})
+            report: Json = await answer.json()
+        return openclaw_channels.states(report.get("payload") or {})
+
+    async def reloaded(self) -> None:
+        """Wait until openclaw has the settings of the file."""
+        mark = str(_settings_of(json.loads(self._settings.read_text(encoding="utf-8")))["mark"])
+        try:
+            async with asyncio.timeout(RELOAD_SECONDS):
+                while self._in_force != mark:
+                    self._in_force = await self._mark()
+                    if self._in_force != mark:
+                        await asyncio.sleep(POLL_SECONDS)
+        except TimeoutError as error:
+            raise EngineError("the engine did not take its new settings") from error
+
+    async def _mark(self) -> str:
+        """That of openclaw's own settings, once our plugin in it has them too."""
+        async with self._session.get(f"/{PLUGIN_ID}/mark") as answer:
+            return (await answer.text()) if answer.status == 200 else ""
+
+    async def wind_down(self) -> None:
+        """openclaw does not end while a turn runs; the turns were failed, so their connections are closed."""
+        await self._until(max(self._ending.values(), default=0.0))
+
+    async def ended(self, session: str) -> None:
+        """Wait for the end of an aborted turn."""
+        await self._until(self._ending.pop(session, 0.0))
+
+    def aborted(self, session: str) -> None:
+        self._ending[session] = asyncio.get_running_loop().time() + ABORT_SECONDS
+
+    async def events(self, session: str, message: str) -> AsyncGenerator[Json, None]:
+        body = {
+            "model": "openclaw",
+            "user": session,
+            "stream": True,
+            "messages": [{"role": "user", "content": message}],
+        }
+        async with self._session.post("/v1/chat/completions", json=body) as answer:
+            if answer.status != 200:
+                raise EngineError(await _refusal(answer))
+            async for event in _events(answer.content):
+                yield event
+
+    async def while_alive(self, events: AsyncGenerator[Json, None]) -> AsyncGenerator[Json, None]:
+        async with aclosing(self._while_alive(events)) as living:
+            async for event in living:
+                yield event
+
+    async def _until(self, moment: float) -> None:
+        await asyncio.sleep(max(moment - asyncio.get_running_loop().time(), 0.0))
+
+    def _says_healthy(self, body: bytes) -> bool:
+        try:
+            said = json.loads(body)
+        except ValueError:
+            return False
+        return isinstance(said, dict) and said.get("ok") is True
+
+
+class _Conversation:
+    def __init__(self, driver: OpenclawDriver, session: str) -> None:
+        self._driver = driver
+        self._session = session
+        self._text = ""
+
+    async def turn(self, message: str) -> AsyncGenerator[str, None]:
+        await self._driver.ended(self._session)
+        await self._driver.reloaded()
+        self._text = ""
+        finished = False
+        try:
+            async with aclosing(self._driver.while_alive(self._driver.events(self._session, message))) as events:
+                async for piece in self._pieces(events):
+                    yield piece
+            finished = True
+        except ModelError:
+            finished = True
+            raise
+        finally:
+            if not finished:
+                self._driver.aborted(self._session)
+
+    def reply(self) -> str:
+        return self._text
+
+    async def _pieces(self, events: AsyncIterator[Json]) -> AsyncIterator[str]:
+        finished = False
+        async for event in events:
+            if error := event.get("error"):
+                raise ModelError(str(error.get("message") or "the model failed"))
+            choice = (event.get("choices") or [{}])[0]
+            piece = str((choice.get("delta") or {}).get("content") or "")
+            if piece:
+                self._text += piece
+                yield piece
+            finished = finished or bool(choice.get("finish_reason"))
+        if not finished:
+            raise EngineError("the engine broke off in the middle of the turn")
+        if not self._text.strip():
+            raise ModelError("the model ended the turn without a word")
+
+
+async def _events(stream: aiohttp.StreamReader) -> AsyncIterator[Json]:
+    """Server-sent events, each on one line of data however long; comments and names of events are left out."""
+    rest = b""
+    async for chunk in stream.iter_any():
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            data = line.removeprefix(b"data:").strip()
+            if line.startswith(b"data:") and data != _DONE:
+                yield json.loads(data)
+
+
+def _settings_of(rendered: Json) -> Json:
+    """Of our plugin."""
+    settings: Json = rendered["plugins"]["entries"][PLUGIN_ID]["config"]
+    return settings
+
+
+async def _refusal(answer: aiohttp.ClientResponse) -> str:
+    try:
+        return str((await answer.json(content_type=None))["error"]["message"])
+    except (ValueError, LookupError, TypeError):
+        return f"the engine answered {answer.status}"

@@ -1,0 +1,33 @@
+// `node openclaw_start.mjs <openclaw.mjs> gateway run`: openclaw, after what no setting can say.
+import { existsSync } from "node:fs";
+import path from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { pathToFileURL } from "node:url";
+
+// A conversation of ours: whoever asked has been told that the engine died.
+const OURS = "agent:main:openai-user:%";
+
+/** A turn that was cut short is over. openclaw would ask the model again, though nobody waits for the answer. */
+function forgetInterruptedTurns(state) {
+  const file = path.join(state, "agents", "main", "agent", "openclaw-agent.sqlite");
+  if (!existsSync(file)) return;
+  const database = new DatabaseSync(file, { timeout: 5000 });
+  try {
+    database
+      .prepare(
+        "UPDATE session_nodes SET status = 'killed', entry_json = json_set(entry_json, '$.status', 'killed') " +
+          "WHERE status = 'running' AND session_key LIKE ?",
+      )
+      .run(OURS);
+  } finally {
+    database.close();
+  }
+}
+
+try {
+  forgetInterruptedTurns(process.env.OPENCLAW_STATE_DIR);
+} catch (error) {
+  console.error(`interrupted turns are not forgotten: ${error.message}`);
+}
+process.argv.splice(1, 2, process.argv[2]);
+await import(pathToFileURL(process.argv[1]).href);

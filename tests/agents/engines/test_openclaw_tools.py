@@ -1,0 +1,96 @@
+"""Inside a real openclaw: what the model calls, and what the engine does by itself."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from agents.engines.base import Engine
+from agents.engines.openclaw import OPENCLAW
+from agents.runtimes.base import Phase
+from tests.agents.engines.conftest import Pod
+from tests.agents.pod.bridge.process import eventually
+from tests.doubles.model_protocols import ToolCall
+from tests.doubles.model_server import Mood
+
+pytestmark = pytest.mark.engines
+
+
+@pytest.fixture
+def engine() -> Engine:
+    return OPENCLAW
+
+
+CALLS: dict[str, list[tuple[str, dict[str, Any], str]]] = {
+    "memory": [
+        ("memory_search", {"query": "boat"}, "named Nautilus"),
+        ("memory_get", {"path": "memory/boats.md"}, "named Nautilus"),
+    ],
+    "session_search": [
+        ("sessions_search", {"query": "Octopus"}, "My cat is called Octopus"),
+        ("sessions_list", {}, "openai-user:earlier"),
+        ("sessions_history", {"sessionKey": "agent:main:openai-user:earlier"}, "My cat is called Octopus"),
+    ],
+    "todo": [("progress_card", {"plan": [{"step": "row", "status": "in_progress"}]}, "0/1 done")],
+    "web": [("web_fetch", {"url": "http://127.0.0.1:1/"}, "locked")],  # blocked: no address inside is reached
+    "skills": [("read", {"path": "skills/tea/SKILL.md"}, "Boil it.")],
+    "terminal": [
+        ("exec", {"command": "echo $((40 + 2))-of-exec"}, "42-of-exec"),
+        ("exec", {"command": "sleep 60", "background": True}, "session"),
+        ("process", {"action": "list"}, "sleep 60"),
+    ],
+    "file": [
+        ("write", {"path": "made.txt", "content": "salt"}, "made.txt"),
+        ("edit", {"path": "made.txt", "edits": [{"oldText": "salt", "newText": "pepper"}]}, "made.txt"),
+        ("read", {"path": "made.txt"}, "pepper"),
+        ("ls", {}, "made.txt"),
+        ("grep", {"pattern": "pep+er"}, "made.txt:1:pepper"),
+    ],
+    "cronjob": [("automations", {"action": "list"}, "jobs")],
+    "delegation": [
+        ("sessions_spawn", {"task": "Count the boats."}, "childSessionKey"),
+        ("subagents", {"action": "list"}, "Count the boats"),
+    ],
+}
+
+
+def test_each_tool_of_each_toolset_is_called_by_the_model_and_works(pod: Pod) -> None:
+    assert {name for name, tools in OPENCLAW.toolsets.items() for _ in tools} == set(CALLS)
+    called = {tool for calls in CALLS.values() for tool, _, _ in calls}
+    assert {tool for tools in OPENCLAW.toolsets.values() for tool in tools} - called == {"sessions_yield"}
+    pod.start(toolsets=list(OPENCLAW.toolsets))
+    pod.say("My cat is called Octopus.", "earlier")
+    for name, words in {
+        "memory/boats.md": "The owner has a boat named Nautilus.\n",
+        "skills/tea/SKILL.md": "---\nname: tea\ndescription: Tea.\n---\nBoil it.\n",
+    }.items():
+        (pod.data / "workspace" / name).parent.mkdir(parents=True)
+        (pod.data / "workspace" / name).write_text(words)
+    for tool, arguments, expected in [call for calls in CALLS.values() for call in calls]:
+        pod.model.tool_calls = [ToolCall(tool, arguments)]
+        assert pod.say(f"use {tool}") == "pong"
+        assert pod.model.tool_calls == [], f"{tool} was not offered"
+        results = [entry for entry in pod.model.turns()[-1].body["input"] if "output" in entry]
+        assert expected in json.dumps(results[-1], ensure_ascii=False), (tool, results[-1])
+
+
+def test_a_turn_that_was_killed_is_not_taken_up_by_itself(pod: Pod) -> None:
+    pod.start()
+    pod.say("one")
+    pod.model.mood = Mood.HANGING
+    asked = len(pod.model.turns())
+    with ThreadPoolExecutor() as callers:
+        callers.submit(pod.failing_hop, "two")
+        eventually(lambda: len(pod.model.turns()) > asked, what="the turn")
+        pod.signal_engine(signal.SIGKILL)
+    pod.model.mood = Mood.FINE
+    eventually(lambda: pod.seen().phase == Phase.UNHEALTHY, within=5, what="the death")
+    pod.wait_ready(within=60)
+    time.sleep(10)
+    assert len(pod.model.turns()) == asked + 1
+    assert pod.say("three") == "pong"
