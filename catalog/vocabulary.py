@@ -24,7 +24,7 @@ class EngineId(TextChoices):
 
 
 # The engines that a pod can run: each has its adapter in agents/engines/. The catalog offers no other.
-RUNNABLE = (EngineId.PI, EngineId.HERMES, EngineId.OPENCODE)
+RUNNABLE = (EngineId.PI, EngineId.HERMES, EngineId.OPENCODE, EngineId.N8N)
 DEFAULT_ENGINE = EngineId.PI  # of an agent that is created without `engine`
 
 

@@ -6,10 +6,21 @@ from agents.engines.base import Engine
 from agents.engines.dashboard import Dashboard
 from agents.engines.hermes import HERMES
 from agents.engines.hermes_dashboard import DASHBOARD as HERMES_DASHBOARD
+from agents.engines.n8n import N8N
+from agents.engines.n8n_dashboard import DASHBOARD as N8N_DASHBOARD
 from agents.engines.opencode import OPENCODE
 from agents.engines.opencode_dashboard import DASHBOARD as OPENCODE_DASHBOARD
 from agents.engines.pi import PI
 
-ENGINES: dict[str, Engine] = {PI.id: PI, HERMES.id: HERMES, OPENCODE.id: OPENCODE}
+ENGINES: dict[str, Engine] = {
+    PI.id: PI,
+    HERMES.id: HERMES,
+    OPENCODE.id: OPENCODE,
+    N8N.id: N8N,
+}
 # Those that have a page of their own, beside the gateway's.
-DASHBOARDS: dict[str, Dashboard] = {HERMES.id: HERMES_DASHBOARD, OPENCODE.id: OPENCODE_DASHBOARD}
+DASHBOARDS: dict[str, Dashboard] = {
+    HERMES.id: HERMES_DASHBOARD,
+    OPENCODE.id: OPENCODE_DASHBOARD,
+    N8N.id: N8N_DASHBOARD,
+}

@@ -98,7 +98,7 @@ def test_a_step_that_runs_a_module_of_the_project_runs_it_where_the_project_is(n
         assert (context / module).is_dir() or (context / module).with_suffix(".py").is_file()
 
 
-@pytest.mark.parametrize(("name", "other"), [("hermes", "agentpods"), ("opencode", "pi")])
+@pytest.mark.parametrize(("name", "other"), [("hermes", "agentpods"), ("opencode", "pi"), ("n8n", "pi")])
 def test_images_that_can_share_a_layer_begin_alike(name: str, other: str) -> None:
     assert debian_stage(name) == debian_stage(other)
 

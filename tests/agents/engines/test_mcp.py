@@ -107,12 +107,13 @@ def test_tools_of_an_added_and_of_a_removed_server_change_in_place(pod: Pod, crm
 
 
 def test_a_disabled_tool_stays_absent_beside_the_tools_of_a_server(pod: Pod, crm: McpHttpServer) -> None:
-    toolset, name, _ = expected(pod).exec
-    pod.start(mcp_servers=[crm.entry("crm")], toolsets=["file"])
+    toolset, name, _ = expected(pod).deed
+    kept = expected(pod).kept
+    pod.start(mcp_servers=[crm.entry("crm")], toolsets=[kept])
     pod.say("one")
     offered = pod.model.turns()[-1].tools
     assert name not in offered
-    assert expected(pod).whole(offered - tools_of(pod, "crm")) == set(pod.engine.toolsets["file"])
+    assert expected(pod).whole(offered - tools_of(pod, "crm")) == set(pod.engine.toolsets.get(kept, ()))
     pod.change(toolsets=["tts"])
     pod.say("two")
     assert pod.model.turns()[-1].tools == tools_of(pod, "crm")
@@ -136,7 +137,7 @@ def test_a_dead_and_a_hanging_server_keep_neither_the_engine_nor_the_others_from
             assert tools_of(pod, name) == set()
 
 
-@pytest.mark.parametrize("engine", ["hermes", "pi"], indirect=True)
+@pytest.mark.parametrize("engine", ["hermes", "n8n", "pi"], indirect=True)
 def test_long_and_like_names_of_tools_are_told_apart_and_fit(pod: Pod) -> None:
     """opencode sends such names as they are."""
     with McpHttpServer() as crm:
