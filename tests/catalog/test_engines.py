@@ -23,9 +23,9 @@ def test_every_engine_that_is_offered_has_an_adapter_and_every_adapter_is_offere
     assert {engine.id for engine in engines.offered()} == set(RUNNABLE) == set(ENGINES)
 
 
-@pytest.mark.parametrize("engine", ["claude-code", "openclaw", "n8n"])
+@pytest.mark.parametrize("engine", ["claude-code", "openclaw"])
 def test_an_engine_without_an_adapter_is_unknown(engine: str) -> None:
-    with pytest.raises(BadRequest, match=f"^engine: '{engine}' is not an engine; allowed: pi, hermes, opencode;"):
+    with pytest.raises(BadRequest, match=f"^engine: '{engine}' is not an engine; allowed: pi, hermes, opencode, n8n;"):
         engines.known_engine(engine)
 
 

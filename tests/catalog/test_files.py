@@ -79,7 +79,9 @@ def test_engines_can_what_was_verified_about_them() -> None:
     found = {name: {flag for flag in flags if getattr(engine, flag)} for name, engine in ENGINES.items()}
     assert found == CAPABILITIES
     assert ENGINES["claude-code"].accepted_providers == ["anthropic"]
-    assert all(ENGINES[name].accepted_providers == ALL_BUT_NOUS for name in ("pi", "hermes", "opencode", "openclaw", "n8n"))
+    assert all(
+        ENGINES[name].accepted_providers == ALL_BUT_NOUS for name in ("pi", "hermes", "opencode", "openclaw", "n8n")
+    )
 
 
 def test_engines_need_the_tier_that_they_fit() -> None:

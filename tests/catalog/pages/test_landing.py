@@ -47,7 +47,7 @@ def test_only_engines_that_can_be_chosen_are_shown(open_page: Open) -> None:
     page = open_page("/en/")
     engines = next(one for one in page.all("ul") if one.has("engines")).text
     assert "Hermes" in engines
-    assert not any(name in page.html for name in ("OpenClaw", "Claude Code", "n8n"))
+    assert not any(name in page.html for name in ("OpenClaw", "Claude Code"))
 
 
 def test_an_operators_own_words_are_shown_as_english(open_page: Open) -> None:
