@@ -33,7 +33,9 @@ class N8nDashboard:
     prefix = ""
     # Webhooks and forms of published workflows; each asks for itself who may call it. The agent's own is not among
     # them: it is asked through the gateway alone (n8n_parts/agent.cjs).
-    public = re.compile(rf"/(webhook|webhook-waiting|form|form-waiting|mcp)/(?!{AGENT_ID}(/|\Z)).+")
+    public: re.Pattern[str] | None = re.compile(
+        rf"/(webhook|webhook-waiting|form|form-waiting|mcp)/(?!{AGENT_ID}(/|\Z)).+"
+    )
 
     def headers(self, password: str) -> Mapping[str, str]:
         """Who shows this is n8n's owner. Its live view wants to hear of an origin, and that it is its own."""

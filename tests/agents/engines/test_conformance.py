@@ -244,8 +244,9 @@ def test_a_page_of_the_web_is_got_and_its_text_alone_is_heard(pod: Pod) -> None:
 @with_search
 def test_a_search_finds_text_in_the_agents_files(pod: Pod) -> None:
     pod.start(toolsets=["file"])
-    assert expected(pod).search
-    tool, argument = expected(pod).search
+    search = expected(pod).search
+    assert search
+    tool, argument = search
     (pod.data / "workspace" / "notes.txt").write_text("the treasure is under the oak\n")
     pod.model.tool_calls = [ToolCall(tool, {argument: "treasure"})]
     pod.say("where is it?")
