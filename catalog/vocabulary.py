@@ -38,6 +38,7 @@ RUNNABLE = (
     EngineId.OPENCODE,
     EngineId.CLAUDE_CODE,
     EngineId.OPENCLAW,
+    EngineId.N8N,
     *ENGINE_IDS[len(EngineId) :],
 )
 DEFAULT_ENGINE = EngineId.PI  # of an agent that is created without `engine`

@@ -7,6 +7,8 @@ from agents.engines.claude_code import CLAUDE_CODE
 from agents.engines.dashboard import Dashboard
 from agents.engines.hermes import HERMES
 from agents.engines.hermes_dashboard import DASHBOARD as HERMES_DASHBOARD
+from agents.engines.n8n import N8N
+from agents.engines.n8n_dashboard import DASHBOARD as N8N_DASHBOARD
 from agents.engines.openclaw import OPENCLAW
 from agents.engines.opencode import OPENCODE
 from agents.engines.opencode_dashboard import DASHBOARD as OPENCODE_DASHBOARD
@@ -19,9 +21,14 @@ ENGINES: dict[str, Engine] = {
     OPENCODE.id: OPENCODE,
     CLAUDE_CODE.id: CLAUDE_CODE,
     OPENCLAW.id: OPENCLAW,
+    N8N.id: N8N,
 }
 # Those that have a page of their own, beside the gateway's.
-DASHBOARDS: dict[str, Dashboard] = {HERMES.id: HERMES_DASHBOARD, OPENCODE.id: OPENCODE_DASHBOARD}
+DASHBOARDS: dict[str, Dashboard] = {
+    HERMES.id: HERMES_DASHBOARD,
+    OPENCODE.id: OPENCODE_DASHBOARD,
+    N8N.id: N8N_DASHBOARD,
+}
 
 # Of third parties.
 PACKAGES = installed(ours=ENGINES)

@@ -38,6 +38,7 @@ class NpmPackage:
     recipe: Path  # the directory of the committed package.json and package-lock.json
     entry: Path  # the program, below the installation
     native: bool = False  # the program needs no Node
+    flags: tuple[str, ...] = ()  # of npm, beside those for every engine
 
     @property
     def lock(self) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from re import Pattern
 from typing import Any, Protocol
 
 # Asks the engine for the JSON at a path.
@@ -15,6 +16,7 @@ class Dashboard(Protocol):
     beside: bool  # a server of its own beside the engine, there only where its owner has credentials for it
     policy: str | None  # the content policy of a page that names none; None = no script of it runs then
     prefix: str  # what its server does not know of the paths that its reader sees
+    public: Pattern[str] | None  # paths that anybody may call: what the agent's owner built behind them answers
 
     def headers(self, password: str) -> Mapping[str, str]:
         """By which the engine knows the gateway; `password` is that of its place."""

@@ -64,6 +64,7 @@ class PodConfig:
     own_model_server: bool = False  # the provider is a server of the operator's (LLM_BASE_URLS), not the vendor
     telegram_api_url: str | None = None  # where bots speak instead of with Telegram itself
     whatsapp_api_url: str | None = None  # where messages of WhatsApp are sent instead of to Meta itself
+    public_url: str | None = None  # where the agent is called from outside, by its own name or by its customer's
 
     def told(self) -> dict[str, Any]:
         """As it travels: without what is as usual, so that a pod of an earlier release need not know of it."""

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-IMAGES = ("agentpods", "pi", "hermes", "opencode", "claude-code", "openclaw")
+IMAGES = ("agentpods", "pi", "hermes", "opencode", "claude-code", "openclaw", "n8n")
 # Engines whose lock has a program for one processor alone.
 PROCESSORS = {"opencode": "x86_64"}
 # Not made unless asked for: an engine's image with the double of its program, on the engine's own.

@@ -9,14 +9,17 @@ from rest_framework.test import APIClient
 from agents.checks import backups_have_a_store, engines_have_images
 from agents.models import Agent
 
-ALL = {name: f"registry.example/{name}:1" for name in ("pi", "hermes", "opencode", "claude-code", "openclaw")}
+ALL = {name: f"registry.example/{name}:1" for name in ("pi", "hermes", "opencode", "claude-code", "openclaw", "n8n")}
 
 
 @pytest.mark.parametrize(
     ("images", "found"),
     [
         (ALL, []),
-        ({"pi": ALL["pi"]}, ["not offered, for ENGINE_IMAGES names no image: hermes, opencode, claude-code, openclaw"]),
+        (
+            {"pi": ALL["pi"]},
+            ["not offered, for ENGINE_IMAGES names no image: hermes, opencode, claude-code, openclaw, n8n"],
+        ),
         ({"hermes": ALL["hermes"]}, ["ENGINE_IMAGES names no image for pi"]),
     ],
 )

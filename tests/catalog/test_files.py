@@ -60,7 +60,7 @@ KEY, MODEL, SSO, DASH = "llm_key", "model", "sso", "dash_credentials"
 CAPABILITIES = {
     "hermes": {SKILLS, MCP, REGISTRY, UNINSTALL, KEY, MODEL, DASH},
     "openclaw": {SKILLS, MCP, UNINSTALL, KEY, MODEL},
-    "n8n": {DASH},
+    "n8n": {MCP, KEY, MODEL, DASH},
     "claude-code": {SKILLS, MCP, UNINSTALL, KEY, MODEL},
     "opencode": {SKILLS, MCP, UNINSTALL, KEY, MODEL, DASH},
     "pi": {SKILLS, MCP, UNINSTALL, KEY, MODEL},
@@ -79,8 +79,9 @@ def test_engines_can_what_was_verified_about_them() -> None:
     found = {name: {flag for flag in flags if getattr(engine, flag)} for name, engine in ENGINES.items()}
     assert found == CAPABILITIES
     assert ENGINES["claude-code"].accepted_providers == ["anthropic"]
-    assert ENGINES["n8n"].accepted_providers == []
-    assert all(ENGINES[name].accepted_providers == ALL_BUT_NOUS for name in ("pi", "hermes", "opencode", "openclaw"))
+    assert all(
+        ENGINES[name].accepted_providers == ALL_BUT_NOUS for name in ("pi", "hermes", "opencode", "openclaw", "n8n")
+    )
 
 
 def test_engines_need_the_tier_that_they_fit() -> None:

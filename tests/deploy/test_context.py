@@ -99,7 +99,8 @@ def test_a_step_that_runs_a_module_of_the_project_runs_it_where_the_project_is(n
 
 
 @pytest.mark.parametrize(
-    ("name", "other"), [("hermes", "agentpods"), ("opencode", "pi"), ("claude-code", "pi"), ("openclaw", "pi")]
+    ("name", "other"),
+    [("hermes", "agentpods"), *((name, "pi") for name in ("opencode", "claude-code", "openclaw", "n8n"))],
 )
 def test_images_that_can_share_a_layer_begin_alike(name: str, other: str) -> None:
     assert debian_stage(name) == debian_stage(other)

@@ -238,6 +238,8 @@ def test_the_engines_tools_find_in_its_image_what_they_need(
     engine: Engine, unpacked: Unpacked, volume: Path, place: Path, model: ModelServer
 ) -> None:
     known = EXPECTED[engine.id]
+    if not known.exec or not known.search:
+        return  # of n8n no tool works on its own machine
     toolset, shell, command = known.exec
     search, pattern = known.search
     config = pod_config(provider=known.start[0], model=known.models[0], toolsets=[toolset, "file"])

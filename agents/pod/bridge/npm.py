@@ -27,7 +27,7 @@ async def install_into(
         shutil.copy(package.recipe / name, fresh / name)
     npm = node.parent.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
     env = {"PATH": f"{node.parent}:{os.environ.get('PATH', '')}", "PI_OFFLINE": "1"}
-    install: Command = [node, npm, *_FLAGS, "--cache", cache / ".npm"]
+    install: Command = [node, npm, *_FLAGS, *package.flags, "--cache", cache / ".npm"]
     await commands.run("npm", install, cwd=fresh, log=log, seconds=INSTALL_SECONDS, env=env, heard=progress.heard)
     progress.checking()
     return await _version(fresh, package, node=node, log=log, env=env)

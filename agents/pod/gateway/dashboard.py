@@ -18,6 +18,11 @@ from agents.pod.gateway.answers import Refusal, read_body
 from agents.pod.gateway.pod import Pod
 
 BODY_BYTES = 16 * 1024 * 1024
+# Of people whom nobody knows: what they send, for how long, how many at once, and how long they are waited for.
+STRANGERS_BYTES = 4 * 1024 * 1024
+STRANGERS_SECONDS = 30.0
+MOST_STRANGERS = 32
+ANSWER_SECONDS = 300.0
 ENTRY_SECONDS = 10.0
 _TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=5)
 _HOP_BY_HOP = {
@@ -44,6 +49,8 @@ _NOT_FOR_THE_ENGINE = _HOP_BY_HOP | {
 _CROOKED = re.compile(r"//|[;\\]|/\.{1,2}(/|\Z)|[\x00-\x1f\x7f]")
 _NOT_FOR_THE_READER = _HOP_BY_HOP | {"content-length", "date", "server", "set-cookie", "www-authenticate"}
 # Beside the engine's own policy: both must allow what happens, so its page speaks to this address alone.
+# What answers a stranger is not the page: no script of it may act in the name of who is signed in.
+_STRANGERS_POLICY = "sandbox allow-downloads allow-forms allow-modals allow-popups allow-scripts"
 _POLICY = (
     "connect-src 'self' data: blob:; img-src 'self' data: blob:; base-uri 'self'; form-action 'self'; "
     "frame-ancestors 'none'; object-src 'none'"
@@ -57,6 +64,7 @@ class DashboardProxy:
         self._pod = pod
         self._dashboard = dashboard
         self._client = client
+        self._strangers = 0
 
     @property
     def is_open(self) -> bool:
@@ -89,6 +97,39 @@ class DashboardProxy:
                 return await _stream(request, answer, policy=self._dashboard.policy)
         except (aiohttp.ClientError, TimeoutError) as error:
             raise _gone(error) from error
+
+    def is_public(self, path: str) -> bool:
+        """Whether anybody may call this path: what is behind it asks for itself."""
+        public = self._dashboard.public
+        return bool(public and public.fullmatch(path)) and not _CROOKED.search(path)
+
+    async def pass_on_stranger(self, request: web.Request) -> web.StreamResponse:
+        """As it is said, without any login of ours: it may have one of its own."""
+        if self._strangers >= MOST_STRANGERS:
+            raise Refusal(429, f"at most {MOST_STRANGERS} calls at once", Retry_After="1")
+        self._strangers += 1
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                return await self._answer_stranger(request)
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise _gone(error) from error
+        finally:
+            self._strangers -= 1
+
+    async def _answer_stranger(self, request: web.Request) -> web.StreamResponse:
+        try:
+            async with asyncio.timeout(STRANGERS_SECONDS):
+                body = await read_body(request, STRANGERS_BYTES)
+        except TimeoutError as error:
+            raise Refusal(408, f"body: it must come within {STRANGERS_SECONDS:.0f} s") from error
+        # The engine must not take him for the gateway, and hears of no cookie of the page.
+        not_his = {name.lower() for name in self._dashboard.headers("")} | (_NOT_FOR_THE_ENGINE - {"authorization"})
+        headers = CIMultiDict((name, value) for name, value in request.headers.items() if name.lower() not in not_his)
+        url = self._url(request.raw_path)
+        async with self._client.request(
+            request.method, url, headers=headers, data=body or None, allow_redirects=False, timeout=_TIMEOUT
+        ) as answer:
+            return await _stream_to_stranger(request, answer)
 
     def _headers(self, given: Mapping[str, str]) -> CIMultiDict[str]:
         headers = CIMultiDict((name, value) for name, value in given.items() if name.lower() not in _NOT_FOR_THE_ENGINE)
@@ -124,6 +165,20 @@ async def _stream(request: web.Request, answer: aiohttp.ClientResponse, *, polic
     if "Content-Security-Policy" in headers:  # without one it gets our own, by which no script runs
         headers.add("Content-Security-Policy", _POLICY)
     response = web.StreamResponse(status=answer.status, headers=headers)
+    await response.prepare(request)
+    if request.method != "HEAD":
+        async for chunk in answer.content.iter_any():
+            await response.write(chunk)
+    await response.write_eof()
+    return response
+
+
+async def _stream_to_stranger(request: web.Request, answer: aiohttp.ClientResponse) -> web.StreamResponse:
+    """It may be called by the scripts of any page, where the owner's workflow says so."""
+    kept = ((name, value) for name, value in answer.headers.items() if name.lower() not in _NOT_FOR_THE_READER)
+    response = web.StreamResponse(status=answer.status, headers=CIMultiDict(kept))
+    response.headers["Content-Security-Policy"] = _STRANGERS_POLICY
+    response.headers["Cross-Origin-Resource-Policy"] = "cross-origin"
     await response.prepare(request)
     if request.method != "HEAD":
         async for chunk in answer.content.iter_any():

@@ -130,8 +130,10 @@ class Public:
         return web.Response(status=303, headers={"Location": await page.entry()})
 
     async def engines_page(self, request: web.Request) -> web.StreamResponse:
-        """Every path that is not ours. To a stranger there is nothing here."""
+        """Every path that is not ours. To a stranger there is nothing here but what the engine's owner shows to all."""
         page = self._page_of_the_engine
+        if page and page.is_public(request.path):
+            return await page.pass_on_stranger(request)
         if page is None or not self._is_signed_in(request):
             raise web.HTTPNotFound
         if request.method not in {"GET", "HEAD"}:

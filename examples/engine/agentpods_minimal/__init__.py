@@ -148,6 +148,9 @@ PACKAGE = EnginePackage(
             "deepseek": ("deepseek-v4-pro", "/chat/completions"),
             "xai": ("grok-4.3", "/v1/chat/completions"),
         },
+        "second": ("groq", "openai/gpt-oss-20b"),
+        "kept": "tts",  # a toolset, of which it has no tools
+        "takes_servers": False,
     },
     row={
         "label": "Minimal",

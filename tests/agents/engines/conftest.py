@@ -171,6 +171,11 @@ def each(of: Callable[[Expected], Iterable[tuple[str, ...]]]) -> list[tuple[str,
     return [(engine_id, *given) for engine_id in TRIED for given in of(EXPECTED[engine_id])]
 
 
+def those(of: Callable[[Expected], object]) -> list[str]:
+    """The engines that a test concerns."""
+    return [engine_id for engine_id in TRIED if of(EXPECTED[engine_id])]
+
+
 @pytest.fixture(params=TRIED)
 def engine(request: pytest.FixtureRequest) -> Engine:
     return ENGINES[request.param]

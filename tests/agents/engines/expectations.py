@@ -16,12 +16,11 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, kw_only=True)
 class Expected:
     paths: dict[str, tuple[str, str]]  # provider: a model that the engine knows, and where its request must arrive
-    exec: tuple[str, str, str] = (
-        "",
-        "",
-        "",
-    )  # the toolset that runs commands, its tool, and the argument with the command
-    search: tuple[str, str] = ("", "")  # the tool that searches files for a text, and the argument with the pattern
+    exec: tuple[str, str, str] | None = None  # the toolset that runs commands, its tool, the argument with the command
+    search: tuple[str, str] | None = None  # the tool that searches files for a text, and the argument with the pattern
+    fetch: tuple[str, str, str] | None = None  # of an engine without the first: toolset, tool, argument with an address
+    kept: str = "file"  # a toolset beside that one; one that the engine has no tools of, where it has no other
+    processes: int = 1  # that one engine consists of
     # What else a search is told, to show the text that it finds.
     search_for_text: dict[str, str] = field(default_factory=dict)
     start: tuple[str, str] = ("openai", "gpt-6-luna")  # the provider and model that a test begins with
@@ -37,6 +36,20 @@ class Expected:
     says_where_it_works: bool = False  # its tools take absolute paths, so it names the agent's own directory
     has_helpers: bool = False  # its one server starts processes of its own
     either: frozenset[str] = frozenset()  # tools for one purpose, of which a model is offered those that suit it
+
+    takes_servers: bool = True  # MCP servers
+
+    @property
+    def can_act(self) -> bool:
+        """Whether it has a tool of its own that does something."""
+        return bool(self.exec or self.fetch)
+
+    @property
+    def deed(self) -> tuple[str, str, str]:
+        """The toolset, tool and argument of something that is really done: a command, or else a page that is got."""
+        known = self.exec or self.fetch
+        assert known
+        return known
 
     def whole(self, offered: set[str]) -> set[str]:
         """What was offered, and what was left out for the sake of the model alone."""
@@ -143,7 +156,31 @@ OPENCLAW = Expected(
     has_helpers=True,
 )
 
-EXPECTED = {"pi": PI, "hermes": HERMES, "opencode": OPENCODE, "claude-code": CLAUDE_CODE, "openclaw": OPENCLAW}
+N8N = Expected(
+    paths={
+        "openai": ("gpt-5", "/v1/chat/completions"),
+        "anthropic": ("claude-sonnet-4-5", "/v1/messages"),
+        "openrouter": ("openai/gpt-oss-120b", "/api/v1/chat/completions"),
+        "google": ("gemini-2.5-flash", "/v1beta/models/gemini-2.5-flash:streamGenerateContent"),
+        "gemini": ("gemini-2.5-flash", "/v1beta/models/gemini-2.5-flash:streamGenerateContent"),
+        "groq": ("openai/gpt-oss-20b", "/openai/v1/chat/completions"),
+        "mistral": ("mistral-small-latest", "/v1/chat/completions"),
+        "deepseek": ("deepseek-v4-pro", "/chat/completions"),
+        "xai": ("grok-4.3", "/v1/chat/completions"),
+    },
+    fetch=("web", "fetch_page", "url"),
+    kept="tts",
+    processes=2,  # the second runs the code of its owner's workflows
+)
+
+EXPECTED = {
+    "pi": PI,
+    "hermes": HERMES,
+    "opencode": OPENCODE,
+    "claude-code": CLAUDE_CODE,
+    "openclaw": OPENCLAW,
+    "n8n": N8N,
+}
 EXPECTED |= {engine_id: Expected(**package.conformance) for engine_id, package in PACKAGES.items()}
 
 

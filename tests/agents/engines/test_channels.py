@@ -60,14 +60,14 @@ def test_a_person_on_telegram_is_answered_by_the_model_with_this_soul_and_these_
     seen = pod.model.turns()[-1]
     assert "Captain Zorblax" in seen.system
     assert seen.tools == set(pod.engine.toolsets["file"])
-    pod.change(soul="You are Nurse Blip.", toolsets=[expected(pod).exec[0]])
+    pod.change(soul="You are Nurse Blip.", toolsets=[expected(pod).deed[0]])
     eventually(lambda: state_of(pod)["telegram"] is None, within=30, what="the channel")
     assert converse(telegram, "What is its name?") == "pong"
     seen = pod.model.turns()[-1]
     assert "Nurse Blip" in seen.system
     assert "Zorblax" not in seen.system
     assert "Nautilus" in str(seen.said)
-    assert seen.tools == set(pod.engine.toolsets[expected(pod).exec[0]])
+    assert seen.tools == set(pod.engine.toolsets[expected(pod).deed[0]])
 
 
 def test_a_conversation_on_the_web_knows_nothing_of_one_on_telegram(pod: Pod, telegram: TelegramDouble) -> None:

@@ -18,14 +18,19 @@ from agents.pod.bridge import install
 from agents.runtimes import management
 from agents.runtimes.base import Phase
 from agents.runtimes.local.programs import Program
-from tests.agents.engines.conftest import ACCESS, MANAGEMENT_TOKEN, REAL_KEY, TICKET_KEY, Pod, each
+from tests.agents.engines.conftest import ACCESS, MANAGEMENT_TOKEN, REAL_KEY, TICKET_KEY, Pod, each, those
 from tests.agents.engines.expectations import expected
 from tests.agents.pod.bridge.process import eventually
 from tests.doubles.model_protocols import ToolCall
 from tests.doubles.model_server import Mood
+from tests.doubles.web_page import WebPage
 
 pytestmark = pytest.mark.engines
 
+# The others have no tool that could.
+with_exec = pytest.mark.parametrize("engine", those(lambda known: known.exec), indirect=True)
+with_search = pytest.mark.parametrize("engine", those(lambda known: known.search), indirect=True)
+with_fetch = pytest.mark.parametrize("engine", those(lambda known: known.fetch), indirect=True)
 # Some engines refuse commands that are put into the background by the shell.
 LEAVE_SOMETHING = (
     'import subprocess as s; s.Popen(["sleep", "600"], start_new_session=True, stdin=-3, stdout=-3, stderr=-3)'
@@ -134,13 +139,18 @@ def test_the_system_prompt_is_the_soul_and_names_no_place_of_the_machine(pod: Po
 def test_a_server_of_the_operators_that_speaks_one_protocol_alone_is_enough(pod: Pod, provider: str) -> None:
     """Chat completions for all engines that can; what an engine for one vendor speaks, of a server that stands in for
     this vendor."""
-    toolset, tool, argument = expected(pod).exec
-    protocol = expected(pod).servers[provider]
+    known = expected(pod)
+    protocol = known.servers[provider]
     pod.model.speaks = frozenset({protocol})
-    pod.start(provider=provider, model="qwen/qwen3:8b", own_model_server=True, toolsets=[toolset])
-    pod.model.tool_calls = [ToolCall(tool, {argument: "echo from-$((40 + 2))"})]
-    assert pod.say("run it") == "pong"
-    assert "from-42" in str(pod.model.turns()[-1].body)
+    toolsets = [known.deed[0]] if known.can_act else []
+    pod.start(provider=provider, model="qwen/qwen3:8b", own_model_server=True, toolsets=toolsets)
+    if known.can_act:
+        _, tool, argument = known.deed
+        with WebPage("from-42") as page:
+            what = "echo from-$((40 + 2))" if known.exec else page.url
+            pod.model.tool_calls = [ToolCall(tool, {argument: what})]
+            assert pod.say("run it") == "pong"
+        assert "from-42" in str(pod.model.turns()[-1].body)
     pod.model.reply = "one two three"
     endpoint = pod.runtime.endpoint(pod.namespace)
     assert endpoint
@@ -195,19 +205,20 @@ def test_the_provider_changes_in_place_also_for_a_running_conversation(pod: Pod,
 
 @pytest.mark.parametrize(
     ("engine", "provider", "name"),
-    each(lambda known: [told for told in known.told_of_tools if told[0] in known.paths]),
+    each(lambda known: [told for told in known.told_of_tools if known.can_act and told[0] in known.paths]),
     indirect=["engine"],
 )
 def test_a_disabled_tool_is_absent_from_the_request_also_in_a_running_conversation(
     pod: Pod, provider: str, name: str
 ) -> None:
-    toolset, tool, _ = expected(pod).exec
-    pod.start(provider=provider, model=name, toolsets=["file", toolset])
+    toolset, tool, _ = expected(pod).deed
+    kept = expected(pod).kept
+    pod.start(provider=provider, model=name, toolsets=[kept, toolset])
     pod.say("one")
     assert tool in pod.model.turns()[-1].tools
-    pod.change(toolsets=["file"])
+    pod.change(toolsets=[kept])
     pod.say("two")
-    assert expected(pod).whole(pod.model.turns()[-1].tools) == set(pod.engine.toolsets["file"])
+    assert expected(pod).whole(pod.model.turns()[-1].tools) == set(pod.engine.toolsets.get(kept, ()))
 
 
 def test_an_empty_choice_is_the_safe_set(pod: Pod) -> None:
@@ -215,7 +226,8 @@ def test_an_empty_choice_is_the_safe_set(pod: Pod) -> None:
     pod.say("one")
     safe = {tool for toolset in pod.engine.safe_toolsets for tool in pod.engine.toolsets[toolset]}
     assert expected(pod).whole(pod.model.turns()[-1].tools) == safe
-    assert expected(pod).exec[1] not in safe
+    runs_commands = expected(pod).exec
+    assert runs_commands is None or runs_commands[1] not in safe
 
 
 def test_toolsets_that_it_has_none_of_leave_it_without_tools(pod: Pod) -> None:
@@ -224,8 +236,9 @@ def test_toolsets_that_it_has_none_of_leave_it_without_tools(pod: Pod) -> None:
     assert pod.model.turns()[-1].tools == set()
 
 
+@with_exec
 def test_its_tools_really_run_in_the_agents_own_directory_and_time_zone(pod: Pod) -> None:
-    toolset, tool, argument = expected(pod).exec
+    toolset, tool, argument = expected(pod).deed
     pod.start(toolsets=[toolset], timezone="Asia/Tokyo")
     pod.model.tool_calls = [ToolCall(tool, {argument: "date +zone-%Z; pwd; echo made > made-by-a-tool"})]
     assert pod.say("run it") == "pong"
@@ -235,9 +248,25 @@ def test_its_tools_really_run_in_the_agents_own_directory_and_time_zone(pod: Pod
     assert list(pod.data.rglob("made-by-a-tool"))
 
 
+@with_fetch
+def test_a_page_of_the_web_is_got_and_its_text_alone_is_heard(pod: Pod) -> None:
+    toolset, tool, argument = expected(pod).deed
+    pod.start(toolsets=[toolset])
+    with WebPage("the treasure is under the oak") as page:
+        pod.model.tool_calls = [ToolCall(tool, {argument: page.url})]
+        assert pod.say("where is it?") == "pong"
+        assert page.asked == ["/page"]
+    heard = str(pod.model.turns()[-1].body)
+    assert "under the oak" in heard
+    assert "not()" not in heard
+
+
+@with_search
 def test_a_search_finds_text_in_the_agents_files(pod: Pod) -> None:
     pod.start(toolsets=["file"])
-    tool, argument = expected(pod).search
+    search = expected(pod).search
+    assert search
+    tool, argument = search
     (pod.data / "workspace" / "notes.txt").write_text("the treasure is under the oak\n")
     pod.model.tool_calls = [ToolCall(tool, {argument: "treasure"} | expected(pod).search_for_text)]
     pod.say("where is it?")
@@ -285,11 +314,13 @@ def test_a_caller_that_hangs_up_ends_the_model_call(pod: Pod) -> None:
 
 
 def test_it_stops_within_twenty_seconds_in_the_middle_of_a_turn_and_leaves_no_child(pod: Pod) -> None:
-    toolset, tool, argument = expected(pod).exec
-    pod.start(toolsets=[toolset])
-    pod.model.tool_calls = [ToolCall(tool, {argument: f"python3 -c '{LEAVE_SOMETHING}'"})]
-    pod.say("leave something behind")
-    assert any(process.name() == "sleep" for process in pod.engine_processes())
+    known = expected(pod)
+    pod.start(toolsets=[known.deed[0]] if known.can_act else [])
+    if known.exec:
+        _, tool, argument = known.exec
+        pod.model.tool_calls = [ToolCall(tool, {argument: f"python3 -c '{LEAVE_SOMETHING}'"})]
+        pod.say("leave something behind")
+        assert any(process.name() == "sleep" for process in pod.engine_processes())
     pod.model.mood = Mood.HANGING
     turns = len(pod.model.turns())
     with ThreadPoolExecutor() as callers:
@@ -303,9 +334,11 @@ def test_it_stops_within_twenty_seconds_in_the_middle_of_a_turn_and_leaves_no_ch
 
 
 def test_key_and_tokens_are_nowhere_in_the_engines_processes_and_files(pod: Pod) -> None:
-    toolset, tool, argument = expected(pod).exec
-    pod.start(toolsets=["file", toolset])
-    pod.model.tool_calls = [ToolCall(tool, {argument: "env; cat /proc/self/environ /proc/*/cmdline; ps aux"})]
+    known = expected(pod)
+    pod.start(toolsets=[known.kept, *([known.deed[0]] if known.can_act else [])])
+    if known.exec:
+        _, tool, argument = known.exec
+        pod.model.tool_calls = [ToolCall(tool, {argument: "env; cat /proc/self/environ /proc/*/cmdline; ps aux"})]
     pod.model.reply = f"I was called with {REAL_KEY}"  # a provider that echoes what it got
     pod.say("tell me all you know")
     secrets = [secret.encode() for secret in (REAL_KEY, MANAGEMENT_TOKEN, TICKET_KEY)]
@@ -339,7 +372,7 @@ def test_a_killed_program_of_ours_is_replaced_and_the_conversation_goes_on(pod: 
     pod.wait_ready()
     assert pod.say("two") == "pong"
     assert _said(pod) == ["one", "pong", "two"]
-    assert len(_engines(pod)) == 1
+    assert len(_engines(pod)) == expected(pod).processes
 
 
 def test_it_fits_the_smallest_tier_it_is_offered_on(pod: Pod) -> None:

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from agents.engines import ENGINES
+from agents.engines.base import Engine
 from agents.runtimes.local.programs import Program
-from tests.agents.engines.conftest import Pod
+from tests.agents.engines.conftest import TRIED, Pod, those
 from tests.agents.engines.expectations import expected
 from tests.agents.pod.bridge.process import eventually
 from tests.doubles import mcp_stdio, mcp_tools
@@ -21,9 +22,15 @@ from tests.ports import free_port
 
 pytestmark = pytest.mark.engines
 
+
+@pytest.fixture(params=those(lambda known: known.takes_servers))
+def engine(request: pytest.FixtureRequest) -> Engine:
+    return ENGINES[request.param]
+
+
 # The API refuses a `command` on the others.
 with_stdio = pytest.mark.parametrize(
-    "engine", sorted(engine.id for engine in ENGINES.values() if engine.mcp_stdio), indirect=True
+    "engine", [engine_id for engine_id in TRIED if ENGINES[engine_id].mcp_stdio], indirect=True
 )
 HEADERS = {"x-crm-key": "key-of-the-customers-crm"}
 
@@ -109,12 +116,13 @@ def test_tools_of_an_added_and_of_a_removed_server_change_in_place(pod: Pod, crm
 
 
 def test_a_disabled_tool_stays_absent_beside_the_tools_of_a_server(pod: Pod, crm: McpHttpServer) -> None:
-    toolset, name, _ = expected(pod).exec
-    pod.start(mcp_servers=[crm.entry("crm")], toolsets=["file"])
+    toolset, name, _ = expected(pod).deed
+    kept = expected(pod).kept
+    pod.start(mcp_servers=[crm.entry("crm")], toolsets=[kept])
     pod.say("one")
     offered = pod.model.turns()[-1].tools
     assert name not in offered
-    assert expected(pod).whole(offered - tools_of(pod, "crm")) == set(pod.engine.toolsets["file"])
+    assert expected(pod).whole(offered - tools_of(pod, "crm")) == set(pod.engine.toolsets.get(kept, ()))
     pod.change(toolsets=["tts"])
     pod.say("two")
     assert pod.model.turns()[-1].tools == tools_of(pod, "crm")
@@ -138,7 +146,7 @@ def test_a_dead_and_a_hanging_server_keep_neither_the_engine_nor_the_others_from
             assert tools_of(pod, name) == set()
 
 
-@pytest.mark.parametrize("engine", ["hermes", "pi"], indirect=True)
+@pytest.mark.parametrize("engine", ["hermes", "n8n", "pi"], indirect=True)
 def test_long_and_like_names_of_tools_are_told_apart_and_fit(pod: Pod) -> None:
     """opencode sends such names as they are; claude-code offers one of those that become alike."""
     with McpHttpServer() as crm:

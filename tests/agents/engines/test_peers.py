@@ -12,13 +12,20 @@ import pytest
 from django.conf import settings
 
 from agents.engines import ENGINES
+from agents.engines.base import Engine
 from agents.runtimes.local import LocalRuntime
-from tests.agents.engines.conftest import Pod
+from tests.agents.engines.conftest import Pod, those
 from tests.agents.engines.expectations import expected
 from tests.doubles.model_protocols import ToolCall
 from tests.doubles.model_server import ModelServer
 
 pytestmark = pytest.mark.engines
+
+
+@pytest.fixture(params=those(lambda known: known.takes_servers))
+def engine(request: pytest.FixtureRequest) -> Engine:
+    return ENGINES[request.param]
+
 
 BOB_TOKEN = "token-of-bob-0123456789"
 LOOPBACK = ["127.0.0.0/8"]

@@ -25,7 +25,7 @@ def test_an_engine_has_exactly_the_fields_of_the_spec(api: APIClient) -> None:
 
 def test_only_engines_with_an_adapter_are_stable(api: APIClient) -> None:
     engines = {engine["id"]: engine for engine in api.get("/engines").json()["engines"]}
-    assert list(engines) == ["pi", "hermes", "opencode", "claude-code", "openclaw"]
+    assert list(engines) == ["pi", "hermes", "opencode", "claude-code", "openclaw", "n8n"]
     assert engines["pi"] == {
         "id": "pi",
         "label": "Pi",

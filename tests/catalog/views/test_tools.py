@@ -26,12 +26,12 @@ def test_the_toolsets_that_one_engine_supports(api: APIClient) -> None:
     hermes = [tool["id"] for tool in api.get("/tools?engine=hermes").json()["tools"]]
     assert {"file", "terminal", "memory", "cronjob", "a2a"} < set(hermes) < set(everything)
     assert [tool["id"] for tool in api.get("/tools?engine=pi").json()["tools"]] == ["file", "terminal", "skills", "a2a"]
-    assert api.get("/tools?engine=n8n").status_code == 400
+    assert [tool["id"] for tool in api.get("/tools?engine=n8n").json()["tools"]] == ["web", "a2a"]
 
 
 def test_a_toolset_is_offered_with_the_engines_that_take_it(api: APIClient) -> None:
     listed = {tool["id"]: tool["engines"] for tool in api.get("/tools").json()["tools"]}
-    for engine in ("pi", "hermes", "opencode", "claude-code", "openclaw"):
+    for engine in ("pi", "hermes", "opencode", "claude-code", "openclaw", "n8n"):
         taken = [tool["id"] for tool in api.get(f"/tools?engine={engine}").json()["tools"]]
         assert [name for name, engines in listed.items() if engine in engines] == taken
     assert all(listed.values())
@@ -42,7 +42,7 @@ def test_a_toolset_is_offered_with_the_engines_that_take_it(api: APIClient) -> N
 
 def test_default_is_what_an_empty_choice_switches_on(api: APIClient) -> None:
     asked = {"/tools": "pi"} | {
-        f"/tools?engine={engine}": engine for engine in ("pi", "hermes", "opencode", "claude-code", "openclaw")
+        f"/tools?engine={engine}": engine for engine in ("pi", "hermes", "opencode", "claude-code", "openclaw", "n8n")
     }
     for path, engine in asked.items():
         on = [tool["id"] for tool in api.get(path).json()["tools"] if tool["defaultEnabled"]]

@@ -1,0 +1,60 @@
+"""n8n's own editor: at the root of the pod's address, where the owner builds workflows beside the agent's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from agents.engines.dashboard import Fetch
+from agents.engines.n8n_http import HEADER
+from agents.engines.n8n_workflow import AGENT_ID
+
+_READS = {"GET", "HEAD"}
+# What its owner builds and looks at. Users, keys, licence and settings are not his to change: n8n is the agent's.
+_WRITES = re.compile(
+    r"/(rest/(active-workflows|binary-data|credentials|cta|data-tables-global|dynamic-node-parameters|dynamic-templates"
+    r"|events|executions|expressions|favorites|folders|logger|node-types|nodes-list|options|parameters|projects"
+    r"|pinned-data|push|tags|telemetry|variables|workflows|workflow-history|workflow-stats)(/.*)?"
+    r"|rest/me/settings|rest/data-tables(/.*)?|webhook-test/.*|form-test/.*|types/.*)"
+)
+# The agent's own workflow and its credentials, which are rendered.
+_OURS = re.compile(rf"/rest/(workflows|credentials)/{AGENT_ID}[^/]*(/.*)?", re.IGNORECASE)
+_RUNS = re.compile(rf"/rest/workflows/{AGENT_ID}/run", re.IGNORECASE)
+_NEVER = re.compile(r"/(agentpods|api)(/.*)?", re.IGNORECASE)
+
+
+class N8nDashboard:
+    beside = False
+    # Its page has scripts in itself and evaluates expressions.
+    policy: str | None = (
+        "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; worker-src 'self' blob:; "
+        "style-src 'self' 'unsafe-inline'; font-src 'self' data:; img-src 'self' data: blob:"
+    )
+    prefix = ""
+    # Webhooks and forms of published workflows; each asks for itself who may call it. The agent's own is not among
+    # them: it is asked through the gateway alone (n8n_parts/agent.cjs).
+    public: re.Pattern[str] | None = re.compile(
+        rf"/(webhook|webhook-waiting|form|form-waiting|mcp)/(?!{AGENT_ID}(/|\Z)).+"
+    )
+
+    def headers(self, password: str) -> Mapping[str, str]:
+        """Who shows this is n8n's owner. Its live view wants to hear of an origin, and that it is its own."""
+        host = "agent.invalid"
+        return {HEADER: password, "Origin": f"http://{host}", "X-Forwarded-Host": host, "X-Forwarded-Proto": "http"}
+
+    def refuses(self, method: str, path: str) -> str | None:
+        if _NEVER.fullmatch(path):
+            return "the agent is spoken to through its own interface"
+        if method in _READS:
+            return None
+        if _OURS.fullmatch(path) and not _RUNS.fullmatch(path):
+            return "this is the agent itself; it is changed in the console"
+        if not _WRITES.fullmatch(path):
+            return "this is changed in the console"
+        return None
+
+    async def entry(self, fetch: Fetch) -> str:
+        return "/home/workflows"
+
+
+DASHBOARD = N8nDashboard()

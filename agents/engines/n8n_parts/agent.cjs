@@ -1,0 +1,154 @@
+"use strict";
+/* The agent in n8n: a workflow and its credentials, as the platform rendered them. They are put into n8n's database
+   when they have changed, before the next turn; other workflows are their owner's and are left alone.
+
+   `door` stands before everything that n8n answers. Whoever has the pod's password is n8n's owner: the gateway, for
+   those who are signed in to the agent, and the bridge. */
+
+const { timingSafeEqual } = require("node:crypto");
+const fs = require("node:fs");
+
+const installed = require("./installed.cjs");
+const mcp = require("./mcp.cjs");
+
+const HEADER = "x-agentpods-password";
+const COOKIE = "n8n-auth";
+const CHECK_PATH = "/agentpods/agent";
+const NOT_THE_EDITOR = /^\/(rest|types|webhook|healthz|icons)/;
+const SESSION_SECONDS = 3600;
+
+const n8n = (file) => installed(`n8n/dist/${file}`);
+const get = (service) => installed("@n8n/di").Container.get(service);
+const repositories = () => installed("@n8n/db");
+
+let applied = null; // the text of the file that is in force
+let applying = Promise.resolve();
+let editor = async () => {};
+let session = { token: "", until: 0 };
+
+function door(request, response, next) {
+  pass(request, response, next).catch((error) => {
+    response.status(500).json({ error: `the agent's workflow was not taken: ${error.message}` });
+  });
+}
+
+async function pass(request, response, next) {
+  const known = isPlatform(request.headers[HEADER]);
+  delete request.headers[HEADER];
+  const { pathname } = new URL(request.url, "http://pod");
+  if (known) await signIn(request);
+  if (pathname === CHECK_PATH && known) {
+    await bringUpToDate();
+    return response.json({ agent: applied !== null });
+  }
+  if (decodeURIComponent(pathname).includes(process.env.AGENTPODS_AGENT_ID) && pathname.startsWith("/webhook")) {
+    // The agent itself is asked through its gateway, which knows its rules; nobody else's business.
+    if (!known) return response.status(404).json({ message: "not found" });
+    await bringUpToDate();
+  }
+  if (known && !NOT_THE_EDITOR.test(pathname)) await editor();
+  next();
+}
+
+function editorIsMadeBy(make) {
+  let made = null;
+  editor = () => (made ??= make().catch((error) => {
+    made = null;
+    throw error;
+  }));
+}
+
+function isPlatform(given) {
+  const wanted = Buffer.from(process.env.AGENTPODS_PASSWORD);
+  const said = Buffer.from(String(given ?? ""));
+  return said.length === wanted.length && timingSafeEqual(said, wanted);
+}
+
+async function owner() {
+  const { UserRepository, GLOBAL_OWNER_ROLE } = repositories();
+  const where = { role: { slug: GLOBAL_OWNER_ROLE.slug } };
+  return await get(UserRepository).findOneOrFail({ where, relations: ["role"] });
+}
+
+async function signIn(request) {
+  if (session.until < Date.now()) {
+    const token = get(n8n("auth/auth.service").AuthService).issueJWT(await owner());
+    session = { token, until: Date.now() + SESSION_SECONDS * 1000 };
+  }
+  request.headers.cookie = `${COOKIE}=${session.token}`;
+}
+
+/* One after the other; those who come meanwhile wait for the newest. */
+function bringUpToDate() {
+  applying = applying.catch(() => {}).then(apply);
+  return applying;
+}
+
+async function apply() {
+  const text = fs.readFileSync(process.env.AGENTPODS_AGENT_FILE, "utf8");
+  if (text === applied) return;
+  const { credentials, workflow } = JSON.parse(text);
+  const user = await owner();
+  const project = await get(repositories().ProjectRepository).getPersonalProjectForUserOrFail(user.id);
+  for (const credential of credentials) await storeCredential(credential, project);
+  await dropOtherCredentials(credentials);
+  const service = get(n8n("services/import.service").ImportService);
+  await service.importWorkflows([workflow], project.id, user.id, { activeState: "fromJson" });
+  const { activeVersionId } = await get(repositories().WorkflowRepository).findOneByOrFail({ id: workflow.id });
+  if (!activeVersionId) throw new Error("n8n did not activate it");
+  mcp.forgive();
+  applied = text;
+}
+
+async function storeCredential(credential, project) {
+  const { CredentialsEntity, CredentialsRepository, SharedCredentials } = repositories();
+  const { Cipher } = installed("n8n-core");
+  const data = await get(Cipher).encryptV2(credential.data);
+  await get(CredentialsRepository).manager.transaction(async (all) => {
+    await all.upsert(CredentialsEntity, { ...credential, data }, ["id"]);
+    const shared = { credentialsId: credential.id, role: "credential:owner", projectId: project.id };
+    await all.upsert(SharedCredentials, shared, ["credentialsId", "projectId"]);
+  });
+}
+
+/* Of ours, by the beginning of their ids. */
+async function dropOtherCredentials(kept) {
+  const repository = get(repositories().CredentialsRepository);
+  const ids = new Set(kept.map(({ id }) => id));
+  for (const { id } of await repository.find({ select: ["id"] })) {
+    if (id.startsWith(process.env.AGENTPODS_AGENT_ID) && !ids.has(id)) await repository.delete({ id });
+  }
+}
+
+/* The stream of a turn ends without a word about how it went: the last line of ours says it. */
+function sayHowTurnsEnd(ActiveExecutions) {
+  const finalize = ActiveExecutions.prototype.finalizeExecution;
+  ActiveExecutions.prototype.finalizeExecution = function (id, run) {
+    const { executionData, httpResponse } = this.activeExecutions[id] ?? {};
+    if (executionData?.workflowData.id === process.env.AGENTPODS_AGENT_ID && httpResponse?.writable) {
+      const error = run?.data?.resultData?.error;
+      const told = error && { node: error.node?.name, message: [error.message, error.description].filter(Boolean).join(": ") };
+      httpResponse.write(`${JSON.stringify({ type: "verdict", status: run?.status, error: told })}\n`);
+    }
+    return finalize.call(this, id, run);
+  };
+}
+
+/* n8n runs a turn to its end also when nobody listens any more. */
+function endTurnsOfThoseWhoHungUp(ActiveExecutions) {
+  const add = ActiveExecutions.prototype.add;
+  ActiveExecutions.prototype.add = async function (execution, ...rest) {
+    const id = await add.call(this, execution, ...rest);
+    const response = execution.httpResponse;
+    if (!response) return id;
+    const { ManualExecutionCancelledError } = installed("n8n-workflow");
+    const end = () => {
+      if (!response.writableFinished) this.stopExecution(id, new ManualExecutionCancelledError(id));
+    };
+    if (response.destroyed || response.closed) setImmediate(end);
+    else response.once("close", end);
+    return id;
+  };
+}
+
+module.exports = { door, editorIsMadeBy, endTurnsOfThoseWhoHungUp, sayHowTurnsEnd };

@@ -1,0 +1,89 @@
+"""What the owner of an engine built for everybody is called without a login, and gives nobody the login of another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from agents.engines.n8n_http import HEADER
+from agents.engines.n8n_workflow import AGENT_ID
+from tests.agents.pod.gateway.conftest import StartGateway
+from tests.agents.pod.gateway.process import Gateway
+from tests.agents.pod.gateway.visitor import HTML, PASSWORD, cookie_of, get, post
+from tests.doubles.engine_page import PASSWORD as ENGINE_PASSWORD
+from tests.doubles.engine_page import EnginePage
+
+EVIL = "https://evil.example"
+
+
+@pytest.fixture
+def page() -> Iterator[EnginePage]:
+    with EnginePage(asks=False) as double:
+        yield double
+
+
+@pytest.fixture
+def pod(start_gateway: StartGateway, page: EnginePage) -> Gateway:
+    return start_gateway(engine="n8n", engine_url=page.url, engine_password=ENGINE_PASSWORD, **PASSWORD)
+
+
+def test_anybody_may_call_a_webhook_from_anywhere(pod: Gateway, page: EnginePage) -> None:
+    answer = post(pod, "/webhook/orders?id=7", origin=EVIL, json={"order": 7})
+    assert answer.status_code == 200
+    seen = page.seen[-1]
+    assert (seen["method"], seen["path"], seen["body"]) == ("POST", "/webhook/orders?id=7", '{"order": 7}')
+
+
+def test_a_caller_keeps_his_own_login_and_never_gets_the_gateways(pod: Gateway, page: EnginePage) -> None:
+    get(pod, "/webhook/orders", Authorization="Basic his-own", Cookie=cookie_of(pod), **{HEADER: "a guess"})
+    headers = page.seen[-1]["headers"]
+    assert headers["authorization"] == "Basic his-own"
+    assert HEADER.lower() not in headers
+    assert "cookie" not in headers
+    assert ENGINE_PASSWORD not in str(headers)
+
+
+def test_what_a_webhook_answers_acts_in_nobodys_name(pod: Gateway) -> None:
+    """It comes from the same address as the editor: a sandbox takes that address from it."""
+    answer = get(pod, "/webhook/file.html", Cookie=cookie_of(pod), **HTML)
+    policy = answer.headers["Content-Security-Policy"]
+    assert policy.startswith("sandbox ")
+    assert "allow-same-origin" not in policy
+    assert "Set-Cookie" not in answer.headers
+
+
+@pytest.mark.parametrize(
+    "path",
+    [f"/webhook/{AGENT_ID}/chat", "/webhook-test/orders", "/rest/workflows", "/home/workflows", "/agentpods/agent"],
+)
+def test_a_stranger_reaches_neither_the_agent_itself_nor_the_editor(pod: Gateway, page: EnginePage, path: str) -> None:
+    assert get(pod, path).status_code == 404
+    assert post(pod, path, json={}).status_code == 404
+    assert page.seen == []
+
+
+@pytest.mark.parametrize("path", ["/webhook/x;y", "/webhook//rest/workflows", "/webhook/a%5Cb"])
+def test_a_crooked_path_is_no_webhook(pod: Gateway, page: EnginePage, path: str) -> None:
+    assert get(pod, path).status_code == 404
+    assert page.seen == []
+
+
+def test_a_strangers_body_has_a_limit(pod: Gateway, page: EnginePage) -> None:
+    assert post(pod, "/webhook/orders", data=b"x" * (4 * 1024 * 1024 + 1)).status_code == 413
+    assert page.seen == []
+
+
+def test_the_editor_is_shown_to_who_is_signed_in_as_n8ns_owner(pod: Gateway, page: EnginePage) -> None:
+    cookie = cookie_of(pod)
+    assert get(pod, "/dashboard", Cookie=cookie).headers["Location"] == "/home/workflows"
+    assert get(pod, "/home/workflows", Cookie=cookie, **HTML).status_code == 200
+    assert page.seen[-1]["headers"][HEADER.lower()] == ENGINE_PASSWORD
+    assert post(pod, "/rest/workflows", cookie=cookie, json={}).status_code == 200
+    assert post(pod, f"/rest/workflows/{AGENT_ID}/deactivate", cookie=cookie, json={}).status_code == 403
+
+
+def test_an_engine_that_shows_nothing_to_all_is_not_called(start_gateway: StartGateway, page: EnginePage) -> None:
+    pod = start_gateway(engine="opencode", engine_url=page.url, engine_password=ENGINE_PASSWORD, **PASSWORD)
+    assert post(pod, "/webhook/orders", json={}).status_code == 404
+    assert page.seen == []

@@ -1,0 +1,48 @@
+"""A page of the web on loopback, and who has asked for it."""
+
+from __future__ import annotations
+
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Self
+
+
+class WebPage:
+    def __init__(self, text: str) -> None:
+        self.html = f"<!doctype html><title>A page</title><body><script>not()</script><p>{text}</p></body>"
+        self.asked: list[str] = []
+        self._http = _Http(("127.0.0.1", 0), _Handler)
+        self._http.double = self
+        threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._http.server_address[1]}/page"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._http.shutdown()
+        self._http.server_close()
+
+
+class _Http(ThreadingHTTPServer):
+    daemon_threads = True
+    double: WebPage
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Http
+
+    def log_message(self, *_: object) -> None:
+        """Silent: what happened is in the double."""
+
+    def do_GET(self) -> None:
+        self.server.double.asked.append(self.path)
+        body = self.server.double.html.encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
