@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("agents", "0039_tier_runtime_classes"),
+        ("agents", "0041_listening_index"),
     ]
 
     operations = [
