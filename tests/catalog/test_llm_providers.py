@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from catalog import engines, llm_providers, snapshot
-from catalog.models import LlmProvider
+from catalog.models import Engine, LlmProvider
 from config.errors import BadRequest
 
 pytestmark = pytest.mark.usefixtures("catalog")
@@ -28,5 +28,7 @@ def test_an_engine_takes_only_its_own_providers() -> None:
     llm_providers.check_engine(openai, engine=engines.known_engine("pi"))
     with pytest.raises(BadRequest, match=r"^provider: Claude Code cannot use openai; allowed: anthropic$"):
         llm_providers.check_engine(openai, engine=engines.engine_of("claude-code"), field="provider")
+    Engine.objects.filter(id="n8n").update(llm_key=False)
+    snapshot.forget()
     with pytest.raises(BadRequest, match=r"^llmProvider: n8n cannot use openai; allowed: none, it takes no model key$"):
         llm_providers.check_engine(openai, engine=engines.engine_of("n8n"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -12,13 +11,10 @@ import psutil
 import pytest
 from django.conf import settings
 
-from agents.engines.base import Engine
-from agents.pod import processes
-from agents.pod.bridge import install
 from agents.runtimes import management
 from agents.runtimes.base import Phase
 from agents.runtimes.local.programs import Program
-from tests.agents.engines.conftest import ACCESS, MANAGEMENT_TOKEN, REAL_KEY, TICKET_KEY, Pod, each, those
+from tests.agents.engines.conftest import ACCESS, MANAGEMENT_TOKEN, REAL_KEY, TICKET_KEY, Pod, each
 from tests.agents.engines.expectations import expected
 from tests.agents.pod.bridge.process import eventually
 from tests.doubles.model_protocols import ToolCall
@@ -27,10 +23,6 @@ from tests.doubles.web_page import WebPage
 
 pytestmark = pytest.mark.engines
 
-# The others have no tool that could.
-with_exec = pytest.mark.parametrize("engine", those(lambda known: known.exec), indirect=True)
-with_search = pytest.mark.parametrize("engine", those(lambda known: known.search), indirect=True)
-with_fetch = pytest.mark.parametrize("engine", those(lambda known: known.fetch), indirect=True)
 # Some engines refuse commands that are put into the background by the shell.
 LEAVE_SOMETHING = (
     'import subprocess as s; s.Popen(["sleep", "600"], start_new_session=True, stdin=-3, stdout=-3, stderr=-3)'
@@ -236,43 +228,6 @@ def test_toolsets_that_it_has_none_of_leave_it_without_tools(pod: Pod) -> None:
     assert pod.model.turns()[-1].tools == set()
 
 
-@with_exec
-def test_its_tools_really_run_in_the_agents_own_directory_and_time_zone(pod: Pod) -> None:
-    toolset, tool, argument = expected(pod).deed
-    pod.start(toolsets=[toolset], timezone="Asia/Tokyo")
-    pod.model.tool_calls = [ToolCall(tool, {argument: "date +zone-%Z; pwd; echo made > made-by-a-tool"})]
-    assert pod.say("run it") == "pong"
-    heard = str(pod.model.turns()[-1].body)
-    assert "zone-JST" in heard
-    assert str(pod.data) in heard
-    assert list(pod.data.rglob("made-by-a-tool"))
-
-
-@with_fetch
-def test_a_page_of_the_web_is_got_and_its_text_alone_is_heard(pod: Pod) -> None:
-    toolset, tool, argument = expected(pod).deed
-    pod.start(toolsets=[toolset])
-    with WebPage("the treasure is under the oak") as page:
-        pod.model.tool_calls = [ToolCall(tool, {argument: page.url})]
-        assert pod.say("where is it?") == "pong"
-        assert page.asked == ["/page"]
-    heard = str(pod.model.turns()[-1].body)
-    assert "under the oak" in heard
-    assert "not()" not in heard
-
-
-@with_search
-def test_a_search_finds_text_in_the_agents_files(pod: Pod) -> None:
-    pod.start(toolsets=["file"])
-    search = expected(pod).search
-    assert search
-    tool, argument = search
-    (pod.data / "workspace" / "notes.txt").write_text("the treasure is under the oak\n")
-    pod.model.tool_calls = [ToolCall(tool, {argument: "treasure"} | expected(pod).search_for_text)]
-    pod.say("where is it?")
-    assert "under the oak" in str(pod.model.turns()[-1].body)
-
-
 def test_every_provider_it_claims_is_driven_through_the_key_proxy(pod: Pod) -> None:
     assert set(expected(pod).paths) == pod.engine.providers
     pod.start()
@@ -382,33 +337,6 @@ def test_it_fits_the_smallest_tier_it_is_offered_on(pod: Pod) -> None:
     usage = pod.runtime.usage()[pod.namespace]
     assert usage.memory_bytes
     assert usage.memory_bytes < 0.85 * pod.spec.limits.memory_bytes
-
-
-def test_agents_that_start_at_once_on_a_fresh_machine_install_it_once(engine: Engine, pod: Pod, tmp_path: Path) -> None:
-    pod.runtime._engine_cache = tmp_path / "fresh"
-    second = Pod(engine, pod.runtime, pod.model, pod.home)
-    second.namespace = "pod-second-1"
-    second.spec = dataclasses.replace(second.spec, namespace="pod-second-1", agent_id="agt_second")
-    pod.runtime.deploy(pod.spec)
-    second.runtime.deploy(second.spec)
-    assert eventually(lambda: pod.seen().phase == Phase.INSTALLING, what="the installation")
-    pod.wait_ready(within=600)
-    second.wait_ready()
-    assert install.is_installed(engine, install.directory(engine, tmp_path / "fresh"))
-    leftovers = [entry.name for entry in (tmp_path / "fresh").iterdir() if ".new-" in entry.name]
-    assert leftovers == []
-    second.runtime.delete("pod-second-1", agent_id="agt_second", data=True)
-
-
-def test_an_installation_cut_short_is_done_again(engine: Engine, pod: Pod, tmp_path: Path) -> None:
-    pod.runtime._engine_cache = tmp_path / "fresh"
-    pod.runtime.deploy(pod.spec)
-    eventually(lambda: processes.marked(pod.namespace, pod.home, roles=[processes.INSTALL]), what="npm")
-    pod.program(Program.BRIDGE).kill()
-    eventually(lambda: not processes.marked(pod.namespace, pod.home, roles=[processes.INSTALL]), what="npm's end")
-    pod.runtime.deploy(pod.spec)
-    pod.wait_ready(within=600)
-    assert pod.say("hello") == "pong"
 
 
 def test_no_process_of_it_is_a_zombie(pod: Pod) -> None:

@@ -40,5 +40,6 @@ def test_an_unknown_engine_is_named(api: APIClient) -> None:
     answer = api.get("/llm-providers?engine=gpt")
     assert answer.status_code == 400
     assert answer.json()["message"] == (
-        "engine: 'gpt' is not an engine; allowed: pi, hermes, opencode, claude-code, openclaw; GET /engines tells more"
+        "engine: 'gpt' is not an engine; allowed: pi, hermes, opencode, claude-code, openclaw, n8n;"
+        " GET /engines tells more"
     )

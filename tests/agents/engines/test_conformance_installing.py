@@ -1,0 +1,45 @@
+"""How every engine is installed on first use."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from agents.engines.base import Engine
+from agents.pod import processes
+from agents.pod.bridge import install
+from agents.runtimes.base import Phase
+from agents.runtimes.local.programs import Program
+from tests.agents.engines.conftest import Pod
+from tests.agents.pod.bridge.process import eventually
+
+pytestmark = pytest.mark.engines
+
+
+def test_agents_that_start_at_once_on_a_fresh_machine_install_it_once(engine: Engine, pod: Pod, tmp_path: Path) -> None:
+    pod.runtime._engine_cache = tmp_path / "fresh"
+    second = Pod(engine, pod.runtime, pod.model, pod.home)
+    second.namespace = "pod-second-1"
+    second.spec = dataclasses.replace(second.spec, namespace="pod-second-1", agent_id="agt_second")
+    pod.runtime.deploy(pod.spec)
+    second.runtime.deploy(second.spec)
+    assert eventually(lambda: pod.seen().phase == Phase.INSTALLING, what="the installation")
+    pod.wait_ready(within=600)
+    second.wait_ready()
+    assert install.is_installed(engine, install.directory(engine, tmp_path / "fresh"))
+    leftovers = [entry.name for entry in (tmp_path / "fresh").iterdir() if ".new-" in entry.name]
+    assert leftovers == []
+    second.runtime.delete("pod-second-1", agent_id="agt_second", data=True)
+
+
+def test_an_installation_cut_short_is_done_again(engine: Engine, pod: Pod, tmp_path: Path) -> None:
+    pod.runtime._engine_cache = tmp_path / "fresh"
+    pod.runtime.deploy(pod.spec)
+    eventually(lambda: processes.marked(pod.namespace, pod.home, roles=[processes.INSTALL]), what="npm")
+    pod.program(Program.BRIDGE).kill()
+    eventually(lambda: not processes.marked(pod.namespace, pod.home, roles=[processes.INSTALL]), what="npm's end")
+    pod.runtime.deploy(pod.spec)
+    pod.wait_ready(within=600)
+    assert pod.say("hello") == "pong"
