@@ -32,6 +32,8 @@ START = Path(__file__).with_name("openclaw_start.mjs")
 PLUGIN = Path(__file__).with_name("openclaw_plugin.js")
 _MODULES = Path("node_modules")
 _VARIABLE = re.compile(r"\$\{[A-Z_][A-Z0-9_]*\}")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_OURS = "POD_MCP_"
 _MACHINES = {"x86_64": "x64", "aarch64": "arm64"}
 # openclaw's id of the provider, whoever it is: with its own ids it would bring its own prompts, keys and addresses.
 _PROVIDER = "pod"
@@ -313,7 +315,19 @@ def _mcp(server: Mapping[str, Any]) -> dict[str, Any]:
     if server.get("url"):
         headers = server.get("headers") or {}
         return {"url": server["url"], "transport": "streamable-http", "headers": headers, **common}
-    return {"command": server["command"], "args": server.get("args") or [], "env": server.get("env") or {}, **common}
+    return {**_command(server), **common}
+
+
+def _command(server: Mapping[str, Any]) -> dict[str, Any]:
+    """openclaw leaves out variables by their names, PYTHONPATH and many more: so they come by others, and the shell
+    gives them back before it becomes the server. No value is an argument."""
+    command = [server["command"], *(server.get("args") or [])]
+    given = {name: value for name, value in (server.get("env") or {}).items() if _NAME.fullmatch(name)}
+    if not given:
+        return {"command": command[0], "args": command[1:]}
+    back = "".join(f'export {name}="${_OURS}{name}"; unset {_OURS}{name}; ' for name in given)
+    env = {_OURS + name: value for name, value in given.items()}
+    return {"command": "/bin/sh", "args": ["-c", f'{back}exec "$@"', "sh", *command], "env": env}
 
 
 def _heap(place: Place) -> str:

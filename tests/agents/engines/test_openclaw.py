@@ -162,6 +162,20 @@ def test_what_an_owner_writes_is_no_variable_of_openclaw(place: Place) -> None:
     assert seen["transport"] == "streamable-http"
 
 
+def test_a_server_gets_its_variables_also_those_that_openclaw_keeps_from_it(place: Place) -> None:
+    env = {"PYTHONPATH": "/x y", "TOKEN": "a\"$b`'", "not a name": "1"}
+    given = {"name": "files", "command": "/usr/bin/env", "args": ["-0"], "env": env}
+    seen = settings(render(place, mcp_servers=[given]))["mcp"]["servers"]["files"]
+    assert not {"PYTHONPATH", "TOKEN"} & set(seen["env"])
+    assert not [word for word in seen["args"] if env["TOKEN"] in word or env["PYTHONPATH"] in word]
+    done = subprocess.run([seen["command"], *seen["args"]], env=seen["env"], capture_output=True, text=True, check=True)
+    shown = dict(line.split("=", 1) for line in done.stdout.split("\0") if line)
+    assert {name: shown[name] for name in ("PYTHONPATH", "TOKEN")} == {
+        name: env[name] for name in ("PYTHONPATH", "TOKEN")
+    }
+    assert not [name for name in shown if name.startswith("POD_")]
+
+
 def test_without_a_model_key_no_channel_is_connected(place: Place) -> None:
     launch = render(place, has_key=False, **TELEGRAM)
     assert settings(launch)["channels"] == {}
