@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import fnmatch
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from agents.runtimes.base import Phase
 from agents.runtimes.local import LocalRuntime
 from tests.agents.engines.conftest import REAL_KEY, Pod
 from tests.agents.pod.bridge.process import eventually
-from tests.doubles.model_server import ModelServer
+from tests.doubles.model_server import ModelServer, Mood
 
 pytestmark = [pytest.mark.engines, pytest.mark.parametrize("engine", ["n8n"], indirect=True)]
 
@@ -170,3 +171,13 @@ def _copy_as_a_backup_does(one: Pod, other: Pod) -> None:
             target = other.data / name
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, target)
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "google"])
+def test_models_whose_nodes_try_for_minutes_fail_in_time(pod: Pod, provider: str) -> None:
+    pod.start(provider=provider, model={"anthropic": "claude-opus-5-5", "google": "gemini-2.5-flash"}[provider])
+    for mood in (Mood.BROKEN, Mood.RATE_LIMITED):
+        pod.model.mood = mood
+        started = time.monotonic()
+        assert pod.failing_hop() == "model"
+        assert time.monotonic() - started < 40
