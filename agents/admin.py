@@ -23,6 +23,7 @@ from agents.clusters import admin as clusters_admin  # noqa: F401  # registers c
 from agents.clusters import placement
 from agents.clusters.admin_steps import MoveAgents
 from agents.domains import admin as domains_admin  # noqa: F401  # registers claims
+from agents.inbound import admin as inbound_admin  # noqa: F401  # registers messages
 from agents.log_admin import WithLogs
 from agents.models import Agent, AgentQuota, Desired, Transition
 from config.crypto import readable

@@ -16,7 +16,7 @@ CHANNELS = ("web", "telegram", "discord", "whatsapp", "email")
 SECRETS: dict[str, tuple[str, ...]] = {
     "telegram": ("telegramToken",),
     "discord": ("discordToken",),
-    "whatsapp": ("whatsappPhoneNumberId", "whatsappAccessToken"),
+    "whatsapp": ("whatsappPhoneNumberId", "whatsappAccessToken", "whatsappVerifyToken", "whatsappAppSecret"),
     "email": ("emailAddress", "emailPassword", "emailSmtpHost", "emailImapHost"),
 }
 SECRET_NAMES = tuple(name for names in SECRETS.values() for name in names)

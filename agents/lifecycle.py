@@ -21,6 +21,7 @@ from agents.backups.nights import next_night
 from agents.clusters import placement
 from agents.domains import claims
 from agents.errors import IllegalTransition, NotEntitled, OwnerSuspended, WrongState
+from agents.inbound.models import InboundMessage
 from agents.models import Agent, Backup, Desired, KeptLog, Reason, Status, Transition
 from agents.runtimes.base import UNUSABLE_DATA
 from catalog import personas
@@ -203,6 +204,7 @@ def is_gone(agent: Agent, *, now: datetime) -> Agent:
     agent.a2a_token = agent.dash_password = None
     agent.restores = ""
     KeptLog.objects.filter(agent=agent).delete()
+    InboundMessage.objects.filter(agent=agent).delete()
     expiry.begin(agent.pk, now=now)
     fields = ("llm_key", "channel_secrets", "mcp_servers", "a2a_peers", "a2a_token", "dash_password", "restores")
     return _move(agent, Status.DELETED, reason=Reason(agent.operation), actor="reconciler", now=now, also=fields)

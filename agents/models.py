@@ -87,6 +87,7 @@ class Reason(models.TextChoices):
     EXPIRY = "expiry"
     DOMAIN = "domain"
     BACKUP = "backup"
+    CHANNEL = "channel"
 
 
 # Between two states: something is still to be done, unless it failed and waits for its owner.

@@ -7,6 +7,7 @@ from django.utils import timezone
 
 from agents import kept_logs, reconciler, sampling, suspension, sweeper
 from agents.domains import observing
+from agents.inbound import handing_over, taking
 
 
 @shared_task(name="agents.reconcile")
@@ -47,3 +48,13 @@ def enforce_suspensions() -> None:
 @shared_task(name="agents.keep_logs")
 def keep_logs() -> None:
     kept_logs.keep_due()
+
+
+@shared_task(name=taking.TASK)
+def hand_over_messages() -> None:
+    handing_over.hand_over_due()
+
+
+@shared_task(name="agents.forget_messages")
+def forget_messages() -> None:
+    taking.purge(now=timezone.now())

@@ -33,6 +33,7 @@ from agents.views.talk_test import TalkTestViewSet
 from agents.views.ticket import TicketViewSet
 from agents.views.tools import ToolsViewSet
 from agents.views.webhook import WebhookViewSet
+from agents.views.whatsapp import WhatsappViewSet
 
 one: dict[str, Any] = {"get": "retrieve", "patch": "partial_update", "delete": "destroy"}
 
@@ -48,6 +49,7 @@ urlpatterns = [
     path("agents/<str:id>/tools", ToolsViewSet.as_view({"put": "update"})),
     path("agents/<str:id>/a2a", A2aViewSet.as_view({"put": "update"})),
     path("agents/<str:id>/channels", ChannelsViewSet.as_view({"put": "update"})),
+    path("agents/<str:id>/channels/whatsapp", WhatsappViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("agents/<str:id>/chat", ChatViewSet.as_view({"post": "create"})),
     path("agents/<str:id>/v1/chat/completions", CompletionsViewSet.as_view({"post": "create"})),
     path("agents/<str:id>/v1/models", AgentModelsViewSet.as_view({"get": "list"})),

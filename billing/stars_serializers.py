@@ -90,7 +90,3 @@ class TelegramUpdateSerializer(serializers.Serializer[None]):
     update_id = Whole(required=False)
     message = Entries(required=False, max_length=MAX_ENTRIES)
     pre_checkout_query = Entries(required=False, max_length=MAX_ENTRIES)
-
-
-class ReceivedSerializer(Serializer):
-    ok = serializers.BooleanField()

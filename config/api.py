@@ -162,6 +162,12 @@ class Serializer(_CamelCase, serializers.Serializer[Any]):
     default_error_messages = {"invalid": "must be an object"}
 
 
+class ReceivedSerializer(Serializer):
+    """To those who call us by themselves: what they brought is kept."""
+
+    ok = serializers.BooleanField()
+
+
 class ModelSerializer(_CamelCase, serializers.ModelSerializer[Any]):
     pass
 

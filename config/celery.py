@@ -23,6 +23,8 @@ BEAT: dict[str, tuple[str, float, str]] = {
     "agents.sweep": ("agents.sweep", 60.0, "lifecycle"),
     "agents.sample": ("agents.sample", 60.0, "lifecycle"),
     "agents.keep_logs": ("agents.keep_logs", 30.0, "lifecycle"),
+    "agents.hand_over_messages": ("agents.hand_over_messages", 3.0, "lifecycle"),
+    "agents.forget_messages": ("agents.forget_messages", 3600.0, "default"),
     "agents.look_at_domains": ("agents.look_at_domains", 30.0, "lifecycle"),
     "agents.enforce_suspensions": ("agents.enforce_suspensions", 2.0, "lifecycle"),
     "backups.take_due": ("backups.take_due", 2.0, "lifecycle"),

@@ -108,6 +108,8 @@ _NAMES = {
     ("POST", "/agents/{id}/talk-test"): "testAgentTalk",
     ("GET", "/agents/{id}/logs"): "getAgentLogs",
     ("GET", "/agents/{id}/explain"): "explainAgent",
+    ("GET", "/agents/{id}/channels/whatsapp"): "verifyWhatsappWebhook",
+    ("POST", "/agents/{id}/channels/whatsapp"): "receiveWhatsappMessages",
     ("GET", "/domain-check"): "checkDomain",
 }
 

@@ -60,6 +60,23 @@ class StrictJSONParser(BaseParser):
             raise ParseError(f"{refusal.place or 'body'}: {refusal.problem}") from refusal
 
 
+class Signed(BaseParser):
+    """The body as it came: the signature is of its bytes."""
+
+    media_type = "application/json"
+
+    def parse(
+        self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
+    ) -> dict[str, bytes]:
+        return {"signed": bounded(stream, parser_context)}
+
+
+def signed_body(data: Any) -> bytes:
+    """What `Signed` read; a request without a body is not given to any parser."""
+    found: bytes = data.get("signed", b"")
+    return found
+
+
 def bounded(stream: IO[Any], parser_context: Mapping[str, Any] | None) -> bytes:
     """The body, as long as it is no larger than the view takes. Raises BodyTooLarge before it is looked at."""
     at_most: int = getattr((parser_context or {}).get("view"), "max_body_bytes", MAX_BODY_BYTES)

@@ -191,6 +191,12 @@ class Driver(Protocol):
     async def channels(self) -> dict[str, str | None]:
         """Every channel that the engine itself connects to, and why it is not connected; None = it is."""
 
+    async def take_message(self, channel: str, *, name: str, body: str) -> bool:
+        """Take a message that a service brought to the platform: True once its turn is over, False while it runs.
+
+        It may be asked again and again with the same name, also after a restart of the engine, and the message is read
+        once. Raises EngineError when the engine cannot take it now, or takes none from this channel."""
+
     async def wind_down(self) -> None:
         """End the running turns, within seconds: a stop follows, and some engines do not end while one runs."""
 

@@ -54,7 +54,11 @@ _SETTINGS: dict[str, Any] = {
     "lsp": {"enabled": False},
     "memory": {"nudge_interval": 0},
     "model_catalog": {"enabled": False},
-    "onboarding": {"profile_build": "off"},
+    # Its hints to newcomers are about commands, which people who talk to an agent may not use.
+    "onboarding": {
+        "profile_build": "off",
+        "seen": dict.fromkeys(("busy_input_prompt", "tool_progress_prompt", "openclaw_residue_cleanup"), True),
+    },
     "security": {"tirith_enabled": False, "allow_lazy_installs": False},
     "skills": {"creation_nudge_interval": 0, "inline_shell": False},
     "updates": {"pre_update_backup": "off"},
@@ -90,6 +94,7 @@ class Hermes:
             "hermes/config.yaml",
             "hermes/SOUL.md",
             "hermes/prompt-version",
+            "hermes/webhook-port",
             "hermes/cache",
             "hermes/logs",
             "home/.cache",
@@ -121,7 +126,14 @@ class Hermes:
         return ()
 
     def attach(self, process: asyncio.subprocess.Process, launch: Launch) -> Driver:
-        return HermesDriver(process, port=int(launch.env["API_SERVER_PORT"]), key=launch.env["API_SERVER_KEY"])
+        env = launch.env
+        return HermesDriver(
+            process,
+            port=int(env["API_SERVER_PORT"]),
+            key=env["API_SERVER_KEY"],
+            home=Path(env["HERMES_HOME"]),
+            app_secret=env.get("WHATSAPP_CLOUD_APP_SECRET", ""),
+        )
 
     def _settings(self, config: PodConfig, workspace: Path, llm: KeyProxy) -> dict[str, Any]:
         """JSON is YAML too."""
@@ -131,7 +143,8 @@ class Hermes:
             **_SETTINGS,
             **_model(config, llm),
             "agent": {"api_max_retries": _MODEL_TRIES, "environment_probe": False, "restart_drain_timeout": 0},
-            "display": {"language": config.lang},
+            # What a person adds while a turn runs is the next turn; it does not end this one.
+            "display": {"language": config.lang, "busy_input_mode": "queue"},
             "gateway": {"api_server": {"max_concurrent_runs": _RUNS_AT_ONCE}},
             # Prefixed: hermes never offers a server that is called as one of its toolsets. The model does not see it.
             "mcp_servers": {f"u-{server['name']}": _mcp(server) for server in mcp_servers(config, llm)},

@@ -15,6 +15,8 @@ _SECRETS = {
     "whatsapp": {
         "whatsappPhoneNumberId": "WHATSAPP_CLOUD_PHONE_NUMBER_ID",
         "whatsappAccessToken": "WHATSAPP_CLOUD_ACCESS_TOKEN",
+        # The platform holds Meta's webhook; hermes asks for this one's signature too before it believes the platform.
+        "whatsappAppSecret": "WHATSAPP_CLOUD_APP_SECRET",
     },
     "email": {
         "emailAddress": "EMAIL_ADDRESS",
@@ -42,7 +44,10 @@ _ENVIRONMENT = {
     # Any free port: agents of one machine would fight for hermes' own.
     "whatsapp": {"WHATSAPP_CLOUD_WEBHOOK_HOST": "127.0.0.1", "WHATSAPP_CLOUD_WEBHOOK_PORT": "0"},
 }
-_NO_INBOUND = "it can send, but hears nothing: WhatsApp delivers messages only to a webhook that its owner verifies"
+WEBHOOK_PORT = "webhook-port"  # a file in hermes' home: where it takes WhatsApp's messages (hermes_start.py)
+WEBHOOK_PATH = "/whatsapp/webhook"
+MESSAGE_HEADER = "X-Pod-Message"
+_NO_INBOUND = "it can send, but hears nothing: PUT /agents/{id}/channels with whatsappVerifyToken and whatsappAppSecret"
 
 
 def platforms(config: PodConfig) -> list[str]:
@@ -56,9 +61,15 @@ def environment(config: PodConfig) -> dict[str, str]:
         return {}
     given = {"GATEWAY_ALLOW_ALL_USERS": "true"}  # hermes would turn away everybody whom nobody named
     for channel in config.channels:
-        secrets = {theirs: config.channel_secrets[ours] for ours, theirs in _SECRETS.get(channel, {}).items()}
-        given |= {**_ENVIRONMENT.get(channel, {}), **secrets}
+        given |= {**_ENVIRONMENT.get(channel, {}), **_secrets(channel, config.channel_secrets)}
+    if config.whatsapp_api_url:
+        given["POD_WHATSAPP_URL"] = config.whatsapp_api_url.rstrip("/")
     return given
+
+
+def _secrets(channel: str, given: Mapping[str, str]) -> dict[str, str]:
+    """An agent of an earlier release may lack one that is asked for now."""
+    return {theirs: given[ours] for ours, theirs in _SECRETS.get(channel, {}).items() if ours in given}
 
 
 def settings(config: PodConfig) -> dict[str, Any]:
@@ -74,10 +85,10 @@ def _home(platform: str) -> dict[str, str]:
     return {"platform": platform, "chat_id": "0", "name": "nobody"}
 
 
-def states(reported: Mapping[str, Any]) -> dict[str, str | None]:
+def states(reported: Mapping[str, Any], *, hears_whatsapp: bool) -> dict[str, str | None]:
     """hermes' report on its platforms, in our channels' names: None is connected, else why not."""
     states = {channel: _trouble(reported.get(name) or {}) for channel, name in PLATFORMS.items()}
-    return {**states, "whatsapp": states["whatsapp"] or _NO_INBOUND}
+    return states if hears_whatsapp else {**states, "whatsapp": states["whatsapp"] or _NO_INBOUND}
 
 
 def _trouble(platform: Mapping[str, Any]) -> str | None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import hmac
 import json
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -21,9 +24,13 @@ _DONE = b"[DONE]"
 
 
 class HermesDriver(HttpDriver):
-    def __init__(self, process: asyncio.subprocess.Process, *, port: int, key: str) -> None:
+    def __init__(
+        self, process: asyncio.subprocess.Process, *, port: int, key: str, home: Path, app_secret: str
+    ) -> None:
         headers = {"Authorization": f"Bearer {key}"}
         super().__init__(process, base_url=f"http://127.0.0.1:{port}", health="/health", headers=headers)
+        self._home = home
+        self._app_secret = app_secret
         self._ending: dict[str, float] = {}  # conversations whose last turn was aborted, and when that is over
 
     def conversation(self, session: str) -> Turns:
@@ -34,7 +41,31 @@ class HermesDriver(HttpDriver):
             report: Json = await answer.json()
         # The report outlives the process that wrote it.
         ours = report.get("pid") == self._process.pid
-        return hermes_channels.states(report.get("platforms") or {}) if ours else {}
+        if not ours:
+            return {}
+        return hermes_channels.states(report.get("platforms") or {}, hears_whatsapp=bool(self._app_secret))
+
+    async def take_message(self, channel: str, *, name: str, body: str) -> bool:
+        if channel != "whatsapp":
+            return await super().take_message(channel, name=name, body=body)
+        raw = body.encode()
+        signature = hmac.new(self._app_secret.encode(), raw, hashlib.sha256).hexdigest()
+        headers = {"X-Hub-Signature-256": f"sha256={signature}", hermes_channels.MESSAGE_HEADER: name}
+        try:
+            async with self._session.post(self._webhook(), data=raw, headers=headers) as answer:
+                said = await answer.text()
+        except aiohttp.ClientError as error:
+            raise EngineError(f"the engine does not take messages of whatsapp ({type(error).__name__})") from error
+        if answer.status != 200:
+            raise EngineError(f"the engine answered {answer.status} to a message of whatsapp")
+        return said == "over"
+
+    def _webhook(self) -> str:
+        try:
+            port = int((self._home / hermes_channels.WEBHOOK_PORT).read_text())
+        except (OSError, ValueError) as error:
+            raise EngineError("the engine does not listen for messages of whatsapp yet") from error
+        return f"http://127.0.0.1:{port}{hermes_channels.WEBHOOK_PATH}"
 
     async def wind_down(self) -> None:
         """hermes does not end while a turn runs; the turns were failed, so their connections are closed."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import importlib.util
 import os
 import re
 import sqlite3
@@ -32,6 +33,8 @@ def main() -> None:
     end_model_calls_of_ended_turns()
     search_where_the_engine_works()
     name_mcp_tools()
+    introduce_nobody_by_commands()
+    take_messages_of_whatsapp(Path(os.environ["HERMES_HOME"]))
     sys.argv = ["hermes", *sys.argv[2:]]
     sys.exit(program.main())
 
@@ -91,6 +94,22 @@ def name_mcp_tools() -> None:
         return wanted
 
     vars(importlib.import_module("tools.mcp_tool"))["mcp_prefixed_tool_name"] = name
+
+
+def introduce_nobody_by_commands() -> None:
+    """To an agent's very first message hermes adds that it shall introduce itself and name a command."""
+    store: Any = importlib.import_module("gateway.session").SessionStore
+    store.has_any_sessions = lambda _: True
+
+
+def take_messages_of_whatsapp(home: Path) -> None:
+    """What is in the file beside this one; Python here runs without our directory in its path."""
+    found = importlib.util.spec_from_file_location("hermes_whatsapp", Path(__file__).with_name("hermes_whatsapp.py"))
+    if found is None or found.loader is None:
+        raise ImportError("hermes_whatsapp.py is missing")
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    module.change(home)
 
 
 if __name__ == "__main__":

@@ -53,6 +53,10 @@ class HttpDriver(ABC):
         """None but where an engine's driver says so."""
         return {}
 
+    async def take_message(self, channel: str, *, name: str, body: str) -> bool:
+        """None but where an engine's driver takes them."""
+        raise EngineError(f"the engine takes no messages of {channel} from the platform")
+
     def fail(self, error: EngineError) -> None:
         for turn in self._turns:
             if not turn.done():

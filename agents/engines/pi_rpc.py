@@ -60,6 +60,9 @@ class PiDriver:
     async def channels(self) -> dict[str, str | None]:
         return {}
 
+    async def take_message(self, channel: str, *, name: str, body: str) -> bool:
+        raise EngineError(f"the engine takes no messages of {channel} from the platform")
+
     async def wind_down(self) -> None:
         self._abort()  # pi ends on SIGTERM at once, in the middle of a turn too
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import ssl
 from dataclasses import dataclass, field
@@ -62,6 +63,12 @@ class PodConfig:
     has_key: bool = True  # whether a model can be asked; the key itself is the gateway's
     own_model_server: bool = False  # the provider is a server of the operator's (LLM_BASE_URLS), not the vendor
     telegram_api_url: str | None = None  # where bots speak instead of with Telegram itself
+    whatsapp_api_url: str | None = None  # where messages of WhatsApp are sent instead of to Meta itself
+
+    def told(self) -> dict[str, Any]:
+        """As it travels: without what is as usual, so that a pod of an earlier release need not know of it."""
+        told = dataclasses.asdict(self)
+        return {one.name: told[one.name] for one in dataclasses.fields(self) if told[one.name] != one.default}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

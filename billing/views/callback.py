@@ -18,11 +18,10 @@ from rest_framework.response import Response
 from billing import verification
 from billing.errors import NoCallback
 from billing.providers import lemonsqueezy_words
-from billing.stars_serializers import ReceivedSerializer
 from billing.subscription_serializers import HintSerializer
 from billing.vocabulary import LICENSED, Provider
 from config import clock
-from config.api import ApiViewSet
+from config.api import ApiViewSet, ReceivedSerializer
 from config.negotiation import JsonAlways
 from config.parsing import StrictJSONParser, bounded
 

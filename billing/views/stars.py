@@ -18,7 +18,6 @@ from billing.stars import bot, callback, orders
 from billing.stars_serializers import (
     CreateStarsOrderSerializer,
     ListStarsOrdersSerializer,
-    ReceivedSerializer,
     StarsEnvelope,
     StarsOrderEnvelope,
     StarsOrdersEnvelope,
@@ -26,7 +25,7 @@ from billing.stars_serializers import (
     TelegramUpdateSerializer,
 )
 from config import clock
-from config.api import ApiViewSet
+from config.api import ApiViewSet, ReceivedSerializer
 from config.parsing import room_for
 
 MESSAGE_CHARACTERS = 4_096  # of a message at Telegram, which may quote others

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import IO, Any, cast
+from typing import Any
 
 from drf_spectacular.utils import extend_schema
-from rest_framework.parsers import BaseParser
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -16,7 +14,6 @@ from accounts.idempotency import idempotent
 from billing import listing
 from billing.models import StripeOrder
 from billing.ownership import agent_named
-from billing.stars_serializers import ReceivedSerializer
 from billing.stripe import callback, customers, orders
 from billing.stripe_serializers import (
     CreateStripeOrderSerializer,
@@ -28,8 +25,8 @@ from billing.stripe_serializers import (
     StripeOrderSerializer,
 )
 from config import clock
-from config.api import ApiViewSet
-from config.parsing import bounded
+from config.api import ApiViewSet, ReceivedSerializer
+from config.parsing import Signed, signed_body
 
 SIGNATURE_HEADER = "Stripe-Signature"
 EVENT_BYTES = 256 * 1024  # an invoice with many lines has some 100 KiB
@@ -99,17 +96,6 @@ class StripePortalViewSet(ApiViewSet):
         return Response(PortalEnvelope({"portal": {"url": customers.portal(caller(request))}}).data)
 
 
-class Signed(BaseParser):
-    """The body as it came: the signature is of its bytes."""
-
-    media_type = "application/json"
-
-    def parse(
-        self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
-    ) -> dict[str, bytes]:
-        return {"signed": bounded(stream, parser_context)}
-
-
 class StripeCallbackViewSet(ApiViewSet):
     authentication_classes = ()
     permission_classes = (AllowAny,)
@@ -124,6 +110,6 @@ class StripeCallbackViewSet(ApiViewSet):
         For Stripe alone, which signs it: `Stripe-Signature` of one of our secrets, not older than five minutes, else
         400. 200 means that it is stored; a worker then asks Stripe how things are.
         """
-        signed = cast("dict[str, bytes]", request.data)["signed"]
-        callback.receive(signed, signature=request.headers.get(SIGNATURE_HEADER, ""), now=clock.now())
+        body = signed_body(request.data)
+        callback.receive(body, signature=request.headers.get(SIGNATURE_HEADER, ""), now=clock.now())
         return Response({"ok": True})

@@ -56,7 +56,12 @@ def test_every_operation_has_a_name_of_its_own_a_summary_a_group_and_a_security_
 
 
 # Providers call these; what they say is proven otherwise.
-CALLBACKS = {"/payments/{provider}/callback", "/payments/stars/callback", "/payments/stripe/callback"}
+CALLBACKS = {
+    "/payments/{provider}/callback",
+    "/payments/stars/callback",
+    "/payments/stripe/callback",
+    "/agents/{id}/channels/whatsapp",
+}
 # Where a secret of another kind may be wrong.
 SECRETS = {"/auth/verify", "/payments/stars/callback", "/payments/{provider}/callback"}
 

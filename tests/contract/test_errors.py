@@ -66,6 +66,8 @@ def test_every_method_that_a_path_does_not_have_is_405(client: APIClient, docume
 @pytest.mark.usefixtures("telegram")
 def test_a_malformed_body_is_refused_before_the_agent_is_looked_up(client: APIClient, document: Document) -> None:
     for method, path in with_a_body(document):
+        if path.endswith("/channels/whatsapp"):  # the secret that its body is signed with is the agent's
+            continue
         for body in ('{"a": ', '{"a": "\\ud800"}', '{"a": NaN}', "[" * 60_000, "[]", '"text"', "5", "null", "true"):
             is_an_error(client.generic(method, path, body, content_type="application/json"), 400, "BAD_REQUEST")
 

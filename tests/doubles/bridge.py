@@ -58,6 +58,9 @@ class BridgeDouble:
         self.backup: dict[str, Any] = {"phase": "done", "snapshot": "5" * 64, "size": 4096, "note": ""}
         self.backup_seconds = 0.0  # until it says how its backup is
         self.restores: list[dict[str, Any]] = []
+        self.messages: list[dict[str, Any]] = []  # of channels, each as often as it came
+        self.over: set[str] = set()  # names of those whose turn is over
+        self.takes_none: str | None = None  # why it takes no message
         self.turn: Callable[[Turn], Iterable[Event | bytes]] = echo  # bytes are a line that is no event
         self.turns: list[Turn] = []
         self.configs: list[dict[str, Any]] = []
@@ -123,6 +126,13 @@ class _Handler(BaseHTTPRequestHandler):
             double.backups.append(config)
             time.sleep(double.backup_seconds)
             self._json(200, {"id": config["id"], **double.backup})
+            return
+        if self.path == "/message":
+            double.messages.append(config)
+            if double.takes_none:
+                self._json(503, {"message": double.takes_none})
+                return
+            self._json(200, {"is_over": config["name"] in double.over})
             return
         if self.path == "/restore":
             double.restores.append(config)

@@ -15,7 +15,7 @@ from typing import Any
 from aiohttp import web
 
 from agents.engines import parts
-from agents.engines.base import EngineError, ModelError
+from agents.engines.base import Driver, EngineError, ModelError
 from agents.pod.bridge import causes, linux
 from agents.pod.bridge.backup import PodOrder
 from agents.pod.bridge.backups import Backups, Busy
@@ -29,6 +29,7 @@ from agents.pod.start import config_from
 from agents.runtimes.base import UNUSABLE_DATA, Phase
 
 TURN_SECONDS = 108.0  # the gateway gives up at 110
+MESSAGE_SECONDS = 5.0
 CHANNELS_SECONDS = 5.0
 MEMORY_SECONDS = 10.0
 BODY_BYTES = 4 * 1024 * 1024
@@ -71,6 +72,7 @@ class Server:
         app.router.add_get("/state", self.state)
         app.router.add_put("/config", self.configure)
         app.router.add_get("/channels", self.channels)
+        app.router.add_put("/message", self.take_message)
         app.router.add_get("/memory", self.memory)
         app.router.add_get("/logs", self.logs)
         app.router.add_put("/backup", self.backup)
@@ -122,11 +124,29 @@ class Server:
         return {name: states.get(name, "the engine does not connect to it") for name in wanted}
 
     async def _ask_channels(self) -> dict[str, str | None]:
+        async with asyncio.timeout(CHANNELS_SECONDS):
+            said = await self._driver().channels()
+        return {name: self._log.masked(reason) if reason else None for name, reason in said.items()}
+
+    def _driver(self) -> Driver:
+        """Of the engine's first process, which has the channels. Raises EngineError while it is not ready."""
         if self._status.phase != Phase.READY or not self._crew.members:
             raise EngineError(self._status.message or f"the engine is {self._status.phase}")
-        async with asyncio.timeout(CHANNELS_SECONDS):
-            said = await self._crew.members[0].driver.channels()
-        return {name: self._log.masked(reason) if reason else None for name, reason in said.items()}
+        return self._crew.members[0].driver
+
+    async def take_message(self, request: web.Request) -> web.Response:
+        """Give the engine a message that the platform brings, or tell what became of it."""
+        body = await _json(request)
+        given = [body.get(name) for name in ("channel", "name", "body")]
+        if not all(isinstance(value, str) for value in given):
+            return _refused(400, "body: must be {channel, name, body}, each a text")
+        channel, name, text = map(str, given)
+        try:
+            async with asyncio.timeout(MESSAGE_SECONDS):
+                is_over = await self._driver().take_message(channel, name=name, body=text)
+        except (EngineError, TimeoutError) as error:
+            return _refused(503, self._log.masked(str(error) or "the engine does not answer"))
+        return web.json_response({"is_over": is_over})
 
     async def memory(self, _: web.Request) -> web.Response:
         """What the engine has learned, from its files: whether it runs or not."""

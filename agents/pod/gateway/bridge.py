@@ -18,6 +18,7 @@ STATE_SECONDS = 2.0
 STATE_AGE_SECONDS = 0.5
 CONFIGURE_SECONDS = 20.0
 CHANNELS_SECONDS = 8.0
+MESSAGE_SECONDS = 6.5
 MEMORY_SECONDS = 12.0
 MEMORY_BYTES = 4 * 1024 * 1024
 BACKUP_SECONDS = 10.0
@@ -84,6 +85,19 @@ class Bridge:
                 return said
         except (*_UNREACHABLE, KeyError, TypeError) as error:
             raise BridgeFailure(f"the engine's bridge does not say ({type(error).__name__})") from error
+
+    async def take_message(self, message: dict[str, Any]) -> bool:
+        """Give the engine a message of a channel: True once its turn is over. Raises BridgeFailure."""
+        timeout = aiohttp.ClientTimeout(total=MESSAGE_SECONDS)
+        try:
+            async with self._session.put(
+                f"{self._url}/message", json=message, headers=self._headers, timeout=timeout
+            ) as answer:
+                if answer.status != 200:
+                    raise BridgeFailure(await _refusal(answer))
+                return json.loads(await _at_most(BACKUP_BYTES, answer)).get("is_over") is True
+        except (*_UNREACHABLE, AttributeError) as error:
+            raise BridgeFailure(f"the engine's bridge does not take it ({type(error).__name__})") from error
 
     async def memory(self) -> bytes:
         """What the engine has learned, as the bridge writes it (JSON). Raises BridgeFailure."""

@@ -15,7 +15,7 @@ from agents.pod.gateway.bridge import Bridge, BridgeFailure
 from agents.pod.gateway.llm.log import ModelLog
 from agents.pod.gateway.log_pages import LogPages
 from agents.pod.gateway.pod import Pod
-from agents.pod.gateway.talk_test import TalkTest
+from agents.pod.gateway.talk_test import NO_KEY, TalkTest
 from agents.pod.gateway.turns import Hop, Turns
 from agents.pod.start import config_from, secrets_from
 from agents.runtimes.base import PodConfig, PodSecrets
@@ -49,6 +49,7 @@ class Management:
         app.router.add_put("/config", self.configure)
         app.router.add_post("/chat", self.chat)
         app.router.add_post("/talk-test", self.talk_test)
+        app.router.add_put("/message", self.take_message)
         app.router.add_get("/memory", self.memory)
         self._log_pages.route(app)
         app.router.add_put("/backup", self.back_up)
@@ -104,6 +105,16 @@ class Management:
 
     async def restore(self, request: web.Request) -> web.Response:
         return await self._backups.order("restore", await read_json(request))
+
+    async def take_message(self, request: web.Request) -> web.Response:
+        """Without a model key the agent is silent, on every channel: the message waits for the key."""
+        message = await read_json(request)
+        if not self._pod.has_key:
+            return web.json_response({"hop": Hop.MODEL, "message": NO_KEY}, status=503)
+        try:
+            return web.json_response({"is_over": await self._bridge.take_message(message)})
+        except BridgeFailure as error:
+            return web.json_response({"hop": Hop.ENGINE, "message": str(error)}, status=503)
 
     async def memory(self, _: web.Request) -> web.Response:
         try:

@@ -200,17 +200,19 @@ def test_telegram_bots_speak_where_the_operator_says(place: Place) -> None:
     )
 
 
-def test_channels_are_told_by_our_names_and_whatsapp_is_not_said_to_hear() -> None:
-    told = states(
-        {
-            "telegram": {"state": "connected"},
-            "discord": {"state": "fatal", "error_message": "Improper token"},
-            "whatsapp_cloud": {"state": "connected"},
-        }
-    )
+@pytest.mark.parametrize(("hears", "whatsapp"), [(True, None), (False, "whatsappAppSecret")])
+def test_channels_are_told_by_our_names_and_whatsapp_hears_only_with_its_secret(
+    hears: bool, whatsapp: str | None
+) -> None:
+    reported = {
+        "telegram": {"state": "connected"},
+        "discord": {"state": "fatal", "error_message": "Improper token"},
+        "whatsapp_cloud": {"state": "connected"},
+    }
+    told = states(reported, hears_whatsapp=hears)
     assert told["telegram"] is None
     assert told["discord"] == "Improper token"
-    assert "webhook" in (told["whatsapp"] or "")
+    assert told["whatsapp"] is None if whatsapp is None else whatsapp in (told["whatsapp"] or "")
     assert "model key" in (told["email"] or "")
 
 

@@ -1,0 +1,122 @@
+"""WhatsApp in hermes' own process (hermes_start.py): the platform brings the messages, again until a turn is over.
+
+A turn that a restart cuts off is taken once more; one that is over is known beyond a restart. Imports nothing of ours.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import os
+from pathlib import Path
+from typing import Any
+
+# Names of messages that were read. The platform brings one again for a day at most.
+NAMES_KEPT = 5_000
+
+
+def change(home: Path) -> None:
+    module = importlib.import_module("gateway.platforms.whatsapp_cloud")
+    if "POD_WHATSAPP_URL" in os.environ:
+        vars(module)["GRAPH_API_BASE"] = os.environ["POD_WHATSAPP_URL"]
+    Desk(home, module).sit_before(module.WhatsAppCloudAdapter)
+
+
+class Desk:
+    """Stands between the platform and hermes' own webhook."""
+
+    def __init__(self, home: Path, module: Any) -> None:
+        self._port = home / "webhook-port"
+        self._web = module.web
+        self._read = Read(home / "whatsapp-read")
+        self._reading: dict[str, asyncio.Task[None]] = {}
+        self._is_ending = False
+
+    def sit_before(self, adapter: Any) -> None:
+        methods = vars(adapter)
+        connect, handle = methods["connect"], methods["_handle_webhook"]
+        end = adapter.cancel_background_tasks
+
+        async def connected(one: Any, **named: Any) -> bool:
+            done: bool = await connect(one, **named)
+            if done:
+                address = vars(one)["_runner"].addresses[0]
+                self._port.write_text(str(address[1]))
+                _leave_restoring_to_the_platform(one)
+            return done
+
+        async def handled(one: Any, request: Any) -> Any:
+            name = request.headers.get("X-Pod-Message", "")
+            if _is(one, "_startup_restore_in_progress", "_draining"):
+                return self._web.Response(status=503)
+            return self._known(name) or self._begun(await handle(one, request), one, name)
+
+        async def ended(one: Any) -> None:
+            self._is_ending = True
+            await end(one)
+
+        adapter.connect, adapter.cancel_background_tasks = connected, ended
+        setattr(adapter, "_handle_webhook", handled)  # noqa: B010 # it is hermes' own
+
+    def _known(self, name: str) -> Any:
+        if name in self._read:
+            return self._web.Response(text="over")
+        return self._web.Response(text="being read") if name in self._reading else None
+
+    def _begun(self, answer: Any, adapter: Any, name: str) -> Any:
+        if answer.status == 200 and name:
+            self._reading[name] = asyncio.create_task(self._until_over(adapter, name))
+        return answer
+
+    async def _until_over(self, adapter: Any, name: str) -> None:
+        """Also what hermes puts behind a running turn is in one of its tasks."""
+        tasks = vars(adapter)["_background_tasks"]
+        while running := {task for task in tasks if not task.done()}:
+            await asyncio.wait(running)
+        if not self._is_ending and not _is(adapter, "_draining"):
+            self._read.add(name)
+        self._reading.pop(name, None)
+
+
+def _leave_restoring_to_the_platform(adapter: Any) -> None:
+    """After a kill hermes would make up a turn of its own, which tells the person that a session was restored. The
+    platform brings the message again."""
+    runner = vars(adapter)["_message_handler"].__self__
+    store = runner.session_store
+    restore = getattr(runner, "_schedule_resume_pending_sessions")  # noqa: B009 # it is hermes' own
+
+    def others(*given: Any, **named: Any) -> int:
+        with vars(store)["_lock"]:
+            getattr(store, "_ensure_loaded_locked")()  # noqa: B009
+            for entry in vars(store)["_entries"].values():
+                if entry.origin is not None and entry.origin.platform == adapter.platform:
+                    entry.resume_pending = False
+        count: int = restore(*given, **named)
+        return count
+
+    vars(runner)["_schedule_resume_pending_sessions"] = others
+
+
+def _is(adapter: Any, *states: str) -> bool:
+    """Of hermes' own words. While it restores sessions it would put a message aside, where a kill would lose it; while
+    it drains it cuts turns off."""
+    runner = getattr(vars(adapter)["_message_handler"], "__self__", None)
+    return any(getattr(runner, state, False) for state in states)
+
+
+class Read:
+    """Names in a file, a line for each."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        lines = file.read_text().splitlines() if file.exists() else []
+        self._names = dict.fromkeys(lines[-NAMES_KEPT:])
+        file.write_text("".join(f"{name}\n" for name in self._names))
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._names
+
+    def add(self, name: str) -> None:
+        self._names[name] = None
+        with self._file.open("a") as file:
+            file.write(f"{name}\n")

@@ -1,0 +1,43 @@
+"""One message of one person to one agent, as its service brought it."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+from config.crypto import EncryptedText
+
+NAME_CHARACTERS = 200
+ERROR_CHARACTERS = 300
+
+
+class Ended(models.TextChoices):
+    HANDED_OVER = "handed_over", "handed over to the engine"
+    DROPPED = "dropped", "dropped: the engine could not take it in time"
+
+
+class InboundMessage(models.Model):
+    """Waits while `due_at` is set. Afterwards its name stays, so that the service's next try brings nothing twice."""
+
+    agent = models.ForeignKey("agents.Agent", on_delete=models.CASCADE, related_name="+")
+    channel = models.CharField(max_length=20)
+    name = models.CharField(max_length=NAME_CHARACTERS, help_text="The service's own id of the message.")
+    body = EncryptedText(null=True, help_text="As the engine will read it. Forgotten once it has ended.")
+    received_at = models.DateTimeField()
+    due_at = models.DateTimeField(null=True, blank=True, help_text="When it is next tried; none: it has ended.")
+    attempts = models.PositiveIntegerField(default=0)
+    last_error = models.CharField(max_length=ERROR_CHARACTERS, blank=True, default="")
+    ended = models.CharField(max_length=12, choices=Ended.choices, blank=True, default="")
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("pk",)
+        constraints = (models.UniqueConstraint(fields=("agent", "channel", "name"), name="inbound_once"),)
+        indexes = (
+            models.Index(fields=("due_at",), name="inbound_due", condition=Q(due_at__isnull=False)),
+            models.Index(fields=("agent", "id"), name="inbound_waiting", condition=Q(due_at__isnull=False)),
+            models.Index(fields=("ended_at",), name="inbound_ended", condition=Q(ended_at__isnull=False)),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.agent_id} {self.channel} {self.name}"
