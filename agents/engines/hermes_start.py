@@ -132,7 +132,8 @@ def notice_polls() -> None:
             refused = type(error).__name__ == "InvalidToken"
             last.update(failure=None if refused else str(error)[:FAILURE_CHARACTERS], refused=refused)
             raise
-        last.update(at=time.monotonic(), failure=None, refused=False)
+        if named.get("timeout"):  # without one it only confirms what came before: that works beside another program too
+            last.update(at=time.monotonic(), failure=None, refused=False)
         return updates
 
     def report(*given: Any) -> Any:
