@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 from django.db import connection, transaction
@@ -19,44 +21,78 @@ from agents.runtimes.management import HopFailure
 
 log = logging.getLogger(__name__)
 
-AGENTS_AT_ONCE, THREADS = 64, 8
+AGENTS_IN_ONE_RUN, OF_ONE_ACCOUNT, THREADS = 64, 4, 16
+ROUND_SECONDS = 12.0  # for how long a run begins with further agents
 AT_ONCE = 50  # messages of one agent in one run
 READING_WAIT = timedelta(seconds=3)  # until it is asked again whether a turn is over
-AGENT_SECONDS = 20.0  # for the messages of one agent in one run
+AGENT_SECONDS = 10.0  # for how long a run begins with further messages of one agent
 LEASE = timedelta(seconds=90)  # longer than a run takes: until then no other worker hands over for the same agent
 FIRST_WAIT, LONGEST_WAIT = timedelta(seconds=2), timedelta(minutes=1)
 DROPPED_AFTER = timedelta(days=1)
 
-# All that an agent has waiting is claimed at once, so that two workers never hand over for one agent. Of two runs at
-# the same time the second waits for the first one's rows, and then finds them claimed.
+_LOCK = 0x696E626F  # "inbo": the advisory lock of the one run that there is
+# All that an agent has waiting is claimed at once, so that two workers never hand over for one agent.
 _CLAIM = """
 UPDATE agents_inboundmessage SET due_at = %(until)s
 WHERE due_at <= %(now)s AND agent_id IN (
-    SELECT agent_id FROM agents_inboundmessage WHERE due_at <= %(now)s
-    GROUP BY agent_id ORDER BY min(due_at) LIMIT %(agents)s
+    SELECT agent_id FROM (
+        SELECT waiting.agent_id, min(waiting.due_at) AS due,
+            row_number() OVER (PARTITION BY agent.user_id ORDER BY min(waiting.due_at)) AS number
+        FROM agents_inboundmessage waiting JOIN agents_agent agent ON agent.id = waiting.agent_id
+        WHERE waiting.due_at <= %(now)s GROUP BY waiting.agent_id, agent.user_id
+    ) AS agents
+    WHERE number <= %(each)s ORDER BY due LIMIT %(agents)s
 )
 RETURNING agent_id
 """
 
 
 def hand_over_due(now: datetime | None = None) -> int:
-    """Hand over what is due. Returns for how many agents something was."""
+    """Hand over what is due. Returns for how many agents something was.
+
+    One run at a time in the whole installation: pods that do not answer hold up a worker's thread and no more.
+    """
     now = now or timezone.now()
-    agents = _claim(now)
-    with ThreadPoolExecutor(THREADS, thread_name_prefix="hand-over") as threads:
-        list(threads.map(lambda agent_id: _in_a_thread(agent_id, now), agents))
+    with _only_run() as is_ours:
+        agents = _claim(now) if is_ours else []
+        until = time.monotonic() + ROUND_SECONDS
+        with ThreadPoolExecutor(THREADS, thread_name_prefix="hand-over") as threads:
+            list(threads.map(lambda agent_id: _in_a_thread(agent_id, now, until), agents))
     return len(agents)
 
 
-def _claim(now: datetime) -> list[str]:
+@contextmanager
+def _only_run() -> Iterator[bool]:
+    """The lock is the connection's, so it ends with a worker that is killed."""
     with connection.cursor() as cursor:
-        cursor.execute(_CLAIM, {"now": now, "until": now + LEASE, "agents": AGENTS_AT_ONCE})
+        cursor.execute("SELECT pg_try_advisory_lock(%s)", [_LOCK])
+        is_ours = bool(cursor.fetchone()[0])
+        try:
+            yield is_ours
+        finally:
+            if is_ours:
+                cursor.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])
+
+
+def _claim(now: datetime) -> list[str]:
+    given: dict[str, datetime | int] = {
+        "now": now,
+        "until": now + LEASE,
+        "each": OF_ONE_ACCOUNT,
+        "agents": AGENTS_IN_ONE_RUN,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_CLAIM, given)
         return list(dict.fromkeys(row[0] for row in cursor.fetchall()))
 
 
-def _in_a_thread(agent_id: str, now: datetime) -> None:
+def _in_a_thread(agent_id: str, now: datetime, until: float) -> None:
+    """What there is no time for is the next run's."""
     try:
-        hand_over(agent_id, now=now)
+        if time.monotonic() > until:
+            _give_back(agent_id, due=now)
+        else:
+            hand_over(agent_id, now=now)
     except Exception:
         log.exception("messages are not handed over", extra={"agent": agent_id})
     finally:
@@ -84,7 +120,7 @@ def hand_over(agent_id: str, *, now: datetime) -> None:
                 break
             if is_over:
                 _end(message, Ended.HANDED_OVER, now=now)
-    _give_back(agent, due=now + wait)
+    _give_back(agent.pk, due=now + wait)
 
 
 def _bring(agent: Agent, message: InboundMessage) -> bool:
@@ -122,7 +158,7 @@ def _drop(agent: Agent, message: InboundMessage, *, now: datetime) -> None:
 
 
 @transaction.atomic
-def _give_back(agent: Agent, *, due: datetime) -> None:
+def _give_back(agent_id: str, *, due: datetime) -> None:
     """What still waits, also what came meanwhile; the agent's row is what who takes one holds too."""
-    Agent.objects.select_for_update(no_key=True).only("id").get(pk=agent.pk)
-    InboundMessage.objects.filter(agent=agent, due_at__isnull=False).update(due_at=due)
+    Agent.objects.select_for_update(no_key=True).only("id").get(pk=agent_id)
+    InboundMessage.objects.filter(agent=agent_id, due_at__isnull=False).update(due_at=due)

@@ -15,7 +15,7 @@ from agents import lifecycle, tasks
 from agents.inbound import handing_over
 from agents.inbound.models import InboundMessage
 from agents.models import Agent, Reason, Transition
-from tests.agents.conftest import GatewayOf, settle
+from tests.agents.conftest import GatewayOf, MakeAgent, settle
 from tests.agents.inbound.conftest import bring, call_of, text
 from tests.doubles.bridge import BridgeDouble
 
@@ -154,3 +154,28 @@ def test_two_workers_at_once_hand_over_once(agent: Agent, gateway_of: GatewayOf,
     with ThreadPoolExecutor(4) as workers:
         assert sum(workers.map(work, range(4))) == 1
     assert brought(bridge) == names
+
+
+def test_an_account_with_many_agents_has_a_few_of_them_served_in_one_run(
+    agent: Agent, make_agent: MakeAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handing_over, "OF_ONE_ACCOUNT", 1)
+    other = make_agent()
+    Agent.objects.filter(pk=other.pk).update(channels=agent.channels, channel_secrets=agent.channel_secrets)
+    bring(agent, call_of(text("wamid.1")))
+    bring(other, call_of(text("wamid.2")))
+    assert [after(1), after(1.5), after(1.6)] == [1, 1, 0]
+
+
+def test_what_a_run_has_no_time_for_is_the_next_ones(
+    agent: Agent, gateway_of: GatewayOf, bridge: BridgeDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gateway_of(agent)
+    bridge.over = {"wamid.1"}
+    bring(agent, call_of(text("wamid.1")))
+    with monkeypatch.context() as patch:
+        patch.setattr(handing_over, "ROUND_SECONDS", -1.0)
+        assert after(1) == 1
+    assert bridge.messages == []
+    assert after(1) == 1
+    assert waiting() == []
