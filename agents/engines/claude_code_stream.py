@@ -61,6 +61,9 @@ class ClaudeCodeDriver:
     async def channels(self) -> dict[str, str | None]:
         return {}
 
+    async def take_message(self, channel: str, *, name: str, body: str) -> bool:
+        raise EngineError(f"the engine takes no messages of {channel} from the platform")
+
     async def wind_down(self) -> None:
         self._abort()  # it ends on SIGTERM at once, in the middle of a turn too
 
