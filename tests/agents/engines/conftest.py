@@ -157,11 +157,17 @@ ONLY = "CONFORMANCE_ENGINE"  # one alone, where agentpods-conformance asks for i
 TRIED = [os.environ[ONLY]] if ONLY in os.environ else sorted(ENGINES)
 
 
+def _is_for_all(item: pytest.Item) -> bool:
+    """Whether it tries the engine that is asked for, and not one that it names itself."""
+    given = getattr(item, "callspec", None)
+    return "engine" in getattr(item, "fixturenames", ()) and (given is None or given.params.get("engine") in TRIED)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """agentpods-conformance runs what is the same for all engines, and no test of one of ours."""
     if ONLY in os.environ:
-        ours = [item for item in items if "engine" not in getattr(item, "fixturenames", ())]
+        ours = [item for item in items if not _is_for_all(item)]
         config.hook.pytest_deselected(items=ours)
         items[:] = [item for item in items if item not in ours]
 

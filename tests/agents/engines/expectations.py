@@ -25,7 +25,7 @@ class Expected:
     search_for_text: dict[str, str] = field(default_factory=dict)
     start: tuple[str, str] = ("openai", "gpt-6-luna")  # the provider and model that a test begins with
     models: tuple[str, str] = ("gpt-5", "gpt-5-mini")  # two of this provider that it knows
-    second: tuple[str, str] | None = ("anthropic", "claude-opus-5-5")  # another provider, where it has one
+    second: tuple[str, str] = ("anthropic", "claude-opus-5-5")  # another provider and a model of it, where it has it
     # Models of each kind of protocol that it speaks: some are told of a change of their tools in another way.
     told_of_tools: tuple[tuple[str, str], ...] = (("openai", "gpt-5.6-luna"), ("anthropic", "claude-opus-5-5"))
     # What a server of the operator's in the place of this provider speaks, and nothing else.
@@ -57,8 +57,10 @@ class Expected:
 
     @property
     def another(self) -> tuple[str, str] | None:
-        """Another provider and a model of it, where the engine has two."""
-        return self.second if self.second and self.second[0] in self.paths else None
+        """A provider that it can change to, and a model of it; None for an engine that has one provider alone."""
+        known = [(provider, model) for provider, (model, _) in self.paths.items()]
+        wanted = [self.second, *known] if self.second[0] in self.paths else known
+        return next((one for one in wanted if one[0] != self.start[0]), None)
 
     @property
     def servers(self) -> dict[str, Protocol]:
@@ -129,7 +131,6 @@ CLAUDE_CODE = Expected(
     search_for_text={"output_mode": "content"},
     start=("anthropic", "claude-haiku-4-5"),
     models=("claude-sonnet-4-5", "claude-opus-5-5"),
-    second=None,
     told_of_tools=(("anthropic", "claude-sonnet-4-5"), ("anthropic", "claude-opus-5-5")),
     own_servers={"anthropic": Protocol.MESSAGES},
     mcp="mcp__{server}__{tool}",
