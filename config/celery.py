@@ -24,7 +24,7 @@ BEAT: dict[str, tuple[str, float, str]] = {
     "agents.sample": ("agents.sample", 60.0, "lifecycle"),
     "agents.keep_logs": ("agents.keep_logs", 30.0, "lifecycle"),
     "agents.hand_over_messages": ("agents.hand_over_messages", 3.0, "lifecycle"),
-    "agents.forget_messages": ("agents.forget_messages", 3600.0, "default"),
+    "agents.forget_messages": ("agents.forget_messages", 3600.0, "lifecycle"),
     "agents.look_at_domains": ("agents.look_at_domains", 30.0, "lifecycle"),
     "agents.look_at_channels": ("agents.look_at_channels", 15.0, "lifecycle"),
     "agents.enforce_suspensions": ("agents.enforce_suspensions", 2.0, "lifecycle"),
