@@ -124,7 +124,8 @@ class Management:
         try:
             return web.json_response({"is_over": await self._bridge.take_message(message)})
         except BridgeFailure as error:
-            return web.json_response({"hop": Hop.ENGINE, "message": str(error)}, status=503)
+            said = mask_text(str(error), self._pod.secret_texts())
+            return web.json_response({"hop": Hop.ENGINE, "message": said}, status=503)
 
     async def memory(self, _: web.Request) -> web.Response:
         try:

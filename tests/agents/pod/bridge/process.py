@@ -159,6 +159,9 @@ class BridgeProcess:
         channels: dict[str, str | None] = self._call("GET", "/channels")[1]["channels"]
         return channels
 
+    def bring(self, message: dict[str, Any]) -> tuple[int, Any]:
+        return self._call("PUT", "/message", message)
+
     def unsaid(self) -> str | None:
         """Why the engine itself said nothing of its channels."""
         unsaid: str | None = self._call("GET", "/channels")[1]["unsaid"]

@@ -226,3 +226,13 @@ def test_that_the_engine_itself_said_nothing_of_channels_is_told_apart(bridge: B
 def test_a_channel_that_the_engine_does_not_connect_to_says_so(bridge: BridgeProcess) -> None:
     bridge.configure(pod_config(revision=2, channels=["web", "telegram"]))
     assert bridge.channels() == {"web": None, "telegram": "the engine does not connect to it"}
+
+
+def test_an_engine_without_that_channel_takes_no_message_of_it(bridge: BridgeProcess) -> None:
+    status, said = bridge.bring({"channel": "whatsapp", "name": "wamid.1", "body": "{}"})
+    assert (status, said["message"]) == (503, "the engine takes no messages of whatsapp from the platform")
+    assert bridge.bring({"channel": "whatsapp", "name": 1, "body": "{}"})[0] == 400
+    bridge.kill_engine()
+    bridge.wait_for("unhealthy")
+    status, said = bridge.bring({"channel": "whatsapp", "name": "wamid.1", "body": "{}"})
+    assert (status, "ended by signal 9" in said["message"]) == (503, True)

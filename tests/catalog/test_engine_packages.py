@@ -1,0 +1,107 @@
+"""Packages of third parties, as the catalog reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.metadata import EntryPoint
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from agents.engines.packages import GROUP, EnginePackage, installed
+from agents.engines.pi import PI
+from catalog import checks, engine_packages, files, licences
+from catalog.models import Engine
+from catalog.vocabulary import ENGINE_PACKAGES, EngineId
+
+ROW = {
+    "label": "Mine", "description": "Talks.", "min_tier": "tiny", "status": "beta", "skills": False, "mcp": False,
+    "skill_registry": False, "skill_uninstall": False, "llm_key": True, "model": True, "sso": False,
+    "dash_credentials": False, "channels": ["web"], "toolsets": ["a2a"],
+}  # fmt: skip
+
+
+class Point:
+    """What importlib gives for an entry point, without a file behind it."""
+
+    group, value = GROUP, "mine:PACKAGE"
+
+    def __init__(self, name: str, package: Any) -> None:
+        self.name = name
+        self._package = package
+
+    def load(self) -> Any:
+        if isinstance(self._package, Exception):
+            raise self._package
+        return self._package
+
+
+@pytest.fixture
+def packages(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
+    """Put points into it, before anything reads."""
+    points: dict[str, Any] = {}
+    monkeypatch.setattr(engine_packages, "ENGINE_PACKAGES", points)
+    monkeypatch.setattr("catalog.models.offers.ENGINE_IDS", [*EngineId.values, "mine"])
+    engine_packages.found.cache_clear()
+    yield points
+    engine_packages.found.cache_clear()
+
+
+def test_nothing_is_installed_here() -> None:
+    assert ENGINE_PACKAGES == {}
+    assert installed(ours={}) == {}
+
+
+def test_a_package_brings_its_row_and_its_licence(packages: dict[str, Any]) -> None:
+    packages["mine"] = Point("mine", SimpleNamespace(row=ROW, licence="ask its author"))
+    rows = {row.pk: row for row in files.read().rows[Engine]}
+    assert list(rows)[-1] == "mine"
+    assert rows["mine"].position == len(EngineId)
+    assert licences.on_confirmation()["mine"] == "ask its author"
+
+
+def test_a_row_that_is_wrong_is_told_as_one_of_ours_would_be(packages: dict[str, Any]) -> None:
+    packages["mine"] = Point("mine", SimpleNamespace(row={**ROW, "min_tier": "huge", "colour": "red"}, licence=""))
+    with pytest.raises(files.CatalogInvalid, match="engine package mine: colour: is not a column"):
+        files.read()
+
+
+@pytest.mark.parametrize(
+    ("name", "package", "why"),
+    [
+        ("mine", ImportError("no module"), "ImportError: no module"),
+        ("mine", 1, "AttributeError"),
+        ("pi", 1, "this is the id of an engine of ours"),
+    ],
+)
+def test_one_that_cannot_be_used_is_an_error_that_names_it(
+    packages: dict[str, Any], name: str, package: Any, why: str
+) -> None:
+    packages[name] = Point(name, package)
+    (error,) = checks.engine_packages_are_whole()
+    assert error.msg.startswith(f"the engine package {name} cannot be used: {why}")
+    assert error.is_serious()
+
+
+def test_the_pods_take_what_is_whole_and_leave_the_others_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = SimpleNamespace(id="mine")
+    given = [
+        Point("mine", EnginePackage(engine=mine, row=ROW)),
+        Point("other", EnginePackage(engine=mine, row=ROW)),
+        Point("pi", EnginePackage(engine=PI, row=ROW)),
+        Point("bare", 1),
+        Point("lost", ImportError("no module")),
+    ]
+
+    def points(*, group: str) -> list[Any]:
+        return given if group == GROUP else []
+
+    monkeypatch.setattr("agents.engines.packages.entry_points", points)
+    assert list(installed(ours={PI.id: PI})) == ["mine"]
+
+
+def test_a_point_is_what_importlib_gives() -> None:
+    """The stand-in above has the names that are read."""
+    real = EntryPoint(name="mine", value="mine:PACKAGE", group=GROUP)
+    assert all(hasattr(real, name) for name in ("name", "value", "group", "load"))
