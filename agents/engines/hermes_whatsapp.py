@@ -69,10 +69,14 @@ class Desk:
         return answer
 
     async def _until_over(self, adapter: Any, name: str) -> None:
-        """Also what hermes puts behind a running turn is in one of its tasks."""
+        """The turns that run now, and then those behind them: what a person adds to a running turn is the next one.
+
+        No more than these: on a busy number there is always some turn that runs.
+        """
         tasks = vars(adapter)["_background_tasks"]
-        while running := {task for task in tasks if not task.done()}:
-            await asyncio.wait(running)
+        for _ in range(2):
+            if running := {task for task in tasks if not task.done()}:
+                await asyncio.wait(running)
         if not self._is_ending and not _is(adapter, "_draining"):
             self._read.add(name)
         self._reading.pop(name, None)

@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 AGENTS_IN_ONE_RUN, OF_ONE_ACCOUNT, THREADS = 64, 4, 16
 ROUND_SECONDS = 12.0  # for how long a run begins with further agents
-AT_ONCE = 50  # messages of one agent in one run
+AT_ONCE = 200  # messages of one agent in one run
 READING_WAIT = timedelta(seconds=3)  # until it is asked again whether a turn is over
 AGENT_SECONDS = 10.0  # for how long a run begins with further messages of one agent
 LEASE = timedelta(seconds=90)  # longer than a run takes: until then no other worker hands over for the same agent
