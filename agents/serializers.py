@@ -44,7 +44,9 @@ class ToolSecretsSerializer(Serializer):
     """Write-only keys of the services that tools use; null forgets one, an absent one is kept."""
 
     def get_fields(self) -> dict[str, Any]:
-        return {name: Text(required=False, allow_null=True, max_length=MAX_SECRET_CHARACTERS) for name in ToolService.values}
+        return {
+            name: Text(required=False, allow_null=True, max_length=MAX_SECRET_CHARACTERS) for name in ToolService.values
+        }
 
 
 class PutAgentToolsSerializer(AgentToolsSerializer):

@@ -14,7 +14,7 @@ from aiohttp import web
 
 from agents.engines.tool_services import SERVICES
 from agents.pod.gateway.answers import Refusal
-from agents.pod.gateway.llm import failures, headers, proxy
+from agents.pod.gateway.llm import body, failures, headers, proxy
 from agents.pod.gateway.pod import Pod
 
 # Of one call. The largest are pictures and sound.
@@ -59,18 +59,18 @@ class ToolServices:
 
     async def _forward(self, service: str, call: str, request: web.Request) -> web.StreamResponse:
         secrets = self._pod.secrets
-        body, shown = await _body(request, key_name=SERVICES[service].key_in_body)
+        data, shown, described = await _body(request, key_name=SERVICES[service].key_in_body)
         headers.check_token([*headers.shown_keys(request.headers), *shown], self._pod.start.llm_token)
         key = secrets.tool_keys.get(service)
         if not key:
             raise Refusal(401, f"this agent has no key of {service}; its owner sets it with the agent's tools")
         sent = headers.passed_on(request.headers)
-        sent["Authorization"] = f"Bearer {key}"
+        sent.update({**described, "Authorization": f"Bearer {key}"})
         base = secrets.tool_urls.get(service, SERVICES[service].base_url).rstrip("/")
         async with self._session.post(
             f"{base}{call}",
             headers=sent,
-            data=body,
+            data=data,
             allow_redirects=False,
             timeout=aiohttp.ClientTimeout(total=SECONDS, sock_connect=proxy.CONNECT_SECONDS),
         ) as answer:
@@ -82,17 +82,19 @@ class ToolServices:
             return refusal.response
 
 
-async def _body(request: web.Request, *, key_name: str) -> tuple[bytes | AsyncIterator[bytes], list[str]]:
-    """What goes out, and the keys that stood in it."""
+async def _body(
+    request: web.Request, *, key_name: str
+) -> tuple[bytes | AsyncIterator[bytes], list[str], dict[str, str]]:
+    """What goes out, the keys that stood in it, and the headers that belong to it."""
     if not key_name:
-        return _bounded(request, LIMIT_BYTES), []
+        return _bounded(request, LIMIT_BYTES), [], body.length_of(request)
     try:
         async with asyncio.timeout(JSON_SECONDS):
             told = _json(b"".join([piece async for piece in _bounded(request, JSON_BYTES)]))
     except TimeoutError as error:
         raise Refusal(408, "body: came too slowly") from error
     shown = told.pop(key_name, None)
-    return json.dumps(told).encode(), [] if shown is None else [str(shown)]
+    return json.dumps(told).encode(), [] if shown is None else [str(shown)], {}
 
 
 def _json(raw: bytes) -> dict[str, Any]:
@@ -106,6 +108,8 @@ def _json(raw: bytes) -> dict[str, Any]:
 
 
 async def _bounded(request: web.Request, limit: int) -> AsyncIterator[bytes]:
+    if (request.content_length or 0) > limit:
+        raise Refusal(413, f"body: at most {limit} bytes")
     size = 0
     async for piece in request.content.iter_any():
         size += len(piece)

@@ -48,6 +48,7 @@ def test_a_body_of_any_kind_passes_as_it_is(gateway: Gateway, provider: Provider
     assert seen.target == "/v1/audio/transcriptions"
     assert sound in seen.body
     assert seen.headers["Content-Type"].startswith("multipart/form-data; boundary=")
+    assert int(seen.headers["Content-Length"]) == len(seen.body)
 
 
 def test_an_answer_comes_whole_and_without_the_key(gateway: Gateway, provider: Provider) -> None:
