@@ -9,6 +9,7 @@ from billing.pages.agents import AgentsViewSet
 from billing.pages.cancel import CancelViewSet
 from billing.pages.card import CardViewSet
 from billing.pages.code import CodeViewSet
+from billing.pages.create import CreateKeyViewSet, CreateViewSet
 from billing.pages.elsewhere import ElsewhereViewSet
 from billing.pages.invoices import InvoiceFileViewSet, InvoicesViewSet
 from billing.pages.keys import KeysViewSet
@@ -26,6 +27,8 @@ urlpatterns = [
     path("sign-in", SignInViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("sign-in/code", CodeViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("sign-out", SignOutViewSet.as_view({"post": "create"})),
+    path("create", CreateViewSet.as_view({"get": "retrieve"})),
+    path("create/key", CreateKeyViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account", AccountViewSet.as_view({"get": "retrieve"})),
     path("account/keys", KeysViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account/keys/<str:id>/revoke", RevokeViewSet.as_view({"get": "retrieve", "post": "create"})),
