@@ -18,11 +18,11 @@ from agents import creation, entitlement
 from agents.creation import NewAgent
 from agents.errors import AboveTrialTier
 from agents.profile import LANGS, MAX_NAME_CHARACTERS
-from billing.pages import not_created
+from billing.pages import agent_refusals, providers
 from billing.pages.base import PageViewSet
 from billing.pages.names import plan_name
 from catalog import engines, llm_providers, personas, tiers
-from catalog.models import Engine, LlmProvider, Persona, Tier
+from catalog.models import Engine, Persona, Tier
 from catalog.pages.base import stamped
 from catalog.pages.languages import address
 from catalog.pages.reading import read
@@ -100,7 +100,7 @@ class CreateKeyViewSet(ChoiceViewSet):
         try:
             _check(choice)
         except ServiceError as refusal:
-            return self.choosing(choice, problem=not_created.text(refusal, choice.engine), status=refusal.status)
+            return self.choosing(choice, problem=agent_refusals.text(refusal, choice.engine), status=refusal.status)
         return self._asking(choice)
 
     def create(self, request: Request) -> HttpResponseBase:
@@ -108,7 +108,7 @@ class CreateKeyViewSet(ChoiceViewSet):
         try:
             agent_id = self._made(choice, self._wanted(choice))
         except ServiceError as refusal:
-            return self._asking(choice, problem=not_created.text(refusal, choice.engine), status=refusal.status)
+            return self._asking(choice, problem=agent_refusals.text(refusal, choice.engine), status=refusal.status)
         return self.go(f"/account/agents/{agent_id}")
 
     def _asking(self, choice: Choice, *, problem: str = "", status: int = 200) -> HttpResponseBase:
@@ -125,7 +125,7 @@ class CreateKeyViewSet(ChoiceViewSet):
             "providers": llm_providers.offered(choice.engine),
             "once": self.typed("once") or token_urlsafe(16),
             "problem": problem,
-            "keys_at": _keys_at(llm_providers.offered(choice.engine)),
+            "keys_at": providers.keys_at(choice.engine),
         }
         return self.page("create_key.html", context, status=status)
 
@@ -204,22 +204,3 @@ def _engine(engine: Engine, choice: Choice) -> dict[str, Any]:
         "smallest": plan_name(engine.min_tier),
         "chosen": engine.pk == choice.engine.pk,
     }
-
-
-# Where people find their key.
-_KEYS_AT = {
-    "openai": "https://platform.openai.com/api-keys",
-    "anthropic": "https://console.anthropic.com/settings/keys",
-    "openrouter": "https://openrouter.ai/settings/keys",
-    "google": "https://aistudio.google.com/apikey",
-    "gemini": "https://aistudio.google.com/apikey",
-    "groq": "https://console.groq.com/keys",
-    "mistral": "https://console.mistral.ai/api-keys",
-    "deepseek": "https://platform.deepseek.com/api_keys",
-    "xai": "https://console.x.ai",
-    "nous": "https://portal.nousresearch.com/api-keys",
-}
-
-
-def _keys_at(providers: list[LlmProvider]) -> list[tuple[str, str]]:
-    return [(provider.label, _KEYS_AT[provider.pk]) for provider in providers if provider.pk in _KEYS_AT]

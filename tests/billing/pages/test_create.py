@@ -75,7 +75,8 @@ def test_an_agent_is_made_as_it_was_chosen_and_its_page_is_shown(visitor: Visito
     )  # fmt: skip
     assert (agent.llm_provider, agent.llm_key, agent.channels, agent.lang) == ("openai", "sk-of-mine", ["web"], "en")
     page = visitor.follow(answer)
-    assert page.all("meta", **{"http-equiv": "refresh"})
+    assert page.all("a", href=f"/account/agents/{agent.pk}")
+    assert "It is being started. Look again" in text(page)
 
 
 def test_it_is_made_without_a_key_and_says_that_it_lacks_one(visitor: Visitor) -> None:
@@ -92,9 +93,7 @@ def test_the_same_form_sent_twice_makes_one_agent(visitor: Visitor) -> None:
     assert Agent.objects.count() == 1
 
 
-def test_a_key_that_its_provider_refuses_is_said_and_not_shown(
-    visitor: Visitor, settings: Settings, _provider: Provider | None = None
-) -> None:
+def test_a_key_that_its_provider_refuses_is_said_and_not_shown(visitor: Visitor, settings: Settings) -> None:
     with Provider() as provider:
         provider.answer = lambda handler: handler.whole(401, b"{}")
         settings.LLM_KEY_CHECK, settings.LLM_BASE_URLS = True, {"openai": f"{provider.url}/v1"}
@@ -141,7 +140,7 @@ def test_an_engine_that_needs_a_domain_asks_for_one(visitor: Visitor, settings: 
     settings.MAX_TRIAL_TIER = "medium"
     place = f"/create/key?persona={PERSONA}&tier=medium&engine=n8n"
     page = visitor.open(place)
-    assert page.one("input", name="domain")
+    page.one("input", name="domain")
     answer = visitor.send(page, place, name="Flows", domain="not a domain")
     assert "needs a domain of your own" in text(Page(answer.content.decode()))
 

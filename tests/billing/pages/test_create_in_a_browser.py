@@ -6,10 +6,15 @@ import asyncio
 import re
 
 import pytest
+from django.conf import settings
+from django.db import connection
+from django.utils import timezone
 from pytest_django.live_server_helper import LiveServer
 
+from accounts import sessions
+from accounts.models import User
 from agents.models import Agent
-from tests.agents.conftest import PERSONA
+from tests.agents.conftest import PERSONA, MakeAgent, settle
 from tests.billing.pages.hands import Hands
 from tests.browser import Browser
 from tests.doubles.runtime import ScriptedRuntime
@@ -45,6 +50,36 @@ def test_a_stranger_makes_an_agent_by_five_clicks_and_three_fields(
     assert (agent.llm_provider, agent.llm_key, agent.user.email) == ("openai", "sk-of-mine", "ann@example.com")
     assert f"/account/agents/{agent.pk}" in str(told["page"])
     assert told["complaints"] == []
+
+
+def _bring_up() -> None:
+    settle(Agent.objects.get())
+    connection.close()
+
+
+async def _watching(server: str, place: str, cookie: dict[str, str]) -> dict[str, object]:
+    async with Browser() as browser:
+        person = Hands(browser, server)
+        await browser.call("Network.setCookie", url=server, httpOnly=True, **cookie)
+        await person.open(place)
+        before = await person.said("document.querySelector('.state').textContent")
+        await asyncio.to_thread(_bring_up)
+        for _ in range(100):
+            if await person.said("!document.querySelector('[data-live]')"):
+                break
+            await asyncio.sleep(0.2)
+        now = await person.said("document.querySelector('.state').textContent")
+        return {"states": [before, now], "complaints": browser.visited.complaints}
+
+
+def test_the_page_shows_by_itself_that_the_agent_runs(
+    live_server: LiveServer, make_agent: MakeAgent, owner: User
+) -> None:
+    agent = make_agent()
+    token = sessions.start(owner, attribution=None, now=timezone.now())[1]
+    cookie = {"name": settings.ACCOUNT_COOKIE_NAME, "value": token}
+    told = asyncio.run(_watching(live_server.url, f"/account/agents/{agent.pk}", cookie))
+    assert told == {"states": ["starting", "running"], "complaints": []}
 
 
 async def _shown(server: str, width: int, *, dark: bool) -> None:

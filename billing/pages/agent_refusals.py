@@ -1,4 +1,4 @@
-"""Why no agent is made, in a person's words."""
+"""Why an agent is not made or not given a key, in a person's words."""
 
 from __future__ import annotations
 
@@ -48,10 +48,12 @@ def _rule(refusal: ServiceError, engine: Engine) -> str:
 def _field(refusal: ServiceError) -> str:
     """By the field that the message names."""
     match refusal.message.partition(":")[0]:
-        case "llmKey":
+        case "llmKey" | "key":
             return gettext("The provider does not take this key. Copy the whole key and enter it again.")
-        case "llmProvider":
+        case "llmProvider" | "provider":
             return gettext("Choose the provider that your key is from.")
+        case "model":
+            return gettext("This model is from another provider than the key. Choose one of the key's provider.")
         case "domain":
             return gettext("This engine needs a domain of your own that is not in use, such as agent.example.com.")
         case "name":
