@@ -7,6 +7,7 @@ from django.urls import path
 from billing.pages.account import AccountViewSet
 from billing.pages.acts import DeleteViewSet, PauseViewSet, RebuildViewSet, ResumeViewSet
 from billing.pages.agents import AgentsViewSet
+from billing.pages.backups import BackupFileViewSet, BackupsViewSet, RestoreViewSet
 from billing.pages.cancel import CancelViewSet
 from billing.pages.card import CardViewSet
 from billing.pages.channels import ChannelsViewSet
@@ -45,6 +46,12 @@ urlpatterns = [
     path("account/agents/<str:id>/channels", ChannelsViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account/agents/<str:id>/tools", ToolsViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account/agents/<str:id>/talk-test", TalkTestViewSet.as_view({"get": "retrieve", "post": "create"})),
+    path("account/agents/<str:id>/backups", BackupsViewSet.as_view({"get": "retrieve", "post": "create"})),
+    path("account/agents/<str:id>/backups/<str:name>", BackupFileViewSet.as_view({"get": "retrieve"})),
+    path(
+        "account/agents/<str:id>/backups/<str:name>/restore",
+        RestoreViewSet.as_view({"get": "retrieve", "post": "create"}),
+    ),
     path("account/agents/<str:id>/pause", PauseViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account/agents/<str:id>/resume", ResumeViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account/agents/<str:id>/rebuild", RebuildViewSet.as_view({"get": "retrieve", "post": "create"})),
