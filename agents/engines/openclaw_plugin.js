@@ -54,6 +54,7 @@ export default {
     });
     // Only what comes from channels is dispatched. openclaw would pass over a command in silence.
     api.on("before_dispatch", ({ content }) => (COMMAND.test(content) ? { handled: true, text: NO_COMMANDS } : undefined));
+    api.on("before_tool_call", ({ toolName, params }) => (toolName === "sessions_spawn" ? { params: collected(params) } : undefined));
     api.registerTool(() => search(settings), { name: "grep" });
   },
 };
@@ -173,6 +174,12 @@ function isFinal(message) {
 /** Without the status and the words by which openclaw would go on trying for minutes, or lock the key. */
 function plain({ role, content, api, provider, model, usage, stopReason, timestamp }) {
   return { role, content, api, provider, model, usage, stopReason, timestamp, errorMessage: NO_ANSWER };
+}
+
+/** What a helper found is waited for in the turn that asked. Otherwise it would come as a turn of its own, after the
+ * answer: on most ways to the agent nobody would see it. */
+function collected({ task, label, taskName, model, context, runTimeoutSeconds, outputSchema }) {
+  return { task, label, taskName, model, context, runTimeoutSeconds, outputSchema, collect: true };
 }
 
 /** openclaw lists, reads and edits files, but does not search them. */

@@ -354,6 +354,13 @@ def test_commands_are_refused_to_people_on_channels(place: Place, said: str, ref
     assert reply == ({"handled": True, "text": "Commands are not taken here."} if refused else None)
 
 
+def test_a_helper_is_waited_for_and_never_speaks_later_by_itself(place: Place) -> None:
+    given = {"task": "Count.", "label": "boats", "visible": True, "thread": True, "completionTarget": "parent"}
+    called = inside(render(place), call={"toolName": "sessions_spawn", "params": given})["called"]
+    assert called == {"params": {"task": "Count.", "label": "boats", "collect": True}}
+    assert inside(render(place), call={"toolName": "read", "params": {"path": "x"}})["called"] is None
+
+
 def test_the_mark_is_told_once_all_of_openclaw_has_the_settings(place: Place) -> None:
     launch = render(place)
     mark = settings(launch)["plugins"]["entries"]["agentpods"]["config"]["mark"]
