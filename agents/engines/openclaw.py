@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from agents.engines import openclaw_channels
+from agents.engines import openclaw_channels, openclaw_dashboard
 from agents.engines.base import (
     PEERS_SERVER,
     Driver,
@@ -163,7 +163,7 @@ class Openclaw:
         return OpenclawDriver(
             process,
             port=int(launch.env["OPENCLAW_GATEWAY_PORT"]),
-            token=launch.env["OPENCLAW_GATEWAY_TOKEN"],
+            token=launch.env["OPENCLAW_GATEWAY_PASSWORD"],
             settings=Path(launch.env["OPENCLAW_STATE_DIR"]) / SETTINGS,
         )
 
@@ -267,9 +267,8 @@ def _gateway(place: Place) -> dict[str, Any]:
         "mode": "local",
         "bind": "loopback",
         "port": place.port,
-        "auth": {"mode": "token"},
         "http": {"endpoints": {"chatCompletions": {"enabled": True}}},
-        "controlUi": {"enabled": False},
+        **openclaw_dashboard.settings(),
     }
 
 
@@ -349,7 +348,8 @@ def _environment(config: PodConfig, place: Place, llm: KeyProxy) -> dict[str, st
         "TZ": "UTC",  # until the plugin says it
         "OPENCLAW_STATE_DIR": str(place.data / "openclaw"),
         "OPENCLAW_GATEWAY_PORT": str(place.port),
-        "OPENCLAW_GATEWAY_TOKEN": place.password,
+        "OPENCLAW_GATEWAY_PASSWORD": place.password,
+        openclaw_dashboard.PROOF: openclaw_dashboard.proof(place.password),
         "POD_LLM_TOKEN": llm.token,
         **_QUIET,
         **openclaw_channels.environment(config),

@@ -136,8 +136,11 @@ class Public:
             return await page.pass_on_stranger(request)
         if page is None or not self._is_signed_in(request):
             raise web.HTTPNotFound
-        if request.method not in {"GET", "HEAD"}:
+        is_socket = request.headers.get("Upgrade", "").lower() == "websocket"
+        if is_socket or request.method not in {"GET", "HEAD"}:
             self._check_origin(request)
+        if is_socket:
+            return await page.pass_on_socket(request, may_stay=lambda: self._is_signed_in(request))
         return await page.pass_on(request)
 
     @property
