@@ -28,6 +28,8 @@ const TOO_LONG = /context|too long|too large|maximum.{0,20}tokens|prompt is/i;
 
 // To a bot of Telegram, the first thing that a person says is /start.
 const COMMAND = /^\s*\/(?!start\b)[a-z_]+(@\w+)?(\s|:|$)/i;
+// What openclaw itself says before it takes up a turn that was cut short. The answer follows, in the agent's own words.
+const RESUMED = /^I'm continuing your interrupted request now \(the gateway has just restarted\)/;
 const NO_COMMANDS = "Commands are not taken here.";
 
 export default {
@@ -54,6 +56,7 @@ export default {
     });
     // Only what comes from channels is dispatched. openclaw would pass over a command in silence.
     api.on("before_dispatch", ({ content }) => (COMMAND.test(content) ? { handled: true, text: NO_COMMANDS } : undefined));
+    api.on("message_sending", ({ content }) => (RESUMED.test(content) ? { cancel: true } : undefined));
     api.on("before_tool_call", ({ toolName, params }) => (toolName === "sessions_spawn" ? { params: collected(params) } : undefined));
     api.registerTool(() => search(settings), { name: "grep" });
   },

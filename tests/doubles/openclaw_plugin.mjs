@@ -41,6 +41,7 @@ if (given.search) said.found = await registered.tool.execute("1", given.search);
 if (given.command) {
   said.reply = registered.hooks.before_dispatch({ content: given.command }) ?? null;
 }
+if (given.sends) said.sending = registered.hooks.message_sending({ content: given.sends }) ?? null;
 if (given.call) said.called = registered.hooks.before_tool_call(given.call) ?? null;
 await registered.route.handler({}, { end: (text) => (said.mark = text) });
 const reason = given.error && registered.provider.classifyFailoverReason({ errorMessage: given.error });

@@ -354,6 +354,12 @@ def test_commands_are_refused_to_people_on_channels(place: Place, said: str, ref
     assert reply == ({"handled": True, "text": "Commands are not taken here."} if refused else None)
 
 
+def test_what_openclaw_says_of_its_own_restarts_reaches_nobody(place: Place) -> None:
+    notice = "I'm continuing your interrupted request now (the gateway has just restarted).  Don't be concerned"
+    assert inside(render(place), sends=notice)["sending"] == {"cancel": True}
+    assert inside(render(place), sends="I'm continuing your interrupted request now.")["sending"] is None
+
+
 def test_a_helper_is_waited_for_and_never_speaks_later_by_itself(place: Place) -> None:
     given = {"task": "Count.", "label": "boats", "visible": True, "thread": True, "completionTarget": "parent"}
     called = inside(render(place), call={"toolName": "sessions_spawn", "params": given})["called"]
