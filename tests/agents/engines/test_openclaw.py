@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from agents.engines import openclaw_dashboard
 from agents.engines.base import KeyProxy, Launch, Place
 from agents.engines.openclaw import OPENCLAW, PLUGIN
 from agents.engines.openclaw_channels import states
@@ -79,9 +80,22 @@ def test_without_a_provider_there_is_no_model(place: Place) -> None:
 
 def test_token_password_and_the_bots_token_are_in_the_environment_alone(place: Place) -> None:
     launch = render(place, **TELEGRAM)
-    assert {"pod-token", "engine-password", "1:bot-token"} <= set(launch.env.values())
+    secrets = {"pod-token", "engine-password", "1:bot-token", openclaw_dashboard.proof("engine-password")}
+    assert secrets <= set(launch.env.values())
     shown = "".join([*launch.files.values(), *launch.live_files.values(), *launch.argv, repr(launch)])
-    assert not [secret for secret in ("pod-token", "engine-password", "1:bot-token") if secret in shown]
+    assert not [secret for secret in secrets if secret in shown]
+
+
+def test_only_who_has_the_pods_password_is_taken_for_the_gateway(place: Place) -> None:
+    launch = render(place)
+    auth = settings(launch)["gateway"]["auth"]
+    given = {name.lower() for name in openclaw_dashboard.DASHBOARD.headers(place.password)}
+    (name,) = auth["trustedProxy"]["requiredHeaders"]
+    required = name.replace("${POD_DASHBOARD_PROOF}", launch.env["POD_DASHBOARD_PROOF"])
+    assert {required, auth["trustedProxy"]["userHeader"]} <= given
+    assert required not in {name.lower() for name in openclaw_dashboard.DASHBOARD.headers("another")}
+    assert "operator.admin" not in auth["trustedProxy"]["deviceAutoApprove"]["scopes"]
+    assert settings(launch)["gateway"]["terminal"] == {"enabled": False}
 
 
 FILES = {"read", "ls", "grep", "edit", "write"}

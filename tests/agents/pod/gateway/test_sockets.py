@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import aiohttp
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from yarl import URL
 
 from agents.engines.openclaw_dashboard import proof
+from agents.pod.gateway import sockets
 from agents.pod.gateway.sockets import MESSAGE_BYTES, MOST_SOCKETS
 from tests.agents.pod.bridge.process import eventually
 from tests.agents.pod.gateway.conftest import StartGateway
@@ -248,3 +254,59 @@ def test_of_openclaws_server_its_page_alone_is_shown(pod: Gateway, engine: Engin
     assert engine.pages == []
     assert get(pod, "/dashboard", Cookie=cookie).headers["Location"] == f"{PATH}/chat"
     assert get(pod, f"{PATH}/chat", Cookie=cookie).text == "page"
+
+
+@asynccontextmanager
+async def short_lived(engine: EngineSocket, monkeypatch: pytest.MonkeyPatch, **seconds: float) -> AsyncIterator[str]:
+    """The passage alone, in this process, with other times than usual; its address."""
+    for name, value in seconds.items():
+        monkeypatch.setattr(sockets, name, value)
+    async with aiohttp.ClientSession(auto_decompress=False) as client:
+        passage = sockets.Sockets(client)
+
+        async def pass_on(request: web.Request) -> web.StreamResponse:
+            return await passage.pass_on(request, URL(engine.url + PATH), {}, may_stay=lambda: True)
+
+        app = web.Application()
+        app.router.add_get(PATH, pass_on)
+        async with TestServer(app) as server:
+            yield str(server.make_url(PATH))
+
+
+def test_a_connection_on_which_nobody_says_anything_ends(engine: EngineSocket, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def wait() -> tuple[float, int | None]:
+        async with (
+            short_lived(engine, monkeypatch, IDLE_SECONDS=1.5, WATCH_SECONDS=0.1) as url,
+            aiohttp.ClientSession() as client,
+            client.ws_connect(url, autoclose=False) as opened,
+        ):
+            for _ in range(4):  # who says something in time stays
+                await asyncio.sleep(0.7)
+                await opened.send_str("hello")
+                await opened.receive_str(timeout=10)
+            started = time.monotonic()
+            code = await _end(opened)
+            return time.monotonic() - started, code
+
+    seconds, code = asyncio.run(wait())
+    assert 1 < seconds < 10
+    assert code == aiohttp.WSCloseCode.GOING_AWAY
+
+
+def test_a_reader_who_reads_nothing_and_answers_no_ping_loses_his_connection(
+    engine: EngineSocket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def wait() -> None:
+        async with short_lived(engine, monkeypatch, HEARTBEAT_SECONDS=1.0) as url:
+            at = URL(url)
+            assert at.host
+            assert at.port
+            reader, writer = await asyncio.open_connection(at.host, at.port)
+            key = base64.b64encode(b"0123456789abcdef").decode()
+            opening = f"GET {PATH} HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            writer.write(f"{opening}Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\n\r\n".encode())
+            assert b"101" in await reader.readline()
+            await asyncio.to_thread(eventually, lambda: engine.closed, within=20, what="the close")
+            writer.close()
+
+    asyncio.run(wait())
