@@ -57,7 +57,7 @@ export default {
     // Only what comes from channels is dispatched. openclaw would pass over a command in silence.
     api.on("before_dispatch", ({ content }) => (COMMAND.test(content) ? { handled: true, text: NO_COMMANDS } : undefined));
     api.on("message_sending", ({ content }) => (RESUMED.test(content) ? { cancel: true } : undefined));
-    api.on("before_tool_call", ({ toolName, params }) => (toolName === "sessions_spawn" ? { params: collected(params) } : undefined));
+    api.on("before_tool_call", ({ toolName }) => (toolName === "sessions_spawn" ? { params: collected() } : undefined));
     api.registerTool(() => search(settings), { name: "grep" });
   },
 };
@@ -180,9 +180,10 @@ function plain({ role, content, api, provider, model, usage, stopReason, timesta
 }
 
 /** What a helper found is waited for in the turn that asked. Otherwise it would come as a turn of its own, after the
- * answer: on most ways to the agent nobody would see it. */
-function collected({ task, label, taskName, model, context, runTimeoutSeconds, outputSchema }) {
-  return { task, label, taskName, model, context, runTimeoutSeconds, outputSchema, collect: true };
+ * answer: on most ways to the agent nobody would see it. openclaw puts these over what the model said. */
+function collected() {
+  const others = ["completionTarget", "expectsCompletionMessage", "mode", "runtime", "streamTo", "thread", "visible"];
+  return { ...Object.fromEntries(others.map((name) => [name, undefined])), collect: true };
 }
 
 /** openclaw lists, reads and edits files, but does not search them. */

@@ -377,8 +377,8 @@ def test_what_openclaw_says_of_its_own_restarts_reaches_nobody(place: Place) -> 
 def test_a_helper_is_waited_for_and_never_speaks_later_by_itself(place: Place) -> None:
     given = {"task": "Count.", "label": "boats", "visible": True, "thread": True, "completionTarget": "parent"}
     called = inside(render(place), call={"toolName": "sessions_spawn", "params": given})["called"]
-    assert called == {"params": {"task": "Count.", "label": "boats", "collect": True}}
-    assert inside(render(place), call={"toolName": "read", "params": {"path": "x"}})["called"] is None
+    assert called == {"task": "Count.", "label": "boats", "collect": True}
+    assert inside(render(place), call={"toolName": "read", "params": {"path": "x"}})["called"] == {"path": "x"}
 
 
 def test_the_mark_is_told_once_all_of_openclaw_has_the_settings(place: Place) -> None:
