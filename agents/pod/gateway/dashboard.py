@@ -110,6 +110,9 @@ class DashboardProxy:
         except (aiohttp.ClientError, TimeoutError) as error:
             raise _gone(error) from error
 
+    async def end(self, _: web.Application) -> None:
+        await self._sockets.end()
+
     def _check(self, request: web.Request) -> None:
         if _CROOKED.search(request.path):
             raise Refusal(400, "path: no '.', '..', '//', ';', backslash or control character, encoded or not")

@@ -53,6 +53,7 @@ class Public:
         app.router.add_post("/chat", self.chat)
         self._a2a.route(app)
         if self._dashboard:
+            app.on_shutdown.append(self._dashboard.end)
             app.router.add_get("/dashboard", self.dashboard, allow_head=False)
             app.router.add_route("*", "/{path:.*}", self.engines_page)
         return app

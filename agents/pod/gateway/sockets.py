@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 import aiohttp
 from aiohttp import WSCloseCode, web
@@ -32,6 +33,11 @@ class Sockets:
     def __init__(self, client: aiohttp.ClientSession) -> None:
         self._client = client
         self._open = 0
+        self._ending = asyncio.Event()
+
+    async def end(self) -> None:
+        """The gateway ends: no reader keeps it waiting, and each may come back."""
+        self._ending.set()
 
     async def pass_on(
         self, request: web.Request, url: URL, headers: Mapping[str, str], *, may_stay: Callable[[], bool]
@@ -69,17 +75,22 @@ class Sockets:
             )
         async with engine:
             await reader.prepare(request)
-            await _Passage(reader, engine, may_stay).run()
+            await _Passage(reader, engine, may_stay, self._ending).run()
         return reader
 
 
 class _Passage:
     def __init__(
-        self, reader: web.WebSocketResponse, engine: aiohttp.ClientWebSocketResponse, may_stay: Callable[[], bool]
+        self,
+        reader: web.WebSocketResponse,
+        engine: aiohttp.ClientWebSocketResponse,
+        may_stay: Callable[[], bool],
+        ending: asyncio.Event,
     ) -> None:
         self._reader = reader
         self._engine = engine
         self._may_stay = may_stay
+        self._ending = ending
         self._last = time.monotonic()
 
     async def run(self) -> None:
@@ -112,9 +123,11 @@ class _Passage:
             self._last = time.monotonic()
 
     async def _watch(self) -> int:
-        while True:
-            await asyncio.sleep(WATCH_SECONDS)
+        while not self._ending.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._ending.wait(), WATCH_SECONDS)
             if not self._may_stay():
                 return WSCloseCode.POLICY_VIOLATION
             if time.monotonic() - self._last > IDLE_SECONDS:
-                return WSCloseCode.GOING_AWAY
+                break
+        return WSCloseCode.GOING_AWAY

@@ -201,6 +201,22 @@ def test_new_credentials_end_the_connections_of_the_old_ones(pod: Gateway) -> No
     assert with_a_line(pod, change) == aiohttp.WSCloseCode.POLICY_VIOLATION
 
 
+def test_a_gateway_that_ends_waits_for_no_reader_and_tells_both_sides(pod: Gateway, engine: EngineSocket) -> None:
+    async def outlive(opened: Line) -> tuple[int | None, float]:
+        await opened.send_str("hello")
+        await opened.receive_str(timeout=10)
+        started = time.monotonic()
+        pod.process.terminate()
+        code = await _end(opened)
+        await asyncio.to_thread(pod.process.wait, 10)
+        return code, time.monotonic() - started
+
+    code, seconds = with_a_line(pod, outlive)
+    assert code == aiohttp.WSCloseCode.GOING_AWAY
+    assert seconds < 5
+    eventually(lambda: engine.closed == [aiohttp.WSCloseCode.GOING_AWAY], what="the close")
+
+
 def test_a_message_beyond_the_limit_ends_the_connection_from_either_side(pod: Gateway, engine: EngineSocket) -> None:
     async def send(opened: Line) -> int | None:
         with suppress(ConnectionError):  # the gateway does not read it to its end
