@@ -10,6 +10,7 @@ from agents.engines.hermes_dashboard import DASHBOARD as HERMES_DASHBOARD
 from agents.engines.n8n import N8N
 from agents.engines.n8n_dashboard import DASHBOARD as N8N_DASHBOARD
 from agents.engines.openclaw import OPENCLAW
+from agents.engines.openclaw_dashboard import DASHBOARD as OPENCLAW_DASHBOARD
 from agents.engines.opencode import OPENCODE
 from agents.engines.opencode_dashboard import DASHBOARD as OPENCODE_DASHBOARD
 from agents.engines.packages import installed
@@ -27,6 +28,7 @@ ENGINES: dict[str, Engine] = {
 DASHBOARDS: dict[str, Dashboard] = {
     HERMES.id: HERMES_DASHBOARD,
     OPENCODE.id: OPENCODE_DASHBOARD,
+    OPENCLAW.id: OPENCLAW_DASHBOARD,
     N8N.id: N8N_DASHBOARD,
 }
 

@@ -16,6 +16,7 @@ class Dashboard(Protocol):
     beside: bool  # a server of its own beside the engine, there only where its owner has credentials for it
     policy: str | None  # the content policy of a page that names none; None = no script of it runs then
     prefix: str  # what its server does not know of the paths that its reader sees
+    sockets: Pattern[str] | None  # paths of its WebSockets; None = it has none
     public: Pattern[str] | None  # paths that anybody may call: what the agent's owner built behind them answers
 
     def headers(self, password: str) -> Mapping[str, str]:

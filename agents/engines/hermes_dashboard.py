@@ -25,6 +25,7 @@ class HermesDashboard:
         "font-src 'self' data:; img-src 'self' data: blob:"
     )
     prefix = "/dashboard"
+    sockets: re.Pattern[str] | None = None
     public: re.Pattern[str] | None = None
 
     def headers(self, password: str) -> Mapping[str, str]:

@@ -31,6 +31,7 @@ class N8nDashboard:
         "style-src 'self' 'unsafe-inline'; font-src 'self' data:; img-src 'self' data: blob:"
     )
     prefix = ""
+    sockets: re.Pattern[str] | None = None
     # Webhooks and forms of published workflows; each asks for itself who may call it. The agent's own is not among
     # them: it is asked through the gateway alone (n8n_parts/agent.cjs).
     public: re.Pattern[str] | None = re.compile(

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from agents.engines import openclaw_channels
+from agents.engines import openclaw_channels, openclaw_dashboard
 from agents.engines.base import (
     PEERS_SERVER,
     Driver,
@@ -59,6 +59,8 @@ _CONTEXT_TOKENS, _ANSWER_TOKENS = 128_000, 8192
 _MCP_CONNECT_MILLISECONDS = 8_000
 _MCP_MILLISECONDS = 60_000
 _PEERS_MILLISECONDS = 95_000
+# Helpers of one turn: at once, waiting, and in all. They have no helpers of their own.
+_HELPERS = {"maxConcurrent": 4, "maxChildrenPerGroup": 8, "maxTotalPerGroup": 32}
 # Nothing calls the model or the internet by itself.
 _SETTINGS: dict[str, Any] = {
     "discovery": {"mdns": {"mode": "off"}},
@@ -98,7 +100,7 @@ class Openclaw:
         "session_search": ("sessions_search", "sessions_history", "sessions_list"),
         "todo": ("progress_card",),
         "skills": ("read",),
-        "delegation": ("sessions_spawn", "sessions_yield", "subagents"),
+        "delegation": ("sessions_spawn", "agents_wait", "subagents"),
         "cronjob": ("automations",),
     }
     safe_toolsets: tuple[str, ...] = ("web", "file", "memory", "session_search", "todo", "skills")
@@ -161,7 +163,7 @@ class Openclaw:
         return OpenclawDriver(
             process,
             port=int(launch.env["OPENCLAW_GATEWAY_PORT"]),
-            token=launch.env["OPENCLAW_GATEWAY_TOKEN"],
+            token=launch.env["OPENCLAW_GATEWAY_PASSWORD"],
             settings=Path(launch.env["OPENCLAW_STATE_DIR"]) / SETTINGS,
         )
 
@@ -191,6 +193,7 @@ class Openclaw:
             **({"allow": sorted(offered)} if offered else {"deny": ["*"]}),
             "toolSearch": False,
             "codeMode": False,
+            "swarm": _HELPERS,
             # The toolset is the permission: whoever talks to the agent is also who would be asked to approve a command.
             "exec": {"host": "gateway", "security": "full", "ask": "off", "applyPatch": {"enabled": False}},
             "fs": {"workspaceOnly": "terminal" not in chosen},
@@ -264,9 +267,8 @@ def _gateway(place: Place) -> dict[str, Any]:
         "mode": "local",
         "bind": "loopback",
         "port": place.port,
-        "auth": {"mode": "token"},
         "http": {"endpoints": {"chatCompletions": {"enabled": True}}},
-        "controlUi": {"enabled": False},
+        **openclaw_dashboard.settings(),
     }
 
 
@@ -277,6 +279,7 @@ def _agent(config: PodConfig, place: Place) -> dict[str, Any]:
         "utilityModel": "",
         "heartbeat": {"every": "0m"},
         "skipBootstrap": True,
+        "subagents": {"maxSpawnDepth": 1},
         "workspace": str(place.data / "workspace"),
         "userTimezone": config.timezone or "UTC",
     }
@@ -345,7 +348,8 @@ def _environment(config: PodConfig, place: Place, llm: KeyProxy) -> dict[str, st
         "TZ": "UTC",  # until the plugin says it
         "OPENCLAW_STATE_DIR": str(place.data / "openclaw"),
         "OPENCLAW_GATEWAY_PORT": str(place.port),
-        "OPENCLAW_GATEWAY_TOKEN": place.password,
+        "OPENCLAW_GATEWAY_PASSWORD": place.password,
+        openclaw_dashboard.PROOF: openclaw_dashboard.proof(place.password),
         "POD_LLM_TOKEN": llm.token,
         **_QUIET,
         **openclaw_channels.environment(config),

@@ -28,6 +28,8 @@ const TOO_LONG = /context|too long|too large|maximum.{0,20}tokens|prompt is/i;
 
 // To a bot of Telegram, the first thing that a person says is /start.
 const COMMAND = /^\s*\/(?!start\b)[a-z_]+(@\w+)?(\s|:|$)/i;
+// What openclaw itself says before it takes up a turn that was cut short. The answer follows, in the agent's own words.
+const RESUMED = /^I'm continuing your interrupted request now \(the gateway has just restarted\)/;
 const NO_COMMANDS = "Commands are not taken here.";
 
 export default {
@@ -54,6 +56,8 @@ export default {
     });
     // Only what comes from channels is dispatched. openclaw would pass over a command in silence.
     api.on("before_dispatch", ({ content }) => (COMMAND.test(content) ? { handled: true, text: NO_COMMANDS } : undefined));
+    api.on("message_sending", ({ content }) => (RESUMED.test(content) ? { cancel: true } : undefined));
+    api.on("before_tool_call", ({ toolName }) => (toolName === "sessions_spawn" ? { params: collected() } : undefined));
     api.registerTool(() => search(settings), { name: "grep" });
   },
 };
@@ -173,6 +177,13 @@ function isFinal(message) {
 /** Without the status and the words by which openclaw would go on trying for minutes, or lock the key. */
 function plain({ role, content, api, provider, model, usage, stopReason, timestamp }) {
   return { role, content, api, provider, model, usage, stopReason, timestamp, errorMessage: NO_ANSWER };
+}
+
+/** What a helper found is waited for in the turn that asked. Otherwise it would come as a turn of its own, after the
+ * answer: on most ways to the agent nobody would see it. openclaw puts these over what the model said. */
+function collected() {
+  const others = ["completionTarget", "expectsCompletionMessage", "mode", "runtime", "streamTo", "thread", "visible"];
+  return { ...Object.fromEntries(others.map((name) => [name, undefined])), collect: true };
 }
 
 /** openclaw lists, reads and edits files, but does not search them. */

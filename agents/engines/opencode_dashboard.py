@@ -22,6 +22,7 @@ class OpencodeDashboard:
     beside = False
     policy: str | None = None  # its page names one
     prefix = ""
+    sockets: re.Pattern[str] | None = None
     public: re.Pattern[str] | None = None
 
     def headers(self, password: str) -> Mapping[str, str]:

@@ -59,7 +59,7 @@ SKILLS, MCP, REGISTRY, UNINSTALL = "skills", "mcp", "skill_registry", "skill_uni
 KEY, MODEL, SSO, DASH = "llm_key", "model", "sso", "dash_credentials"
 CAPABILITIES = {
     "hermes": {SKILLS, MCP, REGISTRY, UNINSTALL, KEY, MODEL, DASH},
-    "openclaw": {SKILLS, MCP, UNINSTALL, KEY, MODEL},
+    "openclaw": {SKILLS, MCP, UNINSTALL, KEY, MODEL, DASH},
     "n8n": {MCP, KEY, MODEL, DASH},
     "claude-code": {SKILLS, MCP, UNINSTALL, KEY, MODEL},
     "opencode": {SKILLS, MCP, UNINSTALL, KEY, MODEL, DASH},

@@ -41,6 +41,9 @@ if (given.search) said.found = await registered.tool.execute("1", given.search);
 if (given.command) {
   said.reply = registered.hooks.before_dispatch({ content: given.command }) ?? null;
 }
+if (given.sends) said.sending = registered.hooks.message_sending({ content: given.sends }) ?? null;
+// openclaw puts what a hook returns over what the model said.
+if (given.call) said.called = { ...given.call.params, ...registered.hooks.before_tool_call(given.call)?.params };
 await registered.route.handler({}, { end: (text) => (said.mark = text) });
 const reason = given.error && registered.provider.classifyFailoverReason({ errorMessage: given.error });
 console.log(JSON.stringify({ ...said, calls, reason: reason ?? null, zone: process.env.TZ }));

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import aiohttp
@@ -16,6 +16,7 @@ from agents.engines import DASHBOARDS
 from agents.engines.dashboard import Dashboard
 from agents.pod.gateway.answers import Refusal, read_body
 from agents.pod.gateway.pod import Pod
+from agents.pod.gateway.sockets import Sockets
 
 BODY_BYTES = 16 * 1024 * 1024
 # Of people whom nobody knows: what they send, for how long, how many at once, and how long they are waited for.
@@ -65,6 +66,7 @@ class DashboardProxy:
         self._dashboard = dashboard
         self._client = client
         self._strangers = 0
+        self._sockets = Sockets(client)
 
     @property
     def is_open(self) -> bool:
@@ -80,10 +82,7 @@ class DashboardProxy:
             raise _gone(error) from error
 
     async def pass_on(self, request: web.Request) -> web.StreamResponse:
-        if _CROOKED.search(request.path):
-            raise Refusal(400, "path: no '.', '..', '//', ';', backslash or control character, encoded or not")
-        if refusal := self._dashboard.refuses(request.method, request.path):
-            raise Refusal(403, f"{request.method} {request.path}: {refusal}")
+        self._check(request)
         body = await read_body(request, BODY_BYTES)
         try:
             async with self._client.request(
@@ -97,6 +96,28 @@ class DashboardProxy:
                 return await _stream(request, answer, policy=self._dashboard.policy)
         except (aiohttp.ClientError, TimeoutError) as error:
             raise _gone(error) from error
+
+    async def pass_on_socket(self, request: web.Request, *, may_stay: Callable[[], bool]) -> web.StreamResponse:
+        """A WebSocket, where the page has one; it ends when its reader may not stay."""
+        self._check(request)
+        sockets = self._dashboard.sockets
+        if not (sockets and sockets.fullmatch(request.path)):
+            raise Refusal(400, f"{request.path}: there is no WebSocket here")
+        url, given = self._url(request.raw_path), self._headers(request.headers)
+        headers = CIMultiDict((name, value) for name, value in given.items() if not _is_of_the_opening(name))
+        try:
+            return await self._sockets.pass_on(request, url, headers, may_stay=may_stay)
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise _gone(error) from error
+
+    async def end(self, _: web.Application) -> None:
+        await self._sockets.end()
+
+    def _check(self, request: web.Request) -> None:
+        if _CROOKED.search(request.path):
+            raise Refusal(400, "path: no '.', '..', '//', ';', backslash or control character, encoded or not")
+        if refusal := self._dashboard.refuses(request.method, request.path):
+            raise Refusal(403, f"{request.method} {request.path}: {refusal}")
 
     def is_public(self, path: str) -> bool:
         """Whether anybody may call this path: what is behind it asks for itself."""
@@ -185,6 +206,11 @@ async def _stream_to_stranger(request: web.Request, answer: aiohttp.ClientRespon
             await response.write(chunk)
     await response.write_eof()
     return response
+
+
+def _is_of_the_opening(name: str) -> bool:
+    """Of this WebSocket's opening; the engine's has its own."""
+    return name.lower().startswith("sec-websocket-")
 
 
 def _is_for_the_reader(name: str) -> bool:

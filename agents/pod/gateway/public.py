@@ -53,6 +53,7 @@ class Public:
         app.router.add_post("/chat", self.chat)
         self._a2a.route(app)
         if self._dashboard:
+            app.on_shutdown.append(self._dashboard.end)
             app.router.add_get("/dashboard", self.dashboard, allow_head=False)
             app.router.add_route("*", "/{path:.*}", self.engines_page)
         return app
@@ -136,8 +137,11 @@ class Public:
             return await page.pass_on_stranger(request)
         if page is None or not self._is_signed_in(request):
             raise web.HTTPNotFound
-        if request.method not in {"GET", "HEAD"}:
+        is_socket = request.headers.get("Upgrade", "").lower() == "websocket"
+        if is_socket or request.method not in {"GET", "HEAD"}:
             self._check_origin(request)
+        if is_socket:
+            return await page.pass_on_socket(request, may_stay=lambda: self._is_signed_in(request))
         return await page.pass_on(request)
 
     @property

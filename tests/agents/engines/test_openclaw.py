@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from agents.engines import openclaw_dashboard
 from agents.engines.base import KeyProxy, Launch, Place
 from agents.engines.openclaw import OPENCLAW, PLUGIN
 from agents.engines.openclaw_channels import states
@@ -79,9 +80,22 @@ def test_without_a_provider_there_is_no_model(place: Place) -> None:
 
 def test_token_password_and_the_bots_token_are_in_the_environment_alone(place: Place) -> None:
     launch = render(place, **TELEGRAM)
-    assert {"pod-token", "engine-password", "1:bot-token"} <= set(launch.env.values())
+    secrets = {"pod-token", "engine-password", "1:bot-token", openclaw_dashboard.proof("engine-password")}
+    assert secrets <= set(launch.env.values())
     shown = "".join([*launch.files.values(), *launch.live_files.values(), *launch.argv, repr(launch)])
-    assert not [secret for secret in ("pod-token", "engine-password", "1:bot-token") if secret in shown]
+    assert not [secret for secret in secrets if secret in shown]
+
+
+def test_only_who_has_the_pods_password_is_taken_for_the_gateway(place: Place) -> None:
+    launch = render(place)
+    auth = settings(launch)["gateway"]["auth"]
+    given = {name.lower() for name in openclaw_dashboard.DASHBOARD.headers(place.password)}
+    (name,) = auth["trustedProxy"]["requiredHeaders"]
+    required = name.replace("${POD_DASHBOARD_PROOF}", launch.env["POD_DASHBOARD_PROOF"])
+    assert {required, auth["trustedProxy"]["userHeader"]} <= given
+    assert required not in {name.lower() for name in openclaw_dashboard.DASHBOARD.headers("another")}
+    assert "operator.admin" not in auth["trustedProxy"]["deviceAutoApprove"]["scopes"]
+    assert settings(launch)["gateway"]["terminal"] == {"enabled": False}
 
 
 FILES = {"read", "ls", "grep", "edit", "write"}
@@ -352,6 +366,19 @@ def test_openclaw_neither_repeats_a_failed_call_nor_locks_the_key(place: Place, 
 def test_commands_are_refused_to_people_on_channels(place: Place, said: str, refused: bool) -> None:
     reply = inside(render(place), command=said)["reply"]
     assert reply == ({"handled": True, "text": "Commands are not taken here."} if refused else None)
+
+
+def test_what_openclaw_says_of_its_own_restarts_reaches_nobody(place: Place) -> None:
+    notice = "I'm continuing your interrupted request now (the gateway has just restarted).  Don't be concerned"
+    assert inside(render(place), sends=notice)["sending"] == {"cancel": True}
+    assert inside(render(place), sends="I'm continuing your interrupted request now.")["sending"] is None
+
+
+def test_a_helper_is_waited_for_and_never_speaks_later_by_itself(place: Place) -> None:
+    given = {"task": "Count.", "label": "boats", "visible": True, "thread": True, "completionTarget": "parent"}
+    called = inside(render(place), call={"toolName": "sessions_spawn", "params": given})["called"]
+    assert called == {"task": "Count.", "label": "boats", "collect": True}
+    assert inside(render(place), call={"toolName": "read", "params": {"path": "x"}})["called"] == {"path": "x"}
 
 
 def test_the_mark_is_told_once_all_of_openclaw_has_the_settings(place: Place) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -10,21 +11,17 @@ from typing import Any
 
 import pytest
 
-from agents.engines.base import Engine
 from agents.engines.openclaw import OPENCLAW
 from agents.runtimes.base import Phase
 from tests.agents.engines.conftest import Pod
 from tests.agents.pod.bridge.process import eventually
-from tests.doubles.model_protocols import ToolCall
+from tests.doubles.model_protocols import Seen, ToolCall
 from tests.doubles.model_server import Mood
 
-pytestmark = pytest.mark.engines
-
-
-@pytest.fixture
-def engine() -> Engine:
-    return OPENCLAW
-
+pytestmark = [
+    pytest.mark.engines,
+    pytest.mark.parametrize("engine", [OPENCLAW.id], indirect=True),
+]
 
 CALLS: dict[str, list[tuple[str, dict[str, Any], str]]] = {
     "memory": [
@@ -52,17 +49,14 @@ CALLS: dict[str, list[tuple[str, dict[str, Any], str]]] = {
         ("grep", {"pattern": "pep+er"}, "made.txt:1:pepper"),
     ],
     "cronjob": [("automations", {"action": "list"}, "jobs")],
-    "delegation": [
-        ("sessions_spawn", {"task": "Count the boats."}, "childSessionKey"),
-        ("subagents", {"action": "list"}, "Count the boats"),
-    ],
 }
 
 
 def test_each_tool_of_each_toolset_is_called_by_the_model_and_works(pod: Pod) -> None:
-    assert {name for name, tools in OPENCLAW.toolsets.items() for _ in tools} == set(CALLS)
+    assert {name for name, tools in OPENCLAW.toolsets.items() for _ in tools} == {*CALLS, "delegation"}
     called = {tool for calls in CALLS.values() for tool, _, _ in calls}
-    assert {tool for tools in OPENCLAW.toolsets.values() for tool in tools} - called == {"sessions_yield"}
+    offered = {tool for tools in OPENCLAW.toolsets.values() for tool in tools}
+    assert offered - called == set(OPENCLAW.toolsets["delegation"])
     pod.start(toolsets=list(OPENCLAW.toolsets))
     pod.say("My cat is called Octopus.", "earlier")
     for name, words in {
@@ -76,9 +70,41 @@ def test_each_tool_of_each_toolset_is_called_by_the_model_and_works(pod: Pod) ->
         pod.model.tool_calls = [ToolCall(tool, arguments)]
         assert pod.say(f"use {tool}") == "pong"
         assert pod.model.tool_calls == [], f"{tool} was not offered"
-        # A subagent's turns may be among them.
-        heard = [entry for turn in pod.model.turns()[asked:] for entry in turn.body["input"] if "output" in entry]
-        assert expected in json.dumps(heard, ensure_ascii=False), (tool, heard[-1:])
+        assert expected in heard(pod.model.turns()[asked:]), tool
+
+
+def heard(turns: list[Seen]) -> str:
+    """All that tools answered in these turns."""
+    entries = [entry for turn in turns for entry in turn.body["input"] if "output" in entry]
+    return json.dumps(entries, ensure_ascii=False)
+
+
+def test_a_helper_does_its_task_and_the_turn_that_asked_gets_what_it_found(pod: Pod) -> None:
+    def is_helpers(turn: Seen) -> bool:
+        return "[Subagent Task]" in str(turn.said)
+
+    pod.start(toolsets=["delegation", "file"])
+    pod.model.reply = lambda seen: "There are 42 boats." if is_helpers(seen) else "pong"
+    # The model would speak to the person instead of waiting: nothing of that is left to it.
+    pod.model.tool_calls = [ToolCall("sessions_spawn", {"task": "Count the boats.", "completionTarget": "parent"})]
+    assert pod.say("How many boats are there?") == "pong"
+    asked = heard(pod.model.turns())
+    run = re.search(r'\\"runId\\": \\"([0-9a-f-]+)', asked)
+    assert run, asked
+    eventually(lambda: any(is_helpers(turn) for turn in pod.model.turns()), what="the helper")
+    (helper,) = [turn for turn in pod.model.turns() if is_helpers(turn)]
+    assert "Count the boats." in str(helper.said)
+    assert "Captain Zorblax" in helper.system
+    assert helper.tools & set(OPENCLAW.toolsets["file"])
+    assert not helper.tools & {"sessions_spawn", "sessions_yield"}
+    pod.model.tool_calls = [ToolCall("agents_wait", {"ids": [run[1]]}), ToolCall("subagents", {"action": "list"})]
+    assert pod.say("Well?") == "pong"
+    assert pod.model.tool_calls == []
+    assert "There are 42 boats." in heard(pod.model.turns()[-1:])
+    assert "Count the boats." in heard(pod.model.turns()[-1:])
+    turns = len(pod.model.turns())
+    time.sleep(10)
+    assert len(pod.model.turns()) == turns  # nothing comes of it later, where nobody would see it
 
 
 def test_a_turn_that_was_killed_is_not_taken_up_by_itself(pod: Pod) -> None:

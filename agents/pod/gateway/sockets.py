@@ -1,0 +1,133 @@
+"""WebSockets of the engine's own page, passed on for as long as their reader is signed in."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+
+import aiohttp
+from aiohttp import WSCloseCode, web
+from yarl import URL
+
+from agents.pod.gateway.answers import Refusal
+
+MOST_SOCKETS = 16
+MESSAGE_BYTES = 8 * 1024 * 1024
+CONNECT_SECONDS = 10.0
+CLOSE_SECONDS = 5.0
+# A reader who is gone without a word is noticed after one and a half of these.
+HEARTBEAT_SECONDS = 30.0
+IDLE_SECONDS = 600.0  # without a message of either side
+WATCH_SECONDS = 1.0
+# Codes that may be said; 1005, 1006 and 1015 stand for "none was said".
+_SAYABLE = {*range(1000, 1004), *range(1007, 1015), *range(3000, 5000)}
+
+Socket = web.WebSocketResponse | aiohttp.ClientWebSocketResponse
+
+
+class Sockets:
+    """Both ways, one message after the other: a reader who does not read stops the engine's side too."""
+
+    def __init__(self, client: aiohttp.ClientSession) -> None:
+        self._client = client
+        self._open = 0
+        self._ending = asyncio.Event()
+
+    async def end(self) -> None:
+        """The gateway ends: no reader keeps it waiting, and each may come back."""
+        self._ending.set()
+
+    async def pass_on(
+        self, request: web.Request, url: URL, headers: Mapping[str, str], *, may_stay: Callable[[], bool]
+    ) -> web.StreamResponse:
+        """Until one side ends, which the other is told, or the reader may not stay."""
+        if self._open >= MOST_SOCKETS:
+            raise Refusal(429, f"at most {MOST_SOCKETS} connections at once", Retry_After="5")
+        self._open += 1
+        try:
+            return await self._pass_on(request, url, headers, may_stay)
+        finally:
+            self._open -= 1
+
+    async def _pass_on(
+        self, request: web.Request, url: URL, headers: Mapping[str, str], may_stay: Callable[[], bool]
+    ) -> web.StreamResponse:
+        # Nothing is compressed: a small message stays small when it is unpacked.
+        reader = web.WebSocketResponse(
+            max_msg_size=MESSAGE_BYTES,
+            heartbeat=HEARTBEAT_SECONDS,
+            timeout=CLOSE_SECONDS,
+            autoclose=False,
+            compress=False,
+        )
+        if not reader.can_prepare(request).ok:
+            raise Refusal(400, "not the opening of a WebSocket of version 13")
+        async with asyncio.timeout(CONNECT_SECONDS):
+            engine = await self._client.ws_connect(
+                url,
+                headers=headers,
+                max_msg_size=MESSAGE_BYTES,
+                autoclose=False,
+                compress=0,
+                timeout=aiohttp.ClientWSTimeout(ws_close=CLOSE_SECONDS),
+            )
+        async with engine:
+            await reader.prepare(request)
+            await _Passage(reader, engine, may_stay, self._ending).run()
+        return reader
+
+
+class _Passage:
+    def __init__(
+        self,
+        reader: web.WebSocketResponse,
+        engine: aiohttp.ClientWebSocketResponse,
+        may_stay: Callable[[], bool],
+        ending: asyncio.Event,
+    ) -> None:
+        self._reader = reader
+        self._engine = engine
+        self._may_stay = may_stay
+        self._ending = ending
+        self._last = time.monotonic()
+
+    async def run(self) -> None:
+        ways = [
+            asyncio.ensure_future(self._pump(self._reader, self._engine)),
+            asyncio.ensure_future(self._pump(self._engine, self._reader)),
+            asyncio.ensure_future(self._watch()),
+        ]
+        code: int = WSCloseCode.GOING_AWAY
+        try:
+            done, _ = await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+            code = next((way.result() for way in done if not way.exception()), code)
+        finally:
+            for way in ways:
+                way.cancel()
+            await asyncio.gather(*ways, return_exceptions=True)
+            await asyncio.gather(self._engine.close(code=code), self._reader.close(code=code), return_exceptions=True)
+
+    async def _pump(self, source: Socket, target: Socket) -> int:
+        """The code that the other side is told at the end."""
+        while True:
+            message = await source.receive()
+            if message.type is aiohttp.WSMsgType.TEXT:
+                await target.send_str(message.data)
+            elif message.type is aiohttp.WSMsgType.BINARY:
+                await target.send_bytes(message.data)
+            else:
+                said = source.close_code
+                return said if said is not None and said in _SAYABLE else WSCloseCode.GOING_AWAY
+            self._last = time.monotonic()
+
+    async def _watch(self) -> int:
+        while not self._ending.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._ending.wait(), WATCH_SECONDS)
+            if not self._may_stay():
+                return WSCloseCode.POLICY_VIOLATION
+            if time.monotonic() - self._last > IDLE_SECONDS:
+                break
+        return WSCloseCode.GOING_AWAY

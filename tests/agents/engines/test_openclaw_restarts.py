@@ -1,0 +1,123 @@
+"""What people and schedules asked of a real openclaw while it was dying or down: answered afterwards, once."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from agents.engines.openclaw import OPENCLAW
+from agents.runtimes.base import Phase
+from tests.agents.engines.conftest import Pod
+from tests.agents.pod.bridge.process import eventually
+from tests.doubles.model_protocols import ToolCall
+from tests.doubles.model_server import Mood
+from tests.doubles.telegram import TOKEN, TelegramDouble
+
+pytestmark = [
+    pytest.mark.engines,
+    pytest.mark.parametrize("engine", [OPENCLAW.id], indirect=True),
+]
+# Longer than openclaw waits before it takes up what was cut short.
+QUIET_SECONDS = 25
+
+
+@pytest.fixture
+def telegram() -> Iterator[TelegramDouble]:
+    with TelegramDouble() as double:
+        yield double
+
+
+def start(pod: Pod, telegram: TelegramDouble) -> None:
+    secrets = {"channel_secrets": {"telegramToken": TOKEN}}
+    pod.start(telegram_api_url=telegram.url, channels=["web", "telegram"], **secrets)
+    telegram.write("hello")
+    eventually(lambda: telegram.sent, within=60, what="the first answer")
+
+
+def die(pod: Pod, number: signal.Signals) -> None:
+    pod.signal_engine(number)
+    eventually(lambda: pod.seen().phase == Phase.UNHEALTHY, within=40, what="the death")
+
+
+def answers(telegram: TelegramDouble) -> list[str]:
+    return [sent.text for sent in telegram.sent]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_message_that_comes_while_the_engine_is_down_is_answered_once(
+    pod: Pod, telegram: TelegramDouble, number: signal.Signals
+) -> None:
+    start(pod, telegram)
+    pod.model.reply = "Here I am again."
+    asked = len(pod.model.turns())
+    die(pod, number)
+    telegram.write("Are you there?")
+    eventually(lambda: len(answers(telegram)) > 1, within=120, what="the answer")
+    time.sleep(QUIET_SECONDS)
+    assert answers(telegram) == ["pong", "Here I am again."]
+    (turn,) = pod.model.turns()[asked:]
+    assert "Are you there?" in str(turn.said)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_message_whose_turn_is_cut_short_is_answered_once(
+    pod: Pod, telegram: TelegramDouble, number: signal.Signals
+) -> None:
+    start(pod, telegram)
+    pod.model.reply = "Here I am again."
+    pod.model.mood = Mood.HANGING
+    asked = len(pod.model.turns())
+    telegram.write("Are you there?")
+    eventually(lambda: len(pod.model.turns()) > asked, within=30, what="the turn")
+    time.sleep(2)
+    pod.signal_engine(number)
+    pod.model.mood = Mood.FINE
+    if number is signal.SIGTERM:  # it waits for the turn, and whoever stops the pod does not wait for ever
+        time.sleep(15)
+        pod.signal_engine(signal.SIGKILL)
+    eventually(lambda: len(answers(telegram)) > 1, within=120, what="the answer")
+    time.sleep(QUIET_SECONDS)
+    assert answers(telegram)[1:] == ["Here I am again."]
+    assert "Are you there?" in str(pod.model.turns()[-1].said)
+
+
+def schedule(pod: Pod, **when: object) -> None:
+    """The model makes a schedule; each run of it is a turn with these words."""
+    job = {
+        "name": "boats",
+        "schedule": when,
+        "sessionTarget": "isolated",
+        "payload": {"kind": "agentTurn", "message": "Count the boats."},
+        "delivery": {"mode": "none"},
+    }
+    pod.model.tool_calls = [ToolCall("automations", {"action": "add", "job": job})]
+    assert pod.say("Count them regularly.") == "pong"
+    assert pod.model.tool_calls == []
+    assert "boats" in str([entry for entry in pod.model.turns()[-1].body["input"] if "output" in entry])
+
+
+def runs(pod: Pod) -> int:
+    return len([turn for turn in pod.model.turns() if "Count the boats." in str(turn.said)])
+
+
+@pytest.mark.parametrize("repeats", [False, True], ids=["a single one", "a repeated one"])
+def test_a_run_that_was_due_while_the_pod_was_down_is_caught_up_once(pod: Pod, repeats: bool) -> None:
+    pod.start(toolsets=["cronjob"])
+    due = datetime.now(UTC) + timedelta(seconds=30)
+    # Of a repeated one three runs are missed; the next after those is long after this test.
+    every = {"kind": "every", "everyMs": 3600_000, "anchorMs": int((due.timestamp() - 2 * 3600) * 1000)}
+    schedule(pod, **(every if repeats else {"kind": "at", "at": due.isoformat()}))
+    before = runs(pod)
+    pod.runtime.stop(pod.namespace)
+    eventually(lambda: pod.seen().phase == Phase.STOPPED, within=40, what="the stop")
+    time.sleep(max(due.timestamp() - time.time(), 0) + 5)
+    assert runs(pod) == before
+    pod.runtime.deploy(pod.spec)
+    pod.wait_ready(within=120)
+    eventually(lambda: runs(pod) > before, within=300, what="the run")
+    time.sleep(QUIET_SECONDS)
+    assert runs(pod) == before + 1
