@@ -66,6 +66,8 @@ def environment(config: PodConfig) -> dict[str, str]:
         given |= {**_ENVIRONMENT.get(channel, {}), **_secrets(channel, config.channel_secrets)}
     if config.whatsapp_api_url:
         given["POD_WHATSAPP_URL"] = config.whatsapp_api_url.rstrip("/")
+    if config.discord_api_url:
+        given["POD_DISCORD_URL"] = config.discord_api_url.rstrip("/")
     return given
 
 

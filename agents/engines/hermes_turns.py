@@ -1,0 +1,297 @@
+"""Channels in hermes' own process (hermes_start.py): a person's message is kept until its turn is over.
+
+hermes tells a service that it has a message before the message's turn begins, and would lose what an end cuts off. Here
+a message lies in a file beside hermes' data first, and is taken again by the next process. Imports nothing of ours.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+# Telegram itself keeps a message for no longer; after it, nobody waits for an answer.
+KEPT_SECONDS = 24 * 3600.0
+# A message that ends the engine each time is not taken for ever.
+TIMES_TAKEN = 4
+# Names of messages that are over, for services that bring one again.
+NAMES_KEPT = 5_000
+_CREATE = """
+CREATE TABLE IF NOT EXISTS messages (
+    number INTEGER PRIMARY KEY, channel TEXT NOT NULL, name TEXT NOT NULL, body TEXT NOT NULL,
+    came_at REAL NOT NULL, taken INTEGER NOT NULL DEFAULT 1, is_over INTEGER NOT NULL DEFAULT 0,
+    UNIQUE (channel, name)
+)"""
+_ADD = "INSERT OR IGNORE INTO messages (channel, name, body, came_at) VALUES (?, ?, ?, ?)"
+_REMEMBER = "INSERT OR IGNORE INTO messages (channel, name, body, came_at, is_over) VALUES (?, ?, '', ?, 2)"
+# What a person said whose turn was cut off before anything came of it: it is about to be said again.
+_UNSAY = """
+DELETE FROM messages WHERE role = 'user' AND NOT observed AND id IN (
+    SELECT max(messages.id) FROM messages JOIN sessions ON sessions.id = messages.session_id
+    WHERE sessions.source = ? GROUP BY messages.session_id
+)"""
+_GIVE_UP = """
+UPDATE messages SET is_over = 1, body = '' WHERE channel = ? AND NOT is_over AND (came_at < ? OR taken >= ?)"""
+_TAKE = "UPDATE messages SET taken = taken + 1 WHERE channel = ? AND NOT is_over"
+_LEFT = "SELECT name, body FROM messages WHERE channel = ? AND NOT is_over ORDER BY number"
+_FORGET = """
+DELETE FROM messages WHERE is_over = 1 AND channel = ? AND number <= (SELECT max(number) FROM messages) - ?"""
+
+
+class Kept:
+    """The messages of one channel in a file that outlives the process."""
+
+    def __init__(self, home: Path, channel: str) -> None:
+        self._file, self._state = home / "messages.db", home / "state.db"
+        self._channel = channel
+        with self._open(self._file) as database:
+            database.execute("PRAGMA journal_mode = WAL")
+            database.execute(_CREATE)
+
+    def add(self, name: str, body: str) -> None:
+        with self._open(self._file) as database:
+            database.execute(_ADD, (self._channel, name, body, time.time()))
+
+    def remember(self, name: str) -> None:
+        """A name that is never forgotten, and no message."""
+        with self._open(self._file) as database:
+            database.execute(_REMEMBER, (self._channel, name, time.time()))
+
+    def left(self) -> list[tuple[str, str]]:
+        """Names and bodies of what an earlier process did not finish, oldest first; from now on each is taken anew."""
+        now, theirs = time.time(), (self._channel,)
+        with self._open(self._file) as database:
+            database.execute(_GIVE_UP, (*theirs, now - KEPT_SECONDS, TIMES_TAKEN))
+            database.execute(_TAKE, theirs)
+            database.execute(_FORGET, (*theirs, NAMES_KEPT))
+            found = list(database.execute(_LEFT, theirs))
+        if found and self._state.exists():
+            with self._open(self._state) as database:
+                database.execute(_UNSAY, theirs)
+        return found
+
+    def is_over(self, name: str) -> bool:
+        with self._open(self._file) as database:
+            found = database.execute(
+                "SELECT is_over FROM messages WHERE channel = ? AND name = ?", (self._channel, name)
+            ).fetchone()
+        return bool(found and found[0])
+
+    def names(self) -> list[str]:
+        """Of all that are known, oldest first."""
+        with self._open(self._file) as database:
+            found = database.execute("SELECT name FROM messages WHERE channel = ? ORDER BY number", (self._channel,))
+            return [name for (name,) in found]
+
+    def over(self, names: Iterable[str]) -> None:
+        values = [(self._channel, name) for name in names]
+        with self._open(self._file) as database:
+            database.executemany("UPDATE messages SET is_over = 1, body = '' WHERE channel = ? AND name = ?", values)
+
+    @contextmanager
+    def _open(self, file: Path) -> Iterator[sqlite3.Connection]:
+        with closing(sqlite3.connect(file, timeout=10)) as database, database:
+            yield database
+
+
+class Turns:
+    """Follows the messages of an adapter of hermes through its batches, queues and turns.
+
+    What was handed in and neither waits nor runs is over. While hermes ends nothing is over, for it cuts turns off.
+    """
+
+    def __init__(self, kept: Kept) -> None:
+        self.kept = kept
+        self._adapter: Any = None
+        self._runner: Any = None
+        self._handed: set[str] = set()
+        self._placing: list[Any] = []  # events that hermes is about to give a place
+        self._running: dict[str, tuple[Any, Any]] = {}  # of each session the event that began, and the present one
+        self._next: dict[str, Any] = {}
+
+    def follow(self, adapter: Any) -> None:
+        """Change this class of hermes."""
+        self._follow_places(adapter)
+        self._follow_turns(adapter)
+
+    def _follow_places(self, adapter: Any) -> None:
+        handle, set_handler = adapter.handle_message, adapter.set_message_handler
+
+        def handler_set(one: Any, handler: Any) -> None:
+            self._adapter = one  # after a break of the connection hermes makes another one
+            if self._runner is None:
+                self._runner = handler.__self__
+                self._follow_runner(type(self._runner))
+                self._leave_restoring_to_us(one)
+            set_handler(one, self._silent_at_the_end(handler))
+
+        async def handled(one: Any, event: Any) -> None:
+            self._handed |= names(event)
+            self._placing.append(event)
+            try:
+                await handle(one, event)
+            finally:
+                self._placing.remove(event)
+            self._settle()
+
+        adapter.set_message_handler, adapter.handle_message = handler_set, handled
+
+    def _follow_turns(self, adapter: Any) -> None:
+        process = getattr(adapter, "_process_message_background")  # noqa: B009 # it is hermes' own
+
+        def processed(one: Any, event: Any, session: str) -> Any:
+            self._running[session] = (event, event)
+
+            async def run() -> None:
+                try:
+                    await process(one, event, session)
+                finally:
+                    if self._running.get(session, (None, None))[0] is event:
+                        del self._running[session]
+                    self._settle()
+
+            return run()
+
+        setattr(adapter, "_process_message_background", processed)  # noqa: B010
+
+    def is_held(self, name: str) -> bool:
+        """Whether the message is on its way to a turn."""
+        return name in self._handed or name in _all_names(self._batched())
+
+    def _silent_at_the_end(self, handler: Any) -> Any:
+        """What a turn says that was cut off is not sent: it is taken again."""
+
+        async def handled(event: Any) -> Any:
+            answer = await handler(event)
+            return None if self._is_ending() and names(event) else answer
+
+        return handled
+
+    def _follow_runner(self, runner: Any) -> None:
+        methods = vars(runner)
+        promote, run = methods["_promote_queued_event"], methods["_run_agent"]
+
+        def promoted(one: Any, session: str, adapter: Any, pending: Any) -> Any:
+            event = promote(one, session, adapter, pending)
+            if event is not None and session in self._running:
+                self._next[session] = event
+            return event
+
+        async def ran(one: Any, *given: Any, **named: Any) -> Any:
+            """Of what waited behind a turn, the next one begins within hermes' task of the first."""
+            session = named.get("session_key")
+            if named.get("_interrupt_depth") and session in self._next:
+                self._running[session] = (self._running[session][0], self._next.pop(session))
+                self._settle()
+            return await run(one, *given, **named)
+
+        setattr(runner, "_promote_queued_event", promoted)  # noqa: B010
+        setattr(runner, "_run_agent", ran)  # noqa: B010
+        self._follow_merges()
+        self._follow_deliveries()
+
+    def _follow_merges(self) -> None:
+        for module in ("gateway.platforms.base", "gateway.run"):
+            inside = vars(importlib.import_module(module))
+            inside["merge_pending_message_event"] = _merged(inside["merge_pending_message_event"])
+
+    def _follow_deliveries(self) -> None:
+        """From here hermes itself sees to it that the answer arrives: it sends it once more after an end."""
+        ledger = vars(importlib.import_module("gateway.delivery_ledger"))
+        record = ledger["record_obligation"]
+
+        def recorded(**named: Any) -> None:
+            record(**named)
+            if named["session_key"] in self._running:
+                self._over(names(self._running[named["session_key"]][1]))
+
+        ledger["record_obligation"] = recorded
+
+    def _leave_restoring_to_us(self, adapter: Any) -> None:
+        """After an end hermes would make up a turn of its own, which tells the person that a session was restored."""
+        runner = self._runner
+        store, restore = runner.session_store, getattr(runner, "_schedule_resume_pending_sessions")  # noqa: B009
+
+        def others(*given: Any, **named: Any) -> int:
+            with vars(store)["_lock"]:
+                getattr(store, "_ensure_loaded_locked")()  # noqa: B009
+                for entry in vars(store)["_entries"].values():
+                    if entry.origin is not None and entry.origin.platform == adapter.platform:
+                        entry.resume_pending = False
+            count: int = restore(*given, **named)
+            return count
+
+        vars(runner)["_schedule_resume_pending_sessions"] = others
+
+    def _is_ending(self) -> bool:
+        return bool(getattr(self._runner, "_draining", False))
+
+    def _settle(self) -> None:
+        if self._is_ending():
+            return
+        here = _all_names([*self._batched(), *self._waiting(), *self._placing, *self._next.values()])
+        here |= _all_names(event for _, event in self._running.values())
+        self._over(self._handed - here)
+
+    def _over(self, finished: set[str]) -> None:
+        if finished:
+            self.kept.over(finished)
+            self._handed -= finished
+
+    def _batched(self) -> list[Any]:
+        batches = ("_pending_text_batches", "_pending_photo_batches", "_media_group_events")
+        return [event for batch in batches for event in vars(self._adapter or self).get(batch, {}).values()]
+
+    def _waiting(self) -> list[Any]:
+        if self._adapter is None:
+            return []
+        adapter, runner = vars(self._adapter), vars(self._runner)
+        queued = [event for events in runner["_queued_events"].values() for event in events]
+        debounced = [state.event for state in adapter.get("_text_debounce", {}).values()]
+        return [*adapter["_pending_messages"].values(), *queued, *debounced, *runner["_startup_restore_queue"]]
+
+
+def when_made(platform: str, change: Any) -> None:
+    """Change the class of this platform's adapter before hermes makes the first one."""
+    base: Any = importlib.import_module("gateway.platforms.base").BasePlatformAdapter
+    begin, changed = base.__init__, set[str]()
+
+    def begun(one: Any, config: Any, its_platform: Any, *given: Any, **named: Any) -> None:
+        if its_platform.value == platform and platform not in changed:
+            changed.add(platform)
+            change(type(one))
+        begin(one, config, its_platform, *given, **named)
+
+    base.__init__ = begun
+
+
+def name(event: Any, *given: str) -> None:
+    vars(event).setdefault("pod_names", set()).update(given)
+
+
+def names(event: Any) -> set[str]:
+    """Of the messages that the event is made of; none for what hermes says to itself."""
+    found: set[str] = vars(event).get("pod_names", set())
+    return found
+
+
+def join(into: Any, event: Any) -> None:
+    """hermes has put an event's words into another one, or it is the same."""
+    if into is not None and into is not event:
+        name(into, *names(event))
+
+
+def _all_names(events: Iterable[Any]) -> set[str]:
+    return {one for event in events for one in names(event)}
+
+
+def _merged(merge: Any) -> Any:
+    def merged(pending: Any, session: str, event: Any, **named: Any) -> None:
+        merge(pending, session, event, **named)
+        join(pending.get(session), event)
+
+    return merged
