@@ -109,10 +109,13 @@ def follow_channels(home: Path) -> None:
     """What is in the files beside this one."""
     beside("hermes_whatsapp").change(home)
     beside("hermes_turns")
+    beside("hermes_cron").change(home)
     if os.environ.get("TELEGRAM_BOT_TOKEN"):
         beside("hermes_telegram").change(home)
     if os.environ.get("DISCORD_BOT_TOKEN"):
         beside("hermes_discord").change(home)
+    if os.environ.get("EMAIL_ADDRESS"):
+        beside("hermes_mail").change(home)
 
 
 def beside(name: str) -> Any:

@@ -27,12 +27,16 @@ CREATE TABLE IF NOT EXISTS messages (
     UNIQUE (channel, name)
 )"""
 _ADD = "INSERT OR IGNORE INTO messages (channel, name, body, came_at) VALUES (?, ?, ?, ?)"
+_BEGIN = """
+INSERT INTO messages (channel, name, body, came_at) VALUES (?, ?, ?, ?)
+ON CONFLICT (channel, name) DO UPDATE SET body = excluded.body, came_at = excluded.came_at, taken = 1, is_over = 0
+WHERE is_over"""
 _REMEMBER = "INSERT OR IGNORE INTO messages (channel, name, body, came_at, is_over) VALUES (?, ?, '', ?, 2)"
 # What a person said whose turn was cut off before anything came of it: it is about to be said again.
 _UNSAY = """
 DELETE FROM messages WHERE role = 'user' AND NOT observed AND id IN (
     SELECT max(messages.id) FROM messages JOIN sessions ON sessions.id = messages.session_id
-    WHERE sessions.source = ? GROUP BY messages.session_id
+    WHERE sessions.source = ? AND messages.role <> 'session_meta' GROUP BY messages.session_id
 )"""
 _GIVE_UP = """
 UPDATE messages SET is_over = 1, body = '' WHERE channel = ? AND NOT is_over AND (came_at < ? OR taken >= ?)"""
@@ -56,16 +60,25 @@ class Kept:
         with self._open(self._file) as database:
             database.execute(_ADD, (self._channel, name, body, time.time()))
 
+    def begin(self, name: str, body: str) -> None:
+        """Of what comes again by the same name; one that an earlier process did not finish is the same still."""
+        with self._open(self._file) as database:
+            database.execute(_BEGIN, (self._channel, name, body, time.time()))
+
+    def unfinished(self) -> set[str]:
+        with self._open(self._file) as database:
+            return {name for name, _ in database.execute(_LEFT, (self._channel,))}
+
     def remember(self, name: str) -> None:
         """A name that is never forgotten, and no message."""
         with self._open(self._file) as database:
             database.execute(_REMEMBER, (self._channel, name, time.time()))
 
-    def left(self) -> list[tuple[str, str]]:
+    def left(self, *, times: int = TIMES_TAKEN) -> list[tuple[str, str]]:
         """Names and bodies of what an earlier process did not finish, oldest first; from now on each is taken anew."""
         now, theirs = time.time(), (self._channel,)
         with self._open(self._file) as database:
-            database.execute(_GIVE_UP, (*theirs, now - KEPT_SECONDS, TIMES_TAKEN))
+            database.execute(_GIVE_UP, (*theirs, now - KEPT_SECONDS, times))
             database.execute(_TAKE, theirs)
             database.execute(_FORGET, (*theirs, NAMES_KEPT))
             found = list(database.execute(_LEFT, theirs))

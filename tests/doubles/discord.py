@@ -106,7 +106,6 @@ class DiscordDouble:
             ("GET", "/channels/{channel}/messages/{message}"): self._message,
             ("POST", "/channels/{channel}/messages"): self._post,
             ("PATCH", "/channels/{channel}/messages/{message}"): self._edit,
-            ("POST", "/channels/{channel}/messages/{message}/threads"): self._no_thread,
         }
         for (method, path), answer in answers.items():
             app.router.add_route(method, v10 + path, _as_json(answer))
@@ -238,8 +237,10 @@ class DiscordDouble:
         return {**BOT, "verified": True, "mfa_enabled": False, "email": None, "flags": 0, "locale": "en-US"}
 
     async def _application(self, _: web.Request) -> Json:
-        return {"id": BOT["id"], "name": "zorblax", "icon": None, "description": "", "bot_public": True,
-                "owner": _person(ANN), "bot_require_code_grant": False, "verify_key": "0", "team": None, "flags": 0, "rpc_origins": []}  # fmt: skip
+        return {
+            "id": BOT["id"], "name": "zorblax", "icon": None, "description": "", "bot_public": True, "team": None,
+            "owner": _person(ANN), "bot_require_code_grant": False, "verify_key": "0", "flags": 0, "rpc_origins": [],
+        }  # fmt: skip
 
     async def _open_private(self, request: web.Request) -> Json:
         return self._private_channel(self._private_of((await request.json())["recipient_id"]))
@@ -273,9 +274,6 @@ class DiscordDouble:
         message = await self._message(request)
         message.update(content=(await _given(request))["content"], edited_timestamp=_stamp())
         return message
-
-    async def _no_thread(self, _: web.Request) -> Json:
-        raise web.HTTPForbidden(text=json.dumps({"message": "Missing Permissions", "code": 50013}), headers=_TYPE)
 
     async def _commands(self, request: web.Request) -> web.Response:
         given = await request.json() if request.can_read_body else []
