@@ -15,8 +15,7 @@ TIMES_BEGUN = 3
 
 
 def change(home: Path) -> None:
-    turns: Any = importlib.import_module("hermes_turns")
-    Runs(turns.Kept(home, "cron")).follow()
+    Runs(importlib.import_module("hermes_kept").Kept(home, "cron")).follow()
 
 
 class Runs:

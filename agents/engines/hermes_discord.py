@@ -48,7 +48,7 @@ class Messages:
     def __init__(self, turns: Any, home: Path, discord: Any) -> None:
         self._module = turns
         self._discord = discord
-        self._kept = turns.Kept(home, "discord")
+        self._kept = importlib.import_module("hermes_kept").Kept(home, "discord")
         self._turns = turns.Turns(self._kept)
         self._begun: set[str] = set()
         self._has_taken_up = False
@@ -127,7 +127,10 @@ class Messages:
         if not newest:  # nobody was away yet
             self._kept.remember(str(_number_at(time.time())))
             return
-        after = max(newest - (int(MARGIN_SECONDS * 1000) << 22), _number_at(time.time() - self._module.KEPT_SECONDS))
+        after = max(
+            newest - (int(MARGIN_SECONDS * 1000) << 22),
+            _number_at(time.time() - importlib.import_module("hermes_kept").KEPT_SECONDS),
+        )
         known = set(self._kept.names())
         async for message in self._missed(client, after):
             if str(message.id) not in known:

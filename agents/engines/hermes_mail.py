@@ -35,7 +35,7 @@ def change(home: Path) -> None:
 class Mails:
     def __init__(self, turns: Any, home: Path) -> None:
         self._module = turns
-        self._kept = turns.Kept(home, "email")
+        self._kept = importlib.import_module("hermes_kept").Kept(home, "email")
         self._turns = turns.Turns(self._kept)
         self._left: list[str] | None = None  # of an earlier process, until they are fetched
         self._fetched: dict[bytes, str] = {}

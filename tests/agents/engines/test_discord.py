@@ -78,7 +78,7 @@ def test_a_person_on_discord_is_answered_by_the_model_with_this_soul(talking: Po
     discord.write(f"<@{BOT['id']}> and you?", channel=TEXT_CHANNEL)
     answers(discord, 4)
     assert questions(talking)[-1].endswith("and you?")
-    assert all("no concern" not in question for question in questions(talking))
+    assert len(questions(talking)) == 4  # nobody asked it about the other one
 
 
 @ENDS

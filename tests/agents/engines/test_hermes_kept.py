@@ -1,0 +1,107 @@
+"""What hermes' channels keep in a file beside its data: a message until its turn is over, and then its name."""
+
+from __future__ import annotations
+
+import sqlite3
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+import time_machine
+
+from agents.engines import hermes_kept
+from agents.engines.hermes_kept import Kept
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Kept:
+    return Kept(tmp_path, "telegram")
+
+
+def after_an_end(tmp_path: Path, channel: str = "telegram") -> Kept:
+    """Another process opens the same file."""
+    return Kept(tmp_path, channel)
+
+
+def test_what_was_not_over_is_left_to_the_next_process_oldest_first(kept: Kept, tmp_path: Path) -> None:
+    for name in ("1", "2", "3"):
+        kept.add(name, f"body of {name}")
+    kept.over(["2"])
+    assert after_an_end(tmp_path).left() == [("1", "body of 1"), ("3", "body of 3")]
+
+
+def test_a_message_that_comes_again_is_known_and_once_it_is_over_stays_over(kept: Kept, tmp_path: Path) -> None:
+    kept.add("1", "hello")
+    assert not kept.is_over("1")
+    kept.over(["1"])
+    again = after_an_end(tmp_path)
+    again.add("1", "hello")
+    assert again.is_over("1")
+    assert again.left() == []
+
+
+def test_a_message_is_taken_four_times_and_then_given_up(kept: Kept, tmp_path: Path) -> None:
+    kept.add("1", "poison")
+    taken = [bool(after_an_end(tmp_path).left()) for _ in range(5)]
+    assert taken == [True, True, True, False, False]
+    assert kept.is_over("1")
+
+
+def test_a_message_that_is_older_than_a_day_is_not_taken_again(kept: Kept, tmp_path: Path) -> None:
+    with time_machine.travel("2026-11-26T12:00:00Z", tick=False) as clock:
+        kept.add("1", "hello")
+        clock.shift(timedelta(hours=25))
+        assert after_an_end(tmp_path).left() == []
+
+
+def test_channels_know_nothing_of_each_other(kept: Kept, tmp_path: Path) -> None:
+    kept.add("1", "hello")
+    other = after_an_end(tmp_path, "discord")
+    assert other.left() == []
+    assert not other.is_over("1")
+    assert other.names() == []
+
+
+def test_names_of_messages_that_are_over_are_forgotten_at_last_and_others_never(
+    kept: Kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hermes_kept, "NAMES_KEPT", 3)
+    kept.remember("private:1")
+    kept.add("unfinished", "hello")
+    for number in range(10):
+        kept.add(str(number), "")
+        kept.over([str(number)])
+    left = after_an_end(tmp_path)
+    assert left.left() == [("unfinished", "hello")]
+    assert left.names() == ["private:1", "unfinished", "7", "8", "9"]
+
+
+def test_a_run_of_a_schedule_comes_again_by_the_same_name(kept: Kept, tmp_path: Path) -> None:
+    kept.begin("job", "0")
+    kept.over(["job"])
+    kept.begin("job", "1")
+    assert kept.unfinished() == {"job"}
+    assert after_an_end(tmp_path).left(times=3) == [("job", "1")]
+    kept.begin("job", "1")  # once more: that is the second time
+    assert after_an_end(tmp_path).left(times=3) == [("job", "1")]
+    assert after_an_end(tmp_path).left(times=3) == []
+    kept.begin("job", "2")  # its next turn counts anew
+    assert after_an_end(tmp_path).left(times=3) == [("job", "2")]
+
+
+def test_what_a_person_said_in_a_turn_that_came_to_nothing_is_not_said_twice(kept: Kept, tmp_path: Path) -> None:
+    """The conversation in hermes' own data has it already."""
+    with sqlite3.connect(tmp_path / "state.db") as state:
+        state.execute("CREATE TABLE sessions (id TEXT, source TEXT)")
+        state.execute("CREATE TABLE messages (id INTEGER PRIMARY KEY, session_id TEXT, role TEXT, observed INTEGER)")
+        state.executemany(
+            "INSERT INTO sessions VALUES (?, ?)", [("ann", "telegram"), ("bob", "telegram"), ("w", "api")]
+        )
+        said = [("ann", "user"), ("ann", "assistant"), ("ann", "user"), ("ann", "session_meta"), ("w", "user")]
+        said += [("bob", "user"), ("bob", "assistant"), ("bob", "tool")]
+        state.executemany("INSERT INTO messages (session_id, role, observed) VALUES (?, ?, 0)", said)
+    kept.add("1", "hello")
+    after_an_end(tmp_path).left()
+    with sqlite3.connect(tmp_path / "state.db") as state:
+        found = list(state.execute("SELECT session_id, role FROM messages ORDER BY id"))
+    assert found == [one for place, one in enumerate(said) if place != 2]
