@@ -120,6 +120,12 @@ class Messages:
         adapter.connect, self._discord.Client.start = connected, started
 
     async def _catch_up(self, adapter: Any) -> None:
+        try:
+            await self._bring(adapter)
+        except Exception:
+            log.exception("messages of Discord that were missed are not known")
+
+    async def _bring(self, adapter: Any) -> None:
         client, dispatch = vars(adapter)["_client"], getattr(adapter, "_dispatch_discord_message")  # noqa: B009
         newest = max((int(name) for name in self._kept.names() if name.isdigit()), default=0)
         async for message in self._cut_off(client):
@@ -151,7 +157,7 @@ class Messages:
         """Oldest first, of those channels alone that have newer messages."""
         found = []
         async for channel in self._channels(client):
-            if (channel.last_message_id or 0) <= after:
+            if not isinstance(channel, self._discord.DMChannel) and (channel.last_message_id or 0) <= after:
                 continue
             try:
                 since = self._discord.Object(id=after)
