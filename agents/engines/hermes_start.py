@@ -107,9 +107,9 @@ def introduce_nobody_by_commands() -> None:
 
 def follow_channels(home: Path) -> None:
     """What is in the files beside this one."""
-    beside("hermes_whatsapp").change(home)
     beside("hermes_kept")
     beside("hermes_turns")
+    beside("hermes_whatsapp").change(home)
     beside("hermes_cron").change(home)
     if os.environ.get("TELEGRAM_BOT_TOKEN"):
         beside("hermes_telegram").change(home)

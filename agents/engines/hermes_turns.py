@@ -39,7 +39,7 @@ class Turns:
             if self._runner is None:
                 self._runner = handler.__self__
                 self._follow_runner(type(self._runner))
-                self._leave_restoring_to_us(one)
+                leave_restoring(self._runner, one.platform)
             set_handler(one, self._silent_at_the_end(handler))
 
         async def handled(one: Any, event: Any) -> None:
@@ -124,22 +124,6 @@ class Turns:
 
         ledger["record_obligation"] = recorded
 
-    def _leave_restoring_to_us(self, adapter: Any) -> None:
-        """After an end hermes would make up a turn of its own, which tells the person that a session was restored."""
-        runner = self._runner
-        store, restore = runner.session_store, getattr(runner, "_schedule_resume_pending_sessions")  # noqa: B009
-
-        def others(*given: Any, **named: Any) -> int:
-            with vars(store)["_lock"]:
-                getattr(store, "_ensure_loaded_locked")()  # noqa: B009
-                for entry in vars(store)["_entries"].values():
-                    if entry.origin is not None and entry.origin.platform == adapter.platform:
-                        entry.resume_pending = False
-            count: int = restore(*given, **named)
-            return count
-
-        vars(runner)["_schedule_resume_pending_sessions"] = others
-
     def _is_ending(self) -> bool:
         return bool(getattr(self._runner, "_draining", False))
 
@@ -180,6 +164,23 @@ def when_made(platform: str, change: Any) -> None:
         begin(one, config, its_platform, *given, **named)
 
     base.__init__ = begun
+
+
+def leave_restoring(runner: Any, platform: Any) -> None:
+    """After an end hermes would make up a turn of its own, which tells the person that a session was restored. The
+    message itself comes again."""
+    store, restore = runner.session_store, getattr(runner, "_schedule_resume_pending_sessions")  # noqa: B009
+
+    def others(*given: Any, **named: Any) -> int:
+        with vars(store)["_lock"]:
+            getattr(store, "_ensure_loaded_locked")()  # noqa: B009
+            for entry in vars(store)["_entries"].values():
+                if entry.origin is not None and entry.origin.platform == platform:
+                    entry.resume_pending = False
+        count: int = restore(*given, **named)
+        return count
+
+    vars(runner)["_schedule_resume_pending_sessions"] = others
 
 
 def name(event: Any, *given: str) -> None:

@@ -11,6 +11,7 @@ import socketserver
 import ssl
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from email.message import EmailMessage, Message
 from email.parser import BytesParser
@@ -100,8 +101,15 @@ class _Conversation(socketserver.StreamRequestHandler):
     server: _Server
 
     def wrap(self) -> None:
+        for stream in (self.wfile, self.rfile):
+            stream.close()
         self.connection = self.server.double.tls.wrap_socket(self.request, server_side=True)
         self.rfile, self.wfile = self.connection.makefile("rb"), self.connection.makefile("wb", buffering=0)
+
+    def finish(self) -> None:
+        for stream in (self.wfile, self.rfile, self.connection):
+            with suppress(OSError):
+                stream.close()
 
     def say(self, *lines: str | bytes) -> None:
         for line in lines:
