@@ -29,7 +29,7 @@ INSERT INTO messages (channel, name, body, came_at) VALUES (?, ?, ?, ?)
 ON CONFLICT (channel, name) DO UPDATE SET body = excluded.body, came_at = excluded.came_at, taken = 1, is_over = 0
 WHERE is_over"""
 _REMEMBER = "INSERT OR IGNORE INTO messages (channel, name, body, came_at, is_over) VALUES (?, ?, '', ?, 2)"
-# What a person said whose turn was cut off before anything came of it: it is about to be said again.
+# What a person said whose turn was cut off before anything came of it: it is said again, or given up.
 _UNSAY = """
 DELETE FROM messages WHERE role = 'user' AND NOT observed AND id IN (
     SELECT max(messages.id) FROM messages JOIN sessions ON sessions.id = messages.session_id
@@ -75,11 +75,11 @@ class Kept:
         """Names and bodies of what an earlier process did not finish, oldest first; from now on each is taken anew."""
         now, theirs = time.time(), (self._channel,)
         with self._open(self._file) as database:
-            database.execute(_GIVE_UP, (*theirs, now - KEPT_SECONDS, times))
+            given_up = database.execute(_GIVE_UP, (*theirs, now - KEPT_SECONDS, times)).rowcount
             database.execute(_TAKE, theirs)
             database.execute(_FORGET, (*theirs, NAMES_KEPT))
             found = list(database.execute(_LEFT, theirs))
-        if found and self._state.exists():
+        if (found or given_up) and self._state.exists():
             with self._open(self._state) as database:
                 database.execute(_UNSAY, theirs)
         return found

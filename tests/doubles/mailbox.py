@@ -212,7 +212,7 @@ class _Smtp(_Conversation):
             verb = verb.upper()
             if verb in {"EHLO", "HELO"}:
                 secret = isinstance(self.connection, ssl.SSLSocket)
-                self.say("250-localhost", "250 AUTH PLAIN LOGIN" if secret else "250 STARTTLS")
+                self.say("250-localhost", "250 AUTH PLAIN" if secret else "250 STARTTLS")
             elif verb == "STARTTLS":
                 self.say("220 go on")
                 self.wrap()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -89,19 +90,35 @@ def test_a_run_of_a_schedule_comes_again_by_the_same_name(kept: Kept, tmp_path: 
     assert after_an_end(tmp_path).left(times=3) == [("job", "2")]
 
 
-def test_what_a_person_said_in_a_turn_that_came_to_nothing_is_not_said_twice(kept: Kept, tmp_path: Path) -> None:
-    """The conversation in hermes' own data has it already."""
-    with sqlite3.connect(tmp_path / "state.db") as state:
+def conversations(tmp_path: Path, said: list[tuple[str, str]]) -> None:
+    """hermes' own data, as far as it matters: who said something in which conversation, in this order."""
+    with closing(sqlite3.connect(tmp_path / "state.db")) as state, state:
         state.execute("CREATE TABLE sessions (id TEXT, source TEXT)")
         state.execute("CREATE TABLE messages (id INTEGER PRIMARY KEY, session_id TEXT, role TEXT, observed INTEGER)")
         state.executemany(
             "INSERT INTO sessions VALUES (?, ?)", [("ann", "telegram"), ("bob", "telegram"), ("w", "api")]
         )
-        said = [("ann", "user"), ("ann", "assistant"), ("ann", "user"), ("ann", "session_meta"), ("w", "user")]
-        said += [("bob", "user"), ("bob", "assistant"), ("bob", "tool")]
         state.executemany("INSERT INTO messages (session_id, role, observed) VALUES (?, ?, 0)", said)
+
+
+def heard(tmp_path: Path) -> list[tuple[str, str]]:
+    with closing(sqlite3.connect(tmp_path / "state.db")) as state:
+        return list(state.execute("SELECT session_id, role FROM messages ORDER BY id"))
+
+
+def test_what_a_person_said_in_a_turn_that_came_to_nothing_is_not_said_twice(kept: Kept, tmp_path: Path) -> None:
+    said = [("ann", "user"), ("ann", "assistant"), ("ann", "user"), ("ann", "session_meta"), ("w", "user")]
+    said += [("bob", "user"), ("bob", "assistant"), ("bob", "tool")]
+    conversations(tmp_path, said)
     kept.add("1", "hello")
     after_an_end(tmp_path).left()
-    with sqlite3.connect(tmp_path / "state.db") as state:
-        found = list(state.execute("SELECT session_id, role FROM messages ORDER BY id"))
-    assert found == [one for place, one in enumerate(said) if place != 2]
+    assert heard(tmp_path) == [one for place, one in enumerate(said) if place != 2]
+
+
+def test_a_message_that_is_given_up_does_not_stay_in_the_conversation(kept: Kept, tmp_path: Path) -> None:
+    kept.add("1", "poison")
+    for _ in range(3):
+        kept.left()
+    conversations(tmp_path, [("ann", "user")])
+    assert after_an_end(tmp_path).left() == []
+    assert heard(tmp_path) == []
