@@ -49,6 +49,15 @@ class Kept:
     def __init__(self, home: Path, channel: str) -> None:
         self._file, self._state = home / "messages.db", home / "state.db"
         self._channel = channel
+        try:
+            self._create()
+        except sqlite3.OperationalError:
+            raise
+        except sqlite3.DatabaseError:  # the agent's own tools can write here: what is no database must not keep it down
+            self._file.replace(self._file.with_suffix(".broken"))
+            self._create()
+
+    def _create(self) -> None:
         with self._open(self._file) as database:
             database.execute("PRAGMA journal_mode = WAL")
             database.execute(_CREATE)

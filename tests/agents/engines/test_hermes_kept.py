@@ -55,6 +55,19 @@ def test_a_message_that_is_older_than_a_day_is_not_taken_again(kept: Kept, tmp_p
         assert after_an_end(tmp_path).left() == []
 
 
+def test_a_file_that_is_no_database_is_put_aside(tmp_path: Path) -> None:
+    (tmp_path / "messages.db").write_text("the agent's own poem, longer than a line of it " * 40)
+    kept = after_an_end(tmp_path)
+    kept.add("1", "hello")
+    assert kept.left() == [("1", "hello")]
+    assert "poem" in (tmp_path / "messages.broken").read_text()
+
+
+def test_a_disk_that_cannot_be_written_is_no_broken_file(tmp_path: Path) -> None:
+    with pytest.raises(sqlite3.OperationalError):
+        after_an_end(tmp_path / "nowhere")
+
+
 def test_channels_know_nothing_of_each_other(kept: Kept, tmp_path: Path) -> None:
     kept.add("1", "hello")
     other = after_an_end(tmp_path, "discord")
