@@ -6,9 +6,13 @@ a message lies in a file first (hermes_kept.py), and is taken again by the next 
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 from collections.abc import Iterable
+from contextlib import closing
 from typing import Any
+
+DELIVERY_SECONDS = 30  # a poll without news takes ten
 
 
 class Turns:
@@ -106,6 +110,7 @@ class Turns:
         setattr(runner, "_run_agent", ran)  # noqa: B010
         self._follow_merges()
         self._follow_deliveries()
+        self._deliver_once_it_can(runner)
 
     def _follow_merges(self) -> None:
         for module in ("gateway.platforms.base", "gateway.run"):
@@ -123,6 +128,20 @@ class Turns:
                 self._over(names(self._running[named["session_key"]][1]))
 
         ledger["record_obligation"] = recorded
+
+    def _deliver_once_it_can(self, runner: Any) -> None:
+        """At its start hermes tries once to send what is owed, and cannot before a poll of Telegram has succeeded."""
+        deliver = vars(runner)["_redeliver_pending_obligations"]
+
+        async def delivered(one: Any) -> int:
+            for _ in range(DELIVERY_SECONDS if _is_owed() else 0):
+                if not any(getattr(adapter, "_send_path_degraded", False) for adapter in one.adapters.values()):
+                    break
+                await asyncio.sleep(1)
+            count: int = await deliver(one)
+            return count
+
+        setattr(runner, "_redeliver_pending_obligations", delivered)  # noqa: B010
 
     def _is_ending(self) -> bool:
         return bool(getattr(self._runner, "_draining", False))
@@ -150,6 +169,14 @@ class Turns:
         queued = [event for events in runner["_queued_events"].values() for event in events]
         debounced = [state.event for state in adapter.get("_text_debounce", {}).values()]
         return [*adapter["_pending_messages"].values(), *queued, *debounced, *runner["_startup_restore_queue"]]
+
+
+def _is_owed() -> bool:
+    """Whether an answer of an earlier process may not have arrived."""
+    connect = getattr(importlib.import_module("gateway.delivery_ledger"), "_connect")  # noqa: B009
+    asked = "SELECT EXISTS (SELECT 1 FROM delivery_obligations WHERE state IN ('pending', 'attempting', 'failed'))"
+    with closing(connect()) as ledger:
+        return bool(ledger.execute(asked).fetchone()[0])
 
 
 def when_made(platform: str, change: Any) -> None:
