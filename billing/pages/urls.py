@@ -5,13 +5,16 @@ from __future__ import annotations
 from django.urls import path
 
 from billing.pages.account import AccountViewSet
+from billing.pages.acts import DeleteViewSet, PauseViewSet, RebuildViewSet, ResumeViewSet
 from billing.pages.agents import AgentsViewSet
 from billing.pages.cancel import CancelViewSet
 from billing.pages.card import CardViewSet
 from billing.pages.code import CodeViewSet
+from billing.pages.create import CreateKeyViewSet, CreateViewSet
 from billing.pages.elsewhere import ElsewhereViewSet
 from billing.pages.invoices import InvoiceFileViewSet, InvoicesViewSet
 from billing.pages.keys import KeysViewSet
+from billing.pages.model_key import ModelKeyViewSet
 from billing.pages.next_plan import NextPlanViewSet
 from billing.pages.progress import ProgressViewSet
 from billing.pages.renew import RenewViewSet
@@ -26,11 +29,18 @@ urlpatterns = [
     path("sign-in", SignInViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("sign-in/code", CodeViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("sign-out", SignOutViewSet.as_view({"post": "create"})),
+    path("create", CreateViewSet.as_view({"get": "retrieve"})),
+    path("create/key", CreateKeyViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account", AccountViewSet.as_view({"get": "retrieve"})),
     path("account/keys", KeysViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account/keys/<str:id>/revoke", RevokeViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account/agents/<str:id>", AgentsViewSet.as_view({"get": "retrieve"})),
     path("account/agents/<str:id>/ticket", TicketViewSet.as_view({"get": "retrieve", "post": "create"})),
+    path("account/agents/<str:id>/model-key", ModelKeyViewSet.as_view({"get": "retrieve", "post": "create"})),
+    path("account/agents/<str:id>/pause", PauseViewSet.as_view({"get": "retrieve", "post": "create"})),
+    path("account/agents/<str:id>/resume", ResumeViewSet.as_view({"get": "retrieve", "post": "create"})),
+    path("account/agents/<str:id>/rebuild", RebuildViewSet.as_view({"get": "retrieve", "post": "create"})),
+    path("account/agents/<str:id>/delete", DeleteViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account/agents/<str:id>/cancel", CancelViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account/agents/<str:id>/next-plan", NextPlanViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account/agents/<str:id>/card", CardViewSet.as_view({"get": "retrieve", "post": "create"})),
