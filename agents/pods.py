@@ -56,6 +56,7 @@ def config_of(agent: Agent) -> PodConfig:
         has_key=bool(agent.llm_key),
         own_model_server=is_own_server(agent.llm_provider, settings.LLM_BASE_URLS) if agent.llm_provider else False,
         telegram_api_url=settings.TELEGRAM_API_URL,
+        discord_api_url=settings.DISCORD_API_URL,
         whatsapp_api_url=settings.WHATSAPP_API_URL,
         public_url=f"https://{agent.domain}" if agent.domain and agent.domain_ready_at else public_url(agent),
     )

@@ -86,6 +86,7 @@ ENGINES_CONFIRMED = env.words("ENGINES_CONFIRMED")
 LLM_BASE_URLS = env.pairs("LLM_BASE_URLS")
 TOOL_SERVICE_URLS = env.pairs("TOOL_SERVICE_URLS")
 TELEGRAM_API_URL = env.text("TELEGRAM_API_URL") or None
+DISCORD_API_URL = env.text("DISCORD_API_URL") or None
 WHATSAPP_API_URL = env.text("WHATSAPP_API_URL") or None
 LLM_KEY_CHECK = env.flag("LLM_KEY_CHECK", default=True)
 MODELS_SOURCE = env.text("MODELS_SOURCE", "https://models.dev/api.json")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,8 @@ _RUNS_AT_ONCE = 32
 # Turns end at the bridge's deadline; until then hermes may try again this often.
 _MODEL_TRIES = 3
 _PROVIDER = "pod"
+# Where the machine trusts other authorities than the usual ones, so does hermes: mail servers are often one's own.
+_AUTHORITIES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 # An MCP server that is silent for longer is left out; the start waits for it.
 _MCP_SECONDS = 8
 # Beside what the texts of the agent ask for, nothing calls the model or the internet by itself.
@@ -209,6 +212,7 @@ def _dashboard(config: PodConfig, place: Place) -> Side:
 def _environment(config: PodConfig, place: Place, llm: KeyProxy) -> dict[str, str]:
     return {
         **_surroundings(config, place),
+        **{name: os.environ[name] for name in _AUTHORITIES if name in os.environ},
         "API_SERVER_ENABLED": "true",
         "API_SERVER_HOST": "127.0.0.1",
         "API_SERVER_PORT": str(place.port),

@@ -26,6 +26,8 @@ _SECRETS = {
     },
 }
 
+_HOSTS = {"EMAIL_SMTP_HOST", "EMAIL_IMAP_HOST"}
+
 # A poll without news takes ten seconds.
 SILENT_MINUTES = 1
 
@@ -43,6 +45,8 @@ _MANNERS: dict[str, Any] = {
 _TELEGRAM_ENVIRONMENT = {"TELEGRAM_FALLBACK_IPS": "149.154.167.220", "HERMES_TELEGRAM_DISABLE_FALLBACK_IPS": "1"}
 _ENVIRONMENT = {
     "telegram": _TELEGRAM_ENVIRONMENT,
+    # Answered where it was asked: a thread for each question needs a right that bots often lack, and can be made once.
+    "discord": {"DISCORD_AUTO_THREAD": "false"},
     # Any free port: agents of one machine would fight for hermes' own.
     "whatsapp": {"WHATSAPP_CLOUD_WEBHOOK_HOST": "127.0.0.1", "WHATSAPP_CLOUD_WEBHOOK_PORT": "0"},
 }
@@ -66,12 +70,25 @@ def environment(config: PodConfig) -> dict[str, str]:
         given |= {**_ENVIRONMENT.get(channel, {}), **_secrets(channel, config.channel_secrets)}
     if config.whatsapp_api_url:
         given["POD_WHATSAPP_URL"] = config.whatsapp_api_url.rstrip("/")
+    if config.discord_api_url:
+        given["POD_DISCORD_URL"] = config.discord_api_url.rstrip("/")
     return given
 
 
 def _secrets(channel: str, given: Mapping[str, str]) -> dict[str, str]:
     """An agent of an earlier release may lack one that is asked for now."""
-    return {theirs: given[ours] for ours, theirs in _SECRETS.get(channel, {}).items() if ours in given}
+    secrets = {theirs: given[ours] for ours, theirs in _SECRETS.get(channel, {}).items() if ours in given}
+    for host in _HOSTS & secrets.keys():
+        secrets |= _host_and_port(host, secrets[host])
+    return secrets
+
+
+def _host_and_port(variable: str, given: str) -> dict[str, str]:
+    """`mail.example.com`, or with the port of a server that has another one than is usual."""
+    host, colon, port = given.rpartition(":")
+    if not colon or not port.isdigit() or ":" in host:
+        return {variable: given}
+    return {variable: host, variable.replace("HOST", "PORT"): port}
 
 
 def settings(config: PodConfig) -> dict[str, Any]:
@@ -102,8 +119,8 @@ def _trouble(platform: Mapping[str, Any]) -> str | None:
 
 def _unheard(poll: Mapping[str, Any]) -> str | None:
     """Of a channel that hermes calls connected: whether its polls (hermes_start.py) bring anything."""
-    if poll.get("refused"):
-        return "the service refuses the bot's token"
+    if refused := poll.get("refused"):
+        return refused if isinstance(refused, str) else "the service refuses the bot's token"
     minutes = int(poll.get("seconds") or 0) // 60
     if minutes < SILENT_MINUTES:
         return None

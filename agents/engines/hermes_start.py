@@ -36,8 +36,8 @@ def main() -> None:
     search_where_the_engine_works()
     name_mcp_tools()
     introduce_nobody_by_commands()
-    take_messages_of_whatsapp(Path(os.environ["HERMES_HOME"]))
     notice_polls()
+    follow_channels(Path(os.environ["HERMES_HOME"]))
     sys.argv = ["hermes", *sys.argv[2:]]
     sys.exit(program.main())
 
@@ -105,14 +105,29 @@ def introduce_nobody_by_commands() -> None:
     store.has_any_sessions = lambda _: True
 
 
-def take_messages_of_whatsapp(home: Path) -> None:
-    """What is in the file beside this one; Python here runs without our directory in its path."""
-    found = importlib.util.spec_from_file_location("hermes_whatsapp", Path(__file__).with_name("hermes_whatsapp.py"))
+def follow_channels(home: Path) -> None:
+    """What is in the files beside this one."""
+    beside("hermes_kept")
+    beside("hermes_turns")
+    beside("hermes_whatsapp").change(home)
+    beside("hermes_cron").change(home)
+    if os.environ.get("TELEGRAM_BOT_TOKEN"):
+        beside("hermes_telegram").change(home)
+    if os.environ.get("DISCORD_BOT_TOKEN"):
+        beside("hermes_discord").change(home)
+    if os.environ.get("EMAIL_ADDRESS"):
+        beside("hermes_mail").change(home)
+
+
+def beside(name: str) -> Any:
+    """Python here runs without our directory in its path."""
+    found = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
     if found is None or found.loader is None:
-        raise ImportError("hermes_whatsapp.py is missing")
+        raise ImportError(f"{name}.py is missing")
     module = importlib.util.module_from_spec(found)
+    sys.modules[name] = module
     found.loader.exec_module(module)
-    module.change(home)
+    return module
 
 
 def notice_polls() -> None:

@@ -42,7 +42,8 @@ class Desk:
             if done:
                 address = vars(one)["_runner"].addresses[0]
                 self._port.write_text(str(address[1]))
-                _leave_restoring_to_the_platform(one)
+                runner = vars(one)["_message_handler"].__self__
+                importlib.import_module("hermes_turns").leave_restoring(runner, one.platform)
             return done
 
         async def handled(one: Any, request: Any) -> Any:
@@ -80,25 +81,6 @@ class Desk:
         if not self._is_ending and not _is(adapter, "_draining"):
             self._read.add(name)
         self._reading.pop(name, None)
-
-
-def _leave_restoring_to_the_platform(adapter: Any) -> None:
-    """After a kill hermes would make up a turn of its own, which tells the person that a session was restored. The
-    platform brings the message again."""
-    runner = vars(adapter)["_message_handler"].__self__
-    store = runner.session_store
-    restore = getattr(runner, "_schedule_resume_pending_sessions")  # noqa: B009 # it is hermes' own
-
-    def others(*given: Any, **named: Any) -> int:
-        with vars(store)["_lock"]:
-            getattr(store, "_ensure_loaded_locked")()  # noqa: B009
-            for entry in vars(store)["_entries"].values():
-                if entry.origin is not None and entry.origin.platform == adapter.platform:
-                    entry.resume_pending = False
-        count: int = restore(*given, **named)
-        return count
-
-    vars(runner)["_schedule_resume_pending_sessions"] = others
 
 
 def _is(adapter: Any, *states: str) -> bool:

@@ -63,6 +63,7 @@ class PodConfig:
     has_key: bool = True  # whether a model can be asked; the key itself is the gateway's
     own_model_server: bool = False  # the provider is a server of the operator's (LLM_BASE_URLS), not the vendor
     telegram_api_url: str | None = None  # where bots speak instead of with Telegram itself
+    discord_api_url: str | None = None  # where bots speak instead of with Discord itself
     whatsapp_api_url: str | None = None  # where messages of WhatsApp are sent instead of to Meta itself
     public_url: str | None = None  # where the agent is called from outside, by its own name or by its customer's
 

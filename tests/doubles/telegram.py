@@ -44,6 +44,8 @@ class TelegramDouble:
         self.calls: list[tuple[str, Json]] = []
         self.poll_refusal: tuple[int, str] | None = None  # status and description
         self._polls_hang = False
+        self.sends_hang = False  # messages are taken and neither shown nor answered
+        self.hanging_sends = 0
         self._messages: dict[tuple[int, int], Sent] = {}  # chat and message: an edit replaces the text
         self._updates: list[Json] = []
         self._voice = b""
@@ -67,6 +69,12 @@ class TelegramDouble:
     def methods(self) -> set[str]:
         with self._changed:
             return {method for method, _ in self.calls}
+
+    @property
+    def waiting(self) -> int:
+        """Messages that no poll has confirmed."""
+        with self._changed:
+            return len(self._updates)
 
     @property
     def polls_hang(self) -> bool:
@@ -128,8 +136,9 @@ class TelegramDouble:
             "sendMessage": self._send,
             "editMessageText": self._edit,
             "deleteMessage": self._delete,
+            "deleteWebhook": self._delete_webhook,
         }
-        acknowledged = {"deleteWebhook", "setMyCommands", "deleteMyCommands", "sendChatAction", "setMessageReaction"}
+        acknowledged = {"setMyCommands", "deleteMyCommands", "sendChatAction", "setMessageReaction"}
         if method not in answers and method not in acknowledged:
             raise Refused(404, "Not Found")
         return answers[method](fields) if method in answers else True
@@ -154,8 +163,20 @@ class TelegramDouble:
                 raise Refused(409, "Conflict: terminated by other getUpdates request")
             return self._updates[: int(fields.get("limit") or 100)]
 
+    def _delete_webhook(self, fields: Json) -> bool:
+        """Bots that poll call it at their start; it may throw away what nobody has fetched yet."""
+        if str(fields.get("drop_pending_updates") or "").lower() in {"true", "1"}:
+            with self._changed:
+                self._updates.clear()
+        return True
+
     def _send(self, fields: Json) -> Json:
         chat, text = int(fields["chat_id"]), _checked(fields)
+        if self.sends_hang:
+            self.hanging_sends += 1
+            while self.sends_hang:
+                time.sleep(0.05)
+            raise Refused(504, "Gateway Timeout")
         message = {**self._message(chat, text), "from": BOT}
         with self._changed:
             self._messages[chat, message["message_id"]] = Sent(chat, text)

@@ -172,6 +172,13 @@ def test_a_channel_gets_its_secrets_and_no_others(place: Place, channel: str, ex
     assert launch.env["GATEWAY_ALLOW_ALL_USERS"] == "true"
 
 
+def test_the_authorities_that_the_machine_trusts_are_trusted(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    assert "SSL_CERT_FILE" not in render(place).env
+    monkeypatch.setenv("SSL_CERT_FILE", "/etc/own-authorities.pem")
+    assert render(place).env["SSL_CERT_FILE"] == "/etc/own-authorities.pem"
+
+
 def test_without_channels_nobody_is_let_in(place: Place) -> None:
     launch = render(place, channels=["web"], channel_secrets=SECRETS)
     assert "GATEWAY_ALLOW_ALL_USERS" not in launch.env

@@ -1,0 +1,232 @@
+"""E-mail in hermes' own process (hermes_start.py): a mail is answered once, also where hermes was away or ended.
+
+hermes skips all that is in the mailbox at its start, and a mail counts as read before its turn. Here a mail is read
+once its number is in a file, and one whose turn was cut off is fetched again. Imports nothing of ours.
+"""
+
+from __future__ import annotations
+
+import imaplib
+import importlib
+import ssl
+import sys
+import time
+from contextvars import ContextVar
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+# Older mail that nobody has read is left alone.
+READ_SECONDS = 7 * 24 * 3600.0
+REFUSED = "the mail server refuses the address or its password"
+FAILURE_CHARACTERS = 200
+_MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+_MAIL: ContextVar[str] = ContextVar("mail")
+
+Answer = tuple[str, list[Any]]
+
+
+def change(home: Path) -> None:
+    turns: Any = importlib.import_module("hermes_turns")
+    turns.when_made("email", Mails(turns, home).follow)
+
+
+class Mails:
+    def __init__(self, turns: Any, home: Path) -> None:
+        self._module = turns
+        self._kept = importlib.import_module("hermes_kept").Kept(home, "email")
+        self._turns = turns.Turns(self._kept)
+        self._left: list[str] | None = None  # of an earlier process, until they are fetched
+        self._fetched: dict[bytes, str] = {}
+        self._last: dict[str, Any] = {"at": time.monotonic(), "failure": None, "refused": None}
+
+    def follow(self, adapter: Any) -> None:
+        self._turns.follow(adapter)
+        module = sys.modules[adapter.__module__]
+        vars(module)["imaplib"] = SimpleNamespace(IMAP4_SSL=partial(Mailbox, self))
+        self._follow_fetches(adapter)
+        self._name(adapter)
+        self._tell(adapter)
+
+    # What the mailbox asks.
+
+    def skipped(self, validity: str, numbers: list[bytes]) -> list[bytes]:
+        """At a start: what was in the mailbox when this agent saw it first."""
+        known = self._kept.names()
+        if any(name.startswith(f"mark:{validity}:") for name in known):
+            return []
+        self._kept.remember(f"mark:{validity}:{max(map(int, numbers), default=0)}")
+        return numbers
+
+    def due(self, validity: str, numbers: list[bytes]) -> list[bytes]:
+        """Of the unread ones those that are new, behind those whose turn was cut off."""
+        if self._left is None:
+            self._left = [name for name, _ in self._kept.left()]
+        known = self._kept.names()
+        marks = [int(name.rpartition(":")[2]) for name in known if name.startswith(f"mark:{validity}:")]
+        new = [number for number in numbers if int(number) > max(marks, default=0)]
+        again = [name.partition(".")[2].encode() for name in self._left if name.startswith(f"{validity}.")]
+        self._left = []
+        return [*again, *(one for one in new if _name(validity, one) not in set(known))]
+
+    def keep(self, validity: str, number: bytes) -> None:
+        name = _name(validity, number)
+        self._kept.add(name, "")
+        self._fetched[number] = name
+
+    def heard(self) -> None:
+        self._last.update(at=time.monotonic(), failure=None, refused=None)
+
+    def failed(self, failure: str, *, refused: bool = False) -> None:
+        self._last.update(failure=None if refused else failure, refused=REFUSED if refused else None)
+
+    # hermes' adapter.
+
+    def _follow_fetches(self, adapter: Any) -> None:
+        fetch = getattr(adapter, "_fetch_new_messages")  # noqa: B009 # it is hermes' own
+
+        def fetched(one: Any) -> Any:
+            self._fetched.clear()
+            mails = fetch(one)
+            passed_over = self._fetched.keys() - {mail["uid"] for mail in mails}
+            self._kept.over(self._fetched[number] for number in passed_over)  # written by machines
+            return mails
+
+        setattr(adapter, "_fetch_new_messages", fetched)  # noqa: B010
+
+    def _name(self, adapter: Any) -> None:
+        dispatch, handle = getattr(adapter, "_dispatch_message"), adapter.handle_message  # noqa: B009
+
+        async def dispatched(one: Any, mail: Any) -> None:
+            name = self._fetched.get(mail["uid"], "")
+            token = _MAIL.set(name)
+            try:
+                await dispatch(one, mail)
+            finally:
+                _MAIL.reset(token)
+            if name and not self._turns.is_held(name):
+                self._kept.over([name])
+
+        async def named(one: Any, event: Any) -> None:
+            if name := _MAIL.get(""):
+                self._module.name(event, name)
+            await handle(one, event)
+
+        setattr(adapter, "_dispatch_message", dispatched)  # noqa: B010
+        adapter.handle_message = named
+
+    def _tell(self, adapter: Any) -> None:
+        """Why it is not connected, and how long ago the mailbox was last looked at."""
+        connect, connect_smtp = adapter.connect, getattr(adapter, "_connect_smtp")  # noqa: B009
+
+        async def connected(one: Any, **named: Any) -> bool:
+            self._last.update(at=time.monotonic(), failure=None, refused=None)
+            done: bool = await connect(one, **named)
+            if not done and (why := self._last["refused"] or self._last["failure"]):
+                getattr(one, "_set_fatal_error")("email_not_connected", why, retryable=True)  # noqa: B009
+            return done
+
+        adapter.connect = connected
+        setattr(adapter, "_connect_smtp", lambda one: self._judged(connect_smtp, one))  # noqa: B010
+        self._report()
+
+    def _judged(self, connect: Any, adapter: Any) -> Any:
+        """A connection to the server that sends; what it says of the password is noted."""
+        try:
+            server = connect(adapter)
+        except OSError as error:
+            self.failed(_words(error))
+            raise
+        login = server.login
+
+        def logged_in(*given: Any) -> Any:
+            try:
+                return login(*given)
+            except Exception as error:
+                self.failed(_words(error), refused=type(error).__name__ == "SMTPAuthenticationError")
+                raise
+
+        server.login = logged_in
+        return server
+
+    def _report(self) -> None:
+        status = vars(importlib.import_module("gateway.status"))
+        read = status["read_runtime_status"]
+
+        def report(*given: Any) -> Any:
+            found = read(*given)
+            mail = ((found or {}).get("platforms") or {}).get("email")
+            if mail is not None:
+                seconds = time.monotonic() - self._last["at"]
+                mail["poll"] = {"seconds": seconds, "failure": self._last["failure"], "refused": self._last["refused"]}
+            return found
+
+        status["read_runtime_status"] = report
+
+
+class Mailbox(imaplib.IMAP4_SSL):
+    """hermes' connection; it asks who the server is, as the library alone would not."""
+
+    def __init__(self, mails: Mails, host: str, port: int, timeout: float) -> None:
+        self._mails = mails
+        try:
+            super().__init__(host, port, timeout=timeout, ssl_context=ssl.create_default_context())
+        except (OSError, imaplib.IMAP4.error) as error:
+            self._mails.failed(_words(error))
+            raise
+
+    def login(self, user: str, password: str) -> Any:
+        try:
+            return super().login(user, password)
+        except imaplib.IMAP4.abort as error:
+            self._mails.failed(_words(error))
+            raise
+        except imaplib.IMAP4.error:
+            self._mails.failed("", refused=True)
+            raise
+
+    def uid(self, command: str, *given: Any) -> Answer:
+        if command == "search" and given[-1] == "ALL":
+            return self._found(self._mails.skipped, super().uid(command, *given))
+        if command == "search" and given[-1] == "UNSEEN":
+            found = self._found(
+                self._mails.due, super().uid(command, *given, "SINCE", _day(time.time() - READ_SECONDS))
+            )
+            self._mails.heard()
+            return found
+        if command == "fetch":
+            return self._fetch(given[0])
+        return super().uid(command, *given)
+
+    def _fetch(self, number: Any) -> Answer:
+        """The mail counts as read once its number is kept, and not before."""
+        answer = super().uid("fetch", number, "(BODY.PEEK[])")
+        if answer[0] == "OK":
+            self._mails.keep(self._validity(), number)
+            super().uid("store", number, "+FLAGS.SILENT", r"(\Seen)")
+        return answer
+
+    def _found(self, choose: Any, answer: Answer) -> Answer:
+        if answer[0] != "OK":
+            return answer
+        numbers = choose(self._validity(), (answer[1][0] or b"").split())
+        return "OK", [b" ".join(numbers)]
+
+    def _validity(self) -> str:
+        if not hasattr(self, "pod_validity"):
+            self.pod_validity = ((self.response("UIDVALIDITY")[1] or [b"0"])[0] or b"0").decode()
+        return str(self.pod_validity)
+
+
+def _name(validity: str, number: bytes) -> str:
+    return f"{validity}.{number.decode()}"
+
+
+def _day(seconds: float) -> str:
+    day = time.gmtime(seconds)
+    return f"{day.tm_mday:02}-{_MONTHS[day.tm_mon - 1]}-{day.tm_year}"
+
+
+def _words(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:FAILURE_CHARACTERS]
