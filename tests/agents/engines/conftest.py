@@ -201,3 +201,13 @@ def pod(engine: Engine, model: ModelServer, tmp_path: Path) -> Iterator[Pod]:
     pod = Pod(engine, runtime, model, home)
     yield pod
     runtime.delete(pod.namespace, agent_id="agt_real", data=True)
+
+
+@pytest.fixture
+def second(engine: Engine, model: ModelServer, tmp_path: Path) -> Iterator[Pod]:
+    """A pod on another machine."""
+    home = (tmp_path / "second").resolve()
+    runtime = LocalRuntime(home=home, engine_cache=settings.ENGINE_CACHE)
+    pod = Pod(engine, runtime, model, home)
+    yield pod
+    runtime.delete(pod.namespace, agent_id="agt_real", data=True)
