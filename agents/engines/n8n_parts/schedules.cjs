@@ -105,11 +105,11 @@ function forget(workflow, isIt) {
   write();
 }
 
-function keepThemAtTheEnd(Start) {
-  const stop = Start.prototype.stopProcess;
-  Start.prototype.stopProcess = async function () {
+function keepThemAtTheEnd(ShutdownService) {
+  const shutdown = ShutdownService.prototype.shutdown;
+  ShutdownService.prototype.shutdown = function () {
     stopping = true;
-    await stop.call(this);
+    shutdown.call(this);
   };
 }
 

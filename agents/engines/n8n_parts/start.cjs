@@ -29,13 +29,13 @@ const CHANGES = {
     Start.prototype.generateStaticAssets = async function () {
       agent.editorIsMadeBy(() => make.call(this)); // sixty megabytes of files, of no use before somebody looks
     };
-    schedules.keepThemAtTheEnd(Start);
   },
   "/n8n/dist/active-executions.js": ({ ActiveExecutions }) => {
     agent.sayHowTurnsEnd(ActiveExecutions);
     agent.endTurnsOfThoseWhoHungUp(ActiveExecutions);
     schedules.noteRuns(ActiveExecutions);
   },
+  "/shutdown/shutdown.service.js": ({ ShutdownService }) => schedules.keepThemAtTheEnd(ShutdownService),
   "/execution-engine/scheduled-task-manager.js": ({ ScheduledTaskManager }) =>
     schedules.forgetWhatIsTakenAway(ScheduledTaskManager),
   "/utils/scheduling-helper-functions.js": (exports) => schedules.makeUpForMissedRuns(exports),
