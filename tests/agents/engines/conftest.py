@@ -143,6 +143,14 @@ class Pod:
     def engine_processes(self) -> list[psutil.Process]:
         return processes.marked(self.namespace, self.home)
 
+    def engines(self) -> list[psutil.Process]:
+        """The engine's processes; of one that has helpers of its own, without them."""
+        found = self.engine_processes()
+        if not EXPECTED[self.engine.id].has_helpers:
+            return found
+        pids = {process.pid for process in found}
+        return [process for process in found if process.ppid() not in pids]
+
     def program(self, name: Program) -> psutil.Process:
         return programs.find(self.home)[self.namespace, name]
 
