@@ -76,6 +76,7 @@ async def _try_and_build(owner: Owner, is_saved: Callable[[], bool]) -> None:
         await tab.sign_in_as_owner(owner.root)
         await tab.shows("[data-test-id=workflow-card-name]", text="(kept by Agentpods)")
         await tab.keep("workflows")
+        assert [text for text in tab.visited.complaints if "Content Security Policy" in text] == []
         await tab.visit(f"{owner.root}/workflow/{AGENT_ID}", width=1280)
         await tab.shows("[data-test-id=workflow-chat-button]")
         await tab.click("[data-test-id=workflow-chat-button]")
