@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import io
+import re
 import resource
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-CHUNK_BYTES = 256 * 1024
+CHUNK_BYTES = 16 * 1024 * 1024
 PAGE_BYTES = resource.getpagesize()
 
 
@@ -18,13 +19,10 @@ def found_in_memory(pid: int, wanted: Iterable[bytes]) -> set[bytes]:
     found: set[bytes] = set()
     with _opened(pid, "mem") as memory, _opened(pid, "pagemap") as pages:
         for begin, end in _written(pid):
-            for at in range(begin, end, CHUNK_BYTES):
-                size = min(CHUNK_BYTES, end - at)
-                if not _is_there(pages, at, size):
-                    continue  # some reserve gigabytes, and use a few pages of them
+            for first, last in _used(pages, begin, end):
                 try:
-                    memory.seek(at)
-                    seen = memory.read(min(size + longest, end - at))
+                    memory.seek(first)
+                    seen = memory.read(min(last + longest, end) - first)
                 except (OSError, OverflowError, ValueError):
                     break  # of the kernel, or given back meanwhile
                 found |= {one for form, one in forms.items() if form in seen}
@@ -35,10 +33,14 @@ def _opened(pid: int, name: str) -> io.FileIO:
     return io.FileIO(f"/proc/{pid}/{name}")
 
 
-def _is_there(pages: io.FileIO, at: int, size: int) -> bool:
-    """Whether any page of it is in memory or swapped out: the two highest bits of its eight bytes."""
-    pages.seek(at // PAGE_BYTES * 8)
-    return max(pages.read(size // PAGE_BYTES * 8)[7::8], default=0) >= 0x40
+def _used(pages: io.FileIO, begin: int, end: int) -> Iterator[tuple[int, int]]:
+    """Runs of pages that are in memory or swapped out: the two highest bits of their eight bytes. Some engines reserve
+    gigabytes and use a few pages of them; whoever reads the others makes them used."""
+    for at in range(begin, end, CHUNK_BYTES):
+        pages.seek(at // PAGE_BYTES * 8)
+        flags = pages.read(min(CHUNK_BYTES, end - at) // PAGE_BYTES * 8)[7::8]
+        for run in re.finditer(rb"[\x40-\xff]+", flags):
+            yield at + run.start() * PAGE_BYTES, at + run.end() * PAGE_BYTES
 
 
 def _written(pid: int) -> Iterable[tuple[int, int]]:
