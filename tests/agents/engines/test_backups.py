@@ -17,7 +17,7 @@ from agents.pod import restic
 from agents.runtimes import management
 from agents.runtimes.management import BackupOrder, BackupState, HopFailure
 from tests.agents.backups.real import program, url  # noqa: F401 # fixtures
-from tests.agents.engines.conftest import ACCESS, Pod
+from tests.agents.engines.conftest import ACCESS, Pod, those
 from tests.agents.engines.expectations import expected
 from tests.agents.engines.test_n8n_owner import HOOK, Owner, call, start
 from tests.agents.pod.bridge.process import eventually
@@ -81,16 +81,11 @@ def said(pod: Pod) -> list[str]:
     return expected(pod).said(pod.model.turns()[-1])
 
 
-def test_a_conversation_is_restored_on_another_machine_and_into_the_next_pod(
-    pod: Pod, second: Pod, order: BackupOrder
-) -> None:
+def test_a_conversation_is_restored_into_the_next_pod_and_stays_there(pod: Pod, order: BackupOrder) -> None:
     pod.start()
     pod.say("My boat is called Nautilus.")
     snapshot = back_up(pod, order)
     pod.say("Forget this.")
-    restore(second, order, snapshot, lambda: second.runtime.deploy(second.spec))
-    assert second.say("What is its name?") == "pong"
-    assert said(second) == ["My boat is called Nautilus.", "pong", "What is its name?"]
     restore(pod, order, snapshot, lambda: rebuild(pod))
     assert pod.say("What is its name?") == "pong"
     assert said(pod) == ["My boat is called Nautilus.", "pong", "What is its name?"]
@@ -98,6 +93,18 @@ def test_a_conversation_is_restored_on_another_machine_and_into_the_next_pod(
     pod.wait_ready(within=120)
     assert pod.say("Still?") == "pong"
     assert said(pod)[-3:] == ["What is its name?", "pong", "Still?"]
+
+
+@pytest.mark.parametrize("engine", those(lambda known: known.moves), indirect=True)
+def test_a_conversation_is_restored_in_another_directory(pod: Pod, second: Pod, order: BackupOrder) -> None:
+    """While the first pod still runs: what it says of its own process is not taken for the other one's."""
+    pod.start()
+    pod.say("My boat is called Nautilus.")
+    snapshot = back_up(pod, order)
+    pod.say("Forget this.")
+    restore(second, order, snapshot, lambda: second.runtime.deploy(second.spec))
+    assert second.say("What is its name?") == "pong"
+    assert said(second) == ["My boat is called Nautilus.", "pong", "What is its name?"]
 
 
 @pytest.mark.parametrize("engine", ["n8n"], indirect=True)
