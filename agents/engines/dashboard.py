@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from re import Pattern
 from typing import Any, Protocol
 
+# A header by which an engine hears at which of the agent's addresses its reader sees the page.
+VISITED = "X-Agentpods-Visited"
 # Asks the engine for the JSON at a path.
 Fetch = Callable[[str], Awaitable[Any]]
 

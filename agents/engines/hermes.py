@@ -103,6 +103,10 @@ class Hermes:
             "hermes/SOUL.md",
             "hermes/prompt-version",
             "hermes/webhook-port",
+            # Who runs on the data, and how: of the process that was backed up.
+            "hermes/gateway.lock",
+            "hermes/gateway.pid",
+            "hermes/gateway_state.json",
             "hermes/cache",
             "hermes/logs",
             "home/.cache",

@@ -14,7 +14,7 @@ _READS = {"GET", "HEAD"}
 _WRITES = re.compile(
     r"/(rest/(active-workflows|binary-data|credentials|cta|data-tables-global|dynamic-node-parameters|dynamic-templates"
     r"|events|executions|expressions|favorites|folders|logger|node-types|nodes-list|options|parameters|projects"
-    r"|pinned-data|push|tags|telemetry|variables|workflows|workflow-history|workflow-stats)(/.*)?"
+    r"|pinned-data|push|tags|telemetry|variables|workflows|workflow-dependencies|workflow-history|workflow-stats)(/.*)?"
     r"|rest/me/settings|rest/data-tables(/.*)?|webhook-test/.*|form-test/.*|types/.*)"
 )
 # The agent's own workflow and its credentials, which are rendered.
@@ -25,9 +25,10 @@ _NEVER = re.compile(r"/(agentpods|api)(/.*)?", re.IGNORECASE)
 
 class N8nDashboard:
     beside = False
-    # Its page has scripts in itself and evaluates expressions.
+    # Its page has scripts in itself, evaluates expressions, and asks by a script that is an address whether the browser
+    # is a new one: else it takes its files for old browsers, which are many more.
     policy: str | None = (
-        "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; worker-src 'self' blob:; "
+        "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob: data:; worker-src 'self' blob:; "
         "style-src 'self' 'unsafe-inline'; font-src 'self' data:; img-src 'self' data: blob:"
     )
     prefix = ""

@@ -13,12 +13,21 @@ function forgetInterruptedTurns(state) {
   if (!existsSync(file)) return;
   const database = new DatabaseSync(file, { timeout: 5000 });
   try {
+    database.exec("BEGIN IMMEDIATE");
     database
       .prepare(
         "UPDATE session_nodes SET status = 'killed', entry_json = json_set(entry_json, '$.status', 'killed') " +
           "WHERE status = 'running' AND session_key LIKE ?",
       )
       .run(OURS);
+    // openclaw's own triggers call a changed row unproven, and it does not start with one that is.
+    database
+      .prepare(
+        "UPDATE session_nodes SET entry_valid = 1 WHERE entry_valid = 0 AND status = 'killed' AND session_key LIKE ? " +
+          "AND json_valid(entry_json) AND json_extract(entry_json, '$.sessionId') = current_session_id",
+      )
+      .run(OURS);
+    database.exec("COMMIT");
   } finally {
     database.close();
   }

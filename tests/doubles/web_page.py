@@ -11,6 +11,7 @@ class WebPage:
     def __init__(self, text: str) -> None:
         self.html = f"<!doctype html><title>A page</title><body><script>not()</script><p>{text}</p></body>"
         self.asked: list[str] = []
+        self.headers: list[dict[str, str]] = []  # of each who asked
         self._http = _Http(("127.0.0.1", 0), _Handler)
         self._http.double = self
         threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
@@ -40,6 +41,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.server.double.asked.append(self.path)
+        self.server.double.headers.append(dict(self.headers.items()))
         body = self.server.double.html.encode()
         self.send_response(200)
         self.send_header("Content-Type", "text/html; charset=utf-8")

@@ -10,8 +10,10 @@ const fs = require("node:fs");
 
 const installed = require("./installed.cjs");
 const mcp = require("./mcp.cjs");
+const schedules = require("./schedules.cjs");
 
 const HEADER = "x-agentpods-password";
+const VISITED = "x-agentpods-visited";
 const COOKIE = "n8n-auth";
 const CHECK_PATH = "/agentpods/agent";
 const NOT_THE_EDITOR = /^\/(rest|types|webhook|healthz|icons)/;
@@ -39,6 +41,7 @@ async function pass(request, response, next) {
   if (known) await signIn(request);
   if (pathname === CHECK_PATH && known) {
     await bringUpToDate();
+    schedules.theAgentIsThere();
     return response.json({ agent: applied !== null });
   }
   if (decodeURIComponent(pathname).includes(process.env.AGENTPODS_AGENT_ID) && pathname.startsWith("/webhook")) {
@@ -47,7 +50,22 @@ async function pass(request, response, next) {
     await bringUpToDate();
   }
   if (known && !NOT_THE_EDITOR.test(pathname)) await editor();
+  if (known && pathname === "/rest/settings") speakOfTheVisitedAddress(response, request.headers[VISITED]);
   next();
+}
+
+/* The editor tries workflows out at the address that it is told. An agent may have two, and the login of one is not
+   that of the other. */
+function speakOfTheVisitedAddress(response, visited) {
+  const json = response.json;
+  response.json = function (said) {
+    const told = said?.data;
+    if (visited && told?.urlBaseWebhook) {
+      const root = `${visited}/`;
+      said = { ...said, data: { ...told, urlBaseWebhook: root, urlBaseWebhookTest: root, urlBaseEditor: visited } };
+    }
+    return json.call(this, said);
+  };
 }
 
 function editorIsMadeBy(make) {

@@ -10,6 +10,7 @@ const path = require("node:path");
 const installed = require("./installed.cjs");
 const agent = require("./agent.cjs");
 const mcp = require("./mcp.cjs");
+const schedules = require("./schedules.cjs");
 
 const MODEL_TRIES = 3;
 const MARKS = /^AGENTPODS_(NAMESPACE|HOME|ROLE)$/;
@@ -32,7 +33,12 @@ const CHANGES = {
   "/n8n/dist/active-executions.js": ({ ActiveExecutions }) => {
     agent.sayHowTurnsEnd(ActiveExecutions);
     agent.endTurnsOfThoseWhoHungUp(ActiveExecutions);
+    schedules.noteRuns(ActiveExecutions);
   },
+  "/shutdown/shutdown.service.js": ({ ShutdownService }) => schedules.keepThemAtTheEnd(ShutdownService),
+  "/execution-engine/scheduled-task-manager.js": ({ ScheduledTaskManager }) =>
+    schedules.forgetWhatIsTakenAway(ScheduledTaskManager),
+  "/utils/scheduling-helper-functions.js": (exports) => schedules.makeUpForMissedRuns(exports),
   "/n8n/dist/task-runners/task-runner-process-js.js": ({ JsTaskRunnerProcess }) => {
     const environment = JsTaskRunnerProcess.prototype.getProcessEnvVars;
     JsTaskRunnerProcess.prototype.getProcessEnvVars = function (...given) {

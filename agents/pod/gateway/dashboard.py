@@ -13,7 +13,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from agents.engines import DASHBOARDS
-from agents.engines.dashboard import Dashboard
+from agents.engines.dashboard import VISITED, Dashboard
 from agents.pod.gateway.answers import Refusal, read_body
 from agents.pod.gateway.pod import Pod
 from agents.pod.gateway.sockets import Sockets
@@ -155,7 +155,14 @@ class DashboardProxy:
     def _headers(self, given: Mapping[str, str]) -> CIMultiDict[str]:
         headers = CIMultiDict((name, value) for name, value in given.items() if name.lower() not in _NOT_FOR_THE_ENGINE)
         headers.update(self._dashboard.headers(self._pod.start.engine_password))  # in place of what the visitor says
+        headers[VISITED] = self._visited(given)
         return headers
+
+    def _visited(self, given: Mapping[str, str]) -> str:
+        """By its own name or by its customer's; on loopback by its port."""
+        start = self._pod.start
+        scheme = "https" if (start.public_url or "").startswith("https://") else "http"
+        return f"{scheme}://{given.get('Host') or f'{start.host}:{start.public_port}'}"
 
     def _url(self, path: str) -> URL:
         """A path that is not below the prefix is not the page's."""

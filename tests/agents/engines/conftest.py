@@ -143,6 +143,14 @@ class Pod:
     def engine_processes(self) -> list[psutil.Process]:
         return processes.marked(self.namespace, self.home)
 
+    def engines(self) -> list[psutil.Process]:
+        """The engine's processes; of one that has helpers of its own, without them."""
+        found = self.engine_processes()
+        if not EXPECTED[self.engine.id].has_helpers:
+            return found
+        pids = {process.pid for process in found}
+        return [process for process in found if process.ppid() not in pids]
+
     def program(self, name: Program) -> psutil.Process:
         return programs.find(self.home)[self.namespace, name]
 
@@ -197,6 +205,16 @@ def model() -> Iterator[ModelServer]:
 def pod(engine: Engine, model: ModelServer, tmp_path: Path) -> Iterator[Pod]:
     """Not started yet. The installation is shared by all tests of the machine, as it is by all agents."""
     home = (tmp_path / "home").resolve()
+    runtime = LocalRuntime(home=home, engine_cache=settings.ENGINE_CACHE)
+    pod = Pod(engine, runtime, model, home)
+    yield pod
+    runtime.delete(pod.namespace, agent_id="agt_real", data=True)
+
+
+@pytest.fixture
+def second(engine: Engine, model: ModelServer, tmp_path: Path) -> Iterator[Pod]:
+    """A pod on another machine."""
+    home = (tmp_path / "second").resolve()
     runtime = LocalRuntime(home=home, engine_cache=settings.ENGINE_CACHE)
     pod = Pod(engine, runtime, model, home)
     yield pod

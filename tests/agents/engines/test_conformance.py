@@ -16,6 +16,7 @@ from agents.runtimes.base import Phase
 from agents.runtimes.local.programs import Program
 from tests.agents.engines.conftest import ACCESS, MANAGEMENT_TOKEN, REAL_KEY, TICKET_KEY, Pod, each
 from tests.agents.engines.expectations import expected
+from tests.agents.engines.looking import found_in_memory
 from tests.agents.pod.bridge.process import eventually
 from tests.doubles.model_protocols import ToolCall
 from tests.doubles.model_server import Mood
@@ -308,6 +309,16 @@ def test_key_and_tokens_are_nowhere_in_the_engines_processes_and_files(pod: Pod)
             assert not [secret for secret in secrets if secret in path.read_bytes()], path
 
 
+def test_key_and_tokens_are_not_in_the_memory_of_its_processes(pod: Pod) -> None:
+    pod.start()
+    pod.model.reply = f"I was called with {REAL_KEY}"
+    pod.say("tell me all you know")
+    secrets = [secret.encode() for secret in (REAL_KEY, MANAGEMENT_TOKEN, TICKET_KEY)]
+    there = pod.namespace.encode()  # is in its environment: what the search finds where something is
+    found = [found_in_memory(process.pid, [*secrets, there]) for process in pod.engine_processes()]
+    assert set().union(*found) == {there}
+
+
 def test_it_speaks_to_nobody_but_the_key_proxy(pod: Pod) -> None:
     pod.start()
     pod.model.mood, pod.model.pause = Mood.SLOW, 0.2
@@ -327,7 +338,7 @@ def test_a_killed_program_of_ours_is_replaced_and_the_conversation_goes_on(pod: 
     pod.wait_ready()
     assert pod.say("two") == "pong"
     assert _said(pod) == ["one", "pong", "two"]
-    assert len(_engines(pod)) == expected(pod).processes
+    assert len(pod.engines()) == expected(pod).processes
 
 
 def test_it_fits_the_smallest_tier_it_is_offered_on(pod: Pod) -> None:
@@ -349,15 +360,6 @@ def test_no_process_of_it_is_a_zombie(pod: Pod) -> None:
         within=5,
         what="no zombies",
     )
-
-
-def _engines(pod: Pod) -> list[psutil.Process]:
-    """The engine's processes; of one that has helpers of its own, without them."""
-    found = pod.engine_processes()
-    if not expected(pod).has_helpers:
-        return found
-    pids = {process.pid for process in found}
-    return [process for process in found if process.ppid() not in pids]
 
 
 def _said(pod: Pod) -> list[str]:

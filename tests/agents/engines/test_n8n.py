@@ -180,6 +180,7 @@ def test_strangers_reach_published_workflows_and_nothing_else(path: str, public:
         ("POST", "/rest/logout", False),
         ("POST", "/rest/workflows", True),
         ("PATCH", "/rest/workflows/abc", True),
+        ("POST", "/rest/workflow-dependencies/counts", True),
         ("POST", "/rest/workflows/abc/activate", True),
         ("PATCH", f"/rest/workflows/{AGENT_ID}", False),
         ("DELETE", f"/rest/workflows/{AGENT_ID}", False),

@@ -6,22 +6,17 @@ import dataclasses
 import fnmatch
 import shutil
 import time
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 import requests
-from django.conf import settings
 
-from agents.engines import ENGINES
 from agents.engines.n8n_workflow import AGENT_ID
 from agents.pod.bridge.backup import COMMON
 from agents.runtimes.base import Phase
-from agents.runtimes.local import LocalRuntime
 from tests.agents.engines.conftest import REAL_KEY, Pod
 from tests.agents.pod.bridge.process import eventually
-from tests.doubles.model_server import ModelServer, Mood
+from tests.doubles.model_server import Mood
 
 pytestmark = [pytest.mark.engines, pytest.mark.parametrize("engine", ["n8n"], indirect=True)]
 
@@ -89,16 +84,6 @@ def start(pod: Pod, **config: Any) -> Owner:
 def call(root: str, order: int) -> requests.Response:
     """By somebody whom nobody knows."""
     return requests.post(f"{root}/webhook/orders", json={"order": order}, timeout=60)
-
-
-@pytest.fixture
-def second(model: ModelServer, tmp_path: Path) -> Iterator[Pod]:
-    """A pod on another machine."""
-    home = (tmp_path / "second").resolve()
-    runtime = LocalRuntime(home=home, engine_cache=settings.ENGINE_CACHE)
-    pod = Pod(ENGINES["n8n"], runtime, model, home)
-    yield pod
-    runtime.delete(pod.namespace, agent_id="agt_real", data=True)
 
 
 def test_his_editor_needs_no_second_login_and_shows_the_agent_which_it_may_not_change(pod: Pod) -> None:

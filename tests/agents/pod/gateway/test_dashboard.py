@@ -75,6 +75,12 @@ def test_the_engine_gets_its_own_login_and_never_the_visitors(pod: Gateway, page
     assert seen["headers"]["host"] == page.url.removeprefix("http://")
 
 
+def test_the_engine_hears_at_which_address_it_is_seen(pod: Gateway, page: EnginePage) -> None:
+    lied = {"X-Agentpods-Visited": "https://elsewhere"}
+    get(pod, "/session", Cookie=cookie_of(pod), Host="bot.example:8443", **lied)
+    assert page.seen[-1]["headers"]["x-agentpods-visited"] == "http://bot.example:8443"
+
+
 def test_the_visitor_gets_no_cookie_and_no_login_of_the_engine(pod: Gateway) -> None:
     answer = get(pod, "/assets/index-1.js", Cookie=cookie_of(pod))
     assert answer.text == "page()"

@@ -1,0 +1,213 @@
+"""Every real engine under kill -9 at no particular moment: of itself, of our programs, of all at once.
+
+STORM_SEED chooses the moments, STORM_KILLS how many there are.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import random
+import re
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+from agents.engines.base import Processes
+from agents.pod.bridge import damage, databases
+from agents.runtimes import management
+from agents.runtimes.base import Phase, RuntimeFailure
+from agents.runtimes.local.programs import Program
+from tests.agents.engines.conftest import Pod
+from tests.agents.engines.expectations import expected
+from tests.agents.pod.bridge.process import eventually
+from tests.doubles.model_protocols import Seen
+from tests.doubles.model_server import Mood
+
+pytestmark = pytest.mark.engines
+log = logging.getLogger(__name__)
+
+SEED = int(os.environ.get("STORM_SEED", "1"))
+KILLS = int(os.environ.get("STORM_KILLS", "24"))
+SESSIONS = ("red", "blue")
+VICTIMS = ("engine", "bridge", "gateway", "all")
+# After deaths in a row an engine rests for up to a minute before it is started again.
+READY_SECONDS = 180.0
+WAITED_FOR = 0.7  # of the blows: until it answers again
+TURN_SECONDS = management.TURN_SECONDS + 15
+QUESTION = re.compile(r"question-\w+-\d+")
+
+
+def answer_to(question: str) -> str:
+    """Many words: it takes a second to say them."""
+    return f"the answer to {question} is one that takes its time"
+
+
+def answered(seen: Seen) -> str:
+    asked = [found for _, text in seen.said for found in QUESTION.findall(text)]
+    return answer_to(asked[-1]) if asked else "pong"
+
+
+class Talk:
+    """Somebody who asks one question after the other, and remembers which were answered."""
+
+    def __init__(self, pod: Pod, session: str) -> None:
+        self.session = session
+        self.answered: list[str] = []
+        self.failed = 0
+        self.wrong: list[str] = []
+        self._pod = pod
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._ask)
+        self._thread.start()
+
+    def end(self) -> None:
+        self._over.set()
+        self._thread.join(TURN_SECONDS)
+        assert not self._thread.is_alive(), "a turn never ended"
+
+    def _ask(self) -> None:
+        number = 0
+        while not self._over.is_set():
+            number += 1
+            question = f"question-{self.session}-{number}"
+            try:
+                reply = self._pod.say(question, self.session)
+            except management.HopFailure:
+                self.failed += 1
+                self._over.wait(0.5)
+                continue
+            self.answered.append(question)
+            if reply != answer_to(question):
+                self.wrong.append(f"{question}: {reply}")
+
+
+@contextmanager
+def talking(pod: Pod) -> Iterator[list[Talk]]:
+    talks = [Talk(pod, session) for session in SESSIONS]
+    try:
+        yield talks
+    finally:
+        for talk in talks:
+            talk.end()
+
+
+def test_what_was_answered_outlives_a_storm_of_kills(pod: Pod) -> None:
+    chance = random.Random(SEED)
+    pod.model.mood, pod.model.pause, pod.model.reply = Mood.SLOW, 0.1, answered
+    pod.start()
+    for session in SESSIONS:
+        assert pod.say("hello", session) == "pong"
+    victims = [VICTIMS[number % len(VICTIMS)] for number in range(KILLS)]
+    chance.shuffle(victims)
+    with talking(pod) as talks:
+        for victim in victims:
+            _kill(pod, victim)
+            _bring_back(pod, talks, chance)
+        before = [len(talk.answered) for talk in talks]
+        eventually(lambda: _went_on(pod, talks, before), within=READY_SECONDS, what="the last answers")
+    log.info("%s: %s", pod.engine.id, [(talk.session, len(talk.answered), talk.failed) for talk in talks])
+    pod.model.mood = Mood.FINE
+    for talk in talks:
+        assert talk.wrong == []
+        assert len(talk.answered) > KILLS / 3
+        _is_remembered(pod, talk)
+    if pod.engine.processes is Processes.ONE_SERVER:
+        assert len(pod.engines()) == expected(pod).processes
+    pod.runtime.stop(pod.namespace)
+    eventually(lambda: pod.seen().phase == Phase.STOPPED, within=30, what="the stop")
+    assert _left_over(pod) == []
+    assert _broken(pod.data) == []
+
+
+def _kill(pod: Pod, victim: str) -> None:
+    """It may be down already."""
+    programs = [Program(victim)] if victim in set(Program) else list(Program) if victim == "all" else []
+    engines = pod.engine_processes() if victim in {"engine", "all"} else []
+    found: list[psutil.Process] = [*engines]
+    for name in programs:
+        with suppress(KeyError):
+            found.append(pod.program(name))
+    for process in found:
+        with suppress(psutil.NoSuchProcess):
+            process.send_signal(signal.SIGKILL)
+
+
+def _bring_back(pod: Pod, talks: list[Talk], chance: random.Random) -> None:
+    """As the reconciler does, sooner or later. The next blow falls in the middle of turns, or of the start."""
+    time.sleep(chance.uniform(0, 1))
+    before = [len(talk.answered) for talk in talks]
+    _deploy(pod)
+    if chance.random() < WAITED_FOR:
+        eventually(lambda: _went_on(pod, talks, before), within=READY_SECONDS, what="the next answers")
+    time.sleep(chance.uniform(0.2, 3))
+
+
+def _deploy(pod: Pod) -> None:
+    with suppress(RuntimeFailure):
+        pod.runtime.deploy(pod.spec)
+
+
+def _went_on(pod: Pod, talks: list[Talk], before: list[int]) -> bool:
+    """Whether each conversation has an answer more; what is missing meanwhile is started again."""
+    _deploy(pod)
+    time.sleep(0.5)
+    return all(len(talk.answered) > known for talk, known in zip(talks, before, strict=True))
+
+
+def _is_remembered(pod: Pod, talk: Talk) -> None:
+    """Each question with its answer, once, and in the order in which they were asked."""
+    assert pod.say("hello again", talk.session)
+    said = expected(pod).said(pod.model.turns()[-1])
+    place = 0
+    for question in talk.answered:
+        asked = [number for number, text in enumerate(said) if question in QUESTION.findall(text)]
+        told = [number for number, text in enumerate(said) if answer_to(question) in text]
+        assert told, f"{question} was answered, and is forgotten: {said[-6:]}"
+        assert len(told) == 1, f"{question} was answered once, and is remembered {len(told)} times"
+        assert min(asked) < told[0] >= place, f"{question} is remembered in another order"
+        place = told[0]
+
+
+def _left_over(pod: Pod) -> list[str]:
+    """Processes that have the pod's directory in their arguments or environment."""
+    mark = str(pod.home).encode()
+    found = []
+    for process in psutil.process_iter():
+        with suppress(OSError, psutil.NoSuchProcess):
+            told = [Path(f"/proc/{process.pid}/{name}").read_bytes() for name in ("cmdline", "environ")]
+            if process.pid != os.getpid() and any(mark in each for each in told):
+                found.append(f"{process.pid} {told[0].decode(errors='replace')[:200]}")
+    return found
+
+
+def _broken(data: Path) -> list[Path]:
+    """Databases, documents and lists of documents that cannot be read as what they are."""
+    found = databases.look(data, own=".agentpods", most_bytes=10**10).databases
+    bad = [path for path in found if not damage.is_sound(data / path, until=time.monotonic() + 30)]
+    for ending, is_whole in ((".json", _is_json), (".jsonl", _are_lines)):
+        bad += [path.relative_to(data) for path in data.rglob(f"*{ending}") if path.is_file() and not is_whole(path)]
+    return bad
+
+
+def _is_json(path: Path) -> bool:
+    return _reads(path.read_text(encoding="utf-8", errors="replace"))
+
+
+def _are_lines(path: Path) -> bool:
+    return all(map(_reads, filter(str.strip, path.read_text(encoding="utf-8", errors="replace").splitlines())))
+
+
+def _reads(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
