@@ -16,6 +16,7 @@ from billing.pages.create import CreateKeyViewSet, CreateViewSet
 from billing.pages.elsewhere import ElsewhereViewSet
 from billing.pages.invoices import InvoiceFileViewSet, InvoicesViewSet
 from billing.pages.keys import KeysViewSet
+from billing.pages.log import LogViewSet
 from billing.pages.model_key import ModelKeyViewSet
 from billing.pages.next_plan import NextPlanViewSet
 from billing.pages.progress import ProgressViewSet
@@ -52,6 +53,7 @@ urlpatterns = [
         "account/agents/<str:id>/backups/<str:name>/restore",
         RestoreViewSet.as_view({"get": "retrieve", "post": "create"}),
     ),
+    path("account/agents/<str:id>/log", LogViewSet.as_view({"get": "retrieve"})),
     path("account/agents/<str:id>/pause", PauseViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account/agents/<str:id>/resume", ResumeViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account/agents/<str:id>/rebuild", RebuildViewSet.as_view({"get": "retrieve", "post": "create"})),

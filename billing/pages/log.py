@@ -1,0 +1,29 @@
+"""/account/agents/{id}/log"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from django.http import HttpResponseBase
+from rest_framework.request import Request
+
+from agents import logs
+from agents.logs import Entry
+from billing.pages.base import AgentPageViewSet
+
+LINES = 200
+
+
+class LogViewSet(AgentPageViewSet):
+    """The newest lines of what its pod says, as the API's log has them: secrets are masked."""
+
+    def retrieve(self, request: Request, id: str) -> HttpResponseBase:
+        agent = self.own_agent(id)
+        page = logs.page(agent, limit=LINES)
+        context = {"agent": agent, "lines": [_line(entry) for entry in page.entries], "live": page.live}
+        return self.page("log.html", context)
+
+
+def _line(entry: Entry) -> str:
+    at = datetime.fromtimestamp(entry.line.at, UTC)
+    return f"{at:%Y-%m-%d %H:%M:%S} {entry.line.source} {entry.line.text}"
