@@ -38,11 +38,17 @@ def given(secrets: Given | None, *, prefix: str = "") -> Given:
 
 
 @transaction.atomic
-def replace(agent: Agent, *, enabled: list[str], mcp_servers: list[Server], secrets: Given | None = None) -> Agent:
-    """Set the agent's toolsets and servers, and change its keys. The toolset `a2a` switches A2A with it."""
+def replace(
+    agent: Agent, *, enabled: list[str], mcp_servers: list[Server] | None = None, secrets: Given | None = None
+) -> Agent:
+    """Set the agent's toolsets and servers, and change its keys. The toolset `a2a` switches A2A with it.
+
+    Servers that are not given stay as they are.
+    """
     agent = configuration.locked(agent)
+    servers = agent.mcp_servers if mcp_servers is None else mcp_servers
     kept = channels.merged(agent.tool_secrets or {}, given(secrets))
-    check(enabled, mcp_servers, secrets=kept, engine_id=agent.engine)
-    agent.tools_enabled, agent.mcp_servers, agent.tool_secrets = enabled, mcp_servers, kept or None
+    check(enabled, servers, secrets=kept, engine_id=agent.engine)
+    agent.tools_enabled, agent.mcp_servers, agent.tool_secrets = enabled, servers, kept or None
     fields = a2a.switch(agent, on=a2a.TOOLSET in enabled)
     return configuration.save(agent, fields=["tools_enabled", "mcp_servers", "tool_secrets", *fields])

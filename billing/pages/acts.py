@@ -30,7 +30,7 @@ class ActViewSet(AgentsViewSet):
         try:
             self.act(agent, actor=f"user:{caller(request).pk}")
         except ServiceError as refusal:
-            return self.shown(agent, problem=_problem(refusal, agent), status=refusal.status)
+            return self.shown(agent, problem=problem(refusal, agent), status=refusal.status)
         return self.go(_page(agent))
 
     def act(self, agent: Agent, *, actor: str) -> None:
@@ -72,7 +72,7 @@ def _page(agent: Agent) -> str:
     return f"/account/agents/{agent.pk}"
 
 
-def _problem(refusal: ServiceError, agent: Agent) -> str:
+def problem(refusal: ServiceError, agent: Agent) -> str:
     match refusal:
         case errors.NotEntitled():
             return gettext("Its free time is over. Pay for it first, then it can run again.")

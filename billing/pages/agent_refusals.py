@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from django.conf import settings
 from django.utils.formats import date_format
+from django.utils.functional import Promise
 from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 
 from agents import errors
 from billing.pages.names import plan_name
@@ -45,17 +49,24 @@ def _rule(refusal: ServiceError, engine: Engine) -> str:
     return ""
 
 
+_KEY = _("The provider does not take this key. Copy the whole key and enter it again.")
+_PROVIDER = _("Choose the provider that your key is from.")
+_SECRET = _("Something that is needed is missing or wrong: fill in all fields of what you have chosen.")
+# By the field that a message names.
+FIELDS: dict[str, Promise] = {
+    "llmKey": _KEY,
+    "key": _KEY,
+    "llmProvider": _PROVIDER,
+    "provider": _PROVIDER,
+    "channelSecrets": _SECRET,
+    "secrets": _SECRET,
+    "model": _("This model is from another provider than the key. Choose one of the key's provider."),
+    "domain": _("This engine needs a domain of your own that is not in use, such as agent.example.com."),
+    "timezone": _("Choose a time zone of the list, such as Europe/Berlin."),
+    "extraSoul": _("These instructions are too long."),
+    "name": _("Enter a shorter name, all on one line."),
+}
+
+
 def _field(refusal: ServiceError) -> str:
-    """By the field that the message names."""
-    match refusal.message.partition(":")[0]:
-        case "llmKey" | "key":
-            return gettext("The provider does not take this key. Copy the whole key and enter it again.")
-        case "llmProvider" | "provider":
-            return gettext("Choose the provider that your key is from.")
-        case "model":
-            return gettext("This model is from another provider than the key. Choose one of the key's provider.")
-        case "domain":
-            return gettext("This engine needs a domain of your own that is not in use, such as agent.example.com.")
-        case "name":
-            return gettext("Enter a shorter name, all on one line.")
-    return ""
+    return str(FIELDS.get(re.split("[:.]", refusal.message, maxsplit=1)[0], ""))
