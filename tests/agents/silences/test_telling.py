@@ -54,6 +54,37 @@ def test_a_channel_that_is_silent_for_two_minutes_is_explained_with_the_call_tha
     assert told(listening) == [SILENT]
 
 
+@pytest.mark.parametrize(
+    ("channel", "names", "why"),
+    [
+        ("discord", ["discordToken"], "the service refuses the bot's token"),
+        (
+            "email",
+            ["emailAddress", "emailPassword", "emailSmtpHost", "emailImapHost"],
+            "the mail server refuses the address or its password",
+        ),
+    ],
+)
+def test_another_channel_is_explained_by_its_own_reason_and_secrets(
+    client: APIClient,
+    make_listening: MakeListening,
+    gateway_of: GatewayOf,
+    bridge: BridgeDouble,
+    watch: Watch,
+    channel: str,
+    names: list[str],
+    why: str,
+) -> None:
+    agent = make_listening(channels=["web", channel], channel_secrets=dict.fromkeys(names, "secret-4711"))
+    serve(agent, gateway_of, bridge)
+    bridge.channels[channel] = why
+    watch.minutes(3)
+    found = explained(client, agent)
+    assert (found["cause"], found["evidence"]) == ("CHANNEL_SILENT", [f"{channel}: {why}"])
+    assert all(f"channelSecrets.{name}" in found["message"] for name in names)
+    assert told(agent) == [f"{channel} is silent: {why}"]
+
+
 def test_its_owner_is_written_to_once_however_long_it_lasts(
     listening: Agent, owner: User, bridge: BridgeDouble, watch: Watch, settings: Any
 ) -> None:
