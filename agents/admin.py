@@ -213,6 +213,7 @@ class AgentAdmin(WithLogs):
             "dashboard password": agent.dash_password,
             "MCP servers": agent.mcp_servers,
             **dict.fromkeys(agent.channel_secrets, "set"),
+            **{f"{service} key": "set" for service in agent.tool_secrets or {}},
         }
         return ", ".join(f"{name} {MASKED}" for name, value in stored.items() if value) or "none"
 

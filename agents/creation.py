@@ -64,6 +64,9 @@ def values_of(body: dict[str, Any]) -> dict[str, Any]:
     given = {name: value for name, value in body.items() if value is not None}
     alias = {"telegram_token": given.pop("telegram_token")} if "telegram_token" in given else {}
     given_secrets = channels.given(given.pop("channel_secrets", {}), **alias)
+    if given.get("tools"):
+        keys = tools.given(given["tools"].get("secrets"), prefix="tools.")
+        given["tools"] = {**given["tools"], "secrets": channels.merged({}, keys)}
     return profile.checked(given) | {"channel_secrets": channels.merged({}, given_secrets)}
 
 
@@ -153,7 +156,8 @@ def _check_values(wanted: NewAgent, engine: Engine) -> None:
     known_tier(wanted.tier)
     channels.check(wanted.channels, secrets=wanted.channel_secrets, engine_id=engine.id)
     if wanted.tools is not None:
-        tools.check(wanted.tools["enabled"], wanted.tools["mcp_servers"], engine_id=engine.id, prefix="tools.")
+        chosen, keys = wanted.tools["enabled"], wanted.tools.get("secrets", {})
+        tools.check(chosen, wanted.tools["mcp_servers"], secrets=keys, engine_id=engine.id, prefix="tools.")
     a2a.check(wanted.a2a)
     if wanted.a2a and not wanted.a2a["enabled"] and a2a.TOOLSET in (wanted.tools or {}).get("enabled", []):
         raise BadRequest("a2a.enabled: false contradicts the toolset 'a2a' in tools.enabled")
@@ -241,6 +245,7 @@ def _configure(agent: Agent, wanted: NewAgent) -> None:
         agent.dash_username, agent.dash_password = DASH_USERNAME, secrets.token_urlsafe(DASH_PASSWORD_BYTES)
     if wanted.tools is not None:
         agent.tools_enabled, agent.mcp_servers = wanted.tools["enabled"], wanted.tools["mcp_servers"]
+        agent.tool_secrets = wanted.tools.get("secrets") or None
         a2a.switch(agent, on=a2a.TOOLSET in wanted.tools["enabled"])
     if wanted.a2a is not None:
         a2a.apply(agent, wanted.a2a)

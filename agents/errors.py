@@ -37,6 +37,7 @@ class TrialsUsedUp(BadRequest):
     """`again` is when the next trial may begin; `payable` is an agent that counts only until somebody pays for it."""
 
     def __init__(self, *, limit: int, days: int, again: datetime, payable: str | None) -> None:
+        self.again = again
         way = ""
         if payable:
             way = f", or pay for an agent you have ({renew_url(payable)}): a paid one does not count"

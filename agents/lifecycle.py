@@ -200,13 +200,14 @@ def is_gone(agent: Agent, *, now: datetime) -> Agent:
     agent.llm_key = None
     agent.channel_secrets = {}
     agent.mcp_servers = []
-    agent.a2a_peers = None
+    agent.tool_secrets = agent.a2a_peers = None
     agent.a2a_token = agent.dash_password = None
     agent.restores = ""
     KeptLog.objects.filter(agent=agent).delete()
     InboundMessage.objects.filter(agent=agent).delete()
     expiry.begin(agent.pk, now=now)
-    fields = ("llm_key", "channel_secrets", "mcp_servers", "a2a_peers", "a2a_token", "dash_password", "restores")
+    secrets = ("llm_key", "channel_secrets", "tool_secrets", "mcp_servers", "a2a_peers", "a2a_token", "dash_password")
+    fields = (*secrets, "restores")
     return _move(agent, Status.DELETED, reason=Reason(agent.operation), actor="reconciler", now=now, also=fields)
 
 

@@ -221,6 +221,12 @@ class Agent(models.Model):
     # Tools, channels, A2A, domain.
     tools_enabled = models.JSONField(default=None, null=True, blank=True)
     mcp_servers = EncryptedJson(default=list)
+    tool_secrets = EncryptedJson(
+        null=True,
+        blank=True,
+        default=None,
+        help_text="The owner's keys of the services that its tools use, by service.",
+    )
     channel_secrets = EncryptedJson(default=dict)
     a2a_enabled = models.BooleanField(default=False)
     a2a_listed = models.BooleanField(default=False)

@@ -73,6 +73,8 @@ def secrets_of(agent: Agent) -> PodSecrets:
         a2a_token=agent.a2a_token if agent.a2a_enabled else None,
         a2a_peers=_peers(agent),
         peer_networks=[str(network) for network in (*settings.PEER_ALLOWED_CIDRS, *settings.POD_EGRESS_CIDRS)],
+        tool_keys=agent.tool_secrets or {},
+        tool_urls=settings.TOOL_SERVICE_URLS if agent.tool_secrets else {},
     )
 
 

@@ -16,7 +16,7 @@ from agents.mcp_servers import MAX_ENV, MAX_HEADERS, MAX_SERVERS
 from agents.models import Agent, AgentQuota, QuotaStatus, Status
 from agents.profile import LANGS
 from agents.quota import STALE_AFTER
-from catalog.vocabulary import ENGINE_CHOICES, ENGINE_IDS, ProviderId, TierId
+from catalog.vocabulary import ENGINE_CHOICES, ENGINE_IDS, ProviderId, TierId, ToolService
 from config.api import Choice, Flag, Serializer, Several, Text, TextMap
 from config.crypto import readable
 
@@ -38,6 +38,21 @@ class McpServerSerializer(Serializer):
 class AgentToolsSerializer(Serializer):
     enabled = Several(child=Text(max_length=40), max_length=64)
     mcp_servers = Several(child=McpServerSerializer(), max_length=MAX_SERVERS)
+
+
+class ToolSecretsSerializer(Serializer):
+    """Write-only keys of the services that tools use; null forgets one, an absent one is kept."""
+
+    def get_fields(self) -> dict[str, Any]:
+        return {
+            name: Text(required=False, allow_null=True, max_length=MAX_SECRET_CHARACTERS) for name in ToolService.values
+        }
+
+
+class PutAgentToolsSerializer(AgentToolsSerializer):
+    """What `GET /tools?engine=…` says with `keyNeededOn` needs the key of its `service` in `secrets`."""
+
+    secrets = ToolSecretsSerializer(required=False, write_only=True)
 
 
 class A2aPeerPublicSerializer(Serializer):
@@ -189,7 +204,7 @@ class CreateAgentSerializer(Serializer):
     lang = Choice(choices=LANGS, required=False)
     timezone = Text(required=False, allow_null=True)
     domain = Text(required=False, allow_null=True)
-    tools = AgentToolsSerializer(required=False, allow_null=True)
+    tools = PutAgentToolsSerializer(required=False, allow_null=True)
     llm_provider = Choice(choices=ProviderId.values, required=False, allow_null=True)
     llm_key = Text(required=False, allow_null=True, max_length=1_000)
     model = Text(required=False, allow_null=True)

@@ -1,31 +1,54 @@
-"""An agent's toolsets and MCP servers."""
+"""An agent's toolsets and MCP servers, and the keys of services that its tools use."""
 
 from __future__ import annotations
 
 from django.db import transaction
 
-from agents import a2a, configuration, mcp_servers
+from agents import a2a, channels, configuration, mcp_servers
 from agents.mcp_servers import Server
 from agents.models import Agent
 from catalog import tools as catalog_tools
 from catalog.engines import engine_of
 from config.errors import BadRequest
 
+# By service (catalog/vocabulary.py: ToolService). As with channels, null forgets one.
+Given = dict[str, str | None]
 
-def check(enabled: list[str], servers: list[Server], *, engine_id: str, prefix: str = "") -> None:
-    """Raise BadRequest naming the first toolset or server that the engine cannot have; `prefix` is where they stand."""
+
+def check(
+    enabled: list[str], servers: list[Server], *, secrets: dict[str, str], engine_id: str, prefix: str = ""
+) -> None:
+    """Raise BadRequest naming the first toolset, key or server that is wrong; `prefix` is where they stand."""
     engine = engine_of(engine_id)
     if enabled.count(a2a.TOOLSET) > 1:
         raise BadRequest(f"{prefix}enabled: {a2a.TOOLSET!r} is given twice")
     catalog_tools.check_toolsets([name for name in enabled if name != a2a.TOOLSET], engine, field=f"{prefix}enabled")
+    for service, toolset in catalog_tools.services_of(enabled, engine).items():
+        if service not in secrets:
+            raise BadRequest(f"{prefix}secrets.{service}: on {engine.label} the toolset {toolset!r} needs it")
     mcp_servers.check(servers, engine=engine, where=f"{prefix}mcpServers")
 
 
+def given(secrets: Given | None, *, prefix: str = "") -> Given:
+    """The keys of a request. Raises BadRequest for one that no header can carry."""
+    for service, key in (secrets or {}).items():
+        if key is not None and not (key.isascii() and key.isprintable() and " " not in key):
+            raise BadRequest(f"{prefix}secrets.{service}: must be printable ASCII without white space")
+    return secrets or {}
+
+
 @transaction.atomic
-def replace(agent: Agent, *, enabled: list[str], mcp_servers: list[Server]) -> Agent:
-    """Set all of the agent's tools. The toolset `a2a` switches A2A with it."""
-    check(enabled, mcp_servers, engine_id=agent.engine)
+def replace(
+    agent: Agent, *, enabled: list[str], mcp_servers: list[Server] | None = None, secrets: Given | None = None
+) -> Agent:
+    """Set the agent's toolsets and servers, and change its keys. The toolset `a2a` switches A2A with it.
+
+    Servers that are not given stay as they are.
+    """
     agent = configuration.locked(agent)
-    agent.tools_enabled, agent.mcp_servers = enabled, mcp_servers
+    servers = agent.mcp_servers if mcp_servers is None else mcp_servers
+    kept = channels.merged(agent.tool_secrets or {}, given(secrets))
+    check(enabled, servers, secrets=kept, engine_id=agent.engine)
+    agent.tools_enabled, agent.mcp_servers, agent.tool_secrets = enabled, servers, kept or None
     fields = a2a.switch(agent, on=a2a.TOOLSET in enabled)
-    return configuration.save(agent, fields=["tools_enabled", "mcp_servers", *fields])
+    return configuration.save(agent, fields=["tools_enabled", "mcp_servers", "tool_secrets", *fields])

@@ -23,6 +23,7 @@ from catalog.vocabulary import (
     Risk,
     TierId,
     ToolGroup,
+    ToolService,
 )
 from config.api import Serializer
 
@@ -132,6 +133,12 @@ class ToolsetInfoSerializer(Sparse):
     group = serializers.ChoiceField(ToolGroup.choices)
     plugin = serializers.CharField(required=False, help_text="Only for plugins.")
     engines = serializers.SerializerMethodField(help_text="The engines that take it.")
+    service = serializers.ChoiceField(
+        ToolService.choices,
+        required=False,
+        help_text="Whose key it needs, on the engines of `keyNeededOn`: it goes into `tools.secrets` under this name.",
+    )
+    key_needed_on = serializers.SerializerMethodField(help_text="The engines that need a key of `service` for it.")
 
     def get_default_enabled(self, toolset: Toolset) -> bool:
         return tools.is_default(toolset, self.context.get("engine"))
@@ -139,6 +146,10 @@ class ToolsetInfoSerializer(Sparse):
     @extend_schema_field(serializers.ListField(child=serializers.ChoiceField(ENGINE_CHOICES)))
     def get_engines(self, toolset: Toolset) -> list[str]:
         return tools.engines_of(toolset)
+
+    @extend_schema_field(serializers.ListField(child=serializers.ChoiceField(ENGINE_CHOICES)))
+    def get_key_needed_on(self, toolset: Toolset) -> list[str]:
+        return tools.engines_that_need_a_key(toolset)
 
 
 class ToolsSerializer(Serializer):

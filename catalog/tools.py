@@ -44,9 +44,27 @@ def engines_of(toolset: Toolset) -> list[str]:
     return [engine.id for engine in engines.offered() if _supports(engine, toolset.id)]
 
 
+def service_of(toolset: Toolset, engine: Engine) -> str | None:
+    """The service whose key the owner must give for this toolset on this engine."""
+    return toolset.service if toolset.id in engine.keyed_toolsets else None
+
+
+def services_of(ids: list[str], engine: Engine) -> dict[str, str]:
+    """The services whose keys these toolsets need on this engine, each with the first toolset that needs it."""
+    toolsets = snapshot.current().toolsets
+    needed = [(service_of(toolsets[name], engine), name) for name in reversed(ids) if name in toolsets]
+    return {service: name for service, name in reversed(dict(needed).items()) if service}
+
+
+def engines_that_need_a_key(toolset: Toolset) -> list[str]:
+    """The ids of the engines on which it works with a key of the owner's only."""
+    return [engine.id for engine in engines.offered() if _supports(engine, toolset.id) and service_of(toolset, engine)]
+
+
 def is_default(toolset: Toolset, engine: Engine | None = None) -> bool:
     """Whether `tools.enabled: []` switches it on, on this engine or on the default one."""
-    return toolset.default_enabled and _supports(engine or engines.engine_of(DEFAULT_ENGINE), toolset.id)
+    engine = engine or engines.engine_of(DEFAULT_ENGINE)
+    return toolset.default_enabled and _supports(engine, toolset.id) and not service_of(toolset, engine)
 
 
 def safe_set() -> list[str]:
@@ -55,8 +73,8 @@ def safe_set() -> list[str]:
 
 
 def effective(ids: list[str], engine: Engine) -> list[str]:
-    """The toolsets that are on: those chosen, or of the safe set what the engine supports."""
-    return ids or [name for name in safe_set() if _supports(engine, name)]
+    """The toolsets that are on: those chosen, or of the safe set what the engine has without a key of the owner's."""
+    return ids or [toolset.id for toolset in offered() if is_default(toolset, engine)]
 
 
 def check_toolsets(ids: list[str], engine: Engine, field: str = "tools.enabled") -> list[str]:

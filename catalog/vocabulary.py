@@ -78,6 +78,13 @@ class ToolGroup(TextChoices):
     NETWORK = "network"
 
 
+class ToolService(TextChoices):
+    """Services whose key an owner gives for tools (docs/api.md: Tools that need a key)."""
+
+    TAVILY = "tavily"
+    OPENAI = "openai", "OpenAI"
+
+
 class Channel(TextChoices):
     WEB = "web"
     TELEGRAM = "telegram"

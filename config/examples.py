@@ -109,9 +109,10 @@ BODIES: dict[str, Any] = {
     "PatchArticleRequest": {"status": "published"},
     "RenameAuthorRequest": {"name": "Olga"},
     "LlmKeyRequest": {"provider": "openai", "key": "sk-proj-…", "model": "openai:gpt-6-luna"},
-    "AgentToolsRequest": {
+    "PutAgentToolsRequest": {
         "enabled": ["web", "memory"],
         "mcpServers": [{"name": "notes", "url": "https://mcp.example.com", "headers": {"Authorization": "Bearer …"}}],
+        "secrets": {"tavily": "tvly-…"},
     },
     "ChannelsRequest": {"channels": ["web", "telegram"], "channelSecrets": {"telegramToken": "123456:…"}},
     "ChatRequest": {"message": "What do plants do with light?"},

@@ -84,6 +84,7 @@ AGENT_RUNTIME = env.text("AGENT_RUNTIME", "local")
 ENGINE_CACHE = Path(env.text("ENGINE_CACHE", str(AGENTPODS_HOME / "engines"))).absolute()
 ENGINES_CONFIRMED = env.words("ENGINES_CONFIRMED")
 LLM_BASE_URLS = env.pairs("LLM_BASE_URLS")
+TOOL_SERVICE_URLS = env.pairs("TOOL_SERVICE_URLS")
 TELEGRAM_API_URL = env.text("TELEGRAM_API_URL") or None
 WHATSAPP_API_URL = env.text("WHATSAPP_API_URL") or None
 LLM_KEY_CHECK = env.flag("LLM_KEY_CHECK", default=True)

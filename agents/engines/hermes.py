@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from agents.engines import hermes_channels
+from agents.engines import hermes_channels, hermes_tools
 from agents.engines.base import Driver, KeyProxy, Launch, Place, Processes, PypiPackage, Side, Stores, mcp_servers
 from agents.engines.hermes_http import HermesDriver
 from agents.engines.persona import persona_text
@@ -70,11 +70,16 @@ class Hermes:
     processes = Processes.ONE_SERVER
     package = PypiPackage(name="hermes-agent", version=VERSION, recipe=RECIPE, module=_MODULE)
     providers = frozenset(_PROVIDERS)
-    # The ones that work with the pod's model alone: others need keys of further services, or a browser.
+    # The ones that work with the pod's model, or with the services of agents/engines/tool_services.py.
     toolsets: Mapping[str, tuple[str, ...]] = {
+        "web": ("web_search", "web_extract"),
+        "search": ("web_search",),
         "file": ("read_file", "write_file", "patch", "search_files"),
         "terminal": ("terminal", "process"),
         "code_execution": ("execute_code",),
+        "image_gen": ("image_generate",),
+        "tts": ("text_to_speech",),
+        "stt": (),  # no tool: voice messages of channels become text
         "memory": ("memory",),
         "session_search": ("session_search",),
         "todo": ("todo",),
@@ -141,7 +146,7 @@ class Hermes:
 
     def _settings(self, config: PodConfig, workspace: Path, llm: KeyProxy) -> dict[str, Any]:
         """JSON is YAML too."""
-        chosen = [name for name in config.toolsets or self.safe_toolsets if name in self.toolsets]
+        chosen = _chosen(config)
         platforms = ["api_server", "cron", *hermes_channels.platforms(config)]
         return {
             **_SETTINGS,
@@ -157,7 +162,12 @@ class Hermes:
             "terminal": {"backend": "local", "cwd": str(workspace)},
             "timezone": config.timezone or "UTC",
             **hermes_channels.settings(config),
+            **hermes_tools.settings(chosen, llm),
         }
+
+
+def _chosen(config: PodConfig) -> list[str]:
+    return [name for name in config.toolsets or Hermes.safe_toolsets if name in Hermes.toolsets]
 
 
 def _json(value: Any) -> str:
@@ -209,6 +219,7 @@ def _environment(config: PodConfig, place: Place, llm: KeyProxy) -> dict[str, st
         "API_SERVER_KEY": place.password,
         "POD_LLM_TOKEN": llm.token,
         **hermes_channels.environment(config),
+        **hermes_tools.environment(_chosen(config), llm),
     }
 
 

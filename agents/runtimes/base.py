@@ -85,6 +85,13 @@ class PodSecrets:
     a2a_token: str | None = field(repr=False)
     a2a_peers: list[dict[str, Any]] = field(default_factory=list, repr=False)  # name, url and perhaps token of each
     peer_networks: list[str] = field(default_factory=list)  # where peers may be, beside the public internet
+    tool_keys: dict[str, str] = field(default_factory=dict, repr=False)  # of the services that tools use, by service
+    tool_urls: dict[str, str] = field(default_factory=dict)  # where these services are, if not at the vendor's
+
+    def told(self) -> dict[str, Any]:
+        """As it travels: a gateway of an earlier release knows nothing of tools' services."""
+        told = dataclasses.asdict(self)
+        return {name: value for name, value in told.items() if value or not name.startswith("tool_")}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -124,7 +124,7 @@ def _refusal(model: dict[str, Any]) -> ModelRefusal | None:
 
 def configure(endpoint: Endpoint, access: Access, *, config: PodConfig, secrets: PodSecrets) -> None:
     """Give the pod a revision and its secrets. Raises RuntimeFailure unless gateway and bridge took it."""
-    body = {"config": config.told(), "secrets": dataclasses.asdict(secrets)}
+    body = {"config": config.told(), "secrets": secrets.told()}
     try:
         with call("PUT", endpoint, access, "/config", seconds=CONFIGURE_SECONDS, body=body) as answer:
             body_of(answer)

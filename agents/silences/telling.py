@@ -99,7 +99,12 @@ def _may_be_mailed(state: ChannelState, agent: Agent, *, now: datetime) -> bool:
 
 def _words(reason: str, agent: Agent) -> str:
     """The pod may be anybody's: no secret of the agent, one line, and no more of it than is read."""
-    secrets = [*agent.channel_secrets.values(), agent.llm_key, agent.management_token]
+    secrets = [
+        *agent.channel_secrets.values(),
+        *(agent.tool_secrets or {}).values(),
+        agent.llm_key,
+        agent.management_token,
+    ]
     return post.one_line(mask_text(reason, [text for text in secrets if text]), at_most=REASON_LENGTH)
 
 

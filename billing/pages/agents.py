@@ -10,7 +10,8 @@ from django.utils import timezone
 from rest_framework.request import Request
 
 from agents import explanation
-from agents.models import Agent, Status
+from agents.causes import Explanation
+from agents.models import Agent, Desired, Status
 from billing import ledger, licence_cards, remainders, reminders, standing
 from billing.models import CardSubscription, Payment
 from billing.pages import account, next_plan, words
@@ -36,7 +37,11 @@ class PaymentLine:
 
 class AgentsViewSet(AgentPageViewSet):
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
-        agent, now = self.own_agent(id), timezone.now()
+        return self.shown(self.own_agent(id))
+
+    def shown(self, agent: Agent, *, problem: str = "", status: int = 200) -> HttpResponseBase:
+        """A problem is of what was asked for on the page."""
+        now = timezone.now()
         here = f"/account/agents/{agent.pk}"
         term = standing.term(agent, now=now)
         payments = ledger.page(agent, after=self.sent.GET.get("payments"))
@@ -44,7 +49,11 @@ class AgentsViewSet(AgentPageViewSet):
         context = {
             "line": account.line(agent, term, now=now),
             "agent": agent,
+            "problem": problem,
             "engine": engine_of(agent.engine).label,
+            "takes_key": engine_of(agent.engine).llm_key,
+            "acts": _acts(agent),
+            "helps": _helps(told, agent),
             "paid_with": words.paid_with(term),
             "renewal": _renewal(agent),
             "next_plan": next_plan.line(agent, remainders.paid_by(agent)),
@@ -61,7 +70,22 @@ class AgentsViewSet(AgentPageViewSet):
             "first": f"{here}#payments",
             "card": CardSubscription.objects.charged(agent).exists(),
         }
-        return self.page("agent.html", context)
+        return self.page("agent.html", context, status=status)
+
+
+def _acts(agent: Agent) -> set[str]:
+    """What can be done with it as it is now."""
+    if agent.status == Status.PROVISIONING:
+        return set()
+    if agent.desired == Desired.STOPPED:
+        return {"resume", "rebuild"} if agent.status != Status.FAILED else {"rebuild"}
+    return {"pause", "rebuild"}
+
+
+def _helps(told: Explanation, agent: Agent) -> str:
+    """Which button helps, if one does: the one for the call that `explain` names."""
+    call = (told.next or "").replace(f"/agents/{agent.pk}", "")
+    return {"PATCH /llm-key": "model-key", "POST /resume": "resume", "POST /rebuild": "rebuild"}.get(call, "")
 
 
 def _renewal(agent: Agent) -> dict[str, object] | None:

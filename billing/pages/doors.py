@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 ACCOUNT = "/account"
 SIGN_IN = "/sign-in"
 CODE = "/sign-in/code"
-_OURS = re.compile(r"/(?:account|renew)(?:[/?][\x21-\x7e]*)?")  # what cannot be mistaken for another host
+_OURS = re.compile(r"/(?:account|renew|create)(?:[/?][\x21-\x7e]*)?")  # what cannot be mistaken for another host
 _LONGEST = 500
 
 

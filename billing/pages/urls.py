@@ -5,20 +5,27 @@ from __future__ import annotations
 from django.urls import path
 
 from billing.pages.account import AccountViewSet
+from billing.pages.acts import DeleteViewSet, PauseViewSet, RebuildViewSet, ResumeViewSet
 from billing.pages.agents import AgentsViewSet
 from billing.pages.cancel import CancelViewSet
 from billing.pages.card import CardViewSet
+from billing.pages.channels import ChannelsViewSet
 from billing.pages.code import CodeViewSet
+from billing.pages.create import CreateKeyViewSet, CreateViewSet
 from billing.pages.elsewhere import ElsewhereViewSet
 from billing.pages.invoices import InvoiceFileViewSet, InvoicesViewSet
 from billing.pages.keys import KeysViewSet
+from billing.pages.model_key import ModelKeyViewSet
 from billing.pages.next_plan import NextPlanViewSet
 from billing.pages.progress import ProgressViewSet
 from billing.pages.renew import RenewViewSet
 from billing.pages.revoke import RevokeViewSet
+from billing.pages.settings import SettingsViewSet
 from billing.pages.sign_in import SignInViewSet
 from billing.pages.sign_out import SignOutViewSet
+from billing.pages.talk_test import TalkTestViewSet
 from billing.pages.ticket import TicketViewSet
+from billing.pages.tools import ToolsViewSet
 
 _elsewhere = ElsewhereViewSet.as_view({"get": "retrieve"})
 
@@ -26,11 +33,22 @@ urlpatterns = [
     path("sign-in", SignInViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("sign-in/code", CodeViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("sign-out", SignOutViewSet.as_view({"post": "create"})),
+    path("create", CreateViewSet.as_view({"get": "retrieve"})),
+    path("create/key", CreateKeyViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account", AccountViewSet.as_view({"get": "retrieve"})),
     path("account/keys", KeysViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account/keys/<str:id>/revoke", RevokeViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account/agents/<str:id>", AgentsViewSet.as_view({"get": "retrieve"})),
     path("account/agents/<str:id>/ticket", TicketViewSet.as_view({"get": "retrieve", "post": "create"})),
+    path("account/agents/<str:id>/model-key", ModelKeyViewSet.as_view({"get": "retrieve", "post": "create"})),
+    path("account/agents/<str:id>/settings", SettingsViewSet.as_view({"get": "retrieve", "post": "create"})),
+    path("account/agents/<str:id>/channels", ChannelsViewSet.as_view({"get": "retrieve", "post": "create"})),
+    path("account/agents/<str:id>/tools", ToolsViewSet.as_view({"get": "retrieve", "post": "create"})),
+    path("account/agents/<str:id>/talk-test", TalkTestViewSet.as_view({"get": "retrieve", "post": "create"})),
+    path("account/agents/<str:id>/pause", PauseViewSet.as_view({"get": "retrieve", "post": "create"})),
+    path("account/agents/<str:id>/resume", ResumeViewSet.as_view({"get": "retrieve", "post": "create"})),
+    path("account/agents/<str:id>/rebuild", RebuildViewSet.as_view({"get": "retrieve", "post": "create"})),
+    path("account/agents/<str:id>/delete", DeleteViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account/agents/<str:id>/cancel", CancelViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account/agents/<str:id>/next-plan", NextPlanViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account/agents/<str:id>/card", CardViewSet.as_view({"get": "retrieve", "post": "create"})),

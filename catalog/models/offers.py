@@ -12,7 +12,17 @@ from django.db import models
 from catalog import cost
 from catalog.fields import Paragraphs
 from catalog.models.rows import LABEL_LENGTH, CatalogRow, env_name, label, lines, toolset_id
-from catalog.vocabulary import ENGINE_IDS, RUNNABLE, Channel, CostTier, EngineStatus, ProviderId, TierId, ToolGroup
+from catalog.vocabulary import (
+    ENGINE_IDS,
+    RUNNABLE,
+    Channel,
+    CostTier,
+    EngineStatus,
+    ProviderId,
+    TierId,
+    ToolGroup,
+    ToolService,
+)
 
 MONTHS_PAID_A_YEAR = 10  # annual billing: two months free
 MIB, GIB = 2**20, 2**30
@@ -101,6 +111,10 @@ class Engine(CatalogRow):
         default=None,
         help_text="Toolsets it supports, by id. Empty means all.",
     )
+    keyed_toolsets = lines(
+        models.CharField(max_length=40),
+        help_text="Those of them for which it needs the owner's key of the toolset's service.",
+    )
 
     class Meta:
         ordering: ClassVar = ["position", "id"]
@@ -186,6 +200,13 @@ class Toolset(CatalogRow):
     default_enabled = models.BooleanField(default=False, help_text="In the safe minimal set.")
     group = models.CharField(max_length=20, choices=ToolGroup.choices)
     plugin = models.CharField(max_length=80, null=True, blank=True, help_text="Only for plugins of the engine.")
+    service = models.CharField(
+        max_length=20,
+        choices=ToolService.choices,
+        null=True,
+        blank=True,
+        help_text="Whose key it needs, on engines that have no way of their own to do it.",
+    )
 
     class Meta:
         ordering: ClassVar = ["position", "id"]

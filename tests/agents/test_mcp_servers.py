@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("catalog")
 
 
 def check(*servers: dict[str, Any], engine: str = "hermes") -> None:
-    tools.check(["a2a"], list(servers), engine_id=engine, prefix="tools.")
+    tools.check(["a2a"], list(servers), secrets={}, engine_id=engine, prefix="tools.")
 
 
 def test_servers_of_both_transports_are_taken() -> None:

@@ -12,4 +12,4 @@ pytestmark = pytest.mark.usefixtures("catalog")
 
 def test_the_toolset_a2a_is_given_once() -> None:
     with pytest.raises(BadRequest, match="'a2a' is given twice"):
-        tools.check(["a2a", "a2a"], [], engine_id="hermes", prefix="tools.")
+        tools.check(["a2a", "a2a"], [], secrets={}, engine_id="hermes", prefix="tools.")

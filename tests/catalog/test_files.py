@@ -115,8 +115,8 @@ def test_every_provider_has_a_model_and_google_mirrors_gemini() -> None:
 def test_the_safe_set_of_toolsets_runs_no_programs() -> None:
     rows = [row for row in CONTENTS.rows[Toolset] if isinstance(row, Toolset)]
     safe = {row.id for row in rows if row.default_enabled}
-    assert safe == {"web", "file", "vision", "memory", "session_search", "todo", "skills", "clarify"}
-    assert {row.id: row.plugin for row in rows if row.plugin} == {"spotify": "spotify", "a2a": "a2a-platform"}
+    assert safe == {"web", "file", "vision", "memory", "session_search", "todo", "skills"}
+    assert {row.id: row.plugin for row in rows if row.plugin} == {"a2a": "a2a-platform"}
 
 
 @pytest.mark.parametrize(

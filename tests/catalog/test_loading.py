@@ -32,6 +32,15 @@ def drop(source: Path, name: str, start: str) -> None:
     path.write_text("".join(kept), encoding="utf-8")
 
 
+def drop_speech(source: Path) -> None:
+    """A toolset that one engine has."""
+    drop(source, "toolsets.yaml", "- {id: tts,")
+    path = source / "engines.yaml"
+    text = path.read_text(encoding="utf-8")
+    assert text.count("tts, stt") == 2
+    path.write_text(text.replace("tts, stt", "stt"), encoding="utf-8")
+
+
 def edit(row: CatalogRow, **columns: object) -> None:
     for name, value in columns.items():
         setattr(row, name, value)
@@ -105,40 +114,40 @@ def test_an_edit_that_the_files_come_to_agree_with_is_none(catalog: loading.Repo
 
 
 def test_a_row_hidden_by_an_operator_stays_hidden(catalog: loading.Report) -> None:
-    edit(Toolset.objects.get(id="spotify"), hidden=True)
-    assert loading.load().kept == ["toolset spotify (hidden)"]
-    assert not Toolset.objects.get(id="spotify").offered
+    edit(Toolset.objects.get(id="tts"), hidden=True)
+    assert loading.load().kept == ["toolset tts (hidden)"]
+    assert not Toolset.objects.get(id="tts").offered
 
 
 def test_a_row_gone_from_the_files_is_hidden_and_comes_back(catalog: loading.Report, source: Path) -> None:
-    drop(source, "toolsets.yaml", "- {id: spotify")
-    assert loading.load(source).hidden == ["toolset spotify"]
-    assert not Toolset.objects.get(id="spotify").offered
+    drop_speech(source)
+    assert loading.load(source).hidden == ["toolset tts"]
+    assert not Toolset.objects.get(id="tts").offered
     assert loading.load(source).hidden == []
     report = loading.load()
-    assert (report.restored, report.created) == (["toolset spotify"], [])
-    assert Toolset.objects.get(id="spotify").offered
+    assert (report.restored, report.created) == (["toolset tts"], [])
+    assert Toolset.objects.get(id="tts").offered
 
 
 def test_a_row_gone_from_the_files_comes_back_as_the_files_now_have_it(catalog: loading.Report, source: Path) -> None:
-    drop(source, "toolsets.yaml", "- {id: spotify")
+    drop_speech(source)
     loading.load(source)
     fresh = source.parent / "later"
     source.rename(fresh)
     (fresh / "toolsets.yaml").write_text(
-        (files.DATA / "toolsets.yaml").read_text().replace("name: Spotify", "name: Music")
+        (files.DATA / "toolsets.yaml").read_text().replace("name: Text-to-Speech", "name: Music")
     )
-    assert loading.load(fresh).restored == ["toolset spotify"]
-    assert Toolset.objects.get(id="spotify").name == "Music"
+    assert loading.load(fresh).restored == ["toolset tts"]
+    assert Toolset.objects.get(id="tts").name == "Music"
 
 
 def test_an_edited_row_gone_from_the_files_is_hidden_with_its_edit(catalog: loading.Report, source: Path) -> None:
-    edit(Toolset.objects.get(id="spotify"), name="Music")
-    drop(source, "toolsets.yaml", "- {id: spotify")
-    assert loading.load(source).hidden == ["toolset spotify (edited: name)"]
+    edit(Toolset.objects.get(id="tts"), name="Music")
+    drop_speech(source)
+    assert loading.load(source).hidden == ["toolset tts (edited: name)"]
     back = loading.load()
-    assert (back.restored, back.kept) == (["toolset spotify"], ["toolset spotify (name)"])
-    toolset = Toolset.objects.get(id="spotify")
+    assert (back.restored, back.kept) == (["toolset tts"], ["toolset tts (name)"])
+    toolset = Toolset.objects.get(id="tts")
     assert (toolset.name, toolset.offered) == ("Music", True)
 
 
@@ -181,11 +190,11 @@ def test_rows_made_by_hand_are_left_alone(catalog: loading.Report, community: Pe
 
 
 def test_a_row_made_by_hand_with_an_id_of_the_files_is_kept(catalog: loading.Report, source: Path) -> None:
-    drop(source, "toolsets.yaml", "- {id: spotify")
-    Toolset.objects.filter(id="spotify").delete()
-    Toolset.objects.create(id="spotify", name="Radio", description="Plays.", group="voice")
-    assert loading.load().kept == ["toolset spotify (made by hand)"]
-    assert loading.load(overwrite=True).updated == ["toolset spotify"]
+    drop_speech(source)
+    Toolset.objects.filter(id="tts").delete()
+    Toolset.objects.create(id="tts", name="Radio", description="Plays.", group="voice")
+    assert loading.load().kept == ["toolset tts (made by hand)"]
+    assert loading.load(overwrite=True).updated == ["toolset tts"]
 
 
 def test_a_community_persona_never_becomes_a_built_in_one(catalog: loading.Report, source: Path, author: User) -> None:

@@ -31,7 +31,7 @@ def test_supported_toolsets_are_taken_in_the_order_given() -> None:
 @pytest.mark.parametrize(
     ("ids", "message"),
     [
-        (["tts"], "^tools.enabled: 'tts' is not a toolset; GET /tools lists the ids$"),
+        (["spotify"], "^tools.enabled: 'spotify' is not a toolset; GET /tools lists the ids$"),
         (["file", "laser"], "^tools.enabled: 'laser' is not a toolset; GET /tools lists the ids$"),
         (
             ["web"],

@@ -20,10 +20,10 @@ def token() -> str:
 
 def test_a_hidden_row_is_offered_again_on_request() -> None:
     before = token()
-    assert visibility.hide(Toolset, ["spotify", "tts"]) == 2
+    assert visibility.hide(Toolset, ["stt", "tts"]) == 2
     assert not Toolset.objects.get(id="tts").offered
     hidden = token()
-    assert visibility.offer(Toolset, ["spotify", "tts"]) == 2
+    assert visibility.offer(Toolset, ["stt", "tts"]) == 2
     assert Toolset.objects.get(id="tts").offered
     assert len({before, hidden, token()}) == 3
     assert loading.load().kept == []

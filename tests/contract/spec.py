@@ -30,8 +30,10 @@ DEMO_LINE = names("role text")
 API_KEY = names("id name prefix createdAt lastUsedAt revokedAt")
 MODEL = names("id provider name label costTier")
 LLM_PROVIDER = names("id label envVar")
-TOOLSET = names("id name description defaultEnabled group engines")  # `engines` is ours: what takes it
-TOOLSET_OPTIONAL = {"plugin"}
+TOOLSET = names(
+    "id name description defaultEnabled group engines keyNeededOn"
+)  # the last two are ours, as `service` is
+TOOLSET_OPTIONAL = {"plugin", "service"}
 LIVENESS = names("reachable serving")
 WEBHOOK = names("url secret events")
 WEBHOOK_EVENT = names("id type createdAt agent data")

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 Json = dict[str, Any]
 TOKEN = "4711081500:AAbot-token-of-the-owners-telegram-bot"
@@ -46,6 +46,7 @@ class TelegramDouble:
         self._polls_hang = False
         self._messages: dict[tuple[int, int], Sent] = {}  # chat and message: an edit replaces the text
         self._updates: list[Json] = []
+        self._voice = b""
         self._changed = threading.Condition()
         self._poller = 0
         self._numbers = iter(range(1000, 10**9))
@@ -86,6 +87,21 @@ class TelegramDouble:
             self._updates.append({"update_id": next(self._numbers), "message": message})
             self._changed.notify_all()
 
+    def speak(self, sound: bytes, *, person: int = 77) -> None:
+        """A person sends a voice message."""
+        who = {"id": person, "is_bot": False, "first_name": "Ann", "language_code": "en"}
+        voice = {"file_id": "voice-1", "file_unique_id": "v1", "duration": 2, "mime_type": "audio/ogg"}
+        message = {**self._message(person, ""), "from": who, "voice": {**voice, "file_size": len(sound)}}
+        del message["text"]
+        with self._changed:
+            self._voice = sound
+            self._updates.append({"update_id": next(self._numbers), "message": message})
+            self._changed.notify_all()
+
+    def file(self, path: str) -> bytes | None:
+        """What is downloaded from there."""
+        return self._voice if path == f"/file/bot{self.token}/voice/1.oga" else None
+
     def stop(self) -> None:
         self.polls_hang = False
         self._http.shutdown()
@@ -108,6 +124,7 @@ class TelegramDouble:
             "getMe": lambda _: BOT,
             "getUpdates": self._get_updates,
             "getWebhookInfo": lambda _: {"url": "", "has_custom_certificate": False, "pending_update_count": 0},
+            "getFile": lambda _: {"file_id": "voice-1", "file_unique_id": "v1", "file_path": "voice/1.oga"},
             "sendMessage": self._send,
             "editMessageText": self._edit,
             "deleteMessage": self._delete,
@@ -193,6 +210,10 @@ class _Handler(BaseHTTPRequestHandler):
         self._reply({**_last(urlsplit(self.path).query), **given})
 
     def do_GET(self) -> None:
+        file = self.server.double.file(unquote(urlsplit(self.path).path))
+        if file is not None:
+            self._send(200, "application/octet-stream", file)
+            return
         self._reply(_last(urlsplit(self.path).query))
 
     def _reply(self, fields: Json) -> None:
@@ -201,13 +222,15 @@ class _Handler(BaseHTTPRequestHandler):
         except Refused as refusal:
             status = refusal.status
             body = {"ok": False, "error_code": status, "description": refusal.description}
-        text = json.dumps(body).encode()
+        self._send(status, "application/json", json.dumps(body).encode())
+
+    def _send(self, status: int, content_type: str, body: bytes) -> None:
         try:
             self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(text)))
+            self.send_header("Content-Type", content_type)
+            self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            self.wfile.write(text)
+            self.wfile.write(body)
         except OSError:
             self.close_connection = True  # a poller that was killed
 

@@ -17,6 +17,7 @@ from agents.pod.gateway.backups import BackupCalls
 from agents.pod.gateway.bridge import Bridge
 from agents.pod.gateway.llm import proxy
 from agents.pod.gateway.llm.log import ModelLog
+from agents.pod.gateway.llm.tool_services import ToolServices
 from agents.pod.gateway.log_pages import LogPages
 from agents.pod.gateway.logs import Collector, PodLog, PodLogHandler
 from agents.pod.gateway.management import Management
@@ -51,7 +52,8 @@ async def serve(pod: Pod) -> None:
         tasks = Tasks(turns)
         kept = BackupCalls(pod, bridge, await stack.enter_async_context(backups.client()))
         peers = PeersServer(pod, Peers(pod, tasks, turns))
-        inner = proxy.KeyProxy(pod, models, outside).app(peers, kept.routes())
+        besides = [*kept.routes(), *ToolServices(pod, outside).routes()]
+        inner = proxy.KeyProxy(pod, models, outside).app(peers, besides)
         await _listen(stack, inner, start.llm_host, start.llm_port)
         test = TalkTest(pod, bridge, turns, inside)
         management = Management(pod, bridge, turns, models, test, LogPages(pod_log), kept).app()

@@ -35,3 +35,26 @@ document.addEventListener("submit", (event) => {
   }
   sent.set(event.target, now);
 });
+
+// While an agent starts, its page is looked at again by itself.
+const LOOK_MS = 2000;
+
+async function lookAgain() {
+  const answer = await fetch(location.href);
+  if (!answer.ok || answer.redirected) {
+    return; // the link is still there
+  }
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  document.getElementById("content").replaceWith(document.adoptNode(page.getElementById("content")));
+  lookSoon();
+}
+
+function lookSoon() {
+  const live = document.querySelector("[data-live]");
+  if (live) {
+    live.hidden = true;
+    setTimeout(() => lookAgain().catch(() => { live.hidden = false; }), LOOK_MS);
+  }
+}
+
+lookSoon();

@@ -1,4 +1,4 @@
-"""How every engine is installed on first use."""
+"""How every engine that comes from a registry is installed on first use."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from agents.engines.base import Engine
+from agents.engines import ENGINES
+from agents.engines.base import Engine, ShippedProgram
 from agents.pod import processes
 from agents.pod.bridge import install
 from agents.runtimes.base import Phase
 from agents.runtimes.local.programs import Program
-from tests.agents.engines.conftest import Pod
+from tests.agents.engines.conftest import TRIED, Pod
 from tests.agents.pod.bridge.process import eventually
 
-pytestmark = pytest.mark.engines
+INSTALLED = [name for name in TRIED if not isinstance(ENGINES[name].package, ShippedProgram)]
+pytestmark = [pytest.mark.engines, pytest.mark.parametrize("engine", INSTALLED, indirect=True)]
 
 
 def test_agents_that_start_at_once_on_a_fresh_machine_install_it_once(engine: Engine, pod: Pod, tmp_path: Path) -> None:

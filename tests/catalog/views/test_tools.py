@@ -9,7 +9,7 @@ from catalog import engines, tools
 
 pytestmark = pytest.mark.usefixtures("catalog")
 
-FIELDS = {"id", "name", "description", "defaultEnabled", "group", "engines"}
+FIELDS = {"id", "name", "description", "defaultEnabled", "group", "engines", "keyNeededOn"}
 GROUPS = {"web", "files", "media", "voice", "thinking", "integrations", "network"}
 
 
@@ -18,6 +18,8 @@ def test_a_toolset_has_the_fields_of_the_spec_and_its_engines(api: APIClient) ->
     assert set(body) == {"tools"}
     plugins = {tool["id"]: tool.pop("plugin") for tool in body["tools"] if "plugin" in tool}
     assert plugins == {"a2a": "a2a-platform"}
+    services = {tool["id"]: tool.pop("service") for tool in body["tools"] if "service" in tool}
+    assert services == {"web": "tavily", "search": "tavily"} | dict.fromkeys(("image_gen", "tts", "stt"), "openai")
     assert all(set(tool) == FIELDS and tool["group"] in GROUPS for tool in body["tools"])
 
 
@@ -37,7 +39,19 @@ def test_a_toolset_is_offered_with_the_engines_that_take_it(api: APIClient) -> N
     assert all(listed.values())
     assert listed["file"] == ["pi", "hermes", "opencode", "claude-code", "openclaw"]
     assert listed["vision"] == ["claude-code"]
-    assert "tts" not in listed
+    assert listed["tts"] == ["hermes"]
+
+
+def test_a_toolset_names_the_engines_that_need_a_key_for_it(api: APIClient) -> None:
+    needed = {tool["id"]: tuple(tool["keyNeededOn"]) for tool in api.get("/tools").json()["tools"]}
+    expected = dict.fromkeys(("web", "search", "image_gen", "tts", "stt"), ("hermes",))
+    assert {name: engines for name, engines in needed.items() if engines} == expected
+
+
+def test_what_needs_a_key_is_on_nowhere_by_itself(api: APIClient) -> None:
+    on = {tool["id"]: tool["defaultEnabled"] for tool in api.get("/tools?engine=hermes").json()["tools"]}
+    assert (on["web"], on["file"]) == (False, True)
+    assert {tool["id"]: tool["defaultEnabled"] for tool in api.get("/tools?engine=opencode").json()["tools"]}["web"]
 
 
 def test_default_is_what_an_empty_choice_switches_on(api: APIClient) -> None:

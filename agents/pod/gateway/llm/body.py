@@ -36,7 +36,7 @@ async def admit(request: web.Request, allowed_model: str | None, *, must_name: b
             first, is_all = await _first(pieces, rule)
     except TimeoutError as error:
         raise Refusal(408, "body: came too slowly") from error
-    return (first, {}) if is_all else (_judged(first, pieces, rule), _length(request))
+    return (first, {}) if is_all else (_judged(first, pieces, rule), length_of(request))
 
 
 async def _first(pieces: AsyncIterator[bytes], rule: BodyRule) -> tuple[bytes, bool]:
@@ -71,7 +71,7 @@ def _check_type(request: web.Request) -> None:
         raise Refusal(415, "Content-Type: must be application/json, in UTF-8")
 
 
-def _length(request: web.Request) -> dict[str, str]:
+def length_of(request: web.Request) -> dict[str, str]:
     """Of a packed body nobody knows the length: our server unpacks it."""
     packed = request.headers.get("Content-Encoding", "identity").lower() != "identity"
     return {} if packed or request.content_length is None else {"Content-Length": str(request.content_length)}

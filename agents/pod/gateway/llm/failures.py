@@ -28,7 +28,9 @@ class ModelRefusal:
 _NO_SUCH_CALL = {404, 405, 501}
 
 
-async def read(answer: aiohttp.ClientResponse, *, provider: str, key: str, is_own_server: bool = False) -> ModelRefusal:
+async def read(
+    answer: aiohttp.ClientResponse, *, provider: str, key: str, is_own_server: bool = False, key_is: str = "model key"
+) -> ModelRefusal:
     """The provider's refusal, as a text for people and as an answer for the engine."""
     if answer.status < 400:
         message = f"{provider} answered with a redirect ({answer.status}), which is not followed"
@@ -37,7 +39,7 @@ async def read(answer: aiohttp.ClientResponse, *, provider: str, key: str, is_ow
     said = mask_text(_said(raw), [key])[:MESSAGE_LENGTH]
     if answer.status in {401, 403}:
         # Some engines lock a provider out for a minute, or try for one, on a 401: they get a plain 400.
-        message = _sentence(f"{provider} refused the model key ({answer.status})", said)
+        message = _sentence(f"{provider} refused the {key_is} ({answer.status})", said)
         return ModelRefusal(_response(400, message), message)
     message = _sentence(f"{provider} answered {answer.status}", said)
     if is_own_server and answer.status in _NO_SUCH_CALL:
@@ -85,7 +87,7 @@ def _said(raw: bytes) -> str:
         return ""
     if isinstance(found, list) and found:
         found = found[0]
-    for name in ("error", "message", "detail"):
+    for name in ("detail", "error", "message"):
         if isinstance(found, dict) and name in found:
             found = found[name]
     return " ".join(found.split()) if isinstance(found, str) else ""

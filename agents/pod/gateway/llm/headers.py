@@ -77,6 +77,16 @@ def check_token(shown: Iterable[str], token: str) -> None:
 
 def outgoing(headers: CIMultiDictProxy[str], *, provider: str, key: str) -> CIMultiDict[str]:
     """The engine's headers as the provider gets them, with the real key where this provider looks for it."""
+    kept = passed_on(headers)
+    name, value = _key_header(headers, provider, key)
+    if not (value.isascii() and value.isprintable()):
+        raise Refusal(400, "the installed model key has characters that no header can carry")
+    kept[name] = value
+    return kept
+
+
+def passed_on(headers: CIMultiDictProxy[str]) -> CIMultiDict[str]:
+    """The engine's headers without its credentials, and without those that only concern its way to us."""
     dropped = _NOT_SENT | _named_by_connection(headers)
     kept = CIMultiDict(
         (name, value)
@@ -84,10 +94,6 @@ def outgoing(headers: CIMultiDictProxy[str], *, provider: str, key: str) -> CIMu
         if (plain := name.lower().replace("_", "-")) not in dropped and not _NEVER_SENT.search(plain)
     )
     kept["Accept-Encoding"] = "identity"
-    name, value = _key_header(headers, provider, key)
-    if not (value.isascii() and value.isprintable()):
-        raise Refusal(400, "the installed model key has characters that no header can carry")
-    kept[name] = value
     return kept
 
 

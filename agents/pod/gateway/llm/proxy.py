@@ -98,7 +98,7 @@ class KeyProxy:
             headers.check_unpacked(answer.headers, admitted.provider)
             if answer.status >= 300:
                 return await self._refused(admitted, answer)
-            response = await _pass_on(request, answer, admitted.key)
+            response = await pass_on(request, answer, admitted.key)
             if admitted.method == "POST":
                 self._models.answered()
             return response
@@ -134,7 +134,7 @@ def client() -> aiohttp.ClientSession:
     )
 
 
-async def _pass_on(request: web.Request, answer: aiohttp.ClientResponse, key: str) -> web.StreamResponse:
+async def pass_on(request: web.Request, answer: aiohttp.ClientResponse, key: str) -> web.StreamResponse:
     """Every piece at once, masked: an engine that streams shows the first word when the model says it."""
     response = web.StreamResponse(status=answer.status, headers=headers.incoming(answer.headers, key=key))
     await response.prepare(request)

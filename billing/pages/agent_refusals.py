@@ -1,0 +1,72 @@
+"""Why an agent is not made or not given a key, in a person's words."""
+
+from __future__ import annotations
+
+import re
+
+from django.conf import settings
+from django.utils.formats import date_format
+from django.utils.functional import Promise
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+
+from agents import errors
+from billing.pages.names import plan_name
+from catalog.engines import EngineBelowMinTier
+from catalog.models import Engine
+from config.errors import RateLimited, ServiceError
+
+
+def text(refusal: ServiceError, engine: Engine) -> str:
+    """In the person's language; what there are no words for is told in our English."""
+    return _rule(refusal, engine) or _field(refusal) or refusal.message
+
+
+def _rule(refusal: ServiceError, engine: Engine) -> str:
+    match refusal:
+        case errors.FreePodCapReached():
+            most = settings.MAX_FREE_AGENTS
+            words = ngettext(
+                "You have %(count)d free agent and may not have more. Pay for it or delete it first.",
+                "You have %(count)d free agents and may not have more. Pay for one or delete one first.",
+                most,
+            )
+            return words % {"count": most}
+        case errors.TrialsUsedUp():
+            words = gettext("You have used your free trials. The next one may begin on %(day)s.")
+            return words % {"day": date_format(refusal.again, "DATE_FORMAT")}
+        case errors.CreatesClosed():
+            return gettext("No agents can be created at the moment. Please try again later.")
+        case errors.NoFreePlaceLeft():
+            return gettext("All free places are taken at the moment. Please try again later.")
+        case errors.AboveTrialTier():
+            return gettext("This plan is for agents that are paid for. Begin with a smaller one: you can change later.")
+        case EngineBelowMinTier():
+            words = gettext("%(engine)s needs the plan %(plan)s or a larger one.")
+            return words % {"engine": engine.label, "plan": plan_name(engine.min_tier)}
+        case RateLimited():
+            return gettext("Too many tries. Please wait a minute.")
+    return ""
+
+
+_KEY = _("The provider does not take this key. Copy the whole key and enter it again.")
+_PROVIDER = _("Choose the provider that your key is from.")
+_SECRET = _("Something that is needed is missing or wrong: fill in all fields of what you have chosen.")
+# By the field that a message names.
+FIELDS: dict[str, Promise] = {
+    "llmKey": _KEY,
+    "key": _KEY,
+    "llmProvider": _PROVIDER,
+    "provider": _PROVIDER,
+    "channelSecrets": _SECRET,
+    "secrets": _SECRET,
+    "model": _("This model is from another provider than the key. Choose one of the key's provider."),
+    "domain": _("This engine needs a domain of your own that is not in use, such as agent.example.com."),
+    "timezone": _("Choose a time zone of the list, such as Europe/Berlin."),
+    "extraSoul": _("These instructions are too long."),
+    "name": _("Enter a shorter name, all on one line."),
+}
+
+
+def _field(refusal: ServiceError) -> str:
+    return str(FIELDS.get(re.split("[:.]", refusal.message, maxsplit=1)[0], ""))

@@ -1,0 +1,37 @@
+"""/account/agents/{id}/talk-test"""
+
+from __future__ import annotations
+
+from django.http import HttpResponseBase
+from django.utils.translation import gettext_lazy as _
+from rest_framework.request import Request
+
+from agents import talk_test
+from billing.pages import acts
+from billing.pages.base import AgentPageViewSet
+from catalog.pages.words import CHANNELS
+from config.errors import ServiceError
+
+HOPS: dict[str, object] = {
+    "gateway": _("Its gateway"),
+    "engine": _("Its engine"),
+    "model": _("Its model"),
+    **{channel.value: name for channel, name in CHANNELS.items()},
+}
+
+
+class TalkTestViewSet(AgentPageViewSet):
+    """One word through every hop, and which of them is silent."""
+
+    def retrieve(self, request: Request, id: str) -> HttpResponseBase:
+        return self.go(f"/account/agents/{self.own_agent(id).pk}")
+
+    def create(self, request: Request, id: str) -> HttpResponseBase:
+        agent = self.own_agent(id)
+        try:
+            test = talk_test.run(agent)
+        except ServiceError as refusal:
+            context = {"agent": agent, "hops": [], "problem": acts.problem(refusal, agent)}
+            return self.page("talk_test.html", context, status=refusal.status)
+        hops = [{"name": HOPS.get(one.hop, one.hop), "ok": one.ok, "error": one.error} for one in test.hops]
+        return self.page("talk_test.html", {"agent": agent, "hops": hops, "all_well": test.ok})

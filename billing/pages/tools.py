@@ -1,0 +1,72 @@
+"""/account/agents/{id}/tools"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.http import HttpResponseBase
+from rest_framework.request import Request
+
+from agents import tools
+from agents.models import Agent
+from billing.pages import agent_refusals
+from billing.pages.base import AgentPageViewSet
+from catalog import tools as catalog_tools
+from catalog.engines import engine_of
+from catalog.models import Toolset
+from catalog.vocabulary import ToolService
+from config.errors import ServiceError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One toolset on the page."""
+
+    toolset: Toolset
+    is_on: bool
+    needs: str  # the name of the service whose key it needs
+
+
+class ToolsViewSet(AgentPageViewSet):
+    """What the agent may do. Its MCP servers stay as they are."""
+
+    def retrieve(self, request: Request, id: str) -> HttpResponseBase:
+        agent = self.own_agent(id)
+        chosen = catalog_tools.effective(agent.tools_enabled or [], engine_of(agent.engine))
+        return self._asking(agent, set(chosen))
+
+    def create(self, request: Request, id: str) -> HttpResponseBase:
+        """A key that is left empty stays as it is. No toolset at all is not possible: it means the usual ones."""
+        agent = self.own_agent(id)
+        wanted = set(self.sent.POST.getlist("toolset"))
+        enabled = [one.pk for one in catalog_tools.offered(engine_of(agent.engine)) if one.pk in wanted]
+        typed = {service: self.typed(service).strip() for service in ToolService.values}
+        secrets: tools.Given = {service: key for service, key in typed.items() if key}
+        try:
+            tools.replace(agent, enabled=enabled, secrets=secrets)
+        except ServiceError as refusal:
+            problem = agent_refusals.text(refusal, engine_of(agent.engine))
+            return self._asking(agent, set(enabled), problem=problem, status=refusal.status)
+        return self.go(f"/account/agents/{agent.pk}")
+
+    def _asking(self, agent: Agent, on: set[str], *, problem: str = "", status: int = 200) -> HttpResponseBase:
+        engine = engine_of(agent.engine)
+        offered = catalog_tools.offered(engine)
+        labels = dict(ToolService.choices)
+        needed = catalog_tools.services_of([one.pk for one in offered], engine)
+        context = {
+            "agent": agent,
+            "engine": engine.label,
+            "toolsets": [
+                Line(
+                    toolset=one,
+                    is_on=one.pk in on,
+                    needs=str(labels.get(catalog_tools.service_of(one, engine) or "", "")),
+                )
+                for one in offered
+            ],
+            "services": [(name, labels[name], name in (agent.tool_secrets or {})) for name in needed],
+            "servers": len(agent.mcp_servers),
+            "problem": problem,
+        }
+        return self.page("tools.html", context, status=status)
