@@ -10,6 +10,7 @@ import argparse
 import contextlib
 import os
 import platform
+import resource
 import shutil
 import subprocess
 import sys
@@ -74,7 +75,7 @@ class Builder:
         own = ["--pull-never"] if base.startswith("localhost/") else []
         self.buildah(
             # With layers: what two images begin with alike is made once, and is one layer where they are pulled.
-            "build", "--layers", "--isolation", "chroot", "--format", "oci", *own,
+            "build", "--layers", "--isolation", "chroot", "--format", "oci", *own, *_open_files(),
             "--build-arg", f"BASE={base}", "--ignorefile", place / "Dockerfile.dockerignore",
             "--file", place / "Dockerfile", *self._mounts, "--tag", image, ROOT,
         )  # fmt: skip
@@ -86,6 +87,12 @@ class Builder:
         mounted = [line.split()[1] for line in Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()]
         for place in reversed([place for place in mounted if Path(place).is_relative_to(self._scratch)]):
             run("umount", place, quiet=True)
+
+
+def _open_files() -> list[str]:
+    """As many as this machine allows: npm opens thousands at once."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return ["--ulimit", f"nofile={most}:{most}"]
 
 
 def _cut(system: Path) -> None:
