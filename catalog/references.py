@@ -32,7 +32,7 @@ def unknown(row: CatalogRow, known: Known) -> dict[str, str]:
                 "min_tier": _missing([row.min_tier], known.tiers),
                 "llm_providers": _missing(row.llm_providers or [], known.llm_providers),
                 "toolsets": _missing(row.toolsets or [], known.toolsets),
-                "keyed_toolsets": _missing(row.keyed_toolsets, known.toolsets),
+                "keyed_toolsets": _missing(row.keyed_toolsets or [], known.toolsets),
             }
         case LlmModel():
             named = {"provider": _missing([row.provider], known.llm_providers)}

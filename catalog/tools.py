@@ -46,7 +46,7 @@ def engines_of(toolset: Toolset) -> list[str]:
 
 def service_of(toolset: Toolset, engine: Engine) -> str | None:
     """The service whose key the owner must give for this toolset on this engine."""
-    return toolset.service if toolset.id in engine.keyed_toolsets else None
+    return toolset.service if toolset.id in (engine.keyed_toolsets or []) else None
 
 
 def services_of(ids: list[str], engine: Engine) -> dict[str, str]:

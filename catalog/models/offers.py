@@ -113,6 +113,8 @@ class Engine(CatalogRow):
     )
     keyed_toolsets = lines(
         models.CharField(max_length=40),
+        null=True,
+        default=None,
         help_text="Those of them for which it needs the owner's key of the toolset's service.",
     )
 
