@@ -33,10 +33,27 @@ function forgetInterruptedTurns(state) {
   }
 }
 
-try {
-  forgetInterruptedTurns(process.env.OPENCLAW_STATE_DIR);
-} catch (error) {
-  console.error(`interrupted turns are not forgotten: ${error.message}`);
+/** Who had the database open when it was backed up does not have this one open: the bridge starts one openclaw. */
+function forgetOwners(state) {
+  const file = path.join(state, "state", "openclaw.sqlite");
+  if (!existsSync(file)) return;
+  const database = new DatabaseSync(file, { timeout: 5000 });
+  try {
+    for (const table of ["agent_database_leases", "state_leases"]) {
+      const known = database.prepare("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?").get(table);
+      if (known) database.exec(`DELETE FROM ${table}`);
+    }
+  } finally {
+    database.close();
+  }
+}
+
+for (const [forget, what] of [[forgetInterruptedTurns, "interrupted turns"], [forgetOwners, "owners of the database"]]) {
+  try {
+    forget(process.env.OPENCLAW_STATE_DIR);
+  } catch (error) {
+    console.error(`${what} are not forgotten: ${error.message}`);
+  }
 }
 process.argv.splice(1, 2, process.argv[2]);
 await import(pathToFileURL(process.argv[1]).href);

@@ -82,3 +82,23 @@ def test_a_row_that_an_earlier_start_left_unproven_is_proven_where_it_is_whole(
 
 def test_without_a_database_openclaw_is_started_all_the_same(tmp_path: Path) -> None:
     assert start(tmp_path) == "openclaw runs"
+
+
+def test_a_process_that_had_the_database_open_elsewhere_keeps_no_restored_one_from_starting(tmp_path: Path) -> None:
+    """openclaw does not start while a process of that number runs, and that one may be anybody's."""
+    file = tmp_path / "state" / "openclaw.sqlite"
+    file.parent.mkdir()
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        for table in ("agent_database_leases", "state_leases"):
+            connection.execute(f"CREATE TABLE {table} (lease_id TEXT PRIMARY KEY, owner_pid INTEGER NOT NULL)")
+            connection.execute(f"INSERT INTO {table} VALUES ('a', 1)")
+        assert start(tmp_path) == "openclaw runs"
+        for table in ("agent_database_leases", "state_leases"):
+            assert connection.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
+
+
+def test_a_state_without_such_a_table_is_left_alone(tmp_path: Path) -> None:
+    file = tmp_path / "state" / "openclaw.sqlite"
+    file.parent.mkdir()
+    with closing(sqlite3.connect(file, isolation_level=None)):
+        assert start(tmp_path) == "openclaw runs"
