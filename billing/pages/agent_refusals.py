@@ -10,6 +10,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
+from accounts.replies import StillRunning
 from agents import errors
 from billing.pages.names import plan_name
 from catalog.engines import EngineBelowMinTier
@@ -19,7 +20,7 @@ from config.errors import RateLimited, ServiceError
 
 def text(refusal: ServiceError, engine: Engine) -> str:
     """In the person's language; what there are no words for is told in our English."""
-    return _rule(refusal, engine) or _field(refusal) or refusal.message
+    return _rule(refusal, engine) or _for_now(refusal) or _field(refusal) or refusal.message
 
 
 def _rule(refusal: ServiceError, engine: Engine) -> str:
@@ -35,15 +36,23 @@ def _rule(refusal: ServiceError, engine: Engine) -> str:
         case errors.TrialsUsedUp():
             words = gettext("You have used your free trials. The next one may begin on %(day)s.")
             return words % {"day": date_format(refusal.again, "DATE_FORMAT")}
-        case errors.CreatesClosed():
-            return gettext("No agents can be created at the moment. Please try again later.")
-        case errors.NoFreePlaceLeft():
-            return gettext("All free places are taken at the moment. Please try again later.")
         case errors.AboveTrialTier():
             return gettext("This plan is for agents that are paid for. Begin with a smaller one: you can change later.")
         case EngineBelowMinTier():
             words = gettext("%(engine)s needs the plan %(plan)s or a larger one.")
             return words % {"engine": engine.label, "plan": plan_name(engine.min_tier)}
+    return ""
+
+
+def _for_now(refusal: ServiceError) -> str:
+    """What another try in a while may bring."""
+    match refusal:
+        case errors.CreatesClosed():
+            return gettext("No agents can be created at the moment. Please try again later.")
+        case errors.NoFreePlaceLeft():
+            return gettext("All free places are taken at the moment. Please try again later.")
+        case StillRunning():
+            return gettext("This agent is being created already. Wait a moment, then look at your account.")
         case RateLimited():
             return gettext("Too many tries. Please wait a minute.")
     return ""

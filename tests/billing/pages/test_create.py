@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.utils import timezone
 from pytest_django import Settings
 
+from accounts import replies
 from accounts.models import User
 from agents.models import Agent
+from config.crypto import sha256
 from tests.agents.conftest import PERSONA, MakeAgent
 from tests.billing.pages.visitor import Visitor, text
 from tests.catalog.pages.page import Page
@@ -91,6 +94,17 @@ def test_the_same_form_sent_twice_makes_one_agent(visitor: Visitor) -> None:
     first, second = (visitor.send(page, KEY, name="Once") for _ in range(2))
     assert first.headers["Location"] == second.headers["Location"]
     assert Agent.objects.count() == 1
+
+
+def test_a_form_whose_twin_is_still_on_its_way_says_so(visitor: Visitor, owner: User) -> None:
+    page = visitor.open(KEY)
+    once = page.one("input", name="once").attributes["value"] or ""
+    fingerprint = sha256(repr([CHOICE, "Once", None]))
+    replies.reserve(owner, method="POST", path="/create/key", key=once, fingerprint=fingerprint, now=timezone.now())
+    answer = visitor.send(page, KEY, name="Once")
+    assert answer.status_code == 409
+    assert "This agent is being created already." in text(Page(answer.content.decode()))
+    assert not Agent.objects.exists()
 
 
 def test_a_key_that_its_provider_refuses_is_said_and_not_shown(visitor: Visitor, settings: Settings) -> None:
