@@ -49,7 +49,7 @@ class ApiKeyInline(ReadOnly, admin.TabularInline[ApiKey, User]):
 
 class SessionInline(ReadOnly, admin.TabularInline[Session, User]):
     model = Session
-    fields = ("id", "created_at", "expires_at")
+    fields = ("id", "client", "created_at", "seen_at", "expires_at")
     readonly_fields = fields
 
 
@@ -131,11 +131,11 @@ class ApiKeyAdmin(ReadOnly, WithSteps):
 
 @admin.register(Session)
 class SessionAdmin(ReadOnly, admin.ModelAdmin[Session]):
-    list_display = ("id", "user", "created_at", "expires_at")
+    list_display = ("id", "user", "client", "created_at", "seen_at", "expires_at")
     list_filter = ("created_at", "expires_at")
     list_select_related = ("user",)
     search_fields = ("id", "user__email", "user__id")
-    fields = ("id", "user", "created_at", "expires_at", "attribution")
+    fields = (*list_display, "attribution")
 
 
 @admin.register(SignInCode)

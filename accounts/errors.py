@@ -72,6 +72,11 @@ class NoSuchKey(NotFound):
         super().__init__("id: you have no such API key; GET /keys lists yours")
 
 
+class NoSuchSession(NotFound):
+    def __init__(self) -> None:
+        super().__init__("id: you have no such session")
+
+
 class TooManyKeys(BadRequest):
     def __init__(self, count: int, most: int) -> None:
         super().__init__(

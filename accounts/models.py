@@ -21,6 +21,7 @@ KEY_NAME_LENGTH = 60
 KEY_PREFIX_LENGTH = 12
 SUSPENSION_REASON_LENGTH = 500
 SUBJECT_LENGTH = 200
+CLIENT_LENGTH = 60
 LANG_LENGTH = 8
 
 
@@ -134,7 +135,11 @@ class Session(models.Model):
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="sessions")
     digest = models.CharField(max_length=DIGEST_LENGTH, unique=True, editable=False)
     attribution = models.JSONField(null=True, blank=True, help_text="Where the person came from at this sign-in.")
+    client = models.CharField(
+        max_length=CLIENT_LENGTH, blank=True, db_default="", help_text="Browser and system, such as Firefox, Linux."
+    )
     created_at = models.DateTimeField(default=timezone.now)
+    seen_at = models.DateTimeField(null=True, blank=True, help_text="Last used, exact to an hour.")
     expires_at = models.DateTimeField(db_index=True)
 
     objects = SessionQuerySet.as_manager()

@@ -78,7 +78,7 @@ def request_code(email: str, *, household: str, lang: str, now: datetime) -> str
 
 
 def verify_code(
-    email: str, *, code: str, household: str, attribution: Attribution | None, now: datetime
+    email: str, *, code: str, household: str, attribution: Attribution | None, client: str = "", now: datetime
 ) -> tuple[str, User]:
     """Use up the code; a new session's token and its user, who is made at the first sign-in.
 
@@ -89,7 +89,7 @@ def verify_code(
         if isinstance(found, SignInCode):
             user = _user(email, lang=found.lang, attribution=attribution, now=now)
             if user is not None and user.is_active:
-                return sessions.start(user, attribution=attribution, now=now)[1], user
+                return sessions.start(user, attribution=attribution, client=client, now=now)[1], user
             found = SignUpsClosed() if user is None else AccountSuspended()
     raise found
 

@@ -22,6 +22,7 @@ from billing.pages.next_plan import NextPlanViewSet
 from billing.pages.progress import ProgressViewSet
 from billing.pages.renew import RenewViewSet
 from billing.pages.revoke import RevokeViewSet
+from billing.pages.sessions import EndOtherSessionsViewSet, EndSessionViewSet, SessionsViewSet
 from billing.pages.settings import SettingsViewSet
 from billing.pages.sign_in import SignInViewSet
 from billing.pages.sign_out import SignOutViewSet
@@ -40,6 +41,9 @@ urlpatterns = [
     path("account", AccountViewSet.as_view({"get": "retrieve"})),
     path("account/keys", KeysViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account/keys/<str:id>/revoke", RevokeViewSet.as_view({"get": "retrieve", "post": "create"})),
+    path("account/sessions", SessionsViewSet.as_view({"get": "retrieve"})),
+    path("account/sessions/end-others", EndOtherSessionsViewSet.as_view({"get": "retrieve", "post": "create"})),
+    path("account/sessions/<str:id>/end", EndSessionViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account/agents/<str:id>", AgentsViewSet.as_view({"get": "retrieve"})),
     path("account/agents/<str:id>/ticket", TicketViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account/agents/<str:id>/model-key", ModelKeyViewSet.as_view({"get": "retrieve", "post": "create"})),
