@@ -72,7 +72,13 @@ class User(AbstractBaseUser, PermissionsMixin):
         max_length=LANG_LENGTH,
         default="en",
         db_default="en",
-        help_text="Of their last sign-in.",
+        help_text="Of their last sign-in, or what they chose.",
+    )
+    lang_chosen = models.BooleanField(
+        default=False, db_default=False, help_text="Whether they chose the language themselves: sign-ins then leave it."
+    )
+    muted_mails = ArrayField(
+        models.CharField(max_length=40), null=True, blank=True, help_text="The mails that they do not want."
     )
     created_at = models.DateTimeField(default=timezone.now)
 

@@ -223,6 +223,7 @@ def _user(email: str, *, lang: str, attribution: Attribution | None, now: dateti
     if user is None:
         return _sign_up(email, lang=lang, attribution=attribution, now=now) if switches.sign_ups_open() else None
     first = attribution if user.attribution is None else user.attribution
+    lang = user.lang if user.lang_chosen else lang
     if (user.lang, user.attribution) != (lang, first):
         user.lang, user.attribution = lang, first
         user.save(update_fields=["lang", "attribution"])

@@ -17,6 +17,7 @@ from billing.pages.elsewhere import ElsewhereViewSet
 from billing.pages.invoices import InvoiceFileViewSet, InvoicesViewSet
 from billing.pages.keys import KeysViewSet
 from billing.pages.log import LogViewSet
+from billing.pages.mails import MailsViewSet
 from billing.pages.model_key import ModelKeyViewSet
 from billing.pages.next_plan import NextPlanViewSet
 from billing.pages.progress import ProgressViewSet
@@ -44,6 +45,7 @@ urlpatterns = [
     path("account/sessions", SessionsViewSet.as_view({"get": "retrieve"})),
     path("account/sessions/end-others", EndOtherSessionsViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account/sessions/<str:id>/end", EndSessionViewSet.as_view({"get": "retrieve", "post": "create"})),
+    path("account/mails", MailsViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account/agents/<str:id>", AgentsViewSet.as_view({"get": "retrieve"})),
     path("account/agents/<str:id>/ticket", TicketViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account/agents/<str:id>/model-key", ModelKeyViewSet.as_view({"get": "retrieve", "post": "create"})),
