@@ -3,6 +3,7 @@
 from billing.models.coupons import Coupon
 from billing.models.crypto import ChainState, CryptoOrder, Deposit, DepositAddress, HighWater, Misplaced, Sweep
 from billing.models.decisions import Decision
+from billing.models.exports import DataExport, ExportState
 from billing.models.invoices import BillingDetails, Invoice, InvoiceKind, InvoiceSeries, TaxRate
 from billing.models.lapses import Lapse
 from billing.models.next_plans import NextPlan
@@ -32,10 +33,12 @@ __all__ = [
     "ChainState",
     "Coupon",
     "CryptoOrder",
+    "DataExport",
     "Decision",
     "DeferredRevenue",
     "Deposit",
     "DepositAddress",
+    "ExportState",
     "HighWater",
     "Invoice",
     "InvoiceKind",

@@ -13,6 +13,7 @@ from billing.pages.card import CardViewSet
 from billing.pages.channels import ChannelsViewSet
 from billing.pages.code import CodeViewSet
 from billing.pages.create import CreateKeyViewSet, CreateViewSet
+from billing.pages.data import DataFileViewSet, DataViewSet
 from billing.pages.elsewhere import ElsewhereViewSet
 from billing.pages.invoices import InvoiceFileViewSet, InvoicesViewSet
 from billing.pages.keys import KeysViewSet
@@ -45,6 +46,8 @@ urlpatterns = [
     path("account/sessions", SessionsViewSet.as_view({"get": "retrieve"})),
     path("account/sessions/end-others", EndOtherSessionsViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account/sessions/<str:id>/end", EndSessionViewSet.as_view({"get": "retrieve", "post": "create"})),
+    path("account/data", DataViewSet.as_view({"get": "retrieve", "post": "create"})),
+    path("account/data/<str:id>", DataFileViewSet.as_view({"get": "retrieve"})),
     path("account/mails", MailsViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account/agents/<str:id>", AgentsViewSet.as_view({"get": "retrieve"})),
     path("account/agents/<str:id>/ticket", TicketViewSet.as_view({"get": "retrieve", "post": "create"})),
