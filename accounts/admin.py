@@ -82,11 +82,14 @@ class UserAdmin(BaseUserAdmin[User]):
     search_fields = ("email", "id", "api_keys__id", "api_keys__prefix")
     search_help_text = "E-mail, user id, key id, or the first 12 characters of a key"
     ordering = ("-created_at", "-id")
-    readonly_fields = ("id", "is_active", "created_at", "last_login", "lang", "muted_mails", "attribution")
+    readonly_fields = ("id", "is_active", "created_at", "last_login", "lang", "muted_mails", "closed_at", "attribution")
     filter_horizontal = ("groups", "user_permissions")
     inlines = (SuspensionInline, ApiKeyInline, SessionInline)
     fieldsets = (
-        (None, {"fields": ("id", "email", "is_active", "lang", "muted_mails", "created_at", "attribution")}),
+        (
+            None,
+            {"fields": ("id", "email", "is_active", "lang", "muted_mails", "created_at", "closed_at", "attribution")},
+        ),
         ("Console", {"fields": ("password", "last_login", *RIGHTS)}),
     )
     add_fieldsets = ((None, {"classes": ("wide",), "fields": ("email", "usable_password", "password1", "password2")}),)

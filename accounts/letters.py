@@ -46,9 +46,9 @@ def write(user: User, *, subject: str, text: str, html: str | None = None, lang:
 
 
 def carry(user_id: str, mail: Mail) -> Letter | None:
-    """The same for a mail of `config.post`, unless the user does not want such mails."""
+    """The same for a mail of `config.post`, unless the user does not want such mails, or is gone."""
     user = User.objects.get(pk=user_id)
-    if not mail_choices.wants(user, mail.name):
+    if user.is_erased or not mail_choices.wants(user, mail.name):
         return None
     return write(user, subject=mail.subject, text=mail.text, html=mail.html, lang=mail.lang)
 

@@ -22,6 +22,7 @@ KEY_PREFIX_LENGTH = 12
 SUSPENSION_REASON_LENGTH = 500
 SUBJECT_LENGTH = 200
 CLIENT_LENGTH = 60
+NOWHERE = "deleted.invalid"  # a domain that no mail ever reaches (RFC 2606)
 LANG_LENGTH = 8
 
 
@@ -81,6 +82,7 @@ class User(AbstractBaseUser, PermissionsMixin):
         models.CharField(max_length=40), null=True, blank=True, help_text="The mails that they do not want."
     )
     created_at = models.DateTimeField(default=timezone.now)
+    closed_at = models.DateTimeField(null=True, blank=True, help_text="Since when its owner's deletion is final.")
 
     objects: ClassVar[UserManager] = UserManager()
 
@@ -100,6 +102,11 @@ class User(AbstractBaseUser, PermissionsMixin):
 
     def __str__(self) -> str:
         return self.email
+
+    @property
+    def is_erased(self) -> bool:
+        """Whether the address is nobody's: its owner has deleted the account."""
+        return self.email.endswith(f"@{NOWHERE}")
 
 
 class Suspension(models.Model):

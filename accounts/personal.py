@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from django.contrib.admin.models import LogEntry
 from django.db.models import Q
 
-from accounts.models import ApiKey, IdempotentReply, Letter, Session, SignInCode, Suspension, User, WrongTry
+from accounts.models import (
+    NOWHERE,
+    ApiKey,
+    IdempotentReply,
+    Letter,
+    Session,
+    SignInCode,
+    Suspension,
+    User,
+    WrongTry,
+)
 from config.personal import Section, rows
-
-NOWHERE = "deleted.invalid"  # a domain that no mail ever reaches (RFC 2606)
 
 
 def exported(user: User) -> Iterator[Section]:
@@ -39,7 +48,8 @@ def erase(user: User) -> None:
     SignInCode.objects.filter(email=email).delete()
     WrongTry.objects.filter(email=email).delete()
     Suspension.objects.filter(user=user).update(reason="")
-    told = LogEntry.objects.filter(Q(object_repr__icontains=email) | Q(change_message__icontains=email))
+    alone = rf"(^|[^a-z0-9.+_-]){re.escape(email)}($|[^a-z0-9.-])"  # not as the end of a longer address
+    told = LogEntry.objects.filter(Q(object_repr__iregex=alone) | Q(change_message__iregex=alone))
     told.update(object_repr=user.pk, change_message="")
     user.email, user.attribution, user.muted_mails = f"{user.pk}@{NOWHERE}", None, None
     user.lang, user.lang_chosen, user.last_login, user.is_active = "en", False, None, False

@@ -94,6 +94,17 @@ def verify_code(
     raise found
 
 
+def confirm(user: User, *, code: str, household: str, now: datetime) -> None:
+    """Use up a code that was mailed to this user, who is signed in: it is they who want what cannot be undone.
+
+    Raises WrongCode, NoLiveCode, TooManyWrongTries, TooManyStrangers.
+    """
+    with transaction.atomic():  # raising inside would forget the wrong try
+        found = _use(user.email, code=code, household=household, now=now)
+    if isinstance(found, ServiceError):
+        raise found
+
+
 def _hold(email: str) -> None:
     """Nobody else asks for codes of this mailbox, or tries any, until we commit."""
     with connection.cursor() as cursor:

@@ -1,22 +1,24 @@
-"""What this app knows of a person: their agents, as for the file they take along."""
+"""What this app knows of a person: their agents. For the file they take along, and to be taken away with them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
 from django.db.models import F
 
 from accounts.models import User
-from agents.backups.models import Backup, Stage
-from agents.domains.models import DomainClaim
+from agents.backups.models import Backup, Repository, Stage
+from agents.domains.models import CertifiedName, DomainClaim
 from agents.inbound.models import InboundMessage
-from agents.models import Agent, Transition
+from agents.models import Agent, AgentQuota, Status, Transition
+from agents.silences.models import ChannelState
+from agents.trials import DIGEST, hidden
 from config.crypto import readable
 from config.personal import MOST, Row, Section, rows
-from webhooks.models import Event
+from webhooks.models import Event, Hook
 
 SETTINGS = (
     *("id", "name", "persona_id", "tier", "engine", "channels", "lang", "timezone", "status", "created_at"),
@@ -71,3 +73,49 @@ def _waiting(message: InboundMessage) -> dict[str, str | datetime | None]:
         "received_at": message.received_at,
         "body": readable(message).body,
     }
+
+
+def still_there(user: User, *, now: datetime) -> str:
+    """What is not gone yet, in words. Backups of agents that are deleted with their account are not kept."""
+    if Agent.objects.owned_by(user.pk).exclude(status=Status.DELETED).exists():
+        return "its agents"
+    left = Repository.objects.filter(agent__user=user)
+    left.filter(expires_at__gt=now).update(expires_at=now)
+    return "its backups" if left.exists() else ""
+
+
+def erase(user: User) -> None:
+    """Agents are gone already; of their rows nothing of the person stays. Needs a transaction; twice is harmless.
+
+    Claims of host names stay: they keep a name that still leads here from being served for a stranger.
+    """
+    own = Agent.objects.owned_by(user.pk)
+    for agent in own.only("pk", "suffix", "inbox"):
+        own.filter(pk=agent.pk).update(slug=f"gone-{agent.suffix}", inbox=_hidden(agent.inbox))
+    own.update(
+        name="",
+        soul="",
+        extra_soul=None,
+        timezone=None,
+        cause_message="",
+        cause_evidence=[],
+        endpoint_url=None,
+        dash_username=None,
+        gateway_certificate="",
+        llm_key_hash=None,
+    )
+    Transition.objects.filter(agent__user=user).delete()
+    Event.objects.filter(agent__user=user).delete()
+    Hook.objects.filter(agent__user=user).delete()
+    AgentQuota.objects.filter(agent__user=user).delete()
+    ChannelState.objects.filter(agent__user=user).delete()
+    CertifiedName.objects.filter(user=user).delete()
+
+
+def forget_mailboxes(*, now: datetime) -> None:
+    over = now - timedelta(days=settings.MAX_TRIALS_DAYS)
+    Agent.objects.filter(inbox__startswith=DIGEST, created_at__lt=over).update(inbox="")
+
+
+def _hidden(inbox: str) -> str:
+    return inbox if not inbox or inbox.startswith(DIGEST) else hidden(inbox)

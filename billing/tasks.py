@@ -6,7 +6,7 @@ from celery import shared_task
 
 from billing import invariants, lapses, licence_cards, spans, verification
 from billing.crypto import misplaced, scanning, watching
-from billing.leaving import exports
+from billing.leaving import closing, exports
 from billing.reports import deferred
 from billing.stars import feed, refunds
 from billing.stars import orders as stars_orders
@@ -139,3 +139,8 @@ def look_for_misplaced() -> None:
 @shared_task(name="billing.make_exports")
 def make_exports() -> None:
     exports.make_due(now=clock.now())
+
+
+@shared_task(name="billing.close_accounts")
+def close_accounts() -> None:
+    closing.step_due(now=clock.now())

@@ -17,6 +17,7 @@ from billing.pages.data import DataFileViewSet, DataViewSet
 from billing.pages.elsewhere import ElsewhereViewSet
 from billing.pages.invoices import InvoiceFileViewSet, InvoicesViewSet
 from billing.pages.keys import KeysViewSet
+from billing.pages.leave import LeaveCodeViewSet, LeaveViewSet, StayViewSet
 from billing.pages.log import LogViewSet
 from billing.pages.mails import MailsViewSet
 from billing.pages.model_key import ModelKeyViewSet
@@ -48,6 +49,9 @@ urlpatterns = [
     path("account/sessions/<str:id>/end", EndSessionViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account/data", DataViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account/data/<str:id>", DataFileViewSet.as_view({"get": "retrieve"})),
+    path("account/delete", LeaveViewSet.as_view({"get": "retrieve", "post": "create"})),
+    path("account/delete/code", LeaveCodeViewSet.as_view({"get": "retrieve", "post": "create"})),
+    path("account/delete/keep", StayViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account/mails", MailsViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account/agents/<str:id>", AgentsViewSet.as_view({"get": "retrieve"})),
     path("account/agents/<str:id>/ticket", TicketViewSet.as_view({"get": "retrieve", "post": "create"})),
