@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.urls import path
 
 from billing.pages.account import AccountViewSet
 from billing.pages.acts import DeleteViewSet, PauseViewSet, RebuildViewSet, ResumeViewSet
 from billing.pages.agents import AgentsViewSet
+from billing.pages.articles import ArticleEditViewSet, DeleteArticleViewSet, NewArticleViewSet
 from billing.pages.backups import BackupFileViewSet, BackupsViewSet, RestoreViewSet
 from billing.pages.cancel import CancelViewSet
 from billing.pages.card import CardViewSet
@@ -22,6 +25,15 @@ from billing.pages.log import LogViewSet
 from billing.pages.mails import MailsViewSet
 from billing.pages.model_key import ModelKeyViewSet
 from billing.pages.next_plan import NextPlanViewSet
+from billing.pages.personas import (
+    AuthorNameViewSet,
+    DeletePersonaViewSet,
+    PersonaEditViewSet,
+    PersonaPreviewViewSet,
+    PersonasViewSet,
+    PublishPersonaViewSet,
+    UnpublishPersonaViewSet,
+)
 from billing.pages.progress import ProgressViewSet
 from billing.pages.renew import RenewViewSet
 from billing.pages.revoke import RevokeViewSet
@@ -35,6 +47,8 @@ from billing.pages.tools import ToolsViewSet
 
 _elsewhere = ElsewhereViewSet.as_view({"get": "retrieve"})
 
+form: Any = {"get": "retrieve", "post": "create"}
+
 urlpatterns = [
     path("sign-in", SignInViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("sign-in/code", CodeViewSet.as_view({"get": "retrieve", "post": "create"})),
@@ -47,6 +61,16 @@ urlpatterns = [
     path("account/sessions", SessionsViewSet.as_view({"get": "retrieve"})),
     path("account/sessions/end-others", EndOtherSessionsViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account/sessions/<str:id>/end", EndSessionViewSet.as_view({"get": "retrieve", "post": "create"})),
+    path("account/personas", PersonasViewSet.as_view(form)),
+    path("account/personas/author", AuthorNameViewSet.as_view(form)),
+    path("account/personas/<str:id>", PersonaEditViewSet.as_view(form)),
+    path("account/personas/<str:id>/preview", PersonaPreviewViewSet.as_view({"get": "retrieve"})),
+    path("account/personas/<str:id>/publish", PublishPersonaViewSet.as_view(form)),
+    path("account/personas/<str:id>/unpublish", UnpublishPersonaViewSet.as_view(form)),
+    path("account/personas/<str:id>/delete", DeletePersonaViewSet.as_view(form)),
+    path("account/personas/<str:id>/articles", NewArticleViewSet.as_view(form)),
+    path("account/personas/<str:id>/articles/<str:slug>", ArticleEditViewSet.as_view(form)),
+    path("account/personas/<str:id>/articles/<str:slug>/delete", DeleteArticleViewSet.as_view(form)),
     path("account/data", DataViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account/data/<str:id>", DataFileViewSet.as_view({"get": "retrieve"})),
     path("account/delete", LeaveViewSet.as_view({"get": "retrieve", "post": "create"})),

@@ -18,8 +18,8 @@ from pytest_django import Settings
 from accounts import keys, letters, sessions, signin
 from accounts.errors import AccountClosed
 from accounts.models import Letter, User
+from agents import lifecycle, suspension, trials
 from agents import personal as of_agents
-from agents import suspension, trials
 from agents.backups import expiry
 from agents.models import Agent, Repository
 from billing import personal as of_billing
@@ -181,7 +181,7 @@ def test_a_worker_that_is_killed_at_any_step_leaves_it_due(
         *((closing, name) for name in ("_wind_down", "_close", "_finish", "_end", "_cancel_renewal")),
         *((erasing, name) for name in ("away", "here")),
         *((where, "erase") for where in (of_billing,)),
-        *((closing.lifecycle, name) for name in ("pause", "delete")),
+        *((lifecycle, name) for name in ("pause", "delete")),
     ]
     for where, name in steps:
         dies(where, name)

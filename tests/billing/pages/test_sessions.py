@@ -72,7 +72,7 @@ def test_the_browser_that_signs_in_is_the_one_that_is_listed(db: None, sign_in_p
 @pytest.fixture
 def sign_in_page(db: None) -> Visitor:
     """Somebody who came in through the page, with a phone."""
-    visitor = Visitor(**{"user-agent": PHONE})
+    visitor = Visitor(None, **{"user-agent": PHONE})
     asked = visitor.send(visitor.open("/sign-in"), "/sign-in", email="ann@example.com")
     code = Page(asked.content.decode())
     visitor.send(code, "/sign-in/code", code=code.all("code")[0].text)
