@@ -25,6 +25,7 @@ from billing.pages.log import LogViewSet
 from billing.pages.mails import MailsViewSet
 from billing.pages.model_key import ModelKeyViewSet
 from billing.pages.next_plan import NextPlanViewSet
+from billing.pages.payments import PaymentsViewSet, ReceiptFileViewSet, ReceiptViewSet
 from billing.pages.personas import (
     AuthorNameViewSet,
     DeletePersonaViewSet,
@@ -98,6 +99,9 @@ urlpatterns = [
     path("account/agents/<str:id>/cancel", CancelViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account/agents/<str:id>/next-plan", NextPlanViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account/agents/<str:id>/card", CardViewSet.as_view({"get": "retrieve", "post": "create"})),
+    path("account/payments", PaymentsViewSet.as_view({"get": "retrieve"})),
+    path("account/payments/<str:id>", ReceiptViewSet.as_view({"get": "retrieve"})),
+    path("account/payments/<str:id>/receipt", ReceiptFileViewSet.as_view({"get": "retrieve"})),
     path("account/invoices", InvoicesViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account/invoices/<str:id>", InvoiceFileViewSet.as_view({"get": "retrieve"})),
     path("renew/<str:id>", RenewViewSet.as_view({"get": "retrieve", "post": "create"})),
