@@ -35,6 +35,7 @@ from billing.pages.personas import (
     PublishPersonaViewSet,
     UnpublishPersonaViewSet,
 )
+from billing.pages.plan import PlanViewSet
 from billing.pages.progress import ProgressViewSet
 from billing.pages.renew import RenewViewSet
 from billing.pages.revoke import RevokeViewSet
@@ -96,6 +97,7 @@ urlpatterns = [
     path("account/agents/<str:id>/resume", ResumeViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account/agents/<str:id>/rebuild", RebuildViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account/agents/<str:id>/delete", DeleteViewSet.as_view({"get": "retrieve", "post": "create"})),
+    path("account/agents/<str:id>/plan", PlanViewSet.as_view({"get": "retrieve"})),
     path("account/agents/<str:id>/cancel", CancelViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account/agents/<str:id>/next-plan", NextPlanViewSet.as_view({"get": "retrieve", "post": "create"})),
     path("account/agents/<str:id>/card", CardViewSet.as_view({"get": "retrieve", "post": "create"})),
