@@ -7,6 +7,7 @@ from datetime import datetime
 
 from django.http import HttpResponseBase
 from django.utils import timezone
+from django.utils.translation import gettext
 from rest_framework.request import Request
 
 from agents.errors import NoSuchAgent
@@ -61,7 +62,8 @@ def _line(
 ) -> Line:
     is_now = choice.id == (row.tier if row else agent.tier)
     wanted = None if choice.why_not or (is_now and row) or choice.id in smaller else _wanted(choice.id, agent, row)
-    bill, why_not = _costs(agent, wanted, now=now) if wanted else (None, choice.why_not)
+    nothing = "" if choice.id in smaller or (is_now and row) else gettext("Nothing can be paid with here yet.")
+    bill, why_not = _costs(agent, wanted, now=now) if wanted else (None, choice.why_not or nothing)
     return Line(
         choice=choice,
         is_now=is_now,
