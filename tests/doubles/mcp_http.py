@@ -50,7 +50,7 @@ class McpHttpServer:
         self.refused = 0  # requests without the header
         self.ended = 0  # sessions that the client ended by itself
         server = mcp_tools.build(name, journal=self._note, tools=lambda: self.tools, page=page)
-        app = server.streamable_http_app(json_response=json_response, stateless_http=stateless)
+        app = server.streamable_http_app(json_response=json_response, stateless_http=stateless, host=ADDRESS)
         self._socket = socket.create_server((ADDRESS, port))
         config = uvicorn.Config(
             self._guarded(app), log_config=None, access_log=False, ws="none", timeout_graceful_shutdown=1

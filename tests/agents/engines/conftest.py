@@ -57,6 +57,7 @@ class Pod:
     """One agent's pod on the local runtime, asked as the control plane asks it."""
 
     is_here = True  # its processes and files are this machine's
+    stop_seconds = 20.0
     patience = 1.0  # what is waited for may take this many times longer
 
     def __init__(self, engine: Engine, runtime: LocalRuntime, model: ModelServer, home: Path) -> None:
@@ -170,6 +171,10 @@ class Pod:
 
     def engine_processes(self) -> list[psutil.Process]:
         return processes.marked(self.namespace, self.home)
+
+    def engine_programs(self) -> list[str]:
+        """Names of what runs of the engine."""
+        return [process.name() for process in self.engine_processes()]
 
     def engines(self) -> list[psutil.Process]:
         """The engine's processes; of one that has helpers of its own, without them."""
