@@ -133,6 +133,23 @@ def test_a_tool_with_a_key_asks_for_it_once(visitor: Visitor, hermes: Agent) -> 
     assert "tvly-1" not in visitor.client.get(f"/account/agents/{agent.pk}/tools").content.decode()
 
 
+def test_a_form_takes_no_longer_secrets_than_the_api(visitor: Visitor, hermes: Agent) -> None:
+    """They reach the pod in its start document, which a cluster keeps in a Secret of bounded size."""
+    long = "x" * 1_001
+    said(send(visitor, hermes, "channels", boxes=[("channel", "telegram")], telegramToken=long))
+    said(send(visitor, hermes, "channels", telegramToken=long))
+    said(send(visitor, hermes, "tools", boxes=[("toolset", "web")], tavily=long))
+    assert (settle(hermes).channel_secrets, settle(hermes).tool_secrets) == ({}, None)
+
+
+@pytest.mark.parametrize(
+    ("page", "field"), [("settings", "extra_soul"), ("settings", "name"), ("channels", "telegramToken")]
+)
+def test_what_no_column_can_hold_is_refused(visitor: Visitor, hermes: Agent, page: str, field: str) -> None:
+    assert send(visitor, hermes, page, **{"name": "x", field: "a\0b"}).status_code == 400
+    assert Agent.objects.get().spec_revision == hermes.spec_revision
+
+
 def test_servers_stay_as_they_are(visitor: Visitor, hermes: Agent) -> None:
     server = {"name": "crm", "url": "https://crm.example/mcp"}
     hermes.mcp_servers = [server]
