@@ -21,6 +21,7 @@ CLOSE_SECONDS = 5.0
 HEARTBEAT_SECONDS = 30.0
 IDLE_SECONDS = 600.0  # without a message of either side
 WATCH_SECONDS = 1.0
+LOOK_SECONDS = 0.1
 # Codes that may be said; 1005, 1006 and 1015 stand for "none was said".
 _SAYABLE = {*range(1000, 1004), *range(1007, 1015), *range(3000, 5000)}
 
@@ -75,8 +76,20 @@ class Sockets:
             )
         async with engine:
             await reader.prepare(request)
+            transport = request.transport
             await _Passage(reader, engine, may_stay, self._ending).run()
+        await let_go(transport, seconds=CLOSE_SECONDS)
         return reader
+
+
+async def let_go(transport: asyncio.Transport | None, *, seconds: float) -> None:
+    """Of who reads nothing, what waits for him is thrown away: to close alone would keep it as long as he likes."""
+    until = time.monotonic() + seconds
+    while transport is not None and transport.get_write_buffer_size():
+        if time.monotonic() >= until:
+            transport.abort()
+            return
+        await asyncio.sleep(LOOK_SECONDS)
 
 
 class _Passage:
