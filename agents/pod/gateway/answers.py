@@ -57,6 +57,8 @@ def refusal_of(error: Exception) -> Refusal:
     if isinstance(error, web.HTTPException):
         allow = {"Allow": error.headers["Allow"]} if "Allow" in error.headers else {}
         return Refusal(error.status, error.reason, **allow)
+    if isinstance(error, web.RequestPayloadError):
+        return Refusal(400, "body: broken off, or not packed as its Content-Encoding says")
     log.error("unexpected %s", type(error).__name__, exc_info=error)
     return Refusal(500, "unexpected error in the gateway")
 
@@ -77,8 +79,8 @@ def errors(render: Callable[[web.Request, Refusal], web.Response]) -> Middleware
 
 
 def same_secret(shown: str, real: str) -> bool:
-    """In constant time; a header may hold bytes that are no text."""
-    return hmac.compare_digest(shown.encode("utf-8", "surrogateescape"), real.encode())
+    """In constant time; a header may hold bytes that are no text, and JSON half a character."""
+    return hmac.compare_digest(shown.encode("utf-8", "surrogatepass"), real.encode())
 
 
 async def read_json(request: web.Request) -> dict[str, Any]:
@@ -108,8 +110,7 @@ async def read_form(request: web.Request, limit: int) -> dict[str, str]:
 
 
 async def read_body(request: web.Request, limit: int, *, seconds: float = BODY_SECONDS) -> bytes:
-    """The whole body; 413 beyond `limit` bytes, 408 for one that takes longer than `seconds` to come, 400 for one that
-    is not packed as it says."""
+    """The whole body; 413 beyond `limit` bytes, 408 for one that takes longer than `seconds` to come."""
     if (request.content_length or 0) > limit:
         raise Refusal(413, f"body: at most {limit} bytes")
     raw = bytearray()
@@ -121,6 +122,4 @@ async def read_body(request: web.Request, limit: int, *, seconds: float = BODY_S
                     raise Refusal(413, f"body: at most {limit} bytes")
     except TimeoutError as error:
         raise Refusal(408, f"body: it must come within {seconds:.0f} s") from error
-    except web.RequestPayloadError as error:
-        raise Refusal(400, "body: it is not packed as its Content-Encoding says") from error
     return bytes(raw)
