@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -28,6 +29,7 @@ LARGE_BYTES = 128 * 1024
 MOST_LARGE = 6
 ANSWER_SECONDS = 300.0
 ENTRY_SECONDS = 10.0
+ENTRY_BYTES = 64 * 1024
 _TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=5)
 _HOP_BY_HOP = {
     "connection",
@@ -82,7 +84,7 @@ class DashboardProxy:
         try:
             async with asyncio.timeout(ENTRY_SECONDS):
                 return await self._dashboard.entry(self._fetch)
-        except (aiohttp.ClientError, TimeoutError, ValueError, KeyError) as error:
+        except (aiohttp.ClientError, TimeoutError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise _gone(error) from error
 
     async def pass_on(self, request: web.Request) -> web.StreamResponse:
@@ -180,7 +182,12 @@ class DashboardProxy:
         headers = self._headers({"Accept-Encoding": "identity"})
         async with self._client.get(self._url(path), headers=headers, timeout=_TIMEOUT) as answer:
             answer.raise_for_status()
-            return await answer.json()
+            raw = bytearray()
+            async for piece in answer.content.iter_any():
+                raw += piece
+                if len(raw) > ENTRY_BYTES:
+                    raise ValueError(f"more than {ENTRY_BYTES} bytes")
+            return json.loads(raw)
 
 
 def proxy_for(pod: Pod, client: aiohttp.ClientSession) -> DashboardProxy | None:
