@@ -157,6 +157,8 @@ class _Call:
             try:
                 if followed := answer.followed():
                     return followed
+                if answer.streamed and self._environ["REQUEST_METHOD"] == "HEAD":
+                    return _Whole(answer.status, answer.headers, b"")
                 if not answer.streamed:
                     return _Whole(answer.status, answer.headers, answer.file() or answer.whole())
                 self._stream(answer)
