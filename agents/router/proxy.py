@@ -14,7 +14,15 @@ import aiohttp
 from aiohttp import web
 from yarl import URL
 
-from agents.pod.gateway.sockets import CLOSE_SECONDS, MESSAGE_BYTES, let_go
+from agents.pod.gateway.sockets import (
+    CLOSE_SECONDS,
+    MESSAGE_BYTES,
+    MESSAGES_AT_ONCE,
+    MESSAGES_PER_SECOND,
+    let_go,
+    receive,
+)
+from agents.pod.logs.budget import Budget
 from agents.router import headers, pages
 from agents.router.addresses import Addresses
 
@@ -139,7 +147,7 @@ async def _websocket(request: web.Request, url: URL) -> web.StreamResponse:
         passed.popall(name, None)
     try:
         pod = await request.app[CLIENT].ws_connect(
-            url, protocols=offered, headers=passed, max_msg_size=MESSAGE_BYTES, autoclose=False
+            url, protocols=offered, headers=passed, max_msg_size=MESSAGE_BYTES, autoclose=False, autoping=False
         )
     except aiohttp.WSServerHandshakeError as refused:
         return pages.refused(refused.status, refused.headers)
@@ -154,18 +162,22 @@ async def _websocket(request: web.Request, url: URL) -> web.StreamResponse:
             heartbeat=HEARTBEAT_SECONDS,
             timeout=CLOSE_SECONDS,
             autoclose=False,
+            autoping=False,
             compress=False,
         )
         await visitor.prepare(request)
         transport = request.transport
-        await _relay(visitor, pod)
+        await _relay(visitor, pod, transport)
         await let_go(transport, seconds=CLOSE_SECONDS)
         return visitor
 
 
-async def _relay(visitor: web.WebSocketResponse, pod: aiohttp.ClientWebSocketResponse) -> None:
+async def _relay(
+    visitor: web.WebSocketResponse, pod: aiohttp.ClientWebSocketResponse, transport: asyncio.Transport | None
+) -> None:
     """Both ways until one side ends; the other is told with the same close code."""
-    ways = [asyncio.ensure_future(_pump(visitor, pod)), asyncio.ensure_future(_pump(pod, visitor))]
+    pumps = (_pump(visitor, pod, transport), _pump(pod, visitor, transport))
+    ways = [asyncio.ensure_future(pump) for pump in pumps]
     try:
         await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -174,11 +186,15 @@ async def _relay(visitor: web.WebSocketResponse, pod: aiohttp.ClientWebSocketRes
         await asyncio.gather(*ways, return_exceptions=True)
 
 
-async def _pump(source: Socket, target: Socket) -> None:
-    async for message in source:
+async def _pump(source: Socket, target: Socket, transport: asyncio.Transport | None) -> None:
+    budget = Budget(rate=MESSAGES_PER_SECOND, burst=MESSAGES_AT_ONCE)
+    while True:
+        message = await receive(source, budget, transport)
         async with asyncio.timeout(WRITE_SECONDS):
-            if message.type == aiohttp.WSMsgType.TEXT:
+            if message.type is aiohttp.WSMsgType.TEXT:
                 await target.send_str(message.data)
-            elif message.type == aiohttp.WSMsgType.BINARY:
+            elif message.type is aiohttp.WSMsgType.BINARY:
                 await target.send_bytes(message.data)
+            else:
+                break
     await target.close(code=source.close_code or aiohttp.WSCloseCode.GOING_AWAY)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import struct
 import zlib
+from contextlib import suppress
 from typing import Any
 
 import aiohttp
@@ -65,6 +66,23 @@ def test_a_message_that_does_not_end_is_not_gathered(
         reader, writer = await asked(client, host, "/socket", OPENING)
         writer.write(frame(TEXT, bytes(60_000), last=False) + frame(MORE, bytes(60_000), last=False))
         assert await close_code(reader) == aiohttp.WSCloseCode.MESSAGE_TOO_BIG
+        writer.close()
+
+    between(running, scenario)
+
+
+def test_who_sends_nothing_but_pings_is_cut_off_and_holds_up_nobody(host: str, running: Agent) -> None:
+    """Empty ones cost six bytes, and the library answers all of them before it does anything else."""
+
+    async def scenario(client: TestClient[Any, Any], pod: Pod) -> None:
+        reader, writer = await asked(client, host, "/socket", OPENING)
+        writer.write(bytes([0x89, 0x80, 0, 0, 0, 0]) * 50_000)
+        async with client.get("/", headers={"Host": host}) as reply:
+            assert reply.status == 207
+        with suppress(ConnectionResetError):
+            async with asyncio.timeout(10):
+                while await reader.read(65_536):
+                    pass
         writer.close()
 
     between(running, scenario)

@@ -234,6 +234,20 @@ def test_a_message_beyond_the_limit_ends_the_connection_from_either_side(pod: Ga
     assert with_a_line(pod, lambda opened: opened.close()) is True  # the next one works
 
 
+@pytest.mark.parametrize(("pings", "code"), [(100, None), (50_000, aiohttp.WSCloseCode.GOING_AWAY)])
+def test_an_engine_that_sends_nothing_but_pings_is_cut_off(pod: Gateway, pings: int, code: int | None) -> None:
+    async def ask(opened: Line) -> int | None:
+        await opened.send_str(f"ping {pings}")
+        if code is None:
+            await opened.send_str("hello")
+            assert await opened.receive_str(timeout=10) == "you said hello"
+            return None
+        return await _end(opened)
+
+    assert with_a_line(pod, ask) == code
+    assert pod.chat().status_code == 200
+
+
 def test_a_pod_has_so_many_connections_and_each_that_ends_makes_room(pod: Gateway, engine: EngineSocket) -> None:
     cookie = cookie_of(pod)
 
