@@ -32,6 +32,8 @@ def check(
 def given(secrets: Given | None, *, prefix: str = "") -> Given:
     """The keys of a request. Raises BadRequest for one that no header can carry."""
     for service, key in (secrets or {}).items():
+        if key is not None and len(key) > channels.MAX_SECRET_CHARACTERS:
+            raise BadRequest(f"{prefix}secrets.{service}: at most {channels.MAX_SECRET_CHARACTERS} characters")
         if key is not None and not (key.isascii() and key.isprintable() and " " not in key):
             raise BadRequest(f"{prefix}secrets.{service}: must be printable ASCII without white space")
     return secrets or {}
