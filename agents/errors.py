@@ -68,6 +68,7 @@ class YourOtherAgent(Conflict):
 
 class TooManyDomains(BadRequest):
     def __init__(self, count: int) -> None:
+        self.count = count
         super().__init__(
             f"domain: your account has released {count} names in the last 30 days, which are still kept for it;"
             " take one of these, or wait"

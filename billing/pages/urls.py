@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.urls import path
 
 from billing.pages.account import AccountViewSet
@@ -13,6 +15,7 @@ from billing.pages.card import CardViewSet
 from billing.pages.channels import ChannelsViewSet
 from billing.pages.code import CodeViewSet
 from billing.pages.create import CreateKeyViewSet, CreateViewSet
+from billing.pages.domain import DomainLookViewSet, DomainRemovalViewSet, DomainViewSet
 from billing.pages.elsewhere import ElsewhereViewSet
 from billing.pages.invoices import InvoiceFileViewSet, InvoicesViewSet
 from billing.pages.keys import KeysViewSet
@@ -29,41 +32,45 @@ from billing.pages.talk_test import TalkTestViewSet
 from billing.pages.ticket import TicketViewSet
 from billing.pages.tools import ToolsViewSet
 
+both: dict[str, Any] = {"get": "retrieve", "post": "create"}
 _elsewhere = ElsewhereViewSet.as_view({"get": "retrieve"})
 
 urlpatterns = [
-    path("sign-in", SignInViewSet.as_view({"get": "retrieve", "post": "create"})),
-    path("sign-in/code", CodeViewSet.as_view({"get": "retrieve", "post": "create"})),
+    path("sign-in", SignInViewSet.as_view(both)),
+    path("sign-in/code", CodeViewSet.as_view(both)),
     path("sign-out", SignOutViewSet.as_view({"post": "create"})),
     path("create", CreateViewSet.as_view({"get": "retrieve"})),
-    path("create/key", CreateKeyViewSet.as_view({"get": "retrieve", "post": "create"})),
+    path("create/key", CreateKeyViewSet.as_view(both)),
     path("account", AccountViewSet.as_view({"get": "retrieve"})),
-    path("account/keys", KeysViewSet.as_view({"get": "retrieve", "post": "create"})),
-    path("account/keys/<str:id>/revoke", RevokeViewSet.as_view({"get": "retrieve", "post": "create"})),
+    path("account/keys", KeysViewSet.as_view(both)),
+    path("account/keys/<str:id>/revoke", RevokeViewSet.as_view(both)),
     path("account/agents/<str:id>", AgentsViewSet.as_view({"get": "retrieve"})),
-    path("account/agents/<str:id>/ticket", TicketViewSet.as_view({"get": "retrieve", "post": "create"})),
-    path("account/agents/<str:id>/model-key", ModelKeyViewSet.as_view({"get": "retrieve", "post": "create"})),
-    path("account/agents/<str:id>/settings", SettingsViewSet.as_view({"get": "retrieve", "post": "create"})),
-    path("account/agents/<str:id>/channels", ChannelsViewSet.as_view({"get": "retrieve", "post": "create"})),
-    path("account/agents/<str:id>/tools", ToolsViewSet.as_view({"get": "retrieve", "post": "create"})),
-    path("account/agents/<str:id>/talk-test", TalkTestViewSet.as_view({"get": "retrieve", "post": "create"})),
-    path("account/agents/<str:id>/backups", BackupsViewSet.as_view({"get": "retrieve", "post": "create"})),
+    path("account/agents/<str:id>/ticket", TicketViewSet.as_view(both)),
+    path("account/agents/<str:id>/model-key", ModelKeyViewSet.as_view(both)),
+    path("account/agents/<str:id>/settings", SettingsViewSet.as_view(both)),
+    path("account/agents/<str:id>/channels", ChannelsViewSet.as_view(both)),
+    path("account/agents/<str:id>/tools", ToolsViewSet.as_view(both)),
+    path("account/agents/<str:id>/domain", DomainViewSet.as_view(both)),
+    path("account/agents/<str:id>/domain/look", DomainLookViewSet.as_view(both)),
+    path("account/agents/<str:id>/domain/remove", DomainRemovalViewSet.as_view(both)),
+    path("account/agents/<str:id>/talk-test", TalkTestViewSet.as_view(both)),
+    path("account/agents/<str:id>/backups", BackupsViewSet.as_view(both)),
     path("account/agents/<str:id>/backups/<str:name>", BackupFileViewSet.as_view({"get": "retrieve"})),
     path(
         "account/agents/<str:id>/backups/<str:name>/restore",
-        RestoreViewSet.as_view({"get": "retrieve", "post": "create"}),
+        RestoreViewSet.as_view(both),
     ),
     path("account/agents/<str:id>/log", LogViewSet.as_view({"get": "retrieve"})),
-    path("account/agents/<str:id>/pause", PauseViewSet.as_view({"get": "retrieve", "post": "create"})),
-    path("account/agents/<str:id>/resume", ResumeViewSet.as_view({"get": "retrieve", "post": "create"})),
-    path("account/agents/<str:id>/rebuild", RebuildViewSet.as_view({"get": "retrieve", "post": "create"})),
-    path("account/agents/<str:id>/delete", DeleteViewSet.as_view({"get": "retrieve", "post": "create"})),
-    path("account/agents/<str:id>/cancel", CancelViewSet.as_view({"get": "retrieve", "post": "create"})),
-    path("account/agents/<str:id>/next-plan", NextPlanViewSet.as_view({"get": "retrieve", "post": "create"})),
-    path("account/agents/<str:id>/card", CardViewSet.as_view({"get": "retrieve", "post": "create"})),
-    path("account/invoices", InvoicesViewSet.as_view({"get": "retrieve", "post": "create"})),
+    path("account/agents/<str:id>/pause", PauseViewSet.as_view(both)),
+    path("account/agents/<str:id>/resume", ResumeViewSet.as_view(both)),
+    path("account/agents/<str:id>/rebuild", RebuildViewSet.as_view(both)),
+    path("account/agents/<str:id>/delete", DeleteViewSet.as_view(both)),
+    path("account/agents/<str:id>/cancel", CancelViewSet.as_view(both)),
+    path("account/agents/<str:id>/next-plan", NextPlanViewSet.as_view(both)),
+    path("account/agents/<str:id>/card", CardViewSet.as_view(both)),
+    path("account/invoices", InvoicesViewSet.as_view(both)),
     path("account/invoices/<str:id>", InvoiceFileViewSet.as_view({"get": "retrieve"})),
-    path("renew/<str:id>", RenewViewSet.as_view({"get": "retrieve", "post": "create"})),
+    path("renew/<str:id>", RenewViewSet.as_view(both)),
     path("renew/<str:id>/progress", ProgressViewSet.as_view({"get": "retrieve"})),
     # What people mistype gets a page too, not the API's error body.
     path("sign-in/", _elsewhere),
