@@ -18,6 +18,7 @@ NAMES: dict[str, Promise] = {
     "channels": _("Channels"),
     "tools": _("Tools"),
     "domain": _("Domain"),
+    "webhook": _("Webhook"),
 }
 
 

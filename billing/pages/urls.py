@@ -31,6 +31,7 @@ from billing.pages.sign_out import SignOutViewSet
 from billing.pages.talk_test import TalkTestViewSet
 from billing.pages.ticket import TicketViewSet
 from billing.pages.tools import ToolsViewSet
+from billing.pages.webhook import RedeliverViewSet, WebhookRemovalViewSet, WebhookTestViewSet, WebhookViewSet
 
 both: dict[str, Any] = {"get": "retrieve", "post": "create"}
 _elsewhere = ElsewhereViewSet.as_view({"get": "retrieve"})
@@ -53,6 +54,10 @@ urlpatterns = [
     path("account/agents/<str:id>/domain", DomainViewSet.as_view(both)),
     path("account/agents/<str:id>/domain/look", DomainLookViewSet.as_view(both)),
     path("account/agents/<str:id>/domain/remove", DomainRemovalViewSet.as_view(both)),
+    path("account/agents/<str:id>/webhook", WebhookViewSet.as_view(both)),
+    path("account/agents/<str:id>/webhook/test", WebhookTestViewSet.as_view(both)),
+    path("account/agents/<str:id>/webhook/remove", WebhookRemovalViewSet.as_view(both)),
+    path("account/agents/<str:id>/webhook/deliveries/<str:delivery>", RedeliverViewSet.as_view(both)),
     path("account/agents/<str:id>/talk-test", TalkTestViewSet.as_view(both)),
     path("account/agents/<str:id>/backups", BackupsViewSet.as_view(both)),
     path("account/agents/<str:id>/backups/<str:name>", BackupFileViewSet.as_view({"get": "retrieve"})),
