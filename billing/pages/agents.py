@@ -32,6 +32,7 @@ class PaymentLine:
     bought: str
     day: str
     till: str
+    invoice: str  # the id of the invoice or credit note, if there is one
     waits: bool  # for an operator
 
 
@@ -110,6 +111,7 @@ def _line(payment: Payment) -> PaymentLine:
         bought=_bought(payment),
         day=words.day(payment.at),
         till=words.day(payment.paid_till) if payment.paid_till and payment.paid_till < FOREVER else "",
+        invoice=payment.invoice.pk if hasattr(payment, "invoice") else "",
         waits=payment.unapplied != "" and payment.kind != PaymentKind.REFUND and not hasattr(payment, "decision"),
     )
 

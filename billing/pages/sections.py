@@ -19,6 +19,10 @@ NAMES: dict[str, Promise] = {
     "tools": _("Tools"),
     "domain": _("Domain"),
     "webhook": _("Webhook"),
+    "backups": _("Backups"),
+    "usage": _("Usage"),
+    "events": _("Events"),
+    "log": _("Log"),
 }
 
 

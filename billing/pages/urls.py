@@ -17,6 +17,7 @@ from billing.pages.code import CodeViewSet
 from billing.pages.create import CreateKeyViewSet, CreateViewSet
 from billing.pages.domain import DomainLookViewSet, DomainRemovalViewSet, DomainViewSet
 from billing.pages.elsewhere import ElsewhereViewSet
+from billing.pages.events import EventsViewSet
 from billing.pages.invoices import InvoiceFileViewSet, InvoicesViewSet
 from billing.pages.keys import KeysViewSet
 from billing.pages.log import LogViewSet
@@ -31,6 +32,7 @@ from billing.pages.sign_out import SignOutViewSet
 from billing.pages.talk_test import TalkTestViewSet
 from billing.pages.ticket import TicketViewSet
 from billing.pages.tools import ToolsViewSet
+from billing.pages.usage import UsageViewSet
 from billing.pages.webhook import RedeliverViewSet, WebhookRemovalViewSet, WebhookTestViewSet, WebhookViewSet
 
 both: dict[str, Any] = {"get": "retrieve", "post": "create"}
@@ -66,6 +68,8 @@ urlpatterns = [
         RestoreViewSet.as_view(both),
     ),
     path("account/agents/<str:id>/log", LogViewSet.as_view({"get": "retrieve"})),
+    path("account/agents/<str:id>/events", EventsViewSet.as_view({"get": "retrieve"})),
+    path("account/agents/<str:id>/usage", UsageViewSet.as_view({"get": "retrieve"})),
     path("account/agents/<str:id>/pause", PauseViewSet.as_view(both)),
     path("account/agents/<str:id>/resume", ResumeViewSet.as_view(both)),
     path("account/agents/<str:id>/rebuild", RebuildViewSet.as_view(both)),
