@@ -19,6 +19,7 @@ NAMES: dict[str, Promise] = {
     "tools": _("Tools"),
     "domain": _("Domain"),
     "webhook": _("Webhook"),
+    "memory": _("Memory"),
     "backups": _("Backups"),
     "usage": _("Usage"),
     "events": _("Events"),

@@ -21,6 +21,7 @@ from billing.pages.events import EventsViewSet
 from billing.pages.invoices import InvoiceFileViewSet, InvoicesViewSet
 from billing.pages.keys import KeysViewSet
 from billing.pages.log import LogViewSet
+from billing.pages.memory import MemoryViewSet
 from billing.pages.model_key import ModelKeyViewSet
 from billing.pages.next_plan import NextPlanViewSet
 from billing.pages.progress import ProgressViewSet
@@ -69,6 +70,7 @@ urlpatterns = [
     ),
     path("account/agents/<str:id>/log", LogViewSet.as_view({"get": "retrieve"})),
     path("account/agents/<str:id>/events", EventsViewSet.as_view({"get": "retrieve"})),
+    path("account/agents/<str:id>/memory", MemoryViewSet.as_view({"get": "retrieve"})),
     path("account/agents/<str:id>/usage", UsageViewSet.as_view({"get": "retrieve"})),
     path("account/agents/<str:id>/pause", PauseViewSet.as_view(both)),
     path("account/agents/<str:id>/resume", ResumeViewSet.as_view(both)),
