@@ -17,6 +17,8 @@ NAMES: dict[str, Promise] = {
     "settings": _("Settings"),
     "channels": _("Channels"),
     "tools": _("Tools"),
+    "mcp": _("MCP servers"),
+    "a2a": _("A2A"),
     "domain": _("Domain"),
     "webhook": _("Webhook"),
     "memory": _("Memory"),
@@ -37,7 +39,7 @@ class Section:
 def of(agent: Agent, *, here: str) -> list[Section]:
     """Those that this agent's engine has; `here` is the path of the page that shows them."""
     engine = engine_of(agent.engine)
-    lacking = {"model-key"} if not engine.llm_key else set()
+    lacking = {name for name, has in (("model-key", engine.llm_key), ("mcp", engine.mcp)) if not has}
     return [_section(agent, name, here=here) for name in NAMES if name not in lacking]
 
 

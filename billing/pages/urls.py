@@ -6,6 +6,7 @@ from typing import Any
 
 from django.urls import path
 
+from billing.pages.a2a import A2aTokenViewSet, A2aViewSet, PeerRemovalViewSet, PeersViewSet
 from billing.pages.account import AccountViewSet
 from billing.pages.acts import DeleteViewSet, PauseViewSet, RebuildViewSet, ResumeViewSet
 from billing.pages.agents import AgentsViewSet
@@ -21,6 +22,7 @@ from billing.pages.events import EventsViewSet
 from billing.pages.invoices import InvoiceFileViewSet, InvoicesViewSet
 from billing.pages.keys import KeysViewSet
 from billing.pages.log import LogViewSet
+from billing.pages.mcp import McpCommandViewSet, McpRemovalViewSet, McpViewSet
 from billing.pages.memory import MemoryViewSet
 from billing.pages.model_key import ModelKeyViewSet
 from billing.pages.next_plan import NextPlanViewSet
@@ -61,6 +63,13 @@ urlpatterns = [
     path("account/agents/<str:id>/webhook/test", WebhookTestViewSet.as_view(both)),
     path("account/agents/<str:id>/webhook/remove", WebhookRemovalViewSet.as_view(both)),
     path("account/agents/<str:id>/webhook/deliveries/<str:delivery>", RedeliverViewSet.as_view(both)),
+    path("account/agents/<str:id>/mcp", McpViewSet.as_view(both)),
+    path("account/agents/<str:id>/mcp/command", McpCommandViewSet.as_view(both)),
+    path("account/agents/<str:id>/mcp/remove", McpRemovalViewSet.as_view(both)),
+    path("account/agents/<str:id>/a2a", A2aViewSet.as_view(both)),
+    path("account/agents/<str:id>/a2a/token", A2aTokenViewSet.as_view(both)),
+    path("account/agents/<str:id>/a2a/peers", PeersViewSet.as_view(both)),
+    path("account/agents/<str:id>/a2a/peers/remove", PeerRemovalViewSet.as_view(both)),
     path("account/agents/<str:id>/talk-test", TalkTestViewSet.as_view(both)),
     path("account/agents/<str:id>/backups", BackupsViewSet.as_view(both)),
     path("account/agents/<str:id>/backups/<str:name>", BackupFileViewSet.as_view({"get": "retrieve"})),
