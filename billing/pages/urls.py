@@ -26,6 +26,7 @@ from billing.pages.mcp import McpCommandViewSet, McpRemovalViewSet, McpViewSet
 from billing.pages.memory import MemoryViewSet
 from billing.pages.model_key import ModelKeyViewSet
 from billing.pages.next_plan import NextPlanViewSet
+from billing.pages.plan import PlanViewSet
 from billing.pages.progress import ProgressViewSet
 from billing.pages.renew import RenewViewSet
 from billing.pages.revoke import RevokeViewSet
@@ -54,6 +55,7 @@ urlpatterns = [
     path("account/agents/<str:id>/ticket", TicketViewSet.as_view(both)),
     path("account/agents/<str:id>/model-key", ModelKeyViewSet.as_view(both)),
     path("account/agents/<str:id>/settings", SettingsViewSet.as_view(both)),
+    path("account/agents/<str:id>/plan", PlanViewSet.as_view(both)),
     path("account/agents/<str:id>/channels", ChannelsViewSet.as_view(both)),
     path("account/agents/<str:id>/tools", ToolsViewSet.as_view(both)),
     path("account/agents/<str:id>/domain", DomainViewSet.as_view(both)),
