@@ -47,6 +47,10 @@ KINDS: dict[str, Promise] = {
 }
 PERIODS: dict[str, Promise] = {Period.MONTHLY: _("for a month"), Period.ANNUAL: _("for a year")}
 
+OUR_FAULTS = (
+    *("ADMISSION", "BAD_NAME", "CLUSTER", "DELETING", "ENGINE", "IMAGE_PULL", "NOT_OURS", "NO_ADDRESS", "SECRET_LOST"),
+    "VOLUME",
+)
 # agents/explanation.py says why in English and in detail; this says it to a person.
 CAUSES: dict[str, Promise] = {
     "OK": _("Everything is fine: the agent runs and has a model key."),
@@ -95,26 +99,14 @@ CAUSES: dict[str, Promise] = {
     **dict.fromkeys(("NODE_LOST", "NO_CAPACITY"), _("The machine for it is not there. We look for another one.")),
     **dict.fromkeys(("PORT", "BUSY", "STUCK"), _("Another program is in its way on our machine.")),
     **dict.fromkeys(("CONFIG", "CONFIGURE"), _("It could not be set up as you want it.")),
-    **dict.fromkeys(
-        (
-            "IMAGE_PULL",
-            "SECRET_LOST",
-            "NO_ADDRESS",
-            "CLUSTER",
-            "VOLUME",
-            "ENGINE",
-            "NOT_OURS",
-            "DELETING",
-            "BAD_NAME",
-            "ADMISSION",
-        ),
-        _("It could not be started. The fault is ours."),
-    ),
+    **dict.fromkeys(OUR_FAULTS, _("It could not be started. The fault is ours.")),
 }
 
 
 def cause(told: Explanation) -> str:
     """In the person's language; what there are no words for is told in our English."""
+    if told.cause == "QUOTA" and told.status != Status.STOPPED:  # the cluster's, which no owner can do anything about
+        return str(CAUSES["ADMISSION"])
     return str(CAUSES.get(told.cause, told.message))
 
 

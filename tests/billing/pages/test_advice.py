@@ -135,6 +135,14 @@ def test_a_silent_channel_leads_to_the_channels(
     assert helps(page) == [f"{page_of(agent)}/channels"]
 
 
+def test_a_quota_of_the_cluster_is_no_full_disk_of_the_agent(visitor: Visitor, make_agent: MakeAgent) -> None:
+    agent = make_agent()
+    lifecycle.fail(agent, generation=1, cause="QUOTA", message="exceeded quota", evidence=[], now=timezone.now())
+    said = text(visitor.open(page_of(agent)))
+    assert "The fault is ours." in said
+    assert "for an hour" not in said
+
+
 def test_a_free_agent_takes_a_larger_plan_and_a_paid_one_is_led_to_paying(
     visitor: Visitor, running: Agent, settings: Settings
 ) -> None:
