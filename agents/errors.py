@@ -85,6 +85,16 @@ class WrongState(Conflict):
         super().__init__(f"{verb}: not possible while the agent is {status}; {hint}")
 
 
+class NoSuchServer(BadRequest):
+    def __init__(self, name: str) -> None:
+        super().__init__(f"name: the agent has no MCP server {name!r}; PUT /agents/{{id}}/tools sets them")
+
+
+class ServerOfTheEngine(Conflict):
+    def __init__(self, name: str) -> None:
+        super().__init__(f"name: {name!r} is started by the engine itself, which alone can ask it")
+
+
 class NotEntitled(Conflict):
     def __init__(self, agent_id: str) -> None:
         url = renew_url(agent_id)
