@@ -10,12 +10,13 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from rest_framework.request import Request
 
-from agents import tools
+from agents import errors, mcp_test, tools
 from agents.engines import ENGINES
 from agents.mcp_servers import MAX_SERVERS, Server
 from agents.models import Agent
+from agents.runtimes.management import TriedServer
 from agents.serializers import McpServerSerializer
-from billing.pages import agent_refusals
+from billing.pages import acts, agent_refusals
 from billing.pages.base import AgentPageViewSet
 from catalog.engines import engine_of
 from config.crypto import readable
@@ -59,8 +60,16 @@ class McpViewSet(AgentPageViewSet):
         return self.go(_page(agent))
 
     def shown(
-        self, agent: Agent, *, typed: dict[str, str] | None = None, problem: str = "", status: int = 200
+        self,
+        agent: Agent,
+        *,
+        typed: dict[str, str] | None = None,
+        tried: TriedServer | None = None,
+        name: str = "",
+        problem: str = "",
+        status: int = 200,
     ) -> HttpResponseBase:
+        """`tried` is what the server of this name answered."""
         engine, adapter = engine_of(agent.engine), ENGINES.get(agent.engine)
         servers = readable(agent).mcp_servers
         context = {
@@ -68,7 +77,7 @@ class McpViewSet(AgentPageViewSet):
             "engine": engine.label,
             "takes": engine.mcp,
             "starts": adapter is None or adapter.mcp_stdio,
-            "servers": [_line(server) for server in servers],
+            "servers": [_line(server, tried if server["name"] == name else None) for server in servers],
             "full": len(servers) >= MAX_SERVERS,
             "typed": typed or {},
             "problem": problem,
@@ -90,6 +99,18 @@ class McpCommandViewSet(McpViewSet):
         return self.added(self.own_agent(id), server, pairs=_pairs(typed["env"], "="), field="env", typed=typed)
 
 
+class McpTestViewSet(McpCommandViewSet):
+    """One of them is asked for its tools; the page says what it answers."""
+
+    def create(self, request: Request, id: str) -> HttpResponseBase:
+        agent, name = self.own_agent(id), self.typed("name")
+        try:
+            tried = mcp_test.run(agent, name=name)
+        except ServiceError as refusal:
+            return self.shown(agent, problem=_not_tested(refusal, agent), status=refusal.status)
+        return self.shown(agent, tried=tried, name=name)
+
+
 class McpRemovalViewSet(McpCommandViewSet):
     def create(self, request: Request, id: str) -> HttpResponseBase:
         agent = self.own_agent(id)
@@ -101,13 +122,24 @@ def _page(agent: Agent) -> str:
     return f"/account/agents/{agent.pk}/mcp"
 
 
-def _line(server: Server) -> dict[str, object]:
+def _line(server: Server, tried: TriedServer | None) -> dict[str, object]:
     """Values of headers and environment are secrets: their names alone are shown."""
     return {
+        "tried": tried,
+        "testable": bool(server.get("url")),
         "name": server["name"],
         "where": server.get("url") or " ".join([server["command"], *(server.get("args") or [])]),
         "given": sorted({**(server.get("headers") or {}), **(server.get("env") or {})}),
     }
+
+
+def _not_tested(refusal: ServiceError, agent: Agent) -> str:
+    match refusal:
+        case errors.NoSuchServer():
+            return gettext("There is no server of this name any more.")
+        case errors.ServerOfTheEngine():
+            return gettext("The agent starts this server itself: ask the agent to use it.")
+    return acts.problem(refusal, agent)
 
 
 def _pairs(text: str, sign: str) -> dict[str, str] | None:

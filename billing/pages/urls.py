@@ -22,7 +22,7 @@ from billing.pages.events import EventsViewSet
 from billing.pages.invoices import InvoiceFileViewSet, InvoicesViewSet
 from billing.pages.keys import KeysViewSet
 from billing.pages.log import LogViewSet
-from billing.pages.mcp import McpCommandViewSet, McpRemovalViewSet, McpViewSet
+from billing.pages.mcp import McpCommandViewSet, McpRemovalViewSet, McpTestViewSet, McpViewSet
 from billing.pages.memory import MemoryViewSet
 from billing.pages.model_key import ModelKeyViewSet
 from billing.pages.next_plan import NextPlanViewSet
@@ -67,6 +67,7 @@ urlpatterns = [
     path("account/agents/<str:id>/webhook/deliveries/<str:delivery>", RedeliverViewSet.as_view(both)),
     path("account/agents/<str:id>/mcp", McpViewSet.as_view(both)),
     path("account/agents/<str:id>/mcp/command", McpCommandViewSet.as_view(both)),
+    path("account/agents/<str:id>/mcp/test", McpTestViewSet.as_view(both)),
     path("account/agents/<str:id>/mcp/remove", McpRemovalViewSet.as_view(both)),
     path("account/agents/<str:id>/a2a", A2aViewSet.as_view(both)),
     path("account/agents/<str:id>/a2a/token", A2aTokenViewSet.as_view(both)),

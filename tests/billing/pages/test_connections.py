@@ -10,9 +10,12 @@ from pytest_django import Settings
 from accounts.models import User
 from agents import a2a
 from agents.models import Agent
-from tests.agents.conftest import MakeAgent, settle
+from tests.agents.conftest import GatewayOf, MakeAgent, bridge, gateway_of, settle
 from tests.billing.pages.visitor import Visitor, text
 from tests.catalog.pages.page import Page
+from tests.doubles.mcp_http import McpHttpServer
+
+__all__ = ["bridge", "gateway_of"]
 
 
 @pytest.fixture
@@ -64,6 +67,25 @@ def test_a_server_that_the_agent_starts_itself(visitor: Visitor, hermes: Agent, 
         {"name": "files", "command": "npx", "args": ["-y", "@scope/server"], "env": {"KEY": "a=b"}}
     ]
     assert "files npx -y @scope/server with KEY" in text(visitor.open(place(agent, "mcp")))
+
+
+def test_a_server_is_tested_from_the_page(visitor: Visitor, running: Agent, gateway_of: GatewayOf) -> None:
+    gateway_of(running, peer_networks=["127.0.0.0/8"])
+    with McpHttpServer(require={"X-Key": "abc"}) as server:
+        running.mcp_servers = [server.entry("crm")]
+        running.save(update_fields=["mcp_servers"])
+        page = visitor.open(place(running, "mcp"))
+        told = text(Page(visitor.send(page, place(running, "mcp/test"), name="crm").content.decode()))
+        assert f"answers It has {len(server.tools)} tools: {', '.join(tool.name for tool in server.tools)}" in told
+        server.require = {"x-key": "other"}
+        told = text(Page(visitor.send(page, place(running, "mcp/test"), name="crm").content.decode()))
+        assert "silent it refused your headers (401)" in told
+    running.mcp_servers = [{"name": "crm", "command": "npx"}]
+    running.save(update_fields=["mcp_servers"])
+    refused = visitor.send(page, place(running, "mcp/test"), name="crm")
+    assert refused.status_code == 409
+    assert "The agent starts this server itself" in text(Page(refused.content.decode()))
+    assert "There is no server of this name" in said(visitor.send(page, place(running, "mcp/test"), name="x"))
 
 
 @pytest.mark.parametrize(
@@ -156,7 +178,7 @@ def test_a_peer_that_cannot_be_is_said(visitor: Visitor, running: Agent, typed: 
 
 
 @pytest.mark.parametrize(
-    "page", ["mcp", "mcp/command", "mcp/remove", "a2a", "a2a/token", "a2a/peers", "a2a/peers/remove"]
+    "page", ["mcp", "mcp/command", "mcp/test", "mcp/remove", "a2a", "a2a/token", "a2a/peers", "a2a/peers/remove"]
 )
 def test_a_strangers_agent_is_not_there(running: Agent, stranger: User, page: str) -> None:
     assert Visitor(stranger).client.get(place(running, page)).status_code == 404
