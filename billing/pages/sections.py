@@ -18,7 +18,7 @@ NAMES: dict[str, Promise] = {
     "channels": _("Channels"),
     "tools": _("Tools"),
     "mcp": _("MCP servers"),
-    "a2a": _("A2A"),
+    "a2a": _("Other agents"),
     "domain": _("Domain"),
     "webhook": _("Webhook"),
     "memory": _("Memory"),

@@ -44,8 +44,8 @@ def sentence(event: Event) -> str:
         case EventType.AGENT_RUNNING:
             return str(CAME_UP.get(data.get("from", ""), TYPES[event.type]))
         case EventType.AGENT_STOPPED:
-            why = words.CAUSES.get(str(data.get("reason", "")).upper(), "")
-            return f"{gettext('The agent stopped.')} {why}".strip()
+            stopped, why = gettext("The agent stopped."), words.CAUSES.get(str(data.get("reason", "")).upper(), "")
+            return f"{stopped} {why}".strip()
         case EventType.PAYMENT_CONFIRMED:
             return _paid(data)
         case EventType.DELETION_WARNING:
