@@ -15,7 +15,7 @@ from agents import errors
 from billing.pages.names import plan_name
 from catalog.engines import EngineBelowMinTier
 from catalog.models import Engine
-from config.errors import RateLimited, ServiceError
+from config.errors import RateLimited, ServiceError, Unavailable
 
 
 def text(refusal: ServiceError, engine: Engine) -> str:
@@ -55,6 +55,8 @@ def _for_now(refusal: ServiceError) -> str:
             return gettext("This agent is being created already. Wait a moment, then look at your account.")
         case RateLimited():
             return gettext("Too many tries. Please wait a minute.")
+        case Unavailable():
+            return gettext("This cannot be done at the moment. Try again in a minute.")
     return ""
 
 

@@ -66,7 +66,8 @@ class _Talk:
             "clientInfo": {"name": "agentpods", "version": "1.0.0"},
         }
         said = await self._ask(1, "initialize", hello)
-        self.version = said.get("protocolVersion") if isinstance(said.get("protocolVersion"), str) else VERSION
+        spoken = said.get("protocolVersion")
+        self.version = spoken if isinstance(spoken, str) else VERSION
         try:
             await self._tell("notifications/initialized")
             return _names(await self._ask(2, "tools/list", {}))

@@ -28,7 +28,7 @@ def tried(gateway: Gateway, url: str, **headers: str) -> Any:
 
 
 @pytest.mark.parametrize("shape", [{}, {"json_response": True}, {"stateless": True}])
-def test_a_server_that_answers_is_told_with_its_tools(open_gateway: Gateway, shape: dict[str, bool]) -> None:
+def test_a_server_that_answers_is_told_with_its_tools(open_gateway: Gateway, shape: dict[str, Any]) -> None:
     with McpHttpServer(require={"Authorization": KEY}, **shape) as server:
         found = tried(open_gateway, server.url, Authorization=KEY)
         assert (found["ok"], found["error"]) == (True, None)
