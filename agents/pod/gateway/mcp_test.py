@@ -20,7 +20,7 @@ from agents.pod.gateway.peers.dialling import PeerFailure
 from agents.pod.gateway.pod import Pod
 from agents.pod.masking import mask_text
 
-SECONDS = 15.0  # for all of it
+SECONDS = 15.0  # for all of it, at most
 TOOLS = 200
 NAME_CHARACTERS = 128
 ERROR_CHARACTERS = 300
@@ -35,13 +35,13 @@ class McpTest:
         self._pod = pod
 
     async def answer(self, body: Json) -> web.Response:
-        url, headers = _server(body)
+        url, headers, seconds = _wanted(body)
         started, tools, error = time.monotonic(), [], None
         try:
-            async with asyncio.timeout(SECONDS):
+            async with asyncio.timeout(seconds):
                 tools = await _Talk(url, headers, self._pod.secrets.peer_networks).tools()
         except TimeoutError:
-            error = f"it did not answer within {SECONDS:.0f} s"
+            error = f"it did not answer within {seconds:.0f} s"
         except PeerFailure as failure:
             error = mask_text(str(failure), [*self._pod.secret_texts(), *filter(None, headers.values())])
         ms = round((time.monotonic() - started) * 1000)
@@ -138,10 +138,10 @@ def _names(result: Json) -> list[str]:
     return [name[:NAME_CHARACTERS].encode("utf-8", "replace").decode() for name in names if isinstance(name, str)]
 
 
-def _server(body: Json) -> tuple[str, dict[str, str]]:
-    url, headers = body.get("url"), body.get("headers")
-    if not isinstance(url, str) or not isinstance(headers, dict):
-        raise Refusal(400, "body: must be {url, headers}")
+def _wanted(body: Json) -> tuple[str, dict[str, str], float]:
+    url, headers, seconds = body.get("url"), body.get("headers"), body.get("seconds", SECONDS)
+    if not isinstance(url, str) or not isinstance(headers, dict) or not isinstance(seconds, int | float):
+        raise Refusal(400, "body: must be {url, headers, seconds}")
     if not all(isinstance(value, str) for value in headers.values()):
         raise Refusal(400, "body.headers: names and values are texts")
-    return url, headers
+    return url, headers, min(max(seconds, 0.0), SECONDS)

@@ -88,23 +88,21 @@ def test_a_server_is_tested_from_the_page(visitor: Visitor, running: Agent, gate
     assert "There is no server of this name" in said(visitor.send(page, place(running, "mcp/test"), name="x"))
 
 
-@pytest.mark.parametrize(
-    ("typed", "words"),
-    [
-        ({"name": "a b", "url": "https://x.example"}, "Choose another name"),
-        ({"name": "file", "url": "https://x.example"}, "Choose another name"),
-        ({"name": "x", "url": "ftp://x"}, "Enter the whole address of the server"),
-        ({"name": "x", "url": ""}, "Enter the whole address of the server"),
-        ({"name": "x", "url": "https://x.example", "headers": "no colon"}, "Write one header a line"),
-        ({"name": "x", "url": "https://x.example", "headers": "A: 1\nA: 2"}, "Write one header a line"),
-        ({"name": "x", "url": "https://x.example", "headers": "Host: y"}, "Write one header a line"),
-        ({"name": "x\x00", "url": "https://x.example"}, "Choose another name"),
-    ],
-)
-def test_what_is_wrong_with_a_server_is_said(
-    visitor: Visitor, hermes: Agent, typed: dict[str, str], words: str
-) -> None:
-    assert words in said(send(visitor, hermes, "mcp", **{"headers": "", **typed}))
+WRONG: list[tuple[dict[str, str], str]] = [
+    ({"name": "a b", "url": "https://x.example"}, "Choose another name"),
+    ({"name": "file", "url": "https://x.example"}, "Choose another name"),
+    ({"name": "x", "url": "ftp://x"}, "Enter the whole address of the server"),
+    ({"name": "x", "url": ""}, "Enter the whole address of the server"),
+    ({"name": "x", "url": "https://x.example", "headers": "no colon"}, "Write one header a line"),
+    ({"name": "x", "url": "https://x.example", "headers": "A: 1\nA: 2"}, "Write one header a line"),
+    ({"name": "x", "url": "https://x.example", "headers": "Host: y"}, "Write one header a line"),
+    ({"name": "x\x00", "url": "https://x.example"}, "Choose another name"),
+]
+
+
+def test_what_is_wrong_with_a_server_is_said(visitor: Visitor, hermes: Agent) -> None:
+    for typed, words in WRONG:
+        assert words in said(send(visitor, hermes, "mcp", **{"headers": "", **typed}))
     assert Agent.objects.get(pk=hermes.pk).mcp_servers == []
 
 
@@ -168,17 +166,14 @@ def test_peers_are_named_with_tokens_which_are_not_shown_and_removed(visitor: Vi
     assert (settle(agent).a2a_peers or [])[0]["token"] == "secret-of-ann"
 
 
-@pytest.mark.parametrize(
-    "typed", [{"name": "", "url": "https://x.example"}, {"name": "x", "url": "x"}, {"name": "x" * 81}]
-)
-def test_a_peer_that_cannot_be_is_said(visitor: Visitor, running: Agent, typed: dict[str, str]) -> None:
-    answer = send(visitor, running, "a2a", "/peers", **{"url": "https://x.example", **typed})
-    assert "Enter a name, and the address of the peer" in said(answer)
+def test_a_peer_that_cannot_be_is_said(visitor: Visitor, running: Agent) -> None:
+    for typed in ({"name": ""}, {"name": "x", "url": "x"}, {"name": "x" * 81}):
+        answer = send(visitor, running, "a2a", "/peers", **{"url": "https://x.example", **typed})
+        assert "Enter a name, and the address of the peer" in said(answer)
     assert settle(running).a2a_peers is None
 
 
-@pytest.mark.parametrize(
-    "page", ["mcp", "mcp/command", "mcp/test", "mcp/remove", "a2a", "a2a/token", "a2a/peers", "a2a/peers/remove"]
-)
-def test_a_strangers_agent_is_not_there(running: Agent, stranger: User, page: str) -> None:
-    assert Visitor(stranger).client.get(place(running, page)).status_code == 404
+def test_a_strangers_agent_is_not_there(running: Agent, stranger: User) -> None:
+    other = Visitor(stranger).client
+    for page in ("mcp", "mcp/command", "mcp/test", "mcp/remove", "a2a", "a2a/token", "a2a/peers", "a2a/peers/remove"):
+        assert other.get(place(running, page)).status_code == 404

@@ -94,13 +94,13 @@ def test_why_there_was_no_answer_is_told_in_words(visitor: Visitor, running: Age
         assert str(webhook.PROBLEMS[problem]) in rows(visitor.open(place(running)))[0]
 
 
-@pytest.mark.parametrize("url", ["http://127.0.0.1/", "https://user:pw@example.com/", "example.com", "", "x" * 9000])
-def test_an_address_that_cannot_be_is_said(visitor: Visitor, running: Agent, url: str) -> None:
-    answer = visitor.send(visitor.open(place(running)), place(running), url=url)
-    assert answer.status_code == 400
-    page = Page(answer.content.decode())
-    assert "Events cannot be sent there." in text(page)
-    assert page.one("input", id="url").attributes["value"] == url
+def test_an_address_that_cannot_be_is_said(visitor: Visitor, running: Agent) -> None:
+    for url in ("http://127.0.0.1/", "https://user:pw@example.com/", "example.com", "", "x" * 9000):
+        answer = visitor.send(visitor.open(place(running)), place(running), url=url)
+        assert answer.status_code == 400
+        page = Page(answer.content.decode())
+        assert "Events cannot be sent there." in text(page)
+        assert page.one("input", id="url").attributes["value"] == url
     assert not Hook.objects.exists()
 
 
@@ -137,6 +137,7 @@ def test_deliveries_have_pages_and_a_fixed_number_of_queries(
     assert visitor.client.get(f"{place(running)}?deliveries=junk").status_code == 400
 
 
-@pytest.mark.parametrize("page", ["", "/test", "/remove", "/deliveries/evt_x"])
-def test_a_strangers_agent_is_not_there(running: Agent, stranger: User, page: str) -> None:
-    assert Visitor(stranger).client.get(place(running) + page).status_code == 404
+def test_a_strangers_agent_is_not_there(running: Agent, stranger: User) -> None:
+    other = Visitor(stranger).client
+    for page in ("", "/test", "/remove", "/deliveries/evt_x"):
+        assert other.get(place(running) + page).status_code == 404
