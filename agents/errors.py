@@ -68,6 +68,7 @@ class YourOtherAgent(Conflict):
 
 class TooManyDomains(BadRequest):
     def __init__(self, count: int) -> None:
+        self.count = count
         super().__init__(
             f"domain: your account has released {count} names in the last 30 days, which are still kept for it;"
             " take one of these, or wait"
@@ -82,6 +83,16 @@ class NeedsDomain(Conflict):
 class WrongState(Conflict):
     def __init__(self, verb: str, status: str, hint: str) -> None:
         super().__init__(f"{verb}: not possible while the agent is {status}; {hint}")
+
+
+class NoSuchServer(BadRequest):
+    def __init__(self, name: str) -> None:
+        super().__init__(f"name: the agent has no MCP server {name!r}; PUT /agents/{{id}}/tools sets them")
+
+
+class ServerOfTheEngine(Conflict):
+    def __init__(self, name: str) -> None:
+        super().__init__(f"name: {name!r} is started by the engine itself, which alone can ask it")
 
 
 class NotEntitled(Conflict):

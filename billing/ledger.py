@@ -26,8 +26,8 @@ class BadCursor(BadRequest):
 
 
 def page(agent: Agent, *, after: str | None = None, limit: int = ON_A_PAGE) -> Page:
-    """What was paid for the agent, newest first, with its order and what was decided about it. Raises BadCursor."""
-    rows = Payment.objects.filter(agent=agent).select_related("order__cryptoorder", "decision")
+    """What was paid for the agent, newest first, each with order, invoice and decision. Raises BadCursor."""
+    rows = Payment.objects.filter(agent=agent).select_related("order__cryptoorder", "decision", "invoice")
     if after is not None:
         last = rows.filter(pk=after).first() if is_id("pay", after) else None
         if last is None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.urls import path
 
+from billing.pages.a2a import A2aTokenViewSet, A2aViewSet, PeerRemovalViewSet, PeersViewSet
 from billing.pages.account import AccountViewSet
 from billing.pages.acts import DeleteViewSet, PauseViewSet, RebuildViewSet, ResumeViewSet
 from billing.pages.agents import AgentsViewSet
@@ -13,12 +16,17 @@ from billing.pages.card import CardViewSet
 from billing.pages.channels import ChannelsViewSet
 from billing.pages.code import CodeViewSet
 from billing.pages.create import CreateKeyViewSet, CreateViewSet
+from billing.pages.domain import DomainLookViewSet, DomainRemovalViewSet, DomainViewSet
 from billing.pages.elsewhere import ElsewhereViewSet
+from billing.pages.events import EventsViewSet
 from billing.pages.invoices import InvoiceFileViewSet, InvoicesViewSet
 from billing.pages.keys import KeysViewSet
 from billing.pages.log import LogViewSet
+from billing.pages.mcp import McpCommandViewSet, McpRemovalViewSet, McpTestViewSet, McpViewSet
+from billing.pages.memory import MemoryViewSet
 from billing.pages.model_key import ModelKeyViewSet
 from billing.pages.next_plan import NextPlanViewSet
+from billing.pages.plan import PlanViewSet
 from billing.pages.progress import ProgressViewSet
 from billing.pages.renew import RenewViewSet
 from billing.pages.revoke import RevokeViewSet
@@ -28,42 +36,64 @@ from billing.pages.sign_out import SignOutViewSet
 from billing.pages.talk_test import TalkTestViewSet
 from billing.pages.ticket import TicketViewSet
 from billing.pages.tools import ToolsViewSet
+from billing.pages.usage import UsageViewSet
+from billing.pages.webhook import RedeliverViewSet, WebhookRemovalViewSet, WebhookTestViewSet, WebhookViewSet
 
+both: dict[str, Any] = {"get": "retrieve", "post": "create"}
 _elsewhere = ElsewhereViewSet.as_view({"get": "retrieve"})
 
 urlpatterns = [
-    path("sign-in", SignInViewSet.as_view({"get": "retrieve", "post": "create"})),
-    path("sign-in/code", CodeViewSet.as_view({"get": "retrieve", "post": "create"})),
+    path("sign-in", SignInViewSet.as_view(both)),
+    path("sign-in/code", CodeViewSet.as_view(both)),
     path("sign-out", SignOutViewSet.as_view({"post": "create"})),
     path("create", CreateViewSet.as_view({"get": "retrieve"})),
-    path("create/key", CreateKeyViewSet.as_view({"get": "retrieve", "post": "create"})),
+    path("create/key", CreateKeyViewSet.as_view(both)),
     path("account", AccountViewSet.as_view({"get": "retrieve"})),
-    path("account/keys", KeysViewSet.as_view({"get": "retrieve", "post": "create"})),
-    path("account/keys/<str:id>/revoke", RevokeViewSet.as_view({"get": "retrieve", "post": "create"})),
+    path("account/keys", KeysViewSet.as_view(both)),
+    path("account/keys/<str:id>/revoke", RevokeViewSet.as_view(both)),
     path("account/agents/<str:id>", AgentsViewSet.as_view({"get": "retrieve"})),
-    path("account/agents/<str:id>/ticket", TicketViewSet.as_view({"get": "retrieve", "post": "create"})),
-    path("account/agents/<str:id>/model-key", ModelKeyViewSet.as_view({"get": "retrieve", "post": "create"})),
-    path("account/agents/<str:id>/settings", SettingsViewSet.as_view({"get": "retrieve", "post": "create"})),
-    path("account/agents/<str:id>/channels", ChannelsViewSet.as_view({"get": "retrieve", "post": "create"})),
-    path("account/agents/<str:id>/tools", ToolsViewSet.as_view({"get": "retrieve", "post": "create"})),
-    path("account/agents/<str:id>/talk-test", TalkTestViewSet.as_view({"get": "retrieve", "post": "create"})),
-    path("account/agents/<str:id>/backups", BackupsViewSet.as_view({"get": "retrieve", "post": "create"})),
+    path("account/agents/<str:id>/ticket", TicketViewSet.as_view(both)),
+    path("account/agents/<str:id>/model-key", ModelKeyViewSet.as_view(both)),
+    path("account/agents/<str:id>/settings", SettingsViewSet.as_view(both)),
+    path("account/agents/<str:id>/plan", PlanViewSet.as_view(both)),
+    path("account/agents/<str:id>/channels", ChannelsViewSet.as_view(both)),
+    path("account/agents/<str:id>/tools", ToolsViewSet.as_view(both)),
+    path("account/agents/<str:id>/domain", DomainViewSet.as_view(both)),
+    path("account/agents/<str:id>/domain/look", DomainLookViewSet.as_view(both)),
+    path("account/agents/<str:id>/domain/remove", DomainRemovalViewSet.as_view(both)),
+    path("account/agents/<str:id>/webhook", WebhookViewSet.as_view(both)),
+    path("account/agents/<str:id>/webhook/test", WebhookTestViewSet.as_view(both)),
+    path("account/agents/<str:id>/webhook/remove", WebhookRemovalViewSet.as_view(both)),
+    path("account/agents/<str:id>/webhook/deliveries/<str:delivery>", RedeliverViewSet.as_view(both)),
+    path("account/agents/<str:id>/mcp", McpViewSet.as_view(both)),
+    path("account/agents/<str:id>/mcp/command", McpCommandViewSet.as_view(both)),
+    path("account/agents/<str:id>/mcp/test", McpTestViewSet.as_view(both)),
+    path("account/agents/<str:id>/mcp/remove", McpRemovalViewSet.as_view(both)),
+    path("account/agents/<str:id>/a2a", A2aViewSet.as_view(both)),
+    path("account/agents/<str:id>/a2a/token", A2aTokenViewSet.as_view(both)),
+    path("account/agents/<str:id>/a2a/peers", PeersViewSet.as_view(both)),
+    path("account/agents/<str:id>/a2a/peers/remove", PeerRemovalViewSet.as_view(both)),
+    path("account/agents/<str:id>/talk-test", TalkTestViewSet.as_view(both)),
+    path("account/agents/<str:id>/backups", BackupsViewSet.as_view(both)),
     path("account/agents/<str:id>/backups/<str:name>", BackupFileViewSet.as_view({"get": "retrieve"})),
     path(
         "account/agents/<str:id>/backups/<str:name>/restore",
-        RestoreViewSet.as_view({"get": "retrieve", "post": "create"}),
+        RestoreViewSet.as_view(both),
     ),
     path("account/agents/<str:id>/log", LogViewSet.as_view({"get": "retrieve"})),
-    path("account/agents/<str:id>/pause", PauseViewSet.as_view({"get": "retrieve", "post": "create"})),
-    path("account/agents/<str:id>/resume", ResumeViewSet.as_view({"get": "retrieve", "post": "create"})),
-    path("account/agents/<str:id>/rebuild", RebuildViewSet.as_view({"get": "retrieve", "post": "create"})),
-    path("account/agents/<str:id>/delete", DeleteViewSet.as_view({"get": "retrieve", "post": "create"})),
-    path("account/agents/<str:id>/cancel", CancelViewSet.as_view({"get": "retrieve", "post": "create"})),
-    path("account/agents/<str:id>/next-plan", NextPlanViewSet.as_view({"get": "retrieve", "post": "create"})),
-    path("account/agents/<str:id>/card", CardViewSet.as_view({"get": "retrieve", "post": "create"})),
-    path("account/invoices", InvoicesViewSet.as_view({"get": "retrieve", "post": "create"})),
+    path("account/agents/<str:id>/events", EventsViewSet.as_view({"get": "retrieve"})),
+    path("account/agents/<str:id>/memory", MemoryViewSet.as_view({"get": "retrieve"})),
+    path("account/agents/<str:id>/usage", UsageViewSet.as_view({"get": "retrieve"})),
+    path("account/agents/<str:id>/pause", PauseViewSet.as_view(both)),
+    path("account/agents/<str:id>/resume", ResumeViewSet.as_view(both)),
+    path("account/agents/<str:id>/rebuild", RebuildViewSet.as_view(both)),
+    path("account/agents/<str:id>/delete", DeleteViewSet.as_view(both)),
+    path("account/agents/<str:id>/cancel", CancelViewSet.as_view(both)),
+    path("account/agents/<str:id>/next-plan", NextPlanViewSet.as_view(both)),
+    path("account/agents/<str:id>/card", CardViewSet.as_view(both)),
+    path("account/invoices", InvoicesViewSet.as_view(both)),
     path("account/invoices/<str:id>", InvoiceFileViewSet.as_view({"get": "retrieve"})),
-    path("renew/<str:id>", RenewViewSet.as_view({"get": "retrieve", "post": "create"})),
+    path("renew/<str:id>", RenewViewSet.as_view(both)),
     path("renew/<str:id>/progress", ProgressViewSet.as_view({"get": "retrieve"})),
     # What people mistype gets a page too, not the API's error body.
     path("sign-in/", _elsewhere),
