@@ -1,4 +1,4 @@
-"""What billing writes to people, in the language of the agent it is about."""
+"""What billing writes to people, in the language that they chose, else that of the agent it is about."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from datetime import datetime
 
 from django.conf import settings
 
+from accounts import mail_choices
 from agents.errors import renew_url
 from agents.models import Agent
 from billing.models import Invoice, Payment
@@ -80,7 +81,7 @@ def _write_of(payment: Payment, name: str, invoice: Invoice | None) -> None:
 def _write(agent: Agent, name: str, /, **context: object) -> None:
     mail = post.rendered(
         name,
-        lang=agent.lang,
+        lang=mail_choices.language(agent.user, otherwise=agent.lang),
         name=post.one_line(agent.name),
         agent_id=agent.pk,
         renew_url=renew_url(agent.pk),

@@ -31,6 +31,7 @@ class Mail:
     text: str
     html: str
     lang: str
+    name: str = ""  # of its template
 
 
 Writer = Callable[[str, Mail], object]
@@ -55,7 +56,7 @@ def rendered(name: str, /, *, lang: str, **context: object) -> Mail:
     subject, _, body = text.partition("\n")
     subject, body = one_line(subject.removeprefix(SUBJECT)), body.strip() + "\n"
     html = render_to_string("emails/letter.html", {"subject": subject, "text": body.strip(), "lang": language})
-    return Mail(subject, body, html, language)
+    return Mail(subject, body, html, language, name)
 
 
 def one_line(text: str, *, at_most: int = LINE_LENGTH) -> str:

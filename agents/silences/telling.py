@@ -13,6 +13,7 @@ from typing import Any
 
 from django.db import transaction
 
+from accounts import mail_choices
 from agents.channels import WEB
 from agents.models import Agent, Desired, Reason, Status, Transition
 from agents.pod.masking import mask_text
@@ -125,7 +126,7 @@ def _mail(state: ChannelState, agent: Agent) -> None:
     """Without the pod's own words: an engine that was taken over would write to its owner in our name."""
     mail = post.rendered(
         "channel_silent",
-        lang=agent.lang,
+        lang=mail_choices.language(agent.user, otherwise=agent.lang),
         name=post.one_line(agent.name),
         channel=NAMES.get(state.channel, state.channel),
         since=f"{state.since:%Y-%m-%d %H:%M} UTC",

@@ -63,7 +63,7 @@ class AgentsViewSet(AgentPageViewSet):
             "told": told,
             "evidence": "\n".join(told.evidence[:EVIDENCE_LINES]),
             "open": agent.status == Status.RUNNING,
-            "payments": [_line(payment) for payment in payments.payments],
+            "payments": [payment_line(payment) for payment in payments.payments],
             "older": f"{here}?{urlencode({'payments': payments.cursor})}#payments" if payments.cursor else None,
             "paged": "payments" in self.sent.GET,
             "first": f"{here}#payments",
@@ -94,7 +94,7 @@ def _renewal(agent: Agent) -> dict[str, object] | None:
     }
 
 
-def _line(payment: Payment) -> PaymentLine:
+def payment_line(payment: Payment) -> PaymentLine:
     return PaymentLine(
         payment=payment,
         kind=words.KINDS[payment.kind],
