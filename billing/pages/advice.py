@@ -27,7 +27,7 @@ PLACES: dict[tuple[str, str], tuple[str, Promise]] = {
     ("POST", "/talk-test"): ("/talk-test", _("Test it")),
     ("POST", "/backups"): ("/backups", _("Backups")),
     ("GET", "/quota"): ("/usage", _("See what it uses")),
-    ("PATCH", ""): ("/plan", _("Take a larger plan")),
+    ("PATCH", ""): ("/free-plan", _("Take a larger plan")),
     ("GET", "/liveness"): ("", _("Look again")),
     ("GET", ""): ("", _("Look again")),
 }

@@ -15,7 +15,7 @@ from billing import ledger, licence_cards, remainders, reminders, standing
 from billing.models import CardSubscription, Payment
 from billing.pages import account, advice, next_plan, words
 from billing.pages.base import AgentPageViewSet
-from billing.pages.names import plan_name
+from billing.pages.names import plan_name, way_name
 from billing.vocabulary import FOREVER, NAMES, PaymentKind, Provider
 from catalog.engines import engine_of
 
@@ -84,11 +84,12 @@ def _acts(agent: Agent) -> set[str]:
 def _renewal(agent: Agent) -> dict[str, object] | None:
     """Whether a card is charged for it again, and whose business it is to stop that."""
     row = remainders.paid_by(agent)
-    if row is None or not row.is_licensed:
+    renews = row is not None and reminders.renews_itself(row)
+    if row is None or not (row.is_licensed or renews):
         return None
     return {
-        "provider": NAMES[Provider(row.provider or "")],
-        "renews": reminders.renews_itself(row),
+        "provider": NAMES[Provider(row.provider or "") if row.is_licensed else Provider.STRIPE],
+        "renews": renews,
         "stopping": row.stop_card_at is not None,
         "elsewhere": licence_cards.where_to_stop(row),
     }
@@ -99,7 +100,7 @@ def payment_line(payment: Payment) -> PaymentLine:
         payment=payment,
         kind=words.KINDS[payment.kind],
         amount=words.amount(payment),
-        provider=NAMES.get(Provider(payment.provider), ""),
+        provider=way_name(payment.provider),
         bought=_bought(payment),
         day=words.day(payment.at),
         till=words.day(payment.paid_till) if payment.paid_till and payment.paid_till < FOREVER else "",

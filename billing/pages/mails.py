@@ -16,13 +16,13 @@ from billing.pages.base import PageViewSet
 PATH = "/account/mails"
 OPTIONAL: dict[str, Promise] = {
     "pod_stops": _("Reminders in the days before an agent stops because it is not paid for"),
-    "channel_silent": _("An agent no longer hears you on a channel, such as Telegram"),
+    "channel_silent": _("News that an agent no longer hears you on a channel, such as Telegram"),
 }
 ALWAYS: tuple[Promise, ...] = (
     _("Sign-in codes"),
     _("Receipts, refunds, and renewals that failed"),
     _("Paid time ends, or an agent has stopped, and when its data is deleted"),
-    _("Your domain name is lost or about to be"),
+    _("A host name of yours is lost, or will be unless you prove that it is yours"),
     _("We took something off the catalog that you wrote"),
     _("Your data is ready, or your account is being deleted"),
 )

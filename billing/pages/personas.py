@@ -19,7 +19,7 @@ from catalog import articles, authoring, authors, tiers
 from catalog.author_serializers import DraftPersonaSerializer, PatchPersonaSerializer, RenameAuthorSerializer
 from catalog.models import Article, Persona
 from catalog.pages.words import CATEGORIES, CHANNELS
-from catalog.vocabulary import ArticleStatus, PersonaStatus, Risk
+from catalog.vocabulary import ArticleStatus, Category, Channel, PersonaStatus, Risk
 from config.errors import ServiceError
 
 PATH = "/account/personas"
@@ -131,9 +131,9 @@ class PersonaPreviewViewSet(PersonasPageViewSet):
             "line": line(persona),
             "persona": persona,
             "abilities": [(label, examples.get(label, "")) for label in persona.does],
-            "category": CATEGORIES[persona.shown_category].name,
+            "category": CATEGORIES[Category(persona.shown_category)].name,
             "plan": plan_name(persona.shown_tier),
-            "channels": [CHANNELS[channel] for channel in persona.channels],
+            "channels": [CHANNELS[Channel(channel)] for channel in persona.channels],
             "articles": [one for one in articles.of(persona) if one.status == ArticleStatus.PUBLISHED],
         }
         return self.page("persona_preview.html", context)

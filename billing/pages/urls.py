@@ -21,6 +21,7 @@ from billing.pages.data import DataFileViewSet, DataViewSet
 from billing.pages.domain import DomainLookViewSet, DomainRemovalViewSet, DomainViewSet
 from billing.pages.elsewhere import ElsewhereViewSet
 from billing.pages.events import EventsViewSet
+from billing.pages.free_plan import FreePlanViewSet
 from billing.pages.invoices import InvoiceFileViewSet, InvoicesViewSet
 from billing.pages.keys import KeysViewSet
 from billing.pages.leave import LeaveCodeViewSet, LeaveViewSet, StayViewSet
@@ -89,7 +90,8 @@ urlpatterns = [
     path("account/agents/<str:id>/ticket", TicketViewSet.as_view(both)),
     path("account/agents/<str:id>/model-key", ModelKeyViewSet.as_view(both)),
     path("account/agents/<str:id>/settings", SettingsViewSet.as_view(both)),
-    path("account/agents/<str:id>/plan", PlanViewSet.as_view(both)),
+    path("account/agents/<str:id>/plan", PlanViewSet.as_view({"get": "retrieve"})),
+    path("account/agents/<str:id>/free-plan", FreePlanViewSet.as_view(both)),
     path("account/agents/<str:id>/channels", ChannelsViewSet.as_view(both)),
     path("account/agents/<str:id>/tools", ToolsViewSet.as_view(both)),
     path("account/agents/<str:id>/domain", DomainViewSet.as_view(both)),

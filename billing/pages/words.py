@@ -16,10 +16,11 @@ from agents.errors import renew_url
 from agents.models import Status
 from agents.runtimes.base import DATA_DAMAGED, DATA_LOST, RESTORE
 from billing.models import Payment
+from billing.pages.names import way_name
 from billing.providers.telegram import CURRENCY as STARS
 from billing.sums import exact
 from billing.term import Term
-from billing.vocabulary import NAMES, Asset, PaymentKind, Period, Provider, TermMode
+from billing.vocabulary import Asset, PaymentKind, Period, TermMode
 from catalog.pages.words import usd
 
 DAY = timedelta(days=1)
@@ -186,7 +187,7 @@ def moment(at: datetime) -> str:
 
 
 def paid_with(term: Term) -> str:
-    return NAMES.get(Provider(term.paid_provider), "") if term.paid_provider else ""
+    return way_name(term.paid_provider) if term.paid_provider else ""
 
 
 def amount(payment: Payment) -> str:

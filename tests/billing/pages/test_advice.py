@@ -147,7 +147,7 @@ def test_a_free_agent_takes_a_larger_plan_and_a_paid_one_is_led_to_paying(
     visitor: Visitor, running: Agent, settings: Settings
 ) -> None:
     settings.MAX_TRIAL_TIER = "small"
-    place = f"{page_of(running)}/plan"
+    place = f"{page_of(running)}/free-plan"
     page = visitor.open(place)
     assert [one.attributes["value"] for one in page.all("input", name="tier")] == ["tiny", "small"]
     assert visitor.send(page, place, tier="small").headers["Location"] == page_of(running)
@@ -162,4 +162,4 @@ def test_a_free_agent_takes_a_larger_plan_and_a_paid_one_is_led_to_paying(
 
 
 def test_a_strangers_plan_is_not_there(running: Agent, stranger: User) -> None:
-    assert Visitor(stranger).client.get(f"{page_of(running)}/plan").status_code == 404
+    assert Visitor(stranger).client.get(f"{page_of(running)}/free-plan").status_code == 404
