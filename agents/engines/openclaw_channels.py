@@ -10,38 +10,57 @@ from agents.runtimes.base import PodConfig
 _WAITS = "not connected: channels wait for the model key"
 # Whoever finds the agent on a channel may talk to it, but not command its engine; the plugin says so.
 COMMANDS = {"native": False, "nativeSkills": False, "restart": False, "allowFrom": {"*": ["nobody"]}}
-_TOKEN = "TELEGRAM_BOT_TOKEN"  # noqa: S105 - the name of a variable
+_TOKENS = {
+    "telegram": ("telegramToken", "TELEGRAM_BOT_TOKEN"),
+    "discord": ("discordToken", "DISCORD_BOT_TOKEN"),
+}
+# Everybody may talk to it. In a group it answers whoever mentions it.
+_OPEN: dict[str, Any] = {
+    "enabled": True,
+    "dmPolicy": "open",
+    "allowFrom": ["*"],
+    "groupPolicy": "open",
+    "configWrites": False,
+}
+_DISCORD: dict[str, Any] = {
+    "guilds": {"*": {"requireMention": True, "reactionNotifications": "off"}},
+    "historyLimit": 0,  # what people of a server say to each other is no business of the model's
+    "joinIntro": False,
+    "voice": {"enabled": False},
+    "agentComponents": {"enabled": False},
+    "execApprovals": {"enabled": False},
+    "threadBindings": {"enabled": False},
+}
 
 
 def platforms(config: PodConfig) -> list[str]:
     """Without a model key nobody is connected: openclaw would tell people of errors where the agent is to be silent."""
-    return ["telegram"] if "telegram" in config.channels and config.has_key else []
+    return [channel for channel in config.channels if channel in _TOKENS and config.has_key]
 
 
 def environment(config: PodConfig) -> dict[str, str]:
-    return {_TOKEN: config.channel_secrets["telegramToken"]} if platforms(config) else {}
+    given = {theirs: config.channel_secrets[ours] for ours, theirs in map(_TOKENS.__getitem__, platforms(config))}
+    if config.discord_api_url and "discord" in platforms(config):
+        given["DISCORD_API_URL"] = f"{config.discord_api_url.rstrip('/')}/api/v10"
+    return given
 
 
 def settings(config: PodConfig) -> dict[str, Any]:
-    if not platforms(config):
-        return {}
-    telegram: dict[str, Any] = {
-        "enabled": True,
-        "botToken": f"${{{_TOKEN}}}",
-        "dmPolicy": "open",
-        "allowFrom": ["*"],
-        "groupPolicy": "open",
-        "configWrites": False,
-    }
-    if config.telegram_api_url:
-        telegram["apiRoot"] = config.telegram_api_url.rstrip("/")
-    return {"telegram": telegram}
+    channels = platforms(config)
+    found: dict[str, Any] = {}
+    if "telegram" in channels:
+        found["telegram"] = {**_OPEN, "botToken": "${TELEGRAM_BOT_TOKEN}"}
+        if config.telegram_api_url:
+            found["telegram"]["apiRoot"] = config.telegram_api_url.rstrip("/")
+    if "discord" in channels:
+        found["discord"] = {**_OPEN, **_DISCORD, "token": "${DISCORD_BOT_TOKEN}"}
+    return found
 
 
 def states(reported: Mapping[str, Any]) -> dict[str, str | None]:
     """openclaw's report on its channels: None is connected, else why not."""
-    accounts = (reported.get("channelAccounts") or {}).get("telegram") or [{}]
-    return {"telegram": _trouble(accounts[0])}
+    accounts = reported.get("channelAccounts") or {}
+    return {channel: _trouble((accounts.get(channel) or [{}])[0]) for channel in _TOKENS}
 
 
 def _trouble(account: Mapping[str, Any]) -> str | None:

@@ -17,7 +17,7 @@ from tests.agents.pod.bridge.process import eventually
 from tests.doubles.discord import BOB, BOT, TEXT_CHANNEL, TOKEN, DiscordDouble
 from tests.doubles.model_server import Mood
 
-pytestmark = [pytest.mark.engines, pytest.mark.parametrize("engine", ["hermes"], indirect=True)]
+pytestmark = [pytest.mark.engines, pytest.mark.parametrize("engine", ["hermes", "openclaw"], indirect=True)]
 ENDS = pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
 QUIET_SECONDS = 4.0  # how long nothing more is said before it is believed that nothing comes
 CHANNELS: dict[str, Any] = {"channels": ["web", "discord"], "channel_secrets": {"discordToken": TOKEN}}
