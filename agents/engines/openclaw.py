@@ -127,6 +127,7 @@ class Openclaw:
         ),
     )
     megabytes_per_process = 1024
+    start_seconds = 180.0  # 20 on an idle machine, of which a busy one makes more than a minute
     noise = ""
 
     def render(self, config: PodConfig, *, place: Place, llm: KeyProxy) -> Launch:

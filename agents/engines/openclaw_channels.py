@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -31,6 +32,11 @@ _DISCORD: dict[str, Any] = {
     "execApprovals": {"enabled": False},
     "threadBindings": {"enabled": False},
 }
+# What openclaw says of a connection that the service refused, and what its owner reads.
+_REFUSALS = (
+    (r"\b401\b|\b4004\b", "the service refuses the bot's token"),
+    (r"\b4014\b", "the bot lacks Discord's Message Content Intent: switch it on in the developer portal"),
+)
 
 
 def platforms(config: PodConfig) -> list[str]:
@@ -66,4 +72,5 @@ def states(reported: Mapping[str, Any]) -> dict[str, str | None]:
 def _trouble(account: Mapping[str, Any]) -> str | None:
     if account.get("connected"):
         return None
-    return str(account.get("lastError") or ("connecting" if account.get("running") else _WAITS))
+    error = str(account.get("lastError") or ("connecting" if account.get("running") else _WAITS))
+    return next((words for pattern, words in _REFUSALS if re.search(pattern, error)), error)
