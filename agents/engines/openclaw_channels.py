@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Mapping
 from typing import Any
 
 from agents.runtimes.base import PodConfig
 
+# A poll without news takes half a minute, and one that hangs is given up after three quarters of one.
+SILENT_MINUTES = 2
+_SILENT = "the service does not answer"
 _WAITS = "not connected: channels wait for the model key"
 # Whoever finds the agent on a channel may talk to it, but not command its engine; the plugin says so.
 COMMANDS = {"native": False, "nativeSkills": False, "restart": False, "allowFrom": {"*": ["nobody"]}}
@@ -63,14 +67,25 @@ def settings(config: PodConfig) -> dict[str, Any]:
     return found
 
 
-def states(reported: Mapping[str, Any]) -> dict[str, str | None]:
+def states(reported: Mapping[str, Any], *, now: float | None = None) -> dict[str, str | None]:
     """openclaw's report on its channels: None is connected, else why not."""
     accounts = reported.get("channelAccounts") or {}
-    return {channel: _trouble((accounts.get(channel) or [{}])[0]) for channel in _TOKENS}
+    now = time.time() if now is None else now
+    return {channel: _trouble((accounts.get(channel) or [{}])[0], now) for channel in _TOKENS}
 
 
-def _trouble(account: Mapping[str, Any]) -> str | None:
+def _trouble(account: Mapping[str, Any], now: float) -> str | None:
+    error = str(account.get("lastError") or "")
     if account.get("connected"):
-        return None
-    error = str(account.get("lastError") or ("connecting" if account.get("running") else _WAITS))
+        return _unheard(account, error, now)
+    error = error or ("connecting" if account.get("running") else _WAITS)
     return next((words for pattern, words in _REFUSALS if re.search(pattern, error)), error)
+
+
+def _unheard(account: Mapping[str, Any], error: str, now: float) -> str | None:
+    """Of a channel that openclaw calls connected: it does so for as long as it tries again."""
+    last = account.get("lastTransportActivityAt")
+    if account.get("mode") != "polling" or not last:
+        return None
+    minutes = int(now - last / 1000) // 60
+    return f"no poll has succeeded for {minutes} minutes: {error or _SILENT}" if minutes >= SILENT_MINUTES else None
