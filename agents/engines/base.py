@@ -139,6 +139,7 @@ class Launch:
     cwd: Path
     model: tuple[str, str] | None  # the engine's own provider id and model id, confirmed after the start
     side: Side | None = None
+    private: Mapping[str, str] = field(default_factory=dict, repr=False)  # for the driver: the engine never sees it
 
     def serves_as(self, other: Launch) -> bool:
         """Whether a process of this launch becomes one of the other by its live files alone."""

@@ -159,7 +159,10 @@ OPENCLAW = Expected(
     search=("grep", "pattern"),
     has_helpers=True,
     # On a channel: who writes, when, and what the message's number is.
-    asides=r"Conversation info: \S+\s+```json.*?```\s*|<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>.*?<<<END_OPENCLAW_INTERNAL_CONTEXT>>>",
+    asides=(
+        r"Conversation info: \S+\s+```json.*?```\s*"
+        r"|<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>.*?<<<END_OPENCLAW_INTERNAL_CONTEXT>>>"
+    ),
 )
 
 N8N = Expected(

@@ -30,8 +30,8 @@ PROGRAM = """
 import path from "node:path";
 import { readFileSync } from "node:fs";
 const state = process.env.OPENCLAW_STATE_DIR;
-const there = path.join(state, "npm", "node_modules", "@openclaw", "discord", "dist", ".setup", "message-handler-a1.mjs");
-const { createDiscordMessageHandler } = await import(there);
+const plugin = path.join(state, "npm", "node_modules", "@openclaw", "discord", "dist", ".setup");
+const { createDiscordMessageHandler } = await import(path.join(plugin, "message-handler-a1.mjs"));
 const world = JSON.parse(readFileSync(path.join(state, "world.json"), "utf8"));
 const rest = {
   async get(route, query) {
@@ -75,7 +75,7 @@ def start(modules: Path, *, routes: dict[str, Any], arrive: tuple[Any, ...] = ()
     state.mkdir(exist_ok=True)
     (state / "world.json").write_text(json.dumps({"routes": routes, "arrive": arrive}))
     environment = {"OPENCLAW_STATE_DIR": str(state), "DISCORD_BOT_TOKEN": "t", "PATH": "/usr/bin:/bin"}
-    command = [NODE, START, modules / "openclaw" / "openclaw.mjs", "gateway", "run"]
+    command: list[str | Path] = [NODE, START, modules / "openclaw" / "openclaw.mjs", "gateway", "run"]
     done = subprocess.run(command, env=environment, capture_output=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr.decode()
     return [json.loads(line) for line in done.stdout.decode().splitlines()]
