@@ -65,8 +65,12 @@ class OpenclawDriver(HttpDriver):
     async def take_message(self, channel: str, *, name: str, body: str) -> bool:
         if channel != "whatsapp":
             return await super().take_message(channel, name=name, body=body)
-        if not self.usable():
-            raise EngineError("the engine has ended")
+        try:
+            can_take = self.usable() and await self._is_healthy()
+        except aiohttp.ClientError as error:  # its end is not known here yet
+            raise EngineError(f"the engine does not answer ({type(error).__name__})") from error
+        if not can_take:
+            raise EngineError("the engine takes no messages now")
         return self._whatsapp.take(name, body)
 
     async def reloaded(self) -> None:
