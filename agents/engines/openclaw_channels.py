@@ -9,8 +9,8 @@ from typing import Any
 
 from agents.runtimes.base import PodConfig
 
-# A poll without news takes half a minute, and one that hangs is given up after three quarters of one.
-SILENT_MINUTES = 2
+# A poll without news takes half a minute.
+SILENT_MINUTES = 1
 _SILENT = "the service does not answer"
 _WAITS = "not connected: channels wait for the model key"
 # Whoever finds the agent on a channel may talk to it, but not command its engine; the plugin says so.
@@ -88,4 +88,6 @@ def _unheard(account: Mapping[str, Any], error: str, now: float) -> str | None:
     if account.get("mode") != "polling" or not last:
         return None
     minutes = int(now - last / 1000) // 60
-    return f"no poll has succeeded for {minutes} minutes: {error or _SILENT}" if minutes >= SILENT_MINUTES else None
+    if minutes < SILENT_MINUTES:
+        return None
+    return f"no poll has succeeded for {minutes} minute{'s' if minutes > 1 else ''}: {error or _SILENT}"

@@ -64,8 +64,8 @@ def test_bots_speak_where_the_operator_says() -> None:
             {"lastError": "Gateway websocket closed: 4014"},
             "the bot lacks Discord's Message Content Intent: switch it on in the developer portal",
         ),
-        (polled(119.9), None),
-        (polled(120), "no poll has succeeded for 2 minutes: the service does not answer"),
+        (polled(59.9), None),
+        (polled(60), "no poll has succeeded for 1 minute: the service does not answer"),
         ({**polled(600), "lastError": "Timed out"}, "no poll has succeeded for 10 minutes: Timed out"),
         ({"connected": True, "lastTransportActivityAt": 1}, None),  # a channel that does not poll
     ],

@@ -83,7 +83,7 @@ def polled_by_another(telegram: TelegramDouble) -> None:
 
 def test_a_bot_that_nobody_writes_to_is_heard(pod: Pod, telegram: TelegramDouble) -> None:
     start(pod, telegram)
-    until = time.monotonic() + PATIENCE[pod.engine.id] - 20
+    until = time.monotonic() + 80
     while time.monotonic() < until:
         assert not silence(pod)
 
@@ -99,31 +99,24 @@ def test_a_token_that_is_revoked_while_it_runs_is_told_at_once_and_never_shown(
     assert pod.say("hello") == "pong"
 
 
-# What an engine says, and when: one polls for ten seconds, the other for thirty.
-NO_POLL = {"hermes": "no poll has succeeded for 1 minute: ", "openclaw": "no poll has succeeded for 2 minutes: "}
-PATIENCE = {"hermes": 100, "openclaw": 170}
-
-
 @pytest.mark.parametrize(
     ("trouble", "why"),
     [
         (hanging, {"hermes": "imed out", "openclaw": "does not answer"}),
         (failing, {"hermes": "Bad Gateway", "openclaw": "does not answer"}),
         (gone, {"hermes": "ConnectError", "openclaw": "does not answer"}),
-        (
-            polled_by_another,
-            {"hermes": "terminated by other getUpdates request", "openclaw": "terminated by other getUpdates request"},
-        ),
+        (polled_by_another, dict.fromkeys(["hermes", "openclaw"], "terminated by other getUpdates request")),
     ],
     ids=["hanging", "failing", "gone", "polled by another"],
 )
-def test_polls_that_bring_nothing_for_minutes_are_told_with_the_reason(
+def test_polls_that_bring_nothing_for_a_minute_are_told_with_the_reason(
     pod: Pod, telegram: TelegramDouble, trouble: Trouble, why: dict[str, str]
 ) -> None:
     start(pod, telegram)
     trouble(telegram)
-    said = eventually(lambda: silence(pod), within=PATIENCE[pod.engine.id], what="the silence")
-    assert said.startswith(NO_POLL[pod.engine.id])
+    said = eventually(lambda: silence(pod), within=100, what="the silence")
+    if trouble is not polled_by_another or pod.engine.id == "hermes":  # openclaw no longer calls it connected
+        assert said.startswith("no poll has succeeded for 1 minute: ")
     assert why[pod.engine.id] in said
     assert TOKEN not in said
 
@@ -131,7 +124,7 @@ def test_polls_that_bring_nothing_for_minutes_are_told_with_the_reason(
 def test_a_service_that_answers_again_is_heard_again(pod: Pod, telegram: TelegramDouble) -> None:
     start(pod, telegram)
     telegram.polls_hang = True
-    eventually(lambda: silence(pod), within=PATIENCE[pod.engine.id], what="the silence")
+    eventually(lambda: silence(pod), within=100, what="the silence")
     telegram.polls_hang = False
     eventually(lambda: silence(pod) is None, within=100, what="the channel")
     heard = len(telegram.sent)
