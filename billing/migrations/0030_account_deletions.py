@@ -50,7 +50,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("closed_at", models.DateTimeField(blank=True, null=True)),
-                ("done_at", models.DateTimeField(blank=True, null=True)),
+                ("done_at", models.DateTimeField(blank=True, help_text="When it was over, or called off.", null=True)),
                 ("due_at", models.DateTimeField(blank=True, null=True)),
                 (
                     "waits_for",
@@ -72,7 +72,7 @@ class Migration(migrations.Migration):
                 ],
                 "constraints": [
                     models.UniqueConstraint(
-                        condition=models.Q(("stage__in", ("asked", "closing"))),
+                        condition=models.Q(("done_at__isnull", True)),
                         fields=("user",),
                         name="deletion_one_open",
                     )

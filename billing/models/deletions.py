@@ -35,7 +35,7 @@ class AccountDeletion(models.Model):
         null=True, blank=True, help_text="When its agents were paused and its renewals cancelled."
     )
     closed_at = models.DateTimeField(null=True, blank=True)
-    done_at = models.DateTimeField(null=True, blank=True)
+    done_at = models.DateTimeField(null=True, blank=True, help_text="When it was over, or called off.")
     due_at = models.DateTimeField(null=True, blank=True)
     waits_for = models.CharField(max_length=200, blank=True, db_default="", help_text="What is not over yet.")
 
@@ -45,7 +45,7 @@ class AccountDeletion(models.Model):
             models.Index(fields=["due_at"], name="deletion_due", condition=Q(due_at__isnull=False)),
         ]
         constraints: ClassVar[list[models.BaseConstraint]] = [
-            models.UniqueConstraint(fields=["user"], condition=Q(stage__in=OPEN), name="deletion_one_open"),
+            models.UniqueConstraint(fields=["user"], condition=Q(done_at__isnull=True), name="deletion_one_open"),
         ]
 
     def __str__(self) -> str:
