@@ -34,7 +34,7 @@ BUTTONS = {
     "POST /agents/{id}/talk-test": "talk-test",
     "POST /agents/{id}/backups": "backups",
     "GET /agents/{id}/quota": "usage",
-    "PATCH /agents/{id}": "plan",
+    "PATCH /agents/{id}": "free-plan",
     "GET /agents/{id}/liveness": "",
     "GET /agents/{id}": "",
 }
