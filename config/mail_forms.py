@@ -118,7 +118,7 @@ FORMS: Mapping[str, Form] = {
     "channel_silent": Form(
         sample={**_AGENT, "channel": "Telegram", "since": "2026-11-26 12:00 UTC"},
         link=lambda values: links.channels(values["agent_id"]),
-        call="GET {base}/agents/{agent_id}/explain",
+        call="GET {base}/agents/{agent_id}/explain, PUT {base}/agents/{agent_id}/channels",
         may_be_muted=True,
     ),
     "domain_lapsed": Form(sample=_DOMAIN, link=_domain, call="PUT {base}/agents/{agent_id}/domain"),
