@@ -35,7 +35,7 @@ class Form:
     call: str = ""  # of the API, which does the same: a quiet line for accounts that a program looks after
     figure: str = ""  # the value that is shown large
     whole: frozenset[str] = frozenset()  # values that keep their lines and their length
-    may_be_muted: bool = False  # accounts/mail_choices.py
+    may_be_muted: bool = False  # by who does not want it: without the others they would lose something
     has_support: bool = True
 
     def values(self, case: str = "") -> Values:
@@ -67,6 +67,11 @@ _WHOLE = frozenset({"reason", "invoice_url"})
 
 def _renew(values: Values) -> str:
     return links.renew(values["agent_id"])
+
+
+def _payment(values: Values) -> str:
+    """It has a page after its agent is deleted, too."""
+    return links.payment(values["payment_id"])
 
 
 def _domain(values: Values) -> str:
@@ -106,13 +111,13 @@ FORMS: Mapping[str, Form] = {
     "payment_received": Form(
         sample=_PAYMENT,
         cases={"a year": {"yearly": True}, "bought nothing": {"bought": False}, "no invoice": _NO_INVOICE},
-        link=lambda values: links.payment(values["payment_id"]),
+        link=_payment,
         whole=_WHOLE,
     ),
     "payment_refunded": Form(
         sample=_PAYMENT,
         cases={"a part": {"bought": False, "part": True}, "bought nothing": {"bought": False, **_NO_INVOICE}},
-        link=lambda values: links.agent(values["agent_id"]),
+        link=_payment,
         whole=_WHOLE,
     ),
     "channel_silent": Form(
