@@ -6,6 +6,7 @@ from datetime import datetime
 
 from django.conf import settings
 
+from config import links
 from config.errors import BadRequest, Conflict, NotFound, Unavailable
 
 CLOSED_SECONDS = 300  # when to ask again for what an operator has closed or the platform has no room for
@@ -191,4 +192,4 @@ class HopFailed(Unavailable):
 
 def renew_url(agent_id: str) -> str:
     """Where a person pays for this agent (spec: AgentTerm `renewUrl`)."""
-    return f"{settings.BASE_URL}/renew/{agent_id}"
+    return links.renew(agent_id)
