@@ -17,6 +17,7 @@ from django.urls import reverse
 
 from accounts import switches
 from accounts.admin_steps import DeleteGroups, RevokeKeys
+from accounts.mail_admin import WithMails
 from accounts.models import ApiKey, IdempotentReply, Letter, Session, SignInCode, Suspension, Switches, User, WrongTry
 from config.admin_steps import WithSteps
 
@@ -168,7 +169,7 @@ class WrongTryAdmin(ReadOnly, admin.ModelAdmin[WrongTry]):
 
 
 @admin.register(Letter)
-class LetterAdmin(ReadOnly, admin.ModelAdmin[Letter]):
+class LetterAdmin(ReadOnly, WithMails):
     """What people were told by mail, and whether it went out. Neither due nor mailed is one that was given up."""
 
     list_display = ("subject", "email", "written_at", "mailed_at", "mail_due_at", "mail_attempts")

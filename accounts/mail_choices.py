@@ -12,8 +12,9 @@ from django.db import transaction
 
 from accounts.models import User
 from config.errors import BadRequest
+from config.mail_forms import FORMS
 
-OPTIONAL = ("pod_stops", "channel_silent")  # names of mails (config/post.py)
+OPTIONAL = tuple(name for name, form in FORMS.items() if form.may_be_muted)
 
 
 class UnknownLanguage(BadRequest):

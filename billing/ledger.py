@@ -33,13 +33,13 @@ class NoSuchPayment(NotFound):
 
 
 def page(agent: Agent, *, after: str | None = None, limit: int = ON_A_PAGE) -> Page:
-    """What was paid for the agent, newest first, with its order and what was decided about it. Raises BadCursor."""
+    """What was paid for the agent, newest first, each with order, invoice and decision. Raises BadCursor."""
     return _page(Payment.objects.filter(agent=agent), after=after, limit=limit)
 
 
 def of(user: User, *, after: str | None = None, limit: int = ON_A_PAGE) -> Page:
     """The same for all agents of an account, deleted ones too."""
-    return _page(Payment.objects.filter(user=user).select_related("agent", "invoice"), after=after, limit=limit)
+    return _page(Payment.objects.filter(user=user).select_related("agent"), after=after, limit=limit)
 
 
 def own(user: User, payment_id: str) -> Payment:
@@ -57,7 +57,7 @@ def has_receipt(payment: Payment) -> bool:
 
 
 def _page(rows: QuerySet[Payment], *, after: str | None, limit: int) -> Page:
-    rows = rows.select_related("order__cryptoorder", "decision")
+    rows = rows.select_related("order__cryptoorder", "decision", "invoice")
     if after is not None:
         last = rows.filter(pk=after).first() if is_id("pay", after) else None
         if last is None:

@@ -84,7 +84,7 @@ def mail(name: str, held: DomainClaim, agent: Agent) -> None:
     content = post.rendered(
         name,
         lang=mail_choices.language(agent.user, otherwise=agent.lang),
-        name=post.one_line(agent.name),
+        name=agent.name,
         domain=held.domain,
         value=held.value,
         agent_id=agent.pk,

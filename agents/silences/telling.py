@@ -127,7 +127,7 @@ def _mail(state: ChannelState, agent: Agent) -> None:
     mail = post.rendered(
         "channel_silent",
         lang=mail_choices.language(agent.user, otherwise=agent.lang),
-        name=post.one_line(agent.name),
+        name=agent.name,
         channel=NAMES.get(state.channel, state.channel),
         since=f"{state.since:%Y-%m-%d %H:%M} UTC",
         agent_id=agent.pk,

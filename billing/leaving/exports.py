@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 from datetime import datetime, timedelta
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import QuerySet
 
@@ -117,7 +116,6 @@ def _keep(export: DataExport, file: bytes, *, now: datetime) -> bool:
         "data_export_ready",
         lang=mail_choices.language(export.user, otherwise=export.lang),
         days=KEPT.days,
-        url=f"{settings.BASE_URL}/account/data",
     )
     post.write(export.user_id, mail)
     return True

@@ -10,11 +10,10 @@ from django.utils import timezone
 from rest_framework.request import Request
 
 from agents import explanation
-from agents.causes import Explanation
 from agents.models import Agent, Desired, Status
 from billing import ledger, licence_cards, remainders, reminders, standing
 from billing.models import CardSubscription, Payment
-from billing.pages import account, next_plan, words
+from billing.pages import account, advice, next_plan, words
 from billing.pages.base import AgentPageViewSet
 from billing.pages.names import plan_name, way_name
 from billing.vocabulary import FOREVER, NAMES, PaymentKind, Provider
@@ -32,6 +31,7 @@ class PaymentLine:
     bought: str
     day: str
     till: str
+    invoice: str  # the id of the invoice or credit note, if there is one
     waits: bool  # for an operator
 
 
@@ -46,21 +46,20 @@ class AgentsViewSet(AgentPageViewSet):
         term = standing.term(agent, now=now)
         payments = ledger.page(agent, after=self.sent.GET.get("payments"))
         told = explanation.of(agent)
+        advices = list(advice.each(told, agent))
         context = {
             "line": account.line(agent, term, now=now),
             "agent": agent,
             "problem": problem,
             "engine": engine_of(agent.engine).label,
-            "takes_key": engine_of(agent.engine).llm_key,
             "acts": _acts(agent),
-            "helps": _helps(told, agent),
+            "advice": advices[0],
+            "others": advices[1:],
+            "buttons": {one.button.act for one in advices if one.button},
             "paid_with": words.paid_with(term),
             "renewal": _renewal(agent),
             "next_plan": next_plan.line(agent, remainders.paid_by(agent)),
-            "cause": words.cause(told),
             "since": words.moment(told.since),
-            "remedy": words.remedy(told, agent.pk),
-            "others": [f"{words.cause(other)} {words.remedy(other, agent.pk)}" for other in told.others],
             "told": told,
             "evidence": "\n".join(told.evidence[:EVIDENCE_LINES]),
             "open": agent.status == Status.RUNNING,
@@ -80,12 +79,6 @@ def _acts(agent: Agent) -> set[str]:
     if agent.desired == Desired.STOPPED:
         return {"resume", "rebuild"} if agent.status != Status.FAILED else {"rebuild"}
     return {"pause", "rebuild"}
-
-
-def _helps(told: Explanation, agent: Agent) -> str:
-    """Which button helps, if one does: the one for the call that `explain` names."""
-    call = (told.next or "").replace(f"/agents/{agent.pk}", "")
-    return {"PATCH /llm-key": "model-key", "POST /resume": "resume", "POST /rebuild": "rebuild"}.get(call, "")
 
 
 def _renewal(agent: Agent) -> dict[str, object] | None:
@@ -111,6 +104,7 @@ def payment_line(payment: Payment) -> PaymentLine:
         bought=_bought(payment),
         day=words.day(payment.at),
         till=words.day(payment.paid_till) if payment.paid_till and payment.paid_till < FOREVER else "",
+        invoice=payment.invoice.pk if hasattr(payment, "invoice") else "",
         waits=payment.unapplied != "" and payment.kind != PaymentKind.REFUND and not hasattr(payment, "decision"),
     )
 
