@@ -15,7 +15,7 @@ from agents import errors
 from billing.pages.names import plan_name
 from catalog.engines import EngineBelowMinTier
 from catalog.models import Engine
-from config.errors import RateLimited, ServiceError
+from config.errors import RateLimited, ServiceError, Unavailable
 
 
 def text(refusal: ServiceError, engine: Engine) -> str:
@@ -57,6 +57,8 @@ def _for_now(refusal: ServiceError) -> str:
             return gettext("An agent was created with this form already. Send it once more to create another one.")
         case RateLimited():
             return gettext("Too many tries. Please wait a minute.")
+        case Unavailable():
+            return gettext("This cannot be done at the moment. Try again in a minute.")
     return ""
 
 
