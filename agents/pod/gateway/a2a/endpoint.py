@@ -45,7 +45,9 @@ class A2a:
             body = await _read(request)
             call_id, name = _id_of(body), _method_of(body)
             method, dialect = methods.choose(name, request.headers.get(VERSION_HEADER, ""))
-            result = await method(methods.Call(self._tasks, dialect, _params_of(body), owner))
+            asked = methods.Call(self._tasks, dialect, _params_of(body), owner)
+            del body  # it may wait for minutes, and a mebibyte of JSON is twenty of objects
+            result = await method(asked)
         except A2aError as error:
             refusal = {"jsonrpc": "2.0", "id": call_id, "error": error.body()}
             # Clients of 0.3 that asked for a stream look for the error in one.

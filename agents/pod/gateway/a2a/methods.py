@@ -47,6 +47,11 @@ class Call:
             raise InvalidParams("historyLength: 0 or more")
         return asked
 
+    def let_go(self) -> None:
+        """Of what the peer sent, no more is kept than its answer needs: a turn may wait for minutes."""
+        kept = {name: value for name, value in self.configuration.items() if isinstance(value, bool | int)}
+        self.params = {"historyLength": self.history, "configuration": kept}
+
     def told(self, task: Task) -> Json:
         """From now on the peer knows of the task."""
         task.is_told = True
@@ -90,6 +95,7 @@ async def subscribe(call: Call) -> Stream:
         raise Unsupported(f"the task is {task.status.state}: there is nothing to wait for")
     if task.watchers >= STREAMS_AT_MOST:
         raise Unsupported(f"the task has {STREAMS_AT_MOST} streams already")
+    call.let_go()
     return _events(call, task, waits_for_peer=True)
 
 
@@ -170,6 +176,7 @@ def _start(call: Call) -> Task:
     question = message_of(call.dialect, call.params.get("message"))
     _ = call.history  # wrong ones are refused before anything begins
     task = _check(call, question)
+    call.let_go()
     return call.tasks.go_on(task, question) if task else call.tasks.start(question, owner=call.owner)
 
 

@@ -6,14 +6,17 @@ import asyncio
 import json
 import threading
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import psutil
 import pytest
 import requests
 from a2a.client import Client
 from a2a.types import CancelTaskRequest, GetTaskRequest, Role, Task, TaskState
 
 from agents.engines.parts import DataPart, wire
+from tests.agents.pod.bridge.process import eventually
 from tests.agents.pod.gateway.a2a.conftest import TOKEN
 from tests.agents.pod.gateway.a2a.test_client import CONTEXT, peer, say, until
 from tests.agents.pod.gateway.a2a.test_endpoint import MESSAGE, call, changed
@@ -211,3 +214,35 @@ def test_a_task_that_is_being_worked_on_takes_no_message(peerable: Gateway, brid
     until(lambda: bool(bridge.turns))
     assert call(peerable, "SendMessage", changed(taskId=task["id"]))["error"]["code"] == -32004
     released.set()
+
+
+@BOTH
+def test_what_a_peer_sends_beside_its_message_is_not_kept_while_it_waits(
+    fresh_peerable: Gateway, bridge: BridgeDouble, version: str
+) -> None:
+    """A mebibyte of JSON is twenty of objects, and a gateway in a cluster has 256."""
+    released = threading.Event()
+
+    def late(_: Turn) -> Iterable[Event]:
+        released.wait(30)
+        yield {"type": "done", "reply": "late"}
+
+    bridge.turn = late
+    junk: list[Any] = [{} for _ in range(240_000)]
+    part = {"text": "hello"} if version == "1.0" else {"kind": "text", "text": "hello"}
+    method = "SendMessage" if version == "1.0" else "message/send"
+    message = {"messageId": "m", "role": "ROLE_USER", "parts": [part], "metadata": {"junk": junk}}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": {"message": message}})
+    headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json", "A2A-Version": version}
+
+    def send(_: int) -> int:
+        return requests.post(f"{fresh_peerable.public}/a2a", data=body, headers=headers, timeout=40).status_code
+
+    with ThreadPoolExecutor(16) as peers:
+        answers = [peers.submit(send, number) for number in range(16)]
+        try:
+            eventually(lambda: len(bridge.turns) == 16, within=30, what="all turns")
+            assert psutil.Process(fresh_peerable.process.pid).memory_info().rss < 192 * 1024 * 1024
+        finally:
+            released.set()
+        assert {answer.result() for answer in answers} == {200}
