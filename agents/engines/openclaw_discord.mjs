@@ -21,14 +21,19 @@ const TEXT_KINDS = new Set([0, 5, 10, 11, 12]); // of a server's channels and th
 const FILE = /\/@openclaw\/discord\/dist\/\.setup\/message-handler-[^/.]+\.mjs$/;
 const BEGIN = "\n\tingress.start();\n";
 const FOLLOW = Symbol.for("agentpods.discord");
+const CALL = `globalThis[Symbol.for("${FOLLOW.description}")](params, ingress);\n`;
 
-/** openclaw gives a plugin its state only where it finds it installed by npm below its own directory, beside openclaw.
- * So the plugin's own files are copied. What it needs stays where it was, and is no dependency that openclaw would miss. */
+/** Of an agent that left Discord, or of an earlier version: openclaw would ask npm for what fits. */
+export function removeDiscord(state) {
+  rmSync(path.join(state, "npm"), { recursive: true, force: true });
+}
+
+/** openclaw gives a plugin its state only where it finds it installed by npm below its own directory, beside openclaw. So
+ * the plugin's own files are copied. What it needs stays where it was, and is no dependency that openclaw would miss. */
 export function installDiscord(state, modules) {
   const from = path.join(modules, NAME);
   const root = path.join(state, "npm");
   const there = path.join(root, "node_modules", NAME);
-  rmSync(root, { recursive: true, force: true });
   cpSync(from, there, { recursive: true, filter: (file) => file !== path.join(from, "node_modules") });
   mkdirSync(path.join(there, "node_modules"));
   for (const needed of readdirSync(path.join(from, "node_modules"))) {
@@ -37,18 +42,21 @@ export function installDiscord(state, modules) {
   symlinkSync(path.join(modules, "openclaw"), path.join(there, "node_modules", "openclaw"));
   const { dependencies, ...about } = JSON.parse(readFileSync(path.join(from, "package.json"), "utf8"));
   writeFileSync(path.join(there, "package.json"), JSON.stringify(about));
-  writeFileSync(path.join(root, "package.json"), JSON.stringify({ private: true, dependencies: { [NAME]: about.version } }));
+  const installed = { private: true, dependencies: { [NAME]: about.version } };
+  writeFileSync(path.join(root, "package.json"), JSON.stringify(installed));
 }
 
 export function followDiscord(state) {
-  globalThis[FOLLOW] = ({ client }, queue) => new Missed(client, queue, new Known(path.join(state, "discord.sqlite"))).follow();
+  globalThis[FOLLOW] = ({ client }, queue) => {
+    new Missed(client, queue, new Known(path.join(state, "discord.sqlite"))).follow();
+  };
   registerHooks({
     load(url, context, next) {
       const loaded = next(url, context);
       if (!FILE.test(url)) return loaded;
       const source = Buffer.from(loaded.source).toString();
       if (source.split(BEGIN).length !== 2) throw new Error("this is another version of openclaw's Discord");
-      return { ...loaded, source: source.replace(BEGIN, `${BEGIN}globalThis[Symbol.for("agentpods.discord")](params, ingress);\n`) };
+      return { ...loaded, source: source.replace(BEGIN, `${BEGIN}${CALL}`) };
     },
   });
 }
@@ -81,7 +89,9 @@ class Missed {
   async bring() {
     const newest = this.known.newest();
     if (!newest) return this.known.begin(numberAt(Date.now())); // nobody was away yet
-    const after = [newest - (BigInt(MARGIN_MS) << 22n), numberAt(Date.now() - KEPT_MS)].reduce((a, b) => (a > b ? a : b));
+    const known = newest - (BigInt(MARGIN_MS) << 22n);
+    const oldest = numberAt(Date.now() - KEPT_MS);
+    const after = known > oldest ? known : oldest;
     const found = [];
     for (const { id, guild_id } of await this.channels(after)) {
       const messages = await this.got(`/channels/${id}/messages`, { after: String(after), limit: OF_ONE_CHANNEL });
@@ -118,8 +128,10 @@ class Missed {
 class Known {
   constructor(file) {
     this.database = new DatabaseSync(file, { timeout: 5000 });
-    this.database.exec("CREATE TABLE IF NOT EXISTS newest (one INTEGER PRIMARY KEY CHECK (one = 1), number TEXT NOT NULL)");
-    this.database.exec("CREATE TABLE IF NOT EXISTS private_chats (id TEXT PRIMARY KEY, number TEXT NOT NULL)");
+    this.database.exec(`
+      CREATE TABLE IF NOT EXISTS newest (one INTEGER PRIMARY KEY CHECK (one = 1), number TEXT NOT NULL);
+      CREATE TABLE IF NOT EXISTS private_chats (id TEXT PRIMARY KEY, number TEXT NOT NULL);
+    `);
   }
 
   newest() {
@@ -138,7 +150,8 @@ class Known {
 
   /** Those that were written to last. */
   privateChats(limit) {
-    return this.database.prepare("SELECT id FROM private_chats ORDER BY length(number) DESC, number DESC LIMIT ?").all(limit);
+    const chats = "SELECT id FROM private_chats ORDER BY length(number) DESC, number DESC LIMIT ?";
+    return this.database.prepare(chats).all(limit);
   }
 }
 

@@ -56,11 +56,12 @@ class OpenclawDriver(HttpDriver):
 
     async def channels(self) -> dict[str, str | None]:
         await self.reloaded()
+        whatsapp = {"whatsapp": await self._whatsapp.state()}
         async with self._session.post("/api/v1/admin/rpc", json={"method": "channels.status"}) as answer:
             if answer.status != 200:
-                return {**openclaw_channels.states({}), "whatsapp": self._whatsapp.state()}
+                return openclaw_channels.states({}) | whatsapp
             report: Json = await answer.json()
-        return {**openclaw_channels.states(report.get("payload") or {}), "whatsapp": self._whatsapp.state()}
+        return openclaw_channels.states(report.get("payload") or {}) | whatsapp
 
     async def take_message(self, channel: str, *, name: str, body: str) -> bool:
         if channel != "whatsapp":

@@ -4,7 +4,7 @@ import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 
-import { followDiscord, installDiscord } from "./openclaw_discord.mjs";
+import { followDiscord, installDiscord, removeDiscord } from "./openclaw_discord.mjs";
 
 // A conversation of ours: whoever asked has been told that the engine died.
 const OURS = "agent:main:openai-user:%";
@@ -57,10 +57,19 @@ for (const [forget, what] of [[forgetInterruptedTurns, "interrupted turns"], [fo
     console.error(`${what} are not forgotten: ${error.message}`);
   }
 }
-if (process.env.DISCORD_BOT_TOKEN) {
-  const modules = path.dirname(path.dirname(process.argv[2]));
-  installDiscord(process.env.OPENCLAW_STATE_DIR, modules);
-  followDiscord(process.env.OPENCLAW_STATE_DIR);
+
+/** Without its files openclaw says of Discord that it is not there; the rest of it works. */
+function prepareDiscord(state, modules) {
+  try {
+    removeDiscord(state);
+    if (!process.env.DISCORD_BOT_TOKEN) return;
+    installDiscord(state, modules);
+    followDiscord(state);
+  } catch (error) {
+    console.error(`Discord is not installed: ${error.message}`);
+  }
 }
+
+prepareDiscord(process.env.OPENCLAW_STATE_DIR, path.dirname(path.dirname(process.argv[2])));
 process.argv.splice(1, 2, process.argv[2]);
 await import(pathToFileURL(process.argv[1]).href);

@@ -38,7 +38,9 @@ NAMES_KEPT = 5_000
 CHARACTERS = 4_096  # of one message; a longer answer is several
 SEND_TRIES = 3
 SEND_PAUSE_SECONDS = 1.0
+_BAD_TOKEN = 190
 _TIMEOUT = aiohttp.ClientTimeout(total=20)
+_LOOK_TIMEOUT = aiohttp.ClientTimeout(total=3)
 
 
 def secrets(config: PodConfig) -> dict[str, str]:
@@ -59,12 +61,20 @@ class Desk:
         self._reading: dict[str, asyncio.Task[None]] = {}
         self._lanes: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # one turn of a person at a time
         self._places = asyncio.Semaphore(TURNS_AT_ONCE)
-        self._trouble: str | None = None
 
-    def state(self) -> str | None:
+    async def state(self) -> str | None:
+        """Whether Meta takes the token and knows the number, or why nobody is heard."""
         if not self._given:
             return "not connected: channels wait for the model key"
-        return self._trouble or (None if "whatsappAppSecret" in self._given else NO_INBOUND)
+        try:
+            async with (
+                aiohttp.ClientSession(timeout=_LOOK_TIMEOUT, trust_env=False) as session,
+                session.get(self._address(), params={"fields": "id"}, headers=self._headers()) as answer,
+            ):
+                trouble = await _refusal(answer)
+        except (aiohttp.ClientError, TimeoutError) as error:
+            trouble = f"the service does not answer ({type(error).__name__})"
+        return trouble or (None if "whatsappAppSecret" in self._given else NO_INBOUND)
 
     def take(self, name: str, body: str) -> bool:
         """True once the message's turn is over. Raises EngineError where the agent is not on WhatsApp."""
@@ -106,25 +116,33 @@ class Desk:
                 await self._send_one(session, sender, text[first : first + CHARACTERS])
 
     async def _send_one(self, session: aiohttp.ClientSession, sender: str, text: str) -> None:
-        url = f"{self._given['url']}/{_VERSION}/{self._given.get('whatsappPhoneNumberId')}/messages"
-        headers = {"Authorization": f"Bearer {self._given.get('whatsappAccessToken')}"}
         message = {"messaging_product": "whatsapp", "to": sender, "type": "text", "text": {"body": text}}
+        trouble: str | None = None
         for attempt in range(1, SEND_TRIES + 1):
             try:
-                async with session.post(url, json=message, headers=headers) as answer:
-                    self._trouble = _refusal(answer.status)
+                async with session.post(f"{self._address()}/messages", json=message, headers=self._headers()) as answer:
+                    trouble = await _refusal(answer)
             except (aiohttp.ClientError, TimeoutError) as error:
-                self._trouble = f"the service does not answer ({type(error).__name__})"
-            if self._trouble is None:
+                trouble = f"the service does not answer ({type(error).__name__})"
+            if trouble is None:
                 return
             await asyncio.sleep(SEND_PAUSE_SECONDS * attempt)
-        raise EngineError(f"an answer was not sent: {self._trouble}")
+        raise EngineError(f"an answer was not sent: {trouble}")
+
+    def _address(self) -> str:
+        return f"{self._given['url']}/{_VERSION}/{self._given.get('whatsappPhoneNumberId')}"
+
+    def _headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self._given.get('whatsappAccessToken')}"}
 
 
-def _refusal(status: int) -> str | None:
-    if status < 300:
+async def _refusal(answer: aiohttp.ClientResponse) -> str | None:
+    """Meta says of some bad tokens 401, and of others 400 with a number of its own."""
+    if answer.status < 300:
         return None
-    return REFUSED if status == 401 else f"the service answers {status}"
+    said = await answer.text()
+    is_token = answer.status == 401 or re.search(rf'"code": ?{_BAD_TOKEN}\b', said)
+    return REFUSED if is_token else f"the service answers {answer.status}"
 
 
 def _texts(body: str) -> Iterator[tuple[str, str]]:

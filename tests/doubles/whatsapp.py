@@ -9,6 +9,8 @@ from typing import Any, Self
 
 Json = dict[str, Any]
 ACCESS_TOKEN, PHONE = "EAAG-access-token-of-the-owners-app", "106612345678901"
+_BAD_TOKEN = {"error": {"message": "Invalid OAuth access token", "type": "OAuthException", "code": 190}}
+_UNSUPPORTED = {"error": {"message": "Unsupported request", "type": "GraphMethodException", "code": 100}}
 
 
 class WhatsappDouble:
@@ -23,15 +25,21 @@ class WhatsappDouble:
     def url(self) -> str:
         return f"http://127.0.0.1:{self._http.server_address[1]}"
 
+    def look(self, path: str, token: str) -> tuple[int, Json]:
+        """`GET /<version>/<phone number id>?fields=id`: whether it is there, for this token."""
+        if token != f"Bearer {ACCESS_TOKEN}":
+            return 401, _BAD_TOKEN
+        number = path.partition("?")[0].strip("/").split("/")[-1]
+        return (200, {"id": PHONE}) if number == PHONE else (400, _UNSUPPORTED)
+
     def take(self, path: str, token: str, message: Json) -> tuple[int, Json]:
         """`POST /<version>/<phone number id>/messages`: a text to somebody, or word that his was read."""
         parts = path.strip("/").split("/")
         if token != f"Bearer {ACCESS_TOKEN}":
             self.refused.append(path)
-            error = {"message": "Invalid OAuth access token", "type": "OAuthException", "code": 190}
-            return 401, {"error": error}
+            return 401, _BAD_TOKEN
         if len(parts) != 3 or parts[1:] != [PHONE, "messages"] or message.get("messaging_product") != "whatsapp":
-            return 400, {"error": {"message": "Unsupported post request", "type": "GraphMethodException", "code": 100}}
+            return 400, _UNSUPPORTED
         if message.get("status") == "read":
             return 200, {"success": True}
         to, text = message["to"], message["text"]["body"]
@@ -54,9 +62,14 @@ class _Http(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     server: _Http
 
+    def do_GET(self) -> None:
+        self._answer(*self.server.double.look(self.path, self.headers.get("Authorization", "")))
+
     def do_POST(self) -> None:
         message = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or b"{}")
-        status, body = self.server.double.take(self.path, self.headers.get("Authorization", ""), message)
+        self._answer(*self.server.double.take(self.path, self.headers.get("Authorization", ""), message))
+
+    def _answer(self, status: int, body: Json) -> None:
         raw = json.dumps(body).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")

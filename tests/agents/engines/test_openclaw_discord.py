@@ -69,12 +69,14 @@ def modules(tmp_path: Path) -> Path:
     return modules
 
 
-def start(modules: Path, *, routes: dict[str, Any], arrive: tuple[Any, ...] = ()) -> list[dict[str, Any]]:
+def start(
+    modules: Path, *, routes: dict[str, Any], arrive: tuple[Any, ...] = (), token: str = "t"
+) -> list[dict[str, Any]]:
     """The messages that openclaw gets, in their order."""
     state = modules.parent / "state"
     state.mkdir(exist_ok=True)
     (state / "world.json").write_text(json.dumps({"routes": routes, "arrive": arrive}))
-    environment = {"OPENCLAW_STATE_DIR": str(state), "DISCORD_BOT_TOKEN": "t", "PATH": "/usr/bin:/bin"}
+    environment = {"OPENCLAW_STATE_DIR": str(state), "DISCORD_BOT_TOKEN": token, "PATH": "/usr/bin:/bin"}
     command: list[str | Path] = [NODE, START, modules / "openclaw" / "openclaw.mjs", "gateway", "run"]
     done = subprocess.run(command, env=environment, capture_output=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr.decode()
@@ -117,6 +119,13 @@ def test_the_plugin_is_where_openclaw_looks_for_what_npm_installed_and_nothing_i
     (there / "dist" / "left.mjs").write_text("")
     start(modules, routes={})
     assert not (there / "dist" / "left.mjs").exists()
+
+
+def test_an_agent_that_left_discord_has_no_plugin_that_openclaw_would_look_after(modules: Path) -> None:
+    start(modules, routes={})
+    (modules / "openclaw" / "openclaw.mjs").write_text("")
+    start(modules, routes={}, token="")
+    assert not (modules.parent / "state" / "npm").exists()
 
 
 def test_another_version_of_the_plugin_is_refused_and_not_run_without_what_it_needs(modules: Path) -> None:

@@ -111,7 +111,7 @@ def test_each_person_has_a_conversation_and_is_answered_in_it(meta: WhatsappDoub
         await until_over(desk, "wamid.2", call("wamid.2", "hi", sender=BOB))
         assert engine.asked == [(f"whatsapp-{ANN}", "hello"), (f"whatsapp-{BOB}", "hi")]
         assert meta.sent == [(ANN, "re hello"), (BOB, "re hi")]
-        assert desk.state() is None
+        assert await desk.state() is None
 
     played(story)
 
@@ -184,14 +184,14 @@ def test_a_long_answer_is_sent_in_messages_that_meta_takes(meta: WhatsappDouble,
 def test_a_refused_access_token_is_told_and_never_shown(meta: WhatsappDouble, tmp_path: Path) -> None:
     async def story(engine: Engine) -> None:
         desk = desk_of(engine, meta, tmp_path, whatsappAccessToken="another")
+        assert await desk.state() == "the service refuses the access token"
         desk.take("wamid.1", call("wamid.1"))
-        await until(desk.state)
-        assert desk.state() == "the service refuses the access token"
-        meta_gone = desk_of(engine, meta, tmp_path / "b")
+        await until(lambda: len(meta.refused) == whatsapp.SEND_TRIES)
+        assert meta.sent == []
+        wrong_number = desk_of(engine, meta, tmp_path, whatsappPhoneNumberId="1066")
+        assert await wrong_number.state() == "the service answers 400"
         meta.__exit__()
-        meta_gone.take("wamid.2", call("wamid.2"))
-        await until(meta_gone.state)
-        assert str(meta_gone.state()).startswith("the service does not answer (")
+        assert str(await desk.state()).startswith("the service does not answer (")
 
     played(story)
 
@@ -227,18 +227,17 @@ def test_what_is_no_call_of_metas_is_dropped(meta: WhatsappDouble, tmp_path: Pat
 
 
 def test_without_the_channel_or_a_model_key_nothing_is_taken_and_an_older_agent_hears_what_it_lacks(
-    tmp_path: Path,
+    meta: WhatsappDouble, tmp_path: Path
 ) -> None:
     async def story(engine: Engine) -> None:
         for config in (pod_config(), pod_config(channels=["whatsapp"], channel_secrets=SECRETS, has_key=False)):
             desk = Desk(engine.conversation, whatsapp.secrets(config), notes=tmp_path / "whatsapp-read")
-            assert "model key" in str(desk.state())
+            assert "model key" in str(await desk.state())
             with pytest.raises(EngineError):
                 desk.take("wamid.1", call("wamid.1"))
         older = {"whatsappPhoneNumberId": PHONE, "whatsappAccessToken": ACCESS_TOKEN}
-        config = pod_config(channels=["whatsapp"], channel_secrets=older)
-        assert "whatsappAppSecret" in str(
-            Desk(engine.conversation, whatsapp.secrets(config), notes=tmp_path / "x").state()
-        )
+        config = pod_config(channels=["whatsapp"], channel_secrets=older, whatsapp_api_url=meta.url)
+        desk = Desk(engine.conversation, whatsapp.secrets(config), notes=tmp_path / "x")
+        assert "whatsappAppSecret" in str(await desk.state())
 
     played(story)
