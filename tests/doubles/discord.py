@@ -20,7 +20,7 @@ from typing import Any, Self
 from aiohttp import WSMsgType, web
 
 Json = dict[str, Any]
-TOKEN = "MTIzNDU2Nzg5.bot-token-of-the-owners-discord-bot"
+TOKEN = "MTAwMDAwMDAwMDAwMDAwMDA5.bot-token-of-the-owners-discord-bot"  # begins with the bot's number, as all do
 EPOCH_MS = 1420070400000
 GUILD, TEXT_CHANNEL = "100000000000000001", "100000000000000002"
 BOT = {"id": "100000000000000009", "username": "zorblax", "discriminator": "0000", "avatar": None, "bot": True}
@@ -106,7 +106,11 @@ class DiscordDouble:
         app.router.add_get("/gateway", self._gateway)
         v10 = "/api/v10"
         answers: dict[tuple[str, str], Callable[[web.Request], Awaitable[Any]]] = {
+            ("GET", "/gateway/bot"): self._gateway_address,
             ("GET", "/users/@me"): self._me,
+            ("GET", "/users/@me/guilds"): self._guilds,
+            ("GET", "/guilds/{guild}/channels"): self._guild_channels,
+            ("GET", "/guilds/{guild}/threads/active"): self._threads,
             ("POST", "/users/@me/channels"): self._open_private,
             ("GET", "/oauth2/applications/@me"): self._application,
             ("GET", "/channels/{channel}"): self._channel,
@@ -164,11 +168,14 @@ class DiscordDouble:
         self._session = _Session(f"session-{self.identified}", wire)
         ready = {
             "v": 10, "user": BOT, "guilds": [{"id": GUILD, "unavailable": True}], "session_id": self._session.name,
-            "resume_gateway_url": f"ws://127.0.0.1:{self._port.result()}/gateway", "private_channels": [],
+            "resume_gateway_url": self._socket_url(), "private_channels": [],
             "application": {"id": BOT["id"], "flags": 0}, "relationships": [],
         }  # fmt: skip
         await self._session.dispatch("READY", ready)
         await self._session.dispatch("GUILD_CREATE", self._guild())
+
+    def _socket_url(self) -> str:
+        return f"ws://127.0.0.1:{self._port.result()}/gateway"
 
     async def _resume(self, wire: _Wire, given: Json) -> None:
         if self._session is None or self._session.name != given["session_id"]:
@@ -246,6 +253,19 @@ class DiscordDouble:
 
     async def _me(self, _: web.Request) -> Json:
         return {**BOT, "verified": True, "mfa_enabled": False, "email": None, "flags": 0, "locale": "en-US"}
+
+    async def _gateway_address(self, _: web.Request) -> Json:
+        limit = {"total": 1000, "remaining": 999, "reset_after": 86_400_000, "max_concurrency": 1}
+        return {"url": self._socket_url(), "shards": 1, "session_start_limit": limit}
+
+    async def _guilds(self, _: web.Request) -> list[Json]:
+        return [{"id": GUILD, "name": "Reef", "icon": None, "owner": False, "permissions": "0", "features": []}]
+
+    async def _guild_channels(self, _: web.Request) -> list[Json]:
+        return [self._text_channel()]
+
+    async def _threads(self, _: web.Request) -> Json:
+        return {"threads": [], "members": []}
 
     async def _application(self, _: web.Request) -> Json:
         return {

@@ -155,6 +155,11 @@ OPENCLAW = Expected(
     exec=("terminal", "exec", "command"),
     search=("grep", "pattern"),
     has_helpers=True,
+    # On a channel: who writes, when, and what the message's number is.
+    asides=(
+        r"Conversation info: \S+\s+```json.*?```\s*"
+        r"|<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>.*?<<<END_OPENCLAW_INTERNAL_CONTEXT>>>"
+    ),
 )
 
 N8N = Expected(
