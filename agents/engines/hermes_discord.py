@@ -28,6 +28,10 @@ REFUSALS = {
     "LoginFailure": "the service refuses the bot's token",
     "PrivilegedIntentsRequired": "the bot lacks Discord's Message Content Intent: switch it on in the developer portal",
 }
+# The gateway's close code for a token that is no longer one.
+REFUSED_TOKEN = 4004
+LOST = "the connection to Discord is lost, and there is no new one yet"
+FAILURE_CHARACTERS = 200
 PRIVATE = "private:"  # a bot is not told which private chats it has
 
 
@@ -52,11 +56,13 @@ class Messages:
         self._turns = turns.Turns(self._kept)
         self._begun: set[str] = set()
         self._has_taken_up = False
+        self._failures: list[str] = []  # of the last connection
 
     def follow(self, adapter: Any) -> None:
         self._turns.follow(adapter)
         self._keep(adapter)
         self._name(adapter)
+        self._tell(adapter)
         self._take_up(adapter)
 
     def _keep(self, adapter: Any) -> None:
@@ -99,25 +105,35 @@ class Messages:
 
     def _take_up(self, adapter: Any) -> None:
         connect, start = adapter.connect, self._discord.Client.start
-        refused: list[str] = []
 
         async def started(client: Any, *given: Any, **named: Any) -> None:
             try:
                 await start(client, *given, **named)
-            except self._discord.DiscordException as error:
-                refused.append(REFUSALS.get(type(error).__name__, ""))
+            except Exception as error:
+                self._failures.append(_words(error))
                 raise
 
         async def connected(one: Any, **named: Any) -> bool:
-            refused.clear()
+            self._failures.clear()
             done: bool = await connect(one, **named)
-            if not done and any(refused):  # hermes says no more than that it failed
-                getattr(one, "_set_fatal_error")("discord_refused", refused[-1], retryable=True)  # noqa: B009
+            if not done and self._failures:  # hermes says no more than that it failed
+                getattr(one, "_set_fatal_error")("discord_not_connected", self._failures[-1], retryable=True)  # noqa: B009
             if done:
                 vars(one)["_background_tasks"].add(asyncio.create_task(self._catch_up(one)))
             return done
 
         adapter.connect, self._discord.Client.start = connected, started
+
+    def _tell(self, adapter: Any) -> None:
+        """Why a connection that worked is gone, in words for the agent's owner."""
+        tell = getattr(adapter, "_set_fatal_error")  # noqa: B009
+
+        def told(one: Any, code: str, message: str, *, retryable: bool) -> None:
+            ended = self._failures[-1] if self._failures else message
+            known = {"discord_gateway_task_exited": ended, "discord_websocket_health_stale": LOST}
+            tell(one, code, known.get(code, message), retryable=retryable)
+
+        setattr(adapter, "_set_fatal_error", told)  # noqa: B010
 
     async def _catch_up(self, adapter: Any) -> None:
         try:
@@ -182,3 +198,11 @@ class Messages:
 
 def _number_at(seconds: float) -> int:
     return int((seconds - EPOCH_SECONDS) * 1000) << 22
+
+
+def _words(error: Exception) -> str:
+    if known := REFUSALS.get(type(error).__name__):
+        return known
+    if getattr(error, "code", None) == REFUSED_TOKEN:
+        return REFUSALS["LoginFailure"]
+    return f"no connection to Discord: {type(error).__name__}: {error}"[:FAILURE_CHARACTERS]
