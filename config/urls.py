@@ -11,6 +11,7 @@ urlpatterns = [
     path("", include("accounts.urls")),
     path("", include("catalog.urls")),
     path("", include("agents.page_urls")),
+    path("", include("status.page_urls")),
     path("", include("catalog.pages.urls")),
     path("", include("agents.urls")),
     path("", include("billing.urls")),
