@@ -5,7 +5,8 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import include, path
 
-from config.docs import DocsViewSet, OpenApiViewSet
+from config.docs import OpenApiViewSet
+from config.reference.page import DocsViewSet
 
 urlpatterns = [
     path("", include("accounts.urls")),
@@ -19,6 +20,7 @@ urlpatterns = [
     path("", include("status.urls")),
     path("openapi.json", OpenApiViewSet.as_view({"get": "retrieve"})),
     path("docs", DocsViewSet.as_view({"get": "retrieve"})),
+    path("docs/<slug:group>", DocsViewSet.as_view({"get": "retrieve"})),
     path("admin/", admin.site.urls),
 ]
 
