@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.utils.functional import Promise
-from django.utils.translation import ngettext
+from django.utils.translation import gettext, ngettext
 
 from status import components, incidents, loops
 from status.components import Component, Health, Platform
@@ -107,6 +107,8 @@ def _worst(parts: Sequence[Component]) -> Health:
 
 def _summary(days: Sequence[Day]) -> str:
     hurt = sum(day.hurt is True for day in days)
+    if not hurt:
+        return gettext("No incident in the last %(days)d days") % {"days": HISTORY_DAYS}
     text = ngettext(
         "An incident on %(count)d of the last %(days)d days", "Incidents on %(count)d of the last %(days)d days", hurt
     )

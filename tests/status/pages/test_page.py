@@ -50,7 +50,7 @@ def test_a_component_shows_90_days_and_on_which_an_incident_named_it(api: APICli
     assert bars(page, "Running agents") == [False] * 86 + [True, True, False, False]
     assert "Incidents on 2 of the last 90 days" in part(page, "Running agents")
     assert bars(page, "Cache") == [False] * 90
-    assert "Incidents on 0 of the last 90 days" in part(page, "Cache")
+    assert "No incident in the last 90 days" in part(page, "Cache")
     assert "Works, but not as it should" in part(page, "Mail")
     assert "Some parts do not work as they should" in page.html
 
