@@ -129,7 +129,7 @@ class _Reader:
             id=operation["operationId"],
             method=method.upper(),
             path=path,
-            summary=operation["summary"],
+            summary=operation["summary"].replace("`", ""),
             about=prose.html(operation.get("description", "")),
             parameters=[self._parameter(one) for one in operation.get("parameters", [])],
             body=list(self._fields(schema)) if schema else [],
