@@ -1,4 +1,4 @@
-"""`/openapi.json`, generated once per process, and `/docs`, which renders it from our own assets."""
+"""`/openapi.json`, generated once per process. `config.reference` shows it to people."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ import functools
 import gzip
 import hashlib
 import json
-import secrets
 import threading
 from dataclasses import dataclass
 
 from django.http import HttpResponse, HttpResponseBase
-from django.shortcuts import render
 from django.utils.cache import get_conditional_response
 from drf_spectacular.generators import SchemaGenerator
 from rest_framework.request import Request
@@ -45,15 +43,13 @@ def _document() -> Document:
     return Document(body=body, gzipped=gzip.compress(body, mtime=0), etag=etag)
 
 
-class _PublicViewSet(ApiViewSet):
+class OpenApiViewSet(ApiViewSet):
     """Describes the API and is no part of it."""
 
     authentication_classes = ()
     permission_classes = ()
     schema = None
 
-
-class OpenApiViewSet(_PublicViewSet):
     def retrieve(self, request: Request) -> HttpResponseBase:
         found = document()
         zipped = "gzip" in request.headers.get("Accept-Encoding", "")
@@ -64,14 +60,3 @@ class OpenApiViewSet(_PublicViewSet):
         response["Cache-Control"] = CACHE_CONTROL
         response["Vary"] = "Accept-Encoding"
         return get_conditional_response(request._request, etag=found.etag, response=response) or response  # noqa: SLF001
-
-
-class DocsViewSet(_PublicViewSet):
-    def retrieve(self, request: Request) -> HttpResponseBase:
-        nonce = secrets.token_urlsafe(16)
-        response = render(request._request, "docs.html", {"nonce": nonce})  # noqa: SLF001
-        response["Content-Security-Policy"] = (
-            f"default-src 'none'; script-src 'self' 'nonce-{nonce}'; style-src 'self' 'nonce-{nonce}'; "
-            "img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-        )
-        return response

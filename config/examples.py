@@ -116,6 +116,12 @@ BODIES: dict[str, Any] = {
     },
     "ChannelsRequest": {"channels": ["web", "telegram"], "channelSecrets": {"telegramToken": "123456:…"}},
     "ChatRequest": {"message": "What do plants do with light?"},
+    "BillingDetailsRequest": {
+        "name": "Ann Example",
+        "address": "Main Street 1\n10115 Berlin",
+        "country": "DE",
+        "taxId": "DE123456789",
+    },
     "ReceiverRequest": {"url": "https://receiver.example.com/events"},
     "Error": {"error": "BAD_REQUEST", "message": "tier: 'huge' is not one of tiny, small, medium, large"},
 }

@@ -1,17 +1,22 @@
-"""Failures that no view of the API answers: in the error body too, and as a page where a person is looking."""
+"""Failures that no view answers: in the error body for programs, as a page where a person is looking."""
 
 from __future__ import annotations
+
+import logging
 
 from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
 
+from catalog.pages.base import failed, preferred
 from config import content_policy
 from config.errors import ErrorCode
 from config.requests import request_id
 
+log = logging.getLogger(__name__)
+
 ADMIN = "/admin/"
-PAGES = (ADMIN, "/sign-in", "/sign-out", "/account", "/renew/")  # what people look at; everything else is the API
+PAGES = (ADMIN, "/sign-in", "/sign-out", "/account", "/create", "/renew/")  # what people alone look at
 TITLES = {
     400: "Malformed request",
     403: "Not allowed",
@@ -31,6 +36,11 @@ def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpR
     return _failure(request, 403, ErrorCode.FORBIDDEN, "not allowed")
 
 
+def forged(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """A form without the token of its page (CSRF_FAILURE_VIEW)."""
+    return _failure(request, 403, ErrorCode.FORBIDDEN, "the form is not from a page of ours, or too old", stale=True)
+
+
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     message = f"no such endpoint: {request.method} {request.path}; see /openapi.json"
     return _failure(request, 404, ErrorCode.NOT_FOUND, message)
@@ -45,12 +55,33 @@ def server_error(request: HttpRequest) -> HttpResponse:
     return _failure(request, 500, ErrorCode.INTERNAL, message)
 
 
-def _failure(request: HttpRequest, status: int, code: ErrorCode, message: str) -> HttpResponse:
-    if not request.path.startswith(PAGES):
+def _failure(request: HttpRequest, status: int, code: ErrorCode, message: str, *, stale: bool = False) -> HttpResponse:
+    if request.path.startswith(ADMIN):
+        return _plain(request, status, stale=stale)
+    if not request.path.startswith(PAGES) and not _is_browsing(request):
         return JsonResponse({"error": code.value, "message": message}, status=status)
+    try:
+        return failed(status, None, preferred(request), stale=stale)
+    except Exception:  # whatever broke the page may break this one too
+        log.exception("the page of a failure failed")
+        return _plain(request, status, stale=stale)
+
+
+def _is_browsing(request: HttpRequest) -> bool:
+    """Whether somebody opens an address in a browser. Programs that name text/html alone are answered in JSON."""
+    if request.method not in {"GET", "HEAD"}:
+        return False
+    opens = request.headers.get("Sec-Fetch-Dest") == "document"
+    return opens or "application/xhtml+xml" in request.headers.get("Accept", "")
+
+
+def _plain(request: HttpRequest, status: int, *, stale: bool) -> HttpResponse:
+    """In English, with its few styles in itself: for the admin, and where nothing else can be shown."""
     text = f"Quote {request_id.get()} when you ask about it."
     if status == 413:
         text = "What you sent is too long for this page. Go back, shorten it and send it again."
+    if stale:
+        text = "The page you sent this from was too old, or your browser takes no cookies. Open it again."
     is_admin = request.path.startswith(ADMIN)
     page = render_to_string("errors/page.html", {"title": TITLES[status], "message": text, "is_admin": is_admin})
     return HttpResponse(page, status=status, headers={content_policy.HEADER: content_policy.OF_A_FAILURE})

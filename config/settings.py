@@ -224,7 +224,6 @@ INSTALLED_APPS = [
     "django.contrib.postgres",
     "rest_framework",
     "drf_spectacular",
-    "drf_spectacular_sidecar",
 ]
 MIDDLEWARE = [
     "config.requests.RequestIdMiddleware",
@@ -243,6 +242,7 @@ MIDDLEWARE = [
 ROOT_URLCONF = "config.urls"
 WSGI_APPLICATION = "config.wsgi.application"
 APPEND_SLASH = False
+CSRF_FAILURE_VIEW = "config.failures.forged"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",

@@ -5,12 +5,14 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import include, path
 
-from config.docs import DocsViewSet, OpenApiViewSet
+from config.docs import OpenApiViewSet
+from config.reference.page import DocsViewSet
 
 urlpatterns = [
     path("", include("accounts.urls")),
     path("", include("catalog.urls")),
     path("", include("agents.page_urls")),
+    path("", include("status.page_urls")),
     path("", include("catalog.pages.urls")),
     path("", include("agents.urls")),
     path("", include("billing.urls")),
@@ -18,6 +20,7 @@ urlpatterns = [
     path("", include("status.urls")),
     path("openapi.json", OpenApiViewSet.as_view({"get": "retrieve"})),
     path("docs", DocsViewSet.as_view({"get": "retrieve"})),
+    path("docs/<slug:group>", DocsViewSet.as_view({"get": "retrieve"})),
     path("admin/", admin.site.urls),
 ]
 

@@ -5,8 +5,11 @@ from typing import Any
 from django import forms
 from django.contrib import admin
 from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.html import format_html_join
 
 from config.admin_steps import DeleteRows, WithSteps
+from status import incidents
 from status.components import IDS
 from status.models import Incident, Loop
 
@@ -17,6 +20,12 @@ class IncidentForm(forms.ModelForm[Incident]):
         required=False,
         widget=forms.CheckboxSelectMultiple,
         help_text="While the incident is open, these are shown at best degraded.",
+    )
+    update = forms.CharField(
+        required=False,
+        max_length=4_000,
+        widget=forms.Textarea(attrs={"rows": 4}),
+        help_text="What customers should know now. It is added to what they read at /status/page and in its feed.",
     )
 
     class Meta:
@@ -50,7 +59,17 @@ class IncidentAdmin(WithSteps):
     list_filter = ("status",)
     search_fields = ("id", "title")
     date_hierarchy = "started_at"
+    readonly_fields = ("told",)
     steps = (DeleteIncidents(),)
+
+    def save_model(self, request: HttpRequest, obj: Incident, form: IncidentForm, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        incidents.tell(obj, text=form.cleaned_data["update"].strip(), now=timezone.now())
+
+    @admin.display(description="told so far")
+    def told(self, incident: Incident) -> str:
+        told = ((f"{one.at:%Y-%m-%d %H:%M} UTC", one.status, one.text) for one in incident.updates.all())
+        return format_html_join("", "<p>{}, {}: {}</p>", told) or "nothing"
 
 
 @admin.register(Loop)

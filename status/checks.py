@@ -17,10 +17,10 @@ from catalog.refreshing import prices_checked_at
 from catalog.version import updated_at
 from config import redis
 from config.celery import BEAT
+from status import incidents
 from status.models import Incident, Loop
 
 LONGEST_QUEUE = 1_000
-NEWEST_INCIDENTS = 100
 
 QUEUES = sorted({queue for _, _, queue in BEAT.values()})
 
@@ -45,7 +45,7 @@ def database() -> Records:
     backups, drills = health.over_all(now=now)
     return Records(
         loops=dict(Loop.objects.values_list("name", "succeeded_at")),
-        incidents=list(Incident.objects.all()[:NEWEST_INCIDENTS]),
+        incidents=list(Incident.objects.prefetch_related("updates")[: incidents.NEWEST]),
         catalog_updated_at=updated_at(),
         prices_checked_at=prices_checked_at(),
         mail_failed_at=mailing.failing_since(now=now),

@@ -94,6 +94,12 @@ def incidents() -> list[Incident]:
     return records.incidents
 
 
+def last_known_incidents() -> list[Incident] | None:
+    """The same; while the database is down those that it said last, None where it never answered."""
+    records = _records()
+    return records.incidents if records else None
+
+
 def _outcomes() -> dict[str, Outcome[checks.Records] | Outcome[None]]:
     for _, check in DEPENDENCIES.values():
         check.start()  # all at once, so that their waits do not add up

@@ -6,6 +6,7 @@ from functools import partial
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.utils import timezone
 
 from config.ids import new_id
 
@@ -51,3 +52,18 @@ class Incident(models.Model):
 
     def __str__(self) -> str:
         return self.title
+
+
+class IncidentUpdate(models.Model):
+    """What was told of an incident at one moment. Only added to, so that readers see how it went."""
+
+    incident = models.ForeignKey(Incident, on_delete=models.CASCADE, related_name="updates")
+    at = models.DateTimeField(default=timezone.now)
+    status = models.CharField(max_length=13, choices=IncidentStatus.choices)
+    text = models.TextField(max_length=4_000, blank=True)
+
+    class Meta:
+        ordering = ("-at", "-id")
+
+    def __str__(self) -> str:
+        return f"{self.status} {self.at:%Y-%m-%d %H:%M}"

@@ -36,6 +36,7 @@ class Visit:
     complaints: list[str] = field(default_factory=list)  # of the console: a refused resource, an error
     width: int = 0  # of the whole document
     picture: bytes = b""
+    received: int = 0  # bytes that crossed the network, headers included
 
 
 class Browser:
@@ -107,6 +108,8 @@ class Browser:
             url = params["request"]["url"]
             if not url.startswith("data:"):  # such as the browser's own icon of a calendar: nobody is asked for it
                 self.visited.requests.append(url)
+        if message["method"] == "Network.loadingFinished":
+            self.visited.received += int(params["encodedDataLength"])
         if message["method"] == "Log.entryAdded" and params["entry"]["level"] in {"error", "warning"}:
             self.visited.complaints.append(params["entry"]["text"])
 

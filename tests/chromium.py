@@ -64,13 +64,18 @@ def chromium() -> Chromium:
     return Chromium(CACHE / "chromium", FLAGS, {**os.environ, **libraries})
 
 
-def _install() -> None:
+def install(recipe: Path, to: Path) -> None:
+    """What the recipe's lock names, into node_modules."""
     for name in ("package.json", "package-lock.json"):
-        shutil.copy(RECIPE / name, CACHE / name)
+        shutil.copy(recipe / name, to / name)
     flags = ("ci", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier")
     path = {**os.environ, "PATH": f"{_NODE.parent}:{os.environ.get('PATH', '')}"}
-    command = [str(_NODE), str(_NPM), *flags, "--cache", str(CACHE / ".npm")]
-    subprocess.run(command, cwd=CACHE, env=path, check=True, capture_output=True, timeout=INSTALL_SECONDS)
+    command = [str(_NODE), str(_NPM), *flags, "--cache", str(to / ".npm")]
+    subprocess.run(command, cwd=to, env=path, check=True, capture_output=True, timeout=INSTALL_SECONDS)
+
+
+def _install() -> None:
+    install(RECIPE, CACHE)
     packed = CACHE / "node_modules" / "@sparticuz" / "chromium" / "bin"
     _unpack(packed / "chromium.br", CACHE / "chromium")
     (CACHE / "chromium").chmod(0o755)

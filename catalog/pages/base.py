@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.contrib.staticfiles import finders
 from django.http import HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.template.loader import render_to_string
@@ -32,7 +33,7 @@ POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 STYLE = "catalog/pages.css"
-TOLD = {404, 500, 503}  # failures that get a page
+TOLD = {400, 403, 404, 413, 429, 500, 503}  # failures that get a page
 
 
 class PageViewSet(ApiViewSet):
@@ -99,8 +100,10 @@ def answer(
     return HttpResponse(page.compressed if zipped else page.body, content_type=kind, headers=headers)
 
 
-def failed(status: int, retry_after: str | None, language: Language) -> HttpResponse:
-    text = framed("failed.html", lambda _: {"status": status, "request_id": request_id.get()}, "", language)
+def failed(status: int, retry_after: str | None, language: Language, *, stale: bool = False) -> HttpResponse:
+    """`stale`: what was sent came from a page that is too old, or without its cookie."""
+    told = {"status": status, "stale": stale, "request_id": request_id.get(), "support": settings.SUPPORT_EMAIL}
+    text = framed("failed.html", lambda _: told, "", language)
     headers = {
         "Content-Language": language.code,
         "Content-Security-Policy": POLICY,

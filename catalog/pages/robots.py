@@ -11,7 +11,7 @@ from catalog.pages.printing import printed
 
 CLOSED = (
     *("/admin/", "/agents", "/auth/", "/keys", "/me", "/status/incidents", "/search", "/*/search"),
-    *("/account", "/renew/", "/sign-in"),
+    *("/account", "/create", "/renew/", "/sign-in", "/sign-out"),
 )
 
 

@@ -29,7 +29,10 @@ Message = str | tuple[str, str]
 
 def found(language: str) -> list[Message]:
     """What the pages say in this language: each text once, a pair where it counts something."""
-    folders = [(ROOT / "templates" / "pages", Path(__file__).parent)]
+    folders: list[tuple[Path | None, Path]] = [
+        (ROOT / "templates" / "pages", Path(__file__).parent),
+        (None, ROOT / "status" / "pages"),
+    ]
     if language in OF_ACCOUNTS:
         folders.append((ROOT / "templates" / "account", ROOT / "billing" / "pages"))
     messages = [message for templates, code in folders for message in (*_in_templates(templates), *_in_code(code))]
@@ -75,8 +78,8 @@ def renewed(language: str) -> Catalog:
     return catalog
 
 
-def _in_templates(folder: Path) -> Iterator[Message]:
-    for template in sorted(folder.glob("*.html")):
+def _in_templates(folder: Path | None) -> Iterator[Message]:
+    for template in sorted(folder.glob("*.html")) if folder else ():
         lines = templatize(template.read_text(encoding="utf-8")).splitlines()
         yield from _messages("\n".join(line.strip() for line in lines))  # its indentation is not Python's
 

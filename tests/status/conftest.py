@@ -13,6 +13,7 @@ import pytest
 import requests
 
 from status import components
+from status.pages import keeping
 from tests.measured import unmeasured
 from tests.patience import Patience
 
@@ -32,6 +33,7 @@ def fresh_look() -> None:
     for _, check in components.DEPENDENCIES.values():
         check._run = None
     components._last_records = None
+    keeping.forget()
 
 
 @pytest.fixture

@@ -1,0 +1,47 @@
+"""/docs, and /docs/{group} with the operations of one group: in English, in the frame of the reader's language."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from django.http import HttpResponseBase
+from rest_framework.request import Request
+
+from catalog.pages.base import PageViewSet, answer, framed, preferred
+from catalog.pages.languages import LANGUAGES, address
+from catalog.pages.printing import Printed, printed
+from config.errors import NotFound
+from config.reference.operations import reference
+
+
+class NoSuchGroup(NotFound):
+    def __init__(self) -> None:
+        super().__init__("no such page: /docs lists them")
+
+
+class DocsViewSet(PageViewSet):
+    def retrieve(self, request: Request, group: str = "") -> HttpResponseBase:
+        if group and group not in reference().groups:
+            raise NoSuchGroup
+        language = preferred(request)
+        headers = {"Content-Language": "en", "Vary": "Accept-Encoding, Accept-Language"}
+        return answer(request, _printed(group, language.code), headers)
+
+
+@functools.cache  # a dozen groups in each language
+def _printed(group: str, language: str) -> Printed:
+    template = "docs/group.html" if group else "docs/index.html"
+    path = f"docs/{group}" if group else "docs"
+    return printed(framed(template, lambda _: _content(group), path, LANGUAGES[language]))
+
+
+def _content(group: str) -> dict[str, Any]:
+    shown = reference()
+    return {
+        "canonical": address(f"docs/{group}" if group else "docs"),
+        "alternates": [],
+        "reference": shown,
+        "groups": list(shown.groups.values()),
+        "group": shown.groups.get(group),
+    }

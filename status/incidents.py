@@ -1,0 +1,43 @@
+"""Incidents: what an operator tells customers about them, and on which days they were."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+
+from status.models import Incident, IncidentUpdate
+
+HISTORY_DAYS = 90
+NEWEST = 100  # so many are read and shown
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """`hurt` is unknown (None) on a day before the oldest of the incidents that are read."""
+
+    day: date
+    hurt: bool | None
+
+
+def tell(incident: Incident, *, text: str, now: datetime) -> None:
+    """Add what is so now to the incident's updates, where it says something new."""
+    last = incident.updates.first()
+    if text or last is None or last.status != incident.status:
+        IncidentUpdate.objects.create(incident=incident, at=now, status=incident.status, text=text)
+
+
+def history(components: Collection[str], incidents: Sequence[Incident], *, now: datetime) -> list[Day]:
+    """The last days in UTC, oldest first: on which of them an incident named one of the components."""
+    today = now.astimezone(UTC).date()
+    hurt = {day for one in incidents if not set(components).isdisjoint(one.components) for day in _days(one, today)}
+    known_since = incidents[-1].started_at.astimezone(UTC).date() if len(incidents) >= NEWEST else date.min
+    days = [today - timedelta(days=ago) for ago in reversed(range(HISTORY_DAYS))]
+    return [Day(day, True if day in hurt else False if day >= known_since else None) for day in days]
+
+
+def _days(incident: Incident, today: date) -> list[date]:
+    """Each day on which it was open, within the history."""
+    first = max(incident.started_at.astimezone(UTC).date(), today - timedelta(days=HISTORY_DAYS))
+    last = incident.resolved_at.astimezone(UTC).date() if incident.resolved_at else today
+    return [first + timedelta(days=number) for number in range((min(last, today) - first).days + 1)]

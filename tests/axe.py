@@ -1,0 +1,46 @@
+"""axe-core, which looks for barriers in a page: from npm, unpacked once. It runs inside of the page."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import shutil
+from functools import cache
+from pathlib import Path
+
+from tests.browser import Browser
+from tests.chromium import install
+
+ROOT = Path(__file__).resolve().parent.parent
+RECIPE = Path(__file__).resolve().parent / "npm" / "axe"
+CACHE = ROOT / "var" / "axe"
+GRAVE = {"serious", "critical"}
+RUN = """
+axe.run(document, { resultTypes: ["violations"] }).then(found => JSON.stringify(found.violations.map(one => ({
+  id: one.id, impact: one.impact, nodes: one.nodes.map(node => node.target.join(" ") + " " + node.failureSummary),
+}))))
+"""
+
+
+@cache
+def script() -> str:
+    """The program, installed on first use; other test processes wait for the one that does it."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with (CACHE / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        program, wanted = CACHE / "axe.min.js", (RECIPE / "package-lock.json").read_bytes()
+        if not program.exists() or (CACHE / "package-lock.json").read_bytes() != wanted:
+            install(RECIPE, CACHE)
+            shutil.copy(CACHE / "node_modules" / "axe-core" / "axe.min.js", program)
+            for waste in ("node_modules", ".npm"):
+                shutil.rmtree(CACHE / waste)
+        return program.read_text(encoding="utf-8")
+
+
+async def barriers(browser: Browser) -> list[str]:
+    """What is serious or worse on the page that is open: the rule, and where."""
+    await browser.call("Runtime.evaluate", expression=script())
+    run = await browser.call("Runtime.evaluate", expression=RUN, awaitPromise=True)
+    assert "exceptionDetails" not in run, run
+    found = json.loads(run["result"]["value"])
+    return [f"{one['id']}: {node}" for one in found if one["impact"] in GRAVE for node in one["nodes"]]

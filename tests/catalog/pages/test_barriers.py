@@ -1,0 +1,67 @@
+"""Every public page in a real Chromium, large and small, dark and light: no barrier, nothing foreign, quick."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.utils import timezone
+from pytest_django.live_server_helper import LiveServer
+
+from catalog.models import Article, Persona
+from status.models import Incident
+from tests.axe import barriers
+from tests.browser import Browser
+
+pytestmark = pytest.mark.browser
+
+import os
+SHOTS = os.environ.get("PUB_SHOTS")
+MOST_BYTES = 100_000  # that cross the network for a page of a visitor who comes for the first time
+PAGES = [
+    "/en/", "/ru/", "/en/p/house-call-technician", "/ru/p/night-owl", "/p/night-owl/note", "/en/c/tech",
+    "/en/search?q=plan", "/en/search?q=nothing-like-it", "/en/directory", "/en/status/page", "/ru/status/page",
+    "/docs", "/docs/agents", "/docs/billing", "/docs/events", "/en/nothing", "/sign-in",
+]  # fmt: skip
+
+
+@pytest.fixture
+def told(community: Persona) -> None:
+    """An article with all that Markdown has, and an incident of each kind."""
+    body = "# One\n\n> said\n\n- a\n\n1. b\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```\n" + "x" * 300 + "\n```\n\n`c` [l](https://example.com)"
+    Article.objects.create(persona=community, slug="note", title="A note", status="published", body=body)
+    now = timezone.now()
+    first = Incident.objects.create(title="Slow boots", started_at=now - timedelta(hours=2), components=["runtime"])
+    first.updates.create(at=now, status="identified", text="A disk is full.\nWe make room.")
+    Incident.objects.create(
+        title="Late mail",
+        status="resolved",
+        started_at=now - timedelta(days=9),
+        resolved_at=now - timedelta(days=8),
+        components=["mail", "agents.sweep"],
+    )
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1366])
+@pytest.mark.usefixtures("told")
+def test_no_public_page_has_a_serious_barrier(live_server: LiveServer, width: int, dark: bool) -> None:
+    async def looked_at() -> dict[str, list[str]]:
+        found = {}
+        async with Browser() as browser:
+            await browser.call("Network.setCacheDisabled", cacheDisabled=True)  # each page as the first one
+            for place in PAGES:
+                visit = await browser.visit(live_server.url + place, width=width, dark=dark, picture=bool(SHOTS))
+                if SHOTS:
+                    name = place.strip("/").replace("/", "-").replace("?", "-") or "home"
+                    Path(SHOTS, f"{name}-{width}-{'dark' if dark else 'light'}.png").write_bytes(visit.picture)
+                assert visit.width <= width, place
+                assert [one for one in visit.requests if not one.startswith(live_server.url)] == [], place
+                assert 1_000 < visit.received < MOST_BYTES, (place, visit.received)
+                assert [one for one in visit.complaints if "404" not in one] == [], place
+                found[place] = await barriers(browser)
+        return {place: those for place, those in found.items() if those}
+
+    assert asyncio.run(looked_at()) == {}
