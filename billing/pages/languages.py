@@ -24,7 +24,7 @@ class Regret:
     text: str
 
 
-LANGUAGES = {code: languages.LANGUAGES[code] for code in ("en", "ru")}
+LANGUAGES = languages.LANGUAGES
 CHOICE_SECONDS = 365 * 86_400
 
 

@@ -19,7 +19,6 @@ from django.utils.translation.template import templatize
 ROOT = Path(__file__).resolve().parent.parent.parent
 LOCALE = ROOT / "templates" / "locale"
 LANGUAGES = ("es", "id", "pt", "ru", "tr")
-OF_ACCOUNTS = ("ru",)  # the account's pages are in English and these, and never shown in another
 KEYWORDS = {"_": None, "gettext": None, "gettext_lazy": None, "gettext_noop": None, "ngettext": (1, 2)}
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)  # the files change only with what they say
 WIDTH = 116
@@ -27,14 +26,13 @@ WIDTH = 116
 Message = str | tuple[str, str]
 
 
-def found(language: str) -> list[Message]:
-    """What the pages say in this language: each text once, a pair where it counts something."""
+def found() -> list[Message]:
+    """What the pages say: each text once, a pair where it counts something."""
     folders: list[tuple[Path | None, Path]] = [
         (ROOT / "templates" / "pages", Path(__file__).parent),
         (None, ROOT / "status" / "pages"),
+        (ROOT / "templates" / "account", ROOT / "billing" / "pages"),
     ]
-    if language in OF_ACCOUNTS:
-        folders.append((ROOT / "templates" / "account", ROOT / "billing" / "pages"))
     messages = [message for templates, code in folders for message in (*_in_templates(templates), *_in_code(code))]
     return list(dict.fromkeys(messages))
 
@@ -72,7 +70,7 @@ def renewed(language: str) -> Catalog:
         msgid_bugs_address="the repository",
         fuzzy=False,
     )
-    for message in found(language):
+    for message in found():
         kept = known.get(message if isinstance(message, str) else message[0])
         catalog.add(message, kept.string if kept else None)
     return catalog

@@ -35,7 +35,7 @@ def test_every_language_of_the_pages_has_texts() -> None:
 
 @each_language
 def test_everything_that_is_said_is_translated_and_nothing_else(language: str) -> None:
-    found = [one if isinstance(one, str) else one[0] for one in translations.found(language)]
+    found = [one if isinstance(one, str) else one[0] for one in translations.found()]
     texts = said(read(language))
     assert set(texts) == set(found)
     assert [key for key, forms in texts.items() if not all(form.strip() for form in forms)] == []
