@@ -143,7 +143,6 @@ class PageViewSet(ApiViewSet):
             "script": stamped("billing/account.js"),
             "icon": static("catalog/icon.svg"),
             "person": self.person,
-            "regret": languages.regret(self.sent),
             "csrf_token": get_token(self.sent),
         }
 

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, urlencode
 
 from django.conf import settings
 from django.http import HttpResponse
-from django.template.loader import render_to_string
-from django.utils import translation
 from django.utils.translation import get_language_from_request
 from django.utils.translation.trans_real import parse_accept_lang_header
 
 from accounts.models import User
 from catalog.pages import languages
 from catalog.pages.languages import ENGLISH, Alternate, Language
-
-
-@dataclass(frozen=True, slots=True)
-class Regret:
-    lang: str
-    text: str
-
 
 LANGUAGES = languages.LANGUAGES
 CHOICE_SECONDS = 365 * 86_400
@@ -40,19 +30,9 @@ def of(request: Any, person: User | None) -> Language:
 
 
 def of_letters(request: Any) -> str:
-    """In what they are written to: letters know more languages than these pages."""
+    """What mails to somebody whom we do not know yet are in."""
     chosen = request.COOKIES.get(settings.LANG_COOKIE_NAME, "")
     return chosen if chosen in LANGUAGES else get_language_from_request(request)
-
-
-def regret(request: Any) -> Regret | None:
-    """To whoever comes from a page in a language that these pages have not: which they have, in that language."""
-    came = dict(parse_qsl(urlsplit(request.GET.get("next", "")).query)).get("lang", "")
-    code = request.GET.get("lang", came)
-    if code in LANGUAGES or code not in languages.LANGUAGES:
-        return None
-    with translation.override(code):
-        return Regret(code, render_to_string("pages/only_english_and_russian.html").strip())
 
 
 def remember(response: HttpResponse, language: Language) -> None:

@@ -137,8 +137,9 @@ def test_nothing_is_scripted_or_styled_in_the_page(visitor: Visitor) -> None:
         ({}, "en"),
         ({"accept_language": "ru"}, "ru"),
         ({"accept_language": "ru-RU,ru;q=0.9,en;q=0.5"}, "ru"),
-        ({"accept_language": "es, ru;q=0.5"}, "ru"),
-        ({"accept_language": "es, pt;q=0.5"}, "en"),
+        ({"accept_language": "es, ru;q=0.5"}, "es"),
+        ({"accept_language": "de, pt-BR;q=0.5"}, "pt"),
+        ({"accept_language": "de, fr;q=0.5"}, "en"),
         ({"accept_language": "ru;q=0, en"}, "en"),
         ({"accept_language": "\"';--" * 100}, "en"),
     ],
@@ -170,17 +171,19 @@ def test_the_choice_is_kept_on_the_way_to_signing_in(db: None) -> None:
     assert shown(there).lang == "ru"
 
 
-@pytest.mark.parametrize("lang", ["es", "xx", "en%0d%0a", "../ru", ""])
+@pytest.mark.parametrize("lang", ["de", "xx", "en%0d%0a", "../ru", ""])
 def test_a_language_that_these_pages_do_not_have_changes_nothing(visitor: Visitor, lang: str) -> None:
     answer = visitor.client.get(f"/account?lang={lang}")
     assert answer.status_code == 200
     assert settings.LANG_COOKIE_NAME not in answer.cookies
 
 
-def test_the_menu_has_both_languages_at_the_same_place(visitor: Visitor) -> None:
+def test_the_menu_has_all_languages_at_the_same_place(visitor: Visitor) -> None:
     links = visitor.open("/account/keys/key_1/revoke?a=b%26c", status=404).all("a")
     hrefs = {one.attributes["hreflang"]: one.attributes["href"] for one in links if "hreflang" in one.attributes}
-    assert hrefs == {code: f"/account/keys/key_1/revoke?a=b%26c&lang={code}" for code in ("en", "ru")}
+    assert hrefs == {
+        code: f"/account/keys/key_1/revoke?a=b%26c&lang={code}" for code in ("en", "ru", "es", "pt", "tr", "id")
+    }
 
 
 @pytest.mark.parametrize(

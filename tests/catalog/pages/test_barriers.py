@@ -18,6 +18,7 @@ from tests.browser import Browser
 pytestmark = pytest.mark.browser
 
 import os
+
 SHOTS = os.environ.get("PUB_SHOTS")
 MOST_BYTES = 100_000  # that cross the network for a page of a visitor who comes for the first time
 PAGES = [
@@ -30,7 +31,11 @@ PAGES = [
 @pytest.fixture
 def told(community: Persona) -> None:
     """An article with all that Markdown has, and an incident of each kind."""
-    body = "# One\n\n> said\n\n- a\n\n1. b\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```\n" + "x" * 300 + "\n```\n\n`c` [l](https://example.com)"
+    body = (
+        "# One\n\n> said\n\n- a\n\n1. b\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```\n"
+        + "x" * 300
+        + "\n```\n\n`c` [l](https://example.com)"
+    )
     Article.objects.create(persona=community, slug="note", title="A note", status="published", body=body)
     now = timezone.now()
     first = Incident.objects.create(title="Slow boots", started_at=now - timedelta(hours=2), components=["runtime"])
