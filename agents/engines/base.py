@@ -139,6 +139,7 @@ class Launch:
     cwd: Path
     model: tuple[str, str] | None  # the engine's own provider id and model id, confirmed after the start
     side: Side | None = None
+    private: Mapping[str, str] = field(default_factory=dict, repr=False)  # for the driver: the engine never sees it
 
     def serves_as(self, other: Launch) -> bool:
         """Whether a process of this launch becomes one of the other by its live files alone."""
@@ -208,6 +209,14 @@ class Driver(Protocol):
         """Make every running turn raise this at once; the engine itself is left alone."""
 
 
+# How long an engine may take until it answers with its model. Then it is ended and started anew.
+START_SECONDS = 60.0
+
+
+def start_seconds(engine: Engine) -> float:
+    return float(getattr(engine, "start_seconds", START_SECONDS))
+
+
 class Engine(Protocol):
     """One engine. `render` is pure but for reading what was installed."""
 
@@ -220,6 +229,7 @@ class Engine(Protocol):
     stores: Stores
     megabytes_per_process: int  # of an engine with a process per conversation: how many fit into the tier
     noise: str  # a line of stderr that begins so is no evidence of anything
+    # An engine whose start may take longer than START_SECONDS says `start_seconds` too.
 
     @property
     def package(self) -> EngineProgram:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from agents.engines.whatsapp import NO_INBOUND
 from agents.runtimes.base import PodConfig
 
 # Our channel, and hermes' platform.
@@ -53,7 +54,6 @@ _ENVIRONMENT = {
 WEBHOOK_PORT = "webhook-port"  # a file in hermes' home: where it takes WhatsApp's messages (hermes_start.py)
 WEBHOOK_PATH = "/whatsapp/webhook"
 MESSAGE_HEADER = "X-Pod-Message"
-_NO_INBOUND = "it can send, but hears nothing: PUT /agents/{id}/channels with whatsappVerifyToken and whatsappAppSecret"
 
 
 def platforms(config: PodConfig) -> list[str]:
@@ -107,7 +107,7 @@ def _home(platform: str) -> dict[str, str]:
 def states(reported: Mapping[str, Any], *, hears_whatsapp: bool) -> dict[str, str | None]:
     """hermes' report on its platforms, in our channels' names: None is connected, else why not."""
     states = {channel: _trouble(reported.get(name) or {}) for channel, name in PLATFORMS.items()}
-    return states if hears_whatsapp else {**states, "whatsapp": states["whatsapp"] or _NO_INBOUND}
+    return states if hears_whatsapp else {**states, "whatsapp": states["whatsapp"] or NO_INBOUND}
 
 
 def _trouble(platform: Mapping[str, Any]) -> str | None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from agents.engines import openclaw_channels, openclaw_dashboard
+from agents.engines import openclaw_channels, openclaw_dashboard, whatsapp
 from agents.engines.base import (
     PEERS_SERVER,
     Driver,
@@ -116,6 +116,7 @@ class Openclaw:
             "AND session_key NOT LIKE '%:cron:%'"
         ),
         left_out=(
+            "openclaw/npm",
             "openclaw/openclaw.json",
             "openclaw/persona.md",
             "openclaw/agentpods",
@@ -127,6 +128,7 @@ class Openclaw:
         ),
     )
     megabytes_per_process = 1024
+    start_seconds = 180.0  # 20 on an idle machine, of which a busy one makes more than a minute
     noise = ""
 
     def render(self, config: PodConfig, *, place: Place, llm: KeyProxy) -> Launch:
@@ -154,6 +156,7 @@ class Openclaw:
             env=_environment(config, place, llm),
             cwd=workspace,
             model=None,  # it is in the settings, and openclaw takes whichever is there
+            private=whatsapp.secrets(config),
         )
 
     def session_argv(self, session: str | None, launch: Launch) -> tuple[str, ...]:
@@ -165,6 +168,7 @@ class Openclaw:
             port=int(launch.env["OPENCLAW_GATEWAY_PORT"]),
             token=launch.env["OPENCLAW_GATEWAY_PASSWORD"],
             settings=Path(launch.env["OPENCLAW_STATE_DIR"]) / SETTINGS,
+            whatsapp_secrets=launch.private,
         )
 
     def _settings(self, config: PodConfig, place: Place, llm: KeyProxy) -> dict[str, Any]:

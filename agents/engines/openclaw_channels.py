@@ -2,49 +2,92 @@
 
 from __future__ import annotations
 
+import re
+import time
 from collections.abc import Mapping
 from typing import Any
 
 from agents.runtimes.base import PodConfig
 
+# A poll without news takes half a minute.
+SILENT_MINUTES = 1
+_SILENT = "the service does not answer"
 _WAITS = "not connected: channels wait for the model key"
 # Whoever finds the agent on a channel may talk to it, but not command its engine; the plugin says so.
 COMMANDS = {"native": False, "nativeSkills": False, "restart": False, "allowFrom": {"*": ["nobody"]}}
-_TOKEN = "TELEGRAM_BOT_TOKEN"  # noqa: S105 - the name of a variable
+_TOKENS = {
+    "telegram": ("telegramToken", "TELEGRAM_BOT_TOKEN"),
+    "discord": ("discordToken", "DISCORD_BOT_TOKEN"),
+}
+# Everybody may talk to it. In a group it answers whoever mentions it.
+_OPEN: dict[str, Any] = {
+    "enabled": True,
+    "dmPolicy": "open",
+    "allowFrom": ["*"],
+    "groupPolicy": "open",
+    "configWrites": False,
+}
+_DISCORD: dict[str, Any] = {
+    "guilds": {"*": {"requireMention": True, "reactionNotifications": "off"}},
+    "historyLimit": 0,  # what people of a server say to each other is no business of the model's
+    "joinIntro": False,
+    "voice": {"enabled": False},
+    "agentComponents": {"enabled": False},
+    "execApprovals": {"enabled": False},
+    "threadBindings": {"enabled": False},
+}
+# What openclaw says of a connection that the service refused, and what its owner reads.
+_REFUSALS = (
+    (r"\b401\b|\b4004\b", "the service refuses the bot's token"),
+    (r"\b4014\b", "the bot lacks Discord's Message Content Intent: switch it on in the developer portal"),
+)
 
 
 def platforms(config: PodConfig) -> list[str]:
     """Without a model key nobody is connected: openclaw would tell people of errors where the agent is to be silent."""
-    return ["telegram"] if "telegram" in config.channels and config.has_key else []
+    return [channel for channel in config.channels if channel in _TOKENS and config.has_key]
 
 
 def environment(config: PodConfig) -> dict[str, str]:
-    return {_TOKEN: config.channel_secrets["telegramToken"]} if platforms(config) else {}
+    given = {theirs: config.channel_secrets[ours] for ours, theirs in map(_TOKENS.__getitem__, platforms(config))}
+    if config.discord_api_url and "discord" in platforms(config):
+        given["DISCORD_API_URL"] = f"{config.discord_api_url.rstrip('/')}/api/v10"
+    return given
 
 
 def settings(config: PodConfig) -> dict[str, Any]:
-    if not platforms(config):
-        return {}
-    telegram: dict[str, Any] = {
-        "enabled": True,
-        "botToken": f"${{{_TOKEN}}}",
-        "dmPolicy": "open",
-        "allowFrom": ["*"],
-        "groupPolicy": "open",
-        "configWrites": False,
-    }
-    if config.telegram_api_url:
-        telegram["apiRoot"] = config.telegram_api_url.rstrip("/")
-    return {"telegram": telegram}
+    channels = platforms(config)
+    found: dict[str, Any] = {}
+    if "telegram" in channels:
+        found["telegram"] = {**_OPEN, "botToken": "${TELEGRAM_BOT_TOKEN}"}
+        if config.telegram_api_url:
+            found["telegram"]["apiRoot"] = config.telegram_api_url.rstrip("/")
+    if "discord" in channels:
+        found["discord"] = {**_OPEN, **_DISCORD, "token": "${DISCORD_BOT_TOKEN}"}
+    return found
 
 
-def states(reported: Mapping[str, Any]) -> dict[str, str | None]:
+def states(reported: Mapping[str, Any], *, now: float | None = None) -> dict[str, str | None]:
     """openclaw's report on its channels: None is connected, else why not."""
-    accounts = (reported.get("channelAccounts") or {}).get("telegram") or [{}]
-    return {"telegram": _trouble(accounts[0])}
+    accounts = reported.get("channelAccounts") or {}
+    now = time.time() if now is None else now
+    return {channel: _trouble((accounts.get(channel) or [{}])[0], now) for channel in _TOKENS}
 
 
-def _trouble(account: Mapping[str, Any]) -> str | None:
+def _trouble(account: Mapping[str, Any], now: float) -> str | None:
+    error = str(account.get("lastError") or "")
     if account.get("connected"):
+        return _unheard(account, error, now)
+    error = error or ("connecting" if account.get("running") else _WAITS)
+    return next((words for pattern, words in _REFUSALS if re.search(pattern, error)), error)
+
+
+def _unheard(account: Mapping[str, Any], error: str, now: float) -> str | None:
+    """Of a channel that openclaw calls connected: it does so for as long as it tries again."""
+    last = account.get("lastTransportActivityAt")
+    if account.get("mode") != "polling" or not last:
         return None
-    return str(account.get("lastError") or ("connecting" if account.get("running") else _WAITS))
+    minutes = int(now - last / 1000) // 60
+    if minutes < SILENT_MINUTES:
+        return None
+    return f"no poll has succeeded for {minutes} minute{'s' if minutes > 1 else ''}: {error or _SILENT}"

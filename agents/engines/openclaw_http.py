@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import aiohttp
 from agents.engines import openclaw_channels
 from agents.engines.base import EngineError, ModelError, Turns
 from agents.engines.http import HttpDriver
+from agents.engines.whatsapp import Desk
 
 Json = dict[str, Any]
 # openclaw hears at once that a caller has hung up, and ends the model call.
@@ -27,10 +28,19 @@ _DONE = b"[DONE]"
 
 
 class OpenclawDriver(HttpDriver):
-    def __init__(self, process: asyncio.subprocess.Process, *, port: int, token: str, settings: Path) -> None:
+    def __init__(
+        self,
+        process: asyncio.subprocess.Process,
+        *,
+        port: int,
+        token: str,
+        settings: Path,
+        whatsapp_secrets: Mapping[str, str],
+    ) -> None:
         headers = {"Authorization": f"Bearer {token}"}
         super().__init__(process, base_url=f"http://127.0.0.1:{port}", health="/healthz", headers=headers)
         self._settings = settings
+        self._whatsapp = Desk(self.conversation, whatsapp_secrets, notes=settings.with_name("whatsapp-read"))
         self._in_force = ""  # the mark of the settings that openclaw was seen to have
         self._ending: dict[str, float] = {}  # conversations whose last turn was aborted, and when that is over
 
@@ -48,9 +58,20 @@ class OpenclawDriver(HttpDriver):
         await self.reloaded()
         async with self._session.post("/api/v1/admin/rpc", json={"method": "channels.status"}) as answer:
             if answer.status != 200:
-                return openclaw_channels.states({})
+                return {**openclaw_channels.states({}), "whatsapp": self._whatsapp.state()}
             report: Json = await answer.json()
-        return openclaw_channels.states(report.get("payload") or {})
+        return {**openclaw_channels.states(report.get("payload") or {}), "whatsapp": self._whatsapp.state()}
+
+    async def take_message(self, channel: str, *, name: str, body: str) -> bool:
+        if channel != "whatsapp":
+            return await super().take_message(channel, name=name, body=body)
+        try:
+            can_take = self.usable() and await self._is_healthy()
+        except aiohttp.ClientError as error:  # its end is not known here yet
+            raise EngineError(f"the engine does not answer ({type(error).__name__})") from error
+        if not can_take:
+            raise EngineError("the engine takes no messages now")
+        return self._whatsapp.take(name, body)
 
     async def reloaded(self) -> None:
         """Wait until openclaw has the settings of the file."""

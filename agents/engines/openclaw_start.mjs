@@ -4,6 +4,8 @@ import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 
+import { followDiscord, installDiscord } from "./openclaw_discord.mjs";
+
 // A conversation of ours: whoever asked has been told that the engine died.
 const OURS = "agent:main:openai-user:%";
 
@@ -54,6 +56,11 @@ for (const [forget, what] of [[forgetInterruptedTurns, "interrupted turns"], [fo
   } catch (error) {
     console.error(`${what} are not forgotten: ${error.message}`);
   }
+}
+if (process.env.DISCORD_BOT_TOKEN) {
+  const modules = path.dirname(path.dirname(process.argv[2]));
+  installDiscord(process.env.OPENCLAW_STATE_DIR, modules);
+  followDiscord(process.env.OPENCLAW_STATE_DIR);
 }
 process.argv.splice(1, 2, process.argv[2]);
 await import(pathToFileURL(process.argv[1]).href);

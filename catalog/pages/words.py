@@ -44,7 +44,7 @@ ENGINES = [
     gettext_noop("A long-running assistant with memory, skills, schedules and every channel, by Nous Research."),
     gettext_noop("An open-source coding agent with its own web interface."),
     gettext_noop("Anthropic's coding agent, with your own Anthropic key."),
-    gettext_noop("A personal assistant with memory, skills and schedules, on the web and on Telegram."),
+    gettext_noop("A personal assistant with memory, skills and schedules, on the web, Telegram, Discord and WhatsApp."),
     gettext_noop("A workflow automation server whose workflows call models; it needs a domain of your own."),
 ]
 

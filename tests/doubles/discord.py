@@ -20,7 +20,7 @@ from typing import Any, Self
 from aiohttp import WSMsgType, web
 
 Json = dict[str, Any]
-TOKEN = "MTIzNDU2Nzg5.bot-token-of-the-owners-discord-bot"
+TOKEN = "MTAwMDAwMDAwMDAwMDAwMDA5.bot-token-of-the-owners-discord-bot"  # begins with the bot's number, as all do
 EPOCH_MS = 1420070400000
 GUILD, TEXT_CHANNEL = "100000000000000001", "100000000000000002"
 BOT = {"id": "100000000000000009", "username": "zorblax", "discriminator": "0000", "avatar": None, "bot": True}
@@ -47,6 +47,8 @@ class DiscordDouble:
         self._recipients: dict[str, str] = {}  # of private channels
         self._last_number = 0
         self._session: _Session | None = None
+        self.is_deaf = False  # its gateway takes connections and answers nothing there
+        self._runner: web.AppRunner | None = None
         self._loop = asyncio.new_event_loop()
         self._port: Future[int] = Future()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -76,6 +78,12 @@ class DiscordDouble:
         if session is not None:
             asyncio.run_coroutine_threadsafe(session.cut(), self._loop).result(10)
 
+    def vanish(self) -> None:
+        """Nothing listens at its address any more, and connections are closed."""
+        runner = self._runner
+        if runner is not None:
+            asyncio.run_coroutine_threadsafe(runner.cleanup(), self._loop).result(10)
+
     def stop(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(10)
@@ -98,7 +106,11 @@ class DiscordDouble:
         app.router.add_get("/gateway", self._gateway)
         v10 = "/api/v10"
         answers: dict[tuple[str, str], Callable[[web.Request], Awaitable[Any]]] = {
+            ("GET", "/gateway/bot"): self._gateway_address,
             ("GET", "/users/@me"): self._me,
+            ("GET", "/users/@me/guilds"): self._guilds,
+            ("GET", "/guilds/{guild}/channels"): self._guild_channels,
+            ("GET", "/guilds/{guild}/threads/active"): self._threads,
             ("POST", "/users/@me/channels"): self._open_private,
             ("GET", "/oauth2/applications/@me"): self._application,
             ("GET", "/channels/{channel}"): self._channel,
@@ -112,7 +124,7 @@ class DiscordDouble:
         app.router.add_post(f"{v10}/channels/{{channel}}/typing", _nothing)
         app.router.add_route("*", f"{v10}/channels/{{channel}}/messages/{{message}}/reactions/{{rest:.*}}", _nothing)
         app.router.add_route("*", f"{v10}/applications/{{application}}/commands", self._commands)
-        runner = web.AppRunner(app)
+        runner = self._runner = web.AppRunner(app, shutdown_timeout=0.1)
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", 0)
         await site.start()
@@ -130,7 +142,8 @@ class DiscordDouble:
         socket = web.WebSocketResponse()
         await socket.prepare(request)
         wire = _Wire(socket, compress=request.query.get("compress") == "zlib-stream")
-        await wire.send({"op": _HELLO, "d": {"heartbeat_interval": HEARTBEAT_MS}})
+        if not self.is_deaf:
+            await wire.send({"op": _HELLO, "d": {"heartbeat_interval": HEARTBEAT_MS}})
         async for frame in socket:
             if frame.type == WSMsgType.TEXT:
                 await self._take(wire, json.loads(frame.data))
@@ -139,6 +152,8 @@ class DiscordDouble:
         return socket
 
     async def _take(self, wire: _Wire, frame: Json) -> None:
+        if self.is_deaf:
+            return
         if frame["op"] == _HEARTBEAT:
             await wire.send({"op": _ACK, "d": None})
         elif frame["op"] in {_IDENTIFY, _RESUME} and frame["d"].get("token") != self.token:
@@ -153,11 +168,14 @@ class DiscordDouble:
         self._session = _Session(f"session-{self.identified}", wire)
         ready = {
             "v": 10, "user": BOT, "guilds": [{"id": GUILD, "unavailable": True}], "session_id": self._session.name,
-            "resume_gateway_url": f"ws://127.0.0.1:{self._port.result()}/gateway", "private_channels": [],
+            "resume_gateway_url": self._socket_url(), "private_channels": [],
             "application": {"id": BOT["id"], "flags": 0}, "relationships": [],
         }  # fmt: skip
         await self._session.dispatch("READY", ready)
         await self._session.dispatch("GUILD_CREATE", self._guild())
+
+    def _socket_url(self) -> str:
+        return f"ws://127.0.0.1:{self._port.result()}/gateway"
 
     async def _resume(self, wire: _Wire, given: Json) -> None:
         if self._session is None or self._session.name != given["session_id"]:
@@ -235,6 +253,19 @@ class DiscordDouble:
 
     async def _me(self, _: web.Request) -> Json:
         return {**BOT, "verified": True, "mfa_enabled": False, "email": None, "flags": 0, "locale": "en-US"}
+
+    async def _gateway_address(self, _: web.Request) -> Json:
+        limit = {"total": 1000, "remaining": 999, "reset_after": 86_400_000, "max_concurrency": 1}
+        return {"url": self._socket_url(), "shards": 1, "session_start_limit": limit}
+
+    async def _guilds(self, _: web.Request) -> list[Json]:
+        return [{"id": GUILD, "name": "Reef", "icon": None, "owner": False, "permissions": "0", "features": []}]
+
+    async def _guild_channels(self, _: web.Request) -> list[Json]:
+        return [self._text_channel()]
+
+    async def _threads(self, _: web.Request) -> Json:
+        return {"threads": [], "members": []}
 
     async def _application(self, _: web.Request) -> Json:
         return {

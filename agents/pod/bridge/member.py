@@ -10,14 +10,13 @@ from collections.abc import Callable, Mapping
 
 import psutil
 
-from agents.engines.base import Driver, Engine, EngineError, Launch, Processes
+from agents.engines.base import Driver, Engine, EngineError, Launch, Processes, start_seconds
 from agents.pod import processes
 from agents.pod.bridge import linux
 from agents.pod.bridge.log import EngineLog
 
 _log = logging.getLogger(__name__)
 
-SETTLE_SECONDS = 60.0
 BEAT_SECONDS = 2.0
 # A live engine answers within milliseconds; on a machine that is short of CPU it may take seconds.
 SILENCE_SECONDS = 6.0
@@ -64,14 +63,15 @@ class Member:
         if engine.processes is Processes.ONE_SERVER:
             member._following.append(asyncio.create_task(log.follow(process.stdout)))
         member.driver = engine.attach(process, launch)
+        limit = start_seconds(engine)
         try:
-            async with asyncio.timeout(SETTLE_SECONDS):
+            async with asyncio.timeout(limit):
                 await member.driver.settle()
         except BaseException as error:
             member.ending = True
             member.kill()
             if isinstance(error, TimeoutError):
-                raise EngineError(f"the engine did not start within {SETTLE_SECONDS:.0f} s") from error
+                raise EngineError(f"the engine did not start within {limit:g} s") from error
             raise
         member.forgive()
         return member

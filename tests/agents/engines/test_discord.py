@@ -13,11 +13,12 @@ from agents.engines import ENGINES
 from agents.engines.base import Engine
 from agents.runtimes import management
 from tests.agents.engines.conftest import ACCESS, Pod
+from tests.agents.engines.expectations import expected
 from tests.agents.pod.bridge.process import eventually
 from tests.doubles.discord import BOB, BOT, TEXT_CHANNEL, TOKEN, DiscordDouble
 from tests.doubles.model_server import Mood
 
-pytestmark = [pytest.mark.engines, pytest.mark.parametrize("engine", ["hermes"], indirect=True)]
+pytestmark = [pytest.mark.engines, pytest.mark.parametrize("engine", ["hermes", "openclaw"], indirect=True)]
 ENDS = pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
 QUIET_SECONDS = 4.0  # how long nothing more is said before it is believed that nothing comes
 CHANNELS: dict[str, Any] = {"channels": ["web", "discord"], "channel_secrets": {"discordToken": TOKEN}}
@@ -52,7 +53,8 @@ def answers(discord: DiscordDouble, number: int) -> list[str]:
 
 
 def questions(pod: Pod) -> list[str]:
-    return [seen.said[-1][1] for seen in pod.model.turns()]
+    """What the model was asked, of each turn the last word of a person."""
+    return [[text for text in expected(pod).said(seen) if text][-1] for seen in pod.model.turns()]
 
 
 def silence(pod: Pod) -> str | None:

@@ -201,9 +201,11 @@ def test_a_channel_says_why_it_is_not_connected() -> None:
     def report(**account: Any) -> dict[str, Any]:
         return {"channelAccounts": {"telegram": [account]}}
 
-    assert states(report(connected=True, lastError=None)) == {"telegram": None}
-    assert states(report(connected=False, lastError="401: Unauthorized")) == {"telegram": "401: Unauthorized"}
-    assert states(report(running=True)) == {"telegram": "connecting"}
+    waits = {"discord": "not connected: channels wait for the model key"}
+    assert states(report(connected=True, lastError=None)) == {"telegram": None, **waits}
+    refused = {"telegram": "the service refuses the bot's token", **waits}
+    assert states(report(connected=False, lastError="401: Unauthorized")) == refused
+    assert states(report(running=True)) == {"telegram": "connecting", **waits}
     assert "model key" in str(states({})["telegram"])
 
 

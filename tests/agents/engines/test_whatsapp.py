@@ -19,7 +19,7 @@ from tests.agents.pod.bridge.process import eventually
 from tests.doubles.model_server import Mood
 from tests.doubles.whatsapp import ACCESS_TOKEN, PHONE, WhatsappDouble
 
-pytestmark = [pytest.mark.engines, pytest.mark.parametrize("engine", ["hermes"], indirect=True)]
+pytestmark = [pytest.mark.engines, pytest.mark.parametrize("engine", ["hermes", "openclaw"], indirect=True)]
 ANN, BOB = "4915100000001", "4915100000002"
 SECRETS = {
     "whatsappPhoneNumberId": PHONE,

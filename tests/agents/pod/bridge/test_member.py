@@ -1,0 +1,72 @@
+"""How long an engine may take to start: as long as it declares, and a minute where it declares nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import cast
+
+import psutil
+import pytest
+
+from agents.engines import ENGINES, base
+from agents.engines.base import Engine, EngineError, Launch
+from agents.pod.bridge.log import EngineLog
+from agents.pod.bridge.member import Member
+from tests.doubles.engine import PartsEngine
+
+
+class Slow(PartsEngine):
+    """It answers after so many seconds."""
+
+    def __init__(self, takes: float) -> None:
+        super().__init__()
+        self.takes = takes
+
+    async def settle(self) -> None:
+        await asyncio.sleep(self.takes)
+
+
+class Declared(Slow):
+    def __init__(self, takes: float, *, start_seconds: float) -> None:
+        super().__init__(takes)
+        self.start_seconds = start_seconds
+
+
+def start(engine: Slow, directory: Path) -> None:
+    lives = (sys.executable, "-c", "import time; time.sleep(600)")
+    launch = Launch(files={}, directories=(), argv=lives, env={}, cwd=directory, model=None)
+
+    async def once() -> None:
+        member = await Member.start(cast("Engine", engine), launch, None, generation=1, marks={}, log=EngineLog())
+        await member.stop()
+
+    asyncio.run(once())
+
+
+def test_an_engine_is_ended_when_its_declared_time_is_over(tmp_path: Path) -> None:
+    before = {child.pid for child in psutil.Process().children()}
+    with pytest.raises(EngineError, match=r"^the engine did not start within 0\.2 s$"):
+        start(Declared(takes=30, start_seconds=0.2), tmp_path)
+    left = [child for child in psutil.Process().children() if child.pid not in before]
+    assert [child for child in left if child.status() != psutil.STATUS_ZOMBIE] == []
+
+
+def test_an_engine_that_declares_more_than_the_usual_time_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(base, "START_SECONDS", 0.2)
+    start(Declared(takes=0.6, start_seconds=20.0), tmp_path)
+
+
+def test_an_engine_that_declares_nothing_has_the_usual_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(base, "START_SECONDS", 0.2)
+    with pytest.raises(EngineError, match=r"within 0\.2 s"):
+        start(Slow(takes=30), tmp_path)
+
+
+def test_each_engine_has_its_time_and_openclaw_three_minutes() -> None:
+    limits = {name: base.start_seconds(engine) for name, engine in ENGINES.items()}
+    assert limits.pop("openclaw") == 180
+    assert set(limits.values()) == {60}
