@@ -24,7 +24,7 @@ PRODUCTION := AGENTPODS_ENV=production AGENT_RUNTIME=kubernetes BASE_URL=https:/
 
 .DEFAULT_GOAL := help
 .PHONY: help run demo test checks setup lint format types imports migrations openapi deploy-check templates unit coverage \
-	test-a2a test-engines test-browser test-slow test-year test-crash test-cluster test-images fuzz bench images translations lock lock-engines
+	test-a2a test-engines test-browser test-slow test-year test-crash test-cluster test-cluster-engines test-images fuzz bench images translations lock lock-engines
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -111,6 +111,10 @@ test-cluster: setup ## Heavy: conformance suite, API flow and escalations on the
 
 test-a2a: setup ## Heavy: the conformance kit of A2A, from a checkout of its branch 1.0-dev that A2A_TCK names
 	@exec $(BIN)/python -m tests.a2a_kit
+
+test-cluster-engines: setup ## Heavy: the conformance suite of engines from their images, on the same cluster (CONTRIBUTING.md)
+	@test -n "$$TEST_KUBECONFIG" || { echo "TEST_KUBECONFIG: name a kubeconfig; CONTRIBUTING.md says what else"; exit 2; }
+	CONFORMANCE_IN_CLUSTER=1 $(BIN)/pytest --force-enable-socket -m anywhere tests/agents/engines $(ARGS)
 
 test-images: setup ## Heavy: what `make images` made, in containers; as root, with runc or crun
 	$(BIN)/pytest -m images $(ARGS)

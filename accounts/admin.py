@@ -17,6 +17,7 @@ from django.urls import reverse
 
 from accounts import switches
 from accounts.admin_steps import DeleteGroups, RevokeKeys
+from accounts.mail_admin import WithMails
 from accounts.models import ApiKey, IdempotentReply, Letter, Session, SignInCode, Suspension, Switches, User, WrongTry
 from config.admin_steps import WithSteps
 
@@ -49,7 +50,7 @@ class ApiKeyInline(ReadOnly, admin.TabularInline[ApiKey, User]):
 
 class SessionInline(ReadOnly, admin.TabularInline[Session, User]):
     model = Session
-    fields = ("id", "created_at", "expires_at")
+    fields = ("id", "client", "created_at", "seen_at", "expires_at")
     readonly_fields = fields
 
 
@@ -82,11 +83,14 @@ class UserAdmin(BaseUserAdmin[User]):
     search_fields = ("email", "id", "api_keys__id", "api_keys__prefix")
     search_help_text = "E-mail, user id, key id, or the first 12 characters of a key"
     ordering = ("-created_at", "-id")
-    readonly_fields = ("id", "is_active", "created_at", "last_login", "lang", "attribution")
+    readonly_fields = ("id", "is_active", "created_at", "last_login", "lang", "muted_mails", "closed_at", "attribution")
     filter_horizontal = ("groups", "user_permissions")
     inlines = (SuspensionInline, ApiKeyInline, SessionInline)
     fieldsets = (
-        (None, {"fields": ("id", "email", "is_active", "lang", "created_at", "attribution")}),
+        (
+            None,
+            {"fields": ("id", "email", "is_active", "lang", "muted_mails", "created_at", "closed_at", "attribution")},
+        ),
         ("Console", {"fields": ("password", "last_login", *RIGHTS)}),
     )
     add_fieldsets = ((None, {"classes": ("wide",), "fields": ("email", "usable_password", "password1", "password2")}),)
@@ -131,11 +135,11 @@ class ApiKeyAdmin(ReadOnly, WithSteps):
 
 @admin.register(Session)
 class SessionAdmin(ReadOnly, admin.ModelAdmin[Session]):
-    list_display = ("id", "user", "created_at", "expires_at")
+    list_display = ("id", "user", "client", "created_at", "seen_at", "expires_at")
     list_filter = ("created_at", "expires_at")
     list_select_related = ("user",)
     search_fields = ("id", "user__email", "user__id")
-    fields = ("id", "user", "created_at", "expires_at", "attribution")
+    fields = (*list_display, "attribution")
 
 
 @admin.register(SignInCode)
@@ -165,7 +169,7 @@ class WrongTryAdmin(ReadOnly, admin.ModelAdmin[WrongTry]):
 
 
 @admin.register(Letter)
-class LetterAdmin(ReadOnly, admin.ModelAdmin[Letter]):
+class LetterAdmin(ReadOnly, WithMails):
     """What people were told by mail, and whether it went out. Neither due nor mailed is one that was given up."""
 
     list_display = ("subject", "email", "written_at", "mailed_at", "mail_due_at", "mail_attempts")

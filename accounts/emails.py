@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from django.conf import settings
-from django.template.loader import render_to_string
-
 from accounts.mailing import SubjectInLine
-
-SUBJECTS = {"en": "Your Agentpods sign-in code", "ru": "Ваш код для входа в Agentpods"}
+from config import post
 
 
 def sign_in_code(email: str, *, code: str, lang: str, minutes: int) -> SubjectInLine:
     """The mail with a sign-in code. The code is not in the subject: lock screens and mail logs show that."""
-    language = lang if lang in SUBJECTS else "en"
-    context = {"code": code, "email": email, "minutes": minutes, "base_url": settings.BASE_URL}
-    template = f"emails/sign_in_code.{language}"
-    mail = SubjectInLine(
-        subject=SUBJECTS[language],
-        body=render_to_string(f"{template}.txt", context),
+    mail = post.rendered("sign_in_code", lang=lang, code=code, email=email, minutes=minutes)
+    message = SubjectInLine(
+        subject=mail.subject,
+        body=mail.text,
         to=[email],
-        headers={"Auto-Submitted": "auto-generated", "Content-Language": language},
+        headers={"Auto-Submitted": "auto-generated", "Content-Language": mail.lang},
     )
-    mail.attach_alternative(render_to_string(f"{template}.html", context), "text/html")
-    return mail
+    message.attach_alternative(mail.html, "text/html")
+    return message

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.conf import settings
 
-from config.errors import BadRequest, InvalidCode, NotFound, RateLimited, Unauthorized
+from config.errors import BadRequest, Conflict, InvalidCode, NotFound, RateLimited, Unauthorized
 
 
 class NoCredential(Unauthorized):
@@ -30,6 +30,11 @@ class InvalidSession(Unauthorized):
 class AccountSuspended(Unauthorized):
     def __init__(self) -> None:
         super().__init__(f"this account is suspended: write to {settings.SUPPORT_EMAIL}")
+
+
+class AccountClosed(Conflict):
+    def __init__(self) -> None:
+        super().__init__("this account was deleted by its owner: it cannot be opened again")
 
 
 class SignUpsClosed(Unauthorized):
@@ -70,6 +75,11 @@ class TooManyStrangers(RateLimited):
 class NoSuchKey(NotFound):
     def __init__(self) -> None:
         super().__init__("id: you have no such API key; GET /keys lists yours")
+
+
+class NoSuchSession(NotFound):
+    def __init__(self) -> None:
+        super().__init__("id: you have no such session")
 
 
 class TooManyKeys(BadRequest):

@@ -14,7 +14,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from accounts import mailing
+from accounts import mail_choices, mailing
 from accounts.mailing import Outcome, SubjectInLine
 from accounts.models import SUBJECT_LENGTH, Letter, User
 from config import wake
@@ -45,9 +45,11 @@ def write(user: User, *, subject: str, text: str, html: str | None = None, lang:
     return letter
 
 
-def carry(user_id: str, mail: Mail) -> Letter:
-    """The same for a mail of `config.post`."""
+def carry(user_id: str, mail: Mail) -> Letter | None:
+    """The same for a mail of `config.post`, unless the user does not want such mails, or is gone."""
     user = User.objects.get(pk=user_id)
+    if user.is_erased or not mail_choices.wants(user, mail.name):
+        return None
     return write(user, subject=mail.subject, text=mail.text, html=mail.html, lang=mail.lang)
 
 

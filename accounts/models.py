@@ -21,6 +21,8 @@ KEY_NAME_LENGTH = 60
 KEY_PREFIX_LENGTH = 12
 SUSPENSION_REASON_LENGTH = 500
 SUBJECT_LENGTH = 200
+CLIENT_LENGTH = 60
+NOWHERE = "deleted.invalid"  # a domain that no mail ever reaches (RFC 2606)
 LANG_LENGTH = 8
 
 
@@ -71,9 +73,16 @@ class User(AbstractBaseUser, PermissionsMixin):
         max_length=LANG_LENGTH,
         default="en",
         db_default="en",
-        help_text="Of their last sign-in.",
+        help_text="Of their last sign-in, or what they chose.",
+    )
+    lang_chosen = models.BooleanField(
+        default=False, db_default=False, help_text="Whether they chose the language themselves: sign-ins then leave it."
+    )
+    muted_mails = ArrayField(
+        models.CharField(max_length=40), null=True, blank=True, help_text="The mails that they do not want."
     )
     created_at = models.DateTimeField(default=timezone.now)
+    closed_at = models.DateTimeField(null=True, blank=True, help_text="Since when its owner's deletion is final.")
 
     objects: ClassVar[UserManager] = UserManager()
 
@@ -93,6 +102,11 @@ class User(AbstractBaseUser, PermissionsMixin):
 
     def __str__(self) -> str:
         return self.email
+
+    @property
+    def is_erased(self) -> bool:
+        """Whether the address is nobody's: its owner has deleted the account."""
+        return self.email.endswith(f"@{NOWHERE}")
 
 
 class Suspension(models.Model):
@@ -134,7 +148,11 @@ class Session(models.Model):
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="sessions")
     digest = models.CharField(max_length=DIGEST_LENGTH, unique=True, editable=False)
     attribution = models.JSONField(null=True, blank=True, help_text="Where the person came from at this sign-in.")
+    client = models.CharField(
+        max_length=CLIENT_LENGTH, blank=True, db_default="", help_text="Browser and system, such as Firefox, Linux."
+    )
     created_at = models.DateTimeField(default=timezone.now)
+    seen_at = models.DateTimeField(null=True, blank=True, help_text="Last used, exact to an hour.")
     expires_at = models.DateTimeField(db_index=True)
 
     objects = SessionQuerySet.as_manager()

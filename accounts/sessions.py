@@ -5,32 +5,59 @@ from __future__ import annotations
 import secrets
 from datetime import datetime, timedelta
 
-from accounts.errors import InvalidSession
+from accounts.errors import InvalidSession, NoSuchSession
 from accounts.models import Attribution, Session, User
 from config.crypto import sha256
+from config.ids import is_id
 
 LIFETIME = timedelta(days=30)
 TOKEN_PREFIX = "st_live_"  # noqa: S105  # the same for all
 TOKEN_BYTES = 32
+SEEN_PRECISION = timedelta(hours=1)
 
 
-def start(user: User, *, attribution: Attribution | None, now: datetime) -> tuple[Session, str]:
+def start(user: User, *, attribution: Attribution | None, client: str = "", now: datetime) -> tuple[Session, str]:
     """A new session and its token, which is not stored and cannot be shown again."""
     token = f"{TOKEN_PREFIX}{secrets.token_hex(TOKEN_BYTES)}"
     session = Session.objects.create(
-        user=user, digest=sha256(token), attribution=attribution, created_at=now, expires_at=now + LIFETIME
+        user=user,
+        digest=sha256(token),
+        attribution=attribution,
+        client=client,
+        created_at=now,
+        seen_at=now,
+        expires_at=now + LIFETIME,
     )
     return session, token
 
 
 def find(token: str, *, now: datetime) -> Session:
-    """The live session of this token. Raises InvalidSession."""
+    """The live session of this token, its use noted. Raises InvalidSession."""
     session = Session.objects.live(now=now).select_related("user").filter(digest=sha256(token)).first()
     if session is None or not session.user.is_active:
         raise InvalidSession
+    if session.seen_at is None or session.seen_at < now - SEEN_PRECISION:
+        Session.objects.filter(pk=session.pk, seen_at=session.seen_at).update(seen_at=now)  # of many at once one
     return session
+
+
+def of(user: User, *, most: int, now: datetime) -> list[Session]:
+    """The user's live sessions, newest first."""
+    return list(Session.objects.live(now=now).filter(user=user)[:most])
 
 
 def end(session: Session) -> None:
     """The token stops working at once. Ending what has ended succeeds."""
     Session.objects.filter(pk=session.pk).delete()
+
+
+def end_own(user: User, session_id: str) -> None:
+    """The same for the user's session of this id. Raises NoSuchSession for another's, what has ended, and junk."""
+    own = Session.objects.filter(user=user, pk=session_id) if is_id("ses", session_id) else Session.objects.none()
+    if not own.delete()[0]:
+        raise NoSuchSession
+
+
+def end_others(session: Session) -> int:
+    """Of its user only this session stays; returns how many ended. API keys are no sessions and stay."""
+    return Session.objects.filter(user_id=session.user_id).exclude(pk=session.pk).delete()[0]

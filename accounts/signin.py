@@ -78,7 +78,7 @@ def request_code(email: str, *, household: str, lang: str, now: datetime) -> str
 
 
 def verify_code(
-    email: str, *, code: str, household: str, attribution: Attribution | None, now: datetime
+    email: str, *, code: str, household: str, attribution: Attribution | None, client: str = "", now: datetime
 ) -> tuple[str, User]:
     """Use up the code; a new session's token and its user, who is made at the first sign-in.
 
@@ -89,9 +89,20 @@ def verify_code(
         if isinstance(found, SignInCode):
             user = _user(email, lang=found.lang, attribution=attribution, now=now)
             if user is not None and user.is_active:
-                return sessions.start(user, attribution=attribution, now=now)[1], user
+                return sessions.start(user, attribution=attribution, client=client, now=now)[1], user
             found = SignUpsClosed() if user is None else AccountSuspended()
     raise found
+
+
+def confirm(user: User, *, code: str, household: str, now: datetime) -> None:
+    """Use up a code that was mailed to this user, who is signed in: it is they who want what cannot be undone.
+
+    Raises WrongCode, NoLiveCode, TooManyWrongTries, TooManyStrangers.
+    """
+    with transaction.atomic():  # raising inside would forget the wrong try
+        found = _use(user.email, code=code, household=household, now=now)
+    if isinstance(found, ServiceError):
+        raise found
 
 
 def _hold(email: str) -> None:
@@ -223,6 +234,7 @@ def _user(email: str, *, lang: str, attribution: Attribution | None, now: dateti
     if user is None:
         return _sign_up(email, lang=lang, attribution=attribution, now=now) if switches.sign_ups_open() else None
     first = attribution if user.attribution is None else user.attribution
+    lang = user.lang if user.lang_chosen else lang
     if (user.lang, user.attribution) != (lang, first):
         user.lang, user.attribution = lang, first
         user.save(update_fields=["lang", "attribution"])

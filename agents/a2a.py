@@ -49,6 +49,29 @@ def replace(agent: Agent, settings: Mapping[str, Any]) -> Agent:
     return configuration.save(agent, fields=[*apply(agent, settings), "tools_enabled"])
 
 
+@transaction.atomic
+def add_peer(agent: Agent, peer: Mapping[str, Any]) -> Agent:
+    """One more beside those that it has. Raises BadRequest also where there are MAX_PEERS already."""
+    agent = configuration.locked(agent)
+    known = agent.a2a_peers or []
+    if len(known) >= MAX_PEERS:
+        raise BadRequest(f"peers: at most {MAX_PEERS}")
+    return replace(agent, {"enabled": agent.a2a_enabled, "peers": [*_bare(known), peer]})
+
+
+@transaction.atomic
+def remove_peer(agent: Agent, name: str) -> Agent:
+    """The others stay; removing one that is gone succeeds."""
+    agent = configuration.locked(agent)
+    others = [peer for peer in agent.a2a_peers or [] if peer["name"] != name]
+    return replace(agent, {"enabled": agent.a2a_enabled, "peers": _bare(others)})
+
+
+def _bare(peers: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Without their tokens, which stay by the peers' names."""
+    return [{"name": peer["name"], "url": peer["url"]} for peer in peers]
+
+
 def switch(agent: Agent, *, on: bool) -> list[str]:
     """Turn A2A on (minting a token) or off (forgetting it); the columns changed are returned for saving.
 

@@ -20,6 +20,7 @@ SECRETS: dict[str, tuple[str, ...]] = {
     "email": ("emailAddress", "emailPassword", "emailSmtpHost", "emailImapHost"),
 }
 SECRET_NAMES = tuple(name for names in SECRETS.values() for name in names)
+MAX_SECRET_CHARACTERS = 1_000  # also of a tool's
 
 
 def check(channels: list[str], *, secrets: dict[str, str], engine_id: str) -> None:
@@ -63,6 +64,8 @@ def given(channel_secrets: Given, telegram_token: str | object | None = _ABSENT)
 
 
 def _check_secret(value: object, *, field: str) -> None:
+    if isinstance(value, str) and len(value) > MAX_SECRET_CHARACTERS:
+        raise BadRequest(f"{field}: {len(value)} characters; at most {MAX_SECRET_CHARACTERS}")
     if isinstance(value, str) and (not value.isprintable() or value != value.strip()):
         raise BadRequest(f"{field}: must be text without control characters or white space around it")
 

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from django.conf import settings
 
+from config import links
 from config.errors import BadRequest, Conflict, NotFound, Unavailable
 
 CLOSED_SECONDS = 300  # when to ask again for what an operator has closed or the platform has no room for
@@ -68,6 +69,7 @@ class YourOtherAgent(Conflict):
 
 class TooManyDomains(BadRequest):
     def __init__(self, count: int) -> None:
+        self.count = count
         super().__init__(
             f"domain: your account has released {count} names in the last 30 days, which are still kept for it;"
             " take one of these, or wait"
@@ -82,6 +84,16 @@ class NeedsDomain(Conflict):
 class WrongState(Conflict):
     def __init__(self, verb: str, status: str, hint: str) -> None:
         super().__init__(f"{verb}: not possible while the agent is {status}; {hint}")
+
+
+class NoSuchServer(BadRequest):
+    def __init__(self, name: str) -> None:
+        super().__init__(f"name: the agent has no MCP server {name!r}; PUT /agents/{{id}}/tools sets them")
+
+
+class ServerOfTheEngine(Conflict):
+    def __init__(self, name: str) -> None:
+        super().__init__(f"name: {name!r} is started by the engine itself, which alone can ask it")
 
 
 class NotEntitled(Conflict):
@@ -180,4 +192,4 @@ class HopFailed(Unavailable):
 
 def renew_url(agent_id: str) -> str:
     """Where a person pays for this agent (spec: AgentTerm `renewUrl`)."""
-    return f"{settings.BASE_URL}/renew/{agent_id}"
+    return links.renew(agent_id)

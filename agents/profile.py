@@ -41,9 +41,11 @@ def check_timezone(name: str) -> str:
 
 
 def check_extra_soul(text: str) -> str:
-    """The owner's addition. Raises BadRequest when it is longer than engines read."""
+    """The owner's addition. Raises BadRequest when it is longer than engines read, or no column can hold it."""
     if len(text) > MAX_EXTRA_SOUL_CHARACTERS:
         raise BadRequest(f"extraSoul: {len(text)} characters; at most {MAX_EXTRA_SOUL_CHARACTERS}")
+    if "\0" in text:
+        raise BadRequest("extraSoul: text may not contain NUL")
     return text
 
 

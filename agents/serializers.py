@@ -10,7 +10,7 @@ from rest_framework import serializers
 
 from agents import a2a_catalog, pods
 from agents.a2a import MAX_PEERS
-from agents.channels import CHANNELS, SECRET_NAMES
+from agents.channels import CHANNELS, MAX_SECRET_CHARACTERS, SECRET_NAMES
 from agents.engines import ENGINES
 from agents.mcp_servers import MAX_ENV, MAX_HEADERS, MAX_SERVERS
 from agents.models import Agent, AgentQuota, QuotaStatus, Status
@@ -21,7 +21,6 @@ from config.api import Choice, Flag, Serializer, Several, Text, TextMap
 from config.crypto import readable
 
 MAX_URL_CHARACTERS = 2_048
-MAX_SECRET_CHARACTERS = 1_000
 
 
 class McpServerSerializer(Serializer):

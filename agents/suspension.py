@@ -12,6 +12,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from accounts.errors import AccountClosed
 from accounts.models import Suspension, User
 from agents import entitlement, lifecycle
 from agents.models import Agent, AgentQuerySet, Desired, Reason, Status
@@ -46,10 +47,12 @@ def suspend(user: User, *, reason: str, actor: str) -> Suspension:
 def restore(user: User, *, actor: str) -> User:
     """Open the account again: tokens are good again, terms go on, and what the suspension stopped starts.
 
-    Raises ClockDiffers: what was paid ends as much later as the suspension was long.
+    Raises ClockDiffers: what was paid ends as much later as the suspension was long; AccountClosed.
     """
     now = clock.now()
     user = _locked(user)
+    if user.closed_at is not None:
+        raise AccountClosed
     suspension = user.suspensions.filter(restored_at__isnull=True).first()
     if suspension is not None:
         suspension.restored_at, suspension.restored_by = now, actor

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import transaction
 
 from agents import a2a, channels, configuration, mcp_servers
-from agents.mcp_servers import Server
+from agents.mcp_servers import MAX_SERVERS, Server
 from agents.models import Agent
 from catalog import tools as catalog_tools
 from catalog.engines import engine_of
@@ -32,6 +32,8 @@ def check(
 def given(secrets: Given | None, *, prefix: str = "") -> Given:
     """The keys of a request. Raises BadRequest for one that no header can carry."""
     for service, key in (secrets or {}).items():
+        if key is not None and len(key) > channels.MAX_SECRET_CHARACTERS:
+            raise BadRequest(f"{prefix}secrets.{service}: at most {channels.MAX_SECRET_CHARACTERS} characters")
         if key is not None and not (key.isascii() and key.isprintable() and " " not in key):
             raise BadRequest(f"{prefix}secrets.{service}: must be printable ASCII without white space")
     return secrets or {}
@@ -52,3 +54,35 @@ def replace(
     agent.tools_enabled, agent.mcp_servers, agent.tool_secrets = enabled, servers, kept or None
     fields = a2a.switch(agent, on=a2a.TOOLSET in enabled)
     return configuration.save(agent, fields=["tools_enabled", "mcp_servers", "tool_secrets", *fields])
+
+
+@transaction.atomic
+def add_server(agent: Agent, server: Server) -> Agent:
+    """One more MCP server; toolsets and A2A stay. Raises BadRequest also where there are MAX_SERVERS already."""
+    agent = configuration.locked(agent)
+    if len(agent.mcp_servers) >= MAX_SERVERS:
+        raise BadRequest(f"mcpServers: at most {MAX_SERVERS}")
+    return _with_servers(agent, [*agent.mcp_servers, server])
+
+
+@transaction.atomic
+def remove_server(agent: Agent, name: str) -> Agent:
+    """The others stay; removing one that is gone succeeds."""
+    agent = configuration.locked(agent)
+    return _with_servers(agent, [one for one in agent.mcp_servers if one["name"] != name])
+
+
+def chosen(agent: Agent) -> list[str]:
+    """The toolsets that it has on, as `replace` takes them: A2A is among them also where it was switched on alone."""
+    enabled = agent.tools_enabled or []
+    return [*enabled, a2a.TOOLSET] if agent.a2a_enabled and a2a.TOOLSET not in enabled else enabled
+
+
+def _with_servers(agent: Agent, servers: list[Server]) -> Agent:
+    mcp_servers.check(servers, engine=engine_of(agent.engine), where="mcpServers")
+    agent.mcp_servers = servers
+    fields = ["mcp_servers"]
+    if agent.tools_enabled is None:  # the API shows servers beside toolsets alone
+        agent.tools_enabled = chosen(agent)
+        fields.append("tools_enabled")
+    return configuration.save(agent, fields=fields)

@@ -13,6 +13,9 @@ from accounts import mailbox
 from accounts.models import User
 from agents.errors import TrialsUsedUp
 from agents.models import Agent, AgentQuerySet
+from config.crypto import keyed_digest
+
+DIGEST = "digest:"
 
 
 def hold(user: User, *, now: datetime) -> None:
@@ -43,7 +46,13 @@ def refuse_used_up(user: User, *, now: datetime) -> None:
 
 def _trials(user: User) -> AgentQuerySet:
     """By the mailbox as it was and by the account, whose address an operator may have changed."""
-    return Agent.objects.unpaid().filter(Q(inbox=mailbox.inbox(user.email)) | Q(user=user))
+    inbox = mailbox.inbox(user.email)
+    return Agent.objects.unpaid().filter(Q(inbox__in=[inbox, hidden(inbox)]) | Q(user=user))
+
+
+def hidden(inbox: str) -> str:
+    """What stands for the mailbox of an account that its owner has deleted."""
+    return f"{DIGEST}{keyed_digest(f'trials {inbox}')}"
 
 
 def _whole_second(at: datetime) -> datetime:

@@ -22,6 +22,7 @@ from agents.views.explain import ExplainViewSet
 from agents.views.liveness import LivenessViewSet
 from agents.views.llm_key import LlmKeyViewSet
 from agents.views.logs import LogsViewSet
+from agents.views.mcp_test import McpTestViewSet
 from agents.views.memory import MemoryViewSet
 from agents.views.models import AgentModelsViewSet
 from agents.views.pause import PauseViewSet
@@ -57,6 +58,7 @@ urlpatterns = [
     path("agents/<str:id>/domain", DomainViewSet.as_view({"put": "update", "delete": "destroy"})),
     path("domain-check", DomainCheckViewSet.as_view({"get": "retrieve"})),
     path("agents/<str:id>/talk-test", TalkTestViewSet.as_view({"post": "create"})),
+    path("agents/<str:id>/mcp-test", McpTestViewSet.as_view({"post": "create"})),
     path("agents/<str:id>/liveness", LivenessViewSet.as_view({"get": "retrieve"})),
     path("agents/<str:id>/logs", LogsViewSet.as_view({"get": "list"})),
     path("agents/<str:id>/backups", BackupsViewSet.as_view({"get": "list", "post": "create"})),

@@ -1,14 +1,16 @@
-"""The ledger as the owner of an agent reads it."""
+"""The ledger as an account's owner reads it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
+from accounts.models import User
 from agents.models import Agent
 from billing.models import Payment
-from config.errors import BadRequest
+from billing.vocabulary import CONFIRMED
+from config.errors import BadRequest, NotFound
 from config.ids import is_id
 
 ON_A_PAGE = 20
@@ -25,9 +27,37 @@ class BadCursor(BadRequest):
         super().__init__("payments: not a page that this list has")
 
 
+class NoSuchPayment(NotFound):
+    def __init__(self) -> None:
+        super().__init__("id: you have no such payment")
+
+
 def page(agent: Agent, *, after: str | None = None, limit: int = ON_A_PAGE) -> Page:
-    """What was paid for the agent, newest first, with its order and what was decided about it. Raises BadCursor."""
-    rows = Payment.objects.filter(agent=agent).select_related("order__cryptoorder", "decision")
+    """What was paid for the agent, newest first, each with order, invoice and decision. Raises BadCursor."""
+    return _page(Payment.objects.filter(agent=agent), after=after, limit=limit)
+
+
+def of(user: User, *, after: str | None = None, limit: int = ON_A_PAGE) -> Page:
+    """The same for all agents of an account, deleted ones too."""
+    return _page(Payment.objects.filter(user=user).select_related("agent"), after=after, limit=limit)
+
+
+def own(user: User, payment_id: str) -> Payment:
+    """The account's own payment of this id. Raises NoSuchPayment."""
+    rows = Payment.objects.filter(user=user).select_related("agent", "invoice", "order__cryptoorder", "decision")
+    found = rows.filter(pk=payment_id).first() if is_id("pay", payment_id) else None
+    if found is None:
+        raise NoSuchPayment
+    return found
+
+
+def has_receipt(payment: Payment) -> bool:
+    """Whether it is money that came in."""
+    return payment.kind in CONFIRMED and bool(payment.amount or payment.price_usd)
+
+
+def _page(rows: QuerySet[Payment], *, after: str | None, limit: int) -> Page:
+    rows = rows.select_related("order__cryptoorder", "decision", "invoice")
     if after is not None:
         last = rows.filter(pk=after).first() if is_id("pay", after) else None
         if last is None:

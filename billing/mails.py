@@ -1,19 +1,17 @@
-"""What billing writes to people, in the language of the agent it is about."""
+"""What billing writes to people, in the language that they chose, else that of the agent it is about."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
-from django.conf import settings
-
-from agents.errors import renew_url
+from accounts import mail_choices
 from agents.models import Agent
 from billing.models import Invoice, Payment
 from billing.sums import moved
 from billing.term import Term
 from billing.vocabulary import CONFIRMED, NAMES, PaymentKind, Period, Provider
 from catalog.tiers import tier_of
-from config import post
+from config import links, post
 
 
 def remind(agent: Agent, term: Term, *, day: int) -> None:
@@ -73,18 +71,16 @@ def _write_of(payment: Payment, name: str, invoice: Invoice | None) -> None:
         part=payment.is_part,
         paid_till=_moment(payment.paid_till),
         invoice=invoice.number if invoice else "",
-        invoice_url=f"{settings.BASE_URL}/account/invoices/{invoice.pk}" if invoice else "",
+        invoice_url=links.invoice(invoice.pk) if invoice else "",
     )
 
 
 def _write(agent: Agent, name: str, /, **context: object) -> None:
     mail = post.rendered(
         name,
-        lang=agent.lang,
-        name=post.one_line(agent.name),
+        lang=mail_choices.language(agent.user, otherwise=agent.lang),
+        name=agent.name,
         agent_id=agent.pk,
-        renew_url=renew_url(agent.pk),
-        account_url=f"{settings.BASE_URL}/account/agents/{agent.pk}",
         **context,
     )
     post.write(agent.user_id, mail)

@@ -6,6 +6,7 @@ from celery import shared_task
 
 from billing import invariants, lapses, licence_cards, spans, verification
 from billing.crypto import misplaced, scanning, watching
+from billing.leaving import closing, exports
 from billing.reports import deferred
 from billing.stars import feed, refunds
 from billing.stars import orders as stars_orders
@@ -133,3 +134,13 @@ def reread_chain() -> None:
 @shared_task(name="billing.look_for_misplaced")
 def look_for_misplaced() -> None:
     misplaced.look(now=clock.now())
+
+
+@shared_task(name="billing.make_exports")
+def make_exports() -> None:
+    exports.make_due(now=clock.now())
+
+
+@shared_task(name="billing.close_accounts")
+def close_accounts() -> None:
+    closing.step_due(now=clock.now())

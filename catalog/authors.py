@@ -43,7 +43,12 @@ class MixedScripts(BadRequest):
 def of(user_id: str) -> Author:
     """The author that this user is, or will be with their first persona. Never anything of their e-mail address."""
     known = Author.objects.filter(pk=user_id).first()
-    return known or Author(user_id=user_id, name=f"Author {user_id[-SHOWN_CHARACTERS:]}")
+    return known or Author(user_id=user_id, name=unnamed(user_id))
+
+
+def unnamed(user_id: str) -> str:
+    """The name of an author who has chosen none, or is gone."""
+    return f"Author {user_id[-SHOWN_CHARACTERS:]}"
 
 
 def held(user_id: str) -> Author:

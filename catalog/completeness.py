@@ -21,6 +21,7 @@ ALLOWED = {"category": Category.values, "tier": TierId.values}
 
 class Unfinished(BadRequest):
     def __init__(self, field: str, problem: str) -> None:
+        self.field = field
         super().__init__(f"{field}: {problem}; PATCH /personas/{{id}} sets it")
 
 

@@ -116,17 +116,17 @@ def published_by(author: Author) -> QuerySet[Persona]:
 
 
 def takedown_mail(persona: Persona, *, reason: str) -> Mail:
-    name = post.one_line(persona.name)
-    return post.rendered("persona_taken_down", lang=_language(persona), name=name, persona_id=persona.pk, reason=reason)
+    return post.rendered(
+        "persona_taken_down", lang=_language(persona), name=persona.name, persona_id=persona.pk, reason=reason
+    )
 
 
 def article_mail(article: Article, *, reason: str) -> Mail:
-    title, name = post.one_line(article.title), post.one_line(article.persona.name)
     return post.rendered(
         "article_taken_down",
         lang=_language(article.persona),
-        title=title,
-        name=name,
+        title=article.title,
+        name=article.persona.name,
         persona_id=article.persona_id,
         slug=article.slug,
         reason=reason,
@@ -134,7 +134,7 @@ def article_mail(article: Article, *, reason: str) -> Mail:
 
 
 def ban_mail(author: Author, personas: list[Persona], *, reason: str) -> Mail:
-    names = [post.one_line(persona.name) for persona in personas]
+    names = [persona.name for persona in personas]
     return post.rendered("author_banned", lang=author.user.lang, names=names, reason=reason)
 
 

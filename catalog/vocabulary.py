@@ -27,7 +27,9 @@ class EngineId(TextChoices):
 
 # Engines of third parties that are installed here (docs/engines.md: An engine of your own). The interface's enum is
 # wider by them on such an installation, and on no other.
-ENGINE_PACKAGES = {point.name: point for point in entry_points(group="agentpods.engines")}
+_points = entry_points(group="agentpods.engines")
+ENGINE_PACKAGES = {point.name: point for point in _points}
+ENGINES_TWICE = {point.name for point in _points if len(_points.select(name=point.name)) > 1}
 ENGINE_CHOICES = [*EngineId.choices, *((name, name) for name in sorted(ENGINE_PACKAGES) if name not in EngineId.values)]
 ENGINE_IDS = [engine_id for engine_id, _ in ENGINE_CHOICES]
 

@@ -56,6 +56,8 @@ BEAT: dict[str, tuple[str, float, str]] = {
     "billing.reprice_cards": ("billing.reprice_cards", 60.0, "billing"),
     "billing.send_back_by_card": ("billing.send_back_by_card", 30.0, "billing"),
     "billing.expire_stripe_orders": ("billing.expire_stripe_orders", 30.0, "billing"),
+    "billing.close_accounts": ("billing.close_accounts", 30.0, "billing"),
+    "billing.make_exports": ("billing.make_exports", 30.0, "billing"),
     "billing.purge": ("billing.purge", 3600.0, "billing"),
     "billing.check_invariants": ("billing.check_invariants", 86400.0, "billing"),
 }

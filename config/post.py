@@ -1,26 +1,39 @@
 """Mails to people, for apps that do not know accounts: what is written here, accounts keeps and delivers.
 
-A mail is `templates/emails/<name>.<language>.txt`; its first line is the subject. The HTML is made from the text, so
-what a mail quotes is escaped in one place.
+A mail is `templates/emails/<name>.<language>.txt`: lines `Subject:` and `Button:`, a blank line, its words. The line
+`[button]` says where the page that helps is named, else it is at the end. Text and HTML are made from the same
+paragraphs, so what a mail quotes is escaped in one place.
 """
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
+from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.template import TemplateDoesNotExist
+from django.template import Context, Engine, Template, TemplateDoesNotExist
 from django.template.loader import get_template, render_to_string
+from django.utils.html import format_html
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import get_language_info
 
-SUBJECT = "Subject: "
+from config import links
+from config.mail_forms import FORMS, Form, Values, Why
+
 FALLBACK = "en"
 LINE_LENGTH = 200
+IN_A_SUBJECT = 60  # of each value, so that the words after it are still read
+BUTTON = "[button]"
 
 # What ends a line, and what turns the text after it around.
 _UNSEEN = {"Cc", "Cs", "Zl", "Zp"}
 _TURNING = {*map(chr, range(0x202A, 0x202F)), *map(chr, range(0x2066, 0x206A))}
+_LINK = '<a class="link" href="{0}" style="color: #1f5ad8;">{0}</a>'
+_NOBODY = re.compile(r"(no|do-?not)[-_.]?reply@", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +44,15 @@ class Mail:
     text: str
     html: str
     lang: str
+    name: str = ""  # of its template
 
 
 Writer = Callable[[str, Mail], object]
 _writers: list[Writer] = []
+
+
+class WrongValues(TypeError):
+    """A mail was given other values than its form has, so that its words would have holes."""
 
 
 def carried_by(writer: Writer) -> None:
@@ -48,14 +66,16 @@ def write(user_id: str, mail: Mail) -> None:
     writer(user_id, mail)
 
 
-def rendered(name: str, /, *, lang: str, **context: object) -> Mail:
+def rendered(name: str, /, *, lang: str, **values: object) -> Mail:
     """The mail of this name, in English where it is not in this language."""
-    language = _language(name, lang)
-    text = render_to_string(_path(name, language), {**context, "base_url": settings.BASE_URL})
-    subject, _, body = text.partition("\n")
-    subject, body = one_line(subject.removeprefix(SUBJECT)), body.strip() + "\n"
-    html = render_to_string("emails/letter.html", {"subject": subject, "text": body.strip(), "lang": language})
-    return Mail(subject, body, html, language)
+    form = FORMS[name]
+    if values.keys() != form.sample.keys():
+        raise WrongValues(f"{name}: {sorted(values.keys() ^ form.sample.keys())}")
+    told = {key: _told(value, is_whole=key in form.whole) for key, value in values.items()}
+    script = _script(name, lang) or _script(name, FALLBACK)
+    if script is None:
+        raise TemplateDoesNotExist(_path(name, FALLBACK))
+    return script.mail(name, form, told)
 
 
 def one_line(text: str, *, at_most: int = LINE_LENGTH) -> str:
@@ -65,16 +85,111 @@ def one_line(text: str, *, at_most: int = LINE_LENGTH) -> str:
     return line if len(line) <= at_most else line[: at_most - 1] + "…"
 
 
+@dataclass(frozen=True, slots=True)
+class _Script:
+    """A file of words, taken apart before anything is put into it: no value can become a part."""
+
+    lang: str
+    lines: dict[str, Template]
+    before: Template
+    after: Template
+
+    def mail(self, name: str, form: Form, values: Values) -> Mail:
+        short = {key: one_line(value, at_most=IN_A_SUBJECT) for key, value in values.items() if isinstance(value, str)}
+        subject = one_line(_plain(self.lines["Subject"], {**values, **short}))
+        before, after = (_paragraphs(_plain(part, values)) for part in (self.before, self.after))
+        parts = {
+            "subject": subject,
+            "lang": self.lang,
+            "dir": "rtl" if get_language_info(self.lang)["bidi"] else "ltr",
+            "lead": _plain(self.lines["Figure"], values) if form.figure else "",
+            "figure": values[form.figure] if form.figure else "",
+            "before": before,
+            "button": _plain(self.lines["Button"], values) if form.link else "",
+            "url": form.link(values) if form.link else "",
+            "after": after,
+            "notes": _notes(form, values, self.lang),
+        }
+        text = render_to_string("emails/letter.txt", parts)
+        html = render_to_string("emails/letter.html", {**parts, **_linked(before, after, values)})
+        return Mail(subject, re.sub(r"\n{3,}", "\n\n", text).strip() + "\n", html, self.lang, name)
+
+
+@lru_cache
+def _script(name: str, lang: str) -> _Script | None:
+    if not lang.isalpha():
+        return None
+    try:
+        source: str = get_template(_path(name, lang)).template.source  # type: ignore[attr-defined]  # Django's own
+    except TemplateDoesNotExist:
+        return None
+    head, _, body = source.partition("\n\n")
+    before, _, after = body.partition(BUTTON)
+    lines = dict(line.split(": ", 1) for line in head.splitlines())
+    compiled = Engine.get_default().from_string
+    return _Script(lang, {key: compiled(text) for key, text in lines.items()}, compiled(before), compiled(after))
+
+
+def _notes(form: Form, values: Values, lang: str) -> list[dict[str, str]]:
+    """The small print: the call of the API, whom to ask, why the mail came, and where to want it no more."""
+    frame = _script("frame", lang)
+    if frame is None:
+        raise TemplateDoesNotExist(_path("frame", lang))
+    site, support = urlsplit(settings.BASE_URL).netloc, settings.SUPPORT_EMAIL
+    found = []
+    if form.call:
+        found.append({"text": _plain(frame.lines["Call"], {}), "call": _call(form, values)})
+    if form.has_support and not _NOBODY.match(support):
+        found.append({"text": _plain(frame.lines["Support"], {}), "email": support})
+    if form.why is not Why.SAID:
+        found.append({"text": _plain(frame.lines[form.why], {"site": site})})
+    if form.may_be_muted:
+        found.append({"text": _plain(frame.lines["Mute"], {}), "url": links.mails()})
+    return found
+
+
+def _call(form: Form, values: Values) -> str:
+    return form.call.format(base=settings.BASE_URL, **values)
+
+
+def _linked(before: list[str], after: list[str], values: Values) -> dict[str, list[SafeString]]:
+    """The same paragraphs as HTML. Of the addresses in them only those that we put there are links."""
+    ours = [url for key, url in values.items() if key.endswith("_url") and str(url).startswith(("https:", "http:"))]
+    return {"before": [_html(text, ours) for text in before], "after": [_html(text, ours) for text in after]}
+
+
+def _html(paragraph: str, ours: list[str]) -> SafeString:
+    html = format_html("{}", paragraph)
+    for url in ours:
+        html = mark_safe(  # noqa: S308 - both sides are escaped
+            html.replace(format_html("{}", url), format_html(_LINK, url))
+        )
+    return mark_safe(html.replace("\n", "<br>"))  # noqa: S308 - escaped above
+
+
+def _plain(template: Template, values: Values) -> str:
+    site = {"base_url": settings.BASE_URL}
+    return template.render(Context({**values, **site}, autoescape=False)).strip()
+
+
+def _paragraphs(text: str) -> list[str]:
+    return [paragraph.strip() for paragraph in re.split(r"\n\s*\n", text) if paragraph.strip()]
+
+
+def _told(value: object, *, is_whole: bool) -> object:
+    """Of what others wrote, what can stand in our words."""
+    if isinstance(value, list):
+        return [_told(one, is_whole=is_whole) for one in value]
+    if not isinstance(value, str):
+        return value
+    if not is_whole:
+        return one_line(value)
+    text = value.replace("\r\n", "\n")
+    return "".join(one if one == "\n" else _seen(one) for one in text if one not in _TURNING)
+
+
 def _seen(character: str) -> str:
     return " " if unicodedata.category(character) in _UNSEEN else character
-
-
-def _language(name: str, lang: str) -> str:
-    try:
-        get_template(_path(name, lang))
-    except TemplateDoesNotExist:
-        return FALLBACK
-    return lang
 
 
 def _path(name: str, language: str) -> str:

@@ -14,7 +14,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from webhooks.errors import NoSuchEvent
-from webhooks.models import Event
+from webhooks.models import Event, EventQuerySet
 from webhooks.purging import EVENTS_KEPT
 
 if TYPE_CHECKING:
@@ -34,19 +34,38 @@ class EventPage:
 
 def page(agent: Agent, *, after: str | None = None, limit: int = PAGE) -> EventPage:
     """The events after the one named, or from the first that is kept. Raises NoSuchEvent naming `after`."""
-    found = Event.objects.filter(agent=agent, created_at__gt=timezone.now() - EVENTS_KEPT).oldest_first()
+    found = _kept(agent).oldest_first()
     if after is not None:
-        found = found.later_than(_place(agent, after))
+        found = found.later_than(_place(agent, after, field="after"))
     rows = list(found.values_list("pk", "body")[: limit + 1])
     shown = rows[:limit]
     next_url = _next_url(agent, after=shown[-1][0], limit=limit) if len(rows) > limit else None
     return EventPage([body for _, body in shown], next_url)
 
 
-def _place(agent: Agent, event_id: str) -> Event:
+@dataclass(frozen=True, slots=True)
+class Newest:
+    events: list[Event]
+    cursor: str | None  # of the next page, which is older
+
+
+def newest(agent: Agent, *, before: str | None = None, limit: int = PAGE) -> Newest:
+    """The same for people, who begin at the end. Raises NoSuchEvent naming `before`."""
+    found = _kept(agent).newest_first()
+    if before is not None:
+        found = found.earlier_than(_place(agent, before, field="before"))
+    rows = list(found[: limit + 1])
+    return Newest(rows[:limit], rows[limit - 1].pk if len(rows) > limit else None)
+
+
+def _kept(agent: Agent) -> EventQuerySet:
+    return Event.objects.filter(agent=agent, created_at__gt=timezone.now() - EVENTS_KEPT)
+
+
+def _place(agent: Agent, event_id: str, *, field: str) -> Event:
     found = Event.objects.of_agent(agent, event_id)
     if found is None:
-        raise NoSuchEvent("after", event_id)
+        raise NoSuchEvent(field, event_id)
     return found
 
 

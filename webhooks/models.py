@@ -82,6 +82,13 @@ class EventQuerySet(models.QuerySet["Event"]):
         same_moment = Q(created_at=event.created_at, id__lte=event.pk)
         return self.filter(created_at__gte=event.created_at).exclude(same_moment)
 
+    def newest_first(self) -> EventQuerySet:
+        return self.order_by("-created_at", "-id")
+
+    def earlier_than(self, event: Event) -> EventQuerySet:
+        same_moment = Q(created_at=event.created_at, id__gte=event.pk)
+        return self.filter(created_at__lte=event.created_at).exclude(same_moment)
+
     def of_agent(self, agent: Agent, event_id: str) -> Event | None:
         """The agent's event of this id; None for another's, and for junk."""
         return self.filter(agent=agent, pk=event_id).first() if is_id("evt", event_id) else None

@@ -7,7 +7,7 @@ from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts import client_address, signin, throttling
+from accounts import client_address, clients, signin, throttling
 from accounts.serializers import ATTRIBUTION_LENGTH, VerifiedSerializer, VerifySerializer
 from config.api import ApiViewSet
 from config.parsing import room_for
@@ -53,5 +53,6 @@ class VerifyViewSet(ApiViewSet):
         household = client_address.household_of(request.META)
         throttling.spend(throttling.AUTH_VERIFY, by=household, now=now)
         email = body.pop("email")
-        token, user = signin.verify_code(email, **body, household=household, now=now)
+        client = clients.named(request.META)
+        token, user = signin.verify_code(email, **body, household=household, client=client, now=now)
         return Response(VerifiedSerializer({"token": token, "user": user}).data)

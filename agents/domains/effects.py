@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from accounts import mail_choices
 from agents import configuration
 from agents.domains.models import ClaimStatus, DomainClaim
 from agents.errors import NeedsDomain
@@ -81,6 +82,11 @@ def emit_lost(held: DomainClaim, agent: Agent, *, now: datetime) -> None:
 
 def mail(name: str, held: DomainClaim, agent: Agent) -> None:
     content = post.rendered(
-        name, lang=agent.lang, name=post.one_line(agent.name), domain=held.domain, value=held.value, agent_id=agent.pk
+        name,
+        lang=mail_choices.language(agent.user, otherwise=agent.lang),
+        name=agent.name,
+        domain=held.domain,
+        value=held.value,
+        agent_id=agent.pk,
     )
     post.write(agent.user_id, content)

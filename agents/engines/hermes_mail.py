@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import imaplib
 import importlib
+import logging
+import re
 import ssl
 import sys
 import time
@@ -17,6 +19,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+log = logging.getLogger(__name__)
+
+# hermes holds a mail several times over: a larger one could end it, at each start again.
+MAIL_BYTES = 24 * 1024 * 1024
+_SIZE = re.compile(rb"RFC822\.SIZE (\d+)", re.IGNORECASE)
 # Older mail that nobody has read is left alone.
 READ_SECONDS = 7 * 24 * 3600.0
 REFUSED = "the mail server refuses the address or its password"
@@ -63,17 +70,22 @@ class Mails:
         """Of the unread ones those that are new, behind those whose turn was cut off."""
         if self._left is None:
             self._left = [name for name, _ in self._kept.left()]
-        known = self._kept.names()
+        known = set(self._kept.names())
         marks = [int(name.rpartition(":")[2]) for name in known if name.startswith(f"mark:{validity}:")]
         new = [number for number in numbers if int(number) > max(marks, default=0)]
         again = [name.partition(".")[2].encode() for name in self._left if name.startswith(f"{validity}.")]
         self._left = []
-        return [*again, *(one for one in new if _name(validity, one) not in set(known))]
+        return [*again, *(one for one in new if _name(validity, one) not in known)]
 
     def keep(self, validity: str, number: bytes) -> None:
         name = _name(validity, number)
         self._kept.add(name, "")
         self._fetched[number] = name
+
+    def pass_over(self, validity: str, number: bytes) -> None:
+        name = _name(validity, number)
+        self._kept.add(name, "")
+        self._kept.over([name])
 
     def heard(self) -> None:
         self._last.update(at=time.monotonic(), failure=None, refused=None)
@@ -201,11 +213,21 @@ class Mailbox(imaplib.IMAP4_SSL):
 
     def _fetch(self, number: Any) -> Answer:
         """The mail counts as read once its number is kept, and not before."""
+        if (size := self._size(number)) > MAIL_BYTES:
+            log.warning("a mail of %d bytes is not read: at most %d", size, MAIL_BYTES)
+            self._mails.pass_over(self._validity(), number)
+            return "NO", [b"too large"]
         answer = super().uid("fetch", number, "(BODY.PEEK[])")
         if answer[0] == "OK":
             self._mails.keep(self._validity(), number)
             super().uid("store", number, "+FLAGS.SILENT", r"(\Seen)")
         return answer
+
+    def _size(self, number: Any) -> int:
+        """0 where the server does not say."""
+        _, told = super().uid("fetch", number, "(RFC822.SIZE)")
+        found = _SIZE.search(b" ".join(one for one in told or [] if isinstance(one, bytes)))
+        return int(found[1]) if found else 0
 
     def _found(self, choose: Any, answer: Answer) -> Answer:
         if answer[0] != "OK":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import platform
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,8 @@ _PROVIDERS = {
 }
 # Our provider id of an operator's own model server, and opencode's client for those.
 _OWN_SERVER, _OWN_CLIENT = "pod", "@ai-sdk/openai-compatible"
+# opencode keeps with each conversation the path that it was held in.
+START = Path(__file__).with_name("opencode_start.py")
 # In place of nine kilobytes about programming. The persona follows it, from AGENTS.md.
 _PROMPT = "You are an assistant. The instructions below say who you are; follow them. Reply in plain text or Markdown."
 _SETTINGS = {
@@ -135,6 +138,7 @@ class Opencode:
             live_files={settings / "AGENTS.md": persona_text(config)},
             directories=(settings / "node_modules", workspace, place.data / "home", place.data / "tmp"),
             argv=(
+                *(sys.executable, "-I", str(START)),
                 str(place.install / self.package.entry),
                 "serve",
                 *("--print-logs", "--log-level", "ERROR"),

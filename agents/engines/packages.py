@@ -6,9 +6,10 @@ The entry point's name is the engine's id, its value an `EnginePackage`. docs/en
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from agents.engines.base import Engine
@@ -32,22 +33,25 @@ class EnginePackage:
 
 
 def installed(*, ours: Mapping[str, Engine]) -> dict[str, EnginePackage]:
-    """The packages that are installed beside us. One that is broken or has the id of one of ours is left out and told:
-    the other engines go on."""
+    """The packages that are installed beside us. One that is broken, or has the id of another one, is left out and
+    told: the other engines go on."""
     found: dict[str, EnginePackage] = {}
-    for point in sorted(entry_points(group=GROUP), key=lambda one: one.name):
+    points = sorted(entry_points(group=GROUP), key=lambda one: one.name)
+    twice = {name for name, count in Counter(point.name for point in points).items() if count > 1}
+    for point in points:
         try:
-            found[point.name] = _loaded(point.load(), point.name, ours)
-        except Exception:
+            found[point.name] = _loaded(point, {*ours, *twice})
+        except (Exception, SystemExit):  # somebody else's code: also one that would end the program at its import
             log.exception("the engine package %s (%s) cannot be used", point.name, point.value)
     return found
 
 
-def _loaded(package: Any, name: str, ours: Mapping[str, Engine]) -> EnginePackage:
+def _loaded(point: EntryPoint, taken: Collection[str]) -> EnginePackage:
+    if point.name in taken:
+        raise ValueError(f"{point.name} is the id of another engine too")
+    package = point.load()
     if not isinstance(package, EnginePackage):
-        raise TypeError(f"{name} is a {type(package).__name__}, not an EnginePackage")
-    if name in ours:
-        raise ValueError(f"{name} is the id of an engine of ours")
-    if package.engine.id != name:
-        raise ValueError(f"the entry point is named {name}, the engine {package.engine.id}")
+        raise TypeError(f"{point.name} is a {type(package).__name__}, not an EnginePackage")
+    if package.engine.id != point.name:
+        raise ValueError(f"the entry point is named {point.name}, the engine {package.engine.id}")
     return package

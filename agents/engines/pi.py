@@ -37,6 +37,8 @@ _BUILT_IN = ("read", "bash", "powershell", "edit", "write", "grep", "find", "ls"
 # Extensions of ours. pi has no MCP of its own; and it would tell the model where on this machine it works.
 MCP_EXTENSION = Path(__file__).with_name("pi_mcp.ts")
 PROMPT_EXTENSION = Path(__file__).with_name("pi_prompt.ts")
+# pi looks for a conversation by the path of the workspace.
+START = Path(__file__).with_name("pi_start.mjs")
 # Our provider id of an operator's own model server.
 _OWN_SERVER = "pod"
 # What such servers all take: the wire of chat completions as it was at first.
@@ -127,6 +129,7 @@ class Pi:
             argv=(
                 str(place.node),
                 _heap(place),
+                str(START),
                 str(place.install / self.package.entry),
                 *_FLAGS,
                 *("--extension", str(home / PROMPT_EXTENSION.name)),

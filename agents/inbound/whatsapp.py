@@ -9,8 +9,10 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from agents.inbound.models import NAME_CHARACTERS
@@ -22,6 +24,8 @@ VERIFY_TOKEN, APP_SECRET = "whatsappVerifyToken", "whatsappAppSecret"
 CHALLENGE_CHARACTERS = 200
 MESSAGES_AT_MOST = 100  # of one call
 _PREFIX = "sha256="
+# It goes to the engine in a header, and lies there on a line of a file.
+_NAME = re.compile(rf"[!-~]{{1,{NAME_CHARACTERS}}}")
 
 
 class NotMeta(Forbidden):
@@ -58,13 +62,14 @@ def messages(body: bytes, signature: str, *, secrets: Mapping[str, str]) -> list
     except (UnicodeDecodeError, Refused) as error:
         raise BadRequest(f"body: not valid JSON ({error})") from error
     phone = secrets.get("whatsappPhoneNumberId", "")
-    found = list(_found(call, phone))
+    # Counted before any is written out: each takes along what the call says beside its messages.
+    found = list(islice(_found(call, phone), MESSAGES_AT_MOST + 1))
     if len(found) > MESSAGES_AT_MOST:
         raise BadRequest(f"body: more than {MESSAGES_AT_MOST} messages")
-    return found
+    return [_alone(value, message) for value, message in found]
 
 
-def _found(call: Any, phone: str) -> Iterator[Message]:
+def _found(call: Any, phone: str) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """One app has one webhook for all its numbers: what is for another number is none of this agent's."""
     for value in _values(call):
         about = value.get("metadata")
@@ -72,11 +77,14 @@ def _found(call: Any, phone: str) -> Iterator[Message]:
             continue
         for message in _objects(value.get("messages")):
             name = message.get("id")
-            if isinstance(name, str) and 0 < len(name) <= NAME_CHARACTERS:
-                alone = {**value, "messages": [message], "statuses": []}
-                change = {"field": "messages", "value": alone}
-                whole = {"object": "whatsapp_business_account", "entry": [{"id": "0", "changes": [change]}]}
-                yield Message(name, json.dumps(whole, ensure_ascii=False))
+            if isinstance(name, str) and _NAME.fullmatch(name):
+                yield value, message
+
+
+def _alone(value: dict[str, Any], message: dict[str, Any]) -> Message:
+    change = {"field": "messages", "value": {**value, "messages": [message], "statuses": []}}
+    whole = {"object": "whatsapp_business_account", "entry": [{"id": "0", "changes": [change]}]}
+    return Message(message["id"], json.dumps(whole, ensure_ascii=False))
 
 
 def _values(call: Any) -> Iterator[dict[str, Any]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from aiohttp import web
 
 from agents.pod.states import STATE_HEADER, AgentState
@@ -43,6 +45,18 @@ def asleep(state: AgentState | None) -> web.Response:
 
 def unreachable() -> web.Response:
     return _page(503, "This agent does not answer", "Its pod cannot be reached right now. Try again in a moment.")
+
+
+def crowded() -> web.Response:
+    return _page(503, "This agent has too many visitors", "Try again in a moment.")
+
+
+def refused(status: int, headers: Mapping[str, str] | None) -> web.Response:
+    """Of a socket that the pod did not open: its own status."""
+    known = {name: value for name, value in (headers or {}).items() if name.lower() == "retry-after"}
+    response = _page(status if 400 <= status < 600 else 503, "Not opened", "The agent did not open this connection.")
+    response.headers.update(known)
+    return response
 
 
 def bad_request() -> web.Response:

@@ -5,13 +5,24 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import AsyncIterator
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import aiohttp
 from aiohttp import web
 from yarl import URL
 
+from agents.pod.gateway.sockets import (
+    CLOSE_SECONDS,
+    MESSAGE_BYTES,
+    MESSAGES_AT_ONCE,
+    MESSAGES_PER_SECOND,
+    let_go,
+    receive,
+)
+from agents.pod.logs.budget import Budget
 from agents.router import headers, pages
 from agents.router.addresses import Addresses
 
@@ -20,6 +31,11 @@ log = logging.getLogger(__name__)
 # A turn may think for 110 s before its first word; a stream may rest as long between two.
 TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=130)
 CHUNK_BYTES = 65_536
+# Of one agent at once, sockets too: the visitors of one leave room for those of all others.
+MOST_OF_ONE_AGENT = 256
+# A piece that is not taken for so long is not wanted: whoever reads nothing would keep his place for ever.
+WRITE_SECONDS = 130.0
+HEARTBEAT_SECONDS = 30.0
 # How aiohttp serves the application: the pod unpacks what a visitor has packed.
 SERVING: dict[str, Any] = {"auto_decompress": False}
 MAX_HOST_LENGTH = 253  # of a name in DNS
@@ -27,6 +43,7 @@ MAX_HOST_LENGTH = 253  # of a name in DNS
 _HOST = re.compile(r"([a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?|\[[0-9a-f:.]+\])(?::[0-9]{0,5})?", re.IGNORECASE)
 ADDRESSES = web.AppKey("addresses", Addresses)
 CLIENT = web.AppKey("client", aiohttp.ClientSession)
+PRESENT: web.AppKey[Counter[str]] = web.AppKey("present", Counter)
 Socket = web.WebSocketResponse | aiohttp.ClientWebSocketResponse
 
 
@@ -38,7 +55,7 @@ def application() -> web.Application:
 
 
 async def _resources(app: web.Application) -> AsyncIterator[None]:
-    app[ADDRESSES] = Addresses()
+    app[ADDRESSES], app[PRESENT] = Addresses(), Counter()
     connector = aiohttp.TCPConnector(limit=0, force_close=False)
     app[CLIENT] = aiohttp.ClientSession(
         connector=connector, timeout=TIMEOUT, auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar()
@@ -61,9 +78,27 @@ async def route(request: web.Request) -> web.StreamResponse:
     if address.endpoint is None:
         return pages.asleep(address.state)
     url = URL(address.endpoint.rstrip("/") + request.raw_path, encoded=True)
-    if request.headers.get("Upgrade", "").lower() == "websocket":
-        return await _websocket(request, url)
-    return await _plain(request, url)
+    with _place(request.app[PRESENT], address.agent_id) as is_free:
+        if not is_free:
+            return pages.crowded()
+        if request.headers.get("Upgrade", "").lower() == "websocket":
+            return await _websocket(request, url)
+        return await _plain(request, url)
+
+
+@contextmanager
+def _place(present: Counter[str], agent_id: str) -> Iterator[bool]:
+    """Whether there is one."""
+    if present[agent_id] >= MOST_OF_ONE_AGENT:
+        yield False
+        return
+    present[agent_id] += 1
+    try:
+        yield True
+    finally:
+        present[agent_id] -= 1
+        if not present[agent_id]:
+            del present[agent_id]
 
 
 def _hostname(request: web.Request) -> str | None:
@@ -94,7 +129,8 @@ async def _plain(request: web.Request, url: URL) -> web.StreamResponse:
         await response.prepare(request)
         try:
             async for chunk in upstream.content.iter_chunked(CHUNK_BYTES):
-                await response.write(chunk)
+                async with asyncio.timeout(WRITE_SECONDS):
+                    await response.write(chunk)
         except (aiohttp.ClientError, TimeoutError) as error:
             log.info("pod of %s broke off: %s", request.host, error)
             if request.transport is not None:
@@ -111,23 +147,37 @@ async def _websocket(request: web.Request, url: URL) -> web.StreamResponse:
         passed.popall(name, None)
     try:
         pod = await request.app[CLIENT].ws_connect(
-            url, protocols=offered, headers=passed, max_msg_size=0, autoclose=False
+            url, protocols=offered, headers=passed, max_msg_size=MESSAGE_BYTES, autoclose=False, autoping=False
         )
+    except aiohttp.WSServerHandshakeError as refused:
+        return pages.refused(refused.status, refused.headers)
     except (aiohttp.ClientError, TimeoutError) as error:
         log.info("pod of %s: %s", request.host, error)
         return pages.unreachable()
     async with pod:
+        # Nothing is packed: a small message stays small when it is unpacked.
         visitor = web.WebSocketResponse(
-            protocols=[pod.protocol] if pod.protocol else [], max_msg_size=0, autoclose=False
+            protocols=[pod.protocol] if pod.protocol else [],
+            max_msg_size=MESSAGE_BYTES,
+            heartbeat=HEARTBEAT_SECONDS,
+            timeout=CLOSE_SECONDS,
+            autoclose=False,
+            autoping=False,
+            compress=False,
         )
         await visitor.prepare(request)
-        await _relay(visitor, pod)
+        transport = request.transport
+        await _relay(visitor, pod, transport)
+        await let_go(transport, seconds=CLOSE_SECONDS)
         return visitor
 
 
-async def _relay(visitor: web.WebSocketResponse, pod: aiohttp.ClientWebSocketResponse) -> None:
+async def _relay(
+    visitor: web.WebSocketResponse, pod: aiohttp.ClientWebSocketResponse, transport: asyncio.Transport | None
+) -> None:
     """Both ways until one side ends; the other is told with the same close code."""
-    ways = [asyncio.ensure_future(_pump(visitor, pod)), asyncio.ensure_future(_pump(pod, visitor))]
+    pumps = (_pump(visitor, pod, transport), _pump(pod, visitor, transport))
+    ways = [asyncio.ensure_future(pump) for pump in pumps]
     try:
         await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -136,10 +186,15 @@ async def _relay(visitor: web.WebSocketResponse, pod: aiohttp.ClientWebSocketRes
         await asyncio.gather(*ways, return_exceptions=True)
 
 
-async def _pump(source: Socket, target: Socket) -> None:
-    async for message in source:
-        if message.type == aiohttp.WSMsgType.TEXT:
-            await target.send_str(message.data)
-        elif message.type == aiohttp.WSMsgType.BINARY:
-            await target.send_bytes(message.data)
+async def _pump(source: Socket, target: Socket, transport: asyncio.Transport | None) -> None:
+    budget = Budget(rate=MESSAGES_PER_SECOND, burst=MESSAGES_AT_ONCE)
+    while True:
+        message = await receive(source, budget, transport)
+        async with asyncio.timeout(WRITE_SECONDS):
+            if message.type is aiohttp.WSMsgType.TEXT:
+                await target.send_str(message.data)
+            elif message.type is aiohttp.WSMsgType.BINARY:
+                await target.send_bytes(message.data)
+            else:
+                break
     await target.close(code=source.close_code or aiohttp.WSCloseCode.GOING_AWAY)

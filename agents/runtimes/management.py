@@ -28,6 +28,8 @@ MEMORY_SECONDS = 15.0
 BACKUP_SECONDS = 15.0
 CHANNELS_SECONDS = 8.0
 CHANNELS_BYTES = 64 * 1024
+MCP_TEST_SECONDS = 20.0  # the gateway gives up at 15
+MCP_TEST_BYTES = 256 * 1024
 TALK_TEST_SECONDS = 85.0  # a turn of 60 s, and what is asked before and after it
 MAX_SESSIONS = 2**31 - 1
 MAX_REPLY_BYTES = 8 * 1024 * 1024
@@ -70,6 +72,16 @@ class TriedHop:
     hop: str
     ok: bool
     ms: int | None
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TriedServer:
+    """One MCP server, asked from the pod: the names of its tools, or why it does not answer."""
+
+    ok: bool
+    ms: int
+    tools: list[str]
     error: str | None
 
 
@@ -137,6 +149,21 @@ def talk_test(endpoint: Endpoint, access: Access) -> list[TriedHop]:
     with call("POST", endpoint, access, "/talk-test", seconds=TALK_TEST_SECONDS) as answer:
         hops = body_of(answer, "hops")["hops"]
         return [TriedHop(hop=hop["hop"], ok=hop["ok"], ms=hop["ms"], error=hop["error"]) for hop in hops]
+
+
+def mcp_test(endpoint: Endpoint, access: Access, *, url: str, headers: dict[str, str]) -> TriedServer:
+    """Whether the MCP server at this address answers the pod. Raises HopFailure when the gateway is silent itself."""
+    body = {"url": url, "headers": headers}
+    with call("POST", endpoint, access, "/mcp-test", seconds=MCP_TEST_SECONDS, body=body) as answer:
+        if answer.status_code == 404:
+            raise HopFailure("gateway", "the pod is of an earlier release, which cannot test MCP servers: rebuild it")
+        said = body_of(answer, "ok", "ms", "tools", "error", at_most=MCP_TEST_BYTES)
+    try:
+        error = None if said["error"] is None else _string(said["error"])
+        tools = [_string(name) for name in said["tools"]]
+        return TriedServer(ok=said["ok"] is True, ms=operator.index(said["ms"]), tools=tools, error=error)
+    except TypeError as failure:
+        raise HopFailure("gateway", "the pod told of its MCP server in words that nobody knows") from failure
 
 
 def channels(endpoint: Endpoint, access: Access, *, wanted: Iterable[str]) -> dict[str, str | None]:

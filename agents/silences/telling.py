@@ -13,6 +13,7 @@ from typing import Any
 
 from django.db import transaction
 
+from accounts import mail_choices
 from agents.channels import WEB
 from agents.models import Agent, Desired, Reason, Status, Transition
 from agents.pod.masking import mask_text
@@ -125,8 +126,8 @@ def _mail(state: ChannelState, agent: Agent) -> None:
     """Without the pod's own words: an engine that was taken over would write to its owner in our name."""
     mail = post.rendered(
         "channel_silent",
-        lang=agent.lang,
-        name=post.one_line(agent.name),
+        lang=mail_choices.language(agent.user, otherwise=agent.lang),
+        name=agent.name,
         channel=NAMES.get(state.channel, state.channel),
         since=f"{state.since:%Y-%m-%d %H:%M} UTC",
         agent_id=agent.pk,

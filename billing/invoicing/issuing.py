@@ -10,6 +10,7 @@ from decimal import Decimal
 
 from django.db.models import QuerySet, Sum
 
+from accounts import mail_choices
 from billing import sums
 from billing.invoicing import parties, taxes, words
 from billing.invoicing.taxes import Tax
@@ -44,10 +45,10 @@ def issue(payment: Payment, *, tax: Tax | None = None, now: datetime) -> Invoice
         user_id=payment.user_id,
         agent=payment.agent,
         created_at=now,
-        lang=payment.agent.lang,
+        lang=language(payment),
         seller=seller.written(),
         buyer=buyer.written(),
-        description=_description(payment),
+        description=description(payment),
         paid_with=sums.moved(payment),
         total_usd=payment.price_usd,
         tax_usd=taxes.contained(payment.price_usd, tax.percent) if tax.usd is None else tax.usd,
@@ -150,6 +151,14 @@ def _next(kind: InvoiceKind, *, now: datetime) -> str:
     return f"{name}{series.last:0{DIGITS}d}"
 
 
-def _description(payment: Payment) -> str:
-    period = words.period(payment.agent.lang, Period(payment.period))
+def language(payment: Payment) -> str:
+    """What its payer chose, else their agent's."""
+    return mail_choices.language(payment.user, otherwise=payment.agent.lang)
+
+
+def description(payment: Payment) -> str:
+    """What was bought; a payment that bought nothing yet has only its agent."""
+    if not payment.tier or not payment.period:
+        return payment.agent_id
+    period = words.period(language(payment), Period(payment.period))
     return f"{tier_of(payment.tier).name}, {period} ({payment.agent_id})"

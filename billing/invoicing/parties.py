@@ -44,7 +44,8 @@ def details_of(user: User) -> BillingDetails:
 
 def buyer(user: User) -> Party:
     known = details_of(user)
-    return Party(name=known.name, address=known.address, country=known.country, tax_id=known.tax_id, email=user.email)
+    email = "" if user.is_erased else user.email
+    return Party(name=known.name, address=known.address, country=known.country, tax_id=known.tax_id, email=email)
 
 
 def set_details(user: User, *, name: str, address: str, country: str, tax_id: str) -> BillingDetails:

@@ -1,39 +1,77 @@
-"""An invoice as PDF, set by Typst from billing/invoicing/invoice.typ. All that it says is in the invoice's row."""
+"""Invoices and receipts as PDF, set by Typst from billing/invoicing/invoice.typ."""
 
 from __future__ import annotations
 
+import functools
 import json
+from collections.abc import Mapping
+from importlib.resources import files
 from pathlib import Path
 
 import typst
 
+from billing import sums
+from billing.invoicing import issuing, parties
 from billing.invoicing.words import FALLBACK, WORDS, words
-from billing.models import Invoice, InvoiceKind
+from billing.models import Invoice, InvoiceKind, Payment
 
 SHEET = Path(__file__).with_name("invoice.typ")
+FONTS = ("fontpkg_noto_sans_arabic", "noto_cjk_sans_otc")  # packages, for letters that Typst's own fonts have not
 
 
 def pdf(invoice: Invoice) -> bytes:
-    """Texts go in as data: nothing that somebody wrote is read as markup."""
+    """All that it says is in the invoice's row."""
     said = words(invoice.lang)
     is_credit = invoice.kind == InvoiceKind.CREDIT_NOTE
-    data = {
-        "lang": invoice.lang if invoice.lang in WORDS else FALLBACK,
-        "words": said,
-        "title": said["credit_note" if is_credit else "invoice"],
-        "number": invoice.number,
-        "date": f"{invoice.created_at:%Y-%m-%d}",
-        "corrects": invoice.corrects.number if invoice.corrects else "",
-        "seller": invoice.seller,
-        "buyer": invoice.buyer,
-        "description": invoice.description,
-        "net": f"{invoice.total_usd - invoice.tax_usd:.2f} USD",
-        "tax": f"{invoice.tax_usd:.2f} USD",
-        "taxed": f"{invoice.tax_name or said['tax']} {invoice.tax_percent.normalize():f} %",
-        "total": f"{invoice.total_usd:.2f} USD",
-        "moved": said["sent_back" if is_credit else "paid_with"],
-        "paid_with": invoice.paid_with,
-        "reverse_charge": invoice.reverse_charge,
-    }
-    made = typst.compile(SHEET, sys_inputs={"invoice": json.dumps(data)})
-    return bytes(made)
+    return _set(
+        invoice.lang,
+        title=said["credit_note" if is_credit else "invoice"],
+        number=invoice.number,
+        date=f"{invoice.created_at:%Y-%m-%d}",
+        corrects=invoice.corrects.number if invoice.corrects else "",
+        seller=invoice.seller,
+        buyer=invoice.buyer,
+        description=invoice.description,
+        net=f"{invoice.total_usd - invoice.tax_usd:.2f} USD",
+        tax=f"{invoice.tax_usd:.2f} USD",
+        taxed=f"{invoice.tax_name or said['tax']} {invoice.tax_percent.normalize():f} %",
+        total=f"{invoice.total_usd:.2f} USD",
+        moved=said["sent_back" if is_credit else "paid_with"],
+        paid_with=invoice.paid_with,
+        note=said["reverse_charge"] if invoice.reverse_charge else "",
+    )
+
+
+def receipt(payment: Payment) -> bytes:
+    """Of money that came in, whoever sold: without taxes, which only an invoice tells."""
+    lang = issuing.language(payment)
+    seller, total = parties.seller(), sums.moved(payment)
+    return _set(
+        lang,
+        title=words(lang)["receipt"],
+        number=payment.pk,
+        date=f"{payment.at:%Y-%m-%d}",
+        corrects="",
+        seller=seller.written() if seller else None,
+        buyer=parties.buyer(payment.user).written(),
+        description=issuing.description(payment),
+        net=total,
+        tax="",
+        taxed="",
+        total=total,
+        moved=words(lang)["paid_with"],
+        paid_with=payment.get_provider_display(),
+        note=words(lang)["no_invoice"],
+    )
+
+
+def _set(lang: str, **data: str | Mapping[str, str] | None) -> bytes:
+    """Texts go in as data: nothing that somebody wrote is read as markup."""
+    told = {"lang": lang if lang in WORDS else FALLBACK, "words": words(lang), **data}
+    return bytes(typst.compile(SHEET, sys_inputs={"invoice": json.dumps(told)}, font_paths=_fonts()))
+
+
+@functools.cache
+def _fonts() -> typst.Fonts:
+    """The same wherever we run: no font of the machine's own."""
+    return typst.Fonts(include_system_fonts=False, font_paths=[Path(str(files(name))) for name in FONTS])

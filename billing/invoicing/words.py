@@ -1,4 +1,4 @@
-"""What stands on invoices, in the six languages."""
+"""What stands on invoices and receipts, in the six languages."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ FALLBACK = "en"
 class Words:
     invoice: str
     credit_note: str
+    receipt: str
+    no_invoice: str
     date: str
     seller: str
     buyer: str
@@ -33,6 +35,8 @@ WORDS = {
     "en": Words(
         invoice="Invoice",
         credit_note="Credit note",
+        receipt="Receipt",
+        no_invoice="This is a receipt, not an invoice.",
         date="Date",
         seller="Seller",
         buyer="Buyer",
@@ -51,6 +55,8 @@ WORDS = {
     "es": Words(
         invoice="Factura",
         credit_note="Factura rectificativa",
+        receipt="Recibo",
+        no_invoice="Esto es un recibo, no una factura.",
         date="Fecha",
         seller="Vendedor",
         buyer="Comprador",
@@ -69,6 +75,8 @@ WORDS = {
     "id": Words(
         invoice="Faktur",
         credit_note="Nota kredit",
+        receipt="Tanda terima",
+        no_invoice="Ini tanda terima, bukan faktur.",
         date="Tanggal",
         seller="Penjual",
         buyer="Pembeli",
@@ -87,6 +95,8 @@ WORDS = {
     "pt": Words(
         invoice="Fatura",
         credit_note="Nota de crédito",
+        receipt="Recibo",
+        no_invoice="Isto é um recibo, não uma fatura.",
         date="Data",
         seller="Vendedor",
         buyer="Comprador",
@@ -105,6 +115,8 @@ WORDS = {
     "ru": Words(
         invoice="Счёт",
         credit_note="Кредит-нота",
+        receipt="Квитанция",
+        no_invoice="Это квитанция, а не счёт.",
         date="Дата",
         seller="Продавец",
         buyer="Покупатель",
@@ -123,6 +135,8 @@ WORDS = {
     "tr": Words(
         invoice="Fatura",
         credit_note="İade faturası",
+        receipt="Makbuz",
+        no_invoice="Bu bir makbuzdur, fatura değildir.",
         date="Tarih",
         seller="Satıcı",
         buyer="Alıcı",

@@ -3,6 +3,8 @@
 from billing.models.coupons import Coupon
 from billing.models.crypto import ChainState, CryptoOrder, Deposit, DepositAddress, HighWater, Misplaced, Sweep
 from billing.models.decisions import Decision
+from billing.models.deletions import AccountDeletion, DeletionStage
+from billing.models.exports import DataExport, ExportState
 from billing.models.invoices import BillingDetails, Invoice, InvoiceKind, InvoiceSeries, TaxRate
 from billing.models.lapses import Lapse
 from billing.models.next_plans import NextPlan
@@ -25,6 +27,7 @@ from billing.models.subscriptions import Subscription
 from billing.models.terms import AgentTerm, Books
 
 __all__ = [
+    "AccountDeletion",
     "AgentTerm",
     "BillingDetails",
     "Books",
@@ -32,10 +35,13 @@ __all__ = [
     "ChainState",
     "Coupon",
     "CryptoOrder",
+    "DataExport",
     "Decision",
     "DeferredRevenue",
+    "DeletionStage",
     "Deposit",
     "DepositAddress",
+    "ExportState",
     "HighWater",
     "Invoice",
     "InvoiceKind",

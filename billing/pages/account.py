@@ -17,6 +17,7 @@ from accounts.models import KEY_NAME_LENGTH, User
 from agents import listing
 from agents.models import Agent
 from billing import standing
+from billing.leaving import closing
 from billing.pages import doors, words
 from billing.pages.base import PageViewSet
 from billing.pages.names import plan_name
@@ -46,7 +47,9 @@ class AccountViewSet(PageViewSet):
         agents, older_agents = self._agents(user, now=now)
         after = self.sent.GET.get("keys")
         live, older_keys = keys.page(user, after=after, size=ON_A_PAGE)
+        deletion = closing.of(user)
         context = {
+            "closes": words.moment(deletion.closes_at) if deletion else "",
             "agents": agents,
             "older_agents": older_agents,
             "keys": live,

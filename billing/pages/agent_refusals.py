@@ -10,12 +10,12 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from accounts.replies import StillRunning
+from accounts.replies import OtherBody, StillRunning
 from agents import errors
 from billing.pages.names import plan_name
 from catalog.engines import EngineBelowMinTier
 from catalog.models import Engine
-from config.errors import RateLimited, ServiceError
+from config.errors import RateLimited, ServiceError, Unavailable
 
 
 def text(refusal: ServiceError, engine: Engine) -> str:
@@ -53,8 +53,12 @@ def _for_now(refusal: ServiceError) -> str:
             return gettext("All free places are taken at the moment. Please try again later.")
         case StillRunning():
             return gettext("This agent is being created already. Wait a moment, then look at your account.")
+        case OtherBody():
+            return gettext("An agent was created with this form already. Send it once more to create another one.")
         case RateLimited():
             return gettext("Too many tries. Please wait a minute.")
+        case Unavailable():
+            return gettext("This cannot be done at the moment. Try again in a minute.")
     return ""
 
 

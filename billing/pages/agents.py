@@ -10,13 +10,12 @@ from django.utils import timezone
 from rest_framework.request import Request
 
 from agents import explanation
-from agents.causes import Explanation
 from agents.models import Agent, Desired, Status
 from billing import ledger, licence_cards, remainders, reminders, standing
 from billing.models import CardSubscription, Payment
-from billing.pages import account, next_plan, words
+from billing.pages import account, advice, next_plan, words
 from billing.pages.base import AgentPageViewSet
-from billing.pages.names import plan_name
+from billing.pages.names import plan_name, way_name
 from billing.vocabulary import FOREVER, NAMES, PaymentKind, Provider
 from catalog.engines import engine_of
 
@@ -32,6 +31,7 @@ class PaymentLine:
     bought: str
     day: str
     till: str
+    invoice: str  # the id of the invoice or credit note, if there is one
     waits: bool  # for an operator
 
 
@@ -46,25 +46,24 @@ class AgentsViewSet(AgentPageViewSet):
         term = standing.term(agent, now=now)
         payments = ledger.page(agent, after=self.sent.GET.get("payments"))
         told = explanation.of(agent)
+        advices = list(advice.each(told, agent))
         context = {
             "line": account.line(agent, term, now=now),
             "agent": agent,
             "problem": problem,
             "engine": engine_of(agent.engine).label,
-            "takes_key": engine_of(agent.engine).llm_key,
             "acts": _acts(agent),
-            "helps": _helps(told, agent),
+            "advice": advices[0],
+            "others": advices[1:],
+            "buttons": {one.button.act for one in advices if one.button},
             "paid_with": words.paid_with(term),
             "renewal": _renewal(agent),
             "next_plan": next_plan.line(agent, remainders.paid_by(agent)),
-            "cause": words.cause(told),
             "since": words.moment(told.since),
-            "remedy": words.remedy(told, agent.pk),
-            "others": [f"{words.cause(other)} {words.remedy(other, agent.pk)}" for other in told.others],
             "told": told,
             "evidence": "\n".join(told.evidence[:EVIDENCE_LINES]),
             "open": agent.status == Status.RUNNING,
-            "payments": [_line(payment) for payment in payments.payments],
+            "payments": [payment_line(payment) for payment in payments.payments],
             "older": f"{here}?{urlencode({'payments': payments.cursor})}#payments" if payments.cursor else None,
             "paged": "payments" in self.sent.GET,
             "first": f"{here}#payments",
@@ -82,34 +81,30 @@ def _acts(agent: Agent) -> set[str]:
     return {"pause", "rebuild"}
 
 
-def _helps(told: Explanation, agent: Agent) -> str:
-    """Which button helps, if one does: the one for the call that `explain` names."""
-    call = (told.next or "").replace(f"/agents/{agent.pk}", "")
-    return {"PATCH /llm-key": "model-key", "POST /resume": "resume", "POST /rebuild": "rebuild"}.get(call, "")
-
-
 def _renewal(agent: Agent) -> dict[str, object] | None:
     """Whether a card is charged for it again, and whose business it is to stop that."""
     row = remainders.paid_by(agent)
-    if row is None or not row.is_licensed:
+    renews = row is not None and reminders.renews_itself(row)
+    if row is None or not (row.is_licensed or renews):
         return None
     return {
-        "provider": NAMES[Provider(row.provider or "")],
-        "renews": reminders.renews_itself(row),
+        "provider": NAMES[Provider(row.provider or "") if row.is_licensed else Provider.STRIPE],
+        "renews": renews,
         "stopping": row.stop_card_at is not None,
         "elsewhere": licence_cards.where_to_stop(row),
     }
 
 
-def _line(payment: Payment) -> PaymentLine:
+def payment_line(payment: Payment) -> PaymentLine:
     return PaymentLine(
         payment=payment,
         kind=words.KINDS[payment.kind],
         amount=words.amount(payment),
-        provider=NAMES.get(Provider(payment.provider), ""),
+        provider=way_name(payment.provider),
         bought=_bought(payment),
         day=words.day(payment.at),
         till=words.day(payment.paid_till) if payment.paid_till and payment.paid_till < FOREVER else "",
+        invoice=payment.invoice.pk if hasattr(payment, "invoice") else "",
         waits=payment.unapplied != "" and payment.kind != PaymentKind.REFUND and not hasattr(payment, "decision"),
     )
 

@@ -20,7 +20,7 @@ from rest_framework.request import Request
 from accounts.authentication import caller
 from accounts.models import User
 from agents.views.base import AgentViewSet
-from billing.pages import doors, languages, visitors
+from billing.pages import doors, languages, sections, visitors
 from billing.pages.visitors import CookieAuthentication
 from catalog.pages.base import STYLE, stamped
 from catalog.pages.languages import ENGLISH, Language, address
@@ -150,6 +150,12 @@ class PageViewSet(ApiViewSet):
 
 class AgentPageViewSet(PageViewSet, AgentViewSet):
     """A page about one agent: `own_agent(id)` is the API's."""
+
+    def page(self, template: str, context: Mapping[str, Any], *, status: int = 200) -> HttpResponseBase:
+        """With the navigation between the agent's pages, where it is about one."""
+        agent = context.get("agent")
+        there = {"sections": sections.of(agent, here=self.sent.path)} if agent else {}
+        return super().page(template, {**there, **context}, status=status)
 
 
 def _known(exc: Exception) -> Exception:

@@ -13,13 +13,13 @@ from billing import quotes
 from billing.crypto import orders as crypto_orders
 from billing.errors import NotConfigured
 from billing.pages import words
-from billing.pages.names import plan_name, span
+from billing.pages.names import plan_name, span, way_name
 from billing.providers import registry
 from billing.quotes import Quote
 from billing.renewal import Wanted
 from billing.stars import orders as stars_orders
 from billing.sums import exact
-from billing.vocabulary import NAMES, Asset, Period, Provider
+from billing.vocabulary import Asset, Period, Provider
 from catalog.pages.words import usd
 from catalog.tiers import tier_of
 
@@ -66,7 +66,7 @@ def bill(agent: Agent, wanted: Wanted, *, now: datetime) -> Bill:
         plan=plan_name(wanted.tier),
         now_plan=plan_name(agent.tier),
         yearly=wanted.period == Period.ANNUAL,
-        provider=NAMES[wanted.provider],
+        provider=way_name(wanted.provider),
         price=usd(quote.price_usd),
         coins=coins,
         coin=coin,

@@ -24,7 +24,7 @@ class CancelViewSet(AgentPageViewSet):
             return self.go(f"/account/agents/{agent.pk}")
         context = {
             "agent": agent,
-            "provider": NAMES[Provider(row.provider or "")],
+            "provider": NAMES[Provider(row.provider or "") if row.is_licensed else Provider.STRIPE],
             "till": words.moment(row.current_period_end),
             "elsewhere": licence_cards.where_to_stop(row) if not licence_cards.can_stop(row) else None,
         }

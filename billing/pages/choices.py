@@ -11,9 +11,9 @@ from agents.models import Agent
 from billing import coupons, prices, renewal, subscriptions
 from billing.crypto import orders as crypto_orders
 from billing.errors import LicenceRefused
-from billing.models import Subscription
+from billing.models import CardSubscription, Subscription
 from billing.pages import refusals
-from billing.pages.names import chain_name, plan_name
+from billing.pages.names import chain_name, plan_name, way_name
 from billing.providers import registry
 from billing.providers.base import Offer
 from billing.renewal import Wanted
@@ -118,16 +118,18 @@ def _too_small(tier: Tier, agent: Agent) -> str:
 
 def ways(agent: Agent) -> list[Way]:
     licence = subscriptions.licence_of(agent)
-    return [_way(offer, licence) for offer in registry.offers()]
+    charged = CardSubscription.objects.renewing().filter(agent=agent).exists()
+    return [_way(offer, licence, charged=charged) for offer in registry.offers()]
 
 
-def _way(offer: Offer, licence: Subscription | None) -> Way:
-    about, why_not = _about(offer.id), "" if offer.active else gettext("Coming soon: it is not set up here yet.")
+def _way(offer: Offer, licence: Subscription | None, *, charged: bool) -> Way:
+    about = _about(offer.id, charged=charged)
+    why_not = "" if offer.active else gettext("Coming soon: it is not set up here yet.")
     if licence and offer.id == licence.provider:
         about = gettext("It pays for this agent already. Choose it to enter a new key of the same licence.")
     elif licence and offer.id in LICENSED:
         why_not = refusals.second_licence(licence)
-    return Way(id=offer.id, name=NAMES[offer.id], about=about, why_not=why_not)
+    return Way(id=offer.id, name=way_name(offer.id), about=about, why_not=why_not)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,11 +153,13 @@ def shop(agent: Agent, wanted: Wanted) -> Shop | None:
     return Shop(name=NAMES[wanted.provider], buy_url=buy_url, sells=licence is None)
 
 
-def _about(provider: Provider) -> str:
+def _about(provider: Provider, *, charged: bool) -> str:
     if provider in LICENSED:
         return gettext("By card: you buy a licence key there and enter it here.")
     if provider == Provider.STARS:
         return gettext("In Telegram, with an invoice that anybody may pay.")
+    if provider == Provider.STRIPE and charged:
+        return gettext("Your card is charged already. Choose this for another plan or period only.")
     if provider == Provider.STRIPE:
         return gettext("By card: it is charged for each month or year, until you cancel.")
     return gettext("A stablecoin on %(chain)s, sent from your wallet or an exchange.") % {

@@ -7,7 +7,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from rest_framework.request import Request
 
-from accounts import client_address, sessions, signin, throttling
+from accounts import client_address, clients, sessions, signin, throttling
 from accounts.errors import WrongCode
 from accounts.models import Session
 from accounts.serializers import VerifySerializer
@@ -37,7 +37,8 @@ class CodeViewSet(SignInPageViewSet):
         now = timezone.now()
         household = client_address.household_of(self.sent.META)
         throttling.spend(throttling.AUTH_VERIFY, by=household, now=now)
-        token, _ = signin.verify_code(**body.validated_data, household=household, now=now)
+        client = clients.named(self.sent.META)
+        token, _ = signin.verify_code(**body.validated_data, household=household, client=client, now=now)
         before = self.request.auth
         if isinstance(before, Session):
             sessions.end(before)

@@ -107,11 +107,14 @@ class CreateKeyViewSet(ChoiceViewSet):
         choice = self.choice()
         try:
             agent_id = self._made(choice, self._wanted(choice))
+        except replies.OtherBody as refusal:  # who goes back and changes something wants another agent
+            text = agent_refusals.text(refusal, choice.engine)
+            return self._asking(choice, problem=text, status=refusal.status, once=token_urlsafe(16))
         except ServiceError as refusal:
             return self._asking(choice, problem=agent_refusals.text(refusal, choice.engine), status=refusal.status)
         return self.go(f"/account/agents/{agent_id}")
 
-    def _asking(self, choice: Choice, *, problem: str = "", status: int = 200) -> HttpResponseBase:
+    def _asking(self, choice: Choice, *, problem: str = "", status: int = 200, once: str = "") -> HttpResponseBase:
         """The key is not shown again; what else was typed is."""
         persona = read(choice.persona, self.language)
         context = {
@@ -123,7 +126,7 @@ class CreateKeyViewSet(ChoiceViewSet):
             "domain": self.typed("domain"),
             "chosen": self.typed("provider"),
             "providers": llm_providers.offered(choice.engine),
-            "once": self.typed("once") or token_urlsafe(16),
+            "once": once or self.typed("once") or token_urlsafe(16),
             "problem": problem,
             "keys_at": providers.keys_at(choice.engine),
         }

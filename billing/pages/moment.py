@@ -10,11 +10,11 @@ from agents.models import Agent
 from billing import renewal, standing
 from billing.models import CardSubscription, CryptoOrder, Payment, Subscription
 from billing.pages import ordered, words
-from billing.pages.names import plan_name
+from billing.pages.names import plan_name, way_name
 from billing.pages.ordered import Checkout, Deposit, Invoice
 from billing.sums import exact
 from billing.term import Term
-from billing.vocabulary import LICENSED, NAMES, Asset, OrderStatus, Provider, SubscriptionStatus
+from billing.vocabulary import LICENSED, Asset, OrderStatus, Provider, SubscriptionStatus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +70,7 @@ def _paid(payment: Payment, term: Term) -> Paid:
     return Paid(
         payment=payment,
         plan=plan_name(payment.tier),
-        provider=NAMES[Provider(payment.provider)],
+        provider=way_name(payment.provider),
         till=words.moment(term.paid_till or payment.paid_till or payment.at),
         over=over,
         tx_hash=tx_hash,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from django.utils.translation import ngettext
+from django.utils.translation import gettext, ngettext
 
+from billing.vocabulary import NAMES, Provider
 from catalog.pages import words
 from catalog.tiers import tier_of
 
@@ -23,6 +24,11 @@ CHAINS = {
 
 def plan_name(tier_id: str) -> str:
     return words.told(tier_of(tier_id).name).text
+
+
+def way_name(provider: str) -> str:
+    """A way to pay as people call it: that Stripe takes the card is its own business."""
+    return gettext("Card") if provider == Provider.STRIPE else NAMES.get(Provider(provider), "")
 
 
 def chain_name(chain_id: int) -> str:

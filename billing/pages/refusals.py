@@ -11,7 +11,7 @@ from agents.models import Agent
 from billing import errors, orders, subscriptions
 from billing.crypto.errors import ChainUnreadable
 from billing.models import Subscription
-from billing.pages.names import plan_name
+from billing.pages.names import plan_name, way_name
 from billing.providers.telegram import TelegramAway
 from billing.renewal import Wanted
 from billing.vocabulary import LICENSED, NAMES, Period, Provider
@@ -114,7 +114,7 @@ def _money_seen(agent: Agent) -> str:
         "Money may be on its way for the order of %(plan)s with %(provider)s. Wait until it is paid or has expired"
         " before you order something else."
     )
-    return text % {"plan": plan_name(pending.tier), "provider": NAMES[Provider(pending.provider)]}
+    return text % {"plan": plan_name(pending.tier), "provider": way_name(pending.provider)}
 
 
 def other_plan(licence: Subscription | None) -> str:

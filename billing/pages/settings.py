@@ -28,7 +28,7 @@ class SettingsViewSet(AgentPageViewSet):
     def create(self, request: Request, id: str) -> HttpResponseBase:
         agent = self.own_agent(id)
         typed = {name: self.typed(name) for name in FIELDS}
-        extra = typed["extra_soul"].replace("\r\n", "\n").strip()
+        extra = typed["extra_soul"].replace("\r\n", "\n").replace("\0", "").strip()
         try:
             profile.change(
                 agent,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from django.http import HttpResponseBase
 from rest_framework.request import Request
 
-from agents import tools
+from agents import a2a, tools
 from agents.models import Agent
 from billing.pages import agent_refusals
 from billing.pages.base import AgentPageViewSet
@@ -32,8 +32,9 @@ class ToolsViewSet(AgentPageViewSet):
 
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         agent = self.own_agent(id)
-        chosen = catalog_tools.effective(agent.tools_enabled or [], engine_of(agent.engine))
-        return self._asking(agent, set(chosen))
+        engines_own = [name for name in tools.chosen(agent) if name != a2a.TOOLSET]
+        on = set(catalog_tools.effective(engines_own, engine_of(agent.engine)))
+        return self._asking(agent, on | ({a2a.TOOLSET} if agent.a2a_enabled else set()))
 
     def create(self, request: Request, id: str) -> HttpResponseBase:
         """A key that is left empty stays as it is. No toolset at all is not possible: it means the usual ones."""
@@ -66,7 +67,6 @@ class ToolsViewSet(AgentPageViewSet):
                 for one in offered
             ],
             "services": [(name, labels[name], name in (agent.tool_secrets or {})) for name in needed],
-            "servers": len(agent.mcp_servers),
             "problem": problem,
         }
         return self.page("tools.html", context, status=status)

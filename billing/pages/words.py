@@ -16,10 +16,11 @@ from agents.errors import renew_url
 from agents.models import Status
 from agents.runtimes.base import DATA_DAMAGED, DATA_LOST, RESTORE
 from billing.models import Payment
+from billing.pages.names import way_name
 from billing.providers.telegram import CURRENCY as STARS
 from billing.sums import exact
 from billing.term import Term
-from billing.vocabulary import NAMES, Asset, PaymentKind, Period, Provider, TermMode
+from billing.vocabulary import Asset, PaymentKind, Period, TermMode
 from catalog.pages.words import usd
 
 DAY = timedelta(days=1)
@@ -47,6 +48,10 @@ KINDS: dict[str, Promise] = {
 }
 PERIODS: dict[str, Promise] = {Period.MONTHLY: _("for a month"), Period.ANNUAL: _("for a year")}
 
+OUR_FAULTS = (
+    *("ADMISSION", "BAD_NAME", "CLUSTER", "DELETING", "ENGINE", "IMAGE_PULL", "NOT_OURS", "NO_ADDRESS", "SECRET_LOST"),
+    "VOLUME",
+)
 # agents/explanation.py says why in English and in detail; this says it to a person.
 CAUSES: dict[str, Promise] = {
     "OK": _("Everything is fine: the agent runs and has a model key."),
@@ -84,13 +89,25 @@ CAUSES: dict[str, Promise] = {
     "BACKUP_FAILED": _("Its last backup failed. It is tried again by itself."),
     "DOMAIN_UNPROVED": _("It runs, but its own hostname is not proved to be yours."),
     "DOMAIN_ELSEWHERE": _("It runs, but its own hostname leads elsewhere."),
+    "CHANNEL_SILENT": _("It runs, but hears nobody on one of its channels."),
     "CERTIFICATE": _("It runs, but its visitors are shown a certificate that is not trusted."),
     "BOOT_TIMEOUT": _("It did not come up in time."),
+    **dict.fromkeys(
+        ("GATEWAY_HUNG", "BRIDGE_HUNG", "BRIDGE_DIED", "POD_DIED", "ENGINE_DIED", "BOOT"),
+        _("A part of it does not answer and is being started again."),
+    ),
+    "EVICTED": _("The cluster ended it to make room."),
+    **dict.fromkeys(("NODE_LOST", "NO_CAPACITY"), _("The machine for it is not there. We look for another one.")),
+    **dict.fromkeys(("PORT", "BUSY", "STUCK"), _("Another program is in its way on our machine.")),
+    **dict.fromkeys(("CONFIG", "CONFIGURE"), _("It could not be set up as you want it.")),
+    **dict.fromkeys(OUR_FAULTS, _("It could not be started. The fault is ours.")),
 }
 
 
 def cause(told: Explanation) -> str:
     """In the person's language; what there are no words for is told in our English."""
+    if told.cause == "QUOTA" and told.status != Status.STOPPED:  # the cluster's, which no owner can do anything about
+        return str(CAUSES["ADMISSION"])
     return str(CAUSES.get(told.cause, told.message))
 
 
@@ -105,7 +122,7 @@ def remedy(told: Explanation, agent_id: str) -> str:
     if told.cause == DATA_DAMAGED:
         return gettext("Build it again: that restores its newest whole backup. Without one it goes on with its data.")
     method, _, path = told.next.partition(" ")
-    return _steps().get((method, path.removeprefix(f"/agents/{agent_id}")), "")
+    return _steps().get((method, path.partition("?")[0].removeprefix(f"/agents/{agent_id}")), "")
 
 
 def _steps() -> dict[tuple[str, str], str]:
@@ -115,6 +132,9 @@ def _steps() -> dict[tuple[str, str], str]:
         ("PATCH", "/llm-key"): gettext("Give it a working model key."),
         ("POST", "/resume"): gettext("Start it again."),
         ("POST", "/rebuild"): gettext("Build it again: its data stays."),
+        ("PUT", "/channels"): gettext("Test it, or enter the secrets of the channel again."),
+        ("GET", "/domain-check"): gettext("Set its address again where the DNS of the name is kept."),
+        ("POST", "/backups"): gettext("You can also back it up yourself."),
         ("PUT", "/domain"): gettext("Set the DNS record that proves it. We look again by ourselves."),
         ("POST", "/talk-test"): gettext("Test it: that tells which part does not answer."),
         ("GET", "/quota"): gettext("Look at what it uses, and have it use less."),
@@ -167,7 +187,7 @@ def moment(at: datetime) -> str:
 
 
 def paid_with(term: Term) -> str:
-    return NAMES.get(Provider(term.paid_provider), "") if term.paid_provider else ""
+    return way_name(term.paid_provider) if term.paid_provider else ""
 
 
 def amount(payment: Payment) -> str:

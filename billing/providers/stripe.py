@@ -13,7 +13,7 @@ class StripeDriver:
     def offer(self) -> Offer:
         return Offer(
             id=Provider.STRIPE,
-            label="Stripe",
+            label="Card",
             active=configuration.is_configured(),
             note="A card: POST /stripe/orders gives the address of a checkout. It is charged for each period until"
             " the subscription is canceled.",

@@ -70,6 +70,15 @@ def make_customer(*, email: str, user_id: str) -> str:
     return str(made.get("id") or "")
 
 
+def delete_customer(customer_id: str) -> None:
+    """With its addresses and cards, and any subscription that is left. Twice is harmless."""
+    try:
+        _ask("delete a customer", lambda client: client.v1.customers.delete(customer_id))
+    except StripeRefused as refusal:
+        if refusal.code != GONE:
+            raise
+
+
 def open_checkout(form: SessionCreateParams, *, key: str) -> Json:
     """A Checkout Session. Raises StripeAway also for a refusal: that is the operator's to mend, and no buyer's."""
     try:

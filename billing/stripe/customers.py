@@ -29,6 +29,19 @@ def customer_of(user: User, *, now: datetime) -> str:
     return StripeCustomer.objects.get_or_create(user=user, defaults=values)[0].customer_id
 
 
+def forget(user: User) -> None:
+    """Have Stripe delete the customer, and with it e-mail, addresses and cards. Charges stay, without them.
+
+    Where Stripe is not set up any more nobody can be asked. Twice is harmless. Raises StripeAway.
+    """
+    known = StripeCustomer.objects.filter(pk=user.pk).first()
+    if known is None:
+        return
+    if configuration.is_configured():
+        stripe_api.delete_customer(known.customer_id)
+    known.delete()
+
+
 def portal(user: User, *, back: str = "/account") -> str:
     """The address, good for some minutes, where the owner changes the card, reads Stripe's invoices and cancels.
 

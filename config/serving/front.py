@@ -13,12 +13,12 @@ import asyncio
 import contextlib
 import json
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from wsgiref.types import WSGIApplication
 
 from granian._granian import RSGIHTTPProtocol as HTTPProtocol
@@ -31,6 +31,7 @@ from config.content_policy import OF_DATA
 from config.errors import ErrorCode
 from config.ids import new_id
 from config.serving import unread, wsgi
+from config.serving.acks import FILE_BYTES, FILE_LOOK_SECONDS, Arrivals
 from config.serving.bodies import Bodies, Refused
 from config.serving.following import Followed, Followers
 from config.serving.shelf import Shelf
@@ -43,6 +44,8 @@ READINESS = "/health/ready"
 MAX_QUEUED = 1024  # requests that wait for a thread
 QUEUE_SECONDS = 10.0
 WRITE_SECONDS = 30.0  # for one piece of a stream
+
+Result = TypeVar("Result")
 
 
 class Front:
@@ -109,6 +112,7 @@ class _Call:
         the answer has beside its own; they may come while the request runs."""
         self._application = application
         self._environ = wsgi.environ(scope, body)
+        self._client = scope.client
         self._proto = proto
         self._leave: Callable[[], None] | None = leave
         self._farewell = farewell
@@ -153,6 +157,8 @@ class _Call:
             try:
                 if followed := answer.followed():
                     return followed
+                if answer.streamed and self._environ["REQUEST_METHOD"] == "HEAD":
+                    return _Whole(answer.status, answer.headers, b"")
                 if not answer.streamed:
                     return _Whole(answer.status, answer.headers, answer.file() or answer.whole())
                 self._stream(answer)
@@ -164,14 +170,18 @@ class _Call:
 
     def _stream(self, answer: wsgi.Answer) -> None:
         transport = self._proto.response_stream(answer.status, [*answer.headers, *self._farewell])
+        arrivals = self._on_loop(Arrivals.of(self._client, window=FILE_BYTES, look=FILE_LOOK_SECONDS))
+        if arrivals is None:
+            return
         try:
-            for piece in answer.pieces:
-                self._on_loop(_sent(transport.send_bytes, piece)).result(WRITE_SECONDS)
-        except (ProtocolClosed, TimeoutError):
+            with contextlib.closing(arrivals):
+                for piece in answer.pieces:
+                    self._on_loop(_sent(arrivals, transport.send_bytes, piece))
+        except (ProtocolClosed, TimeoutError, OSError):
             log.debug("the client left before its stream ended")
 
-    def _on_loop(self, coroutine: Any) -> Any:
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+    def _on_loop(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(2 * WRITE_SECONDS)
 
     def _on_wait(self) -> None:
         """In a thread: the request waits for somebody else from here on."""
@@ -193,8 +203,11 @@ class _Call:
             self._caller.leave()
 
 
-async def _sent(send: Callable[[bytes], Awaitable[None]], piece: bytes) -> None:
-    await send(piece)
+async def _sent(arrivals: Arrivals, send: Callable[[bytes], Awaitable[None]], piece: bytes) -> None:
+    """The server takes all that it is given: it is given no more than the client takes."""
+    async with asyncio.timeout(WRITE_SECONDS):
+        await arrivals.room_for(piece)
+        await send(piece)
 
 
 def _refuse(proto: HTTPProtocol, refusal: Refused) -> None:

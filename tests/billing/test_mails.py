@@ -62,7 +62,7 @@ def test_a_payment_gets_a_receipt_at_once_in_the_agents_language(
     row = pay(agent)
     letter = Letter.objects.get()
     assert letter.subject == SUBJECTS[lang].format(name=agent.name)
-    for told in (agent.pk, row.pk, "USDC", "2026-12-28 12:00 UTC", f"/account/agents/{agent.pk}"):
+    for told in (agent.pk, row.pk, "USDC", "2026-12-28 12:00 UTC", f"/account/payments/{row.pk}"):
         assert told in letter.text
 
 

@@ -20,6 +20,7 @@ ROW = {
     "skill_registry": False, "skill_uninstall": False, "llm_key": True, "model": True, "sso": False,
     "dash_credentials": False, "channels": ["web"], "toolsets": ["a2a"],
 }  # fmt: skip
+MINE = SimpleNamespace(id="mine")
 
 
 class Point:
@@ -32,7 +33,7 @@ class Point:
         self._package = package
 
     def load(self) -> Any:
-        if isinstance(self._package, Exception):
+        if isinstance(self._package, BaseException):
             raise self._package
         return self._package
 
@@ -42,6 +43,7 @@ def packages(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
     """Put points into it, before anything reads."""
     points: dict[str, Any] = {}
     monkeypatch.setattr(engine_packages, "ENGINE_PACKAGES", points)
+    monkeypatch.setattr(engine_packages, "ENGINES_TWICE", {"twice"})
     monkeypatch.setattr("catalog.models.offers.ENGINE_IDS", [*EngineId.values, "mine"])
     engine_packages.found.cache_clear()
     yield points
@@ -54,7 +56,7 @@ def test_nothing_is_installed_here() -> None:
 
 
 def test_a_package_brings_its_row_and_its_licence(packages: dict[str, Any]) -> None:
-    packages["mine"] = Point("mine", SimpleNamespace(row=ROW, licence="ask its author"))
+    packages["mine"] = Point("mine", SimpleNamespace(engine=MINE, row=ROW, licence="ask its author"))
     rows = {row.pk: row for row in files.read().rows[Engine]}
     assert list(rows)[-1] == "mine"
     assert rows["mine"].position == len(EngineId)
@@ -62,7 +64,9 @@ def test_a_package_brings_its_row_and_its_licence(packages: dict[str, Any]) -> N
 
 
 def test_a_row_that_is_wrong_is_told_as_one_of_ours_would_be(packages: dict[str, Any]) -> None:
-    packages["mine"] = Point("mine", SimpleNamespace(row={**ROW, "min_tier": "huge", "colour": "red"}, licence=""))
+    packages["mine"] = Point(
+        "mine", SimpleNamespace(engine=MINE, row={**ROW, "min_tier": "huge", "colour": "red"}, licence="")
+    )
     with pytest.raises(files.CatalogInvalid, match="engine package mine: colour: is not a column"):
         files.read()
 
@@ -72,7 +76,12 @@ def test_a_row_that_is_wrong_is_told_as_one_of_ours_would_be(packages: dict[str,
     [
         ("mine", ImportError("no module"), "ImportError: no module"),
         ("mine", 1, "AttributeError"),
+        ("mine", SystemExit("not on this machine"), "SystemExit: not on this machine"),
+        ("mine", EnginePackage(engine=PI, row=ROW), "its engine calls itself pi"),
         ("pi", 1, "this is the id of an engine of ours"),
+        ("twice", 1, "two packages have an engine of this id"),
+        ("../Mine", 1, "an id is 1 to 20 small letters"),
+        ("m" * 21, 1, "an id is 1 to 20 small letters"),
     ],
 )
 def test_one_that_cannot_be_used_is_an_error_that_names_it(
@@ -85,10 +94,12 @@ def test_one_that_cannot_be_used_is_an_error_that_names_it(
 
 
 def test_the_pods_take_what_is_whole_and_leave_the_others_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    mine = SimpleNamespace(id="mine")
     given = [
-        Point("mine", EnginePackage(engine=mine, row=ROW)),
-        Point("other", EnginePackage(engine=mine, row=ROW)),
+        Point("mine", EnginePackage(engine=MINE, row=ROW)),
+        Point("other", EnginePackage(engine=MINE, row=ROW)),
+        Point("twice", EnginePackage(engine=SimpleNamespace(id="twice"), row=ROW)),
+        Point("twice", EnginePackage(engine=SimpleNamespace(id="twice"), row=ROW)),
+        Point("ends", SystemExit("not on this machine")),
         Point("pi", EnginePackage(engine=PI, row=ROW)),
         Point("bare", 1),
         Point("lost", ImportError("no module")),

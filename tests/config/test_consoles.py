@@ -40,7 +40,16 @@ LISTS = {
     *("misplaced money", "orders", "payments", "stars orders", "stray charges", "subscriptions", "sweeps", "terms"),
     *("card subscriptions", "stripe customers", "stripe disputes", "stripe events"),
     *("stripe invoices", "stripe orders", "stripe refunds"),
-    *("billing details", "coupons", "deferred revenue", "invoice series", "invoices", "reports", "tax rates"),
+    *(
+        "account deletions",
+        "billing details",
+        "coupons",
+        "deferred revenue",
+        "invoice series",
+        "invoices",
+        "reports",
+        "tax rates",
+    ),
     *("deliveries", "events", "hooks", "incidents", "loops"),
 }
 # Actions that are no steps, for they take nothing away (`ban` and `take_down` lead to pages of their own).

@@ -47,6 +47,8 @@ class DiscordDouble:
         self._recipients: dict[str, str] = {}  # of private channels
         self._last_number = 0
         self._session: _Session | None = None
+        self.is_deaf = False  # its gateway takes connections and answers nothing there
+        self._runner: web.AppRunner | None = None
         self._loop = asyncio.new_event_loop()
         self._port: Future[int] = Future()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -75,6 +77,12 @@ class DiscordDouble:
         session = self._session
         if session is not None:
             asyncio.run_coroutine_threadsafe(session.cut(), self._loop).result(10)
+
+    def vanish(self) -> None:
+        """Nothing listens at its address any more, and connections are closed."""
+        runner = self._runner
+        if runner is not None:
+            asyncio.run_coroutine_threadsafe(runner.cleanup(), self._loop).result(10)
 
     def stop(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -116,7 +124,7 @@ class DiscordDouble:
         app.router.add_post(f"{v10}/channels/{{channel}}/typing", _nothing)
         app.router.add_route("*", f"{v10}/channels/{{channel}}/messages/{{message}}/reactions/{{rest:.*}}", _nothing)
         app.router.add_route("*", f"{v10}/applications/{{application}}/commands", self._commands)
-        runner = web.AppRunner(app)
+        runner = self._runner = web.AppRunner(app, shutdown_timeout=0.1)
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", 0)
         await site.start()
@@ -134,7 +142,8 @@ class DiscordDouble:
         socket = web.WebSocketResponse()
         await socket.prepare(request)
         wire = _Wire(socket, compress=request.query.get("compress") == "zlib-stream")
-        await wire.send({"op": _HELLO, "d": {"heartbeat_interval": HEARTBEAT_MS}})
+        if not self.is_deaf:
+            await wire.send({"op": _HELLO, "d": {"heartbeat_interval": HEARTBEAT_MS}})
         async for frame in socket:
             if frame.type == WSMsgType.TEXT:
                 await self._take(wire, json.loads(frame.data))
@@ -143,6 +152,8 @@ class DiscordDouble:
         return socket
 
     async def _take(self, wire: _Wire, frame: Json) -> None:
+        if self.is_deaf:
+            return
         if frame["op"] == _HEARTBEAT:
             await wire.send({"op": _ACK, "d": None})
         elif frame["op"] in {_IDENTIFY, _RESUME} and frame["d"].get("token") != self.token:

@@ -14,10 +14,11 @@ POLICY = "default-src 'self'; connect-src *"
 
 
 class EnginePage:
-    """`seen` holds each request; /event never ends, until `release` is called."""
+    """`seen` holds each request; /event never ends, until `release` is called. `where` is what it says of its place."""
 
     def __init__(self, *, asks: bool = True) -> None:
         self.asks = asks
+        self.where: Any = {"directory": "/data/workspace"}
         self.seen: list[dict[str, Any]] = []
         self.released = threading.Event()
         self._http = _Http(("127.0.0.1", 0), _Handler)
@@ -60,7 +61,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.server.double.asks and headers.get("authorization") != f"Basic {login}":
             return self._answer(401, "text/plain", "who are you?", {"WWW-Authenticate": "Basic"})
         if self.path == "/path":
-            return self._answer(200, "application/json", json.dumps({"directory": "/data/workspace"}))
+            return self._answer(200, "application/json", json.dumps(self.server.double.where))
         if self.path.startswith("/assets/"):
             return self._answer(200, "text/javascript", "page()", {"Set-Cookie": "engine=1"})
         if self.path == "/event":

@@ -1,6 +1,7 @@
 """The server of an engine whose page lives from a WebSocket: says back what it hears, and does what it is told.
 
-`close 4001` closes with that code, `drop` breaks off without one, `flood N` sends N bytes at once.
+`close 4001` closes with that code, `drop` breaks off without one, `flood N` sends N bytes at once, `ping N` so many
+pings.
 """
 
 from __future__ import annotations
@@ -81,6 +82,9 @@ class EngineSocket:
             request.transport.abort()
         elif word == "flood":
             await line.send_str("x" * int(rest))
+        elif word == "ping":
+            for _ in range(int(rest)):
+                await line.ping()
         else:
             await line.send_str(f"you said {message.data}")
         return None

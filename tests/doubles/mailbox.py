@@ -187,7 +187,9 @@ class _Imap(_Conversation):
         """`BODY.PEEK[]` leaves a mail unread, `RFC822` does not."""
         number, _, what = given.partition(" ")
         mail = self.server.double.mail(int(number))
-        if mail is not None:
+        if mail is not None and "SIZE" in what:
+            self.say(f"* {mail.uid} FETCH (UID {mail.uid} RFC822.SIZE {len(mail.raw)})")
+        elif mail is not None:
             if "PEEK" not in what:
                 mail.flags.add(SEEN)
             name = "BODY[]" if "BODY" in what else "RFC822"

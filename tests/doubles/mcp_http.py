@@ -1,4 +1,4 @@
-"""A real MCP server over streamable HTTP on loopback, which asks for a header; every message is kept.
+"""A real MCP server over streamable HTTP, which asks for a header; every message is kept.
 
 In a test it is a context manager; `python -m tests.doubles.mcp_http --port 9100 --header X-Key=secret` runs it alone
 and prints each message.
@@ -19,6 +19,7 @@ import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tests.doubles import mcp_tools
+from tests.doubles.reached import ADDRESS
 
 START_SECONDS = 10.0
 
@@ -49,8 +50,8 @@ class McpHttpServer:
         self.refused = 0  # requests without the header
         self.ended = 0  # sessions that the client ended by itself
         server = mcp_tools.build(name, journal=self._note, tools=lambda: self.tools, page=page)
-        app = server.streamable_http_app(json_response=json_response, stateless_http=stateless)
-        self._socket = socket.create_server(("127.0.0.1", port))
+        app = server.streamable_http_app(json_response=json_response, stateless_http=stateless, host=ADDRESS)
+        self._socket = socket.create_server((ADDRESS, port))
         config = uvicorn.Config(
             self._guarded(app), log_config=None, access_log=False, ws="none", timeout_graceful_shutdown=1
         )
@@ -59,7 +60,7 @@ class McpHttpServer:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._socket.getsockname()[1]}/mcp"
+        return f"http://{ADDRESS}:{self._socket.getsockname()[1]}/mcp"
 
     def entry(self, name: str) -> dict[str, Any]:
         """The server as `mcpServers` takes it."""

@@ -1,4 +1,4 @@
-"""A model provider on loopback: OpenAI chat completions and responses, Anthropic messages, Google generateContent.
+"""A model provider: OpenAI chat completions and responses, Anthropic messages, Google generateContent.
 
 Real HTTP, real server-sent events, every request kept with its headers and body. In a test it is a context manager;
 `python -m tests.doubles.model_server --port 9000` runs it alone. `base_url("openai")` is what that vendor's SDK takes.
@@ -18,6 +18,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from tests.doubles import model_protocols
 from tests.doubles.model_protocols import Protocol, Seen, ToolCall
+from tests.doubles.reached import ADDRESS
 
 # What follows the host in the base URL that each vendor's SDK takes.
 SDK_BASES = {
@@ -58,7 +59,7 @@ class ModelServer:
         self.closed_early = 0  # answers whose reader went away
         self._released = threading.Event()
         self._lock = threading.Lock()
-        self._http = _Http(("127.0.0.1", port), _Handler)
+        self._http = _Http((ADDRESS, port), _Handler)
         self._http.double = self
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
 
@@ -67,7 +68,7 @@ class ModelServer:
         return int(self._http.server_address[1])
 
     def base_url(self, provider: str) -> str:
-        return f"http://127.0.0.1:{self.port}{SDK_BASES[provider]}"
+        return f"http://{ADDRESS}:{self.port}{SDK_BASES[provider]}"
 
     def base_urls(self) -> dict[str, str]:
         return {provider: self.base_url(provider) for provider in SDK_BASES}
@@ -208,7 +209,7 @@ def main() -> None:
     server = ModelServer(port=given.port, key=given.key)
     server.reply = given.reply
     with server:
-        print(f"http://127.0.0.1:{server.port}", flush=True)  # noqa: T201 - the address is its output
+        print(f"http://{ADDRESS}:{server.port}", flush=True)  # noqa: T201 - the address is its output
         threading.Event().wait()
 
 

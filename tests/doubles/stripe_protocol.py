@@ -28,6 +28,7 @@ _LOCALS = {"StripeContext": object, "Mapping": Mapping}
 # What a call takes, by its method and the shape of its path.
 PARAMETERS: dict[str, type] = {
     "POST /v1/customers": published.CustomerCreateParams,
+    "DELETE /v1/customers/*": published.CustomerDeleteParams,
     "POST /v1/checkout/sessions": checkout.SessionCreateParams,
     "GET /v1/checkout/sessions/*": checkout.SessionRetrieveParams,
     "POST /v1/checkout/sessions/*/expire": checkout.SessionExpireParams,

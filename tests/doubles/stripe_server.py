@@ -156,6 +156,7 @@ class StripeDouble:
             "POST /v1/customers": lambda: self.world.new(
                 "cus", "customer", email=fields.get("email"), metadata=fields.get("metadata", {})
             ),
+            "DELETE /v1/customers/*": lambda: self.world.forget(name),
             "POST /v1/checkout/sessions": lambda: self._check_out(fields),
             "POST /v1/checkout/sessions/*/expire": lambda: self._close(name),
             "POST /v1/subscriptions/*": lambda: self._update(name, fields),

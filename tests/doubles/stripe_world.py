@@ -277,6 +277,16 @@ class World:
 
     # What ends.
 
+    def forget(self, customer_id: str) -> Json:
+        """Its subscriptions end at once, and of the customer only the id is left."""
+        with self.lock:
+            self.get(customer_id, "customer")
+            for one in self.all("subscription"):
+                if one["customer"] == customer_id and one["status"] != "canceled":
+                    self.end(one["id"])
+            del self.objects[customer_id]
+            return {"id": customer_id, "object": "customer", "deleted": True}
+
     def end(self, subscription_id: str) -> Json:
         """Canceled at once: by us, in the dashboard, in the portal, or since nobody paid."""
         with self.lock:

@@ -1,4 +1,4 @@
-"""A page of the web on loopback, and who has asked for it."""
+"""A page of the web, and who has asked for it."""
 
 from __future__ import annotations
 
@@ -6,19 +6,21 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Self
 
+from tests.doubles.reached import ADDRESS
+
 
 class WebPage:
     def __init__(self, text: str) -> None:
         self.html = f"<!doctype html><title>A page</title><body><script>not()</script><p>{text}</p></body>"
         self.asked: list[str] = []
         self.headers: list[dict[str, str]] = []  # of each who asked
-        self._http = _Http(("127.0.0.1", 0), _Handler)
+        self._http = _Http((ADDRESS, 0), _Handler)
         self._http.double = self
         threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._http.server_address[1]}/page"
+        return f"http://{ADDRESS}:{self._http.server_address[1]}/page"
 
     def __enter__(self) -> Self:
         return self

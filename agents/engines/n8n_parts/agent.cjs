@@ -5,6 +5,7 @@
    `door` stands before everything that n8n answers. Whoever has the pod's password is n8n's owner: the gateway, for
    those who are signed in to the agent, and the bridge. */
 
+const { AsyncLocalStorage } = require("node:async_hooks");
 const { timingSafeEqual } = require("node:crypto");
 const fs = require("node:fs");
 
@@ -17,6 +18,7 @@ const VISITED = "x-agentpods-visited";
 const COOKIE = "n8n-auth";
 const CHECK_PATH = "/agentpods/agent";
 const NOT_THE_EDITOR = /^\/(rest|types|webhook|healthz|icons)/;
+const OAUTH = /^\/rest\/oauth[12]-credential\//;
 const SESSION_SECONDS = 3600;
 
 const n8n = (file) => installed(`n8n/dist/${file}`);
@@ -27,6 +29,7 @@ let applied = null; // the text of the file that is in force
 let applying = Promise.resolve();
 let editor = async () => {};
 let session = { token: "", until: 0 };
+const visitedAddress = new AsyncLocalStorage();
 
 function door(request, response, next) {
   pass(request, response, next).catch((error) => {
@@ -50,21 +53,34 @@ async function pass(request, response, next) {
     await bringUpToDate();
   }
   if (known && !NOT_THE_EDITOR.test(pathname)) await editor();
-  if (known && pathname === "/rest/settings") speakOfTheVisitedAddress(response, request.headers[VISITED]);
+  const visited = known && request.headers[VISITED];
+  if (visited && pathname === "/rest/settings") speakOfTheVisitedAddress(response, visited);
+  if (visited && OAUTH.test(pathname)) return visitedAddress.run(visited, next);
   next();
 }
 
-/* The editor tries workflows out at the address that it is told. An agent may have two, and the login of one is not
-   that of the other. */
+/* The editor tries workflows out at the address that it is told, and asks services to lead its reader back there. An
+   agent may have two, and the login of one is not that of the other. */
 function speakOfTheVisitedAddress(response, visited) {
   const json = response.json;
   response.json = function (said) {
     const told = said?.data;
-    if (visited && told?.urlBaseWebhook) {
+    if (told?.urlBaseWebhook) {
       const root = `${visited}/`;
-      said = { ...said, data: { ...told, urlBaseWebhook: root, urlBaseWebhookTest: root, urlBaseEditor: visited } };
+      const { urlBaseEditor: usual, oauthCallbackUrls: known } = told;
+      const callbacks = Object.entries(known ?? {}).map(([name, url]) => [name, url.replace(usual, visited)]);
+      const bases = { urlBaseWebhook: root, urlBaseWebhookTest: root, urlBaseEditor: visited };
+      said = { ...said, data: { ...told, ...bases, oauthCallbackUrls: Object.fromEntries(callbacks) } };
     }
     return json.call(this, said);
+  };
+}
+
+/* While n8n sends its owner to a service, and while it takes him back, it is where he sees it: the service compares. */
+function servicesLeadBackToTheVisitedAddress(UrlService) {
+  const usual = UrlService.prototype.getInstanceBaseUrl;
+  UrlService.prototype.getInstanceBaseUrl = function () {
+    return visitedAddress.getStore() ?? usual.call(this);
   };
 }
 
@@ -169,4 +185,4 @@ function endTurnsOfThoseWhoHungUp(ActiveExecutions) {
   };
 }
 
-module.exports = { door, editorIsMadeBy, endTurnsOfThoseWhoHungUp, sayHowTurnsEnd };
+module.exports = { door, editorIsMadeBy, endTurnsOfThoseWhoHungUp, sayHowTurnsEnd, servicesLeadBackToTheVisitedAddress };

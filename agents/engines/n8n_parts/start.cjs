@@ -35,6 +35,7 @@ const CHANGES = {
     agent.endTurnsOfThoseWhoHungUp(ActiveExecutions);
     schedules.noteRuns(ActiveExecutions);
   },
+  "/n8n/dist/services/url.service.js": ({ UrlService }) => agent.servicesLeadBackToTheVisitedAddress(UrlService),
   "/shutdown/shutdown.service.js": ({ ShutdownService }) => schedules.keepThemAtTheEnd(ShutdownService),
   "/execution-engine/scheduled-task-manager.js": ({ ScheduledTaskManager }) =>
     schedules.forgetWhatIsTakenAway(ScheduledTaskManager),

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import json
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
+from urllib.parse import parse_qsl
 
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
 BODY_BYTES = 1024 * 1024
+BODY_SECONDS = 30.0
+FIELDS = 16  # of a form
 _CODES = {
     400: "BAD_REQUEST",
     401: "UNAUTHORIZED",
@@ -53,6 +57,8 @@ def refusal_of(error: Exception) -> Refusal:
     if isinstance(error, web.HTTPException):
         allow = {"Allow": error.headers["Allow"]} if "Allow" in error.headers else {}
         return Refusal(error.status, error.reason, **allow)
+    if isinstance(error, web.RequestPayloadError):
+        return Refusal(400, "body: broken off, or not packed as its Content-Encoding says")
     log.error("unexpected %s", type(error).__name__, exc_info=error)
     return Refusal(500, "unexpected error in the gateway")
 
@@ -73,8 +79,8 @@ def errors(render: Callable[[web.Request, Refusal], web.Response]) -> Middleware
 
 
 def same_secret(shown: str, real: str) -> bool:
-    """In constant time; a header may hold bytes that are no text."""
-    return hmac.compare_digest(shown.encode("utf-8", "surrogateescape"), real.encode())
+    """In constant time; a header may hold bytes that are no text, and JSON half a character."""
+    return hmac.compare_digest(shown.encode("utf-8", "surrogatepass"), real.encode())
 
 
 async def read_json(request: web.Request) -> dict[str, Any]:
@@ -91,12 +97,29 @@ async def read_json(request: web.Request) -> dict[str, Any]:
     return body
 
 
-async def read_body(request: web.Request, limit: int) -> bytes:
+async def read_form(request: web.Request, limit: int) -> dict[str, str]:
+    """The first of each field of a form as browsers send one; 400 for anything else."""
+    if request.content_type != "application/x-www-form-urlencoded":
+        raise Refusal(400, "Content-Type: must be application/x-www-form-urlencoded")
+    raw = await read_body(request, limit)
+    try:
+        fields = parse_qsl(raw.decode("utf-8", "replace"), max_num_fields=FIELDS)
+    except ValueError as error:
+        raise Refusal(400, f"body: at most {FIELDS} fields") from error
+    return dict(reversed(fields))
+
+
+async def read_body(request: web.Request, limit: int, *, seconds: float = BODY_SECONDS) -> bytes:
+    """The whole body; 413 beyond `limit` bytes, 408 for one that takes longer than `seconds` to come."""
     if (request.content_length or 0) > limit:
         raise Refusal(413, f"body: at most {limit} bytes")
     raw = bytearray()
-    async for chunk in request.content.iter_any():
-        raw += chunk
-        if len(raw) > limit:
-            raise Refusal(413, f"body: at most {limit} bytes")
+    try:
+        async with asyncio.timeout(seconds):
+            async for chunk in request.content.iter_any():
+                raw += chunk
+                if len(raw) > limit:
+                    raise Refusal(413, f"body: at most {limit} bytes")
+    except TimeoutError as error:
+        raise Refusal(408, f"body: it must come within {seconds:.0f} s") from error
     return bytes(raw)

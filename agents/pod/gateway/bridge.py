@@ -24,6 +24,8 @@ MEMORY_SECONDS = 12.0
 MEMORY_BYTES = 4 * 1024 * 1024
 BACKUP_SECONDS = 10.0
 BACKUP_BYTES = 64 * 1024
+STATE_BYTES = 256 * 1024
+REFUSAL_BYTES = 64 * 1024
 _UNREACHABLE = (aiohttp.ClientError, TimeoutError, ValueError)
 
 
@@ -79,9 +81,9 @@ class Bridge:
         try:
             async with self._session.get(f"{self._url}/state", headers=self._headers, timeout=timeout) as answer:
                 answer.raise_for_status()
-                raw: dict[str, Any] = await answer.json()
+                raw: dict[str, Any] = json.loads(await _at_most(STATE_BYTES, answer))
                 return BridgeState(Phase(raw["phase"]), raw.get("revision"), raw.get("message"), raw)
-        except (*_UNREACHABLE, KeyError):
+        except (*_UNREACHABLE, KeyError, TypeError, AttributeError, RecursionError, BridgeFailure):
             return None
 
     async def channels(self) -> ChannelStates:
@@ -186,8 +188,8 @@ async def _at_most(limit: int, answer: aiohttp.ClientResponse) -> bytes:
 async def _refusal(answer: aiohttp.ClientResponse) -> str:
     """What the bridge says about a turn that it did not take."""
     try:
-        body = await answer.json(content_type=None)
-    except ValueError:
+        body = json.loads(await _at_most(REFUSAL_BYTES, answer))
+    except (ValueError, RecursionError):
         body = None
     said = body.get("message") if isinstance(body, dict) else None
     return str(said) if said else f"the bridge answered {answer.status}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -23,8 +24,12 @@ BODY_BYTES = 16 * 1024 * 1024
 STRANGERS_BYTES = 4 * 1024 * 1024
 STRANGERS_SECONDS = 30.0
 MOST_STRANGERS = 32
+# Bodies are held whole: this is a large one, and so many of them are held at once.
+LARGE_BYTES = 128 * 1024
+MOST_LARGE = 6
 ANSWER_SECONDS = 300.0
 ENTRY_SECONDS = 10.0
+ENTRY_BYTES = 64 * 1024
 _TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=5)
 _HOP_BY_HOP = {
     "connection",
@@ -40,6 +45,7 @@ _HOP_BY_HOP = {
 _NOT_FOR_THE_ENGINE = _HOP_BY_HOP | {
     "authorization",
     "cookie",
+    "content-encoding",  # our server has unpacked the body
     "content-length",
     "forwarded",
     "host",
@@ -65,7 +71,7 @@ class DashboardProxy:
         self._pod = pod
         self._dashboard = dashboard
         self._client = client
-        self._strangers = 0
+        self._strangers = self._large = 0
         self._sockets = Sockets(client)
 
     @property
@@ -78,12 +84,12 @@ class DashboardProxy:
         try:
             async with asyncio.timeout(ENTRY_SECONDS):
                 return await self._dashboard.entry(self._fetch)
-        except (aiohttp.ClientError, TimeoutError, ValueError, KeyError) as error:
+        except (aiohttp.ClientError, TimeoutError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise _gone(error) from error
 
     async def pass_on(self, request: web.Request) -> web.StreamResponse:
         self._check(request)
-        body = await read_body(request, BODY_BYTES)
+        body = await read_body(request, BODY_BYTES, seconds=ANSWER_SECONDS)
         try:
             async with self._client.request(
                 request.method,
@@ -126,9 +132,12 @@ class DashboardProxy:
 
     async def pass_on_stranger(self, request: web.Request) -> web.StreamResponse:
         """As it is said, without any login of ours: it may have one of its own."""
-        if self._strangers >= MOST_STRANGERS:
-            raise Refusal(429, f"at most {MOST_STRANGERS} calls at once", Retry_After="1")
+        large = _may_be_large(request)
+        if self._strangers >= MOST_STRANGERS or (large and self._large >= MOST_LARGE):
+            most = f"at most {MOST_STRANGERS} calls at once, {MOST_LARGE} of them with more than {LARGE_BYTES} bytes"
+            raise Refusal(429, most, Retry_After="1")
         self._strangers += 1
+        self._large += large
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 return await self._answer_stranger(request)
@@ -136,13 +145,10 @@ class DashboardProxy:
             raise _gone(error) from error
         finally:
             self._strangers -= 1
+            self._large -= large
 
     async def _answer_stranger(self, request: web.Request) -> web.StreamResponse:
-        try:
-            async with asyncio.timeout(STRANGERS_SECONDS):
-                body = await read_body(request, STRANGERS_BYTES)
-        except TimeoutError as error:
-            raise Refusal(408, f"body: it must come within {STRANGERS_SECONDS:.0f} s") from error
+        body = await read_body(request, STRANGERS_BYTES, seconds=STRANGERS_SECONDS)
         # The engine must not take him for the gateway, and hears of no cookie of the page.
         not_his = {name.lower() for name in self._dashboard.headers("")} | (_NOT_FOR_THE_ENGINE - {"authorization"})
         headers = CIMultiDict((name, value) for name, value in request.headers.items() if name.lower() not in not_his)
@@ -176,7 +182,12 @@ class DashboardProxy:
         headers = self._headers({"Accept-Encoding": "identity"})
         async with self._client.get(self._url(path), headers=headers, timeout=_TIMEOUT) as answer:
             answer.raise_for_status()
-            return await answer.json()
+            raw = bytearray()
+            async for piece in answer.content.iter_any():
+                raw += piece
+                if len(raw) > ENTRY_BYTES:
+                    raise ValueError(f"more than {ENTRY_BYTES} bytes")
+            return json.loads(raw)
 
 
 def proxy_for(pod: Pod, client: aiohttp.ClientSession) -> DashboardProxy | None:
@@ -213,6 +224,13 @@ async def _stream_to_stranger(request: web.Request, answer: aiohttp.ClientRespon
             await response.write(chunk)
     await response.write_eof()
     return response
+
+
+def _may_be_large(request: web.Request) -> bool:
+    """Of a packed body, and of one in pieces, nobody knows it before."""
+    if request.content_length is None or "Content-Encoding" in request.headers:
+        return request.body_exists
+    return request.content_length > LARGE_BYTES
 
 
 def _is_of_the_opening(name: str) -> bool:

@@ -14,6 +14,7 @@ from agents.pod.gateway.backups import BackupCalls
 from agents.pod.gateway.bridge import Bridge, BridgeFailure
 from agents.pod.gateway.llm.log import ModelLog
 from agents.pod.gateway.log_pages import LogPages
+from agents.pod.gateway.mcp_test import McpTest
 from agents.pod.gateway.pod import Pod
 from agents.pod.gateway.talk_test import NO_KEY, TalkTest
 from agents.pod.gateway.turns import Hop, Turns
@@ -42,6 +43,7 @@ class Management:
         self._test = test
         self._log_pages = log_pages
         self._backups = backups
+        self._mcp_test = McpTest(pod)
         self._configuring = asyncio.Lock()
 
     def app(self) -> web.Application:
@@ -50,6 +52,7 @@ class Management:
         app.router.add_put("/config", self.configure)
         app.router.add_post("/chat", self.chat)
         app.router.add_post("/talk-test", self.talk_test)
+        app.router.add_post("/mcp-test", self.mcp_test)
         app.router.add_put("/message", self.take_message)
         app.router.add_get("/channels", self.channels)
         app.router.add_get("/memory", self.memory)
@@ -101,6 +104,9 @@ class Management:
 
     async def talk_test(self, _: web.Request) -> web.Response:
         return await self._test.answer()
+
+    async def mcp_test(self, request: web.Request) -> web.Response:
+        return await self._mcp_test.answer(await read_json(request))
 
     async def channels(self, _: web.Request) -> web.Response:
         try:

@@ -9,7 +9,7 @@ from aiohttp import web
 from agents.pod.gateway import chat, pages
 from agents.pod.gateway.a2a.endpoint import CARD_PATHS, A2a
 from agents.pod.gateway.a2a.tasks import Tasks
-from agents.pod.gateway.answers import Handler, Refusal, error_json, errors
+from agents.pod.gateway.answers import Handler, Refusal, error_json, errors, read_form
 from agents.pod.gateway.bridge import Bridge, BridgeState
 from agents.pod.gateway.dashboard import DashboardProxy
 from agents.pod.gateway.pod import Pod
@@ -99,10 +99,9 @@ class Public:
         self._check_origin(request)
         if not has_password(self._pod):
             raise self._closed()
-        form = await request.post()
-        username, password = form.get("username"), form.get("password")
+        form = await read_form(request, FORM_BYTES)
         try:
-            token = self._sessions.open_by_password(str(username or ""), str(password or ""))
+            token = self._sessions.open_by_password(form.get("username", ""), form.get("password", ""))
         except TooManyTries as error:
             response = pages.login(self._pod, status=429, problem="login_wait")
             response.headers["Retry-After"] = str(error.retry_after)

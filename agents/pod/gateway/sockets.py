@@ -12,6 +12,7 @@ from aiohttp import WSCloseCode, web
 from yarl import URL
 
 from agents.pod.gateway.answers import Refusal
+from agents.pod.logs.budget import Budget
 
 MOST_SOCKETS = 16
 MESSAGE_BYTES = 8 * 1024 * 1024
@@ -20,7 +21,10 @@ CLOSE_SECONDS = 5.0
 # A reader who is gone without a word is noticed after one and a half of these.
 HEARTBEAT_SECONDS = 30.0
 IDLE_SECONDS = 600.0  # without a message of either side
+# Of one side, pings too: empty ones cost whoever sends them almost nothing.
+MESSAGES_AT_ONCE, MESSAGES_PER_SECOND = 2_000.0, 200.0
 WATCH_SECONDS = 1.0
+LOOK_SECONDS = 0.1
 # Codes that may be said; 1005, 1006 and 1015 stand for "none was said".
 _SAYABLE = {*range(1000, 1004), *range(1007, 1015), *range(3000, 5000)}
 
@@ -60,6 +64,7 @@ class Sockets:
             heartbeat=HEARTBEAT_SECONDS,
             timeout=CLOSE_SECONDS,
             autoclose=False,
+            autoping=False,
             compress=False,
         )
         if not reader.can_prepare(request).ok:
@@ -70,13 +75,50 @@ class Sockets:
                 headers=headers,
                 max_msg_size=MESSAGE_BYTES,
                 autoclose=False,
+                autoping=False,
                 compress=0,
                 timeout=aiohttp.ClientWSTimeout(ws_close=CLOSE_SECONDS),
             )
         async with engine:
             await reader.prepare(request)
-            await _Passage(reader, engine, may_stay, self._ending).run()
+            transport = request.transport
+            await _Passage(reader, engine, may_stay, self._ending, transport).run()
+        await let_go(transport, seconds=CLOSE_SECONDS)
         return reader
+
+
+async def let_go(transport: asyncio.Transport | None, *, seconds: float) -> None:
+    """Of who reads nothing, what waits for him is thrown away: to close alone would keep it as long as he likes."""
+    until = time.monotonic() + seconds
+    while transport is not None and transport.get_write_buffer_size():
+        if time.monotonic() >= until:
+            transport.abort()
+            return
+        await asyncio.sleep(LOOK_SECONDS)
+
+
+async def receive(source: Socket, budget: Budget, transport: asyncio.Transport | None) -> aiohttp.WSMessage:
+    """The next message. Who sends more than the budget is cut off; `transport` is that of a visitor.
+
+    Pings are answered here: the library would answer all that there are before anything else runs.
+    """
+    while True:
+        message = await source.receive()
+        if not budget.take():
+            _cut(source, transport)
+            return aiohttp.WSMessage(aiohttp.WSMsgType.CLOSED, None, None)
+        if message.type is aiohttp.WSMsgType.PING:
+            await source.pong(message.data)
+        elif message.type is not aiohttp.WSMsgType.PONG:
+            return message
+
+
+def _cut(source: Socket, transport: asyncio.Transport | None) -> None:
+    """At once. To close a socket is to read on until its other side has closed it too."""
+    if isinstance(source, aiohttp.ClientWebSocketResponse):
+        source._response.close()  # noqa: SLF001 # there is no other way
+    elif transport is not None:
+        transport.abort()
 
 
 class _Passage:
@@ -86,11 +128,14 @@ class _Passage:
         engine: aiohttp.ClientWebSocketResponse,
         may_stay: Callable[[], bool],
         ending: asyncio.Event,
+        transport: asyncio.Transport | None,
     ) -> None:
+        """`transport` is the reader's."""
         self._reader = reader
         self._engine = engine
         self._may_stay = may_stay
         self._ending = ending
+        self._transport = transport
         self._last = time.monotonic()
 
     async def run(self) -> None:
@@ -111,8 +156,9 @@ class _Passage:
 
     async def _pump(self, source: Socket, target: Socket) -> int:
         """The code that the other side is told at the end."""
+        budget = Budget(rate=MESSAGES_PER_SECOND, burst=MESSAGES_AT_ONCE)
         while True:
-            message = await source.receive()
+            message = await receive(source, budget, self._transport)
             if message.type is aiohttp.WSMsgType.TEXT:
                 await target.send_str(message.data)
             elif message.type is aiohttp.WSMsgType.BINARY:

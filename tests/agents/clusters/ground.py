@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import contextlib
 import json
 import os
 import threading
@@ -82,11 +81,21 @@ def double(
 
 @contextmanager
 def _real(settings: Settings) -> Iterator[Cluster]:
+    row = real_row(settings)
+    _clear(row, settings.INSTALLATION)  # what a run that was killed has left
+    try:
+        yield row
+    finally:
+        _clear(row, settings.INSTALLATION)
+
+
+def real_row(settings: Settings) -> Cluster:
+    """The row of the cluster that TEST_KUBECONFIG names. What is left there goes away once all tests have ended."""
     settings.POD_IMAGE = os.environ["TEST_POD_IMAGE"]
     settings.ENGINE_IMAGES = dict(one.split("=", 1) for one in os.environ["TEST_ENGINE_IMAGES"].split(","))
     settings.INSTALLATION = INSTALLATION
     reaping.after_us(INSTALLATION)
-    row = Cluster.objects.create(
+    return Cluster.objects.create(
         name="real",
         kubeconfig=Path(os.environ[KUBECONFIG]).read_text(encoding="utf-8"),
         routing="none",
@@ -96,11 +105,6 @@ def _real(settings: Settings) -> Iterator[Cluster]:
         storage_class=os.environ.get("TEST_STORAGE_CLASS", ""),
         stats_through_api=os.environ.get("TEST_STATS_THROUGH_API") == "1",
     )
-    _clear(row, settings.INSTALLATION)  # what a run that was killed has left
-    try:
-        yield row
-    finally:
-        _clear(row, settings.INSTALLATION)
 
 
 def _clear(row: Cluster, installation: str) -> None:
@@ -188,7 +192,13 @@ def _beside(name: str, work: Callable[[threading.Event], None]) -> Iterator[None
 @contextmanager
 def runtime_on(directory: Path, settings: Settings) -> Iterator[ToldRuntime]:
     """The runtime on such a cluster, with an observer."""
-    with ground(directory, settings), contextlib.ExitStack() as stack:
-        runtime = ToldRuntime()
-        stack.enter_context(observing(wanted=runtime.wanted))
+    with ground(directory, settings), observed() as runtime:
+        yield runtime
+
+
+@contextmanager
+def observed() -> Iterator[ToldRuntime]:
+    """The runtime on all clusters that have a row, with an observer."""
+    runtime = ToldRuntime()
+    with observing(wanted=runtime.wanted):
         yield runtime

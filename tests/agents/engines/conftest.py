@@ -8,6 +8,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,10 @@ def _catalog(name: str) -> list[dict[str, Any]]:
 
 class Pod:
     """One agent's pod on the local runtime, asked as the control plane asks it."""
+
+    is_here = True  # its processes and files are this machine's
+    stop_seconds = 20.0
+    patience = 1.0  # what is waited for may take this many times longer
 
     def __init__(self, engine: Engine, runtime: LocalRuntime, model: ModelServer, home: Path) -> None:
         self.engine = engine
@@ -116,8 +121,11 @@ class Pod:
             pod = self.seen()
             return pod if pod.phase == Phase.READY and pod.gateway_alive else None
 
-        found: Observation = eventually(ready, within=within, what="the pod")
+        found: Observation = eventually(ready, within=within * self.patience, what="the pod")
         return found
+
+    def wait_for(self, phase: Phase, *, within: float) -> None:
+        eventually(lambda: self.seen().phase == phase, within=within * self.patience, what=phase)
 
     def say(self, message: str, session: str = "talk") -> str:
         endpoint = self.runtime.endpoint(self.namespace)
@@ -140,8 +148,33 @@ class Pod:
         for process in self.engine_processes():
             os.kill(process.pid, number)
 
+    def kill(self, victim: str) -> None:
+        """`engine`, `bridge`, `gateway` or `all`, at once; what is down already stays down."""
+        programs = [Program(victim)] if victim in set(Program) else list(Program) if victim == "all" else []
+        found: list[psutil.Process] = self.engine_processes() if victim in {"engine", "all"} else []
+        for name in programs:
+            with suppress(KeyError):
+                found.append(self.program(name))
+        for process in found:
+            with suppress(psutil.NoSuchProcess):
+                process.send_signal(signal.SIGKILL)
+
+    def write(self, path: str, text: str) -> None:
+        """A file of the agent's, as the engine would."""
+        there = self.data / path
+        there.parent.mkdir(parents=True, exist_ok=True)
+        there.write_text(text, encoding="utf-8")
+
+    def find(self, name: str) -> list[str]:
+        """The agent's files of this name."""
+        return [str(path) for path in self.data.rglob(name)]
+
     def engine_processes(self) -> list[psutil.Process]:
         return processes.marked(self.namespace, self.home)
+
+    def engine_programs(self) -> list[str]:
+        """Names of what runs of the engine."""
+        return [process.name() for process in self.engine_processes()]
 
     def engines(self) -> list[psutil.Process]:
         """The engine's processes; of one that has helpers of its own, without them."""
@@ -162,7 +195,17 @@ class Pod:
 
 
 ONLY = "CONFORMANCE_ENGINE"  # one alone, where agentpods-conformance asks for it
-TRIED = [os.environ[ONLY]] if ONLY in os.environ else sorted(ENGINES)
+IN_CLUSTER = "CONFORMANCE_IN_CLUSTER"  # in pods of the cluster that TEST_KUBECONFIG names, from TEST_ENGINE_IMAGES
+
+
+def _tried() -> list[str]:
+    if IN_CLUSTER in os.environ:
+        with_image = {one.partition("=")[0] for one in os.environ["TEST_ENGINE_IMAGES"].split(",")}
+        return sorted(with_image & {os.environ.get(ONLY, engine_id) for engine_id in ENGINES})
+    return [os.environ[ONLY]] if ONLY in os.environ else sorted(ENGINES)
+
+
+TRIED = _tried()
 
 
 def _is_for_all(item: pytest.Item) -> bool:
@@ -173,11 +216,23 @@ def _is_for_all(item: pytest.Item) -> bool:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """agentpods-conformance runs what is the same for all engines, and no test of one of ours."""
-    if ONLY in os.environ:
-        ours = [item for item in items if not _is_for_all(item)]
-        config.hook.pytest_deselected(items=ours)
-        items[:] = [item for item in items if item not in ours]
+    """agentpods-conformance runs what is the same for all engines, and no test of one of ours. In a cluster run those
+    tests alone that need no look at this machine."""
+    wanted = [item for item in items if _is_wanted(item)]
+    config.hook.pytest_deselected(items=[item for item in items if item not in wanted])
+    items[:] = wanted
+    if IN_CLUSTER in os.environ:
+        for item in items:
+            item.add_marker(pytest.mark.django_db(transaction=True))  # where the cluster's row is
+
+
+def _is_wanted(item: pytest.Item) -> bool:
+    if IN_CLUSTER in os.environ:
+        is_possible = item.get_closest_marker("anywhere") and not item.get_closest_marker("here")
+        return bool(is_possible) and _is_for_all(item)
+    if item.path.stem == "test_in_a_cluster":
+        return False
+    return ONLY not in os.environ or _is_for_all(item)
 
 
 def each(of: Callable[[Expected], Iterable[tuple[str, ...]]]) -> list[tuple[str, ...]]:
@@ -202,8 +257,14 @@ def model() -> Iterator[ModelServer]:
 
 
 @pytest.fixture
-def pod(engine: Engine, model: ModelServer, tmp_path: Path) -> Iterator[Pod]:
+def pod(request: pytest.FixtureRequest, engine: Engine, model: ModelServer, tmp_path: Path) -> Iterator[Pod]:
     """Not started yet. The installation is shared by all tests of the machine, as it is by all agents."""
+    if IN_CLUSTER in os.environ:
+        from tests.agents.engines.in_a_cluster import pod_of
+
+        with pod_of(engine, model, request.getfixturevalue("settings")) as there:
+            yield there
+        return
     home = (tmp_path / "home").resolve()
     runtime = LocalRuntime(home=home, engine_cache=settings.ENGINE_CACHE)
     pod = Pod(engine, runtime, model, home)

@@ -38,7 +38,6 @@ class Expected:
     either: frozenset[str] = frozenset()  # tools for one purpose, of which a model is offered those that suit it
 
     takes_servers: bool = True  # MCP servers
-    moves: bool = True  # its conversations are found when its data is at another path, as never in a cluster
 
     @property
     def can_act(self) -> bool:
@@ -74,7 +73,6 @@ class Expected:
 
 
 PI = Expected(
-    moves=False,
     paths={
         "openai": ("gpt-5", "/v1/responses"),
         "anthropic": ("claude-sonnet-4-5", "/v1/messages"),
@@ -108,7 +106,6 @@ HERMES = Expected(
 )
 
 OPENCODE = Expected(
-    moves=False,
     paths={
         "openai": ("gpt-5", "/v1/responses"),
         "anthropic": ("claude-sonnet-4-5", "/v1/messages"),

@@ -17,7 +17,7 @@ from agents.pod import restic
 from agents.runtimes import management
 from agents.runtimes.management import BackupOrder, BackupState, HopFailure
 from tests.agents.backups.real import program, url  # noqa: F401 # fixtures
-from tests.agents.engines.conftest import ACCESS, Pod, those
+from tests.agents.engines.conftest import ACCESS, Pod
 from tests.agents.engines.expectations import expected
 from tests.agents.engines.test_n8n_owner import HOOK, Owner, call, start
 from tests.agents.pod.bridge.process import eventually
@@ -95,7 +95,6 @@ def test_a_conversation_is_restored_into_the_next_pod_and_stays_there(pod: Pod, 
     assert said(pod)[-3:] == ["What is its name?", "pong", "Still?"]
 
 
-@pytest.mark.parametrize("engine", those(lambda known: known.moves), indirect=True)
 def test_a_conversation_is_restored_in_another_directory(pod: Pod, second: Pod, order: BackupOrder) -> None:
     """While the first pod still runs: what it says of its own process is not taken for the other one's."""
     pod.start()

@@ -9,7 +9,7 @@ from tests.agents.engines.expectations import expected
 from tests.doubles.model_protocols import ToolCall
 from tests.doubles.web_page import WebPage
 
-pytestmark = pytest.mark.engines
+pytestmark = [pytest.mark.engines, pytest.mark.anywhere]
 
 # The others have no tool that could.
 with_exec = pytest.mark.parametrize("engine", those(lambda known: known.exec), indirect=True)
@@ -26,7 +26,7 @@ def test_its_tools_really_run_in_the_agents_own_directory_and_time_zone(pod: Pod
     heard = str(pod.model.turns()[-1].body)
     assert "zone-JST" in heard
     assert str(pod.data) in heard
-    assert list(pod.data.rglob("made-by-a-tool"))
+    assert pod.find("made-by-a-tool")
 
 
 @with_fetch
@@ -48,7 +48,7 @@ def test_a_search_finds_text_in_the_agents_files(pod: Pod) -> None:
     search = expected(pod).search
     assert search
     tool, argument = search
-    (pod.data / "workspace" / "notes.txt").write_text("the treasure is under the oak\n")
+    pod.write("workspace/notes.txt", "the treasure is under the oak\n")
     pod.model.tool_calls = [ToolCall(tool, {argument: "treasure"} | expected(pod).search_for_text)]
     pod.say("where is it?")
     assert "under the oak" in str(pod.model.turns()[-1].body)

@@ -17,6 +17,7 @@ def engine(request: pytest.FixtureRequest) -> Engine:
     return ENGINES[request.param]
 
 
+@pytest.mark.anywhere
 def test_a_real_engine_comes_up_and_answers_with_the_models_words(pod: Pod) -> None:
     pod.model.reply = "Ahoy from the model"
     pod.start()
@@ -25,4 +26,4 @@ def test_a_real_engine_comes_up_and_answers_with_the_models_words(pod: Pod) -> N
     assert seen.key == REAL_KEY
     assert "Captain Zorblax" in seen.system
     assert bool(seen.tools) == expected(pod).can_act
-    assert "Who are you?" in pod.session_text()
+    assert not pod.is_here or "Who are you?" in pod.session_text()

@@ -10,7 +10,6 @@ import logging
 import os
 import random
 import re
-import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -24,14 +23,13 @@ from agents.engines.base import Processes
 from agents.pod.bridge import damage, databases
 from agents.runtimes import management
 from agents.runtimes.base import Phase, RuntimeFailure
-from agents.runtimes.local.programs import Program
 from tests.agents.engines.conftest import Pod
 from tests.agents.engines.expectations import expected
 from tests.agents.pod.bridge.process import eventually
 from tests.doubles.model_protocols import Seen
 from tests.doubles.model_server import Mood
 
-pytestmark = pytest.mark.engines
+pytestmark = [pytest.mark.engines, pytest.mark.anywhere]
 log = logging.getLogger(__name__)
 
 SEED = int(os.environ.get("STORM_SEED", "1"))
@@ -109,7 +107,7 @@ def test_what_was_answered_outlives_a_storm_of_kills(pod: Pod) -> None:
     chance.shuffle(victims)
     with talking(pod) as talks:
         for victim in victims:
-            _kill(pod, victim)
+            pod.kill(victim)
             _bring_back(pod, talks, chance)
         before = [len(talk.answered) for talk in talks]
         eventually(lambda: _went_on(pod, talks, before), within=READY_SECONDS, what="the last answers")
@@ -119,25 +117,13 @@ def test_what_was_answered_outlives_a_storm_of_kills(pod: Pod) -> None:
         assert talk.wrong == []
         assert len(talk.answered) > KILLS / 3
         _is_remembered(pod, talk)
-    if pod.engine.processes is Processes.ONE_SERVER:
+    if pod.is_here and pod.engine.processes is Processes.ONE_SERVER:
         assert len(pod.engines()) == expected(pod).processes
     pod.runtime.stop(pod.namespace)
-    eventually(lambda: pod.seen().phase == Phase.STOPPED, within=30, what="the stop")
-    assert _left_over(pod) == []
-    assert _broken(pod.data) == []
-
-
-def _kill(pod: Pod, victim: str) -> None:
-    """It may be down already."""
-    programs = [Program(victim)] if victim in set(Program) else list(Program) if victim == "all" else []
-    engines = pod.engine_processes() if victim in {"engine", "all"} else []
-    found: list[psutil.Process] = [*engines]
-    for name in programs:
-        with suppress(KeyError):
-            found.append(pod.program(name))
-    for process in found:
-        with suppress(psutil.NoSuchProcess):
-            process.send_signal(signal.SIGKILL)
+    pod.wait_for(Phase.STOPPED, within=30)
+    if pod.is_here:
+        assert _left_over(pod) == []
+        assert _broken(pod.data) == []
 
 
 def _bring_back(pod: Pod, talks: list[Talk], chance: random.Random) -> None:

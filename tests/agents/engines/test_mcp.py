@@ -20,7 +20,7 @@ from tests.doubles.mcp_http import McpHttpServer
 from tests.doubles.model_protocols import ToolCall
 from tests.ports import free_port
 
-pytestmark = pytest.mark.engines
+pytestmark = [pytest.mark.engines, pytest.mark.anywhere]
 
 
 @pytest.fixture(params=those(lambda known: known.takes_servers))
@@ -76,6 +76,7 @@ def test_an_http_server_is_listed_called_and_gets_its_headers(pod: Pod, json_res
         assert tools_of(pod, "crm") == {tool(pod, "crm", name) for name in ("echo", "add", "picture", "fail")}
 
 
+@pytest.mark.here
 @with_stdio
 def test_a_stdio_server_runs_below_the_bridge_and_never_below_the_gateway(pod: Pod, journal: Path) -> None:
     pod.start(mcp_servers=[mcp_stdio.entry("files", journal, FILES_TOKEN="token-of-the-customer")])
@@ -91,6 +92,7 @@ def test_a_stdio_server_runs_below_the_bridge_and_never_below_the_gateway(pod: P
         assert pod.program(Program.GATEWAY).pid not in message["ancestors"]
 
 
+@pytest.mark.here
 @with_stdio
 def test_a_stdio_server_does_not_outlive_its_pod(pod: Pod, journal: Path) -> None:
     pod.start(mcp_servers=[mcp_stdio.entry("files", journal)])
@@ -131,6 +133,7 @@ def test_a_disabled_tool_stays_absent_beside_the_tools_of_a_server(pod: Pod, crm
     assert name in pod.model.turns()[-1].tools
 
 
+@pytest.mark.here
 def test_a_dead_and_a_hanging_server_keep_neither_the_engine_nor_the_others_from_working(
     pod: Pod, crm: McpHttpServer
 ) -> None:
@@ -164,6 +167,7 @@ def test_a_tool_that_fails_is_heard_by_the_model_and_the_turn_goes_on(pod: Pod, 
     assert "it failed as told" in ask(pod, tool(pod, "crm", "fail"), {})
 
 
+@pytest.mark.here
 def test_the_keys_of_a_server_are_in_no_argument_and_in_no_evidence(pod: Pod, crm: McpHttpServer) -> None:
     pod.start(mcp_servers=[crm.entry("crm")])
     pod.say("hello")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import signal
-from pathlib import Path
 
 import pytest
 
 from agents.runtimes import management
 from tests.agents.engines.conftest import ACCESS, Pod
 
-pytestmark = pytest.mark.engines
+pytestmark = [pytest.mark.engines, pytest.mark.anywhere]
 
 
 def test_what_it_has_learned_is_read_from_its_own_files(pod: Pod) -> None:
@@ -20,11 +19,9 @@ def test_what_it_has_learned_is_read_from_its_own_files(pod: Pod) -> None:
     pod.say("two", "second")
     pod.say("three", "second")
     for store in pod.engine.stores.skills:
-        _write(
-            pod.data / store / "tea-making" / "SKILL.md", "---\nname: tea-making\ndescription: Tea.\n---\nBoil it.\n"
-        )
+        pod.write(f"{store}/tea-making/SKILL.md", "---\nname: tea-making\ndescription: Tea.\n---\nBoil it.\n")
     for store in pod.engine.stores.memories:
-        _write(pod.data / store / "MEMORY.md", "The owner likes tea.")
+        pod.write(f"{store}/MEMORY.md", "The owner likes tea.")
     found = _memory(pod)
     assert found.sessions - before.sessions == 2
     # n8n has none: the catalog says so too.
@@ -38,8 +35,3 @@ def _memory(pod: Pod) -> management.Memory:
     endpoint = pod.runtime.endpoint(pod.namespace)
     assert endpoint
     return management.memory(endpoint, ACCESS)
-
-
-def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")

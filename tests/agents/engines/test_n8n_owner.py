@@ -7,6 +7,7 @@ import fnmatch
 import shutil
 import time
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import requests
@@ -50,12 +51,14 @@ HOOK: dict[str, Any] = {
 class Owner:
     """Signed in at the pod's public address, as by a browser."""
 
-    def __init__(self, pod: Pod) -> None:
+    def __init__(self, pod: Pod, *, address: str = "") -> None:
+        """`address` is one that leads to the pod for browsers; the test goes to the pod itself, under that name."""
         endpoint = pod.runtime.endpoint(pod.namespace)
         assert endpoint
         self.root = endpoint.public_url
+        self.address = address or self.root
         self._session = requests.Session()
-        self._session.headers["Origin"] = self.root
+        self._session.headers.update({"Origin": self.address, "Host": urlsplit(self.address).netloc})
         form = {"username": USERNAME, "password": PASSWORD}
         answer = self._session.post(f"{self.root}/login", data=form, allow_redirects=False, timeout=10)
         assert (answer.status_code, answer.headers["Location"]) == (303, "/dashboard")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -97,6 +98,7 @@ def test_a_deleted_agent_is_unknown_and_its_messages_are_forgotten(agent: Agent)
         {"object": "whatsapp_business_account", "entry": [1, None, {"changes": "x"}]},
         {"object": "whatsapp_business_account", "entry": [{"changes": [{"field": "messages", "value": []}]}]},
         call_of({"from": "1"}, {"id": 7}, {"id": ""}, {"id": "x" * 201}),
+        call_of({"id": "wamid.1\nwamid.2"}, {"id": "a b"}, {"id": "ключ"}, {"id": "\x7f"}),
         [1, 2],
         "text",
     ],
@@ -118,6 +120,17 @@ def test_a_body_beyond_256_kib_is_refused(agent: Agent) -> None:
 def test_a_call_of_more_messages_than_meta_bundles_is_refused_whole(agent: Agent) -> None:
     assert bring(agent, call_of(*(text(f"wamid.{number}") for number in range(101)))).status_code == 400
     assert names() == []
+
+
+def test_a_call_of_thousands_of_messages_costs_little(agent: Agent) -> None:
+    """Each would take along what the call says beside its messages: 250 KiB became gigabytes."""
+    call = call_of(*({"id": str(number)} for number in range(2_000)), more="x" * 200_000)
+    tracemalloc.start()
+    try:
+        assert bring(agent, call).status_code == 400
+        assert tracemalloc.get_traced_memory()[1] < 32 * 1024 * 1024
+    finally:
+        tracemalloc.stop()
 
 
 def test_more_than_the_agent_can_hold_come_again_later(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:

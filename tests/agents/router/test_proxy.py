@@ -35,6 +35,8 @@ class Pod:
         app.router.add_get("/socket", self._socket)
         app.router.add_get("/stream", self._stream)
         app.router.add_get("/half", self._half)
+        app.router.add_get("/flood", self._flood)
+        app.router.add_get("/refuses", self._refuses)
         app.router.add_route("*", "/{path:.*}", self._echo)
         return app
 
@@ -63,6 +65,22 @@ class Pod:
         assert request.transport
         request.transport.abort()
         return reply
+
+    async def _flood(self, request: web.Request) -> web.StreamResponse:
+        """More than any buffer holds."""
+        if request.headers.get("Upgrade"):
+            socket = web.WebSocketResponse()
+            await socket.prepare(request)
+            try:
+                for _ in range(64):
+                    await socket.send_bytes(bytes(1024 * 1024))
+            finally:
+                self.gone.set()
+            return socket
+        return web.Response(body=bytes(64 * 1024 * 1024))
+
+    async def _refuses(self, request: web.Request) -> web.Response:
+        return web.Response(status=429, headers={"Retry-After": "5"})
 
     async def _socket(self, request: web.Request) -> web.WebSocketResponse:
         socket = web.WebSocketResponse(protocols=["chat"])

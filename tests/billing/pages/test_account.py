@@ -159,6 +159,15 @@ def test_the_same_form_sent_twice_makes_one_key_and_shows_its_secret_once(visito
     assert ApiKey.objects.count() == 1
 
 
+def test_who_goes_back_and_types_another_name_may_make_another_key(visitor: Visitor) -> None:
+    page = visitor.open(ACCOUNT)
+    shown(visitor.send(page, "/account/keys", name="laptop"))
+    again = shown(visitor.send(page, "/account/keys", name="server"), status=422)
+    assert "A key was created with this form already." in again.one("p", role="alert").text
+    shown(visitor.send(again, "/account/keys"))
+    assert set(ApiKey.objects.values_list("name", flat=True)) == {"laptop", "server"}
+
+
 def test_the_secret_is_in_no_cache_and_no_log(visitor: Visitor, caplog: pytest.LogCaptureFixture) -> None:
     answer = visitor.send(visitor.open(ACCOUNT), "/account/keys", name="laptop")
     assert answer.headers["Cache-Control"] == "no-store"

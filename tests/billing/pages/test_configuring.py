@@ -10,7 +10,9 @@ import pytest
 from pytest_django import Settings
 
 from accounts.models import User
+from agents import profile
 from agents.models import Agent
+from config.errors import BadRequest
 from tests.agents.conftest import GatewayOf, MakeAgent, bridge, gateway_of, settle
 from tests.billing.pages.visitor import Visitor, fields, text
 from tests.catalog.pages.page import Page
@@ -131,6 +133,24 @@ def test_a_tool_with_a_key_asks_for_it_once(visitor: Visitor, hermes: Agent) -> 
     agent = settle(hermes)
     assert (agent.tools_enabled, agent.tool_secrets) == (["web"], {"tavily": "tvly-1"})
     assert "tvly-1" not in visitor.client.get(f"/account/agents/{agent.pk}/tools").content.decode()
+
+
+def test_a_form_takes_no_longer_secrets_than_the_api(visitor: Visitor, hermes: Agent) -> None:
+    """They reach the pod in its start document, which a cluster keeps in a Secret of bounded size."""
+    long = "x" * 1_001
+    said(send(visitor, hermes, "channels", boxes=[("channel", "telegram")], telegramToken=long))
+    said(send(visitor, hermes, "channels", telegramToken=long))
+    said(send(visitor, hermes, "tools", boxes=[("toolset", "web")], tavily=long))
+    assert (settle(hermes).channel_secrets, settle(hermes).tool_secrets) == ({}, None)
+
+
+def test_what_no_column_can_hold_is_left_out_or_refused(visitor: Visitor, hermes: Agent) -> None:
+    assert send(visitor, hermes, "settings", name="x", lang="en", extra_soul="Be\0 brief.").status_code == 303
+    assert settle(hermes).extra_soul == "Be brief."
+    assert send(visitor, hermes, "settings", name="a\0b", lang="en").status_code == 400
+    assert send(visitor, hermes, "channels", telegramToken="a\0b").status_code == 400
+    with pytest.raises(BadRequest, match="extraSoul"):
+        profile.check_extra_soul("a\0b")
 
 
 def test_servers_stay_as_they_are(visitor: Visitor, hermes: Agent) -> None:

@@ -181,3 +181,15 @@ def test_without_a_persona_one_is_chosen_first(visitor: Visitor) -> None:
 def test_another_sites_form_makes_nothing(visitor: Visitor) -> None:
     assert visitor.post(KEY, name="Forged", once="0123456789abcdef").status_code == 403
     assert not Agent.objects.exists()
+
+
+def test_who_goes_back_and_changes_the_form_may_make_another_agent(visitor: Visitor) -> None:
+    page = visitor.open(KEY)
+    assert visitor.send(page, KEY, name="First").status_code == 303
+    answer = visitor.send(page, KEY, name="Second")
+    assert answer.status_code == 422
+    again = Page(answer.content.decode())
+    assert "An agent was created with this form already." in text(again)
+    assert Agent.objects.count() == 1
+    assert visitor.send(again, KEY).status_code == 303
+    assert set(Agent.objects.values_list("name", flat=True)) == {"First", "Second"}

@@ -33,6 +33,7 @@ def test_each_invoice_is_there_with_its_file(visitor: Visitor, running: Agent, p
     for told in (row.number, "5.00 USD", row.description):
         assert told in page
     assert visitor.client.get(f"{PATH}/{row.pk}").content.startswith(b"%PDF")
+    assert visitor.open(f"/account/agents/{running.pk}").all("a", href=f"{PATH}/{row.pk}")
 
 
 def test_of_many_the_next_page_has_the_rest(visitor: Visitor, running: Agent, pay: Pay, clock: Clock) -> None:

@@ -56,7 +56,7 @@ def test_it_is_paid_and_the_page_says_so_and_leads_to_the_card(
 ) -> None:
     pay(stripe)
     said = look(person, agent)
-    assert "Paid. Thank you! Your payment with Stripe has arrived." in said
+    assert "Paid. Thank you! Your payment by card has arrived." in said
     assert "It renews there by itself." in said
     renewing, page = person.open(f"/renew/{agent.pk}"), person.open(f"/account/agents/{agent.pk}")
     for shown in (renewing, page):
@@ -96,3 +96,42 @@ def test_in_russian_too(person: Person, agent: Agent, stripe: StripeDouble) -> N
     page = Person(person.user, lang="ru").order(agent, provider="stripe")
     assert "Оплатите" in now(page)
     assert "Ввести карту в Stripe" in page.html
+
+
+def test_the_card_that_renews_is_cancelled_from_the_agents_page(
+    waiting: Page, person: Person, agent: Agent, stripe: StripeDouble
+) -> None:
+    pay(stripe)
+    here = f"/account/agents/{agent.pk}"
+    page = person.open(here)
+    assert "Paid with Card" in words(page.one("main"))
+    assert page.all("a", href=f"{here}/cancel")
+    assert "We tell Stripe to charge your card no more." in words(person.open(f"{here}/cancel").one("main"))
+    csrf = person.open(f"{here}/cancel").all("input", name="csrfmiddlewaretoken")[0].attributes["value"]
+    person.client.post(f"{here}/cancel", {"csrfmiddlewaretoken": csrf})
+    work()
+    assert stripe.world.all("subscription")[0]["status"] == "canceled"
+    assert not person.open(here).all("a", href=f"{here}/cancel")
+
+
+def test_each_plan_says_what_it_costs_now_and_has_no_button_that_would_be_refused(
+    waiting: Page, person: Person, agent: Agent, stripe: StripeDouble
+) -> None:
+    place = f"/account/agents/{agent.pk}/plan"
+    pay(stripe)
+    page = person.open(place)
+    said = words(page.one("main"))
+    assert "Costs $9 now and is paid until" in said
+    ways = [one.attributes["href"] for one in page.all("a") if "/renew/" in one.attributes["href"]]
+    assert [way.partition("tier=")[2].partition("&")[0] for way in ways] == ["small", "medium", "large"]
+    for way in ways:
+        bill = person.open(way.partition("#")[0]).one("section", id="bill")
+        assert "Go on to the card" in words(bill)
+    assert not page.all("button", type="submit")[1:]  # nothing is smaller than tiny
+    person.order(agent, tier="small", provider="stripe")
+    pay(stripe)
+    page = person.open(place)
+    assert "Costs nothing now. From" in words(page.one("main"))
+    (form,) = [one for one in page.all("form") if one.attributes["action"].endswith("/next-plan")]
+    tier = next(one for one in page.all("input", name="tier") if any(parent is form for parent in one.within))
+    assert tier.attributes["value"] == "tiny"

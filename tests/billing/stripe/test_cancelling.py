@@ -10,8 +10,9 @@ from rest_framework.test import APIClient
 
 from agents import lifecycle
 from agents.models import Agent
-from billing.models import CardSubscription, Payment, Subscription
-from billing.stripe import cancelling
+from billing.models import CardSubscription, Payment, StripeCustomer, Subscription
+from billing.providers.stripe_api import StripeAway
+from billing.stripe import cancelling, customers
 from tests.agents.conftest import signed_in
 from tests.billing.conftest import DAY, FREE_UNTIL, Clock, tick
 from tests.billing.stripe.conftest import PlaceOrder, ordered, work
@@ -123,3 +124,22 @@ def test_who_cancelled_may_subscribe_again(
     assert Subscription.objects.get().status == "active"
     assert CardSubscription.objects.renewing().count() == 1
     assert timezone.now() < Subscription.objects.get().current_period_end
+
+
+def test_with_its_account_a_customer_is_forgotten_there(card: CardSubscription, stripe: StripeDouble) -> None:
+    owner = card.agent.user
+    customers.forget(owner)
+    customers.forget(owner)
+    assert stripe.world.all("customer") == []
+    assert at_stripe(stripe) == "canceled"
+    assert not StripeCustomer.objects.exists()
+
+
+def test_a_customer_that_stripe_cannot_be_told_of_stays_to_be_told_later(
+    card: CardSubscription, stripe: StripeDouble
+) -> None:
+    down = Fault(status=500)
+    stripe.fail_next("DELETE /v1/customers", *[down] * 5)
+    with pytest.raises(StripeAway):
+        customers.forget(card.agent.user)
+    assert StripeCustomer.objects.exists()

@@ -21,6 +21,7 @@ from config.streams import Following
 RUNNING = 2
 GRACE_SECONDS = 1.0
 UNREAD_SECONDS = 1.0
+POURED = 512 * 2**20
 LISTED = bytes(range(256)) * 2000
 _closed = threading.Event()
 
@@ -43,6 +44,7 @@ def _application(environ: WSGIEnvironment, start: StartResponse) -> Iterable[byt
         "/stream": _stream,
         "/follow": _follow,
         "/flood": _flood,
+        "/pour": _pour,
         "/closed": _tell_of_the_end,
         "/large": _large,
         "/listed": _listed,
@@ -105,6 +107,12 @@ def _flood(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
     """As much as it is let."""
     start("200 OK", [("Content-Type", "text/event-stream")])
     return Following(_much, end=lambda: None)
+
+
+def _pour(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+    """A download whose length nobody knows."""
+    start("200 OK", [("Content-Type", "application/gzip")])
+    return (b"x" * 65_536 for _ in range(POURED // 65_536))
 
 
 async def _beats() -> AsyncGenerator[bytes, None]:

@@ -6,8 +6,9 @@ import asyncio
 import functools
 import json
 import ssl
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from ipaddress import IPv4Address, IPv6Address, ip_network
 from typing import Any
 
@@ -22,6 +23,9 @@ ANSWER_BYTES = 512 * 1024
 SURROUNDING_BYTES = 128 * 1024
 LOOKUPS = 4
 _LOOPBACK: list[Address] = [IPv4Address("127.0.0.1"), IPv6Address("::1")]
+
+
+Asked = AbstractAsyncContextManager[aiohttp.ClientResponse]
 
 
 class PeerFailure(Exception):
@@ -51,13 +55,30 @@ async def exchange(
 
     `networks` are those that may be dialled beside the public internet.
     """
+    method = "GET" if body is None else "POST"
+    async with asked(method, url, networks=networks, headers=headers, body=body, seconds=seconds) as answer:
+        refuse(answer, "our token")
+        return json_object(await read(answer))
+
+
+@asynccontextmanager
+async def asked(
+    method: str,
+    url: str,
+    *,
+    networks: list[str],
+    headers: Mapping[str, str],
+    body: Mapping[str, Any] | None,
+    seconds: float,
+) -> AsyncIterator[aiohttp.ClientResponse]:
+    """The answer, of which the head alone is read. Raises PeerFailure, also for what breaks while it is read."""
     try:
-        async with asyncio.timeout(seconds), _session(networks) as session:
-            method = "GET" if body is None else "POST"
-            async with session.request(
-                method, URL(url), headers=dict(headers), json=body, allow_redirects=False
-            ) as answer:
-                return _object(await _read(answer))
+        async with (
+            asyncio.timeout(seconds),
+            _session(networks) as session,
+            session.request(method, URL(url), headers=dict(headers), json=body, allow_redirects=False) as answer,
+        ):
+            yield answer
     except TimeoutError as error:
         raise PeerFailure(f"it did not answer within {seconds:.0f} s") from error
     except AddressRefusedError as error:
@@ -90,13 +111,17 @@ def _lookup(host: str) -> list[Address]:
     return _LOOPBACK if host.rstrip(".").endswith(".localhost") else ask_system(host)
 
 
-async def _read(answer: aiohttp.ClientResponse) -> bytes:
+def refuse(answer: aiohttp.ClientResponse, shown: str) -> None:
+    """Raise PeerFailure for an answer that is none; `shown` is what we showed to be let in."""
     if 300 <= answer.status < 400:
         raise PeerFailure("it redirects, which is not followed")
     if answer.status in {401, 403}:
-        raise PeerFailure(f"it refused our token ({answer.status})")
+        raise PeerFailure(f"it refused {shown} ({answer.status})")
     if answer.status >= 400:
         raise PeerFailure(f"it answered {answer.status}")
+
+
+async def read(answer: aiohttp.ClientResponse) -> bytes:
     raw = bytearray()
     async for piece in answer.content.iter_any():
         raw += piece
@@ -105,7 +130,7 @@ async def _read(answer: aiohttp.ClientResponse) -> bytes:
     return bytes(raw)
 
 
-def _object(raw: bytes) -> dict[str, Any]:
+def json_object(raw: bytes) -> dict[str, Any]:
     try:
         found = json.loads(raw)
     except (ValueError, RecursionError) as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterator
 from http.client import HTTPConnection
+from typing import Any
 
 import pytest
 import requests
@@ -38,6 +39,12 @@ def test_the_password_leads_to_the_engines_page(pod: Gateway) -> None:
     assert (entry.status_code, entry.headers["Location"]) == (303, ENTRY)
     shown = get(pod, ENTRY, Cookie=cookie, **HTML)
     assert (shown.status_code, shown.text) == (200, PAGE)
+
+
+@pytest.mark.parametrize("where", [{"directory": "x" * 100_000}, [], "x", {}])
+def test_an_engine_that_says_nonsense_of_its_place_has_no_page(pod: Gateway, page: EnginePage, where: Any) -> None:
+    page.where = where
+    assert get(pod, "/dashboard", Cookie=cookie_of(pod)).status_code == 503
 
 
 def test_the_chat_page_stays_at_the_address_itself_and_links_to_it(pod: Gateway, gateway: Gateway) -> None:

@@ -123,3 +123,36 @@ def test_a_new_password_signs_everybody_out(start_gateway: StartGateway) -> None
     assert get(gateway, "/", Cookie=cookie).status_code == 200
     gateway.configure(dash_password="new horse")
     assert get(gateway, "/", Cookie=cookie).status_code == 303
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("multipart/form-data", b"x"),
+        ("multipart/form-data; boundary=a", b"--a\r\n\r\nx\r\n--a--"),
+        ("text/plain", b"username=ada"),
+        ("application/x-www-form-urlencoded", b"&".join([b"a=1"] * 17)),
+    ],
+)
+def test_what_is_no_form_of_ours_is_refused_in_words(start_gateway: StartGateway, kind: str, body: bytes) -> None:
+    """A stranger who could make it fail would fill the owner's log."""
+    pod = start_gateway(**PASSWORD)
+    headers = {"Content-Type": kind, "Origin": pod.public}
+    assert requests.post(f"{pod.public}/login", data=body, headers=headers, timeout=10).status_code == 400
+    assert "Traceback" not in pod.log
+
+
+@pytest.mark.parametrize(
+    "kind", ["application/x-www-form-urlencoded; charset=none", "application/x-www-form-urlencoded"]
+)
+def test_letters_that_are_none_are_a_wrong_password(start_gateway: StartGateway, kind: str) -> None:
+    pod = start_gateway(**PASSWORD)
+    headers = {"Content-Type": kind, "Origin": pod.public}
+    sent = b"username=%ff%00&password=\xff"
+    assert requests.post(f"{pod.public}/login", data=sent, headers=headers, timeout=10).status_code == 401
+
+
+def test_a_body_that_is_not_packed_as_it_says_is_refused(start_gateway: StartGateway) -> None:
+    pod = start_gateway(**PASSWORD)
+    headers = {"Content-Type": "application/x-www-form-urlencoded", "Content-Encoding": "gzip", "Origin": pod.public}
+    assert requests.post(f"{pod.public}/login", data=b"x" * 100, headers=headers, timeout=10).status_code == 400

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import aiohttp
+import psutil
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
@@ -233,6 +234,20 @@ def test_a_message_beyond_the_limit_ends_the_connection_from_either_side(pod: Ga
     assert with_a_line(pod, lambda opened: opened.close()) is True  # the next one works
 
 
+@pytest.mark.parametrize(("pings", "code"), [(100, None), (50_000, aiohttp.WSCloseCode.GOING_AWAY)])
+def test_an_engine_that_sends_nothing_but_pings_is_cut_off(pod: Gateway, pings: int, code: int | None) -> None:
+    async def ask(opened: Line) -> int | None:
+        await opened.send_str(f"ping {pings}")
+        if code is None:
+            await opened.send_str("hello")
+            assert await opened.receive_str(timeout=10) == "you said hello"
+            return None
+        return await _end(opened)
+
+    assert with_a_line(pod, ask) == code
+    assert pod.chat().status_code == 200
+
+
 def test_a_pod_has_so_many_connections_and_each_that_ends_makes_room(pod: Gateway, engine: EngineSocket) -> None:
     cookie = cookie_of(pod)
 
@@ -309,19 +324,48 @@ def test_a_connection_on_which_nobody_says_anything_ends(engine: EngineSocket, m
     assert code == aiohttp.WSCloseCode.GOING_AWAY
 
 
+async def by_hand(url: str) -> asyncio.StreamWriter:
+    """A line on which nothing is read and no ping is answered."""
+    at = URL(url)
+    assert at.host
+    assert at.port
+    reader, writer = await asyncio.open_connection(at.host, at.port)
+    key = base64.b64encode(b"0123456789abcdef").decode()
+    opening = f"GET {PATH} HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    writer.write(f"{opening}Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\n\r\n".encode())
+    assert b"101" in await reader.readline()
+    return writer
+
+
+def held(url: str) -> list[Any]:
+    """The server's connections, which is in this process."""
+    ours = psutil.Process().net_connections("tcp4")
+    return [one for one in ours if one.laddr.port == URL(url).port and one.status != psutil.CONN_LISTEN]
+
+
+def test_what_a_reader_does_not_read_is_not_kept_for_him(engine: EngineSocket, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A close alone waits until all was sent: for ever."""
+
+    async def wait() -> None:
+        async with short_lived(engine, monkeypatch, IDLE_SECONDS=1.0, WATCH_SECONDS=0.1, CLOSE_SECONDS=0.5) as url:
+            writer = await by_hand(url)
+            writer.transport.pause_reading()  # type: ignore[attr-defined]  # it can read too
+            text = f"flood {MESSAGE_BYTES - 1}".encode()
+            for _ in range(4):
+                writer.write(bytes([0x81, 0x80 | len(text)]) + bytes(4) + text)
+            assert len(held(url)) == 1
+            await asyncio.to_thread(eventually, lambda: not held(url), within=20, what="the end")
+            writer.transport.abort()
+
+    asyncio.run(wait())
+
+
 def test_a_reader_who_reads_nothing_and_answers_no_ping_loses_his_connection(
     engine: EngineSocket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def wait() -> None:
         async with short_lived(engine, monkeypatch, HEARTBEAT_SECONDS=1.0) as url:
-            at = URL(url)
-            assert at.host
-            assert at.port
-            reader, writer = await asyncio.open_connection(at.host, at.port)
-            key = base64.b64encode(b"0123456789abcdef").decode()
-            opening = f"GET {PATH} HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-            writer.write(f"{opening}Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\n\r\n".encode())
-            assert b"101" in await reader.readline()
+            writer = await by_hand(url)
             await asyncio.to_thread(eventually, lambda: engine.closed, within=20, what="the close")
             writer.close()
 

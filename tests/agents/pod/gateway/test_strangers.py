@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
+import socket
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
+import psutil
 import pytest
+import requests
 
 from agents.engines.n8n_http import HEADER
 from agents.engines.n8n_workflow import AGENT_ID
+from agents.pod.gateway.dashboard import MOST_STRANGERS
 from tests.agents.pod.gateway.conftest import StartGateway
 from tests.agents.pod.gateway.process import Gateway
 from tests.agents.pod.gateway.visitor import HTML, PASSWORD, cookie_of, get, post
@@ -72,6 +78,33 @@ def test_a_crooked_path_is_no_webhook(pod: Gateway, page: EnginePage, path: str)
 def test_a_strangers_body_has_a_limit(pod: Gateway, page: EnginePage) -> None:
     assert post(pod, "/webhook/orders", data=b"x" * (4 * 1024 * 1024 + 1)).status_code == 413
     assert page.seen == []
+
+
+def test_a_packed_body_reaches_the_engine_as_what_it_says_it_is(pod: Gateway, page: EnginePage) -> None:
+    """The gateway's server has unpacked it."""
+    headers = {"Content-Encoding": "gzip", "Content-Type": "text/plain"}
+    answer = requests.post(f"{pod.public}/webhook/x", data=gzip.compress(b"hello"), headers=headers, timeout=10)
+    assert answer.status_code == 200
+    assert page.seen[-1]["body"] == "hello"
+    assert "content-encoding" not in page.seen[-1]["headers"]
+
+
+def test_strangers_cannot_fill_the_gateways_memory(start_gateway: StartGateway) -> None:
+    """It has 256 MiB in a cluster, and an engine that answers late leaves all bodies with it."""
+    with socket.create_server(("127.0.0.1", 0)) as engine, ThreadPoolExecutor(MOST_STRANGERS) as strangers:
+        late = f"http://127.0.0.1:{engine.getsockname()[1]}"
+        pod = start_gateway(engine="n8n", engine_url=late, engine_password=ENGINE_PASSWORD, **PASSWORD)
+        body = b"x" * (4 * 1024 * 1024)
+
+        def call(_: int) -> int | None:
+            try:
+                return requests.post(f"{pod.public}/webhook/x", data=body, timeout=5).status_code
+            except requests.Timeout:
+                return None
+
+        answers = list(strangers.map(call, range(MOST_STRANGERS)))
+        assert set(answers) == {None, 429}
+        assert psutil.Process(pod.process.pid).memory_info().rss < 128 * 1024 * 1024
 
 
 def test_the_editor_is_shown_to_who_is_signed_in_as_n8ns_owner(pod: Gateway, page: EnginePage) -> None:

@@ -36,6 +36,12 @@ def test_an_engine_that_is_not_ready_is_named(
     assert bridge.turns == []
 
 
+def test_a_bridge_that_says_more_than_it_may_is_not_there(gateway: Gateway, bridge: BridgeDouble) -> None:
+    """It is in the engine's container, and may be anything that answers there."""
+    bridge.message = "x" * 1_000_000
+    assert (gateway.chat().status_code, bridge.turns) == (503, [])
+
+
 def test_a_bridge_that_is_gone_is_the_engines_failure(gateway: Gateway, bridge: BridgeDouble) -> None:
     bridge.stop()
     answer = gateway.chat()
@@ -43,6 +49,8 @@ def test_a_bridge_that_is_gone_is_the_engines_failure(gateway: Gateway, bridge: 
 
 
 def test_a_turn_that_the_bridge_does_not_take_fails_with_its_reason(gateway: Gateway, bridge: BridgeDouble) -> None:
+    bridge.busy = "x" * 1_000_000
+    assert "answered more than" in gateway.chat().json()["message"]
     bridge.busy = "the engine is being stopped"
     assert gateway.chat().json() == {"error": "INTERNAL", "hop": "engine", "message": "the engine is being stopped"}
 

@@ -103,6 +103,18 @@ def test_a_body_that_is_no_object_is_refused(gateway: Gateway, provider: Provide
     assert provider.requests == []
 
 
+@pytest.mark.parametrize(
+    ("body", "headers", "status"),
+    [(b'{"api_key": "\\ud800"}', {}, 401), (b"{}", {"Content-Encoding": "gzip"}, 400)],
+)
+def test_an_engine_that_sends_nonsense_is_refused_and_fills_no_log(
+    gateway: Gateway, provider: Provider, body: bytes, headers: dict[str, str], status: int
+) -> None:
+    assert gateway.call_model(SEARCH, data=body, headers=headers).status_code == status
+    assert provider.requests == []
+    assert "unexpected" not in gateway.log
+
+
 def test_a_body_that_is_too_large_reaches_nobody_whole(gateway: Gateway, provider: Provider) -> None:
     assert gateway.call_model(SEARCH, json={"query": "x" * 300_000}).status_code == 413
 

@@ -1,0 +1,57 @@
+"""What this app knows of a person: for the file they take along, and to be taken away with the account."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from django.contrib.admin.models import LogEntry
+from django.db.models import Q
+
+from accounts.models import (
+    NOWHERE,
+    ApiKey,
+    IdempotentReply,
+    Letter,
+    Session,
+    SignInCode,
+    Suspension,
+    User,
+    WrongTry,
+)
+from config.personal import Section, rows
+
+
+def exported(user: User) -> Iterator[Section]:
+    profile = ("id", "email", "lang", "lang_chosen", "muted_mails", "attribution", "created_at")
+    yield "profile", rows(User.objects.filter(pk=user.pk), *profile)
+    yield "sessions", rows(Session.objects.filter(user=user), "client", "attribution", "created_at", "seen_at")
+    yield (
+        "api-keys",
+        rows(ApiKey.objects.filter(user=user), "id", "name", "prefix", "created_at", "last_used_at", "revoked_at"),
+    )
+    yield "mails", rows(Letter.objects.filter(user=user), "email", "subject", "text", "lang", "written_at", "mailed_at")
+
+
+def is_waiting_for_mail(user: User) -> bool:
+    """Whether a mail to them is still to go out."""
+    return Letter.objects.filter(user=user, mail_due_at__isnull=False).exists()
+
+
+def erase(user: User) -> None:
+    """The row stays, for the ledger, under an address that is nobody's. Needs a transaction; twice is harmless."""
+    email = user.email
+    Session.objects.filter(user=user).delete()
+    ApiKey.objects.filter(user=user).delete()
+    IdempotentReply.objects.filter(user=user).delete()
+    Letter.objects.filter(user=user).delete()
+    SignInCode.objects.filter(email=email).delete()
+    WrongTry.objects.filter(email=email).delete()
+    Suspension.objects.filter(user=user).update(reason="")
+    alone = rf"(^|[^a-z0-9.+_-]){re.escape(email)}($|[^a-z0-9.-])"  # not as the end of a longer address
+    told = LogEntry.objects.filter(Q(object_repr__iregex=alone) | Q(change_message__iregex=alone))
+    told.update(object_repr=user.pk, change_message="")
+    user.email, user.attribution, user.muted_mails = f"{user.pk}@{NOWHERE}", None, None
+    user.lang, user.lang_chosen, user.last_login, user.is_active = "en", False, None, False
+    user.set_unusable_password()
+    user.save()

@@ -1,0 +1,121 @@
+"""What this app knows of a person: their agents. For the file they take along, and to be taken away with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db.models import F
+
+from accounts.models import User
+from agents.backups.models import Backup, Repository, Stage
+from agents.domains.models import CertifiedName, DomainClaim
+from agents.inbound.models import InboundMessage
+from agents.models import Agent, AgentQuota, Status, Transition
+from agents.silences.models import ChannelState
+from agents.trials import DIGEST, hidden
+from config.crypto import readable
+from config.personal import MOST, Row, Section, rows
+from webhooks.models import Event, Hook
+
+SETTINGS = (
+    *("id", "name", "persona_id", "tier", "engine", "channels", "lang", "timezone", "status", "created_at"),
+    *("soul", "extra_soul", "llm_provider", "model", "tools_enabled", "domain", "slug", "a2a_enabled", "a2a_listed"),
+    *("trial_ends_at", "last_backup_at"),
+)
+
+
+def exported(user: User) -> Iterator[Section]:
+    """Conversations are in the agents' own data, so of them there are the backups and what still waits to be said."""
+    yield "agents", [_settings(agent) for agent in _agents(user)[: MOST + 1]]
+    yield "backups", [_backup(row) for row in rows(_there(user), "agent_id", "name", "kind", "taken_at", "size")]
+    waiting = InboundMessage.objects.filter(agent__user=user, due_at__isnull=False)
+    yield "messages-waiting", [_waiting(message) for message in waiting.order_by("-pk")[: MOST + 1]]
+    past = Transition.objects.filter(agent__user=user).order_by("-at", "-id")
+    yield "timeline", rows(past, "agent_id", "from_status", "to_status", "reason", "note", "at")
+    claims = DomainClaim.objects.filter(user=user).order_by("-claimed_at")
+    yield "domains", rows(claims, "agent_id", "domain", "status", "claimed_at", "proved_at", "ended_at")
+    told = Event.objects.filter(agent__user=user).order_by("-created_at", "-id")
+    yield "events", rows(told, "agent_id", "type", "created_at", "body")
+
+
+def _agents(user: User) -> Any:
+    return Agent.objects.owned_by(user.pk).select_related("hook").order_by("-created_at", "-id")
+
+
+def _there(user: User) -> Any:
+    return Backup.objects.filter(agent__user=user, stage=Stage.DONE).order_by(F("taken_at").desc(nulls_last=True))
+
+
+def _settings(agent: Agent) -> Row:
+    """Of secrets only that they are there: names of MCP servers and peers, of channels' tokens."""
+    agent = readable(agent)
+    hook = getattr(agent, "hook", None)
+    return {
+        **{name: getattr(agent, name) for name in SETTINGS},
+        "mcp_servers": [server.get("name") for server in agent.mcp_servers],
+        "a2a_peers": [{"name": peer.get("name"), "url": peer.get("url")} for peer in agent.a2a_peers or []],
+        "secrets_set": sorted({*agent.channel_secrets, *(agent.tool_secrets or {})}),
+        "webhook_url": hook.url if hook else None,
+    }
+
+
+def _backup(row: Row) -> Row:
+    return {**row, "download": f"{settings.BASE_URL}/account/agents/{row['agent_id']}/backups/{row['name']}"}
+
+
+def _waiting(message: InboundMessage) -> dict[str, str | datetime | None]:
+    return {
+        "agent_id": message.agent_id,
+        "channel": message.channel,
+        "received_at": message.received_at,
+        "body": readable(message).body,
+    }
+
+
+def still_there(user: User, *, now: datetime) -> str:
+    """What is not gone yet, in words. Backups of agents that are deleted with their account are not kept."""
+    if Agent.objects.owned_by(user.pk).exclude(status=Status.DELETED).exists():
+        return "its agents"
+    left = Repository.objects.filter(agent__user=user)
+    left.filter(expires_at__gt=now).update(expires_at=now)
+    return "its backups" if left.exists() else ""
+
+
+def erase(user: User) -> None:
+    """Agents are gone already; of their rows nothing of the person stays. Needs a transaction; twice is harmless.
+
+    Claims of host names stay: they keep a name that still leads here from being served for a stranger.
+    """
+    own = Agent.objects.owned_by(user.pk)
+    for agent in own.only("pk", "suffix", "inbox"):
+        own.filter(pk=agent.pk).update(slug=f"gone-{agent.suffix}", inbox=_hidden(agent.inbox))
+    own.update(
+        name="",
+        soul="",
+        extra_soul=None,
+        timezone=None,
+        cause_message="",
+        cause_evidence=[],
+        endpoint_url=None,
+        dash_username=None,
+        gateway_certificate="",
+        llm_key_hash=None,
+    )
+    Transition.objects.filter(agent__user=user).delete()
+    Event.objects.filter(agent__user=user).delete()
+    Hook.objects.filter(agent__user=user).delete()
+    AgentQuota.objects.filter(agent__user=user).delete()
+    ChannelState.objects.filter(agent__user=user).delete()
+    CertifiedName.objects.filter(user=user).delete()
+
+
+def forget_mailboxes(*, now: datetime) -> None:
+    over = now - timedelta(days=settings.MAX_TRIALS_DAYS)
+    Agent.objects.filter(inbox__startswith=DIGEST, created_at__lt=over).update(inbox="")
+
+
+def _hidden(inbox: str) -> str:
+    return inbox if not inbox or inbox.startswith(DIGEST) else hidden(inbox)

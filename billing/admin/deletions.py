@@ -1,0 +1,16 @@
+"""Accounts that their owners delete, and what a deletion still waits for."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+
+from billing.admin.base import WrittenByRules
+from billing.models import AccountDeletion
+
+
+@admin.register(AccountDeletion)
+class AccountDeletionAdmin(WrittenByRules):
+    list_display = ("user", "stage", "asked_at", "closes_at", "closed_at", "done_at", "waits_for", "due_at")
+    list_filter = ("stage", "asked_at")
+    list_select_related = ("user",)
+    search_fields = ("user__id", "user__email")

@@ -1,0 +1,202 @@
+"""STATE MACHINE of an account that its owner deletes: asked, for a week; closing, until all has ended; done.
+
+While it is only asked for, agents are paused, renewals are cancelled, and its owner may call it off. Then nobody signs
+in any more, agents are deleted with their data, and once pods, backups and cards have ended, what is left of the person
+is erased in one transaction (`erasing`). Each step looks at what is, so a worker that is killed leaves it due, and a
+step that is done twice changes nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from accounts import mail_choices
+from accounts.models import User
+from agents import lifecycle
+from agents.models import Agent, Desired, Reason
+from billing import cancellation, reminders
+from billing.leaving import erasing
+from billing.models import AccountDeletion, DeletionStage, Subscription
+from billing.models.deletions import OPEN
+from config import post, wake
+from config.errors import Conflict, Forbidden, ServiceError
+
+log = logging.getLogger(__name__)
+
+GRACE = timedelta(days=7)
+LEASE = timedelta(minutes=5)
+AGAIN = timedelta(seconds=30)
+LATER = timedelta(days=1)  # for an account that is suspended: its deletion waits
+LATE = timedelta(days=2)  # of a closing that does not come to its end: an operator's business
+BATCH = 20
+
+TRANSITIONS: dict[DeletionStage, set[DeletionStage]] = {
+    DeletionStage.ASKED: {DeletionStage.CLOSING, DeletionStage.CALLED_OFF},
+    DeletionStage.CLOSING: {DeletionStage.DONE},
+    DeletionStage.DONE: set(),
+    DeletionStage.CALLED_OFF: set(),
+}
+
+
+class OperatorsStay(Forbidden):
+    def __init__(self) -> None:
+        super().__init__("this account may open the console: an operator takes that right away first")
+
+
+class TooLate(Conflict):
+    def __init__(self) -> None:
+        super().__init__("this account is being deleted, or nobody has asked for that")
+
+
+# What its owner does.
+
+
+@transaction.atomic
+def ask(user: User, *, lang: str, now: datetime) -> AccountDeletion:
+    """Delete it in a week. Asked twice it is the first one's. Raises OperatorsStay."""
+    user = _locked_user(user.pk)
+    if user.is_staff:
+        raise OperatorsStay
+    if found := of(user):
+        return found
+    deletion = AccountDeletion.objects.create(user=user, lang=lang, asked_at=now, closes_at=now + GRACE, due_at=now)
+    _tell(deletion, "account_deletion_asked")
+    wake.on_commit("billing.close_accounts")
+    return deletion
+
+
+@transaction.atomic
+def call_off(user: User, *, now: datetime) -> None:
+    """Keep the account. Agents stay paused and renewals cancelled: its owner starts again what is wanted.
+
+    Raises TooLate.
+    """
+    deletion = AccountDeletion.objects.select_for_update().filter(user=user, stage=DeletionStage.ASKED).first()
+    if deletion is None:
+        raise TooLate
+    _move(deletion, DeletionStage.CALLED_OFF, due_at=None, done_at=now)
+    _tell(deletion, "account_deletion_called_off")
+
+
+def of(user: User) -> AccountDeletion | None:
+    """The one that is going on."""
+    return AccountDeletion.objects.filter(user=user, stage__in=OPEN).first()
+
+
+# What workers do.
+
+
+def step_due(*, now: datetime) -> int:
+    """Take one step of each that is due; returns how many. What fails is logged, and due again."""
+    erasing.forget_mailboxes(now=now)
+    taken = 0
+    while taken < BATCH and (deletion := _claimed(now=now)):
+        taken += 1
+        try:
+            _step(deletion, now=now)
+        except Exception:
+            log.exception("an account's deletion failed, and is tried again", extra={"deletion": deletion.pk})
+    return taken
+
+
+@transaction.atomic
+def _claimed(*, now: datetime) -> AccountDeletion | None:
+    due = AccountDeletion.objects.filter(due_at__lte=now).order_by("due_at")
+    deletion = due.select_for_update(skip_locked=True, of=("self",)).first()
+    if deletion is not None:
+        deletion.due_at = now + LEASE
+        deletion.save(update_fields=["due_at"])
+    return deletion
+
+
+def _step(deletion: AccountDeletion, *, now: datetime) -> None:
+    if deletion.stage == DeletionStage.CLOSING:
+        _finish(deletion, now=now)
+    elif now >= deletion.closes_at:
+        _close(deletion, now=now)
+    else:
+        _wind_down(deletion, now=now)
+
+
+def _wind_down(deletion: AccountDeletion, *, now: datetime) -> None:
+    """Agents stop, and no card is charged in the week in which nothing is used."""
+    for agent in Agent.objects.owned_by(deletion.user_id).live().order_by("pk"):
+        if not AccountDeletion.objects.filter(pk=deletion.pk, stage=DeletionStage.ASKED).exists():
+            return
+        lifecycle.pause(agent, reason=Reason.OWNER, actor=f"user:{deletion.user_id}")
+        _cancel_renewal(agent, deletion.user, now=now)
+    asked = AccountDeletion.objects.filter(pk=deletion.pk, stage=DeletionStage.ASKED)
+    asked.update(wound_down_at=now, due_at=deletion.closes_at)
+
+
+def _cancel_renewal(agent: Agent, user: User, *, now: datetime) -> None:
+    row = Subscription.objects.paid().filter(agent=agent).first()
+    if row is None or not reminders.renews_itself(row):
+        return
+    try:
+        cancellation.cancel(user, row.pk, actor=f"user:{user.pk}", now=now)
+    except ServiceError as refusal:  # it has ended meanwhile
+        log.info("not cancelled before a deletion", extra={"subscription": row.pk, "refusal": refusal.message})
+
+
+@transaction.atomic
+def _close(deletion: AccountDeletion, *, now: datetime) -> None:
+    """From here on it cannot be called off. Creating an agent takes the account's lock too: none comes after this."""
+    user = _locked_user(deletion.user_id)
+    deletion = AccountDeletion.objects.select_for_update(of=("self",)).get(pk=deletion.pk)
+    if deletion.stage != DeletionStage.ASKED:
+        return
+    if not user.is_active:
+        AccountDeletion.objects.filter(pk=deletion.pk).update(due_at=now + LATER, waits_for="a suspension")
+        return
+    user.is_active, user.closed_at = False, now
+    user.save(update_fields=["is_active", "closed_at"])
+    _tell(deletion, "account_deleted")
+    _move(deletion, DeletionStage.CLOSING, due_at=now, closed_at=now)
+    wake.on_commit("billing.close_accounts")
+
+
+def _finish(deletion: AccountDeletion, *, now: datetime) -> None:
+    for agent in Agent.objects.owned_by(deletion.user_id).exclude(desired=Desired.DELETED).order_by("pk"):
+        lifecycle.delete(agent, actor=f"user:{deletion.user_id}", why="its account is deleted")
+    if waits_for := erasing.waits_for(deletion.user, closed_at=deletion.closed_at or now, now=now):
+        if now - (deletion.closed_at or now) > LATE:
+            log.error("an account is not deleted yet: %s", waits_for, extra={"deletion": deletion.pk})
+        AccountDeletion.objects.filter(pk=deletion.pk).update(due_at=now + AGAIN, waits_for=waits_for)
+        return
+    erasing.away(deletion.user, now=now)
+    _end(deletion, now=now)
+
+
+@transaction.atomic
+def _end(deletion: AccountDeletion, *, now: datetime) -> None:
+    """All that is ours goes at once, with the word that it is done."""
+    user = _locked_user(deletion.user_id)
+    erasing.here(user)
+    deletion = AccountDeletion.objects.select_for_update(of=("self",)).get(pk=deletion.pk)
+    _move(deletion, DeletionStage.DONE, due_at=None, done_at=now, waits_for="")
+
+
+def _move(deletion: AccountDeletion, stage: DeletionStage, **values: object) -> None:
+    if stage not in TRANSITIONS[DeletionStage(deletion.stage)]:
+        raise TooLate
+    for name, value in {"stage": stage, **values}.items():
+        setattr(deletion, name, value)
+    deletion.save(update_fields=["stage", *values])
+
+
+def _tell(deletion: AccountDeletion, name: str) -> None:
+    mail = post.rendered(
+        name,
+        lang=mail_choices.language(deletion.user, otherwise=deletion.lang),
+        closes_at=f"{deletion.closes_at:%Y-%m-%d %H:%M} UTC",
+        days=GRACE.days,
+    )
+    post.write(deletion.user_id, mail)
+
+
+def _locked_user(user_id: str) -> User:
+    return User.objects.select_for_update(no_key=True).get(pk=user_id)

@@ -1,0 +1,78 @@
+"""A person's data as one ZIP file: a JSON file for each list, and a README that says what each is."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import zipfile
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from itertools import chain
+
+from django.core.serializers.json import DjangoJSONEncoder
+
+from accounts import personal as of_accounts
+from accounts.models import User
+from agents import personal as of_agents
+from billing import personal as of_billing
+from catalog import personal as of_catalog
+from config.personal import MOST, Row, Section
+
+MAX_BYTES = 50_000_000  # of JSON; a file of it is a fraction of that
+IN_MEMORY = 4_000_000
+
+README = """Your data at Agentpods, {email}, as it was on {moment} UTC.
+
+Each file holds one list as JSON. Times are UTC.
+
+profile            your account
+sessions           where you are signed in
+api-keys           your keys; a key itself is stored nowhere
+mails              what we mailed to you in the last 180 days
+agents             your agents with their settings; of keys and tokens only their names
+backups            where your agents' data, with their conversations, can be downloaded
+messages-waiting   what people wrote to your agents and no agent has read yet
+timeline, events   what happened to your agents
+domains            host names of your own
+subscriptions, orders, payments, invoices, billing-details   what you paid, and what stands on invoices
+author, personas, persona-translations, articles             what you wrote for the catalog
+
+Conversations are part of an agent's own data. They are in its backups: open the agent's page, then Backups.
+"""
+CUT = "\nNot everything fitted. These files hold only the newest rows: {names}\n"
+
+
+def sections(user: User) -> Iterator[Section]:
+    return chain(
+        of_accounts.exported(user), of_agents.exported(user), of_catalog.exported(user.pk), of_billing.exported(user)
+    )
+
+
+def packed(user: User, *, now: datetime) -> bytes:
+    """Bounded in rows and bytes; the README says what did not fit."""
+    cut: list[str] = []
+    left = MAX_BYTES
+    with tempfile.SpooledTemporaryFile(max_size=IN_MEMORY) as file:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, found in sections(user):
+                lines, whole = _fitting(found, left)
+                left -= sum(map(len, lines))
+                archive.writestr(f"{name}.json", b"[\n" + b",\n".join(lines) + b"\n]\n")
+                if not whole:
+                    cut.append(name)
+            text = README.format(email=user.email, moment=f"{now:%Y-%m-%d %H:%M}")
+            archive.writestr("README.txt", text + (CUT.format(names=", ".join(cut)) if cut else ""))
+        file.seek(0)
+        return file.read()
+
+
+def _fitting(found: Iterable[Row], left: int) -> tuple[list[bytes], bool]:
+    """As many rows as there is room for, each a line of JSON; whether that is all."""
+    lines: list[bytes] = []
+    for row in found:
+        line = json.dumps(row, cls=DjangoJSONEncoder, ensure_ascii=False).encode()
+        if len(lines) >= MOST or len(line) > left:
+            return lines, False
+        lines.append(line)
+        left -= len(line)
+    return lines, True

@@ -1,0 +1,86 @@
+"""What is wrong with an agent in a person's words, and the button that helps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.utils.functional import Promise
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from agents.causes import Explanation
+from agents.errors import renew_url
+from agents.models import Agent
+from billing.pages import words
+
+BY_PEOPLE = {"OPERATOR", "SUSPENDED"}  # only they know why
+# By the call that helps: the page below the agent's own, and what its button says.
+PLACES: dict[tuple[str, str], tuple[str, Promise]] = {
+    ("PATCH", "/llm-key"): ("/model-key", _("Enter a model key")),
+    ("POST", "/resume"): ("/resume", _("Start it again")),
+    ("POST", "/rebuild"): ("/rebuild", _("Build it again")),
+    ("PUT", "/channels"): ("/channels", _("Channels")),
+    ("PUT", "/domain"): ("/domain", _("Domain")),
+    ("GET", "/domain-check"): ("/domain", _("Domain")),
+    ("POST", "/talk-test"): ("/talk-test", _("Test it")),
+    ("POST", "/backups"): ("/backups", _("Backups")),
+    ("GET", "/quota"): ("/usage", _("See what it uses")),
+    ("PATCH", ""): ("/free-plan", _("Take a larger plan")),
+    ("GET", "/liveness"): ("", _("Look again")),
+    ("GET", ""): ("", _("Look again")),
+}
+BY_FORM = {"/resume", "/talk-test"}  # the others are pages
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Button:
+    """`act` is the last part of the address."""
+
+    href: str
+    label: Promise
+    is_form: bool
+    act: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advice:
+    cause: str
+    remedy: str
+    button: Button | None
+
+
+def each(told: Explanation, agent: Agent) -> Iterator[Advice]:
+    """One for each cause, the most urgent first. What several have in common gets one button."""
+    offered: set[str] = set()
+    for one in (told, *told.others):
+        button = button_for(one.next, agent)
+        if button and button.href in offered:
+            button = None
+        offered |= {button.href} if button else set()
+        yield Advice(cause=words.cause(one), remedy=_remedy(one, agent), button=button)
+
+
+def button_for(call: str | None, agent: Agent) -> Button | None:
+    """None where nothing is to be done."""
+    if call is None:
+        return None
+    if call == renew_url(agent.pk):
+        return Button(href=f"/renew/{agent.pk}", label=_("Pay"), is_form=False, act="renew")
+    place, label = PLACES[_parts(call, agent)]
+    return Button(href=f"/account/agents/{agent.pk}{place}", label=label, is_form=place in BY_FORM, act=place[1:])
+
+
+def _parts(call: str, agent: Agent) -> tuple[str, str]:
+    """The method, and the path below the agent's, without what is asked for."""
+    method, _space, path = call.partition(" ")
+    return method, path.partition("?")[0].removeprefix(f"/agents/{agent.pk}")
+
+
+def _remedy(told: Explanation, agent: Agent) -> str:
+    remedy = words.remedy(told, agent.pk)
+    if told.cause in BY_PEOPLE and settings.SUPPORT_EMAIL:
+        asking = gettext("Write to %(address)s to ask why.") % {"address": settings.SUPPORT_EMAIL}
+        return f"{remedy} {asking}".strip()
+    return remedy

@@ -1,0 +1,35 @@
+"""/account/agents/{id}/events"""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from django.http import HttpResponseBase
+from rest_framework.request import Request
+
+from billing.pages import told_events, words
+from billing.pages.base import AgentPageViewSet
+from webhooks import event_log
+
+ON_A_PAGE = 50
+
+
+class EventsViewSet(AgentPageViewSet):
+    """What happened to the agent in the last thirty days, the newest first."""
+
+    def retrieve(self, request: Request, id: str) -> HttpResponseBase:
+        agent = self.own_agent(id)
+        before = self.sent.GET.get("before")
+        page = event_log.newest(agent, before=before, limit=ON_A_PAGE)
+        here = f"/account/agents/{agent.pk}/events"
+        context = {
+            "agent": agent,
+            "events": [
+                {"text": told_events.sentence(one), "moment": words.moment(one.created_at), "at": one.created_at}
+                for one in page.events
+            ],
+            "older": f"{here}?{urlencode({'before': page.cursor})}" if page.cursor else None,
+            "paged": before is not None,
+            "first": here,
+        }
+        return self.page("events.html", context)

@@ -1,0 +1,98 @@
+"""/account/agents/{id}/plan: each plan with what it costs now or later, and a button that works."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.http import HttpResponseBase
+from django.utils import timezone
+from django.utils.translation import gettext
+from rest_framework.request import Request
+
+from agents.errors import NoSuchAgent
+from agents.models import Agent
+from billing import next_plans, prices, remainders, renewal, subscriptions
+from billing.models import CardSubscription, Subscription
+from billing.pages import bills, choices, refusals, words
+from billing.pages.base import AgentPageViewSet
+from billing.pages.bills import Bill
+from billing.pages.choices import PlanChoice
+from billing.providers import registry
+from billing.renewal import Wanted
+from billing.vocabulary import Period, Provider
+from catalog.models import Tier
+from catalog.pages.base import stamped
+from catalog.pages.words import usd
+from config.errors import ServiceError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """`bill` is what it costs now; `later` what it costs from the end of the paid time on."""
+
+    choice: PlanChoice
+    is_now: bool
+    wanted: Wanted | None
+    bill: Bill | None
+    later: str
+    why_not: str
+
+
+class PlanViewSet(AgentPageViewSet):
+    """Changes nothing: a plan that costs now is paid on /renew, a later one is chosen with its own form."""
+
+    def retrieve(self, request: Request, id: str) -> HttpResponseBase:
+        agent, now = self.own_agent(id), timezone.now()
+        row = remainders.paid_by(agent)
+        smaller = {tier.id: tier for tier in next_plans.choices(agent, row)} if row else {}
+        following = next_plans.following(row, now=now) if row else None
+        context = {
+            "agent": agent,
+            "lines": [_line(one, agent, row, smaller, now=now) for one in choices.plans(agent)],
+            "till": words.moment(next_plans.starts(row, now=now)) if row and smaller else "",
+            "following": following.tier if following else "",
+            "options_sheet": stamped("billing/renew.css"),
+        }
+        return self.page("plan.html", context)
+
+
+def _line(
+    choice: PlanChoice, agent: Agent, row: Subscription | None, smaller: dict[str, Tier], *, now: datetime
+) -> Line:
+    is_now = choice.id == (row.tier if row else agent.tier)
+    wanted = None if choice.why_not or (is_now and row) or choice.id in smaller else _wanted(choice.id, agent, row)
+    nothing = "" if choice.id in smaller or (is_now and row) else gettext("Nothing can be paid with here yet.")
+    bill, why_not = _costs(agent, wanted, now=now) if wanted else (None, choice.why_not or nothing)
+    return Line(
+        choice=choice,
+        is_now=is_now,
+        wanted=wanted if bill else None,
+        bill=bill,
+        later=_later(smaller[choice.id], row) if row and choice.id in smaller else "",
+        why_not=why_not,
+    )
+
+
+def _wanted(tier: str, agent: Agent, row: Subscription | None) -> Wanted | None:
+    """By the card that is charged already, else by the first way that works here."""
+    period = Period(row.period) if row else Period.MONTHLY
+    by_card = CardSubscription.objects.renewing().filter(agent=agent).exists()
+    offers = registry.offers()
+    way = Provider.STRIPE if by_card else renewal.preferred(offers, licence=subscriptions.licence_of(agent))
+    return Wanted(tier=tier, period=period, provider=way) if way else None
+
+
+def _costs(agent: Agent, wanted: Wanted, *, now: datetime) -> tuple[Bill | None, str]:
+    """What would be refused has no button, but a reason."""
+    try:
+        return bills.bill(agent, wanted, now=now), ""
+    except NoSuchAgent:
+        raise
+    except ServiceError as refusal:
+        return None, refusals.told(refusal, agent, wanted).text
+
+
+def _later(tier: Tier, row: Subscription) -> str:
+    period = next_plans.period_of(row)
+    return f"{usd(prices.price_of(tier, period))} {words.PERIODS[period]}"

@@ -1,0 +1,48 @@
+"""The pages of one agent, as the navigation on each of them has them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from agents.models import Agent
+from catalog.engines import engine_of
+
+# By the last part of the address; the page of the agent itself has none.
+NAMES: dict[str, Promise] = {
+    "": _("Overview"),
+    "model-key": _("Model and key"),
+    "settings": _("Settings"),
+    "channels": _("Channels"),
+    "tools": _("Tools"),
+    "mcp": _("MCP servers"),
+    "a2a": _("Other agents"),
+    "domain": _("Domain"),
+    "webhook": _("Webhook"),
+    "memory": _("Memory"),
+    "backups": _("Backups"),
+    "usage": _("Usage"),
+    "events": _("Events"),
+    "log": _("Log"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    href: str
+    name: Promise
+    is_here: bool
+
+
+def of(agent: Agent, *, here: str) -> list[Section]:
+    """Those that this agent's engine has; `here` is the path of the page that shows them."""
+    engine = engine_of(agent.engine)
+    lacking = {name for name, has in (("model-key", engine.llm_key), ("mcp", engine.mcp)) if not has}
+    return [_section(agent, name, here=here) for name in NAMES if name not in lacking]
+
+
+def _section(agent: Agent, name: str, *, here: str) -> Section:
+    href = f"/account/agents/{agent.pk}" + (f"/{name}" if name else "")
+    return Section(href=href, name=NAMES[name], is_here=here == href)

@@ -1,0 +1,82 @@
+"""/account/agents/{id}/usage"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.http import HttpResponseBase
+from django.template.defaultfilters import filesizeformat
+from django.utils import timezone
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+from rest_framework.request import Request
+
+from agents import quota
+from agents.models import AgentQuota, QuotaStatus
+from billing.pages import words
+from billing.pages.base import AgentPageViewSet
+from billing.pages.names import plan_name
+
+STATUSES: dict[str, Promise] = {
+    QuotaStatus.OK: _("There is room enough."),
+    QuotaStatus.WARN: _("Memory or disk is nearly full."),
+    QuotaStatus.GRACE: _("Memory or disk is full."),
+    QuotaStatus.PAUSED: _("It was stopped because its memory or disk was full for an hour."),
+}
+WARN, FULL = 85, 95  # percent, as agents/quota.py
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """Of a hundred parts, how many are used; more are drawn as a hundred."""
+
+    name: Promise
+    percent: int
+    drawn: int
+    used: str
+    limit: str
+    colour: str
+
+
+class UsageViewSet(AgentPageViewSet):
+    """How much memory and disk the agent takes of what its plan has."""
+
+    def retrieve(self, request: Request, id: str) -> HttpResponseBase:
+        agent = self.own_agent(id)
+        taken: AgentQuota | None = getattr(agent, "quota_snapshot", None)
+        ends_at = quota.ends_at(taken) if taken else None
+        context = {
+            "agent": agent,
+            "plan": plan_name(agent.tier),
+            "status": STATUSES[taken.status] if taken else "",
+            "tight": taken is not None and taken.status != QuotaStatus.OK,
+            "ends": words.moment(ends_at) if ends_at else "",
+            "bars": _bars(taken) if taken else [],
+            "measured": words.moment(taken.updated_at) if taken else "",
+            "stale": taken is not None and timezone.now() - taken.updated_at > quota.STALE_AFTER,
+        }
+        return self.page("usage.html", context)
+
+
+def _bars(taken: AgentQuota) -> list[Bar]:
+    return [
+        *_bar(_("Memory"), taken.memory_used_bytes, taken.memory_limit_bytes),
+        *_bar(_("Disk"), taken.disk_used_bytes, taken.disk_total_bytes),
+    ]
+
+
+def _bar(name: Promise, used: int | None, limit: int | None) -> list[Bar]:
+    """None where it is not known."""
+    if used is None or not limit:
+        return []
+    percent = round(used / limit * 100)
+    return [
+        Bar(
+            name=name,
+            percent=percent,
+            drawn=min(percent, 100),
+            used=filesizeformat(used),
+            limit=filesizeformat(limit),
+            colour="full" if percent >= FULL else "much" if percent >= WARN else "",
+        )
+    ]

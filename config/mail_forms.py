@@ -1,0 +1,157 @@
+"""Every mail that people get: what it needs to know, the one page that helps, and values to try it with.
+
+Its words are in templates/emails/, a file for each language.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from config import links
+
+Values = Mapping[str, Any]
+
+
+class Why(StrEnum):
+    """Why a person gets a mail: a line of templates/emails/frame.<language>.txt."""
+
+    AGENT = "Agent"
+    AUTHOR = "Author"
+    ACCOUNT = "Account"
+    SAID = ""  # its own words say so
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """A mail of one kind. `sample` has each value that it must be given, `cases` what makes its words differ."""
+
+    sample: Values
+    cases: Mapping[str, Values] = field(default_factory=dict)
+    why: Why = Why.AGENT
+    link: Callable[[Values], str] | None = None
+    call: str = ""  # of the API, which does the same: a quiet line for accounts that a program looks after
+    figure: str = ""  # the value that is shown large
+    whole: frozenset[str] = frozenset()  # values that keep their lines and their length
+    may_be_muted: bool = False  # by who does not want it: without the others they would lose something
+    has_support: bool = True
+
+    def values(self, case: str = "") -> Values:
+        return {**self.sample, **self.cases.get(case, {})}
+
+
+_AGENT: Values = {"name": "Night Owl", "agent_id": "agt_SampleSampleSample01"}
+_PERSONA: Values = {"name": "Night Owl", "persona_id": "night-owl"}
+_REASON: Values = {"reason": "It promises cures.\n\nSay what it can do, and leave medicine to doctors."}
+_STOPS: Values = {**_AGENT, "mode": "paid", "stops_at": "2026-12-28 12:00 UTC", "deletes_at": "2027-01-04 12:00 UTC"}
+_PAYMENT: Values = {
+    **_AGENT,
+    "amount": "5.00 USD",
+    "provider": "Stripe",
+    "payment_id": "pay_SampleSampleSample01",
+    "plan": "Small",
+    "yearly": False,
+    "bought": True,
+    "part": False,
+    "paid_till": "2026-12-28 12:00 UTC",
+    "invoice": "2026-000001",
+    "invoice_url": "https://pods.example/account/invoices/inv_SampleSampleSample01",
+}
+_LEAVING: Values = {"closes_at": "2026-12-28 12:00 UTC", "days": 7}
+_NO_INVOICE: Values = {"invoice": "", "invoice_url": ""}
+_DOMAIN: Values = {**_AGENT, "domain": "owl.example.com", "value": "agentpods-verify=SampleSampleSample"}
+_WHOLE = frozenset({"reason", "invoice_url"})
+
+
+def _renew(values: Values) -> str:
+    return links.renew(values["agent_id"])
+
+
+def _payment(values: Values) -> str:
+    """It has a page after its agent is deleted, too."""
+    return links.payment(values["payment_id"])
+
+
+def _domain(values: Values) -> str:
+    return links.domain(values["agent_id"])
+
+
+def _personas(values: Values) -> str:
+    return links.personas()
+
+
+FORMS: Mapping[str, Form] = {
+    "sign_in_code": Form(
+        sample={"code": "123456", "email": "ann@example.com", "minutes": 10},
+        why=Why.SAID,
+        figure="code",
+        has_support=False,
+    ),
+    "pod_stops": Form(
+        sample={**_STOPS, "days": 3},
+        cases={"free time": {"mode": "trial"}, "tomorrow": {"days": 1}},
+        link=_renew,
+        may_be_muted=True,
+    ),
+    "pod_stopped": Form(sample={**_STOPS, "days": 0}, cases={"free time": {"mode": "trial"}}, link=_renew),
+    "paid_time_ends": Form(sample={**_AGENT, "ends_at": "2026-12-28 12:00 UTC"}, link=_renew),
+    "renewal_failed": Form(
+        sample={
+            **_AGENT,
+            "provider": "Stripe",
+            "stops_at": "2026-12-28 12:00 UTC",
+            "invoice_url": "https://pay.example/invoice/sample",
+        },
+        cases={"no bill": {"invoice_url": ""}, "no bill, no end": {"stops_at": "", "invoice_url": ""}},
+        link=_renew,
+        whole=_WHOLE,
+    ),
+    "payment_received": Form(
+        sample=_PAYMENT,
+        cases={"a year": {"yearly": True}, "bought nothing": {"bought": False}, "no invoice": _NO_INVOICE},
+        link=_payment,
+        whole=_WHOLE,
+    ),
+    "payment_refunded": Form(
+        sample=_PAYMENT,
+        cases={"a part": {"bought": False, "part": True}, "bought nothing": {"bought": False, **_NO_INVOICE}},
+        link=_payment,
+        whole=_WHOLE,
+    ),
+    "channel_silent": Form(
+        sample={**_AGENT, "channel": "Telegram", "since": "2026-11-26 12:00 UTC"},
+        link=lambda values: links.channels(values["agent_id"]),
+        call="GET {base}/agents/{agent_id}/explain, PUT {base}/agents/{agent_id}/channels",
+        may_be_muted=True,
+    ),
+    "domain_lapsed": Form(sample=_DOMAIN, link=_domain, call="PUT {base}/agents/{agent_id}/domain"),
+    "domain_lost": Form(sample=_DOMAIN, link=_domain, call="PUT {base}/agents/{agent_id}/domain"),
+    "persona_taken_down": Form(
+        sample={**_PERSONA, **_REASON},
+        why=Why.AUTHOR,
+        link=lambda values: links.persona(values["persona_id"]),
+        call="PATCH {base}/personas/{persona_id}, POST {base}/personas/{persona_id}/publish",
+        whole=_WHOLE,
+    ),
+    "article_taken_down": Form(
+        sample={**_PERSONA, **_REASON, "title": "How owls work at night", "slug": "how-owls-work"},
+        why=Why.AUTHOR,
+        link=lambda values: links.article(values["persona_id"], values["slug"]),
+        call="PATCH {base}/personas/{persona_id}/articles/{slug}",
+        whole=_WHOLE,
+    ),
+    "author_banned": Form(
+        sample={**_REASON, "names": ["Day Owl", "Night Owl"]},
+        cases={"nothing published": {"names": []}},
+        why=Why.AUTHOR,
+        link=_personas,
+        whole=_WHOLE,
+    ),
+    "author_ban_lifted": Form(sample={}, why=Why.AUTHOR, link=_personas, has_support=False),
+    "data_export_ready": Form(sample={"days": 7}, why=Why.ACCOUNT, link=lambda values: links.data()),
+    "account_deletion_asked": Form(sample=_LEAVING, why=Why.SAID, link=lambda values: links.deletion()),
+    "account_deletion_called_off": Form(sample=_LEAVING, why=Why.ACCOUNT, link=lambda values: links.account()),
+    "account_deleted": Form(sample=_LEAVING, why=Why.SAID),
+}

@@ -1,0 +1,200 @@
+"""Discord and e-mail of a real engine while nobody is heard there: what the engine says, and what its owner is told.
+
+Each flow begins with a channel that works. The pod is a real one; the agent in the database speaks with its gateway.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core import mail
+from django.utils import timezone
+from rest_framework.test import APIClient
+
+from accounts import letters
+from agents import llm_key
+from agents.engines import ENGINES
+from agents.engines.base import Engine
+from agents.models import Agent
+from agents.runtimes import management
+from agents.silences import looking
+from tests.agents.conftest import MakeAgent, settle
+from tests.agents.engines.conftest import ACCESS, REAL_KEY, Pod
+from tests.agents.engines.test_discord import CHANNELS as ON_DISCORD
+from tests.agents.engines.test_discord import discord  # noqa: F401 # a fixture
+from tests.agents.engines.test_mail import channels, mailbox  # noqa: F401 # a fixture
+from tests.agents.pod.bridge.process import eventually
+from tests.doubles.discord import TOKEN, DiscordDouble
+from tests.doubles.mailbox import PASSWORD, MailboxDouble
+from tests.doubles.runtime import ScriptedRuntime
+
+pytestmark = [pytest.mark.engines, pytest.mark.parametrize("engine", ["hermes"], indirect=True)]
+TOLD_WITHIN = 120  # what lasts for two minutes is known by then
+STAYS_SECONDS = 30.0  # for so long no look hears anything else
+REFUSED_TOKEN = "the service refuses the bot's token"
+REFUSED_PASSWORD = "the mail server refuses the address or its password"
+DiscordTrouble = Callable[[DiscordDouble], None]
+MailTrouble = Callable[[MailboxDouble], None]
+
+
+@pytest.fixture
+def engine(request: pytest.FixtureRequest) -> Engine:
+    return ENGINES[request.param]
+
+
+class Owner:
+    """Of an agent whose pod this is; he is told what the look of each minute finds."""
+
+    def __init__(self, client: APIClient, agent: Agent, pod: Pod, runtime: ScriptedRuntime) -> None:
+        self.client, self.agent, self.channel = client, agent, agent.channels[-1]
+        self.agent.management_token, self.agent.gateway_certificate = ACCESS.token, ACCESS.certificate
+        self.agent.save(update_fields=["management_token", "gateway_certificate"])
+        endpoint = pod.runtime.endpoint(pod.namespace)
+        assert endpoint
+        self._endpoint = runtime.addresses[agent.namespace] = endpoint
+        self._now = timezone.now()
+        self.heard: list[tuple[float, str | None]] = []
+
+    def silence(self) -> str | None:
+        """Of this moment; "" where the pod is too busy to say anything."""
+        time.sleep(1)
+        try:
+            said = management.channels(self._endpoint, ACCESS, wanted=["web", self.channel])[self.channel]
+        except management.HopFailure:
+            said = ""
+        if not self.heard or self.heard[-1][1] != said:
+            self.heard.append((time.monotonic(), said))
+        return said
+
+    def hears_people(self) -> None:
+        eventually(lambda: self.silence() is None, within=90, what="the channel")
+        assert self.explained() != "CHANNEL_SILENT"
+        assert self.hop()["ok"]
+
+    def is_told(self) -> str:
+        """Within two minutes, and no look in between finds the channel well; the reason."""
+        eventually(self.silence, within=TOLD_WITHIN, what="the silence")
+        until = time.monotonic() + STAYS_SECONDS
+        while time.monotonic() < until:
+            assert self.silence() is not None, self.heard
+        for _ in range(4):
+            looking.look_at_due(self._now)
+            self._now += timedelta(minutes=1)
+        assert self.explained() == "CHANNEL_SILENT"
+        assert not self.hop()["ok"]
+        letters.send_due(now=timezone.now())
+        assert [letter.to for letter in mail.outbox] == [[self.agent.user.email]]
+        written = " ".join(str(mail.outbox[0].body).split())
+        reasons = [reason for _, reason in self.heard if reason]
+        assert any(" ".join(reason.split()) in written for reason in reasons), (reasons, written)
+        return reasons[-1]
+
+    def explained(self) -> str:
+        answer = self.client.get(f"/agents/{self.agent.pk}/explain")
+        return str(answer.json()["explanation"]["cause"])
+
+    def hop(self) -> dict[str, Any]:
+        """Of the channel; the other ones are well."""
+        answer = self.client.post(f"/agents/{self.agent.pk}/talk-test").json()["talkTest"]
+        hops: dict[str, dict[str, Any]] = {hop["hop"]: hop for hop in answer["hops"]}
+        found = hops.pop(self.channel)
+        assert all(hop["ok"] for hop in hops.values()), hops
+        return found
+
+    def is_told_of_no_secret(self, secret: str) -> None:
+        shown = self.client.get(f"/agents/{self.agent.pk}/explain").content.decode()
+        assert secret not in f"{shown}{self.hop()}{mail.outbox[0].body}{self.heard}"
+
+
+@pytest.fixture
+def owner_of(client: APIClient, make_agent: MakeAgent, runtime: ScriptedRuntime) -> Callable[..., Owner]:
+    def made(pod: Pod, config: dict[str, Any]) -> Owner:
+        wanted = {name: config[name] for name in ("channels", "channel_secrets")}
+        agent = settle(make_agent(engine="hermes", tier="small", **wanted))
+        agent = settle(llm_key.install(agent, provider="openai", key=REAL_KEY))
+        Agent.objects.filter(pk=agent.pk).update(llm_key_checked=True)
+        agent.refresh_from_db()
+        return Owner(client, agent, pod, runtime)
+
+    return made
+
+
+def another_token(discord: DiscordDouble) -> None:  # noqa: F811 # a fixture
+    discord.token = "another"
+    discord.cut()
+
+
+def no_answer(discord: DiscordDouble) -> None:  # noqa: F811 # a fixture
+    discord.is_deaf = True
+
+
+def no_server(discord: DiscordDouble) -> None:  # noqa: F811 # a fixture
+    discord.vanish()
+
+
+@pytest.mark.parametrize(
+    ("trouble", "why"),
+    [(another_token, REFUSED_TOKEN), (no_answer, "Discord"), (no_server, "Discord")],
+    ids=["refused", "no answer", "gone"],
+)
+def test_an_agent_that_discord_does_not_hear_is_explained_and_mailed_once(
+    pod: Pod,
+    discord: DiscordDouble,  # noqa: F811 # the fixture
+    owner_of: Callable[..., Owner],
+    trouble: DiscordTrouble,
+    why: str,
+) -> None:
+    pod.start(discord_api_url=discord.url, **ON_DISCORD)
+    owner = owner_of(pod, ON_DISCORD)
+    owner.hears_people()
+    trouble(discord)
+    assert why in owner.is_told(), owner.heard
+    owner.is_told_of_no_secret(TOKEN)
+    if discord.is_deaf:
+        discord.is_deaf = False
+        eventually(lambda: owner.silence() is None, within=180, what="the channel")
+
+
+def another_password(mailbox: MailboxDouble) -> None:  # noqa: F811 # a fixture
+    mailbox.password = "another"
+
+
+def silent_server(mailbox: MailboxDouble) -> None:  # noqa: F811 # a fixture
+    mailbox.hangs.set()
+
+
+def no_mail_server(mailbox: MailboxDouble) -> None:  # noqa: F811 # a fixture
+    mailbox.stop()
+
+
+@pytest.mark.parametrize(
+    ("trouble", "why"),
+    [
+        (another_password, REFUSED_PASSWORD),
+        (silent_server, "imed out"),
+        (no_mail_server, "Connection refused"),
+    ],
+    ids=["refused", "no answer", "gone"],
+)
+def test_an_agent_that_reads_no_mail_is_explained_and_mailed_once(
+    pod: Pod,
+    mailbox: MailboxDouble,  # noqa: F811 # the fixture
+    owner_of: Callable[..., Owner],
+    trouble: MailTrouble,
+    why: str,
+) -> None:
+    config = channels(mailbox)
+    pod.start(**config)
+    owner = owner_of(pod, config)
+    eventually(lambda: mailbox.polls > 0, within=TOLD_WITHIN, what="the first look")
+    owner.hears_people()
+    trouble(mailbox)
+    assert why in owner.is_told(), owner.heard
+    owner.is_told_of_no_secret(PASSWORD)
+    if mailbox.hangs.is_set():
+        mailbox.hangs.clear()
+        eventually(lambda: owner.silence() is None, within=180, what="the channel")
