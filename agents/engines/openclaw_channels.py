@@ -38,7 +38,7 @@ _DISCORD: dict[str, Any] = {
 }
 # What openclaw says of a connection that the service refused, and what its owner reads.
 _REFUSALS = (
-    (r"\b401\b|\b4004\b", "the service refuses the bot's token"),
+    (r"\b401\b|\b4004\b|\bUnauthorized\b", "the service refuses the bot's token"),
     (r"\b4014\b", "the bot lacks Discord's Message Content Intent: switch it on in the developer portal"),
 )
 

@@ -41,15 +41,15 @@ def test_another_host_is_told_and_nothing_is_logged(capfd: pytest.CaptureFixture
 
 
 BROWSER = {
-    "HTTP_ACCEPT": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
-    "HTTP_ACCEPT_LANGUAGE": "ru",
+    "Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
+    "Accept-Language": "ru",
 }
-PROGRAMS = [{}, {"HTTP_ACCEPT": "application/json"}, {"HTTP_ACCEPT": "text/html"}, {"HTTP_ACCEPT": "*/*"}]
+PROGRAMS: list[dict[str, str]] = [{}, {"Accept": "application/json"}, {"Accept": "text/html"}, {"Accept": "*/*"}]
 
 
 def test_an_unknown_address_is_a_page_in_the_language_of_who_opens_it_in_a_browser(api: APIClient) -> None:
-    for headers in (BROWSER, {"HTTP_SEC_FETCH_DEST": "document", "HTTP_ACCEPT_LANGUAGE": "ru"}):
-        answer = api.get("/nothing/of/the/kind", **headers)
+    for headers in (BROWSER, {"Sec-Fetch-Dest": "document", "Accept-Language": "ru"}):
+        answer = api.get("/nothing/of/the/kind", headers=headers)
         page = answer.content.decode()
         assert (answer.status_code, answer["Content-Language"]) == (404, "ru")
         assert "Такой страницы нет" in page
@@ -59,14 +59,14 @@ def test_an_unknown_address_is_a_page_in_the_language_of_who_opens_it_in_a_brows
 
 @pytest.mark.parametrize("headers", PROGRAMS)
 def test_a_program_gets_the_error_body_whatever_it_accepts(api: APIClient, headers: dict[str, str]) -> None:
-    answer = api.get("/nothing", **headers)
+    answer = api.get("/nothing", headers=headers)
     assert (answer.status_code, answer.json()["error"]) == (404, "NOT_FOUND")
-    assert api.post("/nothing", **{**BROWSER, **headers}).json()["error"] == "NOT_FOUND"
+    assert api.post("/nothing", headers={**BROWSER, **headers}).json()["error"] == "NOT_FOUND"
 
 
 def test_a_fault_is_told_with_whom_to_write_to_and_what_to_quote(settings: Settings) -> None:
     settings.SUPPORT_EMAIL = "help@example.com"
-    answer = failures.server_error(RequestFactory().get("/account/x", **BROWSER))
+    answer = failures.server_error(RequestFactory().get("/account/x", headers=BROWSER))
     page = answer.content.decode()
     assert (answer.status_code, answer["Content-Language"]) == (500, "ru")
     assert "mailto:help@example.com" in page

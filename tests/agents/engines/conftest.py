@@ -57,6 +57,7 @@ class Pod:
     """One agent's pod on the local runtime, asked as the control plane asks it."""
 
     is_here = True  # its processes and files are this machine's
+    python = "python3"  # as commands that the engine runs find it
     stop_seconds = 20.0
     patience = 1.0  # what is waited for may take this many times longer
 

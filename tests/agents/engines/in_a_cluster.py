@@ -117,6 +117,7 @@ class ClusterPod(Pod):
     """Asked in the same words. What looks at this machine's processes and files is not for it."""
 
     is_here = False
+    python = f"{names.BRIDGE_DIRECTORY}/bin/python"  # not every engine's image has one
     stop_seconds = 30.0  # in which a cluster has noticed too that nothing is left of the pod
 
     def __init__(self, engine: Engine, runtime: ground.ToldRuntime, model: ModelServer) -> None:
@@ -172,7 +173,7 @@ class ClusterPod(Pod):
         program = f"{source}\nimport base64, json, sys\n"
         program += "print(json.dumps(deed(*json.loads(base64.b64decode(sys.argv[1])))))"
         told = base64.b64encode(json.dumps(arguments).encode()).decode()
-        return json.loads(self._client.run(self.namespace, self._pods()[-1], [_PYTHON, "-c", program, told]))
+        return json.loads(self._client.run(self.namespace, self._pods()[-1], [self.python, "-c", program, told]))
 
     def _pods(self) -> list[str]:
         there: list[Any] = self._client.api.list_namespaced_pod(self.namespace).items
@@ -180,9 +181,6 @@ class ClusterPod(Pod):
 
     def close(self) -> None:
         self._client.close()
-
-
-_PYTHON = f"{names.BRIDGE_DIRECTORY}/bin/python"
 
 
 class Administrator:

@@ -274,7 +274,7 @@ def test_it_stops_within_twenty_seconds_in_the_middle_of_a_turn_and_leaves_no_ch
     pod.start(toolsets=[known.deed[0]] if known.can_act else [])
     if known.exec:
         _, tool, argument = known.exec
-        pod.model.tool_calls = [ToolCall(tool, {argument: f"python3 -c '{LEAVE_SOMETHING}'"})]
+        pod.model.tool_calls = [ToolCall(tool, {argument: f"{pod.python} -c '{LEAVE_SOMETHING}'"})]
         pod.say("leave something behind")
         assert "sleep" in pod.engine_programs()
     pod.model.mood = Mood.HANGING

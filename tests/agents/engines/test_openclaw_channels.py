@@ -59,6 +59,10 @@ def test_bots_speak_where_the_operator_says() -> None:
         ({"running": True}, "connecting"),
         ({"connected": False, "lastError": "no route"}, "no route"),
         ({"lastError": "Discord API /gateway/bot failed (401): ..."}, "the service refuses the bot's token"),
+        (
+            {"lastError": "Unauthorized | Telegram ingress worker exited with code 1"},
+            "the service refuses the bot's token",
+        ),
         ({"lastError": "Fatal gateway close code: 4004"}, "the service refuses the bot's token"),
         (
             {"lastError": "Gateway websocket closed: 4014"},

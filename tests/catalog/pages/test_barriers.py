@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from django.utils import timezone
@@ -17,9 +16,6 @@ from tests.browser import Browser
 
 pytestmark = pytest.mark.browser
 
-import os
-
-SHOTS = os.environ.get("PUB_SHOTS")
 MOST_BYTES = 100_000  # that cross the network for a page of a visitor who comes for the first time
 PAGES = [
     "/en/", "/ru/", "/en/p/house-call-technician", "/ru/p/night-owl", "/p/night-owl/note", "/en/c/tech",
@@ -58,10 +54,7 @@ def test_no_public_page_has_a_serious_barrier(live_server: LiveServer, width: in
         async with Browser() as browser:
             await browser.call("Network.setCacheDisabled", cacheDisabled=True)  # each page as the first one
             for place in PAGES:
-                visit = await browser.visit(live_server.url + place, width=width, dark=dark, picture=bool(SHOTS))
-                if SHOTS:
-                    name = place.strip("/").replace("/", "-").replace("?", "-") or "home"
-                    Path(SHOTS, f"{name}-{width}-{'dark' if dark else 'light'}.png").write_bytes(visit.picture)
+                visit = await browser.visit(live_server.url + place, width=width, dark=dark)
                 assert visit.width <= width, place
                 assert [one for one in visit.requests if not one.startswith(live_server.url)] == [], place
                 assert 1_000 < visit.received < MOST_BYTES, (place, visit.received)

@@ -16,7 +16,7 @@ PAGES = [
     "/en/p/night-owl", "/ru/p/night-owl", "/tr/p/night-owl", "/en/", "/ru/", "/en/c/social", "/ru/c/social",
     "/p/night-owl/note", "/en/p/game-master",
 ]  # fmt: skip
-DIRECTORIES = [f"/{language}/directory" for language, _ in settings.LANGUAGES]
+OF_EACH_LANGUAGE = [f"/{code}/{path}" for code, _ in settings.LANGUAGES for path in ("directory", "status/page")]
 MARK = "qzx"
 HOSTILE = [
     f"<script>{MARK}()</script>",
@@ -82,7 +82,7 @@ def _is_contained(page: Page) -> None:
     assert page.graph  # still JSON
     assert "<" not in page.one("script").text
     addresses = [one.attributes["href"] for one in page.all("a")]
-    own = (settings.BASE_URL, "/docs", "/openapi.json", "/account?lang=", "/create?persona=", "#", *DIRECTORIES)
+    own = (settings.BASE_URL, "/docs", "/openapi.json", "/account?lang=", "/create?persona=", "#", *OF_EACH_LANGUAGE)
     assert [address for address in addresses if not address.startswith(own)] == []
 
 

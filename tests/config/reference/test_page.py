@@ -36,7 +36,7 @@ def test_every_operation_has_an_anchor_where_it_is_listed_and_where_it_is_told(a
     index = opened(api, "/docs")
     pages = {path: opened(api, path) for path in groups(index)}
     links = {one.attributes["href"] for one in index.all("a")}
-    told = {}
+    told: dict[str, tuple[str, str]] = {}
     for path, page in {"": index, **pages}.items():
         ids = [one.attributes["id"] for one in page.elements if "id" in one.attributes]
         assert len(ids) == len(set(ids)), path
