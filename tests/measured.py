@@ -19,7 +19,7 @@ import pytest
 
 _TOLD = "COVERAGE_PROCESS_"  # by which coverage measures a process that is started
 DOUBLES = "tests.doubles."
-CASES = 3  # of each parameter, that are measured
+CASES = 5  # of each parameter, that are measured
 
 
 def unmeasured() -> dict[str, str]:

@@ -15,7 +15,24 @@ from catalog.pages.translations import path_of, read
 
 each_language = pytest.mark.parametrize("language", translations.LANGUAGES)
 # Words that are the same in that language.
-SHARED = {"Disk", "Plan", "Plans", "Web", "E-mail", "Social", "Tags", "%(size)s MiB", "%(size)s GiB", "Agentpods"}
+SHARED = {
+    *(
+        "Disk",
+        "Domain",
+        "E-mail",
+        "Emoji",
+        "Log",
+        "Model",
+        "Plan",
+        "Plans",
+        "Social",
+        "Tags",
+        "Token",
+        "Web",
+        "Webhook",
+    ),
+    *("%(size)s MiB", "%(size)s GiB", "Agentpods"),
+}
 PLACEHOLDER = re.compile(r"%\(\w+\)[sd]")
 
 
