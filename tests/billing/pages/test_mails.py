@@ -27,7 +27,7 @@ def test_reminders_are_muted_and_money_is_told_all_the_same(
     assert "Sign-in codes" in text(page)
     csrf = page.one("input", name="csrfmiddlewaretoken").attributes["value"]
     saved = visitor.follow(visitor.post(PATH, csrfmiddlewaretoken=csrf, lang="es", mail="channel_silent"))
-    assert "Saved." in text(saved)
+    assert "Guardado." in text(saved)
     checked = {one.attributes["value"]: "checked" in one.attributes for one in saved.all("input", name="mail")}
     assert checked == {"pod_stops": False, "channel_silent": True}
     running = Agent.objects.get()

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 import time_machine
 from django.conf import settings
 from django.core import mail
-from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 from rest_framework.test import APIClient
