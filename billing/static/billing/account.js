@@ -50,7 +50,7 @@ async function lookAgain() {
 }
 
 function lookSoon() {
-  const live = document.querySelector("[data-live]");
+  const live = document.querySelector('[data-live=""]'); // with an address it is the paying page's, which renews itself
   if (live) {
     live.hidden = true;
     setTimeout(() => lookAgain().catch(() => { live.hidden = false; }), LOOK_MS);
