@@ -188,7 +188,7 @@ class Notes:
         key = _key(name)
         self._begun[key] = self._begun.get(key, 0) + 1
         self._write(f"?{key}")
-        if self._begun[key] >= TURNS_OF_A_MESSAGE:  # whatever comes of it, it is the last one
+        if self._begun[key] >= TURNS_OF_A_MESSAGE:  # this turn is the last try
             self.over(name)
 
     def over(self, name: str) -> None:

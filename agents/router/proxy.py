@@ -33,7 +33,7 @@ TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=130)
 CHUNK_BYTES = 65_536
 # Of one agent at once, sockets too: the visitors of one leave room for those of all others.
 MOST_OF_ONE_AGENT = 256
-# A piece that is not taken for so long is not wanted: whoever reads nothing would keep his place for ever.
+# A visitor who reads nothing for this long is disconnected. Otherwise the place would never be free again.
 WRITE_SECONDS = 130.0
 HEARTBEAT_SECONDS = 30.0
 # How aiohttp serves the application: the pod unpacks what a visitor has packed.

@@ -73,7 +73,7 @@ def button_for(call: str | None, agent: Agent) -> Button | None:
 
 
 def _parts(call: str, agent: Agent) -> tuple[str, str]:
-    """The method, and the path below the agent's, without what is asked for."""
+    """The HTTP method, and the path after the agent's own path. The query is left out."""
     method, _space, path = call.partition(" ")
     return method, path.partition("?")[0].removeprefix(f"/agents/{agent.pk}")
 

@@ -105,7 +105,7 @@ CAUSES: dict[str, Promise] = {
 
 
 def cause(told: Explanation) -> str:
-    """In the person's language; what there are no words for is told in our English."""
+    """The cause in the reader's language. A cause without a translation is told in English."""
     if told.cause == "QUOTA" and told.status != Status.STOPPED:  # the cluster's, which no owner can do anything about
         return str(CAUSES["ADMISSION"])
     return str(CAUSES.get(told.cause, told.message))

@@ -36,13 +36,18 @@ document.addEventListener("submit", (event) => {
   sent.set(event.target, now);
 });
 
-// While an agent starts, its page is looked at again by itself.
-const LOOK_MS = 2000;
+// While something goes on, its page is looked at again by itself: less and less often, and not in a hidden tab.
+const FIRST_LOOK_MS = 2000, LAST_LOOK_MS = 30000, SLOWER = 1.2;
+let lookMs = FIRST_LOOK_MS;
 
 async function lookAgain() {
+  if (document.hidden) {
+    lookSoon();
+    return;
+  }
   const answer = await fetch(location.href);
   if (!answer.ok || answer.redirected) {
-    return; // the link is still there
+    throw new Error(`the page answers ${answer.status}`); // its link is shown again
   }
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   document.getElementById("content").replaceWith(document.adoptNode(page.getElementById("content")));
@@ -50,10 +55,11 @@ async function lookAgain() {
 }
 
 function lookSoon() {
-  const live = document.querySelector('[data-live=""]'); // with an address it is the paying page's, which renews itself
-  if (live) {
-    live.hidden = true;
-    setTimeout(() => lookAgain().catch(() => { live.hidden = false; }), LOOK_MS);
+  const link = document.querySelector("[data-look-again]");
+  if (link) {
+    link.hidden = true;
+    setTimeout(() => lookAgain().catch(() => { link.hidden = false; }), lookMs);
+    lookMs = Math.min(lookMs * SLOWER, LAST_LOOK_MS);
   }
 }
 

@@ -130,7 +130,7 @@ async def _tested(server: str, place: str, cookie: dict[str, str]) -> dict[str, 
         before = await person.said(state)
         await asyncio.to_thread(_delivered)
         for _ in range(100):
-            if await person.said("!document.querySelector('[data-live]')"):
+            if await person.said("!document.querySelector('[data-look-again]')"):
                 break
             await asyncio.sleep(0.2)
         return {"states": [before, await person.said(state)], "complaints": browser.visited.complaints}

@@ -65,7 +65,7 @@ async def _watching(server: str, place: str, cookie: dict[str, str]) -> dict[str
         before = await person.said("document.querySelector('.state').textContent")
         await asyncio.to_thread(_bring_up)
         for _ in range(100):
-            if await person.said("!document.querySelector('[data-live]')"):
+            if await person.said("!document.querySelector('[data-look-again]')"):
                 break
             await asyncio.sleep(0.2)
         now = await person.said("document.querySelector('.state').textContent")

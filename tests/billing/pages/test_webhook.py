@@ -60,13 +60,13 @@ def test_it_is_set_tested_seen_to_fail_sent_again_and_removed(
     receiver.answers(status(500))
     page = visitor.follow(visitor.send(shown, f"{place(running)}/test"))
     assert rows(page)[0].startswith("A test on its way")
-    assert page.all("p", **{"data-live": ""})
+    assert page.all("p", **{"data-look-again": ""})
     drained(3)
     page = visitor.open(place(running))
     assert rows(page)[0].startswith("A test failed")
     assert "3 attempts" in rows(page)[0]
     assert "answered 500" in rows(page)[0]
-    assert not page.all("p", **{"data-live": ""})
+    assert not page.all("p", **{"data-look-again": ""})
 
     receiver.answers(status(204))
     delivery = Delivery.objects.get()
