@@ -71,7 +71,7 @@ class AccountViewSet(PageViewSet):
 def line(agent: Agent, term: Term, *, now: datetime) -> AgentLine:
     return AgentLine(
         agent=agent,
-        status=words.STATUSES[agent.status],
+        status=words.status(agent),
         plan=plan_name(agent.tier),
         headline=words.headline(term, now=now),
         consequence=words.consequence(term, now=now),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.core.exceptions import SuspiciousOperation
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
@@ -31,6 +32,26 @@ from config.requests import request_id
 POLICY = (
     "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; img-src 'self'; form-action 'self';"
     " base-uri 'none'; frame-ancestors 'none'"
+)
+# Fields that hold what a person wrote, and no secret: shown again where a form came too late to be taken.
+WRITTEN = (
+    "name",
+    "extra_soul",
+    "domain",
+    "url",
+    "command",
+    "args",
+    "address",
+    "author",
+    "tagline",
+    "summary",
+    "soul",
+    "does",
+    "skills",
+    "tags",
+    "disclaimer",
+    "title",
+    "body",
 )
 KEPT_HEADERS = {"Retry-After", "Allow", "Link"}  # of a refusal
 
@@ -80,7 +101,7 @@ class PageViewSet(ApiViewSet):
 
     def back(self) -> str:
         """The address of this page, or where what was sent can be sent again: after signing in, in another language."""
-        return self.sent.get_full_path() if self.sent.method in SAFE_METHODS else doors.ACCOUNT
+        return self.sent.get_full_path() if self.sent.method in SAFE_METHODS else doors.safe(self._came_from())
 
     def typed(self, name: str) -> str:
         """What was sent in this field of the form."""
@@ -108,15 +129,33 @@ class PageViewSet(ApiViewSet):
         if isinstance(exc, NotAuthenticated):
             if wanted := self._asked():
                 return self._chosen(wanted)
-            response = self.go(doors.sign_in(self.back()))
-            visitors.forget(response)
-            return response
+            return self._signed_out()
         refusal = super().handle_exception(_known(exc))
         status = refusal.status_code
         answer = self.page("failed.html", {"status": status, "request_id": request_id.get()}, status=status)
         for name in KEPT_HEADERS & set(refusal.headers):
             answer[name] = refusal.headers[name]
         return answer
+
+    def _signed_out(self) -> HttpResponseBase:
+        """The way to the sign-in and back. What was written is not saved, and is shown, to be copied."""
+        door = doors.sign_in(self.back())
+        written = [self.typed(name) for name in WRITTEN if self.typed(name).strip()]
+        if written:
+            response = self.page("signed_out.html", {"door": door, "written": written}, status=401)
+        else:
+            response = self.go(door)
+        visitors.forget(response)
+        return response
+
+    def _came_from(self) -> str:
+        """The page of ours that the form stands on, as the browser says."""
+        try:
+            there = urlsplit(self.sent.headers.get("Referer", ""))
+        except ValueError:
+            return ""
+        place = f"{there.path}?{there.query}" if there.query else there.path
+        return place if there.netloc == self.sent.get_host() else ""
 
     def _asked(self) -> Language | None:
         return languages.asked(self.sent) if self.sent.method in SAFE_METHODS else None

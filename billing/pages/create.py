@@ -20,6 +20,7 @@ from agents.errors import AboveTrialTier
 from agents.profile import LANGS, MAX_NAME_CHARACTERS
 from billing.pages import agent_refusals, providers
 from billing.pages.base import PageViewSet
+from billing.pages.domain import hostname
 from billing.pages.names import plan_name
 from catalog import engines, llm_providers, personas, tiers
 from catalog.models import Engine, Persona, Tier
@@ -139,7 +140,7 @@ class CreateKeyViewSet(ChoiceViewSet):
             "tier": choice.tier.pk,
             "engine": choice.engine.pk,
             "name": " ".join(self.typed("name").split()) or None,
-            "domain": self.typed("domain").strip() or None,
+            "domain": hostname(self.typed("domain")) or None,
             "lang": self.language.code if self.language.code in LANGS else "en",
             "llm_key": key or None,
             "llm_provider": (self.typed("provider") or None) if key else None,

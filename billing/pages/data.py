@@ -11,10 +11,12 @@ from django.utils.translation import ngettext
 from rest_framework.request import Request
 
 from accounts.authentication import caller
+from agents import listing
 from billing.leaving import exports
 from billing.leaving.exports import TooManyExports
 from billing.models import DataExport, ExportState
 from billing.pages import words
+from billing.pages.account import ON_A_PAGE
 from billing.pages.base import PageViewSet
 
 PATH = "/account/data"
@@ -39,6 +41,7 @@ class DataViewSet(PageViewSet):
             "going_on": any(one.state == ExportState.ASKED for one in found),
             "failed": bool(found) and found[0].state == ExportState.FAILED,
             "days": exports.KEPT.days,
+            "agents": listing.page(caller(self.request), limit=ON_A_PAGE).rows,
             "problem": problem,
         }
         return self.page("data.html", context, status=status)

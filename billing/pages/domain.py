@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from django.http import HttpResponseBase
@@ -17,6 +18,15 @@ from billing.pages import agent_refusals, words
 from billing.pages.base import AgentPageViewSet
 from catalog.engines import engine_of
 from config.errors import BadRequest, ServiceError
+
+
+_ADDRESS = re.compile(r"https?://([^/?#]*)[^\s]*", re.IGNORECASE)
+
+
+def hostname(typed: str) -> str:
+    """The name in an address that was copied from a browser; anything else as it was typed."""
+    found = _ADDRESS.fullmatch(typed.strip())
+    return found[1] if found else typed.strip().removesuffix("/")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +52,7 @@ class DomainViewSet(AgentPageViewSet):
         return self._shown(agent, found=found)
 
     def create(self, request: Request, id: str) -> HttpResponseBase:
-        return self.claimed(self.own_agent(id), self.typed("domain"))
+        return self.claimed(self.own_agent(id), hostname(self.typed("domain")))
 
     def claimed(self, agent: Agent, typed: str) -> HttpResponseBase:
         try:

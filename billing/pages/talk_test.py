@@ -7,11 +7,13 @@ from django.utils.translation import gettext_lazy as _
 from rest_framework.request import Request
 
 from agents import talk_test
+from agents.models import Status
 from billing.pages import acts
 from billing.pages.base import AgentPageViewSet
 from catalog.pages.words import CHANNELS
 from config.errors import ServiceError
 
+NOT_TRIED = "not tried"  # how the error of a hop behind a silent one begins
 HOPS: dict[str, object] = {
     "gateway": _("Its gateway"),
     "engine": _("Its engine"),
@@ -33,5 +35,11 @@ class TalkTestViewSet(AgentPageViewSet):
         except ServiceError as refusal:
             context = {"agent": agent, "hops": [], "problem": acts.problem(refusal, agent)}
             return self.page("talk_test.html", context, status=refusal.status)
-        hops = [{"name": HOPS.get(one.hop, one.hop), "ok": one.ok, "error": one.error} for one in test.hops]
-        return self.page("talk_test.html", {"agent": agent, "hops": hops, "all_well": test.ok})
+        hops = [
+            {"name": HOPS.get(one.hop, one.hop), "ok": one.ok, "tried": not (one.error or "").startswith(NOT_TRIED), "error": one.error}
+            for one in test.hops
+        ]
+        starting = agent.status == Status.PROVISIONING
+        return self.page(
+            "talk_test.html", {"agent": agent, "hops": hops, "all_well": test.ok, "starting": starting}
+        )

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from agents.causes import Explanation
 from agents.errors import renew_url
-from agents.models import Status
+from agents.models import Agent, Desired, Status
 from agents.runtimes.base import DATA_DAMAGED, DATA_LOST, RESTORE
 from billing.models import Payment
 from billing.pages.names import way_name
@@ -102,6 +102,14 @@ CAUSES: dict[str, Promise] = {
     **dict.fromkeys(("CONFIG", "CONFIGURE"), _("It could not be set up as you want it.")),
     **dict.fromkeys(OUR_FAULTS, _("It could not be started. The fault is ours.")),
 }
+
+
+def is_stopping(agent: Agent) -> bool:
+    return agent.status == Status.RUNNING and agent.desired == Desired.STOPPED
+
+
+def status(agent: Agent) -> Promise:
+    return _("stopping") if is_stopping(agent) else STATUSES[agent.status]
 
 
 def cause(told: Explanation) -> str:

@@ -50,7 +50,10 @@ async function lookAgain() {
     throw new Error(`the page answers ${answer.status}`); // its link is shown again
   }
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-  document.getElementById("content").replaceWith(document.adoptNode(page.getElementById("content")));
+  const shown = document.getElementById("content"), found = page.getElementById("content");
+  if (found.textContent !== shown.textContent) { // else whoever walks the page by keyboard keeps their place
+    shown.replaceWith(document.adoptNode(found));
+  }
   lookSoon();
 }
 

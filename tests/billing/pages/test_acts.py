@@ -43,6 +43,17 @@ def test_it_is_paused_and_started_again(visitor: Visitor, running: Agent) -> Non
     assert running.transitions.filter(reason="owner", actor=f"user:{running.user_id}").exists()
 
 
+def test_one_that_is_being_stopped_says_so_and_offers_nothing_that_is_refused(visitor: Visitor, running: Agent) -> None:
+    send(visitor, running, "pause")
+    page = visitor.open(page_of(running))
+    assert page.one("span", class_="state running").text == "stopping"
+    assert "stopping" in text(visitor.open("/account"))
+    assert len(page.all("p", **{"data-look-again": ""})) == 1, "the page shows by itself that it has stopped"
+    for act in ("ticket", "talk-test", "pause"):
+        assert not page.all("form", action=f"{page_of(running)}/{act}")
+    assert page.all("form", action=f"{page_of(running)}/resume")
+
+
 def test_it_is_built_again_after_a_question(visitor: Visitor, running: Agent) -> None:
     before = running.generation
     assert send(visitor, running, "rebuild", on="/rebuild").status_code == 303

@@ -50,6 +50,8 @@ def test_one_is_asked_for_and_the_page_says_that_it_is_being_made(visitor: Visit
     assert backup.actor == f"user:{kept.user_id}"
     page = visitor.open(place(kept))
     assert "A backup is being made." in text(page)
+    Backup.objects.filter(kind=Kind.NIGHTLY).delete()
+    assert "There is no backup yet." not in text(visitor.open(place(kept)))
     assert not page.all("form", action=place(kept))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from django.conf import settings
@@ -12,6 +13,7 @@ from rest_framework.test import APIClient
 
 from accounts import keys, sessions
 from accounts.models import ApiKey, Session, User
+from agents.models import Agent
 from tests.billing.pages.visitor import Visitor, shown, text
 
 ACCOUNT = "/account"
@@ -68,6 +70,44 @@ def test_a_cookie_that_signs_nobody_in_is_taken_back(db: None, token: str) -> No
 def test_an_ended_session_opens_nothing(visitor: Visitor) -> None:
     Session.objects.update(expires_at=timezone.now())
     assert visitor.client.get(ACCOUNT).status_code == 303
+
+
+def test_what_was_typed_is_not_lost_with_an_ended_session_and_no_secret_is_shown(
+    visitor: Visitor, running: Agent
+) -> None:
+    place = f"/account/agents/{running.pk}/settings"
+    page = visitor.open(place)
+    Session.objects.update(expires_at=timezone.now())
+    visitor.client.defaults["HTTP_REFERER"] = f"http://testserver{place}"
+    said = shown(visitor.send(page, place, extra_soul="<b>I like cats.", key="sk-secret", headers="X: y"), status=401)
+    assert "Nothing was saved." in text(said)
+    assert [one.text for one in said.all("textarea", readonly="")] == [running.name, "<b>I like cats."]
+    assert "sk-secret" not in said.html
+    assert "X: y" not in said.html
+    door = said.one("a", class_="button").attributes
+    assert (door["href"], door["target"]) == (f"/sign-in?{urlencode({'next': place})}", "_blank")
+    running.refresh_from_db()
+    assert running.extra_soul is None
+
+
+@pytest.mark.parametrize(
+    ("came_from", "door"),
+    [
+        ("http://testserver/account/keys?x=1", "/sign-in?next=%2Faccount%2Fkeys%3Fx%3D1"),
+        ("http://evil.example/account/keys", "/sign-in"),
+        ("http://testserver//evil.example/", "/sign-in"),
+        ("http://[", "/sign-in"),
+        ("", "/sign-in"),
+    ],
+)
+def test_a_button_of_an_ended_session_leads_back_to_its_page_and_to_no_other_host(
+    visitor: Visitor, running: Agent, came_from: str, door: str
+) -> None:
+    page = visitor.open(f"/account/agents/{running.pk}")
+    Session.objects.update(expires_at=timezone.now())
+    visitor.client.defaults["HTTP_REFERER"] = came_from
+    answer = visitor.send(page, f"/account/agents/{running.pk}/pause")
+    assert (answer.status_code, answer.headers["Location"]) == (303, door)
 
 
 @pytest.mark.parametrize("place", FORMS)

@@ -170,6 +170,17 @@ def test_a_test_says_which_hop_is_silent(visitor: Visitor, running: Agent, gatew
     assert "Its model silent" in text(page)
 
 
+def test_a_test_of_one_that_starts_says_to_wait_and_blames_no_hop_that_was_not_tried(
+    visitor: Visitor, make_agent: MakeAgent
+) -> None:
+    place = f"/account/agents/{make_agent().pk}"
+    page = Page(visitor.send(visitor.open(place), f"{place}/talk-test").content.decode())
+    assert "It is still being started. Wait a minute, then test it again." in text(page)
+    assert "Its gateway silent" in text(page)
+    assert "Its engine not tried" in text(page)
+    assert "the gateway is silent" not in text(page)
+
+
 def test_a_stopped_agent_is_not_tested(visitor: Visitor, running: Agent) -> None:
     page = visitor.open(f"/account/agents/{running.pk}")
     visitor.send(page, f"/account/agents/{running.pk}/pause")

@@ -44,6 +44,7 @@ def test_a_person_asks_is_told_and_takes_their_data_along_without_secrets(
     assert exports.make_due(now=clock.now) == 1
     assert Letter.objects.get(subject="Your data is ready").text.count(PATH) == 1
     page = visitor.open(PATH)
+    assert page.all("a", href=f"/account/agents/{running.pk}/backups")  # where its conversations are
     place = page.one("a", download="").attributes["href"]
     answer = visitor.client.get(place)
     found = opened(answer.content)

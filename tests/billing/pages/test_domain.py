@@ -82,6 +82,14 @@ def test_what_is_no_domain_is_said_and_kept_to_mend(visitor: Visitor, running: A
     assert not DomainClaim.objects.exists()
 
 
+@pytest.mark.parametrize("typed", [f"https://{NAME}/", f"HTTP://{NAME}/shop?a=1", f" {NAME}/ "])
+def test_an_address_copied_from_a_browser_names_the_domain(
+    visitor: Visitor, running: Agent, dns: NameServer, typed: str
+) -> None:
+    assert set_to(visitor, running, typed).status_code == 303
+    assert DomainClaim.objects.get().domain == NAME
+
+
 def test_a_domain_of_another_agent_is_taken_over_by_whoever_proves_it(
     visitor: Visitor, running: Agent, make_agent: MakeAgent, stranger: User, dns: NameServer, owner: User
 ) -> None:
