@@ -142,9 +142,10 @@ class PageViewSet(ApiViewSet):
         door = doors.sign_in(self.back())
         written = [self.typed(name) for name in WRITTEN if self.typed(name).strip()]
         if written:
-            response = self.page("signed_out.html", {"door": door, "written": written}, status=401)
-        else:
-            response = self.go(door)
+            return self._forgetting(self.page("signed_out.html", {"door": door, "written": written}, status=401))
+        return self._forgetting(self.go(door))
+
+    def _forgetting(self, response: HttpResponseBase) -> HttpResponseBase:
         visitors.forget(response)
         return response
 

@@ -19,7 +19,6 @@ from billing.pages.base import AgentPageViewSet
 from catalog.engines import engine_of
 from config.errors import BadRequest, ServiceError
 
-
 _ADDRESS = re.compile(r"https?://([^/?#]*)[^\s]*", re.IGNORECASE)
 
 

@@ -8,6 +8,7 @@ from rest_framework.request import Request
 
 from agents import talk_test
 from agents.models import Status
+from agents.runtimes.management import TriedHop
 from billing.pages import acts
 from billing.pages.base import AgentPageViewSet
 from catalog.pages.words import CHANNELS
@@ -35,11 +36,11 @@ class TalkTestViewSet(AgentPageViewSet):
         except ServiceError as refusal:
             context = {"agent": agent, "hops": [], "problem": acts.problem(refusal, agent)}
             return self.page("talk_test.html", context, status=refusal.status)
-        hops = [
-            {"name": HOPS.get(one.hop, one.hop), "ok": one.ok, "tried": not (one.error or "").startswith(NOT_TRIED), "error": one.error}
-            for one in test.hops
-        ]
+        hops = [_line(one) for one in test.hops]
         starting = agent.status == Status.PROVISIONING
-        return self.page(
-            "talk_test.html", {"agent": agent, "hops": hops, "all_well": test.ok, "starting": starting}
-        )
+        return self.page("talk_test.html", {"agent": agent, "hops": hops, "all_well": test.ok, "starting": starting})
+
+
+def _line(one: TriedHop) -> dict[str, object]:
+    tried = not (one.error or "").startswith(NOT_TRIED)
+    return {"name": HOPS.get(one.hop, one.hop), "ok": one.ok, "tried": tried, "error": one.error}

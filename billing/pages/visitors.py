@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.middleware.csrf import rotate_token
 from django.utils import timezone
 from rest_framework.authentication import BaseAuthentication, CSRFCheck
@@ -60,7 +60,7 @@ def remember(response: HttpResponse, token: str, request: HttpRequest) -> None:
     )
 
 
-def forget(response: HttpResponse) -> None:
+def forget(response: HttpResponseBase) -> None:
     response.set_cookie(
         settings.ACCOUNT_COOKIE_NAME,
         "",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable
+from typing import TypeVar
 
 import pytest
 from django.conf import settings
@@ -33,6 +34,7 @@ MOST_CLICKS = 8  # from the front page to the first answer
 GLANCES, GLANCE_SECONDS = 150, 0.2
 CODE = re.compile(r'<code class="secret">(\d{6})</code>')
 DOMAIN = "bot.example.org"
+Told = TypeVar("Told")
 
 
 class Stranger(Hands):
@@ -77,7 +79,7 @@ class Stranger(Hands):
         raise AssertionError(f"no tab opened at {start}")
 
 
-async def in_the_world[Told](work: Callable[[], Told]) -> Told:
+async def in_the_world(work: Callable[[], Told]) -> Told:
     """What happens outside of the browser meanwhile."""
 
     def done() -> Told:
