@@ -41,16 +41,17 @@ function open(session, turns) {
 
 function begin() {
   history.pushState(null, "", location.pathname);
+  nameTab("");
   open(newSession(), []);
   box.focus();
 }
 
 // The address names the conversation; one that this browser does not keep is none.
-function openNamed() {
-  const named = location.hash.slice(1);
+function openNamed(named = location.hash.slice(1)) {
   if (named === talk.session) return;
   const kept = SESSION.test(named) && keptConversation(named);
-  if (!kept && named) history.replaceState(null, "", location.pathname);
+  if (named) history.replaceState(null, "", location.pathname + (kept ? "#" + named : ""));
+  nameTab(kept ? named : "");
   open(kept ? kept.session : newSession(), kept ? kept.turns : []);
 }
 
@@ -72,17 +73,17 @@ function notice(text, help = "") {
   const line = document.getElementById("notice");
   const near = isNearEnd();
   line.hidden = !text;
-  line.replaceChildren(text, ...helping(help));
+  line.replaceChildren(text, " ", ...helping(help));
   follow(near);
 }
 
 // A link for the owner; whoever came with the password alone is told who can help.
 function helping(help) {
   const link = words.links[help];
-  if (!link) return help && help !== "sign_in" ? [" " + words.ask_owner] : [];
+  if (!link) return help && help !== "sign_in" ? [words.ask_owner] : [];
   const node = element("a", "", words["help_" + help]);
   node.href = link;
-  return [" ", node];
+  return [node];
 }
 
 async function look() {
@@ -161,7 +162,10 @@ async function ask(message, session, reply, signal) {
 
 function note(text, { detail = "", help = "" } = {}) {
   const turn = new Turn("note", [text, detail].filter(Boolean).join("\n"));
-  turn.said.append(...helping(help));
+  turn.said.replaceChildren(...[text, detail].filter(Boolean).map((said) => element("p", "", said)));
+  const helped = helping(help);
+  if (helped.length) turn.said.append(element("p", ""));
+  turn.said.lastChild.append(...helped);
   announce(text);
   return turn;
 }
@@ -173,6 +177,7 @@ function noteOf(problem, isStopped) {
 
 // The last thing on the page is no answer: the last message may be sent once more.
 function offerRetry() {
+  const near = isNearEnd();
   log.querySelectorAll(".again").forEach((button) => button.remove());
   const last = talk.turns.at(-1);
   if (running || !last || last.who !== "note" || !talk.turns.some((turn) => turn.who === "you")) return;
@@ -180,6 +185,7 @@ function offerRetry() {
   button.type = "button";
   button.addEventListener("click", sayAgain);
   last.node.append(button);
+  follow(near);
 }
 
 // In place of what became of it.
@@ -253,6 +259,7 @@ document.getElementById("composer").addEventListener("submit", (event) => {
   grow();
   show(new Turn("you", message));
   if (!location.hash) history.replaceState(null, "", "#" + talk.session);
+  nameTab(talk.session);
   converse(message);
 });
 
@@ -271,12 +278,12 @@ document.querySelectorAll(".fresh").forEach((button) => {
   });
 });
 
-openNamed();
+openNamed(location.hash.slice(1) || tabsConversation());
 controls();
 look();
 setInterval(look, STATE_EVERY_MS);
 document.addEventListener("visibilitychange", look);
-addEventListener("hashchange", openNamed);
+addEventListener("hashchange", () => openNamed());
 addEventListener("pagehide", () => running && remember());
 // Another tab has gone on with this conversation.
 addEventListener("storage", ({ key, newValue }) => {

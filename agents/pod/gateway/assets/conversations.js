@@ -5,6 +5,7 @@
 const words = JSON.parse(document.body.dataset.words);
 const KEPT_CONVERSATIONS = 40;
 const KEPT_CHARACTERS = 100000; // of one conversation
+const KEPT_OF_ONE_TURN = 60000;
 const TITLE_CHARACTERS = 80;
 const PREFIX = `agentpods-chat:${words.agent}:`;
 const SESSION = /^web-[0-9a-f]{24}$/;
@@ -23,12 +24,12 @@ function keptSessions() {
   }
 }
 
-// {at, turns}, or null for what is not there or is none of ours.
+// {session, at, title, turns}, or null for what is not there or is none of ours.
 function keptConversation(session) {
   try {
-    const { at, turns } = JSON.parse(localStorage.getItem(PREFIX + session));
+    const { at, title, turns } = JSON.parse(localStorage.getItem(PREFIX + session));
     const whole = (turn) => ["you", "agent", "note"].includes(turn.who) && typeof turn.text === "string";
-    return Number.isFinite(at) && turns.length && turns.every(whole) ? { session, at, turns } : null;
+    return Number.isFinite(at) && turns.length && turns.every(whole) ? { session, at, title: String(title || ""), turns } : null;
   } catch {
     return null;
   }
@@ -39,27 +40,48 @@ function keptConversations() {
   return kept.sort((one, other) => other.at - one.at);
 }
 
-function titleOf({ turns }) {
+// The first words of the person, also when they are no longer kept.
+function titleOf(turns) {
   const first = turns.find((turn) => turn.who === "you") || turns[0];
   const text = first.text.trim().replace(/\s+/g, " ");
   return text.length > TITLE_CHARACTERS ? text.slice(0, TITLE_CHARACTERS).trimEnd() + "…" : text;
 }
 
-// The newest turns that fit; of a single one that does not, its beginning.
+// The newest turns that fit; of a long one its beginning.
 function fitting(turns) {
   const kept = [];
   let room = KEPT_CHARACTERS;
   for (const turn of [...turns].reverse()) {
-    if (turn.text.length > room && kept.length) break;
-    kept.unshift({ ...turn, text: turn.text.slice(0, room) });
-    room -= turn.text.length;
+    const text = turn.text.slice(0, KEPT_OF_ONE_TURN);
+    room -= text.length;
+    if (room < 0) break;
+    kept.unshift({ ...turn, text });
   }
   return kept;
 }
 
+// Which conversation this tab is in, for when it comes back without a name in the address.
+function nameTab(session) {
+  try {
+    if (session) sessionStorage.setItem(PREFIX + "tab", session);
+    else sessionStorage.removeItem(PREFIX + "tab");
+  } catch {
+    // Storage is forbidden: the address alone says it.
+  }
+}
+
+function tabsConversation() {
+  try {
+    return sessionStorage.getItem(PREFIX + "tab") || "";
+  } catch {
+    return "";
+  }
+}
+
 function keepConversation(session, turns) {
   if (!turns.length) return;
-  const text = JSON.stringify({ at: Date.now(), turns: fitting(turns) });
+  const title = keptConversation(session)?.title || titleOf(turns);
+  const text = JSON.stringify({ at: Date.now(), title, turns: fitting(turns) });
   const others = keptConversations().filter((kept) => kept.session !== session);
   while (others.length >= KEPT_CONVERSATIONS) forgetConversation(others.pop().session);
   for (;;) {
@@ -91,7 +113,7 @@ function listConversations() {
 
 function conversationLine(kept) {
   const line = element("li", "");
-  const link = element("a", "conversation", titleOf(kept));
+  const link = element("a", "conversation", kept.title);
   link.href = "#" + kept.session;
   if (kept.session === talk.session) link.setAttribute("aria-current", "true");
   link.addEventListener("click", () => list.close());
@@ -106,7 +128,7 @@ function removalButton(kept) {
   const button = element("button", "quiet remove", "×");
   button.type = "button";
   button.title = words.remove;
-  button.setAttribute("aria-label", `${words.remove}: ${titleOf(kept)}`);
+  button.setAttribute("aria-label", `${words.remove}: ${kept.title}`);
   button.addEventListener("click", () => {
     if (!confirm(words.remove_sure)) return;
     forgetConversation(kept.session);
@@ -123,4 +145,7 @@ document.getElementById("list").addEventListener("click", () => {
 });
 document.getElementById("close").addEventListener("click", () => list.close());
 list.addEventListener("click", (event) => event.target === list && list.close()); // beside it
-document.getElementById("leave").addEventListener("submit", () => keptSessions().forEach(forgetConversation));
+document.getElementById("leave").addEventListener("submit", () => {
+  keptSessions().forEach(forgetConversation);
+  nameTab("");
+});

@@ -3,6 +3,7 @@
 // sanitised by the page before it is shown.
 
 const HTML_CHARACTERS = 262144;
+const ELEMENTS = 6000; // 64 KiB of prose have some 2,000; a table of 16,000 cells takes a page seconds
 const DEEPEST = 40; // levels; a list has two of them. What lies deeper is left out
 const LAST_HEADING = 6;
 
@@ -30,6 +31,7 @@ parser.renderer.rules.image = (tokens, index) => {
 
 onmessage = ({ data }) => {
   const html = parser.render(data);
-  postMessage(html.length > HTML_CHARACTERS ? null : html);
+  const isTooMuch = html.length > HTML_CHARACTERS || html.split(/<\w/, ELEMENTS + 2).length > ELEMENTS + 1;
+  postMessage(isTooMuch ? null : html);
 };
 postMessage("ready");

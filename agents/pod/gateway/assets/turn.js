@@ -25,7 +25,12 @@ class Turn {
 
   set(text) {
     this.text = text.slice(0, SHOWN_CHARACTERS);
-    this.drawing = this.drawing || this.draw();
+    this.start();
+  }
+
+  start() {
+    this.drawing = this.drawing || this.draw().finally(() => (this.drawing = null));
+    return this.drawing;
   }
 
   give(part) {
@@ -44,8 +49,10 @@ class Turn {
   // To the end of its words, with what a whole answer has.
   async finish() {
     this.busy(false);
-    await (this.drawing = this.drawing || this.draw());
+    while (this.drawn !== this.text || this.drawing) await this.start();
+    const near = isNearEnd();
     if (!this.isPlain) finishReading(this.said);
+    follow(near);
   }
 
   // One drawing at a time: what has come meanwhile is in the next.
@@ -63,7 +70,6 @@ class Turn {
       }
       if (this.isBusy) await this.rest(Math.max(DRAW_EVERY_MS, DRAWING_SHARE * (performance.now() - began)));
     }
-    this.drawing = null;
   }
 
   show(content) {

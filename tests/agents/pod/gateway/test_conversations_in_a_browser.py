@@ -28,7 +28,7 @@ for (let room = true; room;) {
 
 async def keep(person: Talking, prefix: str, message: str, *, session: str = "") -> None:
     """As if the person had once said this."""
-    kept = json.dumps({"at": 1, "turns": [{"who": "you", "text": message}]})
+    kept = json.dumps({"at": 1, "title": message, "turns": [{"who": "you", "text": message}]})
     name = f"{json.dumps(prefix)} + ({json.dumps(session)} || newSession())"
     await person.run(f"localStorage.setItem({name}, {json.dumps(kept)})")
 

@@ -116,7 +116,8 @@ def test_a_hostile_answer_neither_acts_nor_asks_another_host(gateway: Gateway, b
                 == 0
             )
             hrefs = await person.run(f"[...{said}.querySelectorAll('a')].map((a) => a.getAttribute('href'))")
-            assert [href for href in hrefs if href] == ["https://evil.example/leak.png", "https://ok.example/"]
+            written = ["https://evil.example/leak.png", "https://ok.example/", "https://evil.example/"]
+            assert [href for href in hrefs if href] == written  # to follow, if the reader likes
             assert "<script>" in await person.run(f"{said}.innerText")  # as it was written
             assert (await person.turns())[0] == ["you", "**hi** <b>you</b>"]
             again = await person.look()
@@ -210,12 +211,12 @@ def test_a_stopped_turn_ends_in_the_engine_and_is_tried_again(gateway: Gateway, 
             await person.is_over()
             assert [who for who, _ in await person.turns()] == ["you", "agent", "note"]
             assert (await person.turns())[-1][1] == ENGLISH["chat_stopped_text"]
-            await person.until("true")
             bridge.turn = lambda turn: whole(f"again: {turn.message}")
             await person.click(".again")
             await person.is_over()
             assert await person.turns() == [["you", "tell me"], ["agent", "again: tell me"]]
-            assert await person.focused() == "message"
+            # Whoever pressed it is still somewhere: in the box, or where fingers do not open a keyboard by that.
+            assert await person.run("[box, scroller].includes(document.activeElement)")
 
     asyncio.run(there())
     assert [turn.session_id for turn in bridge.aborted] == [bridge.turns[1].session_id]
@@ -245,7 +246,7 @@ def test_a_refused_key_is_told_in_words_with_the_page_that_helps(
             )
             link = await person.run("document.querySelector('.note a').href")
             assert link == f"{CONSOLE}/account/agents/{gateway.start.agent_id}/model-key"
-            await person.run("document.getElementById('leave').submit(), new Promise((done) => setTimeout(done, 500))")
+            await person.click("#leave button")
             await person.look("/login")
             await person.type("[name=username]", "ada")
             await person.type("[name=password]", "correct horse")
