@@ -77,7 +77,7 @@ class World:
             reconciler.reconcile(self.id)
             return seen()
 
-        return eventually(look, within=within, what=what)
+        return eventually(look, within=within, what=what, pause=0.25)
 
     def run(self, **wanted: Any) -> None:
         self.create(**wanted)

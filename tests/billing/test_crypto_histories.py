@@ -22,6 +22,7 @@ from billing.crypto.settling import LATE
 from billing.errors import MoneySeen
 from billing.models import CryptoOrder, Deposit, Payment
 from billing.vocabulary import Asset, OrderStatus
+from tests.at_length import examples
 from tests.billing.conftest import DAY, Clock
 from tests.billing.crypto import HOUR, Order, chain, coins, fresh, looked, one_chain, order, settle, to, watch
 from tests.doubles.chain import Chain, Token
@@ -97,7 +98,7 @@ class History:
 
 
 @settings(
-    max_examples=15,
+    max_examples=examples(15),
     deadline=None,
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
