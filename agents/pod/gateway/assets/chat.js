@@ -1,4 +1,5 @@
-// The pod's chat page: one conversation, its turns, and how the agent is. Follows conversations.js, reading.js and turn.js.
+// The pod's chat page: one conversation, its turns, and how the agent is.
+// Follows conversations.js, reading.js and turn.js in the same file.
 
 const log = document.getElementById("log");
 const box = document.getElementById("message");
@@ -175,6 +176,11 @@ function noteOf(problem, isStopped) {
   return problem instanceof Failure ? note(problem.message, problem) : note(words.lost_text);
 }
 
+function noteOfSilence() {
+  const isKeyless = document.getElementById("state").dataset.state === "no_key";
+  return isKeyless ? note(words.no_key_text, { help: "key" }) : note(words.silent_text);
+}
+
 // The last thing on the page is no answer: the last message may be sent once more.
 function offerRetry() {
   const near = isNearEnd();
@@ -218,9 +224,8 @@ async function converse(message) {
   if (reply.isEmpty) drop(mine, reply);
   if (mine !== talk) return left(mine);
   await look();
-  const isSilent = reply.isEmpty && !problem && document.getElementById("state").dataset.state === "ready";
   if (problem) show(noteOf(problem, asking.signal.aborted));
-  else if (isSilent) show(note(words.silent_text));
+  else if (reply.isEmpty) show(noteOfSilence());
   else announce(`${words.name}: ${reply.said.textContent.slice(0, SPOKEN_CHARACTERS)}`);
   offerRetry();
   remember();

@@ -29,7 +29,9 @@ function keptConversation(session) {
   try {
     const { at, title, turns } = JSON.parse(localStorage.getItem(PREFIX + session));
     const whole = (turn) => ["you", "agent", "note"].includes(turn.who) && typeof turn.text === "string";
-    return Number.isFinite(at) && turns.length && turns.every(whole) ? { session, at, title: String(title || ""), turns } : null;
+    const isDate = typeof at === "number" && !Number.isNaN(new Date(at).getTime());
+    const isOurs = isDate && typeof title === "string" && turns.length && turns.every(whole);
+    return isOurs ? { session, at, title, turns } : null;
   } catch {
     return null;
   }
@@ -117,8 +119,9 @@ function conversationLine(kept) {
   link.href = "#" + kept.session;
   if (kept.session === talk.session) link.setAttribute("aria-current", "true");
   link.addEventListener("click", () => list.close());
-  const when = element("time", "", new Date(kept.at).toLocaleString(words.lang, { dateStyle: "medium", timeStyle: "short" }));
-  when.dateTime = new Date(kept.at).toISOString();
+  const at = new Date(kept.at);
+  const when = element("time", "", at.toLocaleString(words.lang, { dateStyle: "medium", timeStyle: "short" }));
+  when.dateTime = at.toISOString();
   link.append(when);
   line.append(link, removalButton(kept));
   return line;

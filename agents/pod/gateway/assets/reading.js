@@ -5,10 +5,11 @@ const LOADING_MS = 20000;
 const READING_MS = 2000;
 const COPIED_MS = 2500;
 
-const SHOWN_TAGS = ["p", "br", "hr", "h3", "h4", "h5", "h6", "blockquote", "ul", "ol", "li", "pre", "code", "em", "strong"];
+const BLOCKS = ["p", "br", "hr", "h3", "h4", "h5", "h6", "blockquote", "ul", "ol", "li", "pre"];
+const TABLES = ["table", "thead", "tbody", "tr", "th", "td"];
 const RULES = {
   RETURN_DOM_FRAGMENT: true,
-  ALLOWED_TAGS: [...SHOWN_TAGS, "s", "a", "table", "thead", "tbody", "tr", "th", "td"],
+  ALLOWED_TAGS: [...BLOCKS, ...TABLES, "code", "em", "strong", "s", "a"],
   ALLOWED_ATTR: ["href", "start", "class"],
   ADD_URI_SAFE_ATTR: ["start"],
   ALLOWED_URI_REGEXP: /^(?:https?|mailto):/i,

@@ -26,6 +26,16 @@ for (let room = true; room;) {
 """
 
 
+BROKEN = [
+    "{",
+    "5",
+    '{"at": 1, "title": "x", "turns": [{"who": "evil", "text": 5}]}',
+    '{"at": 1, "title": "x", "turns": []}',
+    '{"at": 1e300, "title": "x", "turns": [{"who": "you", "text": "hi"}]}',
+    '{"at": 9e15, "title": 5, "turns": [{"who": "you", "text": "hi"}]}',
+]
+
+
 async def keep(person: Talking, prefix: str, message: str, *, session: str = "") -> None:
     """As if the person had once said this."""
     kept = json.dumps({"at": 1, "title": message, "turns": [{"who": "you", "text": message}]})
@@ -90,7 +100,7 @@ def test_what_is_kept_is_bounded_and_what_cannot_be_read_is_not_there(gateway: G
             prefix = await person.run("PREFIX")
             for n in range(60):
                 await keep(person, prefix, f"old {n}")
-            for broken in ("{", "5", '{"at": 1, "turns": [{"who": "evil", "text": 5}]}', '{"at": 1, "turns": []}'):
+            for broken in BROKEN:
                 await person.run(f"localStorage.setItem(PREFIX + newSession(), {json.dumps(broken)})")
             await person.say("long")
             assert (await titles(person))[0] == "long"

@@ -268,5 +268,10 @@ def test_an_agent_without_a_key_says_so_and_leads_to_the_page_for_it(start_gatew
             said = await person.run("document.getElementById('notice').innerText")
             assert ENGLISH["chat_no_key_text"] in said
             assert (await person.run("document.querySelector('#notice a').href")).endswith("/model-key")
+            await person.say("hi")
+            await person.look(await person.run("location.pathname + location.hash"))
+            turns = await person.turns()
+            assert [who for who, _ in turns] == ["you", "note"]
+            assert ENGLISH["chat_no_key_text"] in turns[1][1]  # not that a connection broke off
 
     asyncio.run(there())
