@@ -9,6 +9,7 @@ const welcome = document.getElementById("welcome");
 
 const STATE_EVERY_MS = 10000;
 const SPOKEN_CHARACTERS = 1000;
+const FINISH_MS = 3000;
 let talk = { session: newSession(), turns: [] };
 let running = null;
 
@@ -208,6 +209,7 @@ async function converse(message) {
   const asking = (running = new AbortController());
   const reply = show(new Turn("agent"));
   reply.busy(true);
+  awaitReader();
   offerRetry();
   controls();
   state("thinking");
@@ -218,7 +220,7 @@ async function converse(message) {
   } catch (error) {
     problem = error;
   }
-  await reply.finish();
+  await Promise.race([reply.finish(), pause(FINISH_MS)]); // a slow reader goes on by itself
   if (running === asking) running = null;
   controls();
   if (reply.isEmpty) drop(mine, reply);
@@ -240,6 +242,8 @@ function drop(conversation, turn) {
 function left(conversation) {
   conversation.turns.push(note(words.stopped_text));
   remember(conversation);
+  offerRetry();
+  return look();
 }
 
 function controls() {

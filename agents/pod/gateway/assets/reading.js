@@ -60,9 +60,18 @@ function startReader() {
   };
 }
 
-async function htmlOf(text) {
+// Before there is anything to read, so that it is there when the first words come.
+function awaitReader() {
   try {
     reader = reader || startReader();
+  } catch {
+    // No worker in this browser: texts stand as they are.
+  }
+}
+
+async function htmlOf(text) {
+  try {
+    awaitReader();
     return await reader(text);
   } catch {
     return null; // no worker in this browser

@@ -5,6 +5,8 @@ const DRAWING_SHARE = 9; // for each part of its time that a page draws, it rest
 const SHOWN_CHARACTERS = 262144;
 const scroller = document.querySelector("main");
 
+const pause = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
+
 // What somebody said. An agent's words are drawn as they come, and as Markdown as soon as they can be read so.
 class Turn {
   constructor(who, text = "") {
@@ -61,7 +63,7 @@ class Turn {
       const text = this.text;
       const began = performance.now();
       if (!this.isRead) this.show(text);
-      const read = this.isPlain ? null : await readMarkdown(text);
+      const read = this.isPlain ? null : await this.read(text);
       if (!(this.isBusy && this.isHeld)) {
         this.isPlain = this.isPlain || !read;
         this.show(read || text);
@@ -70,6 +72,13 @@ class Turn {
       }
       if (this.isBusy) await this.rest(Math.max(DRAW_EVERY_MS, DRAWING_SHARE * (performance.now() - began)));
     }
+  }
+
+  // Until a reader is there, which may take long on a slow line, the words stand as they come.
+  async read(text) {
+    const reading = readMarkdown(text);
+    while (!this.isRead && (await Promise.race([reading, pause(DRAW_EVERY_MS)])) === undefined) this.show(this.text);
+    return reading;
   }
 
   show(content) {

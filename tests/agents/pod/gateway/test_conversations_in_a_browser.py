@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
+from collections.abc import Iterable
 
 import pytest
 
@@ -12,7 +14,7 @@ from tests.agents.pod.gateway.conftest import StartGateway
 from tests.agents.pod.gateway.process import Gateway
 from tests.agents.pod.gateway.talking import Talking, talking
 from tests.axe import barriers
-from tests.doubles.bridge import BridgeDouble
+from tests.doubles.bridge import BridgeDouble, Event, Turn, echo
 
 pytestmark = pytest.mark.browser
 
@@ -127,6 +129,37 @@ def test_a_turn_that_a_reload_broke_off_is_told_and_tried_again(gateway: Gateway
             assert await person.turns() == [["you", "hello"], ["agent", "you said hello"]]
 
     asyncio.run(there())
+
+
+def test_whoever_goes_on_to_another_conversation_ends_the_turn_and_may_come_back(
+    gateway: Gateway, bridge: BridgeDouble
+) -> None:
+    def endless(_: Turn) -> Iterable[Event]:
+        while True:
+            time.sleep(0.05)
+            yield {"type": "delta", "text": "and "}
+
+    bridge.turn = endless
+
+    async def there() -> None:
+        async with talking(gateway) as person:
+            await person.begin_to_say("tell me")
+            await person.until("document.querySelector('.agent .said').textContent.length > 10")
+            await person.click("header .fresh")
+            await person.until("document.getElementById('state').dataset.state === 'ready'")
+            assert await person.turns() == []
+            bridge.turn = echo
+            await person.say("something else")
+            await person.run("history.back(), new Promise((done) => setTimeout(done, 300))")
+            turns = await person.turns()
+            assert [who for who, _ in turns] == ["you", "agent", "note"]
+            assert (turns[1][1].split()[0], turns[2][1]) == ("and", ENGLISH["chat_stopped_text"])
+            await person.click(".again")
+            await person.is_over()
+            assert await person.turns() == [["you", "tell me"], ["agent", "you said tell me"]]
+
+    asyncio.run(there())
+    assert [turn.message for turn in bridge.aborted] == ["tell me"]
 
 
 @pytest.mark.parametrize("width", [390, 1366])

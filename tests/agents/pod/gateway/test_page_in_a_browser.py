@@ -195,6 +195,28 @@ def test_words_are_readable_while_they_come(gateway: Gateway, bridge: BridgeDoub
     asyncio.run(there())
 
 
+def test_words_come_also_while_their_reader_is_still_on_its_way(gateway: Gateway, bridge: BridgeDouble) -> None:
+    released = threading.Event()
+
+    def slowly(_: Turn) -> Iterable[Event]:
+        yield {"type": "delta", "text": "*one* "}
+        time.sleep(1)
+        yield {"type": "delta", "text": "*two*"}
+        released.wait(15)
+        yield {"type": "done", "reply": "*one* *two*"}
+
+    bridge.turn = slowly
+
+    async def there() -> None:
+        async with talking(gateway) as person:
+            await person.run("window.Worker = class { postMessage() {} terminate() {} }, 1")
+            await person.begin_to_say("hi")
+            await person.until("document.querySelector('.agent .said').textContent === '*one* *two*'")
+            released.set()
+
+    asyncio.run(there())
+
+
 def test_a_stopped_turn_ends_in_the_engine_and_is_tried_again(gateway: Gateway, bridge: BridgeDouble) -> None:
     def endless(_: Turn) -> Iterable[Event]:
         while True:
