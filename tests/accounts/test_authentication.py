@@ -14,6 +14,8 @@ from accounts.models import ApiKey, User
 from tests.accounts.conftest import new_key
 from tests.at_length import examples
 
+pytestmark = pytest.mark.unmeasured
+
 ENDPOINTS = [("get", "/me"), ("get", "/keys"), ("post", "/keys"), ("delete", "/keys/x"), ("post", "/auth/logout")]
 
 

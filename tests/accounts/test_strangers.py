@@ -28,7 +28,7 @@ from tests.accounts.strangers import (
 
 __all__ = ["clock"]
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 
 
 @pytest.mark.unmeasured

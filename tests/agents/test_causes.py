@@ -34,6 +34,8 @@ from tests.doubles.npm_registry import BrokenRegistry
 from tests.doubles.pi import install_double
 from tests.doubles.small_disk import SmallDisk
 
+pytestmark = pytest.mark.unmeasured
+
 KEY = "sk-the-owners-own-key-4711"
 
 

@@ -29,7 +29,7 @@ from tests.doubles.chain import Chain, Token
 
 __all__ = ["chain", "coins", "one_chain", "order"]
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 
 LONG = 2 * DAY
 SENT = st.tuples(st.just("send"), st.sampled_from(list(Asset)), st.sampled_from([1, 4, 5, 6, 10]))

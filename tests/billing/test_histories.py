@@ -41,7 +41,7 @@ from tests.agents.conftest import MakeAgent, event_types, settle
 from tests.billing.conftest import NOON, Clock, tick
 from tests.billing.purchases import Model, months_after
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 
 TIERS, PERIODS = st.sampled_from(["tiny", "small"]), st.sampled_from(list(Period))
 OPERATOR = "operator:usr_0"

@@ -21,7 +21,7 @@ from tests.agents.conftest import MakeAgent, settle
 from tests.at_length import examples
 from tests.billing.conftest import DAY, NOON, Clock, Pay
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 
 OPERATOR = "operator:usr_0"
 DAYS = {Period.MONTHLY: range(28, 32), Period.ANNUAL: range(365, 367)}

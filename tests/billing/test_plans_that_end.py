@@ -21,7 +21,7 @@ from tests.doubles.gumroad_server import GumroadServer
 
 __all__ = ["gumroad"]
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 
 WHY = {"reason": "asked", "actor": "operator:usr_0"}
 

@@ -25,7 +25,7 @@ from tests.at_length import examples
 from tests.billing.conftest import DAY, NOON, Clock, Pay, tick
 from tests.billing.pages.visitor import Visitor, text
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 
 OPERATOR = "operator:usr_0"
 HOUR = timedelta(hours=1)
