@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from html import escape
 
 from aiohttp import web
+from django.conf import settings
 
 from agents.pod.states import STATE_HEADER, AgentState
 
@@ -15,7 +17,7 @@ _PAGE = """<!doctype html>
 <title>{title}</title>
 <style>body{{font:16px/1.5 system-ui,sans-serif;margin:20vh auto;max-width:32rem;padding:0 1rem;color:#222}}</style>
 <h1>{title}</h1>
-<p>{text}</p>
+<p>{text}</p>{link}
 </html>
 """
 _HEADERS = {
@@ -40,7 +42,10 @@ def no_agent() -> web.Response:
 
 def asleep(state: AgentState | None) -> web.Response:
     """`state` is for the chat page that somebody still has open: it reads the header."""
-    return _page(503, "This agent is not running", _ASLEEP.get(state, _STOPPED) if state else _STOPPED, state=state)
+    text = _ASLEEP.get(state, _STOPPED) if state else _STOPPED
+    # Not the agent's own page: nobody knows yet who asks, and strangers need not learn its id.
+    link = f'<p><a href="{escape(settings.BASE_URL)}/account">If it is yours: your agents in the console</a></p>'
+    return _page(503, "This agent is not running", text, state=state, link=link)
 
 
 def unreachable() -> web.Response:
@@ -63,10 +68,10 @@ def bad_request() -> web.Response:
     return _page(400, "Not understood", "The request names no valid host or no path.")
 
 
-def _page(status: int, title: str, text: str, *, state: AgentState | None = None) -> web.Response:
+def _page(status: int, title: str, text: str, *, state: AgentState | None = None, link: str = "") -> web.Response:
     headers = {**_HEADERS, **({"Retry-After": RETRY_SECONDS} if status == 503 else {})}
     if state is not None:
         headers[STATE_HEADER] = state
     return web.Response(
-        status=status, text=_PAGE.format(title=title, text=text), content_type="text/html", headers=headers
+        status=status, text=_PAGE.format(title=title, text=text, link=link), content_type="text/html", headers=headers
     )

@@ -87,7 +87,7 @@ async def _stream(request: web.Request, events: AsyncGenerator[TurnEvent, None])
     except TurnFailed as failure:
         if not response.prepared:
             return _failed(failure)
-        await sse.send(request, response, _sse("error", {"hop": failure.hop, "message": failure.message}))
+        await sse.send(request, response, _sse("error", {**_why(failure), "message": failure.message}))
     return response
 
 
@@ -108,4 +108,8 @@ def _sse(name: str, body: dict[str, Any]) -> bytes:
 
 
 def _failed(failure: TurnFailed) -> web.Response:
-    return web.json_response({**error_body(503, failure.message), "hop": failure.hop}, status=503)
+    return web.json_response({**error_body(503, failure.message), **_why(failure)}, status=503)
+
+
+def _why(failure: TurnFailed) -> dict[str, str]:
+    return {"hop": failure.hop, **({"reason": failure.reason} if failure.reason else {})}

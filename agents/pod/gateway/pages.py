@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import functools
+import gzip
 import hashlib
+import json
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -20,6 +22,7 @@ _POLICY = "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancest
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 # A page that waits for the engine looks again this often.
 LOOK_AGAIN_SECONDS = 3
+FAILING_LOOK_AGAIN_SECONDS = 30
 
 SECURITY_HEADERS = {
     "Content-Security-Policy": _POLICY,
@@ -33,9 +36,15 @@ SECURITY_HEADERS = {
 }
 
 
+# Pages of the console, below its address; a test opens them.
+AGENT_PAGE = "/account/agents/{}"
+KEY_PAGE = "/account/agents/{}/model-key"
+
+
 @dataclass(frozen=True, slots=True)
 class Asset:
     body: bytes
+    packed: bytes  # with gzip
     content_type: str
     etag: str
 
@@ -45,20 +54,37 @@ def assets() -> dict[str, Asset]:
     """What `/assets/<name>` serves."""
     whole = {
         "chat.css": _read("base.css") + _read("chat.css"),
-        "chat.js": _read("chat.js"),
+        "chat.js": "\n".join(map(_read, ("conversations.js", "reading.js", "turn.js", "chat.js"))),
+        "purify.js": _read("vendor/dompurify/purify.min.js"),
+        "markdown.js": _read("vendor/markdown-it/markdown-it.umd.min.js") + "\n" + _read("markdown.js"),
         "icon.svg": _read("icon.svg"),
     }
-    return {
-        name: Asset(text.encode(), _TYPES[Path(name).suffix], hashlib.sha256(text.encode()).hexdigest()[:32])
-        for name, text in whole.items()
-    }
+    return {name: _asset(text.encode(), _TYPES[Path(name).suffix]) for name, text in whole.items()}
 
 
-def chat(pod: Pod, *, with_dashboard: bool) -> web.Response:
-    words = _words(pod) | {"console_url": _link(pod.start.console_url), "initial": pod.config.name[:1].upper()}
+def _asset(body: bytes, content_type: str) -> Asset:
+    return Asset(body, gzip.compress(body, mtime=0), content_type, hashlib.sha256(body).hexdigest()[:32])
+
+
+def chat(pod: Pod, *, with_dashboard: bool, is_owner: bool) -> web.Response:
+    """The owner gets links to the console; others who know the password hear whom to ask."""
+    words = _words(pod) | {"initial": pod.config.name[:1].upper(), "words": _script_words(pod, is_owner=is_owner)}
     page = _fill("chat.html", words, dashboard=_fill("dashboard_link.html", words) if with_dashboard else "")
-    policy = f"{_POLICY}; script-src 'self'; style-src 'self'; connect-src 'self'"
-    return _html(page, policy)
+    # What the script shows passes DOMPurify: no other text may become markup, no other address a worker.
+    types = "require-trusted-types-for 'script'; trusted-types dompurify markdown"
+    response = _html(page, f"{_POLICY}; script-src 'self'; style-src 'self'; connect-src 'self'; {types}")
+    response.headers["X-DNS-Prefetch-Control"] = "off"  # a link that nobody follows asks no name server either
+    return response
+
+
+def _script_words(pod: Pod, *, is_owner: bool) -> str:
+    """What the script says, and where its links lead, as JSON."""
+    said = {name.removeprefix("chat_"): word for name, word in _words(pod).items() if name.startswith("chat_")}
+    console, agent = _link(pod.start.console_url).rstrip("/"), pod.start.agent_id
+    pages = {"agent": console + AGENT_PAGE.format(agent), "key": console + KEY_PAGE.format(agent)}
+    links = {**pages, "sign_in": pages["agent"]} if is_owner else {"sign_in": "/login"}
+    own = {"lang": texts(pod.config.lang, name="")["lang"], "name": pod.config.name, "agent": agent, "links": links}
+    return json.dumps({**said, **own}, ensure_ascii=False)
 
 
 def login(pod: Pod, *, status: int = 200, problem: str = "") -> web.Response:
@@ -74,7 +100,8 @@ def notice(pod: Pod, status: int, page: str, *, text: str = "") -> web.Response:
     link = f'<a class="button" href="{escape(_link(pod.start.console_url))}">{escape(words["console"])}</a>'
     waits = page == "starting"
     body = f"<p>{said}</p>" + ('<div class="wait" role="presentation"></div>' if waits else f"<p>{link}</p>")
-    return _notice(pod, status, f"{page}_title", body, refresh=LOOK_AGAIN_SECONDS if waits else None)
+    again = {"starting": LOOK_AGAIN_SECONDS, "failing": FAILING_LOOK_AGAIN_SECONDS}.get(page)
+    return _notice(pod, status, f"{page}_title", body, refresh=again)
 
 
 def _notice(pod: Pod, status: int, title: str, body: str, *, refresh: int | None = None) -> web.Response:

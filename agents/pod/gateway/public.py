@@ -15,7 +15,7 @@ from agents.pod.gateway.dashboard import DashboardProxy
 from agents.pod.gateway.pod import Pod
 from agents.pod.gateway.sessions import SESSION_SECONDS, Sessions, TooManyTries, has_password
 from agents.pod.gateway.turns import Turns
-from agents.pod.states import AgentState
+from agents.pod.states import STATE_HEADER, AgentState
 from agents.pod.tickets import InvalidTicket
 from agents.runtimes.base import Phase
 
@@ -72,7 +72,8 @@ class Public:
         """A page for browsers and for whoever asks for an agent card that is not there, JSON for programs."""
         if request.path not in CARD_PATHS and "text/html" not in request.headers.get("Accept", ""):
             return error_json(request, refusal)
-        named = {503: "starting", 404: "missing"}.get(refusal.status, "refused")
+        waits = "failing" if refusal.headers.get(STATE_HEADER) == AgentState.FAILING else "starting"
+        named = {503: waits, 404: "missing"}.get(refusal.status, "refused")
         page = refusal.page if isinstance(refusal, Notice) else named
         text = refusal.message if page == "refused" else ""
         response = pages.notice(self._pod, refusal.status, page, text=text)
@@ -119,7 +120,10 @@ class Public:
         return response
 
     async def page(self, request: web.Request) -> web.Response:
-        return self._door(request) or pages.chat(self._pod, with_dashboard=self._page_of_the_engine is not None)
+        if closed := self._door(request):
+            return closed
+        is_owner = self._sessions.is_owner(request.cookies.get(self._cookie, ""))
+        return pages.chat(self._pod, with_dashboard=self._page_of_the_engine is not None, is_owner=is_owner)
 
     async def dashboard(self, request: web.Request) -> web.Response:
         """Where the engine's own page begins."""
@@ -161,10 +165,13 @@ class Public:
         asset = pages.assets().get(request.match_info["name"])
         if asset is None:
             return await self.engines_page(request)
-        headers = {"ETag": f'"{asset.etag}"', "Cache-Control": "no-cache"}
+        headers = {"ETag": f'"{asset.etag}"', "Cache-Control": "no-cache", "Vary": "Accept-Encoding"}
         if f'"{asset.etag}"' in request.headers.get("If-None-Match", ""):
             return web.Response(status=304, headers=headers)
-        return web.Response(body=asset.body, content_type=asset.content_type, charset="utf-8", headers=headers)
+        body = asset.body
+        if "gzip" in request.headers.get("Accept-Encoding", ""):
+            body, headers["Content-Encoding"] = asset.packed, "gzip"
+        return web.Response(body=body, content_type=asset.content_type, charset="utf-8", headers=headers)
 
     async def state(self, request: web.Request) -> web.Response:
         self._check_signed_in(request)

@@ -32,7 +32,8 @@ class Sessions:
     def __init__(self, pod: Pod, clock: Callable[[], float] = time.time) -> None:
         self._pod = pod
         self._clock = clock
-        self._expiry: dict[str, tuple[float, str]] = {}  # digest of the token: expiry, credentials it was opened under
+        # Digest of the token: expiry, credentials it was opened under, whether a ticket of the console opened it.
+        self._live: dict[str, tuple[float, str, bool]] = {}
         self._used: dict[str, int] = {}  # nonce of a taken ticket: expiry of the ticket
         self._wrong: deque[float] = deque()
 
@@ -46,7 +47,7 @@ class Sessions:
         if ticket.nonce in self._used or ticket.minted < int(self._pod.started_at):
             raise tickets.InvalidTicket
         self._used[ticket.nonce] = ticket.expires
-        return self._open(now)
+        return self._open(now, is_owner=True)
 
     def open_by_password(self, username: str, password: str) -> str | None:
         """A session token, or None where the pair is wrong; raises TooManyTries."""
@@ -61,23 +62,27 @@ class Sessions:
             same_secret(password, wanted.dash_password or ""),
         ]
         if has_password(self._pod) and all(right):
-            return self._open(now)
+            return self._open(now, is_owner=False)
         self._wrong.append(now)
         return None
 
     def knows(self, token: str) -> bool:
-        expiry, credentials = self._expiry.get(_digest(token), (0.0, ""))
+        expiry, credentials, _ = self._live.get(_digest(token), (0.0, "", False))
         return expiry > self._clock() and credentials == self._credentials()
 
-    def close(self, token: str) -> None:
-        self._expiry.pop(_digest(token), None)
+    def is_owner(self, token: str) -> bool:
+        """Whether the console signed them in. Whoever has the password may be anybody whom the owner told it."""
+        return self.knows(token) and self._live[_digest(token)][2]
 
-    def _open(self, now: float) -> str:
-        live = {digest: found for digest, found in self._expiry.items() if found[0] > now}
+    def close(self, token: str) -> None:
+        self._live.pop(_digest(token), None)
+
+    def _open(self, now: float, *, is_owner: bool) -> str:
+        live = {digest: found for digest, found in self._live.items() if found[0] > now}
         while len(live) >= SESSIONS_AT_MOST:
             del live[next(iter(live))]
         token = secrets.token_urlsafe(32)
-        self._expiry = {**live, _digest(token): (now + SESSION_SECONDS, self._credentials())}
+        self._live = {**live, _digest(token): (now + SESSION_SECONDS, self._credentials(), is_owner)}
         return token
 
     def _credentials(self) -> str:

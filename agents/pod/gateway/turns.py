@@ -15,6 +15,7 @@ from agents.engines.parts import Allowance, Part, TurnEnding
 from agents.pod.gateway.bridge import Bridge, BridgeFailure, BridgeState
 from agents.pod.gateway.llm.log import ModelLog
 from agents.pod.gateway.pod import Pod
+from agents.pod.gateway.reasons import FailureReason, of_model
 from agents.runtimes.base import Phase
 
 DEADLINE_SECONDS = 110.0
@@ -33,10 +34,11 @@ class Hop(StrEnum):
 
 
 class TurnFailed(Exception):
-    def __init__(self, hop: Hop, message: str) -> None:
+    def __init__(self, hop: Hop, message: str, *, reason: FailureReason | None = None) -> None:
         super().__init__(message)
         self.hop = hop
         self.message = message
+        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,8 @@ class Turns:
     async def _place(self, session_id: str, deadline: float) -> AsyncIterator[None]:
         """A place among all turns, then the only one in the session."""
         if self._running >= TURNS_AT_ONCE:
-            raise TurnFailed(Hop.GATEWAY, f"{TURNS_AT_ONCE} turns are running or waiting; try again in a moment")
+            crowded = f"{TURNS_AT_ONCE} turns are running or waiting; try again in a moment"
+            raise TurnFailed(Hop.GATEWAY, crowded, reason=FailureReason.CROWDED)
         self._running += 1
         lane = self._lanes.setdefault(session_id, _Lane())
         lane.users += 1
@@ -173,7 +176,7 @@ class Turns:
     def _failure(self, hop: Hop, message: str, started: float) -> TurnFailed:
         """The proxy knows better than the engine why a model did not answer."""
         seen = self._models.failure_since(started)
-        return TurnFailed(Hop.MODEL, seen.message) if seen else TurnFailed(hop, message)
+        return TurnFailed(Hop.MODEL, seen.message, reason=of_model(seen)) if seen else TurnFailed(hop, message)
 
     def slow_hop(self) -> Hop:
         """Who keeps a turn waiting that does not end."""

@@ -12,6 +12,7 @@ import psycopg
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
+from django.conf import settings
 
 from agents.domains import claims
 from agents.domains.records import Seen
@@ -238,7 +239,9 @@ def test_an_agent_that_is_not_running_has_a_page_that_says_so(
         async with client.get("/", headers={"Host": host}) as reply:
             assert (reply.status, reply.content_type) == (status, "text/html")
             assert reply.headers["Agent-State"] == state
-            assert "paid" not in await reply.text()
+            page = await reply.text()
+            assert "paid" not in page
+            assert (f'href="{settings.BASE_URL}/account"' in page, running.id in page) == (status == 503, False)
         assert not pod.seen
 
     between(running, scenario, **changes)

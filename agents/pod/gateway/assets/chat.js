@@ -1,140 +1,91 @@
-"use strict";
-// The pod's chat page. Whatever anybody says is set as text, never as markup.
+// The pod's chat page: one conversation, its turns, and how the agent is.
+// Follows conversations.js, reading.js and turn.js in the same file.
 
-const words = document.body.dataset;
 const log = document.getElementById("log");
 const box = document.getElementById("message");
 const send = document.getElementById("send");
 const stop = document.getElementById("stop");
-const scroller = document.querySelector("main");
+const welcome = document.getElementById("welcome");
 
 const STATE_EVERY_MS = 10000;
-let session = "";
-let turns = [];
+const SPOKEN_CHARACTERS = 1000;
+const FINISH_MS = 3000;
+let talk = { session: newSession(), turns: [] };
 let running = null;
 
-function newSession() {
-  const bytes = crypto.getRandomValues(new Uint8Array(12));
-  return "web-" + Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-}
-
-// The conversation lasts as long as the tab; the engine keeps its own record.
-function remember() {
-  try {
-    sessionStorage.setItem("conversation", JSON.stringify({ session, turns }));
-  } catch {
-    // Storage is full or forbidden: the page works without.
-  }
-}
-
-function recall() {
-  try {
-    const kept = JSON.parse(sessionStorage.getItem("conversation"));
-    session = String(kept.session);
-    // Of what was given beside words only the names are kept.
-    kept.turns.forEach((turn) => show(turn.who, [turn.text, ...(turn.given || [])].filter(Boolean).join("\n")));
-  } catch {
-    session = newSession();
-  }
-}
-
-function show(who, text) {
-  const turn = document.createElement("div");
-  const name = document.createElement("b");
-  const said = document.createElement("p");
-  turn.className = "turn " + who;
-  name.textContent = who === "you" ? words.you : words.name;
-  said.textContent = text;
-  turn.append(name, said);
-  log.append(turn);
-  document.getElementById("welcome").hidden = true;
-  const entry = { who, text, given: [] };
-  turns.push(entry);
+function show(turn) {
+  talk.turns.push(turn);
+  log.append(turn.node);
+  welcome.hidden = true;
   follow(true);
-  return {
-    add(more) {
-      const near = isNearEnd();
-      entry.text += more;
-      said.append(more);
-      follow(near);
-    },
-    set(whole) {
-      entry.text = whole;
-      said.textContent = whole;
-      follow(isNearEnd());
-    },
-    give(part) {
-      const near = isNearEnd();
-      entry.given.push(label(part));
-      turn.append(given(part));
-      follow(near);
-    },
-    busy(on) {
-      turn.setAttribute("aria-busy", String(on));
-    },
-    drop() {
-      turn.remove();
-      turns.splice(turns.indexOf(entry), 1);
-    },
-    get isEmpty() {
-      return !entry.text && !entry.given.length;
-    },
-  };
+  return turn;
 }
 
-function label(part) {
-  if (part.kind === "data") return JSON.stringify(part.data, null, 2);
-  return part.kind === "note" ? part.text : `${part.name} (${part.media_type})`;
+// Of a conversation that is no longer on the page too.
+function remember(conversation = talk) {
+  keepConversation(conversation.session, conversation.turns.filter((turn) => !turn.isEmpty).map((turn) => turn.kept));
 }
 
-// A file is saved and never opened here, whatever it says it is; a link is followed by the reader alone.
-function given(part) {
-  const line = document.createElement("p");
-  line.className = "given";
-  const isLink = part.kind === "link" && /^https?:\/\//.test(part.url);
-  if (part.kind !== "file" && !isLink) {
-    line.textContent = label(part);
-    return line;
+function open(session, turns) {
+  if (running) running.abort();
+  talk = { session, turns: [] };
+  log.replaceChildren();
+  welcome.hidden = false;
+  for (const { who, text } of turns) {
+    const turn = show(new Turn(who, text));
+    if (!turn.isPlain) turn.finish();
   }
-  const link = document.createElement("a");
-  link.textContent = label(part);
-  if (isLink) {
-    link.href = part.url;
-    link.target = "_blank";
-    link.rel = "noopener noreferrer";
-  } else {
-    const bytes = Uint8Array.from(atob(part.bytes), (one) => one.charCodeAt(0));
-    link.href = URL.createObjectURL(new Blob([bytes], { type: "application/octet-stream" }));
-    link.download = part.name;
-  }
-  line.append(link);
-  return line;
+  const last = turns.at(-1);
+  if (last && (last.who === "you" || last.isCut)) show(note(words.lost_text));
+  offerRetry();
+  controls();
 }
 
-function isNearEnd() {
-  return scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < 120;
+function begin() {
+  history.pushState(null, "", location.pathname);
+  nameTab("");
+  open(newSession(), []);
+  box.focus();
 }
 
-function follow(near) {
-  if (near) scroller.scrollTop = scroller.scrollHeight;
+// The address names the conversation; one that this browser does not keep is none.
+function openNamed(named = location.hash.slice(1)) {
+  if (named === talk.session) return;
+  const kept = SESSION.test(named) && keptConversation(named);
+  if (named) history.replaceState(null, "", location.pathname + (kept ? "#" + named : ""));
+  nameTab(kept ? named : "");
+  open(kept ? kept.session : newSession(), kept ? kept.turns : []);
 }
 
 // Down is told with its reason: what the router or the gateway said in a header, or that nobody answers at all.
 function state(name, why) {
   const line = document.getElementById("state");
-  const texts = { ready: words.ready, thinking: words.thinking, down: words.down, "no-key": words.noKey };
   line.dataset.state = name;
-  line.textContent = texts[name];
-  const reason = why && words["why" + why[0].toUpperCase() + why.slice(1)];
-  notice({ down: reason || words.whyUnreachable, "no-key": words.noKeyText }[name] || "");
+  line.textContent = words[name];
+  if (name === "down") return notice(words["why_" + why] || words.why_unreachable, helpOf(why));
+  return name === "no_key" ? notice(words.no_key_text, "key") : notice("");
 }
 
-function notice(text) {
+// What its owner can do about it; for the others it ends by itself, or not at all.
+function helpOf(why) {
+  return { starting: "", restarting: "", gone: "" }[why] ?? "agent";
+}
+
+function notice(text, help = "") {
   const line = document.getElementById("notice");
   const near = isNearEnd();
   line.hidden = !text;
-  line.firstElementChild.textContent = text;
+  line.replaceChildren(text, " ", ...helping(help));
   follow(near);
+}
+
+// A link for the owner; whoever came with the password alone is told who can help.
+function helping(help) {
+  const link = words.links[help];
+  if (!link) return help && help !== "sign_in" ? [words.ask_owner] : [];
+  const node = element("a", "", words["help_" + help]);
+  node.href = link;
+  return [node];
 }
 
 async function look() {
@@ -144,7 +95,7 @@ async function look() {
     if (running) return;
     if (answer.status === 403) return signedOut();
     if (!answer.ok) return state("down", answer.headers.get("Agent-State"));
-    state((await answer.json()).has_key ? "ready" : "no-key");
+    state((await answer.json()).has_key ? "ready" : "no_key");
   } catch {
     if (!running) state("down");
   }
@@ -152,7 +103,7 @@ async function look() {
 
 function signedOut() {
   state("down");
-  notice(words.signedOutText);
+  notice(words.signed_out_text, "sign_in");
 }
 
 // Server-sent events out of a fetch body: blocks of lines, an empty line between them.
@@ -172,61 +123,135 @@ async function* events(body) {
   }
 }
 
-async function ask(message, reply, signal) {
+// Why there is no answer: in our words, and beside them in those of whoever failed.
+class Failure extends Error {
+  constructor(text, { detail = "", help = "" } = {}) {
+    super(text);
+    this.detail = detail;
+    this.help = help;
+  }
+}
+
+function failureOf({ reason, message }) {
+  const help = { key_refused: "key", no_credit: "key", no_model: "key" }[reason] || "";
+  const text = words["reason_" + reason];
+  return text ? new Failure(text, { detail: message, help }) : new Failure(words.failed_text + message);
+}
+
+async function refusalOf(answer) {
+  const why = answer.headers.get("Agent-State");
+  if (why) return new Failure(words["why_" + why] || words.why_unreachable, { help: helpOf(why) });
+  if (answer.status === 403) return new Failure(words.signed_out_text, { help: "sign_in" });
+  return failureOf(await answer.json());
+}
+
+async function ask(message, session, reply, signal) {
   const answer = await fetch("/chat", {
     method: "POST",
     headers: { "Content-Type": "application/json", Accept: "text/event-stream" },
     body: JSON.stringify({ message, session_id: session }),
     signal,
   });
-  if (answer.status === 403) return signedOut();
-  if (!answer.ok) throw new Error((await answer.json()).message);
+  if (!answer.ok) throw await refusalOf(answer);
   for await (const [name, data] of events(answer.body)) {
     if (name === "delta") reply.add(data.text);
     if (name === "part") reply.give(data);
-    if (name === "error") throw new Error(data.message);
+    if (name === "error") throw failureOf(data);
     if (name === "done") return reply.set(data.reply);
   }
-  throw new Error(words.lostText);
+  throw new Failure(words.lost_text);
 }
 
-function failed(error, aborted) {
-  if (aborted) return show("note", words.stoppedText);
-  const lost = error instanceof TypeError || error instanceof SyntaxError;
-  return show("note", lost ? words.lostText : words.failedText + error.message);
+function note(text, { detail = "", help = "" } = {}) {
+  const turn = new Turn("note", [text, detail].filter(Boolean).join("\n"));
+  turn.said.replaceChildren(...[text, detail].filter(Boolean).map((said) => element("p", "", said)));
+  const helped = helping(help);
+  if (helped.length) turn.said.append(element("p", ""));
+  turn.said.lastChild.append(...helped);
+  announce(text);
+  return turn;
 }
 
-async function say(message) {
-  const asked = session;
-  show("you", message);
-  const reply = show("agent", "");
-  running = new AbortController();
-  controls();
+function noteOf(problem, isStopped) {
+  if (isStopped) return note(words.stopped_text);
+  return problem instanceof Failure ? note(problem.message, problem) : note(words.lost_text);
+}
+
+function noteOfSilence() {
+  const isKeyless = document.getElementById("state").dataset.state === "no_key";
+  return isKeyless ? note(words.no_key_text, { help: "key" }) : note(words.silent_text);
+}
+
+// The last thing on the page is no answer: the last message may be sent once more.
+function offerRetry() {
+  const near = isNearEnd();
+  log.querySelectorAll(".again").forEach((button) => button.remove());
+  const last = talk.turns.at(-1);
+  if (running || !last || last.who !== "note" || !talk.turns.some((turn) => turn.who === "you")) return;
+  const button = element("button", "again", words.again);
+  button.type = "button";
+  button.addEventListener("click", sayAgain);
+  last.node.append(button);
+  follow(near);
+}
+
+// In place of what became of it.
+function sayAgain() {
+  if (running) return;
+  const place = talk.turns.map((turn) => turn.who).lastIndexOf("you");
+  talk.turns.splice(place + 1).forEach((turn) => turn.node.remove());
+  converse(talk.turns[place].text);
+  stop.focus();
+}
+
+async function converse(message) {
+  const mine = talk;
+  const asking = (running = new AbortController());
+  const reply = show(new Turn("agent"));
   reply.busy(true);
+  awaitReader();
+  offerRetry();
+  controls();
   state("thinking");
+  remember();
   let problem = null;
   try {
-    await ask(message, reply, running.signal);
+    await ask(message, mine.session, reply, asking.signal);
   } catch (error) {
     problem = error;
   }
-  const aborted = running.signal.aborted;
-  running = null;
+  await Promise.race([reply.finish(), pause(FINISH_MS)]); // a slow reader goes on by itself
+  if (running === asking) running = null;
   controls();
-  if (asked !== session) return look();
-  reply.busy(false);
-  if (reply.isEmpty) reply.drop();
-  if (problem) failed(problem, aborted);
+  if (reply.isEmpty) drop(mine, reply);
+  if (mine !== talk) return left(mine);
   await look();
-  const silent = reply.isEmpty && !problem && document.getElementById("state").dataset.state === "ready";
-  if (silent) show("note", words.silentText);
+  if (problem) show(noteOf(problem, asking.signal.aborted));
+  else if (reply.isEmpty) show(noteOfSilence());
+  else announce(`${words.name}: ${reply.said.textContent.slice(0, SPOKEN_CHARACTERS)}`);
+  offerRetry();
   remember();
 }
 
+function drop(conversation, turn) {
+  turn.node.remove();
+  conversation.turns.splice(conversation.turns.indexOf(turn), 1);
+}
+
+// Its reader has gone on to another conversation, which ended the turn.
+function left(conversation) {
+  conversation.turns.push(note(words.stopped_text));
+  remember(conversation);
+  offerRetry();
+  return look();
+}
+
 function controls() {
+  const hadFocus = document.activeElement === stop;
   send.hidden = Boolean(running);
   stop.hidden = !running;
   send.disabled = !box.value.trim();
+  if (hadFocus && stop.hidden) (matchMedia("(hover: none)").matches ? scroller : box).focus();
 }
 
 function grow() {
@@ -241,7 +266,10 @@ document.getElementById("composer").addEventListener("submit", (event) => {
   if (!message || running) return;
   box.value = "";
   grow();
-  say(message);
+  show(new Turn("you", message));
+  if (!location.hash) history.replaceState(null, "", "#" + talk.session);
+  nameTab(talk.session);
+  converse(message);
 });
 
 box.addEventListener("input", grow);
@@ -252,19 +280,23 @@ box.addEventListener("keydown", (event) => {
 });
 
 stop.addEventListener("click", () => running && running.abort());
-
-document.getElementById("fresh").addEventListener("click", () => {
-  session = newSession();
-  if (running) running.abort();
-  log.replaceChildren();
-  turns = [];
-  document.getElementById("welcome").hidden = false;
-  remember();
-  box.focus();
+document.querySelectorAll(".fresh").forEach((button) => {
+  button.addEventListener("click", () => {
+    if (list.open) list.close();
+    begin();
+  });
 });
 
-recall();
+openNamed(location.hash.slice(1) || tabsConversation());
 controls();
 look();
 setInterval(look, STATE_EVERY_MS);
 document.addEventListener("visibilitychange", look);
+addEventListener("hashchange", () => openNamed());
+addEventListener("pagehide", () => running && remember());
+// Another tab has gone on with this conversation.
+addEventListener("storage", ({ key, newValue }) => {
+  if (key !== PREFIX + talk.session || !newValue || running) return;
+  const kept = keptConversation(talk.session);
+  if (kept) open(kept.session, kept.turns);
+});

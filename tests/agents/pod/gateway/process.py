@@ -30,7 +30,7 @@ LLM_TOKEN = "pod-llm-token-0123456789"
 MANAGEMENT_TOKEN = "management-token-0123456789"
 TICKET_KEY = "ticket-key-0123456789"
 IDENTITY = certificates.make()
-CONSOLE = "https://console.example/account/agents/agt_1"
+CONSOLE = "https://console.example"
 
 CONFIG = PodConfig(
     revision=1,

@@ -1,0 +1,154 @@
+"use strict";
+// The owner's conversations, as this browser keeps them: the engine has its own record and tells nobody of it. What is
+// kept is bounded, lies under the agent's own name, and goes when somebody signs out.
+
+const words = JSON.parse(document.body.dataset.words);
+const KEPT_CONVERSATIONS = 40;
+const KEPT_CHARACTERS = 100000; // of one conversation
+const KEPT_OF_ONE_TURN = 60000;
+const TITLE_CHARACTERS = 80;
+const PREFIX = `agentpods-chat:${words.agent}:`;
+const SESSION = /^web-[0-9a-f]{24}$/;
+
+function newSession() {
+  const bytes = crypto.getRandomValues(new Uint8Array(12));
+  return "web-" + Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+function keptSessions() {
+  try {
+    const names = Object.keys(localStorage).filter((name) => name.startsWith(PREFIX));
+    return names.map((name) => name.slice(PREFIX.length)).filter((session) => SESSION.test(session));
+  } catch {
+    return []; // storage is forbidden: the page works without
+  }
+}
+
+// {session, at, title, turns}, or null for what is not there or is none of ours.
+function keptConversation(session) {
+  try {
+    const { at, title, turns } = JSON.parse(localStorage.getItem(PREFIX + session));
+    const whole = (turn) => ["you", "agent", "note"].includes(turn.who) && typeof turn.text === "string";
+    const isDate = typeof at === "number" && !Number.isNaN(new Date(at).getTime());
+    const isOurs = isDate && typeof title === "string" && turns.length && turns.every(whole);
+    return isOurs ? { session, at, title, turns } : null;
+  } catch {
+    return null;
+  }
+}
+
+function keptConversations() {
+  const kept = keptSessions().map(keptConversation).filter(Boolean);
+  return kept.sort((one, other) => other.at - one.at);
+}
+
+// The first words of the person, also when they are no longer kept.
+function titleOf(turns) {
+  const first = turns.find((turn) => turn.who === "you") || turns[0];
+  const text = first.text.trim().replace(/\s+/g, " ");
+  return text.length > TITLE_CHARACTERS ? text.slice(0, TITLE_CHARACTERS).trimEnd() + "…" : text;
+}
+
+// The newest turns that fit; of a long one its beginning.
+function fitting(turns) {
+  const kept = [];
+  let room = KEPT_CHARACTERS;
+  for (const turn of [...turns].reverse()) {
+    const text = turn.text.slice(0, KEPT_OF_ONE_TURN);
+    room -= text.length;
+    if (room < 0) break;
+    kept.unshift({ ...turn, text });
+  }
+  return kept;
+}
+
+// Which conversation this tab is in, for when it comes back without a name in the address.
+function nameTab(session) {
+  try {
+    if (session) sessionStorage.setItem(PREFIX + "tab", session);
+    else sessionStorage.removeItem(PREFIX + "tab");
+  } catch {
+    // Storage is forbidden: the address alone says it.
+  }
+}
+
+function tabsConversation() {
+  try {
+    return sessionStorage.getItem(PREFIX + "tab") || "";
+  } catch {
+    return "";
+  }
+}
+
+function keepConversation(session, turns) {
+  if (!turns.length) return;
+  const title = keptConversation(session)?.title || titleOf(turns);
+  const text = JSON.stringify({ at: Date.now(), title, turns: fitting(turns) });
+  const others = keptConversations().filter((kept) => kept.session !== session);
+  while (others.length >= KEPT_CONVERSATIONS) forgetConversation(others.pop().session);
+  for (;;) {
+    try {
+      localStorage.setItem(PREFIX + session, text);
+      return;
+    } catch {
+      if (!others.length) return; // full of what is not ours
+      forgetConversation(others.pop().session);
+    }
+  }
+}
+
+function forgetConversation(session) {
+  try {
+    localStorage.removeItem(PREFIX + session);
+  } catch {
+    // Storage is forbidden: nothing is kept.
+  }
+}
+
+const list = document.getElementById("conversations");
+
+function listConversations() {
+  const kept = keptConversations();
+  list.querySelector("ul").replaceChildren(...kept.map(conversationLine));
+  document.getElementById("none-yet").hidden = kept.length > 0;
+}
+
+function conversationLine(kept) {
+  const line = element("li", "");
+  const link = element("a", "conversation", kept.title);
+  link.href = "#" + kept.session;
+  if (kept.session === talk.session) link.setAttribute("aria-current", "true");
+  link.addEventListener("click", () => list.close());
+  const at = new Date(kept.at);
+  const when = element("time", "", at.toLocaleString(words.lang, { dateStyle: "medium", timeStyle: "short" }));
+  when.dateTime = at.toISOString();
+  link.append(when);
+  line.append(link, removalButton(kept));
+  return line;
+}
+
+function removalButton(kept) {
+  const button = element("button", "quiet remove", "×");
+  button.type = "button";
+  button.title = words.remove;
+  button.setAttribute("aria-label", `${words.remove}: ${kept.title}`);
+  button.addEventListener("click", () => {
+    if (!confirm(words.remove_sure)) return;
+    forgetConversation(kept.session);
+    if (kept.session === talk.session) begin();
+    listConversations();
+    list.querySelector("h2").focus();
+  });
+  return button;
+}
+
+document.getElementById("list").addEventListener("click", () => {
+  listConversations();
+  list.showModal();
+});
+document.getElementById("close").addEventListener("click", () => list.close());
+list.addEventListener("click", (event) => event.target === list && list.close()); // beside it
+document.getElementById("leave").addEventListener("submit", () => {
+  keptSessions().forEach(forgetConversation);
+  nameTab("");
+});

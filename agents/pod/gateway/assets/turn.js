@@ -1,0 +1,147 @@
+// One turn on the page: who said what, drawn while it comes, and what was given beside the words.
+
+const DRAW_EVERY_MS = 250;
+const DRAWING_SHARE = 9; // for each part of its time that a page draws, it rests nine
+const SHOWN_CHARACTERS = 262144;
+const scroller = document.querySelector("main");
+
+const pause = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
+
+// What somebody said. An agent's words are drawn as they come, and as Markdown as soon as they can be read so.
+class Turn {
+  constructor(who, text = "") {
+    this.who = who;
+    this.text = text.slice(0, SHOWN_CHARACTERS);
+    this.given = [];
+    this.isBusy = false;
+    this.isPlain = who !== "agent";
+    this.node = element("div", "turn " + who);
+    this.said = element("div", "said plain", this.text);
+    this.drawn = this.isPlain ? this.text : "";
+    this.node.append(element("b", "", who === "you" ? words.you : words.name), this.said);
+  }
+
+  add(more) {
+    this.set(this.text + more);
+  }
+
+  set(text) {
+    this.text = text.slice(0, SHOWN_CHARACTERS);
+    this.start();
+  }
+
+  start() {
+    this.drawing = this.drawing || this.draw().finally(() => (this.drawing = null));
+    return this.drawing;
+  }
+
+  give(part) {
+    const near = isNearEnd();
+    this.given.push(label(part));
+    this.node.append(given(part));
+    follow(near);
+  }
+
+  busy(on) {
+    this.isBusy = on;
+    this.node.setAttribute("aria-busy", String(on));
+    if (!on && this.wake) this.wake();
+  }
+
+  // To the end of its words, with what a whole answer has.
+  async finish() {
+    this.busy(false);
+    while (this.drawn !== this.text || this.drawing) await this.start();
+    const near = isNearEnd();
+    if (!this.isPlain) finishReading(this.said);
+    follow(near);
+  }
+
+  // One drawing at a time: what has come meanwhile is in the next.
+  async draw() {
+    while (this.drawn !== this.text) {
+      const text = this.text;
+      const began = performance.now();
+      if (!this.isRead) this.show(text);
+      const read = this.isPlain ? null : await this.read(text);
+      if (!(this.isBusy && this.isHeld)) {
+        this.isPlain = this.isPlain || !read;
+        this.show(read || text);
+        this.isRead = Boolean(read);
+        this.drawn = text;
+      }
+      if (this.isBusy) await this.rest(Math.max(DRAW_EVERY_MS, DRAWING_SHARE * (performance.now() - began)));
+    }
+  }
+
+  // Until a reader is there, which may take long on a slow line, the words stand as they come.
+  async read(text) {
+    const reading = readMarkdown(text);
+    while (!this.isRead && (await Promise.race([reading, pause(DRAW_EVERY_MS)])) === undefined) this.show(this.text);
+    return reading;
+  }
+
+  show(content) {
+    const near = isNearEnd();
+    this.said.classList.toggle("plain", typeof content === "string");
+    this.said.replaceChildren(content);
+    follow(near);
+  }
+
+  rest(milliseconds) {
+    return new Promise((done) => {
+      this.wake = done;
+      setTimeout(done, milliseconds);
+    });
+  }
+
+  // Somebody marks text of it, or is on one of its links.
+  get isHeld() {
+    const marked = getSelection();
+    return (!marked.isCollapsed && marked.containsNode(this.said, true)) || this.said.contains(document.activeElement);
+  }
+
+  get isEmpty() {
+    return !this.text && !this.given.length;
+  }
+
+  // Of what was given beside words only the names are kept.
+  get kept() {
+    return { who: this.who, text: [this.text, ...this.given].filter(Boolean).join("\n"), isCut: this.isBusy };
+  }
+}
+
+function label(part) {
+  if (part.kind === "data") return JSON.stringify(part.data, null, 2);
+  return part.kind === "note" ? part.text : `${part.name} (${part.media_type})`;
+}
+
+// A file is saved and never opened here, whatever it says it is; a link is followed by the reader alone.
+function given(part) {
+  const line = element("p", "given");
+  const isLink = part.kind === "link" && /^https?:\/\//.test(part.url);
+  if (part.kind !== "file" && !isLink) {
+    line.textContent = label(part);
+    return line;
+  }
+  const link = element("a", "", label(part));
+  if (isLink) {
+    link.href = part.url;
+    link.target = "_blank";
+    link.rel = "noopener noreferrer";
+  } else {
+    const bytes = Uint8Array.from(atob(part.bytes), (one) => one.charCodeAt(0));
+    link.href = URL.createObjectURL(new Blob([bytes], { type: "application/octet-stream" }));
+    link.download = part.name;
+  }
+  line.append(link);
+  return line;
+}
+
+function isNearEnd() {
+  return scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < 120;
+}
+
+function follow(near) {
+  if (near) scroller.scrollTop = scroller.scrollHeight;
+}
