@@ -126,7 +126,7 @@ def _line(thing: Thing, hours: list[UsageHour], span: _Span, begin: datetime) ->
     if not most:
         return None
     told = list(most.values())
-    text = gettext("at most %(most)d %%, last %(last)d %%")
+    text = gettext("highest %(most)d %%, latest %(last)d %%")
     said = {"most": max(one.percent for one in told), "last": told[-1].percent}
     return Line(css=css, name=name, path=_path(most), summary=text % said)
 

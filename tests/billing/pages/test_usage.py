@@ -79,7 +79,7 @@ def test_a_step_for_each_hour_joined_where_hours_follow_and_nothing_where_nothin
         "Nov. 20, 2026, 13:00 UTC | 40 % (40.0 MB) | 10 % (100.0 MB)",
     ]
     (told,) = [one.attributes["aria-label"] for one in page.all("svg", role="img") if _inside(one, "day")]
-    assert told == "Memory: at most 150 %, last 150 %. Disk: at most 10 %, last 10 %. "
+    assert told == "Memory: highest 150 %, latest 150 %. Disk: highest 10 %, latest 10 %. "
 
 
 def test_the_month_has_the_fullest_of_each_six_hours_and_a_row_a_day(visitor: Visitor, running: Agent) -> None:
