@@ -1,6 +1,6 @@
 """What makes the life cycle true once a minute: nothing unsettled without a due time, no pod without an agent.
 
-Besides, the minute's look at clusters that were not checked lately, and at hours of usage that are too old.
+Besides, the minute's look at clusters that were not checked lately.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from django.conf import settings
 from django.db import connection
 from django.utils import timezone
 
-from agents import usage_hours
 from agents.clusters import checking, moving
 from agents.models import Agent, Status
 from agents.reconciler import suffix_of
@@ -35,7 +34,6 @@ def sweep(now: datetime | None = None) -> None:
     now = now or timezone.now()
     runtime = current_runtime()
     wake_forgotten(now)
-    usage_hours.forget(now=now)
     observed = runtime.observe()
     rows = Agent.objects.filter(suffix__in=map(suffix_of, observed)).only("id", "suffix", "generation", "status")
     agents = {agent.suffix: agent for agent in rows}

@@ -47,15 +47,17 @@ def keep(cursor: CursorWrapper, newest: datetime | None, *, now: datetime) -> No
         cursor.execute(_KEEP, {"since": newest + HOUR if newest else hour - KEPT, "hour": hour})
 
 
-def forget(*, now: datetime) -> int:
-    """Hours that are too old, some at a time; returns how many rows went."""
-    with connection.cursor() as cursor:
-        cursor.execute(_FORGET, [now - KEPT, FORGOTTEN_AT_ONCE])
-        return int(cursor.rowcount)
+def forget(*, now: datetime) -> None:
+    """Hours that are too old, some at a time: each statement is a transaction of its own."""
+    gone = FORGOTTEN_AT_ONCE
+    while gone == FORGOTTEN_AT_ONCE:
+        with connection.cursor() as cursor:
+            cursor.execute(_FORGET, [now - KEPT, FORGOTTEN_AT_ONCE])
+            gone = cursor.rowcount
 
 
 def erase(agent_ids: list[str], *, now: datetime) -> None:
-    """All that is known of these agents; what is older than an hour may be kept goes by itself."""
+    """All that is known of these agents; what is too old goes by itself."""
     with connection.cursor() as cursor:
         cursor.execute(_ERASE, [hours(now), agent_ids])
 

@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from accounts.models import User
-from agents import personal, sampling, sweeper, usage_hours
+from agents import personal, sampling, tasks, usage_hours
 from agents.models import Agent, AgentQuota, UsageHour
 from agents.runtimes.base import Usage
 from tests.agents.conftest import MakeAgent, settle
@@ -106,24 +106,24 @@ def test_it_takes_one_statement_more_once_an_hour_for_any_number_of_agents(
         samples = {agent.namespace: Usage(memory_bytes=MIB, disk_bytes=MIB) for agent in agents}
         with CaptureQueriesContext(connection) as statements:
             sampling.record(samples, now=START + timedelta(minutes=minute))
-        counts.append(len([one for one in statements if "usagehour (" in one["sql"]]))
+        counts.append(len([one for one in statements if "INTO agents_usagehour" in one["sql"]]))
     assert counts == [1, 1, 1, 0], "until a first hour is kept each minute looks"
     assert UsageHour.objects.count() == 3
 
 
+@pytest.mark.parametrize("old", [0, 3, 4])
 def test_hours_older_than_thirty_days_are_forgotten_some_at_a_time(
-    running: Agent, monkeypatch: pytest.MonkeyPatch
+    running: Agent, monkeypatch: pytest.MonkeyPatch, old: int
 ) -> None:
     monkeypatch.setattr(usage_hours, "FORGOTTEN_AT_ONCE", 2)
     now = timezone.now()
     UsageHour.objects.bulk_create(
-        UsageHour(agent=running, at=now - 30 * DAY + ago * HOUR, disk_used_bytes=1) for ago in (-4, -3, -2, 1, 2)
+        UsageHour(agent=running, at=now - 30 * DAY + ago * HOUR, disk_used_bytes=1) for ago in (*range(-old, 0), 1, 2)
     )
-    sweeper.sweep(now)
-    assert UsageHour.objects.count() == 3
-    sweeper.sweep(now)
-    sweeper.sweep(now)
+    with CaptureQueriesContext(connection) as statements:
+        tasks.forget_messages()
     assert UsageHour.objects.count() == 2
+    assert len([one for one in statements if "usagehour" in one["sql"]]) == old // 2 + 1
 
 
 def test_it_goes_with_its_owners_account(running: Agent, owner: User, measure: Measure) -> None:
