@@ -60,6 +60,6 @@ def test_no_page_has_a_barrier_or_is_too_wide_or_asks_elsewhere_or_needs_a_scrip
     live_server: LiveServer, world: World, shown: set[str]
 ) -> None:
     tokens = {who: sessions.start(user, attribution=None, now=timezone.now())[1] for who, user in world.people.items()}
-    assert asyncio.run(_findings(live_server.url, world, tokens)) == []
+    assert "\n".join(asyncio.run(_findings(live_server.url, world, tokens))) == ""
     written = {f"account/{one.name}" for one in (TEMPLATES / "account").glob("*.html")}
     assert written - shown == UNSEEN
