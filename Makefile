@@ -94,8 +94,8 @@ test-engines: setup ## Heavy: real engines, installed and run
 test-browser: setup ## Heavy: every page in a real Chromium, installed from npm (or CHROMIUM, the path of your own)
 	$(BIN)/pytest -m browser $(ARGS)
 
-test-slow: setup ## Heavy: minutes of real time
-	$(BIN)/pytest -m slow $(ARGS)
+test-slow: setup ## Heavy: what takes minutes, and at length what `make test` tries a sample of
+	AT_LENGTH=1 $(BIN)/pytest -m "slow or hypothesis" $(ARGS)
 
 test-year: setup ## Heavy: a year of random payments, lapses and outages beside a model; SEED replays one, also AGENTS, DAYS
 	$(BIN)/pytest -m year -n auto $(ARGS)

@@ -81,6 +81,7 @@ gc.set_threshold(100_000, 50, 100)  # what was imported stays: to walk over it a
 def pytest_collection() -> Generator[None, object, object]:
     """What is run when it is imported is measured once, for each process imports the same."""
     measured.not_doubles()
+    measured.light_processes()
     with measured.paused() if NUMBER > 1 else nullcontext():
         return (yield)
 

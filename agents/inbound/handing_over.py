@@ -28,6 +28,7 @@ READING_WAIT = timedelta(seconds=3)  # until it is asked again whether a turn is
 AGENT_SECONDS = 10.0  # for how long a run begins with further messages of one agent
 LEASE = timedelta(seconds=90)  # longer than a run takes: until then no other worker hands over for the same agent
 FIRST_WAIT, LONGEST_WAIT = timedelta(seconds=2), timedelta(minutes=1)
+REFUSALS_IN_THE_WAY = 5  # so often an engine may refuse a message before those behind it are tried too
 DROPPED_AFTER = timedelta(days=1)
 
 _LOCK = 0x696E626F  # "inbo": the advisory lock of the one run that there is
@@ -102,11 +103,12 @@ def _in_a_thread(agent_id: str, now: datetime, until: float) -> None:
 def hand_over(agent_id: str, *, now: datetime) -> None:
     """Hand over what this agent has waiting, until there is nothing more, no time, or the engine takes no more.
 
-    One whose turn runs is brought again a little later: a restart may have cut it off.
+    One whose turn runs is brought again a little later: a restart may have cut it off. One that the engine refuses
+    holds up those behind it for a few tries only: it may be refused for what it says.
     """
     agent = Agent.objects.get(pk=agent_id)
     until = time.monotonic() + AGENT_SECONDS
-    wait = READING_WAIT
+    waits = []
     for message in InboundMessage.objects.filter(agent=agent, due_at__isnull=False).order_by("pk")[:AT_ONCE]:
         if now - message.received_at > DROPPED_AFTER:
             _drop(agent, message, now=now)
@@ -116,11 +118,14 @@ def hand_over(agent_id: str, *, now: datetime) -> None:
             try:
                 is_over = _bring(agent, message)
             except HopFailure as failure:
-                wait = _failed(message, str(failure))
-                break
-            if is_over:
-                _end(message, Ended.HANDED_OVER, now=now)
-    _give_back(agent.pk, due=now + wait)
+                waits.append(_failed(message, str(failure)))
+                if failure.hop != "engine" or message.attempts < REFUSALS_IN_THE_WAY:
+                    break
+            else:
+                waits.append(READING_WAIT)
+                if is_over:
+                    _end(message, Ended.HANDED_OVER, now=now)
+    _give_back(agent.pk, due=now + min(waits, default=READING_WAIT))
 
 
 def _bring(agent: Agent, message: InboundMessage) -> bool:

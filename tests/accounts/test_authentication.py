@@ -12,6 +12,9 @@ from rest_framework.test import APIClient
 
 from accounts.models import ApiKey, User
 from tests.accounts.conftest import new_key
+from tests.at_length import examples
+
+pytestmark = pytest.mark.unmeasured
 
 ENDPOINTS = [("get", "/me"), ("get", "/keys"), ("post", "/keys"), ("delete", "/keys/x"), ("post", "/auth/logout")]
 
@@ -52,7 +55,7 @@ def test_what_is_no_good_token_is_a_clear_401(
 
 @pytest.mark.django_db
 @given(header=st.text(alphabet=st.characters(max_codepoint=255)))
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=examples(200), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_no_header_whatsoever_is_anything_but_401(api: APIClient, header: str) -> None:
     assert api.get("/me", HTTP_AUTHORIZATION=header).status_code == 401
 

@@ -14,6 +14,8 @@ from accounts import console, keys
 from accounts.models import User
 from tests.operating import choose, send
 
+pytestmark = pytest.mark.unmeasured
+
 
 @pytest.mark.django_db
 def test_the_console_sets_no_cookie_but_its_session_and_its_csrf_token() -> None:

@@ -28,11 +28,11 @@ from tests.accounts.strangers import (
 
 __all__ = ["clock"]
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 
 
 @pytest.mark.unmeasured
-@pytest.mark.parametrize("strangers", [1, 20, 200])
+@pytest.mark.parametrize("strangers", [1, 60, pytest.param(200, marks=pytest.mark.slow)])
 def test_the_address_that_asked_signs_in_whatever_strangers_tried(api: APIClient, strangers: int) -> None:
     code = ask(api, HOME)
     for number in range(strangers):
@@ -41,7 +41,7 @@ def test_the_address_that_asked_signs_in_whatever_strangers_tried(api: APIClient
     assert enter(api, code, HOME).status_code == 200
 
 
-@pytest.mark.parametrize("strangers", [1, 20, 100])
+@pytest.mark.parametrize("strangers", [1, 60])
 def test_a_clean_address_that_asks_for_itself_signs_in_whatever_strangers_tried(api: APIClient, strangers: int) -> None:
     code = ask(api, HOME)
     for number in range(strangers):
@@ -50,7 +50,7 @@ def test_a_clean_address_that_asks_for_itself_signs_in_whatever_strangers_tried(
 
 
 @pytest.mark.unmeasured
-@pytest.mark.parametrize("strangers", [1, 20, 60, 300])
+@pytest.mark.parametrize("strangers", [1, 60, pytest.param(300, marks=pytest.mark.slow)])
 def test_a_code_asked_for_at_one_address_may_be_typed_at_a_clean_other(api: APIClient, strangers: int) -> None:
     code = ask(api, HOME)
     for number in range(strangers):
@@ -177,7 +177,7 @@ def test_a_code_that_a_stranger_asks_for_does_not_end_the_owners(api: APIClient,
     assert enter(api, code, HOME).status_code == 200
 
 
-@pytest.mark.unmeasured
+@pytest.mark.slow
 def test_all_strangers_together_have_few_guesses(
     api: APIClient, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

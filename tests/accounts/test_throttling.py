@@ -13,6 +13,7 @@ from accounts import throttling
 from accounts.throttling import Limit, spend
 from config import redis, volatile
 from config.errors import RateLimited
+from tests.at_length import examples
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 LIMIT = Limit(name="test", times=3, seconds=60)
@@ -64,7 +65,7 @@ def test_threads_together_get_no_more_than_the_limit(away: bool) -> None:
 
 
 @given(steps=st.lists(st.integers(0, 40), max_size=40))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=50)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=examples(50))
 def test_no_window_holds_more_than_the_limit_in_either_store(redis_away: None, steps: list[int]) -> None:
     throttling.forget_local()
     now, allowed = NOON, []

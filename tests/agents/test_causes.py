@@ -34,6 +34,8 @@ from tests.doubles.npm_registry import BrokenRegistry
 from tests.doubles.pi import install_double
 from tests.doubles.small_disk import SmallDisk
 
+pytestmark = pytest.mark.unmeasured
+
 KEY = "sk-the-owners-own-key-4711"
 
 
@@ -77,7 +79,7 @@ class World:
             reconciler.reconcile(self.id)
             return seen()
 
-        return eventually(look, within=within, what=what)
+        return eventually(look, within=within, what=what, pause=0.25)
 
     def run(self, **wanted: Any) -> None:
         self.create(**wanted)

@@ -15,6 +15,8 @@ from agents.models import Agent
 from tests.agents.conftest import PERSONA
 from webhooks.serializers import ReceiverSerializer
 
+pytestmark = pytest.mark.unmeasured
+
 # Each call that changes an agent, with a body that it takes.
 CALLS: dict[tuple[str, str], tuple[type[Any], dict[str, Any]]] = {
     ("patch", ""): (bodies.PatchAgentSerializer, {"name": "Other"}),

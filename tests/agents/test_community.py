@@ -16,7 +16,7 @@ from tests.agents.conftest import settle, signed_in
 from tests.catalog.writing import FULL, Writer
 from tests.doubles.runtime import ScriptedRuntime
 
-pytestmark = pytest.mark.usefixtures("catalog", "runtime")
+pytestmark = [pytest.mark.unmeasured, pytest.mark.usefixtures("catalog", "runtime")]
 
 
 @pytest.fixture

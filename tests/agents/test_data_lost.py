@@ -11,6 +11,8 @@ from agents.runtimes.base import Phase, RuntimeFailure
 from tests.agents.conftest import MakeAgent, event_types, settle
 from tests.doubles.runtime import ScriptedRuntime
 
+pytestmark = pytest.mark.unmeasured
+
 MESSAGE = "the agent's disk is empty"
 
 

@@ -18,6 +18,7 @@ from agents.models import Agent, Desired, Reason, Status, Transition
 from agents.runtimes.base import Phase
 from config.errors import Conflict, NotFound
 from tests.agents.conftest import MakeAgent, event_types, settle
+from tests.at_length import examples
 from tests.doubles.runtime import ScriptedRuntime
 
 Act = Callable[[Agent, ScriptedRuntime], object]
@@ -58,7 +59,7 @@ ACTS: dict[str, Act] = {
 }
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(acts=st.lists(st.sampled_from(sorted(ACTS)), max_size=25))
 def test_any_history_is_legal_and_ends_as_wanted(
     make_agent: MakeAgent, runtime: ScriptedRuntime, acts: list[str]

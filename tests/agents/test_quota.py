@@ -15,6 +15,7 @@ from agents import quota
 from agents.models import QuotaStatus
 from agents.quota import Standing
 from catalog.models import Tier
+from tests.at_length import examples
 
 START = datetime(2026, 11, 21, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -144,7 +145,7 @@ def test_most_agents_stay_in_the_database() -> None:
 
 
 @pytest.mark.django_db
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(50), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(uses)
 def test_the_database_sees_the_bands_that_the_state_machine_sees(uses: list[tuple[int, int]]) -> None:
     band = quota.band_sql("used::float8 / size")

@@ -23,6 +23,7 @@ from agents.models import Agent, AgentQuota, Desired, QuotaStatus, Reason, Statu
 from agents.quota import Move, Standing
 from agents.runtimes.base import Phase, Usage
 from tests.agents.conftest import MakeAgent, event_types, settle
+from tests.at_length import examples
 from tests.doubles.runtime import ScriptedRuntime
 from tests.workers import database_url
 from webhooks.models import Event
@@ -300,7 +301,7 @@ def test_an_agents_first_measurement_is_written_beside_those_that_replace_earlie
     assert dict(AgentQuota.objects.values_list("agent", "recent")) == {agent.id: "ff", later.id: "l"}
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(stretches)
 def test_what_the_sweep_writes_is_what_the_state_machine_says(
     agent: Agent, stretches: list[tuple[int | None, int, int]]

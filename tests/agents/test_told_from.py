@@ -14,6 +14,8 @@ from tests.agents.conftest import MakeAgent, settle
 from tests.doubles.runtime import ScriptedRuntime
 from webhooks.models import Event
 
+pytestmark = pytest.mark.unmeasured
+
 STOPS = [Reason.OWNER, Reason.TRIAL, Reason.PAYMENT, Reason.QUOTA, Reason.SUSPENDED]
 Path = Callable[[Agent, ScriptedRuntime], Agent]
 

@@ -11,6 +11,8 @@ from billing.crypto import abi
 from tests.doubles.wallet import XPUB, first_address
 from tests.measured import unmeasured
 
+pytestmark = pytest.mark.unmeasured
+
 USDC = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
 
 

@@ -22,13 +22,14 @@ from billing.crypto.settling import LATE
 from billing.errors import MoneySeen
 from billing.models import CryptoOrder, Deposit, Payment
 from billing.vocabulary import Asset, OrderStatus
+from tests.at_length import examples
 from tests.billing.conftest import DAY, Clock
 from tests.billing.crypto import HOUR, Order, chain, coins, fresh, looked, one_chain, order, settle, to, watch
 from tests.doubles.chain import Chain, Token
 
 __all__ = ["chain", "coins", "one_chain", "order"]
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 
 LONG = 2 * DAY
 SENT = st.tuples(st.just("send"), st.sampled_from(list(Asset)), st.sampled_from([1, 4, 5, 6, 10]))
@@ -97,7 +98,7 @@ class History:
 
 
 @settings(
-    max_examples=15,
+    max_examples=examples(15),
     deadline=None,
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],

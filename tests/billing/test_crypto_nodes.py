@@ -39,7 +39,7 @@ from tests.doubles.rpc_proxy import RpcProxy
 
 __all__ = ["chain", "coins", "one_chain", "order", "proxy"]
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 
 PENDING, PAID, EXPIRED = OrderStatus.PENDING, OrderStatus.PAID, OrderStatus.EXPIRED
 

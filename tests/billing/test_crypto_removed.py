@@ -33,7 +33,7 @@ from tests.doubles.chain import Chain, Token
 
 __all__ = ["chain", "coins", "one_chain", "order"]
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 
 PENDING, PAID, EXPIRED = OrderStatus.PENDING, OrderStatus.PAID, OrderStatus.EXPIRED
 DAY = timedelta(days=1)

@@ -33,7 +33,7 @@ from tests.doubles.rpc_proxy import RpcProxy
 
 __all__ = ["chain", "coins", "one_chain", "order", "proxy"]
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 
 
 class Twice(RpcProxy):

@@ -19,7 +19,7 @@ from billing.vocabulary import Period
 from tests.billing.conftest import DAY, FREE_UNTIL, Clock, Pay
 from tests.migrating import migrate
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 
 PLANS = ["small", "medium", "large"]
 DIGITS = 128  # ids and times get a digit more now and then

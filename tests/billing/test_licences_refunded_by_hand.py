@@ -17,7 +17,7 @@ from tests.doubles.gumroad_server import GumroadServer, Sale
 
 __all__ = ["gumroad", "sale"]
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 
 WHY = {"reason": "asked", "actor": "operator:usr_0"}
 RENEWED = NOON.replace(month=12) + DAY

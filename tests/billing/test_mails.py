@@ -22,7 +22,7 @@ from tests.doubles.gumroad_server import GumroadServer, Sale
 
 __all__ = ["chain", "coins", "gumroad", "one_chain", "order", "sale"]
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 
 LANGUAGES = ["en", "es", "id", "pt", "ru", "tr"]
 WHO = {"reason": "asked for", "actor": "operator:x"}

@@ -18,7 +18,7 @@ from tests.doubles.lemonsqueezy_server import Licence
 
 __all__ = ["gumroad", "lemon", "sale", "sold"]
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 
 
 @pytest.fixture

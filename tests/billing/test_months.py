@@ -18,9 +18,10 @@ from billing.models import Payment
 from billing.vocabulary import Period
 from config.ids import new_id
 from tests.agents.conftest import MakeAgent, settle
+from tests.at_length import examples
 from tests.billing.conftest import DAY, NOON, Clock, Pay
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 
 OPERATOR = "operator:usr_0"
 DAYS = {Period.MONTHLY: range(28, 32), Period.ANNUAL: range(365, 367)}
@@ -57,7 +58,7 @@ def whole_days(length: timedelta) -> int:
 @given(history=acts)
 @settings(
     deadline=None,
-    max_examples=30,
+    max_examples=examples(30),
     suppress_health_check=[HealthCheck.function_scoped_fixture],
     phases=[Phase.explicit, Phase.generate, Phase.shrink],
 )

@@ -28,7 +28,7 @@ from tests.doubles.stripe_server import StripeDouble
 
 __all__ = ["agent", "gumroad", "lemon", "sold", "stripe", "waiting"]
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 
 END = NOON.replace(month=12)
 

@@ -14,13 +14,14 @@ from billing import corrections, invariants, standing
 from billing.models import Subscription
 from billing.vocabulary import Period
 from tests.agents.conftest import MakeAgent, settle
+from tests.at_length import examples
 from tests.billing.conftest import DAY, NOON, Clock, Pay
 from tests.billing.licences import KEY, SMALL, activate, check, gumroad
 from tests.doubles.gumroad_server import GumroadServer
 
 __all__ = ["gumroad"]
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 
 WHY = {"reason": "asked", "actor": "operator:usr_0"}
 
@@ -140,7 +141,7 @@ def test_who_buys_the_old_plan_back_has_the_value_at_its_list_price(agent: Agent
     assert abs(till - (NOON + 7 * DAY + 30 * DAY + paid)) < timedelta(minutes=1)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     months=st.integers(1, 3),
     waits=st.tuples(st.integers(0, 20), st.integers(0, 40)),

@@ -21,10 +21,11 @@ from billing.vocabulary import Period, TermMode
 from catalog import snapshot
 from config.ids import new_id
 from tests.agents.conftest import MakeAgent, settle
+from tests.at_length import examples
 from tests.billing.conftest import DAY, NOON, Clock, Pay, tick
 from tests.billing.pages.visitor import Visitor, text
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 
 OPERATOR = "operator:usr_0"
 HOUR = timedelta(hours=1)
@@ -151,7 +152,7 @@ class Twins:
 @given(history=acts)
 @settings(
     deadline=None,
-    max_examples=12,
+    max_examples=examples(12),
     suppress_health_check=[HealthCheck.function_scoped_fixture],
     phases=[Phase.explicit, Phase.generate, Phase.shrink],
 )

@@ -15,7 +15,7 @@ from tests.doubles.gumroad_server import GumroadServer, Sale
 
 __all__ = ["gumroad", "sale"]
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 
 END = NOON.replace(month=12)  # of the first month
 

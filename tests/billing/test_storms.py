@@ -38,7 +38,7 @@ from tests.doubles.stripe_server import SECRET, StripeDouble, wire
 
 __all__ = ["agent", "chain", "coins", "one_chain", "place", "stripe"]
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db(transaction=True)]
 
 THREADS = 50
 WHY = {"reason": "asked", "actor": "operator:usr_0"}

@@ -18,7 +18,7 @@ from tests.doubles.gumroad_server import DISABLED, GumroadServer, Sale
 
 __all__ = ["gumroad", "sale"]
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 
 WHY = {"reason": "asked", "actor": "operator:usr_0"}
 

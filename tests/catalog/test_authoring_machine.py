@@ -14,6 +14,7 @@ from accounts.models import User
 from catalog import authors, moderation, snapshot
 from catalog.models import Persona
 from config.errors import Conflict
+from tests.at_length import examples
 from tests.catalog.writing import FULL, Writer
 
 
@@ -79,7 +80,7 @@ AUTHOR = ["publish", "unpublish", "delete", "break", "mend", "change"]
 OPERATOR = ["take down", "ban", "lift"]
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(12), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(acts=st.lists(st.sampled_from([*AUTHOR, *AUTHOR, *OPERATOR]), min_size=4, max_size=12))
 def test_any_history_is_that_of_the_model(shelf: None, api: APIClient, acts: list[str]) -> None:
     user = User.objects.create_user(f"{User.objects.count()}@example.com")

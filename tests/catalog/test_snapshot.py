@@ -19,6 +19,8 @@ from catalog.models import Article, Persona, Tier
 from tests.patience import wait_until
 from tests.webs import Web
 
+pytestmark = pytest.mark.unmeasured
+
 
 @pytest.mark.usefixtures("catalog")
 def test_a_second_without_change_costs_one_small_query(

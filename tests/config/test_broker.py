@@ -16,6 +16,8 @@ from tests.doubles.broker import Broker
 from tests.patience import Patience
 from tests.workers import Workers
 
+pytestmark = pytest.mark.unmeasured
+
 TASK = "accounts.purge"
 SECONDS_TO_RESUME = 45
 

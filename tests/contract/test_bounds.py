@@ -17,6 +17,8 @@ from config.parsing import MAX_BODY_BYTES, MAX_DEPTH
 from tests.contract.test_document import operations
 from tests.contract.test_errors import UNKNOWN, is_an_error
 
+pytestmark = pytest.mark.unmeasured
+
 Document = dict[str, Any]
 
 KIB = 1024

@@ -16,6 +16,8 @@ from agents.runtimes.base import Usage
 from tests.agents.conftest import PERSONA, MakeAgent
 from tests.contract import spec
 
+pytestmark = pytest.mark.unmeasured
+
 Document = dict[str, Any]
 
 

@@ -40,6 +40,12 @@ class BridgeDouble:
         self._port = 0
         self.reset()
 
+    def _reset_messages(self) -> None:
+        self.messages: list[dict[str, Any]] = []  # of channels, each as often as it came
+        self.over: set[str] = set()  # names of those whose turn is over
+        self.takes_none: str | None = None  # why it takes no message
+        self.takes_never: set[str] = set()  # messages that it refuses for what they say
+
     def reset(self) -> None:
         """As new, on the same address; also after `stop`."""
         self.phase = "ready"
@@ -59,9 +65,7 @@ class BridgeDouble:
         self.backup: dict[str, Any] = {"phase": "done", "snapshot": "5" * 64, "size": 4096, "note": ""}
         self.backup_seconds = 0.0  # until it says how its backup is
         self.restores: list[dict[str, Any]] = []
-        self.messages: list[dict[str, Any]] = []  # of channels, each as often as it came
-        self.over: set[str] = set()  # names of those whose turn is over
-        self.takes_none: str | None = None  # why it takes no message
+        self._reset_messages()
         self.turn: Callable[[Turn], Iterable[Event | bytes]] = echo  # bytes are a line that is no event
         self.turns: list[Turn] = []
         self.configs: list[dict[str, Any]] = []
@@ -130,8 +134,9 @@ class _Handler(BaseHTTPRequestHandler):
             return
         if self.path == "/message":
             double.messages.append(config)
-            if double.takes_none:
-                self._json(503, {"message": double.takes_none})
+            refusal = "the engine answered 400" if config["name"] in double.takes_never else double.takes_none
+            if refusal:
+                self._json(503, {"message": refusal})
                 return
             self._json(200, {"is_over": config["name"] in double.over})
             return

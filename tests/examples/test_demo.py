@@ -11,6 +11,8 @@ import pytest
 
 from agents.runtimes.local import programs
 
+pytestmark = pytest.mark.unmeasured
+
 ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -23,7 +23,7 @@ from webhooks.models import Event
 
 __all__ = ["catalog", "client", "make_agent", "owner", "running", "runtime"]
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 
 
 class InProcess(Client):

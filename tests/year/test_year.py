@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("catalog", "runtime
 
 @pytest.mark.unmeasured
 def test_some_weeks_of_a_few_agents() -> None:
-    agree(agents=6, days=45, seed=1)
+    agree(agents=6, days=20, seed=1)
 
 
 AGENTS, DAYS, SEED = (

@@ -47,6 +47,7 @@ def api(tmp_path: Path, settings: Settings, program: Path, url: str) -> Iterator
         yield found
 
 
+@pytest.mark.slow
 def test_it_is_backed_up_restored_repaired_deleted_and_brought_back(client: APIClient, api: KubeApi) -> None:
     owner = Owner(client)
     owner.until("running")

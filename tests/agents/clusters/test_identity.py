@@ -44,6 +44,7 @@ def owner(client: APIClient, double: tuple[KubeApi, Cluster]) -> Owner:
     return made
 
 
+@pytest.mark.slow
 def test_a_pod_of_a_release_without_certificates_is_replaced_and_keeps_its_conversations(
     owner: Owner, double: tuple[KubeApi, Cluster]
 ) -> None:

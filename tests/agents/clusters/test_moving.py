@@ -323,6 +323,7 @@ def two(tmp_path: Path, settings: Settings, program: Path, url: str) -> Iterator
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.unmeasured
 @pytest.mark.skipif(ground.is_real, reason="there is one real cluster")
+@pytest.mark.slow
 def test_an_agent_remembers_where_it_moved_what_it_was_told_before(client: APIClient, two: list[Cluster]) -> None:
     owner = Owner(client)
     owner.until("running")

@@ -187,6 +187,7 @@ def test_a_failed_one_whose_pod_makes_none_is_built_again_where_it_is(
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.unmeasured
 @pytest.mark.skipif(ground.is_real, reason="there is one real cluster")
+@pytest.mark.slow
 def test_a_stopped_one_that_is_started_elsewhere_remembers_what_it_was_told(
     client: APIClient, two: list[Cluster]
 ) -> None:

@@ -81,6 +81,23 @@ def test_while_the_engine_restarts_messages_wait_and_keep_their_order(
     assert waiting() == []
 
 
+def test_a_message_that_the_engine_always_refuses_holds_up_those_behind_it_for_minutes_and_not_for_a_day(
+    agent: Agent, gateway_of: GatewayOf, bridge: BridgeDouble
+) -> None:
+    gateway_of(agent)
+    bridge.takes_never, bridge.over = {"wamid.1"}, {"wamid.2"}
+    bring(agent, call_of(text("wamid.1"), text("wamid.2")))
+    begun = timezone.now()
+    while waiting() != ["wamid.1"]:
+        due = InboundMessage.objects.get(name="wamid.1").due_at
+        assert due
+        assert due < begun + timedelta(minutes=3)
+        handing_over.hand_over_due(due)
+    assert brought(bridge) == [*["wamid.1"] * 6, "wamid.2"]
+    after(24 * 3600 + 1)
+    assert waiting() == []
+
+
 def test_a_pod_that_is_gone_is_tried_more_and_more_rarely(agent: Agent) -> None:
     bring(agent, call_of(text("wamid.1")))
     waits = []

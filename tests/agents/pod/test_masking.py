@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from agents.pod.masking import MASK, MaskingFormatter, StreamMask, mask_text
 
+pytestmark = pytest.mark.unmeasured
+
 SECRET = "sk-abc/def-0123"
 
 

@@ -6,6 +6,8 @@ import pytest
 
 from agents.pod.tickets import InvalidTicket, mint, read
 
+pytestmark = pytest.mark.unmeasured
+
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
 

@@ -20,6 +20,7 @@ from billing.models import (
     Coupon,
     TaxRate,
 )
+from tests import at_length
 from tests.agents.conftest import MakeAgent
 from tests.billing.conftest import Clock
 from tests.billing.crypto import chain, coins, one_chain
@@ -42,7 +43,7 @@ __all__ = ["chain", "coins", "gumroad", "lemon", "one_chain", "stripe", "telegra
 
 pytestmark = pytest.mark.django_db
 
-FEW, STEPS = (6,), int(os.environ.get("HISTORY_STEPS", "30"))
+FEW, STEPS = (6,), int(os.environ.get("HISTORY_STEPS", "30" if at_length.IS_ON else "12"))
 
 
 def seeds() -> list[int]:

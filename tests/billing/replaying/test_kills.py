@@ -16,6 +16,8 @@ from tests.billing.replaying.endings import ENDINGS
 from tests.billing.replaying.scenes import OFF_CHAIN, ON_CHAIN, Make, Scene, World, held_locks, sound
 from tests.billing.replaying.stage import End
 
+pytestmark = pytest.mark.unmeasured
+
 SOME, LIKELY = 3, 50  # payments of all, and points that most of them have
 ANSWERED = {0, 200, 302}  # a task, our API, the console
 

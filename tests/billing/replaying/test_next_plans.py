@@ -27,6 +27,8 @@ from tests.doubles.stripe_server import StripeDouble
 
 __all__ = ["stripe"]
 
+pytestmark = pytest.mark.unmeasured
+
 PROCESS = Told(rule="billing.stripe.inbox.process_due")
 REPRICE = Told(rule="billing.stripe.repricing.reprice_due")
 

@@ -25,6 +25,8 @@ from tests.doubles.stripe_server import SECRET, StripeDouble, wire
 
 __all__ = ["stripe"]
 
+pytestmark = pytest.mark.unmeasured
+
 THREADS = 5
 PROCESS = Told(rule="billing.stripe.inbox.process_due")
 LIKELY = 60  # points that there are at least

@@ -23,7 +23,7 @@ from tests.billing.stripe.conftest import invoices, work
 from tests.doubles.stripe_protocol import Json
 from tests.doubles.stripe_server import StripeDouble
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 
 
 @pytest.fixture

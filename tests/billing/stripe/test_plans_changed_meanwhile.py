@@ -18,7 +18,7 @@ from tests.billing.conftest import DAY, FREE_UNTIL, Clock, Pay, licence, tick
 from tests.billing.stripe.conftest import work
 from tests.doubles.stripe_server import Fault, StripeDouble
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 
 HOUR = timedelta(hours=1)
 UPDATE = "POST /v1/subscriptions"

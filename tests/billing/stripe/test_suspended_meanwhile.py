@@ -18,7 +18,7 @@ from tests.billing.conftest import DAY, FREE_UNTIL, Clock, tick
 from tests.billing.stripe.conftest import PlaceOrder, invoices, work
 from tests.doubles.stripe_server import StripeDouble
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
 
 HOUR = timedelta(hours=1)
 

@@ -12,6 +12,8 @@ from catalog import snapshot, version
 from catalog.models import Article, Persona, PersonaL10n
 from tests.catalog.pages.page import Open, Page
 
+pytestmark = pytest.mark.unmeasured
+
 PAGES = [
     "/en/p/night-owl", "/ru/p/night-owl", "/tr/p/night-owl", "/en/", "/ru/", "/en/c/social", "/ru/c/social",
     "/p/night-owl/note", "/en/p/game-master",

@@ -14,7 +14,7 @@ from catalog.models import Engine, Persona, Tier
 from catalog.vocabulary import Category
 from tests.catalog.pages.page import Open
 
-pytestmark = pytest.mark.usefixtures("catalog")
+pytestmark = [pytest.mark.unmeasured, pytest.mark.usefixtures("catalog")]
 
 
 def test_it_shows_three_personas_of_each_category_and_leads_to_each(open_page: Open) -> None:

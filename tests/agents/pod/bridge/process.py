@@ -50,14 +50,14 @@ def pod_config(**changes: Any) -> PodConfig:
     return PodConfig(**{**usual, **changes})
 
 
-def eventually(seen: Callable[[], Any], *, within: float = 20.0, what: str = "it") -> Any:
-    """The first truthy value of `seen`, which is asked again and again."""
+def eventually(seen: Callable[[], Any], *, within: float = 20.0, what: str = "it", pause: float = 0.1) -> Any:
+    """The first truthy value of `seen`, which is asked again and again, with a pause (seconds)."""
     patience = Patience(within)
     while True:
         if found := seen():
             return found
         assert not patience.ended(), f"{what} did not come within {within} s"
-        time.sleep(0.05)
+        time.sleep(pause)
 
 
 def is_up(pid: int) -> bool:

@@ -6,8 +6,12 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from agents.pod.bridge import linux
 from tests.agents.pod.bridge.process import eventually
+
+pytestmark = pytest.mark.unmeasured
 
 
 def test_time_without_a_cpu_is_told_from_silence() -> None:

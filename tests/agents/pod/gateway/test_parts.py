@@ -14,6 +14,8 @@ from tests.browser import Browser
 from tests.doubles.bridge import BridgeDouble, Event
 from tests.doubles.provider import Provider
 
+pytestmark = pytest.mark.unmeasured
+
 SSE = {"Accept": "text/event-stream"}
 FILE = FilePart(name="output.txt", media_type="text/plain", content=b"tck")
 LINK = LinkPart(name="output.txt", media_type="text/plain", url="https://example.com/output.txt")

@@ -24,6 +24,8 @@ from tests.doubles.bridge import TOKEN as BRIDGE_TOKEN
 from tests.doubles.bridge import BridgeDouble, Event, Turn
 from tests.doubles.provider import Provider
 
+pytestmark = pytest.mark.unmeasured
+
 ALL_SECRETS = [
     IDENTITY.key.splitlines()[1],
     KEY,

@@ -16,6 +16,8 @@ from tests.agents.pod.gateway.visitor import cookie_of, get
 from tests.browser import Browser
 from tests.doubles.bridge import BridgeDouble
 
+pytestmark = pytest.mark.unmeasured
+
 PHASES = {
     "installing": "starting",
     "starting": "starting",

@@ -16,6 +16,8 @@ from tests.agents.runtimes.conftest import NAMESPACE
 from tests.agents.runtimes.kubernetes.test_driver import comes_up, public_spec
 from tests.doubles.kube_api import KubeApi
 
+pytestmark = pytest.mark.unmeasured
+
 
 def test_what_waits_for_its_pod_costs_no_call(runtime: KubernetesRuntime, cluster: KubeApi) -> None:
     """Each second of a busy cluster would be two calls for each agent that is on its way up."""

@@ -22,6 +22,8 @@ from tests.agents.conftest import PERSONA, event_types
 from tests.agents.pod.bridge.process import eventually
 from webhooks.models import Event
 
+pytestmark = pytest.mark.unmeasured
+
 MiB = 2**20
 
 

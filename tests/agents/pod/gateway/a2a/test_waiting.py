@@ -23,6 +23,8 @@ from tests.agents.pod.gateway.a2a.test_endpoint import MESSAGE, call, changed
 from tests.agents.pod.gateway.process import Gateway
 from tests.doubles.bridge import BridgeDouble, Event, Turn
 
+pytestmark = pytest.mark.unmeasured
+
 BOTH = pytest.mark.parametrize("version", ["1.0", "0.3"])
 WAITS = "TASK_STATE_INPUT_REQUIRED"
 

@@ -17,6 +17,8 @@ from tests.agents.pod.gateway.conftest import StartGateway
 from tests.agents.pod.gateway.process import Gateway
 from tests.doubles.provider import Provider
 
+pytestmark = pytest.mark.unmeasured
+
 MIB = 1024 * 1024
 JSON = {"Content-Type": "application/json"}
 PICTURE = "A" * (31 * MIB)

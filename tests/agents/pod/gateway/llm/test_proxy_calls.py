@@ -11,6 +11,8 @@ from tests.agents.pod.gateway.conftest import StartGateway
 from tests.agents.pod.gateway.process import LLM_TOKEN, Gateway
 from tests.doubles.provider import Provider
 
+pytestmark = pytest.mark.unmeasured
+
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
 
 

@@ -14,6 +14,8 @@ import requests
 from tests.agents.pod.gateway.process import KEY, Gateway
 from tests.doubles.provider import Provider, ProviderHandler
 
+pytestmark = pytest.mark.unmeasured
+
 ESCAPED = "".join(f"\\u{ord(character):04x}" for character in KEY)
 
 
