@@ -91,7 +91,7 @@ coverage: setup ## The suite with branch coverage; what fails is run once more, 
 test-engines: setup ## Heavy: real engines, installed and run
 	$(BIN)/pytest -m engines $(ARGS)
 
-test-browser: setup ## Heavy: the public pages in a real Chromium, installed from npm (or CHROMIUM, the path of your own)
+test-browser: setup ## Heavy: every page in a real Chromium, installed from npm (or CHROMIUM, the path of your own)
 	$(BIN)/pytest -m browser $(ARGS)
 
 test-slow: setup ## Heavy: what takes minutes, and at length what `make test` tries a sample of

@@ -40,6 +40,7 @@ __all__ = [
     "Repository",
     "Status",
     "Transition",
+    "UsageHour",
 ]
 
 # The words of an agent's name, as the public directory looks for them.
@@ -357,6 +358,30 @@ class AgentQuota(models.Model):
     )
     since = models.DateTimeField(db_default=Now(), help_text="Since when the status is this one.")
     updated_at = models.DateTimeField()
+    # The highest in the hour of `updated_at`; a row of UsageHour once the hour is over.
+    hour_memory_bytes = models.BigIntegerField(null=True)
+    hour_disk_bytes = models.BigIntegerField(null=True)
 
     def __str__(self) -> str:
         return f"{self.agent_id}: {self.status}"
+
+
+class UsageHour(models.Model):
+    """The most that an agent took in one hour, and what its plan had then. Written by agents/usage_hours.py alone.
+
+    In the order of time, so that a new hour is at the end of table and index, and an old one goes from the beginning.
+    """
+
+    pk = models.CompositePrimaryKey("at", "agent_id")
+    at = models.DateTimeField(help_text="When the hour began.")
+    # Without the constraint: it would lock each agent's row once an hour.
+    agent = models.ForeignKey(
+        Agent, on_delete=models.CASCADE, related_name="usage_hours", db_index=False, db_constraint=False
+    )
+    memory_used_bytes = models.BigIntegerField(null=True)
+    memory_limit_bytes = models.BigIntegerField(null=True)
+    disk_used_bytes = models.BigIntegerField(null=True)
+    disk_total_bytes = models.BigIntegerField(null=True)
+
+    def __str__(self) -> str:
+        return f"{self.agent_id}: {self.at}"

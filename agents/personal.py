@@ -8,8 +8,10 @@ from typing import Any
 
 from django.conf import settings
 from django.db.models import F
+from django.utils import timezone
 
 from accounts.models import User
+from agents import usage_hours
 from agents.backups.models import Backup, Repository, Stage
 from agents.domains.models import CertifiedName, DomainClaim
 from agents.inbound.models import InboundMessage
@@ -108,6 +110,7 @@ def erase(user: User) -> None:
     Event.objects.filter(agent__user=user).delete()
     Hook.objects.filter(agent__user=user).delete()
     AgentQuota.objects.filter(agent__user=user).delete()
+    usage_hours.erase(list(own.values_list("pk", flat=True)), now=timezone.now())
     ChannelState.objects.filter(agent__user=user).delete()
     CertifiedName.objects.filter(user=user).delete()
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from django.db import connection, transaction
 from django.utils import timezone
 
-from agents import lifecycle, quota
+from agents import lifecycle, quota, usage_hours
 from agents.models import Agent, QuotaStatus, Reason
 from agents.quota import Move, Standing
 from agents.runtimes import current_runtime
@@ -34,7 +34,10 @@ _OURS = re.compile(r"pod-([0-9a-z-]+)-([1-9][0-9]{0,8})")
 
 # The plan follows how many pods there are, which PostgreSQL sees in the arrays alone; a plan for any arrays would ask
 # for each agent by itself.
-_BEGIN = "SELECT pg_try_advisory_xact_lock(%s), set_config('plan_cache_mode', 'force_custom_plan', true)"
+_BEGIN = (
+    "SELECT pg_try_advisory_xact_lock(%s), set_config('plan_cache_mode', 'force_custom_plan', true),"
+    f" {usage_hours.NEWEST}"
+)
 
 # Without a band a sample does not count: half of it is unknown, or its pod is to be stopped, or makes a backup, whose
 # memory is measured with the agent's.
@@ -57,6 +60,8 @@ _UPDATE = f"""{_SAMPLE}, written AS (
         UPDATE agents_agentquota q
         SET memory_used_bytes = s.memory, memory_limit_bytes = s.memory_limit,
             disk_used_bytes = s.disk, disk_total_bytes = s.disk_limit, updated_at = %(now)s,
+            hour_memory_bytes = greatest(s.memory, CASE WHEN q.updated_at >= %(hour)s THEN q.hour_memory_bytes END),
+            hour_disk_bytes = greatest(s.disk, CASE WHEN q.updated_at >= %(hour)s THEN q.hour_disk_bytes END),
             recent = CASE WHEN s.band IS NULL OR q.status = 'paused' THEN q.recent
                 ELSE right(q.recent || s.band, {quota.WINDOW}) END
         FROM banded s
@@ -67,8 +72,9 @@ _UPDATE = f"""{_SAMPLE}, written AS (
     SELECT written.*, total FROM (SELECT count(*) FROM written) AS counted (total) LEFT JOIN written ON may_move"""  # noqa: S608
 _INSERT = f"""{_SAMPLE}
     INSERT INTO agents_agentquota (agent_id, memory_used_bytes, memory_limit_bytes, disk_used_bytes, disk_total_bytes,
-        status, recent, since, updated_at)
-    SELECT id, memory, memory_limit, disk, disk_limit, 'ok', coalesce(band, ''), %(now)s, %(now)s FROM banded s
+        status, recent, since, updated_at, hour_memory_bytes, hour_disk_bytes)
+    SELECT id, memory, memory_limit, disk, disk_limit, 'ok', coalesce(band, ''), %(now)s, %(now)s, memory, disk
+    FROM banded s
     WHERE NOT EXISTS (SELECT FROM agents_agentquota q WHERE q.agent_id = s.id)
     ON CONFLICT DO NOTHING"""  # noqa: S608
 
@@ -124,10 +130,13 @@ def _write(samples: Mapping[str, Usage], now: datetime) -> tuple[int, list[Readi
     """
     with connection.cursor() as cursor:
         cursor.execute(_BEGIN, [ADVISORY_LOCK])
-        if not cursor.fetchone()[0]:
+        is_ours, _, newest = cursor.fetchone()
+        if not is_ours:
             return 0, []
+        usage_hours.keep(cursor, newest, now=now)
         usages = _usages(samples)
-        values: dict[str, str | datetime] = {**_columns(usages), **_tiers(), "now": now, "lately": now - LEAST_GAP}
+        times = {"now": now, "lately": now - LEAST_GAP, "hour": usage_hours.beginning(now)}
+        values: dict[str, str | datetime] = {**_columns(usages), **_tiers(), **times}
         cursor.execute(_UPDATE, {**values, "may_move": sorted(quota.MAY_MOVE)})
         rows = cursor.fetchall()
         written: int = rows[0][-1]

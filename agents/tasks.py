@@ -5,7 +5,7 @@ from __future__ import annotations
 from celery import shared_task
 from django.utils import timezone
 
-from agents import kept_logs, reconciler, sampling, suspension, sweeper
+from agents import kept_logs, reconciler, sampling, suspension, sweeper, usage_hours
 from agents.domains import observing
 from agents.inbound import handing_over, taking
 from agents.silences import looking
@@ -63,4 +63,7 @@ def hand_over_messages() -> None:
 
 @shared_task(name="agents.forget_messages")
 def forget_messages() -> None:
-    taking.purge(now=timezone.now())
+    """And what else this app keeps for some days only."""
+    now = timezone.now()
+    taking.purge(now=now)
+    usage_hours.forget(now=now)

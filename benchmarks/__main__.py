@@ -31,6 +31,7 @@ PARTS = {
     "SCAN": "chain_scan",
     "COMMUNITY": "community",
     "SEARCH": "community",
+    "PAGES": "pages",
     "WEBHOOKS": "webhooks",
 }
 

@@ -14,7 +14,8 @@ from tests.chromium import install
 ROOT = Path(__file__).resolve().parent.parent
 RECIPE = Path(__file__).resolve().parent / "npm" / "axe"
 CACHE = ROOT / "var" / "axe"
-GRAVE = {"serious", "critical"}
+GRAVE = frozenset({"serious", "critical"})
+ANY = GRAVE | {"moderate", "minor"}
 RUN = """
 axe.run(document, { resultTypes: ["violations"] }).then(found => JSON.stringify(found.violations.map(one => ({
   id: one.id, impact: one.impact, nodes: one.nodes.map(node => node.target.join(" ") + " " + node.failureSummary),
@@ -37,10 +38,10 @@ def script() -> str:
         return program.read_text(encoding="utf-8")
 
 
-async def barriers(browser: Browser) -> list[str]:
-    """What is serious or worse on the page that is open: the rule, and where."""
+async def barriers(browser: Browser, *, impacts: frozenset[str] = GRAVE) -> list[str]:
+    """What is so bad on the page that is open: the rule, and where."""
     await browser.call("Runtime.evaluate", expression=script())
     run = await browser.call("Runtime.evaluate", expression=RUN, awaitPromise=True)
     assert "exceptionDetails" not in run, run
     found = json.loads(run["result"]["value"])
-    return [f"{one['id']}: {node}" for one in found if one["impact"] in GRAVE for node in one["nodes"]]
+    return [f"{one['id']}: {node}" for one in found if one["impact"] in impacts for node in one["nodes"]]

@@ -24,8 +24,7 @@ FLAGS = (
 )
 START_SECONDS = 30
 QUIET_SECONDS = 0.5  # without another request
-# On a busy machine a page may be silent for as long and still not be there.
-LOADED = "new Promise(done => document.readyState === 'complete' ? done() : addEventListener('load', () => done()))"
+GLANCE_SECONDS = 0.05
 
 
 @dataclass
@@ -41,6 +40,8 @@ class Visit:
 
 class Browser:
     """`async with Browser() as browser: visit = await browser.visit(url, width=375)`"""
+
+    quiet_seconds = QUIET_SECONDS
 
     def __init__(self) -> None:
         self.home = Path(tempfile.mkdtemp(prefix="browser-"))
@@ -68,21 +69,33 @@ class Browser:
 
     async def visit(self, url: str, *, width: int, dark: bool = False, picture: bool = False) -> Visit:
         self.visited = Visit()
-        phone = width < 700
-        size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": phone}
-        await self.call("Emulation.setDeviceMetricsOverride", **size)
-        await self.call("Emulation.setScrollbarsHidden", hidden=True)  # a long page is as wide as a short one
-        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        await self.call("Emulation.setEmulatedMedia", features=[scheme])
+        await self.look(width=width, dark=dark)
         await self.call("Page.navigate", url=url)
         await self._settle()
-        await self.call("Runtime.evaluate", expression=LOADED, awaitPromise=True)
+        await self.loaded()
         measured = await self.call("Runtime.evaluate", expression="document.documentElement.scrollWidth")
         self.visited.width = measured["result"]["value"]
         if picture:
             taken = await self.call("Page.captureScreenshot", captureBeyondViewport=True)
             self.visited.picture = base64.b64decode(taken["data"])
         return self.visited
+
+    async def look(self, *, width: int, dark: bool = False) -> None:
+        """At the page that is open, or the next one, in such a window."""
+        size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 700}
+        await self.call("Emulation.setDeviceMetricsOverride", **size)
+        await self.call("Emulation.setScrollbarsHidden", hidden=True)  # a long page is as wide as a short one
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        await self.call("Emulation.setEmulatedMedia", features=[scheme])
+
+    async def loaded(self) -> None:
+        """On a busy machine a page may be silent for as long and still not be there. It may be one without scripts."""
+        async with asyncio.timeout(START_SECONDS):
+            while True:
+                told = await self.call("Runtime.evaluate", expression="document.readyState")
+                if told.get("result", {}).get("value") == "complete":
+                    return
+                await asyncio.sleep(GLANCE_SECONDS)
 
     async def call(self, method: str, **params: Any) -> dict[str, Any]:
         """The protocol's answer; what happens meanwhile is noted."""
@@ -98,7 +111,7 @@ class Browser:
     async def _settle(self) -> None:
         while True:
             try:
-                self._note(await self.socket.receive_json(timeout=QUIET_SECONDS))
+                self._note(await self.socket.receive_json(timeout=self.quiet_seconds))
             except TimeoutError:
                 return
 

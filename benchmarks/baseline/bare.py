@@ -20,6 +20,11 @@ def static(request: HttpRequest) -> HttpResponse:
     return HttpResponse(_content(), content_type="application/json")
 
 
+def sentence(request: HttpRequest) -> HttpResponse:
+    """The least that a person can see."""
+    return HttpResponse(b"<!DOCTYPE html><html lang=en><title>Bare</title><p>This page has one sentence.")
+
+
 def unchanged(request: HttpRequest) -> HttpResponse:
     return HttpResponse(status=304)
 

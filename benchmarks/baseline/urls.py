@@ -6,6 +6,7 @@ from benchmarks.baseline import agents, bare, burst, inserting
 
 urlpatterns = [
     path("static", bare.static),
+    path("sentence", bare.sentence),
     path("unchanged", bare.unchanged),
     path("select-1", bare.select_1),
     path("agents/<id>", agents.one),

@@ -11,9 +11,9 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 from rest_framework.request import Request
 
-from agents import quota
+from agents import quota, usage_hours
 from agents.models import AgentQuota, QuotaStatus
-from billing.pages import words
+from billing.pages import usage_plot, words
 from billing.pages.base import AgentPageViewSet
 from billing.pages.names import plan_name
 
@@ -44,6 +44,7 @@ class UsageViewSet(AgentPageViewSet):
     def retrieve(self, request: Request, id: str) -> HttpResponseBase:
         agent = self.own_agent(id)
         taken: AgentQuota | None = getattr(agent, "quota_snapshot", None)
+        now = timezone.now()
         ends_at = quota.ends_at(taken) if taken else None
         context = {
             "agent": agent,
@@ -53,7 +54,8 @@ class UsageViewSet(AgentPageViewSet):
             "ends": words.moment(ends_at) if ends_at else "",
             "bars": _bars(taken) if taken else [],
             "measured": words.moment(taken.updated_at) if taken else "",
-            "stale": taken is not None and timezone.now() - taken.updated_at > quota.STALE_AFTER,
+            "stale": taken is not None and now - taken.updated_at > quota.STALE_AFTER,
+            "plots": usage_plot.plots(usage_hours.of(agent, now=now), now=now),
         }
         return self.page("usage.html", context)
 

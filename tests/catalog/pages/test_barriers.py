@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.utils import timezone
 from pytest_django.live_server_helper import LiveServer
 
 from catalog.models import Article, Persona
+from catalog.pages.category import ON_A_PAGE
 from status.models import Incident
 from tests.axe import barriers
 from tests.browser import Browser
@@ -20,13 +22,16 @@ MOST_BYTES = 100_000  # that cross the network for a page of a visitor who comes
 PAGES = [
     "/en/", "/ru/", "/en/p/house-call-technician", "/ru/p/night-owl", "/p/night-owl/note", "/en/c/tech",
     "/en/search?q=plan", "/en/search?q=nothing-like-it", "/en/directory", "/en/status/page", "/ru/status/page",
-    "/docs", "/docs/agents", "/docs/billing", "/docs/events", "/en/nothing", "/sign-in",
+    "/docs", "/docs/agents", "/docs/billing", "/docs/events", "/en/nothing", "/sign-in", "/en/c/social/2",
+    "/p/no/such/page", "/c/no/such/page",
 ]  # fmt: skip
 
 
 @pytest.fixture
 def told(community: Persona) -> None:
-    """An article with all that Markdown has, and an incident of each kind."""
+    """An article with all that Markdown has, a category of two pages, and an incident of each kind."""
+    for number in range(ON_A_PAGE):
+        Persona.objects.create(pk=f"owl-{number}", name=f"Owl {number}", status=community.status, **_kind_of(community))
     body = (
         "# One\n\n> said\n\n- a\n\n1. b\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```\n"
         + "x" * 300
@@ -43,6 +48,11 @@ def told(community: Persona) -> None:
         resolved_at=now - timedelta(days=8),
         components=["mail", "agents.sweep"],
     )
+
+
+def _kind_of(persona: Persona) -> dict[str, Any]:
+    names = ("tagline", "for_who", "does", "category", "tier", "channels", "soul", "owner", "author")
+    return {name: getattr(persona, name) for name in names}
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])

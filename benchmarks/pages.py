@@ -1,0 +1,126 @@
+"""PAGES: when a person on a slow phone sees the largest part of a page, in Chromium, beside a page with one sentence.
+
+The profile is Lighthouse's for a phone: 150 ms to the server and back, 1.6 Mbit/s, a processor four times as slow. Each
+visit is the first one: nothing is kept from the one before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from django.conf import settings
+from django.utils import timezone
+
+from accounts import sessions
+from agents import creation, usage_hours
+from agents.models import Agent, AgentQuota, Desired, Status, UsageHour
+from benchmarks import customers, processes
+from benchmarks.figures import Figure
+from benchmarks.measuring import ROUNDS
+from tests.browser import Browser
+
+LIMIT_MS = 1_000
+MOST_BYTES = 100_000
+PHONE = 390
+SLOW = {"offline": False, "latency": 150, "downloadThroughput": 1.6e6 / 8, "uploadThroughput": 750e3 / 8}
+SLOWER_CPU = 4
+CALM_SECONDS, PAINT_SECONDS = 0.5, 30
+BARE = "one sentence"
+_OBSERVE = """
+globalThis.largestPaint = 0;
+new PerformanceObserver(list => { for (const one of list.getEntries()) largestPaint = one.startTime; })
+  .observe({ type: "largest-contentful-paint", buffered: true });
+"""
+
+
+@dataclass
+class Seen:
+    """One page, over the rounds."""
+
+    address: str
+    milliseconds: list[float] = field(default_factory=list)
+    size: int = 0
+    requests: int = 0
+
+
+def measure() -> list[Figure]:
+    customer = customers.one()
+    agent = _agent(customer)
+    cookie = sessions.start(customer.user, attribution=None, now=timezone.now())[1]
+    with processes.web() as product, processes.web("benchmarks.baseline.settings") as baseline:
+        ours = f"http://localhost:{product.port}"
+        pages = {
+            BARE: Seen(f"http://localhost:{baseline.port}/sentence"),
+            "/": Seen(f"{ours}/en/"),
+            "a persona": Seen(f"{ours}/en/p/exam-coach"),
+            "/account": Seen(f"{ours}/account"),
+            "an agent": Seen(f"{ours}/account/agents/{agent.pk}"),
+            "its usage, 30 days": Seen(f"{ours}/account/agents/{agent.pk}/usage"),
+        }
+        asyncio.run(_visited(pages, ours, cookie))
+    return [_figure(name, one, pages[BARE]) for name, one in pages.items() if name != BARE]
+
+
+def _agent(customer: customers.Customer) -> Agent:
+    """It runs, and has a history of usage."""
+    wanted = creation.NewAgent(persona_id="exam-coach", tier="tiny")
+    agent = creation.create(customer.user, wanted, actor="benchmark")[0]
+    now, mib = timezone.now(), 1 << 20
+    Agent.objects.filter(pk=agent.pk).update(status=Status.RUNNING, desired=Desired.RUNNING, reconcile_at=None)
+    sizes = {"memory_limit_bytes": 512 * mib, "disk_total_bytes": 2048 * mib, "agent": agent}
+    used = {"memory_used_bytes": 300 * mib, "disk_used_bytes": 700 * mib}
+    AgentQuota.objects.create(**sizes, **used, status="ok", since=now, updated_at=now - timedelta(seconds=5))
+    UsageHour.objects.bulk_create(
+        UsageHour(
+            at=at, **sizes, memory_used_bytes=(number * 37 % 512) * mib, disk_used_bytes=(number * 3 % 2048) * mib
+        )
+        for number, at in enumerate(usage_hours.hours(now))
+    )
+    return agent
+
+
+async def _visited(pages: dict[str, Seen], ours: str, cookie: str) -> None:
+    async with Browser() as browser:
+        await browser.call("Network.setCacheDisabled", cacheDisabled=True)
+        named = {"name": settings.ACCOUNT_COOKIE_NAME, "value": cookie, "httpOnly": True}
+        await browser.call("Network.setCookie", url=ours, **named)
+        await browser.call("Page.addScriptToEvaluateOnNewDocument", source=_OBSERVE)
+        await browser.call("Network.emulateNetworkConditions", **SLOW)
+        await browser.call("Emulation.setCPUThrottlingRate", rate=SLOWER_CPU)
+        for number in range(1 + ROUNDS):
+            for one in pages.values():
+                took = await _visit(browser, one)
+                if number:  # the first round warms up
+                    one.milliseconds.append(took)
+
+
+async def _visit(browser: Browser, page: Seen) -> float:
+    visit = await browser.visit(page.address, width=PHONE)
+    took = await _painted(browser)
+    page.size, page.requests = visit.received, len(visit.requests)
+    return took
+
+
+async def _painted(browser: Browser) -> float:
+    """When the largest part was, once nothing larger came for a while."""
+    took = before = 0.0
+    async with asyncio.timeout(PAINT_SECONDS):
+        while not took or took != before:
+            await asyncio.sleep(CALM_SECONDS)
+            told = await browser.call("Runtime.evaluate", expression="largestPaint")
+            before, took = took, float(told["result"]["value"])
+    return took
+
+
+def _figure(name: str, page: Seen, bare: Seen) -> Figure:
+    value = statistics.median(page.milliseconds)
+    note = (
+        f"{page.size:,} bytes in {page.requests} requests; {BARE} in turns with it: "
+        f"{statistics.median(bare.milliseconds):.0f} ms; slowest round {max(page.milliseconds):.0f} ms"
+    )
+    is_ok = value <= LIMIT_MS and page.size < MOST_BYTES
+    goal = f"<= {LIMIT_MS} ms, {MOST_BYTES // 1000} kB"
+    return Figure(f"PAGES {name}: largest paint, slow phone", value, "ms", goal, is_ok, note)

@@ -1,0 +1,176 @@
+"""An account with all that its pages can show: agents in each state, money on each way, personas, files, a farewell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from accounts import keys
+from accounts.models import User
+from agents import lifecycle, ticket, usage_hours
+from agents.backups.models import Backup, Kind, Stage
+from agents.models import Agent, AgentQuota, Reason, Repository, UsageHour
+from billing import payments, renewal
+from billing.leaving import closing, exports
+from billing.models import Invoice, Payment
+from billing.payments import Receipt
+from billing.renewal import Wanted
+from billing.vocabulary import Period, Provider
+from catalog.models import Article, Persona
+from tests.agents.conftest import MakeAgent, bridge, catalog, gateway_of, make_agent, owner, runtime, settle
+from tests.billing.conftest import purchase
+from tests.billing.crypto import chain, coins, one_chain
+from tests.billing.licences import KEY, SMALL, gumroad, lemon
+from tests.billing.pages.test_agent_in_a_browser import full, receiver
+from tests.billing.stars.conftest import telegram
+from tests.billing.stripe.conftest import stripe
+from tests.config.every_page.places import LEAVER, OWNER
+from tests.doubles.gumroad_server import GumroadServer
+
+__all__ = ["bridge", "catalog", "chain", "coins", "full", "gateway_of", "gumroad", "lemon", "make_agent", "one_chain"]
+__all__ += ["owner", "receiver", "runtime", "stripe", "telegram"]
+
+SECOND_KEY = "00112233-44556677-8899AABB-CCDDEEFF"
+BACKUP = "2026-11-26-0300"
+
+
+class World:
+    """What addresses in `places.py` name, and who looks."""
+
+    ticket: str  # leads to the own page of the agent `full`
+
+    def __init__(self, owner: User) -> None:
+        self.people = {OWNER: owner, LEAVER: User.objects.create_user("leaver@example.com")}
+        self.names: dict[str, str] = {"nobodys": "agt_000000000000000000000000", "backup": BACKUP}
+
+    def filled(self, text: str) -> str:
+        return text.format(**self.names)
+
+
+@pytest.fixture
+def world(
+    owner: User,
+    full: Agent,
+    make_agent: MakeAgent,
+    gumroad: GumroadServer,
+    doors_of_money: None,
+    settings: Any,
+    tmp_path: Path,
+) -> World:
+    settings.MAX_FREE_AGENTS, settings.MAX_TRIALS = 20, 0
+    settings.SELLER_NAME, settings.SUPPORT_EMAIL = "Pods Ltd", "help@example.com"
+    settings.BACKUP_STORE, settings.BACKUP_URL = str(tmp_path / "store"), "http://127.0.0.1:9"
+    made = World(owner)
+    _agents(made, make_agent, gumroad)
+    made.names["full"] = full.pk
+    _backed_up(full)
+    _measured(full)
+    _belongings(made)
+    _farewell(made, make_agent, gumroad)
+    made.ticket = ticket.mint(full).url
+    return made
+
+
+@pytest.fixture
+def doors_of_money(gumroad: object, lemon: object, stripe: object, telegram: object, coins: object) -> None:
+    """Every way to pay is open."""
+
+
+def _agents(world: World, make_agent: MakeAgent, gumroad: GumroadServer) -> None:
+    now = timezone.now()
+    world.names["starting"] = make_agent(name="Starting").pk
+    running: dict[str, Callable[[Agent], object]] = {
+        "fresh": lambda agent: None,
+        "paused": lambda agent: lifecycle.pause(agent, reason=Reason.OWNER, actor=f"user:{agent.user_id}"),
+        "unpaid": _over,
+        "failed": lambda agent: lifecycle.fail(
+            agent, generation=1, cause="CRASH_LOOP", message="it ends", evidence=["x" * 200, "exit 1"], now=now
+        ),
+        "by_coin": lambda agent: _renewed(agent, Provider.USDT),
+        "by_stars": lambda agent: _renewed(agent, Provider.STARS),
+        "by_card": lambda agent: _renewed(agent, Provider.STRIPE),
+        "licensed": lambda agent: _licensed(agent, gumroad, KEY),
+        "paid": _paid,
+    }
+    for name, act in running.items():
+        agent = settle(make_agent(name=name.capitalize(), tier="small" if name == "licensed" else "tiny"))
+        act(agent)
+        world.names[name] = agent.pk
+    for name in ("paused", "unpaid"):
+        settle(Agent.objects.get(pk=world.names[name]))
+    AgentQuota.objects.create(
+        agent_id=world.names["paused"], memory_used_bytes=1, memory_limit_bytes=9, disk_used_bytes=1,
+        disk_total_bytes=9, status="paused", since=now, updated_at=now - timedelta(days=1),
+    )  # fmt: skip
+
+
+def _over(agent: Agent) -> None:
+    """Its free time."""
+    Agent.objects.filter(pk=agent.pk).update(trial_ends_at=timezone.now() - timedelta(days=1))
+    lifecycle.pause(agent, reason=Reason.TRIAL, actor="billing")
+
+
+def _paid(agent: Agent) -> None:
+    """In a coin, so that there is an invoice of ours."""
+    bought = purchase(tier="small", price_usd=Decimal(10))
+    receipt = Receipt(provider=Provider.USDC, external_id="one", agent_id=agent.pk, purchase=bought)
+    payments.apply_payment(receipt, now=timezone.now())
+
+
+def _renewed(agent: Agent, provider: Provider, key: str | None = None, *, tier: str = "tiny") -> None:
+    wanted = Wanted(tier=tier, period=Period.MONTHLY, provider=provider)
+    renewal.renew(agent, wanted, license_key=key, actor=f"user:{agent.user_id}", now=timezone.now())
+
+
+def _licensed(agent: Agent, gumroad: GumroadServer, key: str) -> None:
+    began = (timezone.now() - timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    gumroad.sell(key, SMALL, sold_at=began, purchase={"variants": "(Small)"})
+    _renewed(agent, Provider.GUMROAD, key, tier="small")
+
+
+def _backed_up(agent: Agent) -> None:
+    now = timezone.now()
+    Repository.objects.create(agent=agent, password="x", made_at=now)
+    Backup.objects.create(
+        agent=agent, name=BACKUP, kind=Kind.NIGHTLY, namespace=agent.namespace, generation=1, actor="nights",
+        stage=Stage.DONE, asked_at=now, taken_at=now, ended_at=now, snapshot="abc", size=5_000_000,
+    )  # fmt: skip
+
+
+def _measured(agent: Agent) -> None:
+    """For a month, with gaps."""
+    most = {"memory_limit_bytes": 1 << 30, "disk_total_bytes": 5 << 30}
+    UsageHour.objects.bulk_create(
+        UsageHour(
+            agent=agent,
+            at=at,
+            memory_used_bytes=(300 + number * 37 % 700) << 20,
+            disk_used_bytes=(700 + number * 6) << 20,
+            **most,
+        )
+        for number, at in enumerate(usage_hours.hours(timezone.now()))
+        if number % 50 > 4
+    )
+
+
+def _belongings(world: World) -> None:
+    owner, now = world.people[OWNER], timezone.now()
+    world.names["key"] = keys.create(owner, name="laptop " * 7, now=now)[0].pk
+    draft = Persona.objects.create(pk="my-owl", name="Night Owl", tier="tiny", category="study", owner=owner)
+    Article.objects.create(persona=draft, slug="note", title="A note", status="published", body="# One\n\n- a")
+    world.names |= {"draft": draft.pk, "payment": Payment.objects.filter(agent__user=owner).latest("at").pk}
+    world.names["invoice"] = Invoice.objects.get().pk
+    exports.ask(owner, lang="en", now=now)
+    exports.make_due(now=now)
+
+
+def _farewell(world: World, make_agent: MakeAgent, gumroad: GumroadServer) -> None:
+    leaver = world.people[LEAVER]
+    _licensed(settle(make_agent(leaver, tier="small", name="Left")), gumroad, SECOND_KEY)
+    closing.ask(leaver, lang="en", now=timezone.now())

@@ -1,0 +1,137 @@
+"""Where the pages behind the sign-in are, in the states in which they differ. Names in braces are of `conftest.py`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+OWNER, LEAVER, NOBODY = "owner", "leaver", "nobody"
+_AGENT = "/account/agents/{%s}"
+_STATES = ("full", "fresh", "starting", "paused", "unpaid", "failed", "licensed", "paid")
+_SECTIONS = (
+    *("model-key", "settings", "channels", "tools", "mcp", "a2a", "domain", "webhook", "memory", "backups", "usage"),
+    *("log", "events"),
+)
+_CHOICE = "persona=test-study-buddy&tier=tiny&engine=pi"
+
+
+@dataclass(frozen=True)
+class Place:
+    """An address, or the page that answers when the form is sent which stands there."""
+
+    address: str
+    who: str = OWNER
+    form: str = ""  # where it is sent to: the end of its action
+    typed: dict[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        sent = f" sends {self.form} {self.typed}" if self.form else ""
+        return f"{self.address} ({self.who}){sent}"
+
+
+def _owner() -> list[str]:
+    return [
+        "/account",
+        "/account/keys/{key}/revoke",
+        "/account/sessions",
+        "/account/personas",
+        "/account/personas/{draft}",
+        "/account/personas/{draft}/preview",
+        "/account/personas/{draft}/delete",
+        "/account/personas/{draft}/articles",
+        "/account/personas/{draft}/articles/note",
+        "/account/personas/{draft}/articles/note/delete",
+        "/account/data",
+        "/account/delete",
+        "/account/mails",
+        "/account/payments",
+        "/account/payments/{payment}",
+        "/account/invoices",
+        f"/create?{_CHOICE}",
+        f"/create/key?{_CHOICE}",
+        f"/create/key?{_CHOICE.replace('pi', 'hermes')}",  # refused: its plan is too small
+        *(_AGENT % state for state in _STATES),
+        *(f"{_AGENT % 'full'}/{name}" for name in _SECTIONS),
+        *(f"{_AGENT % 'fresh'}/{name}" for name in _SECTIONS),  # with nothing in it
+        *(f"{_AGENT % 'paused'}/{name}" for name in ("memory", "backups", "usage", "log", "events")),
+        *(f"{_AGENT % 'full'}/{name}" for name in ("plan", "rebuild", "delete", "free-plan", "domain?look=now")),
+        f"{_AGENT % 'full'}/backups/{{backup}}/restore",
+        *(f"{_AGENT % 'licensed'}/{name}" for name in ("plan", "cancel")),
+        *(f"{_AGENT % 'paid'}/{name}" for name in ("plan", "next-plan")),
+        "/renew/{full}",
+        *(
+            f"/renew/{{full}}?tier=small&period=monthly&provider={way}"
+            for way in ("usdt", "stripe", "stars", "gumroad", "lemonsqueezy")
+        ),
+        "/renew/{full}?tier=small&period=monthly&provider=usdt&coupon=NOSUCH",
+        *(f"/renew/{{{state}}}" for state in ("by_coin", "by_stars", "by_card", "licensed", "paid", "unpaid")),
+        "/account/nothing-like-it",
+        "/renew/nothing/like/it",
+        _AGENT % "nobodys",
+    ]
+
+
+PLACES = [
+    *map(Place, _owner()),
+    Place("/account/delete", LEAVER),
+    Place("/account", LEAVER),
+    Place("/sign-in", NOBODY),
+    Place("/sign-in?next=%2Faccount%2Fpayments", NOBODY),
+    Place("/sign-in/nothing-like-it", NOBODY),
+    Place(f"/create?{_CHOICE}", NOBODY),
+    # What a form answers with, where that is a page of its own, or the same one with what is wrong.
+    Place("/sign-in", NOBODY, form="/sign-in", typed={"email": "new@example.com"}),
+    Place("/sign-in", NOBODY, form="/sign-in", typed={"email": "nonsense"}),
+    Place("/account", form="/account/keys", typed={"name": "laptop"}),
+    Place("/account/delete", form="/account/delete/code"),
+    Place("/account/invoices", form="/account/invoices", typed={"name": "A", "country": "Germany"}),
+    Place("/account/personas/{draft}", form="{draft}", typed={"name": "Night Owl"}),
+    Place(f"{_AGENT % 'fresh'}/webhook", form="/webhook", typed={"url": "https://hooks.example.com/a"}),
+    Place(f"{_AGENT % 'fresh'}/domain", form="/domain", typed={"domain": "not a name"}),
+    Place(f"{_AGENT % 'full'}/delete", form="/delete", typed={"name": "another"}),
+    Place(_AGENT % "full", form="/talk-test"),
+]
+
+# Routes of pages that answer none to GET: they lead to the page which has the form, or are a file or a part of a page.
+LEAD_ON = {
+    "account/keys",
+    "account/sessions/end-others",
+    "account/sessions/<str:id>/end",
+    "account/personas/author",
+    "account/personas/<str:id>/publish",
+    "account/personas/<str:id>/unpublish",
+    "account/delete/code",
+    "account/delete/keep",
+    "account/agents/<str:id>/ticket",
+    "account/agents/<str:id>/domain/look",
+    "account/agents/<str:id>/domain/remove",
+    "account/agents/<str:id>/webhook/test",
+    "account/agents/<str:id>/webhook/remove",
+    "account/agents/<str:id>/webhook/deliveries/<str:delivery>",
+    "account/agents/<str:id>/mcp/command",
+    "account/agents/<str:id>/mcp/test",
+    "account/agents/<str:id>/mcp/remove",
+    "account/agents/<str:id>/a2a/token",
+    "account/agents/<str:id>/a2a/peers",
+    "account/agents/<str:id>/a2a/peers/remove",
+    "account/agents/<str:id>/talk-test",
+    "account/agents/<str:id>/pause",
+    "account/agents/<str:id>/resume",
+    "account/agents/<str:id>/card",
+    "sign-in/code",
+    "sign-in/",
+    "account/",
+    "<lang:lang>",  # the catalog's own
+}
+FILES = {
+    "renew/<str:id>/progress",
+    "account/data/<str:id>",
+    "account/agents/<str:id>/backups/<str:name>",
+    "account/payments/<str:id>/receipt",
+    "account/invoices/<str:id>",
+    "robots.txt",
+    "sitemap.xml",
+    "sitemaps/<int:number>.xml",
+    "status/feed.atom",
+}
+# Templates that no visit shows: two pages lead to another host before they can be looked at.
+UNSEEN = {"account/ticket.html", "account/card.html"}
