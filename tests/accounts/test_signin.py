@@ -21,7 +21,7 @@ THREADS = 8
 
 T = TypeVar("T")
 
-pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db(transaction=True)]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def _at_once(work: Callable[[int], T], times: int) -> list[T]:

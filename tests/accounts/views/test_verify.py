@@ -15,7 +15,7 @@ from tests.accounts.conftest import SignIn, mailed_code, with_token
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 ANN = {"email": "ann@example.com"}
 
-pytestmark = [pytest.mark.unmeasured, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 
 def _code(api: APIClient, email: str = "ann@example.com", **extra: Any) -> str:

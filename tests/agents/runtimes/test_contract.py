@@ -22,8 +22,6 @@ from tests.agents.clusters import ground
 from tests.agents.pod.bridge.process import eventually
 from tests.agents.runtimes.conftest import ACCESS, AGENT, NAMESPACE, pod_spec, wait_for, with_secrets
 
-pytestmark = pytest.mark.unmeasured
-
 
 def say(runtime: Runtime, message: str, session: str = "s1", namespace: str = NAMESPACE) -> str:
     endpoint = runtime.endpoint(namespace)

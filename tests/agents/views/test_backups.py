@@ -23,6 +23,8 @@ from tests.doubles.runtime import ScriptedRuntime
 
 PASSWORD = "of the repository"
 
+pytestmark = pytest.mark.measures_gateways
+
 
 @pytest.fixture
 def pod(running: Agent, gateway_of: GatewayOf, settings: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Agent:

@@ -12,7 +12,7 @@ from catalog import snapshot
 from catalog.models import Tier
 from config.errors import ErrorCode
 
-pytestmark = [pytest.mark.unmeasured, pytest.mark.usefixtures("catalog")]
+pytestmark = pytest.mark.usefixtures("catalog")
 
 PATHS = [
     "/personas",

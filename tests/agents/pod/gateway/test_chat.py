@@ -16,8 +16,6 @@ from tests.agents.pod.gateway.process import MANAGEMENT_TOKEN, Gateway
 from tests.doubles.bridge import BridgeDouble, Event, Turn
 from tests.patience import Patience
 
-pytestmark = pytest.mark.unmeasured
-
 SSE = {"Accept": "text/event-stream"}
 
 

@@ -17,8 +17,6 @@ from tests.agents.pod.bridge.process import eventually
 from tests.agents.runtimes.conftest import NAMESPACE, pod_spec, wait_for
 from tests.agents.runtimes.local.conftest import program, say
 
-pytestmark = pytest.mark.unmeasured
-
 
 def test_a_foreign_listener_on_the_agents_port_is_the_cause_port(ready: LocalRuntime) -> None:
     endpoint = ready.endpoint(NAMESPACE)

@@ -16,8 +16,6 @@ from tests.agents.pod.gateway.process import KEY, MANAGEMENT_TOKEN, TICKET_KEY, 
 from tests.doubles.bridge import BridgeDouble
 from tests.patience import Patience
 
-pytestmark = pytest.mark.unmeasured
-
 CARDS = ["/.well-known/agent-card.json", "/.well-known/agent.json", "/a2a/.well-known/agent-card.json"]
 MESSAGE = {"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": "hello"}]}
 

@@ -14,8 +14,6 @@ from tests.agents.pod.gateway.peers.conftest import PEER_TOKEN, ask, connect, fa
 from tests.agents.pod.gateway.process import LLM_TOKEN, MANAGEMENT_TOKEN, Gateway
 from tests.doubles.peer import PeerDouble
 
-pytestmark = pytest.mark.unmeasured
-
 
 def post(gateway: Gateway, raw: bytes, **headers: str) -> requests.Response:
     usual = {"Authorization": f"Bearer {LLM_TOKEN}", "Content-Type": "application/json"}
