@@ -3,14 +3,14 @@
 WORDS = {
     "console": "Abrir la consola",
     "starting_title": "Un momento",
-    "starting_text": "{name} todavía no está listo. Esta página vuelve a mirar sola.",
+    "starting_text": "{name} todavía se está preparando. Esta página se actualiza sola.",
     "failing_title": "{name} no arranca",
-    "failing_text": "El motor del agente no arranca. Su dueño ve en la consola por qué y qué ayuda. "
-    "Esta página vuelve a mirar sola.",
+    "failing_text": "El motor del agente no arranca. Su dueño ve en la consola por qué y cómo resolverlo. "
+    "Esta página se actualiza sola.",
     "missing_title": "Aquí no hay nada",
     "missing_text": "No existe esa página en la dirección de este agente.",
     "closed_title": "Esta página es privada",
-    "closed_text": "Aquí solo el dueño de {name} puede hablar con él. Ábrela desde la consola: "
+    "closed_text": "Aquí solo puede hablar con {name} su dueño. Abre la página desde la consola: "
     "el enlace que hay allí inicia tu sesión.",
     "ticket_title": "Este enlace ya no sirve",
     "ticket_text": "Un enlace de acceso funciona una sola vez y durante un minuto. "
@@ -41,24 +41,24 @@ WORDS = {
     "chat_why_starting": "El agente se está iniciando. Vuelve a intentarlo en un momento.",
     "chat_why_restarting": "El motor del agente no responde en este momento. Se reinicia solo; "
     "vuelve a intentarlo pronto.",
-    "chat_why_failing": "El motor del agente no arranca. La página del agente en la consola dice por qué y qué ayuda.",
-    "chat_why_failed": "No se pudo iniciar el agente. La página del agente en la consola dice por qué y qué ayuda.",
+    "chat_why_failing": "El motor del agente no arranca. La página del agente en la consola dice por qué y cómo resolverlo.",
+    "chat_why_failed": "No se pudo iniciar el agente. La página del agente en la consola dice por qué y cómo resolverlo.",
     "chat_why_stopped": "El agente está detenido: alguien lo pausó o no está pagado. "
     "La página del agente en la consola dice cuál de las dos cosas es y cómo iniciarlo de nuevo.",
     "chat_why_gone": "Este agente se eliminó.",
     "chat_why_unreachable": "No hay conexión con el agente. Puede estar en pausa, sin pagar o todavía sin iniciar: "
     "lo dice la página del agente en la consola.",
     "chat_signed_out_text": "Tu sesión ha terminado. Lo que hay en esta página se queda aquí hasta que salgas de ella.",
-    "chat_reason_key_refused": "El proveedor del modelo rechaza la clave de este agente. Otra clave lo arregla.",
+    "chat_reason_key_refused": "El proveedor del modelo rechaza la clave de este agente. Hace falta otra clave.",
     "chat_reason_no_credit": "El proveedor del modelo dice que se agotó el saldo o la cuota de esta clave. "
-    "Agrega saldo allí o pon otra clave.",
+    "Hace falta más saldo allí u otra clave.",
     "chat_reason_too_many": "El proveedor del modelo recibió demasiadas solicitudes con la clave de este agente. "
     "Espera un minuto y vuelve a intentarlo.",
     "chat_reason_overloaded": "El proveedor del modelo está saturado o tiene un fallo. "
     "Vuelve a intentarlo en un minuto.",
     "chat_reason_unreachable_model": "No hay conexión con el proveedor del modelo, o se cortó. "
     "Vuelve a intentarlo en un minuto.",
-    "chat_reason_no_model": "El proveedor no tiene el modelo que usa este agente. Otro modelo lo arregla.",
+    "chat_reason_no_model": "El proveedor no tiene el modelo que usa este agente. Hace falta otro modelo.",
     "chat_reason_crowded": "El agente está respondiendo a demasiadas personas a la vez. "
     "Vuelve a intentarlo en un momento.",
     "chat_help_agent": "Abrir la página del agente",
@@ -69,7 +69,7 @@ WORDS = {
     "chat_lost_text": "Se cortó la conexión.",
     "chat_stopped_text": "Detenido.",
     "chat_silent_text": "El agente no dijo nada.",
-    "chat_again": "Volver a intentar",
+    "chat_again": "Volver a intentarlo",
     "chat_copy": "Copiar",
     "chat_copied": "Copiado",
     "chat_not_copied": "No se copió. El código está seleccionado: cópialo desde ahí.",

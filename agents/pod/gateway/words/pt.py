@@ -3,14 +3,14 @@
 WORDS = {
     "console": "Abrir o console",
     "starting_title": "Um momento",
-    "starting_text": "{name} ainda não está pronto. Esta página verifica de novo sozinha.",
+    "starting_text": "{name} ainda está se preparando. Esta página se atualiza sozinha.",
     "failing_title": "{name} não inicia",
-    "failing_text": "O motor do agente não inicia. O dono vê no console o motivo e o que ajuda. "
-    "Esta página verifica de novo sozinha.",
+    "failing_text": "O motor do agente não inicia. O dono vê no console o motivo e como resolver. "
+    "Esta página se atualiza sozinha.",
     "missing_title": "Não há nada aqui",
     "missing_text": "Esta página não existe no endereço deste agente.",
     "closed_title": "Esta página é privada",
-    "closed_text": "Aqui só o dono de {name} pode conversar com ele. Abra a página pelo console: "
+    "closed_text": "Aqui só o dono pode conversar com {name}. Abra a página pelo console: "
     "o link de lá faz você entrar.",
     "ticket_title": "Este link não vale mais",
     "ticket_text": "Um link de acesso funciona uma vez só e por um minuto. Abra a página de novo pelo console.",
@@ -40,23 +40,23 @@ WORDS = {
     "chat_why_starting": "O agente está sendo iniciado. Tente de novo daqui a pouco.",
     "chat_why_restarting": "O motor do agente não responde no momento. Ele é reiniciado sozinho; "
     "tente de novo daqui a pouco.",
-    "chat_why_failing": "O motor do agente não inicia. A página do agente no console diz o motivo e o que ajuda.",
-    "chat_why_failed": "Não foi possível iniciar o agente. A página do agente no console diz o motivo e o que ajuda.",
+    "chat_why_failing": "O motor do agente não inicia. A página do agente no console diz o motivo e como resolver.",
+    "chat_why_failed": "Não foi possível iniciar o agente. A página do agente no console diz o motivo e como resolver.",
     "chat_why_stopped": "O agente está parado: foi pausado ou não está pago. "
     "A página do agente no console diz qual dos dois e como iniciá-lo de novo.",
     "chat_why_gone": "Este agente foi excluído.",
     "chat_why_unreachable": "Não há conexão com o agente. Ele pode estar pausado, não pago ou ainda não iniciado: "
     "a página do agente no console diz qual é o caso.",
     "chat_signed_out_text": "Sua sessão terminou. O que está nesta página fica aqui até você sair dela.",
-    "chat_reason_key_refused": "O provedor do modelo recusa a chave deste agente. Outra chave resolve.",
+    "chat_reason_key_refused": "O provedor do modelo recusa a chave deste agente. É preciso outra chave.",
     "chat_reason_no_credit": "O provedor do modelo diz que o saldo ou a cota da chave deste agente acabou. "
-    "Ponha mais saldo lá ou use outra chave.",
+    "É preciso mais saldo lá ou outra chave.",
     "chat_reason_too_many": "O provedor do modelo recebeu pedidos demais com a chave deste agente. "
     "Espere um minuto e tente de novo.",
-    "chat_reason_overloaded": "O provedor do modelo está sobrecarregado ou com defeito. Tente de novo em um minuto.",
+    "chat_reason_overloaded": "O provedor do modelo está sobrecarregado ou fora do ar. Tente de novo em um minuto.",
     "chat_reason_unreachable_model": "Não há conexão com o provedor do modelo, ou ela caiu. "
     "Tente de novo em um minuto.",
-    "chat_reason_no_model": "O provedor não tem o modelo que este agente usa. Outro modelo resolve.",
+    "chat_reason_no_model": "O provedor não tem o modelo que este agente usa. É preciso outro modelo.",
     "chat_reason_crowded": "O agente está respondendo a pessoas demais ao mesmo tempo. Tente de novo daqui a pouco.",
     "chat_help_agent": "Abrir a página do agente",
     "chat_help_key": "Abrir o modelo e a chave dele",
@@ -64,7 +64,7 @@ WORDS = {
     "chat_ask_owner": "O dono do agente pode mudar isso.",
     "chat_failed_text": "Sem resposta: ",
     "chat_lost_text": "A conexão caiu.",
-    "chat_stopped_text": "Parado.",
+    "chat_stopped_text": "Interrompido.",
     "chat_silent_text": "O agente não disse nada.",
     "chat_again": "Tentar de novo",
     "chat_copy": "Copiar",

@@ -3,10 +3,10 @@
 WORDS = {
     "console": "Konsolu aç",
     "starting_title": "Bir dakika",
-    "starting_text": "{name} henüz hazır değil. Bu sayfa kendiliğinden yeniden bakar.",
+    "starting_text": "{name} henüz hazır değil. Bu sayfa kendiliğinden yenilenir.",
     "failing_title": "{name} başlamıyor",
     "failing_text": "Ajanın motoru başlamıyor. Sahibi nedenini ve ne yapılacağını konsolda görür. "
-    "Bu sayfa kendiliğinden yeniden bakar.",
+    "Bu sayfa kendiliğinden yenilenir.",
     "missing_title": "Burada bir şey yok",
     "missing_text": "Bu ajanın adresinde böyle bir sayfa yok.",
     "closed_title": "Bu sayfa özel",
@@ -50,7 +50,7 @@ WORDS = {
     "chat_signed_out_text": "Oturumunuz kapandı. Bu sayfadakiler, siz sayfadan ayrılana kadar burada kalır.",
     "chat_reason_key_refused": "Modelin sağlayıcısı bu ajanın anahtarını kabul etmiyor. Başka bir anahtar gerekiyor.",
     "chat_reason_no_credit": "Modelin sağlayıcısı, bu ajanın anahtarındaki bakiyenin ya da kotanın bittiğini söylüyor. "
-    "Orada bakiye ekleyin ya da başka bir anahtar kullanın.",
+    "Orada yeni bakiye ya da başka bir anahtar gerekiyor.",
     "chat_reason_too_many": "Modelin sağlayıcısına bu ajanın anahtarıyla çok fazla istek geldi. "
     "Bir dakika bekleyip yeniden deneyin.",
     "chat_reason_overloaded": "Modelin sağlayıcısı aşırı yüklü ya da arızalı. Bir dakika sonra yeniden deneyin.",
