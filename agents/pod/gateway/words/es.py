@@ -41,8 +41,10 @@ WORDS = {
     "chat_why_starting": "El agente se está iniciando. Vuelve a intentarlo en un momento.",
     "chat_why_restarting": "El motor del agente no responde en este momento. Se reinicia solo; "
     "vuelve a intentarlo pronto.",
-    "chat_why_failing": "El motor del agente no arranca. La página del agente en la consola dice por qué y cómo resolverlo.",
-    "chat_why_failed": "No se pudo iniciar el agente. La página del agente en la consola dice por qué y cómo resolverlo.",
+    "chat_why_failing": "El motor del agente no arranca. "
+    "La página del agente en la consola dice por qué y cómo resolverlo.",
+    "chat_why_failed": "No se pudo iniciar el agente. "
+    "La página del agente en la consola dice por qué y cómo resolverlo.",
     "chat_why_stopped": "El agente está detenido: alguien lo pausó o no está pagado. "
     "La página del agente en la consola dice cuál de las dos cosas es y cómo iniciarlo de nuevo.",
     "chat_why_gone": "Este agente se eliminó.",

@@ -40,7 +40,8 @@ WORDS = {
     "chat_why_starting": "Agen sedang dijalankan. Coba lagi nanti.",
     "chat_why_restarting": "Mesin agen ini sedang tidak menjawab. Mesin dijalankan lagi dengan sendirinya; "
     "coba lagi nanti.",
-    "chat_why_failing": "Mesin agen ini tidak dapat dijalankan. Halaman agen di konsol menjelaskan penyebab dan solusinya.",
+    "chat_why_failing": "Mesin agen ini tidak dapat dijalankan. "
+    "Halaman agen di konsol menjelaskan penyebab dan solusinya.",
     "chat_why_failed": "Agen tidak dapat dijalankan. Halaman agen di konsol menjelaskan penyebab dan solusinya.",
     "chat_why_stopped": "Agen berhenti: dijeda atau tidak dibayar. "
     "Halaman agen di konsol menjelaskan yang mana, dan cara menjalankannya lagi.",
