@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import html
 import re
 from collections.abc import Mapping
@@ -15,6 +16,7 @@ from agents.router import words as routers
 from catalog.pages.languages import LANGUAGES
 from tests.agents.pod.gateway.conftest import StartGateway
 from tests.agents.pod.gateway.process import Gateway
+from tests.agents.pod.gateway.talking import talking
 from tests.agents.pod.gateway.test_page import words_of
 from tests.agents.pod.gateway.visitor import HTML, PASSWORD, cookie_of, get
 from tests.doubles.bridge import BridgeDouble
@@ -106,6 +108,27 @@ def test_programs_that_look_for_a_card_in_vain_hear_it_in_the_agents_language(ga
 def test_the_header_is_read_as_its_standard_says_and_not_for_long(gateway: Gateway, header: str, lang: str) -> None:
     answer = get(gateway, "/", **HTML, **{"Accept-Language": header.encode()})  # type: ignore[arg-type] # as bytes
     assert (answer.status_code, answer.headers["Content-Language"]) == (403, lang)
+
+
+@pytest.mark.browser
+def test_a_browser_shows_each_language_on_a_phone_and_its_script_speaks_it(start_gateway: StartGateway) -> None:
+    gateway = start_gateway(name="Adalberto Maximilian von Hohenzollern", **PASSWORD)
+
+    async def look() -> None:
+        async with talking(gateway, width=390) as person:
+            for lang, words in WORDS.items():
+                await person.browser.call("Network.setExtraHTTPHeaders", headers={"Accept-Language": f"{lang};q=0.9"})
+                assert (await person.look("/login")).width == 390, lang
+                assert (await person.look("/")).width == 390, lang
+                assert await person.run("document.documentElement.lang") == lang
+                await person.run("state('down', 'stopped')")
+                said = await person.run("document.getElementById('notice').innerText")
+                assert words["chat_why_stopped"] in said
+                assert words["chat_help_agent"] in said
+                await person.run("document.getElementById('list').click()")
+                assert await person.run("document.documentElement.scrollWidth") == 390, lang
+
+    asyncio.run(look())
 
 
 def test_every_language_of_the_console_has_the_same_words_with_the_same_places_and_none_is_empty() -> None:
