@@ -147,6 +147,7 @@ def talking(world: World, model: ModelServer) -> World:
     return world
 
 
+@pytest.mark.slow
 def test_an_agent_that_is_well_has_no_cause_and_no_silent_hop(talking: World) -> None:
     found = talking.explain()
     assert (found["cause"], found["next"], found["evidence"]) == ("OK", None, [])
@@ -208,6 +209,7 @@ def _listen(stack: contextlib.ExitStack, port: int) -> bool:
     return False
 
 
+@pytest.mark.slow
 def test_a_port_that_another_program_took_is_named_for_an_agent_that_is_resumed(world: World) -> None:
     world.run()
     port = urlsplit(world.agent()["endpointUrl"]).port
@@ -225,6 +227,7 @@ def test_a_port_that_another_program_took_is_named_for_an_agent_that_is_resumed(
     world.until(lambda: world.agent()["status"] == "running", what="running", within=90)
 
 
+@pytest.mark.slow
 def test_a_port_that_was_taken_while_the_gateway_was_down_is_named_for_a_running_agent(talking: World) -> None:
     port = urlsplit(talking.agent()["endpointUrl"]).port
     assert port
@@ -301,6 +304,7 @@ def test_a_full_disk_is_the_engines_silence_and_not_the_models(world: World, dis
     assert world.say("say again").json()["reply"] == "again"
 
 
+@pytest.mark.slow
 def test_an_engine_that_takes_more_memory_than_it_has_is_out_of_memory(talking: World) -> None:
     (talking.data / "pi" / "ask-the-model").unlink()
     assert talking.say("hog").status_code == 503
@@ -310,6 +314,7 @@ def test_an_engine_that_takes_more_memory_than_it_has_is_out_of_memory(talking: 
     assert talking.first_silent()[0] == "engine"
 
 
+@pytest.mark.slow
 def test_data_that_is_gone_is_told_and_a_rebuild_begins_anew(talking: World) -> None:
     talking.call("POST", "/pause")
     talking.until(lambda: talking.agent()["status"] == "stopped", what="stopped")

@@ -308,6 +308,7 @@ def test_how_final_is_final_enough_is_a_setting(
 
 
 @pytest.mark.unmeasured
+@pytest.mark.slow
 def test_a_thousand_orders_are_read_in_twelve_requests_and_one_for_the_names_of_their_blocks(
     order: Order, make_agent: MakeAgent, coins: Chain, proxy: RpcProxy, clock: Clock
 ) -> None:

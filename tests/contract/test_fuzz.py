@@ -34,6 +34,7 @@ from agents.models import Agent
 from catalog import articles, authoring
 from config.wsgi import application
 from tests.agents.conftest import GatewayOf
+from tests.at_length import examples
 from tests.fuzz.run import Plan, new_caller, run
 from webhooks import events, hooks
 
@@ -66,7 +67,9 @@ ALWAYS = [
 # are ignored.
 MODES = {GenerationMode.POSITIVE: ALWAYS, GenerationMode.NEGATIVE: [*ALWAYS, negative_data_rejection]}
 REFUSALS = ["400", "401", "403", "404", "409", "413", "415", "422"]
-BOUNDS = bounds(max_examples=8, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+BOUNDS = bounds(
+    max_examples=examples(8), deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
+)
 
 
 # Waits for a worker to deliver.

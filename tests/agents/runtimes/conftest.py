@@ -132,13 +132,9 @@ TRIED_ON_THE_DOUBLE = (
     "test_a_deployed_pod_becomes_ready_on_its_revision",
     "test_a_namespace_that_was_never_deployed_is_not_observed",
     "test_a_stopped_pod_comes_back_at_its_address_with_its_conversations",
-    "test_a_deleted_pod_is_gone_with_its_data",
-    "test_two_pods_do_not_touch_each_other",
     "test_a_gateway_with_an_earlier_certificate_is_replaced_and_conversations_go_on",
-    "test_every_pod_is_observed_and_measured_in_one_call",
     "test_what_a_pod_says_is_told_while_it_lives_and_where_files_stay_afterwards",
     "test_a_running_pods_log_is_kept_now_and_then_where_it_goes_with_the_pod",
-    "test_a_pods_backup_is_restored_by_the_next_one",
 )
 
 

@@ -65,7 +65,7 @@ def now_so() -> tuple[int, int, int]:
     return int(payment.gone_back), owed, int(sum(span.usd for span in Span.objects.all()) * 100)
 
 
-@pytest.mark.parametrize("looks", ["each time", "every other time", "at the end"])
+@pytest.mark.parametrize("looks", ["each time", pytest.param("every other time", marks=pytest.mark.slow), "at the end"])
 @pytest.mark.parametrize("name", HISTORIES)
 def test_whenever_somebody_looks_the_same_has_gone_is_owed_and_is_its_times(
     charge: Json, stripe: StripeDouble, agent: Agent, clock: Clock, name: str, looks: str
