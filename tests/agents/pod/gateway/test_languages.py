@@ -125,6 +125,7 @@ def test_a_browser_shows_each_language_on_a_phone_and_its_script_speaks_it(start
                 said = await person.run("document.getElementById('notice').innerText")
                 assert words["chat_why_stopped"] in said
                 assert words["chat_help_agent"] in said
+                assert await person.run("box.scrollHeight <= box.clientHeight"), lang  # its placeholder is one line
                 await person.run("document.getElementById('list').click()")
                 assert await person.run("document.documentElement.scrollWidth") == 390, lang
 
