@@ -37,6 +37,7 @@ class Address:
     """Where to go on; `endpoint` is None while there is nothing to go to, for the reason that `state` names."""
 
     agent_id: str
+    lang: str
     endpoint: str | None
     state: AgentState | None = None
 
@@ -50,13 +51,13 @@ def find(host: str) -> Address | None:
     else:
         served = DomainClaim.objects.serving(timezone.now()).filter(domain=host)
         agents = agents.filter(pk__in=served.values("agent_id"))
-    row = agents.values_list("id", "status", "endpoint_url").first()
+    row = agents.values_list("id", "lang", "status", "endpoint_url").first()
     if row is None:
         return None
-    agent_id, status, endpoint = row
+    agent_id, lang, status, endpoint = row
     if status == Status.RUNNING:
-        return Address(agent_id, endpoint)
-    return Address(agent_id, None, STATES.get(status))
+        return Address(agent_id, lang, endpoint)
+    return Address(agent_id, lang, None, STATES.get(status))
 
 
 class Addresses:

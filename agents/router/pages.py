@@ -1,4 +1,4 @@
-"""What a visitor sees when there is no pod to show."""
+"""What a visitor sees when there is no pod to show: in the language of the browser, else in the agent's."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from html import escape
 from aiohttp import web
 from django.conf import settings
 
+from agents.pod.gateway.languages import preferred
 from agents.pod.states import STATE_HEADER, AgentState
+from agents.router.words import WORDS
 
 _PAGE = """<!doctype html>
-<html lang="en">
+<html lang="{lang}">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
@@ -24,54 +26,61 @@ _HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
+    "Vary": "Accept-Language",
 }
 RETRY_SECONDS = "10"
+NO_AGENTS_LANG = "en"  # where nobody knows of an agent
+
+_ASLEEP = {AgentState.STARTING: "asleep_starting", AgentState.FAILED: "asleep_failed"}
 
 
-_ASLEEP = {
-    AgentState.STARTING: "It is being started. Try again in a moment.",
-    AgentState.FAILED: "It could not be started. Its owner sees in the console why.",
-}
-_STOPPED = "It is stopped. Its owner can start it in the console."
+def no_agent(request: web.Request) -> web.Response:
+    return _page(404, _words(request, NO_AGENTS_LANG), "gone", state=AgentState.GONE)
 
 
-def no_agent() -> web.Response:
-    text = "No agent answers under this name. It may have been deleted."
-    return _page(404, "No agent here", text, state=AgentState.GONE)
-
-
-def asleep(state: AgentState | None) -> web.Response:
+def asleep(request: web.Request, lang: str, state: AgentState | None) -> web.Response:
     """`state` is for the chat page that somebody still has open: it reads the header."""
-    text = _ASLEEP.get(state, _STOPPED) if state else _STOPPED
+    words = _words(request, lang)
+    text = _ASLEEP.get(state, "asleep_stopped") if state else "asleep_stopped"
     # Not the agent's own page: nobody knows yet who asks, and strangers need not learn its id.
-    link = f'<p><a href="{escape(settings.BASE_URL)}/account">If it is yours: your agents in the console</a></p>'
-    return _page(503, "This agent is not running", text, state=state, link=link)
+    link = f'<p><a href="{escape(settings.BASE_URL)}/account">{escape(words["asleep_link"])}</a></p>'
+    return _page(503, words, "asleep", text=text, state=state, link=link)
 
 
-def unreachable() -> web.Response:
-    return _page(503, "This agent does not answer", "Its pod cannot be reached right now. Try again in a moment.")
+def unreachable(request: web.Request, lang: str) -> web.Response:
+    return _page(503, _words(request, lang), "unreachable")
 
 
-def crowded() -> web.Response:
-    return _page(503, "This agent has too many visitors", "Try again in a moment.")
+def crowded(request: web.Request, lang: str) -> web.Response:
+    return _page(503, _words(request, lang), "crowded")
 
 
-def refused(status: int, headers: Mapping[str, str] | None) -> web.Response:
+def refused(request: web.Request, lang: str, status: int, headers: Mapping[str, str] | None) -> web.Response:
     """Of a socket that the pod did not open: its own status."""
     known = {name: value for name, value in (headers or {}).items() if name.lower() == "retry-after"}
-    response = _page(status if 400 <= status < 600 else 503, "Not opened", "The agent did not open this connection.")
+    response = _page(status if 400 <= status < 600 else 503, _words(request, lang), "refused")
     response.headers.update(known)
     return response
 
 
-def bad_request() -> web.Response:
-    return _page(400, "Not understood", "The request names no valid host or no path.")
+def bad_request(request: web.Request) -> web.Response:
+    return _page(400, _words(request, NO_AGENTS_LANG), "odd")
 
 
-def _page(status: int, title: str, text: str, *, state: AgentState | None = None, link: str = "") -> web.Response:
-    headers = {**_HEADERS, **({"Retry-After": RETRY_SECONDS} if status == 503 else {})}
+def _words(request: web.Request, lang: str) -> dict[str, str]:
+    chosen = preferred(request, otherwise=lang)
+    return {"lang": chosen, **WORDS[chosen]}
+
+
+def _page(
+    status: int, words: dict[str, str], name: str, *, text: str = "", state: AgentState | None = None, link: str = ""
+) -> web.Response:
+    """The words `<name>_title` and `<name>_text`, or those that `text` names."""
+    headers = {**_HEADERS, "Content-Language": words["lang"]}
+    if status == 503:
+        headers["Retry-After"] = RETRY_SECONDS
     if state is not None:
         headers[STATE_HEADER] = state
-    return web.Response(
-        status=status, text=_PAGE.format(title=title, text=text, link=link), content_type="text/html", headers=headers
-    )
+    said = {"title": escape(words[f"{name}_title"]), "text": escape(words[text or f"{name}_text"])}
+    page = _PAGE.format(lang=words["lang"], link=link, **said)
+    return web.Response(status=status, text=page, content_type="text/html", headers=headers)

@@ -68,22 +68,22 @@ async def _resources(app: web.Application) -> AsyncIterator[None]:
 async def route(request: web.Request) -> web.StreamResponse:
     host = _hostname(request)
     if not host or not request.raw_path.startswith("/") or not _has_readable_key(request):
-        return pages.bad_request()
+        return pages.bad_request(request)
     try:
         address = await request.app[ADDRESSES].of(host)
     except LookupError:
-        return pages.unreachable()
+        return pages.unreachable(request, pages.NO_AGENTS_LANG)
     if address is None:
-        return pages.no_agent()
+        return pages.no_agent(request)
     if address.endpoint is None:
-        return pages.asleep(address.state)
+        return pages.asleep(request, address.lang, address.state)
     url = URL(address.endpoint.rstrip("/") + request.raw_path, encoded=True)
     with _place(request.app[PRESENT], address.agent_id) as is_free:
         if not is_free:
-            return pages.crowded()
+            return pages.crowded(request, address.lang)
         if request.headers.get("Upgrade", "").lower() == "websocket":
-            return await _websocket(request, url)
-        return await _plain(request, url)
+            return await _websocket(request, url, address.lang)
+        return await _plain(request, url, address.lang)
 
 
 @contextmanager
@@ -113,7 +113,7 @@ def _has_readable_key(request: web.Request) -> bool:
     return request.headers.get("Sec-WebSocket-Key", "").isascii()
 
 
-async def _plain(request: web.Request, url: URL) -> web.StreamResponse:
+async def _plain(request: web.Request, url: URL, lang: str) -> web.StreamResponse:
     body = request.content if request.can_read_body else None
     try:
         upstream = await request.app[CLIENT].request(
@@ -121,7 +121,7 @@ async def _plain(request: web.Request, url: URL) -> web.StreamResponse:
         )
     except (aiohttp.ClientError, TimeoutError) as error:
         log.info("pod of %s: %s", request.host, error)
-        return pages.unreachable()
+        return pages.unreachable(request, lang)
     async with upstream:
         response = web.StreamResponse(
             status=upstream.status, reason=upstream.reason, headers=headers.back(upstream.headers)
@@ -140,7 +140,7 @@ async def _plain(request: web.Request, url: URL) -> web.StreamResponse:
         return response
 
 
-async def _websocket(request: web.Request, url: URL) -> web.StreamResponse:
+async def _websocket(request: web.Request, url: URL, lang: str) -> web.StreamResponse:
     offered = [name.strip() for name in request.headers.get("Sec-WebSocket-Protocol", "").split(",") if name.strip()]
     passed = headers.onward(request)
     for name in [name for name in passed if name.lower().startswith("sec-websocket-")]:
@@ -150,10 +150,10 @@ async def _websocket(request: web.Request, url: URL) -> web.StreamResponse:
             url, protocols=offered, headers=passed, max_msg_size=MESSAGE_BYTES, autoclose=False, autoping=False
         )
     except aiohttp.WSServerHandshakeError as refused:
-        return pages.refused(refused.status, refused.headers)
+        return pages.refused(request, lang, refused.status, refused.headers)
     except (aiohttp.ClientError, TimeoutError) as error:
         log.info("pod of %s: %s", request.host, error)
-        return pages.unreachable()
+        return pages.unreachable(request, lang)
     async with pod:
         # Nothing is packed: a small message stays small when it is unpacked.
         visitor = web.WebSocketResponse(

@@ -15,7 +15,7 @@ from string import Template
 from aiohttp import web
 
 from agents.pod.gateway.pod import Pod
-from agents.pod.gateway.texts import texts
+from agents.pod.gateway.words import texts
 
 _ASSETS = Path(__file__).parent / "assets"
 _POLICY = "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; img-src 'self'"
@@ -66,60 +66,62 @@ def _asset(body: bytes, content_type: str) -> Asset:
     return Asset(body, gzip.compress(body, mtime=0), content_type, hashlib.sha256(body).hexdigest()[:32])
 
 
-def chat(pod: Pod, *, with_dashboard: bool, is_owner: bool) -> web.Response:
+def chat(pod: Pod, lang: str, *, with_dashboard: bool, is_owner: bool) -> web.Response:
     """The owner gets links to the console; others who know the password hear whom to ask."""
-    words = _words(pod) | {"initial": pod.config.name[:1].upper(), "words": _script_words(pod, is_owner=is_owner)}
+    words = _words(pod, lang)
+    words |= {"initial": pod.config.name[:1].upper(), "words": _script_words(pod, lang, is_owner=is_owner)}
     page = _fill("chat.html", words, dashboard=_fill("dashboard_link.html", words) if with_dashboard else "")
     # What the script shows passes DOMPurify: no other text may become markup, no other address a worker.
     types = "require-trusted-types-for 'script'; trusted-types dompurify markdown"
-    response = _html(page, f"{_POLICY}; script-src 'self'; style-src 'self'; connect-src 'self'; {types}")
+    response = _html(page, lang, f"{_POLICY}; script-src 'self'; style-src 'self'; connect-src 'self'; {types}")
     response.headers["X-DNS-Prefetch-Control"] = "off"  # a link that nobody follows asks no name server either
     return response
 
 
-def _script_words(pod: Pod, *, is_owner: bool) -> str:
+def _script_words(pod: Pod, lang: str, *, is_owner: bool) -> str:
     """What the script says, and where its links lead, as JSON."""
-    said = {name.removeprefix("chat_"): word for name, word in _words(pod).items() if name.startswith("chat_")}
+    said = {name.removeprefix("chat_"): word for name, word in _words(pod, lang).items() if name.startswith("chat_")}
     console, agent = _link(pod.start.console_url).rstrip("/"), pod.start.agent_id
     pages = {"agent": console + AGENT_PAGE.format(agent), "key": console + KEY_PAGE.format(agent)}
     links = {**pages, "sign_in": pages["agent"]} if is_owner else {"sign_in": "/login"}
-    own = {"lang": texts(pod.config.lang, name="")["lang"], "name": pod.config.name, "agent": agent, "links": links}
+    own = {"lang": lang, "name": pod.config.name, "agent": agent, "links": links}
     return json.dumps({**said, **own}, ensure_ascii=False)
 
 
-def login(pod: Pod, *, status: int = 200, problem: str = "") -> web.Response:
+def login(pod: Pod, lang: str, *, status: int = 200, problem: str = "") -> web.Response:
     """The sign-in form. `problem` is the name of a text."""
-    words = _words(pod)
-    return _notice(pod, status, "login_title", _fill("login.html", words, problem=escape(words.get(problem, ""))))
+    words = _words(pod, lang)
+    form = _fill("login.html", words, problem=escape(words.get(problem, "")))
+    return _notice(pod, lang, status, "login_title", form)
 
 
-def notice(pod: Pod, status: int, page: str, *, text: str = "") -> web.Response:
-    """One of the texts `<page>_title`, `<page>_text`, with a way to the console."""
-    words = _words(pod)
-    said = escape(text or words[f"{page}_text"])
+def notice(pod: Pod, lang: str, status: int, page: str, *, text: str = "") -> web.Response:
+    """One of the texts `<page>_title`, `<page>_text`, with a way to the console. A `text` of a refusal is English."""
+    words = _words(pod, lang)
+    said = f'<p lang="en">{escape(text)}</p>' if text else f"<p>{escape(words[f'{page}_text'])}</p>"
     link = f'<a class="button" href="{escape(_link(pod.start.console_url))}">{escape(words["console"])}</a>'
     waits = page == "starting"
-    body = f"<p>{said}</p>" + ('<div class="wait" role="presentation"></div>' if waits else f"<p>{link}</p>")
+    body = said + ('<div class="wait" role="presentation"></div>' if waits else f"<p>{link}</p>")
     again = {"starting": LOOK_AGAIN_SECONDS, "failing": FAILING_LOOK_AGAIN_SECONDS}.get(page)
-    return _notice(pod, status, f"{page}_title", body, refresh=again)
+    return _notice(pod, lang, status, f"{page}_title", body, refresh=again)
 
 
-def _notice(pod: Pod, status: int, title: str, body: str, *, refresh: int | None = None) -> web.Response:
+def _notice(pod: Pod, lang: str, status: int, title: str, body: str, *, refresh: int | None = None) -> web.Response:
     """Whole in one document, so that it can be shown while everything else is refused."""
-    words, style = _words(pod), _read("base.css") + _read("notice.css")
+    words, style = _words(pod, lang), _read("base.css") + _read("notice.css")
     again = f'<meta http-equiv="refresh" content="{refresh}">' if refresh else ""
     page = _fill("notice.html", words, title=escape(words[title]), body=body, style=style, refresh=again)
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    return _html(page, f"{_POLICY}; style-src 'sha256-{digest}'", status=status)
+    return _html(page, lang, f"{_POLICY}; style-src 'sha256-{digest}'", status=status)
 
 
-def _html(page: str, policy: str, *, status: int = 200) -> web.Response:
-    headers = {"Content-Security-Policy": policy}
+def _html(page: str, lang: str, policy: str, *, status: int = 200) -> web.Response:
+    headers = {"Content-Security-Policy": policy, "Content-Language": lang, "Vary": "Accept-Language"}
     return web.Response(text=page, status=status, content_type="text/html", headers=headers)
 
 
-def _words(pod: Pod) -> dict[str, str]:
-    return {**texts(pod.config.lang, name=pod.config.name), "name": pod.config.name}
+def _words(pod: Pod, lang: str) -> dict[str, str]:
+    return {**texts(lang, name=pod.config.name), "name": pod.config.name}
 
 
 def _fill(template: str, words: dict[str, str], **markup: str) -> str:

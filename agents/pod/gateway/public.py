@@ -12,6 +12,7 @@ from agents.pod.gateway.a2a.tasks import Tasks
 from agents.pod.gateway.answers import Handler, Refusal, error_json, errors, read_form
 from agents.pod.gateway.bridge import Bridge, BridgeState
 from agents.pod.gateway.dashboard import DashboardProxy
+from agents.pod.gateway.languages import preferred
 from agents.pod.gateway.pod import Pod
 from agents.pod.gateway.sessions import SESSION_SECONDS, Sessions, TooManyTries, has_password
 from agents.pod.gateway.turns import Turns
@@ -70,13 +71,15 @@ class Public:
 
     def _refused(self, request: web.Request, refusal: Refusal) -> web.Response:
         """A page for browsers and for whoever asks for an agent card that is not there, JSON for programs."""
-        if request.path not in CARD_PATHS and "text/html" not in request.headers.get("Accept", ""):
+        is_browser = "text/html" in request.headers.get("Accept", "")
+        if request.path not in CARD_PATHS and not is_browser:
             return error_json(request, refusal)
+        lang = self._lang(request) if is_browser else self._pod.config.lang
         waits = "failing" if refusal.headers.get(STATE_HEADER) == AgentState.FAILING else "starting"
         named = {503: waits, 404: "missing"}.get(refusal.status, "refused")
         page = refusal.page if isinstance(refusal, Notice) else named
         text = refusal.message if page == "refused" else ""
-        response = pages.notice(self._pod, refusal.status, page, text=text)
+        response = pages.notice(self._pod, lang, refusal.status, page, text=text)
         response.headers.update(refusal.headers)
         return response
 
@@ -91,10 +94,10 @@ class Public:
             raise Notice(403, "the link was used or is too old; ask for a new one", page="ticket") from error
         return self._signed_in(token)
 
-    async def login_form(self, _: web.Request) -> web.Response:
+    async def login_form(self, request: web.Request) -> web.Response:
         if not has_password(self._pod):
             raise self._closed()
-        return pages.login(self._pod)
+        return pages.login(self._pod, self._lang(request))
 
     async def login(self, request: web.Request) -> web.Response:
         self._check_origin(request)
@@ -104,13 +107,13 @@ class Public:
         try:
             token = self._sessions.open_by_password(form.get("username", ""), form.get("password", ""))
         except TooManyTries as error:
-            response = pages.login(self._pod, status=429, problem="login_wait")
+            response = pages.login(self._pod, self._lang(request), status=429, problem="login_wait")
             response.headers["Retry-After"] = str(error.retry_after)
             return response
         landing = "/dashboard" if self._page_of_the_engine else "/"
-        return (
-            self._signed_in(token, to=landing) if token else pages.login(self._pod, status=401, problem="login_wrong")
-        )
+        if not token:
+            return pages.login(self._pod, self._lang(request), status=401, problem="login_wrong")
+        return self._signed_in(token, to=landing)
 
     async def logout(self, request: web.Request) -> web.Response:
         self._check_origin(request)
@@ -123,7 +126,8 @@ class Public:
         if closed := self._door(request):
             return closed
         is_owner = self._sessions.is_owner(request.cookies.get(self._cookie, ""))
-        return pages.chat(self._pod, with_dashboard=self._page_of_the_engine is not None, is_owner=is_owner)
+        with_dashboard = self._page_of_the_engine is not None
+        return pages.chat(self._pod, self._lang(request), with_dashboard=with_dashboard, is_owner=is_owner)
 
     async def dashboard(self, request: web.Request) -> web.Response:
         """Where the engine's own page begins."""
@@ -181,6 +185,10 @@ class Public:
         self._check_origin(request)
         self._check_signed_in(request)
         return await chat.answer(request, self._turns)
+
+    def _lang(self, request: web.Request) -> str:
+        """What the browser asks for, else the agent's own."""
+        return preferred(request, otherwise=self._pod.config.lang)
 
     @property
     def _secure(self) -> bool:

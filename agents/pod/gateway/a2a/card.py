@@ -17,7 +17,7 @@ from aiohttp import web
 from agents.pod.gateway.a2a import reading
 from agents.pod.gateway.a2a.dialects import VERSION_HEADER
 from agents.pod.gateway.pod import Pod
-from agents.pod.gateway.texts import texts
+from agents.pod.gateway.words import texts
 
 # Short, so that a renamed agent or a switched toolset is seen soon.
 CACHED_SECONDS = 30

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from agents.pod.gateway.texts import ENGLISH
+from agents.pod.gateway.words.en import WORDS as ENGLISH
 from tests.agents.pod.gateway.conftest import StartGateway
 from tests.agents.pod.gateway.process import Gateway
 from tests.agents.pod.gateway.talking import Talking, talking

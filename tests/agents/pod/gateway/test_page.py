@@ -16,7 +16,7 @@ import requests
 
 from agents.pod.gateway.pages import assets
 from agents.pod.gateway.reasons import FailureReason
-from agents.pod.gateway.texts import ENGLISH, RUSSIAN
+from agents.pod.gateway.words import WORDS
 from tests.agents.pod.gateway.conftest import StartGateway
 from tests.agents.pod.gateway.process import CONSOLE, Gateway
 from tests.agents.pod.gateway.visitor import HTML, PASSWORD, cookie_of, get, post
@@ -73,10 +73,9 @@ def test_an_engine_that_does_not_come_up_is_not_called_a_moment(gateway: Gateway
 
 
 def test_every_reason_has_words_in_each_language() -> None:
-    for words in (ENGLISH, RUSSIAN):
+    for words in WORDS.values():
         told = {words[f"chat_reason_{reason}"] for reason in FailureReason}
         assert len(told) == len(FailureReason)
-    assert ENGLISH.keys() == RUSSIAN.keys()
 
 
 def test_whoever_stops_reading_on_the_page_ends_the_turn_of_the_engine(gateway: Gateway, bridge: BridgeDouble) -> None:
@@ -98,6 +97,6 @@ def test_whoever_stops_reading_on_the_page_ends_the_turn_of_the_engine(gateway: 
     assert [turn.session_id for turn in bridge.aborted] == [body["session_id"]]
 
 
-@pytest.mark.parametrize("name", ["../texts.py", "vendor/README.md", "turn.js"])
+@pytest.mark.parametrize("name", ["../pages.py", "vendor/README.md", "turn.js"])
 def test_only_what_the_page_needs_is_served(gateway: Gateway, name: str) -> None:
     assert get(gateway, f"/assets/{name}").status_code == 404

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from agents.pod.gateway.texts import ENGLISH
+from agents.pod.gateway.words.en import WORDS as ENGLISH
 from tests.agents.pod.gateway.conftest import StartGateway
 from tests.agents.pod.gateway.process import CONSOLE, Gateway
 from tests.agents.pod.gateway.talking import talking

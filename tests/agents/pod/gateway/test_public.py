@@ -116,15 +116,6 @@ def test_assets_are_asked_for_again_by_their_tag(gateway: Gateway) -> None:
     assert (again.status_code, again.content) == (304, b"")
 
 
-def test_pages_speak_the_agents_language(start_gateway: StartGateway) -> None:
-    gateway = start_gateway(lang="ru", name="Ада")
-    page = get(gateway, "/", Cookie=cookie_of(gateway)).text
-    assert '<html lang="ru">' in page
-    assert "Здравствуйте, я Ада." in page
-    assert "Только" not in page
-    assert "закрытая страница" in get(gateway, "/", **HTML).text
-
-
 def test_a_name_is_text_on_every_page(start_gateway: StartGateway, bridge: BridgeDouble) -> None:
     evil = '"><script>alert(1)</script>$soul'
     gateway = start_gateway(name=evil, **PASSWORD)

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from agents.pod.gateway.pages import assets
-from agents.pod.gateway.texts import ENGLISH, RUSSIAN
+from agents.pod.gateway.words import WORDS
 from agents.pod.states import AgentState
 from tests.agents.pod.gateway.conftest import StartGateway
 from tests.agents.pod.gateway.process import Gateway
@@ -46,10 +46,10 @@ def test_without_its_bridge_the_engine_is_being_restarted(start_gateway: StartGa
 
 
 def test_every_state_has_words_and_only_one_of_them_promises_a_restart() -> None:
-    for words in (ENGLISH, RUSSIAN):
+    for words in WORDS.values():
         told = {state: words[f"chat_why_{state}"] for state in [*AgentState, "unreachable"]}
         assert len(set(told.values())) == len(told)
-    assert [name for name, text in ENGLISH.items() if "restarted by itself" in text] == ["chat_why_restarting"]
+    assert [name for name, text in WORDS["en"].items() if "restarted by itself" in text] == ["chat_why_restarting"]
     assert "Agent-State" in assets()["chat.js"].body.decode()
 
 
@@ -59,7 +59,7 @@ def test_an_open_page_says_what_is_so(start_gateway: StartGateway, bridge: Bridg
     gateway = start_gateway()
     said = asyncio.run(_told(gateway, bridge, phase))
     why = {"failed": "failing", "unhealthy": "restarting", "gone": "unreachable"}[phase]
-    assert ENGLISH[f"chat_why_{why}"] in said
+    assert WORDS["en"][f"chat_why_{why}"] in said
 
 
 async def _told(gateway: Gateway, bridge: BridgeDouble, phase: str) -> str:
