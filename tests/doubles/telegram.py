@@ -6,8 +6,10 @@ bot's own is revoked; `poll_refusal` and `polls_hang` are Telegram's bad days, o
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -215,7 +217,28 @@ def _checked(fields: Json) -> str:
 
 
 class _Http(ThreadingHTTPServer):
+    """Once it is stopped nobody is answered, also not on a connection that was open."""
+
     daemon_threads = True
+
+    def __init__(self, *given: Any) -> None:
+        self._open: set[Any] = set()
+        super().__init__(*given)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self._open.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        self._open.discard(request)
+        super().shutdown_request(request)
+
+    def server_close(self) -> None:
+        super().server_close()
+        for connection in list(self._open):
+            with contextlib.suppress(OSError):  # it has just ended
+                connection.shutdown(socket.SHUT_RDWR)
+
     request_queue_size = 64
     double: TelegramDouble
 
