@@ -15,7 +15,7 @@ _RANGE = re.compile(r"([a-z]{2})(?:-[a-z0-9-]*)?(?:\s*;\s*q=(0(?:\.[0-9]{0,3})?|
 
 
 def preferred(request: web.Request, *, otherwise: str) -> str:
-    """The language of ours that `Accept-Language` weighs most, the first of equals. A weight of 0 refuses one."""
+    """Our language that the browser prefers (`Accept-Language`). The first of equals wins; weight 0 means never."""
     header = ",".join(request.headers.getall("Accept-Language", []))
     if len(header) > HEADER_CHARACTERS:
         header = header[:HEADER_CHARACTERS].rpartition(",")[0]
