@@ -21,6 +21,7 @@ MASK = "[secret]"
 SHORTEST = 6  # anything shorter is part of ordinary words, and no secret: the key `0` of a server that takes any key
 CUT = 8
 TRUNCATED = 16  # longer than what all keys of a vendor begin with, such as `sk-ant-api03-`
+HEAD = 4  # characters that are looked for first: a text without them holds no more of the secret
 
 
 def mask_text(text: str, secrets: Iterable[str]) -> str:
@@ -76,24 +77,30 @@ class MaskingFormatter(logging.Formatter):
 
 
 class _Secret:
+    """Compiles a long pattern only when a text needs it: that takes milliseconds."""
+
     def __init__(self, text: str) -> None:
-        spellings = [_spellings(character) for character in text]
-        self._starts = [_starts(each) for each in spellings]
-        self._characters = [re.compile(_pattern(each)) for each in spellings]
-        self._whole = re.compile(b"".join(map(_pattern, spellings)))
-        self._truncated = re.compile(b"".join(map(_pattern, spellings[:TRUNCATED]))) if len(text) > TRUNCATED else None
-        self._first = re.compile(b"[" + b"".join(re.escape(each[:1]) for each in sorted(spellings[0])) + b"]")
-        self._longest = sum(max(map(len, each)) for each in spellings)
+        self._letters = [_letter(character) for character in text]
+        self._head = _compiled(self._letters[:HEAD])
+        self._longest = sum(letter.longest for letter in self._letters)
+
+    @functools.cached_property
+    def _whole(self) -> re.Pattern[bytes]:
+        return _compiled(self._letters)
+
+    @functools.cached_property
+    def _truncated(self) -> re.Pattern[bytes] | None:
+        return _compiled(self._letters[:TRUNCATED]) if len(self._letters) > TRUNCATED else None
 
     def mask(self, text: bytes) -> tuple[bytes, bytes]:
         """The text that can go, and its end that could be the beginning of the secret."""
-        text = self._whole.sub(MASK.encode(), text)
+        text = self._without_whole(text)
         end = next((at for at in self._candidates(text) if self._read(text, at)[1] is None), len(text))
         return self._without_truncated(text[:end]), text[end:]
 
     def mask_end(self, text: bytes) -> bytes:
         """No more text follows. What was held back for another secret may hold this one whole."""
-        text = self._without_truncated(self._whole.sub(MASK.encode(), text))
+        text = self._without_truncated(self._without_whole(text))
         for at in self._candidates(text):
             count, end = self._read(text, at)
             if end is None and count >= CUT:
@@ -102,19 +109,23 @@ class _Secret:
 
     def _candidates(self, text: bytes) -> Iterable[int]:
         """Where at the end of the text the secret could begin."""
-        return (found.start() for found in self._first.finditer(text, max(0, len(text) - self._longest)))
+        first = self._letters[0].first
+        return (found.start() for found in first.finditer(text, max(0, len(text) - self._longest)))
 
     def _read(self, text: bytes, at: int) -> tuple[int, int | None]:
         """How many characters of the secret stand here, and where they end; None: where the text does."""
-        for count, character in enumerate(self._characters):
-            found = character.match(text, at)
+        for count, letter in enumerate(self._letters):
+            found = letter.pattern.match(text, at)
             if found is None:
-                return count, None if text[at:].lower() in self._starts[count] else at
+                return count, None if text[at:].lower() in letter.starts else at
             at = found.end()
-        return len(self._characters), at
+        return len(self._letters), at
+
+    def _without_whole(self, text: bytes) -> bytes:
+        return self._whole.sub(MASK.encode(), text) if self._head.search(text) else text
 
     def _without_truncated(self, text: bytes) -> bytes:
-        if self._truncated is None:
+        if not self._head.search(text) or self._truncated is None:
             return text
         done = 0
         kept = bytearray()
@@ -130,6 +141,34 @@ def _secret(text: str) -> _Secret:
     return _Secret(text)
 
 
+class _Letter:
+    """One character of a secret, in all its spellings."""
+
+    def __init__(self, character: str) -> None:
+        spellings = _spellings(character)
+        self.regex = _regex(spellings)
+        self.starts = _starts(spellings)
+        self.longest = max(map(len, spellings))
+        self._firsts = b"[" + b"".join(re.escape(each[:1]) for each in sorted(spellings)) + b"]"
+
+    @functools.cached_property
+    def pattern(self) -> re.Pattern[bytes]:
+        return re.compile(self.regex)
+
+    @functools.cached_property
+    def first(self) -> re.Pattern[bytes]:
+        return re.compile(self._firsts)
+
+
+@functools.lru_cache(maxsize=1024)
+def _letter(character: str) -> _Letter:
+    return _Letter(character)
+
+
+def _compiled(letters: Iterable[_Letter]) -> re.Pattern[bytes]:
+    return re.compile(b"".join(letter.regex for letter in letters))
+
+
 def _spellings(character: str) -> set[bytes]:
     """In lower case where case does not matter."""
     raw = character.encode("utf-8", "surrogatepass")
@@ -140,7 +179,7 @@ def _spellings(character: str) -> set[bytes]:
     return {raw, escaped.encode(), encoded.encode(), *short}
 
 
-def _pattern(spellings: set[bytes]) -> bytes:
+def _regex(spellings: set[bytes]) -> bytes:
     """The longest first: of a backslash, the escaped one."""
     ordered = sorted(spellings, key=lambda spelling: (-len(spelling), spelling))
     return b"(?:" + b"|".join(_either_case(each) if len(each) > 2 else re.escape(each) for each in ordered) + b")"
