@@ -60,7 +60,8 @@ _scenes: dict[str, Scene] = {}
 def enter(name: str, make: Callable[[], None]) -> None:
     """The built-in catalog and what `make` adds, in the database and in this process's memory, made once in a process.
 
-    Without what searches look through, which takes longer to copy than all the rest.
+    Without what searches look through, and without translations, which are in memory: to copy these takes longer than
+    all the rest.
     """
     if scene := _scenes.get(name):
         _restore(scene.tables)
@@ -69,7 +70,8 @@ def enter(name: str, make: Callable[[], None]) -> None:
     load(contents())
     make()
     snapshot.forget()
-    rows = {table: _out_of(table) for table in TABLES if table != PersonaDocument._meta.db_table}
+    left_out = {PersonaDocument._meta.db_table, PersonaL10n._meta.db_table}
+    rows = {table: _out_of(table) for table in TABLES if table not in left_out}
     _scenes[name] = Scene(rows, snapshot.current())
     _remember(_scenes[name].snapshot)
 
