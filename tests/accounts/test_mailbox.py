@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 
 from accounts.mailbox import MAX_LENGTH, NotAnAddress, canonical, inbox
 
+pytestmark = pytest.mark.unmeasured
+
 
 @pytest.mark.parametrize(
     ("address", "form"),

@@ -8,6 +8,8 @@ import pytest
 
 from catalog.search_places import LONGEST_CURSOR, ForeignCursor, Place, cursor_of, place_of
 
+pytestmark = pytest.mark.unmeasured
+
 PLACES = [
     Place(None, 0, "exam-coach"),
     Place(0.0, 2**31 - 1, "a" * 80),

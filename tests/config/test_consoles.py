@@ -15,7 +15,7 @@ from django.urls import reverse
 from accounts.models import User
 from config.admin_steps import DeleteRows, WithSteps
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.unmeasured]
 
 # The names of the lists, each read by a person: a new one is read, then added.
 LISTS = {

@@ -14,6 +14,8 @@ import pytest
 
 from tests.config.conftest import ROOT
 
+pytestmark = pytest.mark.unmeasured
+
 ENVIRONMENT = ROOT / "config" / "run" / "environment.py"
 UV = Path(sysconfig.get_path("scripts"), "uv")
 METADATA = "Metadata-Version: 2.1\nName: only\nVersion: 1.0\n"

@@ -14,6 +14,8 @@ from tests.config.conftest import ROOT
 from tests.measured import unmeasured
 from tests.patience import Patience
 
+pytestmark = pytest.mark.unmeasured
+
 LAUNCH = [sys.executable, "-m", "config.run.launch"]
 # A parent that starts LAUNCH's words, tells the pid and waits for its own end.
 PARENT = "import subprocess, sys, time; print(subprocess.Popen(sys.argv[1:]).pid, flush=True); time.sleep(60)"

@@ -16,6 +16,8 @@ from config.run import ports
 from tests.config.conftest import ROOT
 from tests.ports import free_port
 
+pytestmark = pytest.mark.unmeasured
+
 
 @pytest.fixture
 def taken() -> Iterator[int]:

@@ -11,6 +11,8 @@ import pytest
 
 from config.run import postgres
 
+pytestmark = pytest.mark.unmeasured
+
 
 def test_a_pid_file_of_another_program_is_forgotten_and_a_servers_is_kept(tmp_path: Path) -> None:
     pid_file = tmp_path / "postmaster.pid"

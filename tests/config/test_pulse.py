@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
+
 from config import pulse
 from tests.patience import wait_until
 from tests.workers import Workers
+
+pytestmark = pytest.mark.unmeasured
 
 
 def test_a_worker_touches_its_file_as_long_as_it_takes_tasks(celery: Workers, tmp_path: Path) -> None:

@@ -22,6 +22,8 @@ from config.run import postgres
 from tests.config.conftest import PROGRAMS, ROOT, MakeRun, Run, can_run_us
 from tests.ports import free_port
 
+pytestmark = pytest.mark.unmeasured
+
 END_SECONDS = 15
 BACK_SECONDS = 15
 

@@ -10,6 +10,8 @@ import pytest
 
 from tests.contract import spec
 
+pytestmark = pytest.mark.unmeasured
+
 Document = dict[str, Any]
 
 

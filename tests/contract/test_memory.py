@@ -13,6 +13,8 @@ from rest_framework.test import APIClient
 
 from agents.models import Agent
 
+pytestmark = pytest.mark.unmeasured
+
 MANY = [{"name": "x"}] * 60_000
 REFUSED = {"personaId": "study-buddy", "tier": "tiny", "a2a": {"enabled": True, "peers": MANY}}
 TIMES = 5

@@ -15,6 +15,8 @@ import pytest
 from agents.engines import ENGINES
 from agents.engines.base import Engine
 
+pytestmark = pytest.mark.unmeasured
+
 ROOT = Path(__file__).resolve().parents[2]
 IMAGES = ROOT / "deploy" / "images"
 NAMES = ["agentpods", *ENGINES]

@@ -15,6 +15,8 @@ from pytest_django.live_server_helper import LiveServer
 from tests.config.conftest import ROOT, MakeRun, Run, base, make_run
 from tests.doubles.model_server import ModelServer
 
+pytestmark = pytest.mark.unmeasured
+
 __all__ = ["base", "make_run"]
 
 LINES = re.findall(r"```sh\n(API=.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)[0]

@@ -12,7 +12,7 @@ from tests.year.world import BEGIN, Year
 
 __all__ = ["catalog", "runtime"]
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("catalog", "runtime", "one_clock")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("catalog", "runtime", "one_clock"), pytest.mark.unmeasured]
 
 
 @pytest.mark.unmeasured

@@ -17,7 +17,7 @@ from agents.backups import taking
 from agents.backups.models import Backup, Kind, Stage
 from agents.models import Agent
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.unmeasured]
 
 Crowd = Callable[[int, list[User]], list[str]]
 LONG_AGO = timedelta(hours=3)

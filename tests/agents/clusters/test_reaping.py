@@ -16,6 +16,8 @@ from tests.agents.clusters import ground, reaping
 from tests.agents.clusters.escalations import VOLUMES, namespace
 from tests.doubles.kube_api import KubeApi
 
+pytestmark = pytest.mark.unmeasured
+
 OURS = names.labels(installation="reaped", agent_id="agt_one")
 TESTS = """
 import sys

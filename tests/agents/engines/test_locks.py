@@ -12,6 +12,8 @@ import pytest
 from agents.engines import ENGINES
 from agents.engines.base import NpmPackage, PypiPackage
 
+pytestmark = pytest.mark.unmeasured
+
 # What the engine opencode says it runs, where the machine is another one.
 ENTRY_ELSEWHERE = """
 import platform

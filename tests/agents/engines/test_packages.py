@@ -15,6 +15,8 @@ import pytest
 
 from tests.measured import unmeasured
 
+pytestmark = pytest.mark.unmeasured
+
 ROOT = Path(__file__).resolve().parents[3]
 EXAMPLE = ROOT / "examples" / "engine"
 WHAT_IS_THERE = """

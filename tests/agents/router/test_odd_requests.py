@@ -12,6 +12,8 @@ from aiohttp.test_utils import TestClient
 from agents.models import Agent
 from tests.agents.router.test_proxy import Pod, between
 
+pytestmark = pytest.mark.unmeasured
+
 NO_HOSTS = [
     b"", b".", b"..", b"a..b", b"a b", b"a\tb", b"a/b", b"a?b", b"a\\b", b"a@b", b"a\x00b", b"a\x7fb", b"%61.example",
     b"\xff\xfe\xfd", b"xn--\xff", b"\xc3\xa9.example", b"\xf0\x9f\x98\x80", b"\xef\xbc\x91.example",

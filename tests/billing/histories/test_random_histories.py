@@ -41,7 +41,7 @@ from tests.doubles.telegram_payments_server import TelegramPayments
 
 __all__ = ["chain", "coins", "gumroad", "lemon", "one_chain", "stripe", "telegram"]
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.unmeasured]
 
 FEW, STEPS = (6,), int(os.environ.get("HISTORY_STEPS", "30" if at_length.IS_ON else "12"))
 

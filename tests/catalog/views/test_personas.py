@@ -10,7 +10,7 @@ from catalog import snapshot
 from catalog.models import Article, Persona, PersonaL10n
 from catalog.vocabulary import Category
 
-pytestmark = pytest.mark.usefixtures("catalog")
+pytestmark = [pytest.mark.usefixtures("catalog"), pytest.mark.unmeasured]
 
 REQUIRED = {
     "id", "icon", "name", "tagline", "forWho", "does", "skills", "channels", "category", "tags", "tier", "spec",

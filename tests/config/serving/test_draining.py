@@ -14,6 +14,8 @@ import pytest
 from tests.patience import wait_until
 from tests.webs import Web
 
+pytestmark = pytest.mark.unmeasured
+
 CLIENTS = 16
 LEARNED_SECONDS = 2.0  # after which the balancer sends nobody to a process that ends
 DRAIN_SECONDS = 5

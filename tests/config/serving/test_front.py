@@ -24,6 +24,8 @@ from tests.measured import unmeasured
 from tests.patience import Patience
 from tests.workers import ROOT
 
+pytestmark = pytest.mark.unmeasured
+
 START_SECONDS = 60
 RUNNING = 2  # tests/config/serving/application.py
 NOTHING = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"

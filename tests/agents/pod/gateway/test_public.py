@@ -11,6 +11,8 @@ from tests.agents.pod.gateway.process import CONSOLE, KEY, MANAGEMENT_TOKEN, TIC
 from tests.agents.pod.gateway.visitor import HTML, PASSWORD, cookie_of, get, post
 from tests.doubles.bridge import BridgeDouble
 
+pytestmark = pytest.mark.unmeasured
+
 CARDS = ["/.well-known/agent-card.json", "/.well-known/agent.json", "/a2a/.well-known/agent-card.json"]
 
 

@@ -176,7 +176,7 @@ def test_programs_outlive_the_worker_that_started_them(local: LocalRuntime, home
     assert say(local, "say alive") == "alive"
 
 
-@pytest.mark.parametrize("attempt", range(6))
+@pytest.mark.parametrize("attempt", [0, 1, *(pytest.param(more, marks=pytest.mark.slow) for more in range(2, 6))])
 def test_a_worker_killed_while_it_deploys_leaves_a_pod_that_the_next_one_completes(
     local: LocalRuntime, home: Path, tmp_path: Path, attempt: int
 ) -> None:
