@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import functools
 import re
 import runpy
 import shutil
@@ -48,6 +49,7 @@ def is_left_out(path: PurePath, rules: list[str]) -> bool:
     return out
 
 
+@functools.cache
 def matches(path: PurePath, pattern: str) -> bool:
     """A star stands for a part of one name."""
     parts, wanted = path.parts, PurePath(pattern).parts
@@ -79,25 +81,25 @@ def test_an_engines_image_sees_its_own_lock_and_nothing_else_of_the_project(engi
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_a_dockerfile_copies_is_let_in(name: str, tmp_path: Path) -> None:
+def test_what_a_dockerfile_copies_and_runs_is_let_in(name: str, tmp_path: Path) -> None:
     context = context_of(name, tmp_path)
     copied = re.findall(r"^COPY (?!--from)(.+) \S+$", dockerfile(name), re.MULTILINE)
     assert copied
     assert [source for line in copied for source in line.split() if not (context / source).exists()] == []
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_step_that_runs_a_module_of_the_project_runs_it_where_the_project_is(name: str, tmp_path: Path) -> None:
-    context = context_of(name, tmp_path)
-    steps = re.findall(r"^RUN (.+?[^\\])$", dockerfile(name), re.MULTILINE | re.DOTALL)
-    called = [(step, module) for step in steps for module in re.findall(r"python -m (\S+)", step)]
-    of_the_project = [
-        (step, Path(*module.split("."))) for step, module in called if (ROOT / module.split(".")[0]).is_dir()
-    ]
-    assert bool(of_the_project) is (name == "agentpods")
-    for step, module in of_the_project:
+    for step, module in steps_of_the_project(name):
         assert "cd /app && " in step.split(" -m ")[0]
         assert (context / module).is_dir() or (context / module).with_suffix(".py").is_file()
+
+
+def steps_of_the_project(name: str) -> list[tuple[str, Path]]:
+    """Steps that run a module of ours, and the module's path."""
+    steps = re.findall(r"^RUN (.+?[^\\])$", dockerfile(name), re.MULTILINE | re.DOTALL)
+    called = [(step, module) for step in steps for module in re.findall(r"python -m (\S+)", step)]
+    return [(step, Path(*module.split("."))) for step, module in called if (ROOT / module.split(".")[0]).is_dir()]
+
+
+def test_only_the_image_of_the_project_runs_its_modules() -> None:
+    assert [name for name in NAMES if steps_of_the_project(name)] == ["agentpods"]
 
 
 @pytest.mark.parametrize(
