@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from django.utils.translation import gettext_lazy
+
 from accounts import mail_choices
 from agents.models import Agent
 from billing.models import Invoice, Payment
@@ -17,7 +19,7 @@ from config import links, post
 def remind(agent: Agent, term: Term, *, day: int) -> None:
     """The mail of a notice: `day` days before the pod stops, 0 when it has stopped."""
     name = "pod_stopped" if day == 0 else "pod_stops"
-    stops_at, deletes_at = _moment(term.stops_at), _moment(term.deletes_at)
+    stops_at, deletes_at = term.stops_at or "", term.deletes_at or ""
     _write(agent, name, days=day, mode=str(term.mode), stops_at=stops_at, deletes_at=deletes_at)
 
 
@@ -31,7 +33,7 @@ def tell_of(payment: Payment, *, invoice: Invoice | None) -> None:
 
 def paid_time_ends(agent: Agent, *, at: datetime) -> None:
     """What is paid ends then, and nothing renews it."""
-    _write(agent, "paid_time_ends", ends_at=_moment(at))
+    _write(agent, "paid_time_ends", ends_at=at)
 
 
 def renewal_failed(agent: Agent, provider: Provider, *, stops_at: datetime | None, invoice_url: str = "") -> None:
@@ -40,7 +42,7 @@ def renewal_failed(agent: Agent, provider: Provider, *, stops_at: datetime | Non
         agent,
         "renewal_failed",
         provider=NAMES[provider],
-        stops_at=_moment(stops_at),
+        stops_at=stops_at or "",
         invoice_url=invoice_url,
     )
 
@@ -65,11 +67,11 @@ def _write_of(payment: Payment, name: str, invoice: Invoice | None) -> None:
         amount=moved(payment),
         provider=NAMES[Provider(payment.provider)],
         payment_id=payment.pk,
-        plan=tier_of(payment.tier).name if payment.tier else "",
+        plan=gettext_lazy(tier_of(payment.tier).name) if payment.tier else "",
         yearly=payment.period == Period.ANNUAL,
         bought=_bought(payment),
         part=payment.is_part,
-        paid_till=_moment(payment.paid_till),
+        paid_till=payment.paid_till or "",
         invoice=invoice.number if invoice else "",
         invoice_url=links.invoice(invoice.pk) if invoice else "",
     )
@@ -84,7 +86,3 @@ def _write(agent: Agent, name: str, /, **context: object) -> None:
         **context,
     )
     post.write(agent.user_id, mail)
-
-
-def _moment(moment: datetime | None) -> str:
-    return f"{moment:%Y-%m-%d %H:%M} UTC" if moment else ""

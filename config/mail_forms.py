@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
@@ -45,7 +46,12 @@ class Form:
 _AGENT: Values = {"name": "Night Owl", "agent_id": "agt_SampleSampleSample01"}
 _PERSONA: Values = {"name": "Night Owl", "persona_id": "night-owl"}
 _REASON: Values = {"reason": "It promises cures.\n\nSay what it can do, and leave medicine to doctors."}
-_STOPS: Values = {**_AGENT, "mode": "paid", "stops_at": "2026-12-28 12:00 UTC", "deletes_at": "2027-01-04 12:00 UTC"}
+_STOPS: Values = {
+    **_AGENT,
+    "mode": "paid",
+    "stops_at": datetime(2026, 12, 28, 12, tzinfo=UTC),
+    "deletes_at": datetime(2027, 1, 4, 12, tzinfo=UTC),
+}
 _PAYMENT: Values = {
     **_AGENT,
     "amount": "5.00 USD",
@@ -55,11 +61,11 @@ _PAYMENT: Values = {
     "yearly": False,
     "bought": True,
     "part": False,
-    "paid_till": "2026-12-28 12:00 UTC",
+    "paid_till": datetime(2026, 12, 28, 12, tzinfo=UTC),
     "invoice": "2026-000001",
     "invoice_url": "https://pods.example/account/invoices/inv_SampleSampleSample01",
 }
-_LEAVING: Values = {"closes_at": "2026-12-28 12:00 UTC", "days": 7}
+_LEAVING: Values = {"closes_at": datetime(2026, 12, 28, 12, tzinfo=UTC), "days": 7}
 _NO_INVOICE: Values = {"invoice": "", "invoice_url": ""}
 _DOMAIN: Values = {**_AGENT, "domain": "owl.example.com", "value": "agentpods-verify=SampleSampleSample"}
 _WHOLE = frozenset({"reason", "invoice_url"})
@@ -96,12 +102,12 @@ FORMS: Mapping[str, Form] = {
         may_be_muted=True,
     ),
     "pod_stopped": Form(sample={**_STOPS, "days": 0}, cases={"free time": {"mode": "trial"}}, link=_renew),
-    "paid_time_ends": Form(sample={**_AGENT, "ends_at": "2026-12-28 12:00 UTC"}, link=_renew),
+    "paid_time_ends": Form(sample={**_AGENT, "ends_at": datetime(2026, 12, 28, 12, tzinfo=UTC)}, link=_renew),
     "renewal_failed": Form(
         sample={
             **_AGENT,
             "provider": "Stripe",
-            "stops_at": "2026-12-28 12:00 UTC",
+            "stops_at": datetime(2026, 12, 28, 12, tzinfo=UTC),
             "invoice_url": "https://pay.example/invoice/sample",
         },
         cases={"no bill": {"invoice_url": ""}, "no bill, no end": {"stops_at": "", "invoice_url": ""}},
@@ -121,7 +127,7 @@ FORMS: Mapping[str, Form] = {
         whole=_WHOLE,
     ),
     "channel_silent": Form(
-        sample={**_AGENT, "channel": "Telegram", "since": "2026-11-26 12:00 UTC"},
+        sample={**_AGENT, "channel": "Telegram", "since": datetime(2026, 11, 26, 12, tzinfo=UTC)},
         link=lambda values: links.channels(values["agent_id"]),
         call="GET {base}/agents/{agent_id}/explain, PUT {base}/agents/{agent_id}/channels",
         may_be_muted=True,

@@ -11,15 +11,18 @@ import re
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from functools import lru_cache
 from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.template import Context, Engine, Template, TemplateDoesNotExist
 from django.template.loader import get_template, render_to_string
+from django.utils.formats import date_format
+from django.utils.functional import Promise
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
-from django.utils.translation import get_language_info
+from django.utils.translation import get_language_info, override
 
 from config import links
 from config.mail_forms import FORMS, Form, Values, Why
@@ -71,10 +74,11 @@ def rendered(name: str, /, *, lang: str, **values: object) -> Mail:
     form = FORMS[name]
     if values.keys() != form.sample.keys():
         raise WrongValues(f"{name}: {sorted(values.keys() ^ form.sample.keys())}")
-    told = {key: _told(value, is_whole=key in form.whole) for key, value in values.items()}
     script = _script(name, lang) or _script(name, FALLBACK)
     if script is None:
         raise TemplateDoesNotExist(_path(name, FALLBACK))
+    with override(script.lang):
+        told = {key: _told(value, is_whole=key in form.whole) for key, value in values.items()}
     return script.mail(name, form, told)
 
 
@@ -177,7 +181,11 @@ def _paragraphs(text: str) -> list[str]:
 
 
 def _told(value: object, *, is_whole: bool) -> object:
-    """Of what others wrote, what can stand in our words."""
+    """Of what others wrote, what can stand in our words. A moment and a lazy text are told in the mail's language."""
+    if isinstance(value, datetime):
+        return f"{date_format(value, 'DATE_FORMAT')}, {value:%H:%M} UTC"
+    if isinstance(value, Promise):
+        return str(value)
     if isinstance(value, list):
         return [_told(one, is_whole=is_whole) for one in value]
     if not isinstance(value, str):

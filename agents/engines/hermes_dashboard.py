@@ -36,7 +36,7 @@ class HermesDashboard:
         if _NEVER.fullmatch(inside):
             return "the agent's page has no terminal, files and keys"
         if method not in _READS and not _WRITES.fullmatch(inside):
-            return "this is changed in the console"
+            return "this is changed in your account"
         return None
 
     async def entry(self, fetch: Fetch) -> str:

@@ -50,9 +50,9 @@ class N8nDashboard:
         if method in _READS:
             return None
         if _OURS.fullmatch(path) and not _RUNS.fullmatch(path):
-            return "this is the agent itself; it is changed in the console"
+            return "this is the agent itself; it is changed in your account"
         if not _WRITES.fullmatch(path):
-            return "this is changed in the console"
+            return "this is changed in your account"
         return None
 
     async def entry(self, fetch: Fetch) -> str:

@@ -41,7 +41,7 @@ class OpenclawDashboard:
         if not _PAGES.fullmatch(path):
             return "the agent is spoken to through its own interface"
         if method not in _READS:
-            return "this is changed in the console"
+            return "this is changed in your account"
         return None
 
     async def entry(self, fetch: Fetch) -> str:

@@ -32,7 +32,7 @@ class OpencodeDashboard:
         if _NEVER.fullmatch(path):
             return "the agent's page has no terminal and publishes nothing"
         if method not in _READS and not _WRITES.fullmatch(path):
-            return "this is changed in the console"
+            return "this is changed in your account"
         return None
 
     async def entry(self, fetch: Fetch) -> str:

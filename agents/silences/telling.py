@@ -129,7 +129,7 @@ def _mail(state: ChannelState, agent: Agent) -> None:
         lang=mail_choices.language(agent.user, otherwise=agent.lang),
         name=agent.name,
         channel=NAMES.get(state.channel, state.channel),
-        since=f"{state.since:%Y-%m-%d %H:%M} UTC",
+        since=state.since,
         agent_id=agent.pk,
     )
     post.write(agent.user_id, mail)

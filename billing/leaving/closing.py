@@ -192,7 +192,7 @@ def _tell(deletion: AccountDeletion, name: str) -> None:
     mail = post.rendered(
         name,
         lang=mail_choices.language(deletion.user, otherwise=deletion.lang),
-        closes_at=f"{deletion.closes_at:%Y-%m-%d %H:%M} UTC",
+        closes_at=deletion.closes_at,
         days=GRACE.days,
     )
     post.write(deletion.user_id, mail)

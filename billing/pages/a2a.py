@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import HttpResponseBase
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 from rest_framework.request import Request
 
 from agents import a2a, pods
@@ -91,7 +91,12 @@ def _problem(refusal: ServiceError, agent: Agent) -> str:
         case BadRequest() if "comes twice" in refusal.message:
             return gettext("There is a peer of this name already. Remove it first, or choose another name.")
         case BadRequest() if "at most" in refusal.message:
-            return gettext("An agent has at most %(count)d peers. Remove one first.") % {"count": a2a.MAX_PEERS}
+            text = ngettext(
+                "An agent has at most %(count)d peer. Remove it first.",
+                "An agent has at most %(count)d peers. Remove one first.",
+                a2a.MAX_PEERS,
+            )
+            return text % {"count": a2a.MAX_PEERS}
         case BadRequest():
             return gettext("Enter a name, and the address of the peer, such as https://agent.example.com/a2a.")
     return agent_refusals.text(refusal, engine_of(agent.engine))

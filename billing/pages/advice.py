@@ -20,7 +20,7 @@ BY_PEOPLE = {"OPERATOR", "SUSPENDED"}  # only they know why
 PLACES: dict[tuple[str, str], tuple[str, Promise]] = {
     ("PATCH", "/llm-key"): ("/model-key", _("Enter a model key")),
     ("POST", "/resume"): ("/resume", _("Start it again")),
-    ("POST", "/rebuild"): ("/rebuild", _("Build it again")),
+    ("POST", "/rebuild"): ("/rebuild", _("Rebuild it")),
     ("PUT", "/channels"): ("/channels", _("Channels")),
     ("PUT", "/domain"): ("/domain", _("Domain")),
     ("GET", "/domain-check"): ("/domain", _("Domain")),

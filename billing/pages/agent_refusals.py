@@ -54,7 +54,7 @@ def _for_now(refusal: ServiceError) -> str:
         case StillRunning():
             return gettext("This agent is being created already. Wait a moment, then look at your account.")
         case OtherBody():
-            return gettext("An agent was created with this form already. Send it once more to create another one.")
+            return gettext("This form has already created an agent. Send it once more to create another one.")
         case RateLimited():
             return gettext("Too many tries. Please wait a minute.")
         case Unavailable():
@@ -75,7 +75,7 @@ FIELDS: dict[str, Promise] = {
     "secrets": _SECRET,
     "model": _("This model is from another provider than the key. Choose one of the key's provider."),
     "domain": _("This engine needs a domain of your own that is not in use, such as agent.example.com."),
-    "timezone": _("Choose a time zone of the list, such as Europe/Berlin."),
+    "timezone": _("Choose a time zone from the list, such as Europe/Berlin."),
     "extraSoul": _("These instructions are too long."),
     "name": _("Enter a shorter name, all on one line."),
 }

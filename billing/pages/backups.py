@@ -23,8 +23,8 @@ from config.errors import ServiceError
 ON_A_PAGE = 50
 KINDS: dict[str, Promise] = {
     Kind.ASKED: _("asked for"),
-    Kind.NIGHTLY: _("by night"),
-    Kind.REBUILD: _("before it was built again"),
+    Kind.NIGHTLY: _("nightly"),
+    Kind.REBUILD: _("before it was rebuilt"),
     Kind.STOP: _("before it stopped"),
     Kind.FINAL: _("before it was deleted"),
 }

@@ -26,7 +26,7 @@ LABELS: dict[str, Promise] = {
     "whatsappVerifyToken": _("Verify token, a text of your choice"),
     "whatsappAppSecret": _("App secret"),
     "emailAddress": _("E-mail address"),
-    "emailPassword": _("Password of the mailbox, best one for apps"),
+    "emailPassword": _("Password of the mailbox, preferably an app password"),
     "emailSmtpHost": _("Server that sends (SMTP)"),
     "emailImapHost": _("Server that receives (IMAP)"),
 }

@@ -126,7 +126,7 @@ def _way(offer: Offer, licence: Subscription | None, *, charged: bool) -> Way:
     about = _about(offer.id, charged=charged)
     why_not = "" if offer.active else gettext("Coming soon: it is not set up here yet.")
     if licence and offer.id == licence.provider:
-        about = gettext("It pays for this agent already. Choose it to enter a new key of the same licence.")
+        about = gettext("It already pays for this agent. Choose it to enter a new key of the same licence.")
     elif licence and offer.id in LICENSED:
         why_not = refusals.second_licence(licence)
     return Way(id=offer.id, name=way_name(offer.id), about=about, why_not=why_not)
@@ -157,7 +157,7 @@ def _about(provider: Provider, *, charged: bool) -> str:
     if provider in LICENSED:
         return gettext("By card: you buy a licence key there and enter it here.")
     if provider == Provider.STARS:
-        return gettext("In Telegram, with an invoice that anybody may pay.")
+        return gettext("In Telegram, with an invoice that anybody can pay.")
     if provider == Provider.STRIPE and charged:
         return gettext("Your card is charged already. Choose this for another plan or period only.")
     if provider == Provider.STRIPE:

@@ -27,7 +27,7 @@ from catalog.models import Engine, Persona, Tier
 from catalog.pages.base import stamped
 from catalog.pages.languages import address
 from catalog.pages.reading import read
-from catalog.pages.words import told, usd
+from catalog.pages.words import machine, told, usd
 from catalog.vocabulary import DEFAULT_ENGINE
 from config import clock
 from config.crypto import sha256
@@ -195,7 +195,7 @@ def _plan(tier: Tier, choice: Choice) -> dict[str, Any]:
         "id": tier.pk,
         "name": plan_name(tier.pk),
         "price": usd(tier.monthly_usd),
-        "machine": tier.spec,
+        "machine": machine(tier),
         "chosen": tier.pk == choice.tier.pk,
     }
 

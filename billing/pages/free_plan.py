@@ -18,7 +18,7 @@ from catalog import engines, tiers
 from catalog.engines import EngineBelowMinTier, engine_of
 from catalog.models import Tier
 from catalog.pages.base import stamped
-from catalog.pages.words import usd
+from catalog.pages.words import machine, usd
 from config.errors import Conflict, ServiceError
 
 
@@ -61,7 +61,7 @@ def _line(tier: Tier, chosen: str) -> dict[str, Any]:
         "id": tier.pk,
         "name": plan_name(tier.pk),
         "price": usd(tier.monthly_usd),
-        "machine": tier.spec,
+        "machine": machine(tier),
         "chosen": tier.pk == chosen,
     }
 
@@ -71,7 +71,7 @@ def _problem(refusal: ServiceError, agent: Agent) -> str:
         case errors.LargerOnlyPaid():
             return gettext("The free time of this agent is over: a larger plan has to be paid for.")
         case Conflict():
-            return gettext("The agent is paid for by now. Another plan is bought on the page for paying.")
+            return gettext("The agent is already paid for. You can buy another plan on the payment page.")
         case tiers.UnknownTier():
             return gettext("Choose one of these plans.")
     return agent_refusals.text(refusal, engine_of(agent.engine))

@@ -39,7 +39,7 @@ class KeysViewSet(AccountViewSet):
         try:
             key, secret = self._made(body.validated_data["name"], once=self.typed("once"))
         except replies.OtherBody as refusal:  # who goes back and types another name wants another key
-            text = gettext("A key was created with this form already. Send it once more to create another one.")
+            text = gettext("This form has already created a key. Send it once more to create another one.")
             return self.shown(problem=text, name=typed, status=refusal.status)
         except TooManyKeys as refusal:
             return self.shown(problem=_too_many(refusal.most), name=typed, status=refusal.status)

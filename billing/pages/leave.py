@@ -107,7 +107,7 @@ def _elsewhere(user: User) -> list[dict[str, str]]:
 
 def _problem(refusal: Exception) -> str:
     if isinstance(refusal, closing.OperatorsStay):
-        return gettext("This account may open the console. Have an operator take that right away first.")
+        return gettext("This account may open the operators' console. Ask an operator to remove that right first.")
     if isinstance(refusal, ServiceError):
         return problem(refusal)
     return gettext("A code has six digits.")

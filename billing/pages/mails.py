@@ -22,7 +22,7 @@ ALWAYS: tuple[Promise, ...] = (
     _("Sign-in codes"),
     _("Receipts, refunds, and renewals that failed"),
     _("Paid time ends, or an agent has stopped, and when its data is deleted"),
-    _("A host name of yours is lost, or will be unless you prove that it is yours"),
+    _("You have lost a domain, or will lose it unless you prove that it is yours"),
     _("We took something off the catalog that you wrote"),
     _("Your data is ready, or your account is being deleted"),
 )

@@ -6,7 +6,7 @@ import re
 
 from django.http import HttpResponseBase
 from django.utils.functional import Promise
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from rest_framework.request import Request
 
@@ -26,8 +26,8 @@ FIELDS = ("name", "url", "headers", "command", "args", "env")
 # By the field of the server that a message names.
 PROBLEMS: dict[str, Promise] = {
     "name": _(
-        "Choose another name: letters, digits, - and _ alone, not the name of a toolset or of another server of the"
-        " agent."
+        "Choose another name. It may have letters, digits, - and _ only. A group of tools or another server of the"
+        " agent must not have the same name."
     ),
     "url": _("Enter the whole address of the server, such as https://example.com/mcp, without a password in it."),
     "headers": _("Write one header a line, such as Authorization: Bearer abc."),
@@ -161,7 +161,12 @@ def _problem(refusal: ServiceError, agent: Agent) -> str:
     if not isinstance(refusal, BadRequest):
         return agent_refusals.text(refusal, engine_of(agent.engine))
     if "at most" in refusal.message and refusal.message.startswith("mcpServers:"):
-        return gettext("An agent has at most %(count)d servers. Remove one first.") % {"count": MAX_SERVERS}
+        text = ngettext(
+            "An agent has at most %(count)d server. Remove it first.",
+            "An agent has at most %(count)d servers. Remove one first.",
+            MAX_SERVERS,
+        )
+        return text % {"count": MAX_SERVERS}
     named = re.match(r"mcpServers\[\d+\]\.?(\w*)", refusal.message)
     field = named[1] if named else ""
     return str(PROBLEMS.get(field, "")) or gettext("Enter the address of the server.")

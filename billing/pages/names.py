@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import ngettext, pgettext
 
 from billing.vocabulary import NAMES, Provider
 from catalog.pages import words
@@ -28,7 +28,7 @@ def plan_name(tier_id: str) -> str:
 
 def way_name(provider: str) -> str:
     """A way to pay as people call it: that Stripe takes the card is its own business."""
-    return gettext("Card") if provider == Provider.STRIPE else NAMES.get(Provider(provider), "")
+    return pgettext("way to pay", "Card") if provider == Provider.STRIPE else NAMES.get(Provider(provider), "")
 
 
 def chain_name(chain_id: int) -> str:

@@ -84,7 +84,7 @@ def body(form: dict[str, Any]) -> dict[str, Any]:
 def malformed(errors: Any) -> str:
     """Of the first field that is not as it must be."""
     field = next(iter(errors), "")
-    text = gettext("%(field)s: this is missing, too long, or has something in it that cannot be shown.")
+    text = gettext("%(field)s: this is missing, too long, or contains something that cannot be shown.")
     return text % {"field": LABELS.get(field, field)}
 
 
@@ -95,15 +95,17 @@ def refused(refusal: ServiceError) -> str:
             text = gettext("Before others can see it, this has to be filled in: %(field)s.")
             return text % {"field": LABELS.get(refusal.field.rpartition(".")[2], refusal.field)}
         case authors.Banned():
-            return gettext("You may not write personas any more, as we mailed you.")
+            return gettext("You can no longer write personas. We sent you a mail about it.")
         case authoring.TooManyPersonas() | articles.TooManyArticles():
-            return gettext("You have as many as there may be. Delete one first.")
+            return gettext("You have reached the limit. Delete one first.")
         case authoring.InUse():
             return gettext("Agents use it, so it cannot be deleted. Take it off the catalog instead.")
         case articles.SlugTaken():
             return gettext("This persona has an article with this address already.")
         case articles.UnshowableBody():
-            return gettext("This text is too long or too tangled to be shown. Shorten it or make two articles of it.")
+            return gettext(
+                "This text is too long or too complicated to be shown. Shorten it or make two articles of it."
+            )
         case authors.ReservedName() | authors.MixedScripts():
             return gettext("This name could be taken for somebody else's. Choose another one.")
     return refusal.message

@@ -62,7 +62,7 @@ def _line(
 ) -> Line:
     is_now = choice.id == (row.tier if row else agent.tier)
     wanted = None if choice.why_not or (is_now and row) or choice.id in smaller else _wanted(choice.id, agent, row)
-    nothing = "" if choice.id in smaller or (is_now and row) else gettext("Nothing can be paid with here yet.")
+    nothing = "" if choice.id in smaller or (is_now and row) else gettext("There is no way to pay here yet.")
     bill, why_not = _costs(agent, wanted, now=now) if wanted else (None, choice.why_not or nothing)
     return Line(
         choice=choice,

@@ -95,7 +95,8 @@ def _way(error: ServiceError, agent: Agent, wanted: Wanted) -> tuple[str, str] |
         case errors.MoneySeen():
             return "provider", _money_seen(agent)
         case ChainUnreadable():
-            return "provider", gettext("The chain cannot be read at the moment. Nothing was ordered: try again soon.")
+            text = gettext("The blockchain cannot be read at the moment. Nothing was ordered: try again soon.")
+            return "provider", text
         case TelegramAway():
             return "provider", gettext("Telegram does not answer at the moment. Nothing was ordered: try again soon.")
         case Unavailable() if wanted.provider in LICENSED:
@@ -109,7 +110,7 @@ def _way(error: ServiceError, agent: Agent, wanted: Wanted) -> tuple[str, str] |
 def _money_seen(agent: Agent) -> str:
     pending = orders.pending_of(agent)
     if pending is None:
-        return gettext("Another order has just been made. Look again before you pay.")
+        return gettext("Another order has just been made. Check it before you pay.")
     text = gettext(
         "Money may be on its way for the order of %(plan)s with %(provider)s. Wait until it is paid or has expired"
         " before you order something else."

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from agents.models import Agent
 from catalog.engines import engine_of
@@ -21,7 +22,7 @@ NAMES: dict[str, Promise] = {
     "a2a": _("Other agents"),
     "domain": _("Domain"),
     "webhook": _("Webhook"),
-    "memory": _("Memory"),
+    "memory": pgettext_lazy("what an agent remembers", "Memory"),
     "backups": _("Backups"),
     "usage": _("Usage"),
     "events": _("Events"),

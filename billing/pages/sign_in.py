@@ -79,7 +79,7 @@ def problem(refusal: Exception) -> str:
                 "address": settings.SUPPORT_EMAIL
             }
         case errors.SignUpsClosed():
-            return gettext("New accounts are not taken at the moment. People who have one can sign in.")
+            return gettext("We take no new accounts at the moment. If you have one, you can sign in.")
         case errors.TooManyWrongTries() | errors.TooManyStrangers():
             return gettext("Too many wrong codes were tried. Have a new code sent to use it from here.")
         case RateLimited():

@@ -21,14 +21,14 @@ TYPES: dict[str, Promise] = {
     EventType.AGENT_FAILED: _("The agent failed"),
     EventType.AGENT_DELETED: _("The agent was deleted"),
     EventType.PAYMENT_CONFIRMED: _("A payment came in"),
-    EventType.DELETION_WARNING: _("It will be stopped and deleted unless it is paid for"),
+    EventType.DELETION_WARNING: _("The agent will be stopped and deleted unless it is paid for"),
     EventType.TEST: _("A test"),
 }
 
 # By the state in which it was settled before.
 CAME_UP: dict[str, Promise] = {
-    Status.PROVISIONING: _("The agent came up for the first time."),
-    Status.RUNNING: _("The agent was built again and runs."),
+    Status.PROVISIONING: _("The agent started for the first time."),
+    Status.RUNNING: _("The agent was rebuilt and is running."),
     Status.STOPPED: _("The agent was started again."),
     Status.FAILED: _("The agent runs again after a failure."),
 }
@@ -39,7 +39,7 @@ def sentence(event: Event) -> str:
     data: dict[str, Any] = json.loads(event.body)["data"]
     match event.type:
         case EventType.AGENT_RUNNING if data.get("reason") == "domain-lost":
-            text = gettext("The domain %(domain)s went to the account that proved that it is theirs.")
+            text = gettext("Another account proved that the domain %(domain)s is theirs and has it now.")
             return text % {"domain": data.get("domain", "")}
         case EventType.AGENT_RUNNING:
             return str(CAME_UP.get(data.get("from", ""), TYPES[event.type]))
@@ -70,8 +70,8 @@ def _warned(data: dict[str, Any]) -> str:
     left, kept = data.get("daysLeft"), data.get("keptDays") or 0
     if left is None:
         text = ngettext(
-            "It is not paid for and stopped. Its data is kept for %(count)d day.",
-            "It is not paid for and stopped. Its data is kept for %(count)d days.",
+            "It was not paid for and has stopped. Its data is kept for %(count)d day.",
+            "It was not paid for and has stopped. Its data is kept for %(count)d days.",
             kept,
         )
         return text % {"count": kept}

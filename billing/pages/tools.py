@@ -14,6 +14,7 @@ from billing.pages.base import AgentPageViewSet
 from catalog import tools as catalog_tools
 from catalog.engines import engine_of
 from catalog.models import Toolset
+from catalog.pages.words import Passage, told
 from catalog.vocabulary import ToolService
 from config.errors import ServiceError
 
@@ -23,6 +24,8 @@ class Line:
     """One toolset on the page."""
 
     toolset: Toolset
+    name: Passage
+    about: Passage
     is_on: bool
     needs: str  # the name of the service whose key it needs
 
@@ -61,6 +64,8 @@ class ToolsViewSet(AgentPageViewSet):
             "toolsets": [
                 Line(
                     toolset=one,
+                    name=told(one.name),
+                    about=told(one.description),
                     is_on=one.pk in on,
                     needs=str(labels.get(catalog_tools.service_of(one, engine) or "", "")),
                 )

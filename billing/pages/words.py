@@ -43,7 +43,7 @@ KINDS: dict[str, Promise] = {
     PaymentKind.REVOKE: _("Grant taken back"),
     PaymentKind.KEY_MOVE: _("Licence key moved"),
     PaymentKind.MOVE: _("Moved from a deleted agent"),
-    PaymentKind.RESTORED: _("Paid again, says the provider"),
+    PaymentKind.RESTORED: _("Paid again, according to the provider"),
     PaymentKind.NEW_PLAN: _("Plan changed at the provider"),
 }
 PERIODS: dict[str, Promise] = {Period.MONTHLY: _("for a month"), Period.ANNUAL: _("for a year")}
@@ -61,18 +61,20 @@ CAUSES: dict[str, Promise] = {
     "OWNER": _("You paused it. Its data is kept."),
     "OPERATOR": _("We paused it, not you. Its data is kept."),
     "TRIAL": _("Its free time is over. Its data is kept for now."),
-    "PAYMENT": _("What was paid for is over. Its data is kept for now."),
+    "PAYMENT": _("The paid time is over. Its data is kept for now."),
     "QUOTA": _("It was stopped because its memory or disk was full for an hour. Its data is kept."),
     "SUSPENDED": _("It was stopped with the account. Its data is kept."),
     "INSTALLING": _("Its engine is being installed."),
     "STARTING": _("It is being started."),
     "STOPPING": _("It is being stopped."),
-    "POD_LOST": _("Its pod is gone and is being built again."),
-    "GATEWAY_DOWN": _("Its gateway does not answer and is being started again."),
-    "GATEWAY_OUTDATED": _("Its gateway does not answer and is being started again."),
+    "POD_LOST": _("The space it ran in is gone. We are setting up a new one."),
+    **dict.fromkeys(
+        ("GATEWAY_DOWN", "GATEWAY_OUTDATED"),
+        _("Its gateway, the program that passes messages to it, does not answer and is being started again."),
+    ),
     "ENGINE_DOWN": _("Its engine does not answer and is being started again."),
     "ENGINE_HUNG": _("Its engine hangs and is being started again."),
-    "QUOTA_GRACE": _("Its memory or disk is full. It is stopped within the hour unless it takes less."),
+    "QUOTA_GRACE": _("Its memory or disk is full. It will be stopped within the hour unless it uses less."),
     "QUOTA_WARN": _("Its memory or disk is nearly full."),
     "MODEL_UNREACHABLE": _("It runs, but the provider of its model does not answer."),
     "MODEL_REFUSED": _("It runs, but the provider refuses the model or the request."),
@@ -80,25 +82,25 @@ CAUSES: dict[str, Promise] = {
     "MODEL_LIMIT": _("It runs, but the model key has reached a limit at the provider."),
     "MODEL_FAILING": _("It runs, but its model fails."),
     "INSTALL": _("Its engine could not be installed."),
-    "CRASH_LOOP": _("Its engine ends again and again."),
+    "CRASH_LOOP": _("Its engine crashes again and again."),
     "OOM": _("Its engine needs more memory than the plan has."),
     "DISK_FULL": _("Its disk is full."),
-    DATA_LOST: _("Its disk is empty, and its data was there: it was not started."),
-    DATA_DAMAGED: _("Its data is damaged: it was not started."),
-    RESTORE: _("The backup could not be put in place. Its data is as it was."),
+    DATA_LOST: _("Its disk is empty, although it had data before. We did not start it."),
+    DATA_DAMAGED: _("Its data is damaged. We did not start it."),
+    RESTORE: _("The backup could not be restored. Its data has not changed."),
     "BACKUP_FAILED": _("Its last backup failed. It is tried again by itself."),
-    "DOMAIN_UNPROVED": _("It runs, but its own hostname is not proved to be yours."),
-    "DOMAIN_ELSEWHERE": _("It runs, but its own hostname leads elsewhere."),
-    "CHANNEL_SILENT": _("It runs, but hears nobody on one of its channels."),
-    "CERTIFICATE": _("It runs, but its visitors are shown a certificate that is not trusted."),
-    "BOOT_TIMEOUT": _("It did not come up in time."),
+    "DOMAIN_UNPROVED": _("It runs, but it is not proved yet that its domain is yours."),
+    "DOMAIN_ELSEWHERE": _("It runs, but its domain leads elsewhere."),
+    "CHANNEL_SILENT": _("It runs, but it gets no messages on one of its channels."),
+    "CERTIFICATE": _("It runs, but browsers do not trust its certificate and warn its visitors."),
+    "BOOT_TIMEOUT": _("It did not start in time."),
     **dict.fromkeys(
         ("GATEWAY_HUNG", "BRIDGE_HUNG", "BRIDGE_DIED", "POD_DIED", "ENGINE_DIED", "BOOT"),
         _("A part of it does not answer and is being started again."),
     ),
-    "EVICTED": _("The cluster ended it to make room."),
-    **dict.fromkeys(("NODE_LOST", "NO_CAPACITY"), _("The machine for it is not there. We look for another one.")),
-    **dict.fromkeys(("PORT", "BUSY", "STUCK"), _("Another program is in its way on our machine.")),
+    "EVICTED": _("Our machine had no room left, so it was stopped."),
+    **dict.fromkeys(("NODE_LOST", "NO_CAPACITY"), _("No machine has room for it. We are looking for one.")),
+    **dict.fromkeys(("PORT", "BUSY", "STUCK"), _("Another program on our machine is blocking it.")),
     **dict.fromkeys(("CONFIG", "CONFIGURE"), _("It could not be set up as you want it.")),
     **dict.fromkeys(OUR_FAULTS, _("It could not be started. The fault is ours.")),
 }
@@ -126,9 +128,11 @@ def remedy(told: Explanation, agent_id: str) -> str:
     if told.next == renew_url(agent_id):
         return gettext("Pay for it, and it can be started again.")
     if told.cause == DATA_LOST:
-        return gettext("Build it again: that restores its newest backup. Without one it begins with an empty disk.")
+        return gettext("Rebuild it: that restores its newest backup. Without a backup it begins with an empty disk.")
     if told.cause == DATA_DAMAGED:
-        return gettext("Build it again: that restores its newest whole backup. Without one it goes on with its data.")
+        return gettext(
+            "Rebuild it: that restores its newest whole backup. Without a backup it goes on with the data it has."
+        )
     method, _, path = told.next.partition(" ")
     return _steps().get((method, path.partition("?")[0].removeprefix(f"/agents/{agent_id}")), "")
 
@@ -139,11 +143,11 @@ def _steps() -> dict[tuple[str, str], str]:
     return {
         ("PATCH", "/llm-key"): gettext("Give it a working model key."),
         ("POST", "/resume"): gettext("Start it again."),
-        ("POST", "/rebuild"): gettext("Build it again: its data stays."),
+        ("POST", "/rebuild"): gettext("Rebuild it: its data stays."),
         ("PUT", "/channels"): gettext("Test it, or enter the secrets of the channel again."),
         ("GET", "/domain-check"): gettext("Set its address again where the DNS of the name is kept."),
         ("POST", "/backups"): gettext("You can also back it up yourself."),
-        ("PUT", "/domain"): gettext("Set the DNS record that proves it. We look again by ourselves."),
+        ("PUT", "/domain"): gettext("Set the DNS record that proves it. We check again automatically."),
         ("POST", "/talk-test"): gettext("Test it: that tells which part does not answer."),
         ("GET", "/quota"): gettext("Look at what it uses, and have it use less."),
         ("PATCH", ""): gettext("Take a larger plan."),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 
 from catalog import tiers
 
@@ -21,8 +21,8 @@ def asked() -> list[Question]:
         Question(
             gettext("Do I have to write code?"),
             gettext(
-                "You need three calls to the API, and each page shows them ready to copy. Any coding assistant can make"
-                " them for you from the description at /docs."
+                "No. Choose a persona, and create the agent in your browser. If you prefer the API, it takes three"
+                " calls: the page of each persona shows them ready to copy."
             ),
         ),
         Question(
@@ -36,14 +36,17 @@ def asked() -> list[Question]:
             gettext("What happens to my key?"),
             gettext(
                 "It is stored encrypted and never shown again, not even to you. The agent’s engine never sees it: a"
-                " gateway beside it adds the key to each call to the provider."
+                " separate program, the gateway, adds the key to each call to the provider."
             ),
         ),
         Question(
             gettext("What happens when the free days are over?"),
-            gettext(
-                "An agent that nobody pays for is stopped, and deleted with its data %(kept)d days later. Reminders"
-                " come before that."
+            ngettext(
+                "An agent that nobody pays for is stopped. %(kept)d day later it is deleted with its data. We send"
+                " reminders before that.",
+                "An agent that nobody pays for is stopped. %(kept)d days later it is deleted with its data. We send"
+                " reminders before that.",
+                trial.kept_days,
             )
             % {"kept": trial.kept_days},
         ),
@@ -58,7 +61,7 @@ def asked() -> list[Question]:
             gettext("Can I publish a persona of my own?"),
             gettext(
                 "Yes. Write it, try it as a draft and publish it: it appears here at once, under the name you choose."
-                " Operators look at what is published."
+                " Our operators check what is published."
             ),
         ),
     ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,15 +20,34 @@ from django.utils.translation.template import templatize
 ROOT = Path(__file__).resolve().parent.parent.parent
 LOCALE = ROOT / "templates" / "locale"
 LANGUAGES = ("es", "id", "pt", "ru", "tr")
-KEYWORDS = {"_": None, "gettext": None, "gettext_lazy": None, "gettext_noop": None, "ngettext": (1, 2)}
+KEYWORDS = {
+    "_": None,
+    "gettext": None,
+    "gettext_lazy": None,
+    "gettext_noop": None,
+    "ngettext": (1, 2),
+    "pgettext": ((1, "c"), 2),
+    "pgettext_lazy": ((1, "c"), 2),
+    "npgettext": ((1, "c"), 2, 3),
+}
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)  # the files change only with what they say
 WIDTH = 116
 
-Message = str | tuple[str, str]
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A text, or a pair where it counts something. Its context tells apart what English has one word for."""
+
+    id: str | tuple[str, str]
+    context: str | None = None
+
+    @property
+    def first(self) -> str:
+        return self.id if isinstance(self.id, str) else self.id[0]
 
 
 def found() -> list[Message]:
-    """What the pages say: each text once, a pair where it counts something."""
+    """What the pages say: each text once."""
     folders: list[tuple[Path | None, Path]] = [
         (ROOT / "templates" / "pages", Path(__file__).parent),
         (None, ROOT / "status" / "pages"),
@@ -71,8 +91,8 @@ def renewed(language: str) -> Catalog:
         fuzzy=False,
     )
     for message in found():
-        kept = known.get(message if isinstance(message, str) else message[0])
-        catalog.add(message, kept.string if kept else None)
+        kept = known.get(message.first, message.context)
+        catalog.add(message.id, kept.string if kept else None, context=message.context)
     return catalog
 
 
@@ -88,8 +108,8 @@ def _in_code(folder: Path) -> Iterator[Message]:
 
 
 def _messages(source: str) -> Iterator[Message]:
-    for _, message, _, _ in extract("python", io.BytesIO(source.encode()), keywords=KEYWORDS):
-        yield message if isinstance(message, str) else (message[0], message[1])
+    for _, found, _, context in extract("python", io.BytesIO(source.encode()), keywords=KEYWORDS):
+        yield Message(found if isinstance(found, str) else (found[0], found[1]), context)
 
 
 def write() -> None:

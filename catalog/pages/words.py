@@ -22,11 +22,11 @@ class Shelf:
 CATEGORIES = {
     Category.STUDY: Shelf(_("Study"), _("Revise, write papers, learn a language.")),
     Category.CREATIVE: Shelf(_("Creative"), _("Write, name, compose and edit.")),
-    Category.GAMING: Shelf(_("Gaming"), _("Run a table, review a match, lead a guild.")),
+    Category.GAMING: Shelf(_("Gaming"), _("Lead a game night, review a match, run a guild.")),
     Category.CAREER: Shelf(_("Career"), _("Apply, prepare for interviews, run a business of one.")),
     Category.LIFE: Shelf(_("Life"), _("Meals, money, moving house.")),
     Category.SOCIAL: Shelf(_("Social"), _("Communities, hard talks, bringing people together.")),
-    Category.TECH: Shelf(_("Tech"), _("Code, spreadsheets, machines that misbehave.")),
+    Category.TECH: Shelf(_("Tech"), _("Code, spreadsheets, devices that do not work.")),
     Category.FUN: Shelf(_("Fun"), _("Quizzes, bedtime stories, daydreams.")),
 }
 CHANNELS = {
@@ -78,18 +78,23 @@ def plan(tier: Tier) -> Plan:
         name=told(tier.name),
         month=usd(tier.monthly_usd),
         year=usd(tier.annual_usd),
-        machine={"memory": _memory(tier), "disk": _disk(tier), "cpu": tier.cpu.normalize()},
+        machine=machine(tier),
     )
+
+
+def machine(tier: Tier) -> dict[str, str | Decimal]:
+    """Its sizes in the units that people know: GB, although they are counted in powers of two."""
+    return {"memory": _memory(tier), "disk": _disk(tier), "cpu": tier.cpu.normalize()}
 
 
 def _memory(tier: Tier) -> str:
     if tier.memory_mib % 1024:
-        return gettext("%(size)s MiB") % {"size": tier.memory_mib}
-    return gettext("%(size)s GiB") % {"size": tier.memory_mib // 1024}
+        return gettext("%(size)s MB") % {"size": tier.memory_mib}
+    return gettext("%(size)s GB") % {"size": tier.memory_mib // 1024}
 
 
 def _disk(tier: Tier) -> str:
-    return gettext("%(size)s GiB") % {"size": tier.disk_gib}
+    return gettext("%(size)s GB") % {"size": tier.disk_gib}
 
 
 def usd(amount: Decimal) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.utils.functional import Promise
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import ngettext
 
 from status import components, incidents, loops
 from status.components import Component, Health, Platform
@@ -108,7 +108,8 @@ def _worst(parts: Sequence[Component]) -> Health:
 def _summary(days: Sequence[Day]) -> str:
     hurt = sum(day.hurt is True for day in days)
     if not hurt:
-        return gettext("No incident in the last %(days)d days") % {"days": HISTORY_DAYS}
+        none = ngettext("No incident in the last %(days)d day", "No incident in the last %(days)d days", HISTORY_DAYS)
+        return none % {"days": HISTORY_DAYS}
     text = ngettext(
         "An incident on %(count)d of the last %(days)d days", "Incidents on %(count)d of the last %(days)d days", hurt
     )

@@ -32,7 +32,7 @@ OVERALL: dict[Health, Promise] = {
 }
 STAGES: dict[str, Promise] = {
     IncidentStatus.INVESTIGATING: _("We are looking for the cause"),
-    IncidentStatus.IDENTIFIED: _("We know the cause and are mending it"),
-    IncidentStatus.MONITORING: _("Mended; we are watching it"),
-    IncidentStatus.RESOLVED: _("Over"),
+    IncidentStatus.IDENTIFIED: _("We know the cause and are fixing it"),
+    IncidentStatus.MONITORING: _("Fixed; we are watching it"),
+    IncidentStatus.RESOLVED: _("Ended"),
 }

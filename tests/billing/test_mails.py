@@ -35,6 +35,15 @@ SUBJECTS = {
     "ru": "Оплачено: 5.00 USD за «{name}»",
     "tr": "Ödendi: “{name}” için 5.00 USD",
 }
+PAID_TILL = {
+    "en": "Dec. 28, 2026, 12:00 UTC",
+    "es": "28 de diciembre de 2026, 12:00 UTC",
+    "id": "28 Des. 2026, 12:00 UTC",
+    "pt": "28 de Dezembro de 2026, 12:00 UTC",
+    "ru": "28 декабря 2026 г., 12:00 UTC",
+    "tr": "28 Aralık 2026, 12:00 UTC",
+}
+PLANS = {"en": "Tiny", "es": "Mínimo", "id": "Mini", "pt": "Mínimo", "ru": "«Мини»", "tr": "Mini"}
 
 
 @pytest.fixture
@@ -62,7 +71,7 @@ def test_a_payment_gets_a_receipt_at_once_in_the_agents_language(
     row = pay(agent)
     letter = Letter.objects.get()
     assert letter.subject == SUBJECTS[lang].format(name=agent.name)
-    for told in (agent.pk, row.pk, "USDC", "2026-12-28 12:00 UTC", f"/account/payments/{row.pk}"):
+    for told in (agent.pk, row.pk, "USDC", PAID_TILL[lang], PLANS[lang], f"/account/payments/{row.pk}"):
         assert told in letter.text
 
 
@@ -96,7 +105,7 @@ def test_coins_that_go_back_have_the_decimals_of_their_order_whatever_was_ordere
 def test_who_pays_for_a_deleted_agent_reads_that_it_bought_nothing(agent: Agent, pay: Pay) -> None:
     settle(lifecycle.delete(agent, actor="user:x"))
     pay(agent)
-    assert "It bought nothing" in Letter.objects.get().text
+    assert "It paid for nothing" in Letter.objects.get().text
 
 
 def test_what_is_given_gets_no_receipt(agent: Agent, clock: Clock) -> None:
@@ -127,7 +136,7 @@ def test_seven_days_and_one_day_before_the_end_its_owner_is_told_each_once(
     assert len(subjects(agent)) == 2
     hours_until(agent, clock, end - NOON - HOUR)
     told = Letter.objects.exclude(text__contains="USDC")
-    assert [letter.text.count("2026-12-28 12:00 UTC") for letter in told] == [1, 1]
+    assert [letter.text.count(PAID_TILL[lang]) for letter in told] == [1, 1]
     assert all(f"/renew/{agent.pk}" in letter.text for letter in told)
 
 
@@ -147,7 +156,7 @@ def test_a_few_days_are_not_announced_to_end_as_they_begin(agent: Agent, clock: 
     corrections.credit(agent, days=3, now=clock.now, **WHO)
     clock.at(FREE_UNTIL + HOUR)
     agent = tick(agent, clock)
-    assert subjects(agent) == [f"“{agent.name}” is paid until 2026-12-01 12:00 UTC"], "the trial is before them"
+    assert subjects(agent) == [f"“{agent.name}” is paid until Dec. 1, 2026, 12:00 UTC"], "the trial is before them"
     clock.at(FREE_UNTIL + 2 * DAY + HOUR)
     tick(agent, clock)
     assert len(subjects(agent)) == 2
@@ -199,7 +208,7 @@ def test_also_where_it_was_cancelled_long_after_its_agent_was_last_looked_at(
     sale.purchase["subscription_cancelled_at"] = f"{end:%Y-%m-%dT%H:%M:%SZ}"
     check(clock, 2 * DAY)
     hours_until(agent, clock, end - NOON - HOUR)
-    assert subjects(agent)[1:] == [f"“{agent.name}” is paid until {end:%Y-%m-%d %H:%M} UTC"] * 2
+    assert subjects(agent)[1:] == [f"“{agent.name}” is paid until {end:%b. %-d, %Y, %H:%M} UTC"] * 2
 
 
 def test_a_renewal_that_was_not_paid_is_told_with_the_day_on_which_the_pod_stops(
@@ -211,7 +220,7 @@ def test_a_renewal_that_was_not_paid_is_told_with_the_day_on_which_the_pod_stops
     assert subjects(agent)[1:] == [f"The renewal of “{agent.name}” was not paid"]
     letter = Letter.objects.get(subject__startswith="The renewal")
     assert "Gumroad could not charge" in letter.text
-    assert "it is stopped on 2026-12-24 12:00 UTC" in letter.text
+    assert "it is stopped on Dec. 24, 2026, 12:00 UTC" in letter.text
 
 
 def test_what_its_owner_cancelled_on_the_last_day_did_not_fail(

@@ -90,7 +90,7 @@ def test_its_owner_is_written_to_once_however_long_it_lasts(
 ) -> None:
     bridge.channels["telegram"] = REFUSED
     watch.minutes(200)
-    assert mailed() == [f"{listening.name} hears nobody on Telegram"]
+    assert mailed() == [f"{listening.name} gets no messages on Telegram"]
     (sent,) = mail.outbox
     assert sent.to == [owner.email]
     assert f"PUT {settings.BASE_URL}/agents/{listening.pk}/channels" in sent.body

@@ -163,7 +163,7 @@ def test_who_goes_back_and_types_another_name_may_make_another_key(visitor: Visi
     page = visitor.open(ACCOUNT)
     shown(visitor.send(page, "/account/keys", name="laptop"))
     again = shown(visitor.send(page, "/account/keys", name="server"), status=422)
-    assert "A key was created with this form already." in again.one("p", role="alert").text
+    assert "This form has already created a key." in again.one("p", role="alert").text
     shown(visitor.send(again, "/account/keys"))
     assert set(ApiKey.objects.values_list("name", flat=True)) == {"laptop", "server"}
 

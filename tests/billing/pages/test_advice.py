@@ -131,7 +131,7 @@ def test_a_silent_channel_leads_to_the_channels(
         agent=agent, channel="telegram", reason="401", told_at=timezone.now(), revision=agent.spec_revision
     )
     page = visitor.open(page_of(agent))
-    assert "It runs, but hears nobody on one of its channels." in text(page)
+    assert "It runs, but it gets no messages on one of its channels." in text(page)
     assert helps(page) == [f"{page_of(agent)}/channels"]
 
 

@@ -75,7 +75,7 @@ def test_a_key_that_could_not_be_checked_is_no_key_that_works(
 
 def test_other_causes_are_told_beside_the_most_urgent_one(visitor: Visitor, running: Agent) -> None:
     said = text(visitor.open(place(running)))
-    assert "Its gateway does not answer and is being started again. Wait a minute" in said
+    assert "does not answer and is being started again. Wait a minute" in said
     assert "it has no model key. Give it a working model key." in said
 
 
@@ -113,7 +113,7 @@ def test_a_failure_is_told_with_its_evidence_as_text(visitor: Visitor, make_agen
         agent, generation=agent.generation, cause="CRASH_LOOP", message="it died", evidence=[hostile] * 50, now=NOON
     )
     page = visitor.open(place(agent))
-    assert "Its engine ends again and again. Build it again: its data stays." in text(page)
+    assert "Its engine crashes again and again. Rebuild it: its data stays." in text(page)
     assert page.one("pre").text.splitlines() == [hostile] * 20
     assert len(page.all("script")) == 1
 
@@ -121,8 +121,8 @@ def test_a_failure_is_told_with_its_evidence_as_text(visitor: Visitor, make_agen
 @pytest.mark.parametrize(
     ("cause", "words"),
     [
-        ("DATA_LOST", "Its disk is empty, and its data was there: it was not started. Build it again: that restores"),
-        ("DATA_DAMAGED", "Its data is damaged: it was not started. Build it again: that restores its newest whole"),
+        ("DATA_LOST", "Its disk is empty, although it had data before. We did not start it. Rebuild it: that restores"),
+        ("DATA_DAMAGED", "Its data is damaged. We did not start it. Rebuild it: that restores its newest whole"),
     ],
 )
 def test_data_that_is_lost_or_damaged_does_not_stay_when_the_agent_is_built_again(
@@ -197,11 +197,12 @@ def test_payments_are_told_in_what_they_were_paid_in(
     assert told == sorted(
         [
             "Payment Nov. 21, 2026 USDC Tiny, for a month paid until Dec. 28, 2026",
-            "Renewal $5 Nov. 21, 2026 Gumroad Tiny, for a month It bought nothing yet: we look into it.",
-            "Payment 385 stars Nov. 21, 2026 Telegram Stars Tiny, for a month It bought nothing yet: we look into it.",
+            "Renewal $5 Nov. 21, 2026 Gumroad Tiny, for a month It has paid for nothing yet: we are looking into it.",
+            "Payment 385 stars Nov. 21, 2026 Telegram Stars Tiny, for a month"
+            " It has paid for nothing yet: we are looking into it.",
             "Payment 5.000000000000000001 USDT Nov. 21, 2026 USDT Tiny, for a month"
-            " It bought nothing yet: we look into it.",
-            "Credit by us Nov. 21, 2026 Tiny, for a month It bought nothing yet: we look into it.",
+            " It has paid for nothing yet: we are looking into it.",
+            "Credit by us Nov. 21, 2026 Tiny, for a month It has paid for nothing yet: we are looking into it.",
         ]
     )
 
@@ -210,11 +211,11 @@ def test_money_that_an_operator_has_decided_about_is_looked_into_no_more(
     clock: Clock, visitor: Visitor, running: Agent
 ) -> None:
     write(running, 1, amount=500, currency="usd", provider=Provider.GUMROAD, kind=PaymentKind.RENEWAL)
-    assert "we look into it" in rows(visitor.open(place(running)))[0]
+    assert "we are looking into it" in rows(visitor.open(place(running)))[0]
     decisions.send_back(Payment.objects.get(), reason="asked", actor="operator:x", now=clock.now)
     lines = rows(visitor.open(place(running)))
     assert len(lines) == 2
-    assert not any("we look into it" in line for line in lines)
+    assert not any("we are looking into it" in line for line in lines)
 
 
 def test_the_list_of_payments_has_pages_and_a_fixed_number_of_queries(
@@ -262,7 +263,7 @@ def test_an_agent_that_stopped_meanwhile_gives_no_ticket(visitor: Visitor, runni
     lifecycle.pause(running, reason=Reason.OWNER, actor="user:x")
     settle(running)
     refused = shown(visitor.send(page, f"{place(running)}/ticket"), status=409)
-    assert "not possible as things are now" in text(refused)
+    assert "This is not possible now" in text(refused)
 
 
 def test_names_are_text_in_the_title_too(visitor: Visitor, running: Agent) -> None:

@@ -41,7 +41,7 @@ def place(agent: Agent) -> str:
 
 
 def test_they_are_listed_with_why_and_how_large(visitor: Visitor, kept: Agent) -> None:
-    assert "by night 4.8" in text(visitor.open(place(kept))).replace("\xa0", " ")
+    assert "nightly 4.8" in text(visitor.open(place(kept))).replace("\xa0", " ")
 
 
 def test_one_is_asked_for_and_the_page_says_that_it_is_being_made(visitor: Visitor, kept: Agent) -> None:

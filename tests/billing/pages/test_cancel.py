@@ -55,11 +55,11 @@ def test_where_we_can_the_card_is_stopped(
     lemon.sell(LEMON).charge("2026-11-21T12:00:00.000000Z")
     activate(agent, clock, LEMON, Provider.LEMONSQUEEZY)
     asked = visitor.open(f"{here(agent)}/cancel")
-    assert "We tell Lemon Squeezy to charge your card no more" in text(asked)
+    assert "We tell Lemon Squeezy to stop charging your card" in text(asked)
     after = visitor.follow(visitor.send(asked, f"{here(agent)}/cancel"))
     assert "We are telling Lemon Squeezy" in text(after)
     licence_cards.stop_due()
-    assert "Lemon Squeezy charges your card no more" in text(visitor.open(here(agent)))
+    assert "Lemon Squeezy no longer charges your card" in text(visitor.open(here(agent)))
 
 
 def test_what_does_not_renew_has_nothing_to_cancel(visitor: Visitor, agent: Agent, pay: Pay) -> None:

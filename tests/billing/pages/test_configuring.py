@@ -74,7 +74,7 @@ def test_plain_settings_are_changed(visitor: Visitor, running: Agent) -> None:
     ("typed", "words"),
     [
         ({"name": " "}, "Enter a shorter name"),
-        ({"name": "x", "timezone": "Mars/Base"}, "Choose a time zone of the list"),
+        ({"name": "x", "timezone": "Mars/Base"}, "Choose a time zone from the list"),
         ({"name": "x", "extra_soul": "x" * 4_001}, "These instructions are too long."),
     ],
 )
@@ -92,7 +92,7 @@ def test_what_was_typed_is_kept_where_it_is_refused(visitor: Visitor, running: A
 
 def test_an_engine_on_the_web_alone_says_so(visitor: Visitor, running: Agent) -> None:
     page = visitor.open(f"/account/agents/{running.pk}/channels")
-    assert "Pi is on the web alone." in text(page)
+    assert "Pi works on the web only." in text(page)
     assert not page.all("input", name="channel")
 
 
@@ -167,7 +167,7 @@ def test_a_test_says_which_hop_is_silent(visitor: Visitor, running: Agent, gatew
     page = Page(visitor.send(visitor.open(place), f"{place}/talk-test").content.decode())
     assert "Not everything answers." in text(page)
     assert "Its gateway answers" in text(page)
-    assert "Its model silent" in text(page)
+    assert "Its model no answer" in text(page)
 
 
 def test_a_test_of_one_that_starts_says_to_wait_and_blames_no_hop_that_was_not_tried(
@@ -176,7 +176,7 @@ def test_a_test_of_one_that_starts_says_to_wait_and_blames_no_hop_that_was_not_t
     place = f"/account/agents/{make_agent().pk}"
     page = Page(visitor.send(visitor.open(place), f"{place}/talk-test").content.decode())
     assert "It is still being started. Wait a minute, then test it again." in text(page)
-    assert "Its gateway silent" in text(page)
+    assert "Its gateway no answer" in text(page)
     assert "Its engine not tried" in text(page)
     assert "the gateway is silent" not in text(page)
 

@@ -79,7 +79,7 @@ def test_a_server_is_tested_from_the_page(visitor: Visitor, running: Agent, gate
         assert f"answers It has {len(server.tools)} tools: {', '.join(tool.name for tool in server.tools)}" in told
         server.require = {"x-key": "other"}
         told = text(Page(visitor.send(page, place(running, "mcp/test"), name="crm").content.decode()))
-        assert "silent it refused your headers (401)" in told
+        assert "no answer it refused your headers (401)" in told
     running.mcp_servers = [{"name": "crm", "command": "npx"}]
     running.save(update_fields=["mcp_servers"])
     refused = visitor.send(page, place(running, "mcp/test"), name="crm")

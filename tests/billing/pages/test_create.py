@@ -189,7 +189,7 @@ def test_who_goes_back_and_changes_the_form_may_make_another_agent(visitor: Visi
     answer = visitor.send(page, KEY, name="Second")
     assert answer.status_code == 422
     again = Page(answer.content.decode())
-    assert "An agent was created with this form already." in text(again)
+    assert "This form has already created an agent." in text(again)
     assert Agent.objects.count() == 1
     assert visitor.send(again, KEY).status_code == 303
     assert set(Agent.objects.values_list("name", flat=True)) == {"First", "Second"}

@@ -66,7 +66,7 @@ def test_it_is_set_with_records_to_copy_which_are_found_once_they_are_there_and_
 
     visitor.follow(visitor.send(page, f"{place(running)}/remove"))
     page = visitor.open(place(running))
-    assert "Give the agent an address of your own." in text(page)
+    assert "Give the agent one of your own." in text(page)
     assert not page.all("table")
     assert settle(running).domain is None
     assert running.transitions.filter(reason="domain", actor=f"user:{owner.pk}").exists()

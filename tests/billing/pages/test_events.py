@@ -57,14 +57,14 @@ def test_events_are_told_in_words_the_newest_first(visitor: Visitor, running: Ag
     assert lines[-3:] == [
         "The agent was started again.",
         "The agent stopped. You paused it. Its data is kept.",
-        "The agent came up for the first time.",
+        "The agent started for the first time.",
     ]
     assert lines[:-3] == [
         "A test was sent to the webhook.",
-        "The domain bot.example.org went to the account that proved that it is theirs.",
+        "Another account proved that the domain bot.example.org is theirs and has it now.",
         "The agent runs again after a failure.",
         "The agent could not be started.",
-        "It is not paid for and stopped. Its data is kept for 7 days.",
+        "It was not paid for and has stopped. Its data is kept for 7 days.",
         "It stops in 1 day unless it is paid for.",
         "The agent was paid for by us.",
         "A payment came in with USDC: paid until Dec. 28, 2026.",
@@ -102,7 +102,7 @@ def test_usage_is_drawn_and_written_beside_it(visitor: Visitor, running: Agent) 
     said = text(page).replace("\xa0", " ")
     assert "Memory 256.0 MB of 512.0 MB, 50 %" in said
     assert "Disk 1.2 GB of 1.0 GB, 120 %" in said
-    assert "Memory or disk is full. The agent is stopped on" in said
+    assert "Memory or disk is full. The agent will be stopped on" in said
     assert [(one.attributes["class"], one.attributes["width"]) for one in page.all("rect")] == [
         ("whole", "100"), ("used ", "50"), ("whole", "100"), ("used full", "100"),
     ]  # fmt: skip

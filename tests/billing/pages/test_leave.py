@@ -228,7 +228,7 @@ def test_without_the_address_and_a_fresh_code_nothing_is_deleted(
 def test_who_may_open_the_console_stays_and_is_offered_no_button(visitor: Visitor, owner: User) -> None:
     page = visitor.open(PATH)
     User.objects.filter(pk=owner.pk).update(is_staff=True)
-    assert "Have an operator take that right away" in text(visitor.open(PATH))
+    assert "Ask an operator to remove that right" in text(visitor.open(PATH))
     assert not visitor.open(PATH).all("form", action=f"{PATH}/code")
     sent = shown(visitor.send(page, f"{PATH}/code"))
     code = sent.all("code")[0].text

@@ -26,7 +26,7 @@ def test_what_the_pod_says_is_shown(visitor: Visitor, running: Agent, gateway_of
 
 def test_an_agent_whose_pod_does_not_answer_says_so(visitor: Visitor, make_agent: MakeAgent) -> None:
     page = visitor.open(f"/account/agents/{make_agent().pk}/log")
-    assert "Its pod does not answer" in text(page)
+    assert "The agent does not answer" in text(page)
     assert "There are no lines yet." in text(page)
 
 

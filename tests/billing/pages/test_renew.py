@@ -130,7 +130,7 @@ def test_plans_have_their_prices_and_what_a_year_saves(person: Person, agent: Ag
     tiny = words(option(page, "tier", "tiny"))
     assert "$5 a month or $50 a year" in tiny
     assert "A year is $10 less than twelve months." in tiny
-    assert "512 MiB of memory, 2 GiB of disk" in tiny
+    assert "512 MB of memory, 2 GB of disk" in tiny
     assert "checked" in radio(page, "tier", "tiny")
     assert "checked" in radio(page, "period", "monthly")
 
@@ -140,8 +140,8 @@ def test_a_way_to_pay_that_is_not_set_up_is_shown_and_cannot_be_chosen(person: P
     for provider in ("gumroad", "lemonsqueezy", "usdt", "usdc", "stars"):
         assert "disabled" in radio(page, "provider", provider)
         assert "Coming soon: it is not set up here yet." in words(option(page, "provider", provider))
-    assert "Nothing can be paid with here yet." in page.html
-    assert "Show what it comes to" not in page.html
+    assert "There is no way to pay here yet." in page.html
+    assert "See the price" not in page.html
 
 
 def test_a_way_that_is_set_up_is_chosen_before_anybody_chooses(

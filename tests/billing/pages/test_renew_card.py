@@ -104,9 +104,9 @@ def test_the_card_that_renews_is_cancelled_from_the_agents_page(
     pay(stripe)
     here = f"/account/agents/{agent.pk}"
     page = person.open(here)
-    assert "Paid with Card" in words(page.one("main"))
+    assert "Paid with: Card" in words(page.one("main"))
     assert page.all("a", href=f"{here}/cancel")
-    assert "We tell Stripe to charge your card no more." in words(person.open(f"{here}/cancel").one("main"))
+    assert "We tell Stripe to stop charging your card." in words(person.open(f"{here}/cancel").one("main"))
     csrf = person.open(f"{here}/cancel").all("input", name="csrfmiddlewaretoken")[0].attributes["value"]
     person.client.post(f"{here}/cancel", {"csrfmiddlewaretoken": csrf})
     work()
@@ -121,7 +121,7 @@ def test_each_plan_says_what_it_costs_now_and_has_no_button_that_would_be_refuse
     pay(stripe)
     page = person.open(place)
     said = words(page.one("main"))
-    assert "Costs $9 now and is paid until" in said
+    assert "It costs $9 now and is then paid until" in said
     ways = [one.attributes["href"] for one in page.all("a") if "/renew/" in one.attributes["href"]]
     assert [way.partition("tier=")[2].partition("&")[0] for way in ways] == ["small", "medium", "large"]
     for way in ways:
@@ -131,7 +131,7 @@ def test_each_plan_says_what_it_costs_now_and_has_no_button_that_would_be_refuse
     person.order(agent, tier="small", provider="stripe")
     pay(stripe)
     page = person.open(place)
-    assert "Costs nothing now. From" in words(page.one("main"))
+    assert "It costs nothing now. From" in words(page.one("main"))
     (form,) = [one for one in page.all("form") if one.attributes["action"].endswith("/next-plan")]
     tier = next(one for one in page.all("input", name="tier") if any(parent is form for parent in one.within))
     assert tier.attributes["value"] == "tiny"

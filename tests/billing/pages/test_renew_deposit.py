@@ -149,7 +149,7 @@ def test_a_payment_is_seen_then_deeper_then_paid(
     scan(clock)
     said = look(person, agent)
     assert "Your payment is on its way" in said
-    assert "Seen: 5 of 5 USDT. Confirmations: 1. It counts once the chain calls it final" in said
+    assert "Seen so far: 5 of 5 USDT. Confirmations: 1. The payment counts once the blockchain" in said
     assert "Send 5" not in said
     coins.mine()
     scan(clock)
@@ -184,7 +184,7 @@ def test_a_part_is_shown_with_what_is_missing_to_the_unit(
     scan(clock)
     page = person.open(f"/renew/{agent.pk}")
     assert "Send 0.000001 USDT more" in now(page)
-    assert "Seen: 4.999999 of 5 USDT. Send the missing 0.000001 USDT to the same address" in now(page)
+    assert "Seen so far: 4.999999 of 5 USDT. Send the missing 0.000001 USDT to the same address" in now(page)
     assert page.one("span", id="amount").text == "0.000001"
     pays(coins.usdt, ordered(), 1)
     settle(coins, clock)
@@ -196,9 +196,9 @@ def test_too_much_is_said_before_and_after_it_counts(
 ) -> None:
     pays(coins.usdt, ordered(), 7 * USD + 5)
     scan(clock)
-    assert "That is 2.000005 USDT more than is owed. The plan is paid all the same" in look(person, agent)
+    assert "That is 2.000005 USDT more than the price. The plan is paid." in look(person, agent)
     settle(coins, clock)
-    assert "You sent 2.000005 USDT more than was owed. It is written down" in look(person, agent)
+    assert "You sent 2.000005 USDT more than the price. We have noted it." in look(person, agent)
 
 
 def test_what_a_reorganisation_takes_back_is_not_shown_as_seen(
@@ -227,7 +227,7 @@ def test_an_expired_order_says_how_long_money_still_counts(
     watch(clock)
     said = look(person, agent)
     assert "Paid. Thank you!" in said
-    assert "It came after its order had expired, and was counted all the same." in said
+    assert "It came after its order had expired, but it counts." in said
 
 
 def test_an_expired_order_with_a_part_says_what_completes_it(
@@ -238,7 +238,9 @@ def test_an_expired_order_with_a_part_says_what_completes_it(
     wait(coins, clock, 25 * HOUR)
     assert ordered().status == "expired"
     page = person.open(f"/renew/{agent.pk}")
-    assert "2 USDT arrived, 3 USDT are missing. Sent to the same address until Dec. 6, 2026" in now(page)
+    assert "2 USDT arrived, 3 USDT are missing. You can still send them to the same address until Dec. 6, 2026" in now(
+        page
+    )
     assert page.one("code", id="address").text == ordered().deposit_address.address
 
 
@@ -247,7 +249,7 @@ def test_an_order_past_its_time_asks_for_no_money_while_the_chain_is_read_once_m
 ) -> None:
     clock.go(DAY + SECOND)
     page = person.open(f"/renew/{agent.pk}")
-    assert "The time for it is over: send nothing more." in now(page)
+    assert "The time for it is over. Send nothing more." in now(page)
     assert page.all("svg") == []
 
 
@@ -280,7 +282,7 @@ def test_a_chain_that_cannot_be_read_takes_no_order(
     proxy.status = 500
     answer = person.send(page)
     assert answer.status_code == 503
-    said = "The chain cannot be read at the moment. Nothing was ordered: try again soon."
+    said = "The blockchain cannot be read at the moment. Nothing was ordered: try again soon."
     assert problem(Page(answer.content.decode()), "provider") == said
     assert not Order.objects.exists()
 
@@ -330,7 +332,7 @@ def test_in_russian_too(person: Person, agent: Agent, coins: Chain, clock: Clock
     assert "Заказ открыт до 22 ноября 2026 г., 12:00 UTC." in now(page)
     pays(coins.usdt, ordered(), 2 * USD)
     scan(clock)
-    assert "Видим: 2 из 5 USDT. Отправьте недостающие 3 USDT на тот же адрес" in look(person, agent)
+    assert "Пока пришло: 2 из 5 USDT. Отправьте недостающие 3 USDT на тот же адрес" in look(person, agent)
     pays(coins.usdt, ordered(), 3 * USD)
     settle(coins, clock)
     assert "Оплачено. Спасибо!" in look(person, agent)
@@ -346,4 +348,4 @@ def test_nobody_is_asked_for_coins_that_are_taken_no_more(
     settings.CRYPTO_TOKENS = {"usdc": f"{coins.usdc.address}:18:USDC"}
     page = person.open(f"/renew/{agent.pk}")
     assert page.all("code", id="address") == []
-    assert ("send nothing more" in now(page)) == (part == 0)
+    assert ("Send nothing more" in now(page)) == (part == 0)

@@ -233,7 +233,7 @@ def test_what_is_left_of_a_coin_s_plan_is_told_before_the_key_is_bought(
 ) -> None:
     pay(agent)
     said = words(person.choose(agent, provider="gumroad", tier="small").one("section", id="bill"))
-    assert "Gumroad takes the payment and names the price and the day" in said
+    assert "Gumroad takes the payment and sets the price and the date" in said
     assert "This includes 16 days: what is left of the time you have already paid for" in said
 
 

@@ -167,7 +167,7 @@ def test_while_sign_ups_are_closed_only_those_with_an_account_come_in(visitor: V
     row.save()
     page, code = asked(visitor)
     refused = shown(visitor.send(page, "/sign-in/code", code=code), status=401)
-    assert "New accounts are not taken" in text(refused)
+    assert "We take no new accounts" in text(refused)
     assert not User.objects.filter(email=ANN).exists()
     page, code = asked(visitor, "old@example.com")
     assert visitor.send(page, "/sign-in/code", code=code).status_code == 303

@@ -179,8 +179,8 @@ def test_while_the_database_is_away_known_pages_are_served(api: APIClient, monke
     assert answer["Retry-After"]
 
 
-def test_a_tier_of_odd_memory_is_told_in_mebibytes(open_page: Open) -> None:
+def test_a_tier_of_odd_memory_is_told_in_megabytes(open_page: Open) -> None:
     Tier.objects.filter(id="tiny").update(memory_mib=1536)
     version.bump()
     snapshot.forget()
-    assert "1536 МиБ" in open_page("/ru/").html
+    assert "1536 МБ" in open_page("/ru/").html

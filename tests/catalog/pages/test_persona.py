@@ -31,7 +31,7 @@ def test_it_says_what_a_visitor_needs_to_choose(open_page: Open) -> None:
         *persona.tags,
         "$5",
         "$50",
-        "512 MiB",
+        "512 MB",
         "Pi",
         "The first 7 days are free",
         "Author: Agentpods",

@@ -80,7 +80,7 @@ def test_what_the_operator_tells_is_read_in_its_order_on_the_page_and_in_the_fee
     (told,) = [one.text for one in opened(api).all("article", id=incident.pk)]
     assert "<b>Slow</b>" in told
     said = [
-        "Mended; we are watching it",
+        "Fixed; we are watching it",
         "A <fan> was still.",
         "We know the cause",
         "looking for the cause",

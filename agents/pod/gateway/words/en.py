@@ -1,26 +1,26 @@
 """The words of the pod's pages in English."""
 
 WORDS = {
-    "console": "Open the console",
+    "console": "Open your account",
     "starting_title": "Just a moment",
-    "starting_text": "{name} is not ready yet. This page looks again by itself.",
-    "failing_title": "{name} does not come up",
-    "failing_text": "The agent’s engine does not start. Its owner sees why in the console, and what helps. "
-    "This page looks again by itself.",
+    "starting_text": "{name} is not ready yet. This page checks again by itself.",
+    "failing_title": "{name} does not start",
+    "failing_text": "The agent’s engine, the program that runs it, does not start. "
+    "Its owner sees in their account why, and what helps. This page checks again by itself.",
     "missing_title": "Nothing here",
     "missing_text": "There is no such page on this agent’s address.",
     "closed_title": "This page is private",
-    "closed_text": "Only the owner of {name} can talk to it here. Open it from the console: "
+    "closed_text": "Only the owner of {name} can talk to it here. Open it from your account: "
     "the link there signs you in.",
-    "ticket_title": "This link is over",
-    "ticket_text": "A sign-in link works once and for one minute. Open the page from the console again.",
+    "ticket_title": "This link no longer works",
+    "ticket_text": "A sign-in link works once and for one minute. Open the page from your account again.",
     "refused_title": "That did not work",
     "login_title": "Sign in",
     "login_user": "User name",
     "login_password": "Password",
     "login_submit": "Sign in",
     "login_wrong": "User name or password is wrong.",
-    "login_wait": "Too many attempts. Try again in a few minutes, or open the page from the console.",
+    "login_wait": "Too many attempts. Try again in a few minutes, or open the page from your account.",
     "chat_message": "Message",
     "chat_placeholder": "Write to {name} …",
     "chat_send": "Send",
@@ -40,22 +40,21 @@ WORDS = {
     "chat_why_starting": "The agent is being started. Try again in a moment.",
     "chat_why_restarting": "The agent’s engine does not answer at the moment. It is restarted by itself; "
     "try again shortly.",
-    "chat_why_failing": "The agent’s engine does not come up. The agent’s page in the console says why, "
-    "and what helps.",
-    "chat_why_failed": "The agent could not be started. The agent’s page in the console says why, and what helps.",
+    "chat_why_failing": "The agent’s engine does not start. The agent’s page in your account says why, and what helps.",
+    "chat_why_failed": "The agent could not be started. The agent’s page in your account says why, and what helps.",
     "chat_why_stopped": "The agent is stopped: it was paused, or it is not paid for. "
-    "The agent’s page in the console says which, and how to start it again.",
+    "The agent’s page in your account says which, and how to start it again.",
     "chat_why_gone": "This agent was deleted.",
     "chat_why_unreachable": "The agent cannot be reached. It may be paused, not paid for, or not started yet: "
-    "the agent’s page in the console says what is so.",
+    "the agent’s page in your account says which.",
     "chat_signed_out_text": "You are signed out. What is on this page stays here until you leave it.",
     "chat_reason_key_refused": "The model’s provider refuses this agent’s key. Another key helps.",
     "chat_reason_no_credit": "The model’s provider says that the credit or quota of this agent’s key is used up. "
     "More credit there helps, or another key.",
     "chat_reason_too_many": "The model’s provider has had too many requests with this agent’s key. "
     "Wait a minute, then try again.",
-    "chat_reason_overloaded": "The model’s provider is overloaded or out of order. Try again in a minute.",
-    "chat_reason_unreachable_model": "The model’s provider cannot be reached, or broke off. Try again in a minute.",
+    "chat_reason_overloaded": "The model’s provider is overloaded or does not work. Try again in a minute.",
+    "chat_reason_unreachable_model": "The model’s provider cannot be reached, or it broke off. Try again in a minute.",
     "chat_reason_no_model": "The model’s provider does not have the model that this agent uses. Another model helps.",
     "chat_reason_crowded": "The agent is answering too many people at once. Try again in a moment.",
     "chat_help_agent": "Open the agent’s page",
@@ -72,11 +71,11 @@ WORDS = {
     "chat_not_copied": "Not copied. The code is selected: copy it from there.",
     "chat_list": "Conversations",
     "chat_close": "Close",
-    "chat_none_yet": "There is none yet.",
-    "chat_kept_text": "The newest 40 conversations are kept in this browser alone, until you sign out. "
-    "What the agent itself remembers of them is not changed here.",
+    "chat_none_yet": "There are none yet.",
+    "chat_kept_text": "The newest 40 conversations are kept only in this browser, until you sign out. "
+    "This does not change what the agent itself remembers of them.",
     "chat_remove": "Remove from the list",
-    "chat_remove_sure": "Remove this conversation from the list? Nothing of it is left in this browser then.",
+    "chat_remove_sure": "Remove this conversation from the list? Then nothing of it is left in this browser.",
     "a2a_text": "{name} is an agent that answers messages in text.",
     "a2a_skill": "Conversation",
     "a2a_skill_text": "Reads a message and answers it; messages with the same context are one conversation.",

@@ -1,27 +1,28 @@
 """The words of the pod's pages in Spanish."""
 
 WORDS = {
-    "console": "Abrir la consola",
+    "console": "Abrir tu cuenta",
     "starting_title": "Un momento",
     "starting_text": "{name} todavía se está preparando. Esta página se actualiza sola.",
     "failing_title": "{name} no arranca",
-    "failing_text": "El motor del agente no arranca. Su dueño ve en la consola por qué y cómo resolverlo. "
+    "failing_text": "El motor del agente, el programa que lo hace funcionar, no arranca. Su dueño ve en su cuenta "
+    "por qué y cómo resolverlo. "
     "Esta página se actualiza sola.",
     "missing_title": "Aquí no hay nada",
     "missing_text": "No existe esa página en la dirección de este agente.",
     "closed_title": "Esta página es privada",
-    "closed_text": "Aquí solo puede hablar con {name} su dueño. Abre la página desde la consola: "
+    "closed_text": "Aquí solo puede hablar con {name} su dueño. Abre la página desde tu cuenta: "
     "el enlace que hay allí inicia tu sesión.",
     "ticket_title": "Este enlace ya no sirve",
     "ticket_text": "Un enlace de acceso funciona una sola vez y durante un minuto. "
-    "Abre la página otra vez desde la consola.",
+    "Abre la página otra vez desde tu cuenta.",
     "refused_title": "No funcionó",
     "login_title": "Iniciar sesión",
     "login_user": "Nombre de usuario",
     "login_password": "Contraseña",
     "login_submit": "Iniciar sesión",
     "login_wrong": "El nombre de usuario o la contraseña no es correcto.",
-    "login_wait": "Demasiados intentos. Vuelve a intentarlo en unos minutos, o abre la página desde la consola.",
+    "login_wait": "Demasiados intentos. Vuelve a intentarlo en unos minutos, o abre la página desde tu cuenta.",
     "chat_message": "Mensaje",
     "chat_placeholder": "Escribe a {name} …",
     "chat_send": "Enviar",
@@ -42,18 +43,18 @@ WORDS = {
     "chat_why_restarting": "El motor del agente no responde en este momento. Se reinicia solo; "
     "vuelve a intentarlo pronto.",
     "chat_why_failing": "El motor del agente no arranca. "
-    "La página del agente en la consola dice por qué y cómo resolverlo.",
+    "La página del agente en tu cuenta dice por qué y cómo resolverlo.",
     "chat_why_failed": "No se pudo iniciar el agente. "
-    "La página del agente en la consola dice por qué y cómo resolverlo.",
+    "La página del agente en tu cuenta dice por qué y cómo resolverlo.",
     "chat_why_stopped": "El agente está detenido: alguien lo pausó o no está pagado. "
-    "La página del agente en la consola dice cuál de las dos cosas es y cómo iniciarlo de nuevo.",
+    "La página del agente en tu cuenta dice cuál de las dos cosas es y cómo iniciarlo de nuevo.",
     "chat_why_gone": "Este agente se eliminó.",
     "chat_why_unreachable": "No hay conexión con el agente. Puede estar en pausa, sin pagar o todavía sin iniciar: "
-    "lo dice la página del agente en la consola.",
+    "lo dice la página del agente en tu cuenta.",
     "chat_signed_out_text": "Tu sesión ha terminado. Lo que hay en esta página se queda aquí hasta que salgas de ella.",
     "chat_reason_key_refused": "El proveedor del modelo rechaza la clave de este agente. Hace falta otra clave.",
-    "chat_reason_no_credit": "El proveedor del modelo dice que se agotó el saldo o la cuota de esta clave. "
-    "Hace falta más saldo allí u otra clave.",
+    "chat_reason_no_credit": "El proveedor del modelo dice que se agotó el saldo o la cuota de la clave "
+    "de este agente. Hace falta más saldo allí u otra clave.",
     "chat_reason_too_many": "El proveedor del modelo recibió demasiadas solicitudes con la clave de este agente. "
     "Espera un minuto y vuelve a intentarlo.",
     "chat_reason_overloaded": "El proveedor del modelo está saturado o tiene un fallo. "
@@ -79,7 +80,7 @@ WORDS = {
     "chat_close": "Cerrar",
     "chat_none_yet": "Todavía no hay ninguna.",
     "chat_kept_text": "Las 40 conversaciones más recientes se guardan solo en este navegador, "
-    "hasta que cierres la sesión. Lo que el agente mismo recuerda de ellas no cambia aquí.",
+    "hasta que cierres la sesión. Esto no cambia lo que el agente mismo recuerda de ellas.",
     "chat_remove": "Quitar de la lista",
     "chat_remove_sure": "¿Quitar esta conversación de la lista? En este navegador no quedará nada de ella.",
     "a2a_text": "{name} es un agente que responde mensajes con texto.",

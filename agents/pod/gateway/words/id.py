@@ -1,26 +1,27 @@
 """The words of the pod's pages in Indonesian."""
 
 WORDS = {
-    "console": "Buka konsol",
+    "console": "Buka akun Anda",
     "starting_title": "Tunggu sebentar",
     "starting_text": "{name} belum siap. Halaman ini dimuat ulang dengan sendirinya.",
     "failing_title": "{name} tidak dapat dijalankan",
-    "failing_text": "Mesin agen ini tidak dapat dijalankan. Pemiliknya melihat penyebab dan solusinya di konsol. "
+    "failing_text": "Mesin agen ini, program yang menjalankannya, tidak dapat dijalankan. Pemiliknya melihat penyebab "
+    "dan solusinya di akunnya. "
     "Halaman ini dimuat ulang dengan sendirinya.",
     "missing_title": "Tidak ada apa-apa di sini",
     "missing_text": "Halaman itu tidak ada di alamat agen ini.",
     "closed_title": "Halaman ini pribadi",
-    "closed_text": "Hanya pemilik {name} yang bisa berbicara dengannya di sini. Buka dari konsol: "
+    "closed_text": "Hanya pemilik {name} yang bisa berbicara dengannya di sini. Buka dari akun Anda: "
     "lewat tautan di sana Anda langsung masuk.",
     "ticket_title": "Tautan ini tidak berlaku lagi",
-    "ticket_text": "Tautan masuk hanya berlaku sekali dan selama satu menit. Buka lagi halaman ini dari konsol.",
+    "ticket_text": "Tautan masuk hanya berlaku sekali dan selama satu menit. Buka lagi halaman ini dari akun Anda.",
     "refused_title": "Tidak berhasil",
     "login_title": "Masuk",
     "login_user": "Nama pengguna",
     "login_password": "Kata sandi",
     "login_submit": "Masuk",
     "login_wrong": "Nama pengguna atau kata sandi salah.",
-    "login_wait": "Terlalu banyak percobaan. Coba lagi dalam beberapa menit, atau buka halaman ini dari konsol.",
+    "login_wait": "Terlalu banyak percobaan. Coba lagi dalam beberapa menit, atau buka halaman ini dari akun Anda.",
     "chat_message": "Pesan",
     "chat_placeholder": "Tulis ke {name} …",
     "chat_send": "Kirim",
@@ -41,13 +42,13 @@ WORDS = {
     "chat_why_restarting": "Mesin agen ini sedang tidak menjawab. Mesin dijalankan lagi dengan sendirinya; "
     "coba lagi nanti.",
     "chat_why_failing": "Mesin agen ini tidak dapat dijalankan. "
-    "Halaman agen di konsol menjelaskan penyebab dan solusinya.",
-    "chat_why_failed": "Agen tidak dapat dijalankan. Halaman agen di konsol menjelaskan penyebab dan solusinya.",
+    "Halaman agen di akun Anda menjelaskan penyebab dan solusinya.",
+    "chat_why_failed": "Agen tidak dapat dijalankan. Halaman agen di akun Anda menjelaskan penyebab dan solusinya.",
     "chat_why_stopped": "Agen berhenti: dijeda atau tidak dibayar. "
-    "Halaman agen di konsol menjelaskan yang mana, dan cara menjalankannya lagi.",
+    "Halaman agen di akun Anda menjelaskan yang mana, dan cara menjalankannya lagi.",
     "chat_why_gone": "Agen ini sudah dihapus.",
     "chat_why_unreachable": "Agen tidak dapat dihubungi. Mungkin dijeda, tidak dibayar, atau belum dijalankan: "
-    "halaman agen di konsol menjelaskannya.",
+    "halaman agen di akun Anda menjelaskannya.",
     "chat_signed_out_text": "Anda sudah keluar. Isi halaman ini tetap ada di sini sampai Anda meninggalkannya.",
     "chat_reason_key_refused": "Penyedia model menolak kunci agen ini. Perlu kunci lain.",
     "chat_reason_no_credit": "Menurut penyedia model, saldo atau kuota kunci agen ini sudah habis. "
@@ -75,7 +76,7 @@ WORDS = {
     "chat_close": "Tutup",
     "chat_none_yet": "Belum ada.",
     "chat_kept_text": "40 percakapan terbaru hanya disimpan di peramban ini, sampai Anda keluar. "
-    "Yang diingat agen sendiri tidak berubah di sini.",
+    "Ini tidak mengubah apa yang diingat agen sendiri.",
     "chat_remove": "Hapus dari daftar",
     "chat_remove_sure": "Hapus percakapan ini dari daftar? Tidak ada yang tersisa darinya di peramban ini.",
     "a2a_text": "{name} adalah agen yang menjawab pesan dengan teks.",

@@ -1,26 +1,27 @@
 """The words of the pod's pages in Portuguese, as in Brazil."""
 
 WORDS = {
-    "console": "Abrir o console",
+    "console": "Abrir a sua conta",
     "starting_title": "Um momento",
     "starting_text": "{name} ainda está se preparando. Esta página se atualiza sozinha.",
     "failing_title": "{name} não inicia",
-    "failing_text": "O motor do agente não inicia. O dono vê no console o motivo e como resolver. "
+    "failing_text": "O motor do agente, o programa que o faz funcionar, não inicia. O dono vê na conta dele "
+    "o motivo e como resolver. "
     "Esta página se atualiza sozinha.",
     "missing_title": "Não há nada aqui",
     "missing_text": "Esta página não existe no endereço deste agente.",
     "closed_title": "Esta página é privada",
-    "closed_text": "Aqui só o dono pode conversar com {name}. Abra a página pelo console: "
+    "closed_text": "Aqui só o dono pode conversar com {name}. Abra a página pela sua conta: "
     "o link de lá faz você entrar.",
     "ticket_title": "Este link não vale mais",
-    "ticket_text": "Um link de acesso funciona uma vez só e por um minuto. Abra a página de novo pelo console.",
+    "ticket_text": "Um link de acesso funciona uma vez só e por um minuto. Abra a página de novo pela sua conta.",
     "refused_title": "Não deu certo",
     "login_title": "Entrar",
     "login_user": "Nome de usuário",
     "login_password": "Senha",
     "login_submit": "Entrar",
     "login_wrong": "O nome de usuário ou a senha está errado.",
-    "login_wait": "Tentativas demais. Tente de novo em alguns minutos ou abra a página pelo console.",
+    "login_wait": "Tentativas demais. Tente de novo em alguns minutos ou abra a página pela sua conta.",
     "chat_message": "Mensagem",
     "chat_placeholder": "Escreva para {name} …",
     "chat_send": "Enviar",
@@ -40,13 +41,14 @@ WORDS = {
     "chat_why_starting": "O agente está sendo iniciado. Tente de novo daqui a pouco.",
     "chat_why_restarting": "O motor do agente não responde no momento. Ele é reiniciado sozinho; "
     "tente de novo daqui a pouco.",
-    "chat_why_failing": "O motor do agente não inicia. A página do agente no console diz o motivo e como resolver.",
-    "chat_why_failed": "Não foi possível iniciar o agente. A página do agente no console diz o motivo e como resolver.",
+    "chat_why_failing": "O motor do agente não inicia. A página do agente na sua conta diz o motivo e como resolver.",
+    "chat_why_failed": "Não foi possível iniciar o agente. "
+    "A página do agente na sua conta diz o motivo e como resolver.",
     "chat_why_stopped": "O agente está parado: foi pausado ou não está pago. "
-    "A página do agente no console diz qual dos dois e como iniciá-lo de novo.",
+    "A página do agente na sua conta diz qual dos dois e como iniciá-lo de novo.",
     "chat_why_gone": "Este agente foi excluído.",
     "chat_why_unreachable": "Não há conexão com o agente. Ele pode estar pausado, não pago ou ainda não iniciado: "
-    "a página do agente no console diz qual é o caso.",
+    "a página do agente na sua conta diz qual é o caso.",
     "chat_signed_out_text": "Sua sessão terminou. O que está nesta página fica aqui até você sair dela.",
     "chat_reason_key_refused": "O provedor do modelo recusa a chave deste agente. É preciso outra chave.",
     "chat_reason_no_credit": "O provedor do modelo diz que o saldo ou a cota da chave deste agente acabou. "
@@ -74,7 +76,7 @@ WORDS = {
     "chat_close": "Fechar",
     "chat_none_yet": "Ainda não há nenhuma.",
     "chat_kept_text": "As 40 conversas mais recentes ficam só neste navegador, até você sair da conta. "
-    "O que o próprio agente lembra delas não muda aqui.",
+    "Isso não muda o que o próprio agente lembra delas.",
     "chat_remove": "Remover da lista",
     "chat_remove_sure": "Remover esta conversa da lista? Neste navegador não fica nada dela.",
     "a2a_text": "{name} é um agente que responde mensagens com texto.",

@@ -1,26 +1,27 @@
 """The words of the pod's pages in Turkish."""
 
 WORDS = {
-    "console": "Konsolu aç",
+    "console": "Hesabınızı açın",
     "starting_title": "Bir dakika",
     "starting_text": "{name} henüz hazır değil. Bu sayfa kendiliğinden yenilenir.",
     "failing_title": "{name} başlamıyor",
-    "failing_text": "Ajanın motoru başlamıyor. Sahibi nedenini ve ne yapılacağını konsolda görür. "
-    "Bu sayfa kendiliğinden yenilenir.",
+    "failing_text": "Ajanı çalıştıran program olan motor başlamıyor. "
+    "Sahibi nedenini ve ne yapılacağını hesabında görür. Bu sayfa kendiliğinden yenilenir.",
     "missing_title": "Burada bir şey yok",
     "missing_text": "Bu ajanın adresinde böyle bir sayfa yok.",
     "closed_title": "Bu sayfa özel",
-    "closed_text": "Burada {name} ile yalnızca sahibi konuşabilir. Sayfayı konsoldan açın: "
+    "closed_text": "Burada {name} ile yalnızca sahibi konuşabilir. Sayfayı hesabınızdan açın: "
     "oradaki bağlantı oturumunuzu açar.",
     "ticket_title": "Bu bağlantı artık geçersiz",
-    "ticket_text": "Giriş bağlantısı yalnızca bir kez ve bir dakika boyunca çalışır. Sayfayı konsoldan yeniden açın.",
+    "ticket_text": "Giriş bağlantısı yalnızca bir kez ve bir dakika boyunca çalışır. "
+    "Sayfayı hesabınızdan yeniden açın.",
     "refused_title": "Olmadı",
     "login_title": "Oturum aç",
     "login_user": "Kullanıcı adı",
     "login_password": "Parola",
     "login_submit": "Oturum aç",
     "login_wrong": "Kullanıcı adı ya da parola yanlış.",
-    "login_wait": "Çok fazla deneme. Birkaç dakika sonra yeniden deneyin ya da sayfayı konsoldan açın.",
+    "login_wait": "Çok fazla deneme. Birkaç dakika sonra yeniden deneyin ya da sayfayı hesabınızdan açın.",
     "chat_message": "Mesaj",
     "chat_placeholder": "{name} için mesajınız …",
     "chat_send": "Gönder",
@@ -40,13 +41,13 @@ WORDS = {
     "chat_why_starting": "Ajan başlatılıyor. Biraz sonra yeniden deneyin.",
     "chat_why_restarting": "Ajanın motoru şu anda yanıt vermiyor. Kendiliğinden yeniden başlatılıyor; "
     "biraz sonra yeniden deneyin.",
-    "chat_why_failing": "Ajanın motoru başlamıyor. Nedeni ve ne yapılacağı konsolda, ajanın sayfasında yazıyor.",
-    "chat_why_failed": "Ajan başlatılamadı. Nedeni ve ne yapılacağı konsolda, ajanın sayfasında yazıyor.",
+    "chat_why_failing": "Ajanın motoru başlamıyor. Nedeni ve ne yapılacağı hesabınızda, ajanın sayfasında yazıyor.",
+    "chat_why_failed": "Ajan başlatılamadı. Nedeni ve ne yapılacağı hesabınızda, ajanın sayfasında yazıyor.",
     "chat_why_stopped": "Ajan durdu: duraklatıldı ya da ödemesi yapılmadı. "
-    "Hangisi olduğu ve nasıl yeniden başlatılacağı konsolda, ajanın sayfasında yazıyor.",
+    "Hangisi olduğu ve nasıl yeniden başlatılacağı hesabınızda, ajanın sayfasında yazıyor.",
     "chat_why_gone": "Bu ajan silindi.",
     "chat_why_unreachable": "Ajana ulaşılamıyor. Duraklatılmış, ödenmemiş ya da henüz başlatılmamış olabilir: "
-    "durumu konsolda, ajanın sayfasında yazıyor.",
+    "durumu hesabınızda, ajanın sayfasında yazıyor.",
     "chat_signed_out_text": "Oturumunuz kapandı. Bu sayfadakiler, siz sayfadan ayrılana kadar burada kalır.",
     "chat_reason_key_refused": "Modelin sağlayıcısı bu ajanın anahtarını kabul etmiyor. Başka bir anahtar gerekiyor.",
     "chat_reason_no_credit": "Modelin sağlayıcısı, bu ajanın anahtarındaki bakiyenin ya da kotanın bittiğini söylüyor. "
@@ -74,7 +75,7 @@ WORDS = {
     "chat_close": "Kapat",
     "chat_none_yet": "Henüz yok.",
     "chat_kept_text": "En yeni 40 konuşma, siz oturumu kapatana kadar yalnızca bu tarayıcıda saklanır. "
-    "Ajanın onlardan hatırladıkları burada değişmez.",
+    "Bu, ajanın onlardan hatırladıklarını değiştirmez.",
     "chat_remove": "Listeden kaldır",
     "chat_remove_sure": "Bu konuşma listeden kaldırılsın mı? Bu tarayıcıda ondan bir şey kalmaz.",
     "a2a_text": "{name}, mesajlara metinle yanıt veren bir ajandır.",

@@ -68,7 +68,7 @@ def test_an_engine_that_does_not_come_up_is_not_called_a_moment(gateway: Gateway
     gateway.look()
     page = get(gateway, "/", **HTML)
     assert page.status_code == 503
-    assert "Ada does not come up" in page.text
+    assert "Ada does not start" in page.text
     assert f'href="{CONSOLE}"' in page.text
 
 

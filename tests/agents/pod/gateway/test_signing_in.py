@@ -26,7 +26,7 @@ def test_a_ticket_signs_in_once(gateway: Gateway) -> None:
     assert (page.status_code, "<title>Ada</title>" in page.text) == (200, True)
     again = get(gateway, f"/ticket?t={ticket}", **HTML)
     assert (again.status_code, "Set-Cookie" in again.headers) == (403, False)
-    assert "This link is over" in again.text
+    assert "This link no longer works" in again.text
     assert CONSOLE in again.text
 
 
