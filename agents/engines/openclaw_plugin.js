@@ -30,6 +30,11 @@ const TOO_LONG = /context|too long|too large|maximum.{0,20}tokens|prompt is/i;
 const COMMAND = /^\s*\/(?!start\b)[a-z_]+(@\w+)?(\s|:|$)/i;
 // What openclaw itself says before it takes up a turn that was cut short. The answer follows, in the agent's own words.
 const RESUMED = /^I'm continuing your interrupted request now \(the gateway has just restarted\)/;
+// What it says to the model then: the person's message between a line and an order of its own.
+const CUT_OFF = new RegExp(
+  "^\\[Queued user message from a previous active turn; [^\\]\\n]*\\]\\n" +
+    "([\\s\\S]+?)\\n\\n\\[System\\] Your previous turn was interrupted by a gateway restart [^\\n]*$",
+);
 const NO_COMMANDS = "Commands are not taken here.";
 
 export default {
@@ -73,7 +78,9 @@ function prepared(context, settings) {
   return {
     ...context,
     systemPrompt: OWN_PROMPT.test(own) ? persona(own, settings) : own,
-    messages: context.messages.filter((message) => !saysNothing(message)).map((message) => unstamped(message, settings.timezone)),
+    messages: asAsked(
+      context.messages.filter((message) => !saysNothing(message)).map((message) => unstamped(message, settings.timezone)),
+    ),
   };
 }
 
@@ -93,16 +100,32 @@ function persona(own, settings) {
 
 /** Behind each message openclaw says what runs in the background, also when nothing does. */
 function saysNothing({ runtimeContextCarrier, content }) {
-  return Boolean(runtimeContextCarrier) && IDLE.test(typeof content === "string" ? content : content[0]?.text);
+  return Boolean(runtimeContextCarrier) && IDLE.test(wording({ content }));
+}
+
+/** A question whose turn was cut off is asked again as the person asked it, and once. openclaw keeps it, and says it
+ * again in a message of its own, as something that is not to be answered any more. */
+function asAsked(messages) {
+  const bared = messages.map((message) => reworded(message, (text) => CUT_OFF.exec(text)?.[1] ?? text));
+  const isAgain = (message, before) => before?.role === "user" && wording(before) === wording(message);
+  return bared.filter((message, at) => wording(message) === wording(messages[at]) || !isAgain(message, bared[at - 1]));
 }
 
 /** openclaw writes the time of arrival before what a person says; the model gets what was said. */
 function unstamped(message, timeZone) {
+  return reworded(message, (text) => bare(text, message, timeZone));
+}
+
+function reworded(message, change) {
   if (message.role !== "user") return message;
-  if (typeof message.content === "string") return { ...message, content: bare(message.content, message, timeZone) };
+  if (typeof message.content === "string") return { ...message, content: change(message.content) };
   const content = message.content.map((part, index) =>
-    index === 0 && part.type === "text" ? { ...part, text: bare(part.text, message, timeZone) } : part);
+    index === 0 && part.type === "text" ? { ...part, text: change(part.text) } : part);
   return { ...message, content };
+}
+
+function wording({ content }) {
+  return typeof content === "string" ? content : content?.[0]?.text;
 }
 
 function bare(text, message, timeZone) {
