@@ -30,10 +30,11 @@ const TOO_LONG = /context|too long|too large|maximum.{0,20}tokens|prompt is/i;
 const COMMAND = /^\s*\/(?!start\b)[a-z_]+(@\w+)?(\s|:|$)/i;
 // What openclaw itself says before it takes up a turn that was cut short. The answer follows, in the agent's own words.
 const RESUMED = /^I'm continuing your interrupted request now \(the gateway has just restarted\)/;
-// What it says to the model then: the person's message between a line and an order of its own.
+// What it says to the model then: an order, and in that turn the person's message once more before it.
+const ORDER = /\[System\] Your previous turn was interrupted by a gateway restart [^\n]*$/;
+const TAKEN_UP = new RegExp(`^${ORDER.source}`);
 const CUT_OFF = new RegExp(
-  "^\\[Queued user message from a previous active turn; [^\\]\\n]*\\]\\n" +
-    "([\\s\\S]+?)\\n\\n\\[System\\] Your previous turn was interrupted by a gateway restart [^\\n]*$",
+  `^\\[Queued user message from a previous active turn; [^\\]\\n]*\\]\\n([\\s\\S]+?)\\n\\n${ORDER.source}`,
 );
 const NO_COMMANDS = "Commands are not taken here.";
 
@@ -103,12 +104,17 @@ function saysNothing({ runtimeContextCarrier, content }) {
   return Boolean(runtimeContextCarrier) && IDLE.test(wording({ content }));
 }
 
-/** A question whose turn was cut off is asked again as the person asked it, and once. openclaw keeps it, and says it
- * again in a message of its own, as something that is not to be answered any more. */
+/** A question whose turn was cut off is asked again as the person asked it, and once. openclaw says it again as something
+ * that is not to be answered any more, and orders the model to go on; in later turns the order stands behind the question.
+ * Behind what tools and the model said it stays: there the model must know. */
 function asAsked(messages) {
   const bared = messages.map((message) => reworded(message, (text) => CUT_OFF.exec(text)?.[1] ?? text));
-  const isAgain = (message, before) => before?.role === "user" && wording(before) === wording(message);
-  return bared.filter((message, at) => wording(message) === wording(messages[at]) || !isAgain(message, bared[at - 1]));
+  return bared.filter((message, at) => {
+    const before = bared[at - 1];
+    if (message.role !== "user" || before?.role !== "user") return true;
+    const isAgain = wording(message) !== wording(messages[at]) && wording(message) === wording(before);
+    return !isAgain && !TAKEN_UP.test(wording(message));
+  });
 }
 
 /** openclaw writes the time of arrival before what a person says; the model gets what was said. */

@@ -115,7 +115,7 @@ def test_a_question_whose_turn_was_cut_off_is_asked_again_as_it_was_asked(place:
     answered = {"role": "assistant", "content": [{"type": "text", "text": "Nautilus."}]}
     again = {"role": "user", "content": [{"type": "text", "text": f"{queued}\n{asked['content']}\n\n{order}"}]}
     quoted = {"role": "user", "content": f"It said this:\n{queued}\n{order}"}
-    after_tools = {"role": "user", "content": order}
+    ordered = {"role": "user", "content": order}
 
     def told(*messages: dict[str, Any]) -> list[Any]:
         seen = inside(render(place), context=context("", *messages), answers=[[WORD, DONE]])
@@ -126,7 +126,8 @@ def test_a_question_whose_turn_was_cut_off_is_asked_again_as_it_was_asked(place:
     assert told(again) == [bare]
     assert told(asked, again, answered, asked) == [asked, answered, asked]
     assert told(quoted, answered, again) == [quoted, answered, bare]
-    assert told(asked, asked, answered, after_tools) == [asked, asked, answered, after_tools]
+    assert told(asked, asked, answered, ordered) == [asked, asked, answered, ordered]
+    assert told(asked, ordered, answered, asked) == [asked, answered, asked]  # in later turns
 
 
 def test_what_runs_in_the_background_is_told_and_that_nothing_does_is_not(place: Place, persona: Path) -> None:
