@@ -74,7 +74,7 @@ class Laborious(PartsEngine):
 
     start_seconds = 1.0
 
-    def attach(self, process: asyncio.subprocess.Process, _: Launch) -> PartsEngine:
+    def attach(self, process: asyncio.subprocess.Process, _: Launch, /) -> PartsEngine:
         self.process = psutil.Process(process.pid)
         return self
 
