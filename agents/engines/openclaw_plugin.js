@@ -30,6 +30,12 @@ const TOO_LONG = /context|too long|too large|maximum.{0,20}tokens|prompt is/i;
 const COMMAND = /^\s*\/(?!start\b)[a-z_]+(@\w+)?(\s|:|$)/i;
 // What openclaw itself says before it takes up a turn that was cut short. The answer follows, in the agent's own words.
 const RESUMED = /^I'm continuing your interrupted request now \(the gateway has just restarted\)/;
+// What it says to the model then: an order, and in that turn the person's message once more before it.
+const ORDER = /\[System\] Your previous turn was interrupted by a gateway restart [^\n]*$/;
+const TAKEN_UP = new RegExp(`^${ORDER.source}`);
+const CUT_OFF = new RegExp(
+  `^\\[Queued user message from a previous active turn; [^\\]\\n]*\\]\\n([\\s\\S]+?)\\n\\n${ORDER.source}`,
+);
 const NO_COMMANDS = "Commands are not taken here.";
 
 export default {
@@ -73,7 +79,9 @@ function prepared(context, settings) {
   return {
     ...context,
     systemPrompt: OWN_PROMPT.test(own) ? persona(own, settings) : own,
-    messages: context.messages.filter((message) => !saysNothing(message)).map((message) => unstamped(message, settings.timezone)),
+    messages: asAsked(
+      context.messages.filter((message) => !saysNothing(message)).map((message) => unstamped(message, settings.timezone)),
+    ),
   };
 }
 
@@ -93,16 +101,37 @@ function persona(own, settings) {
 
 /** Behind each message openclaw says what runs in the background, also when nothing does. */
 function saysNothing({ runtimeContextCarrier, content }) {
-  return Boolean(runtimeContextCarrier) && IDLE.test(typeof content === "string" ? content : content[0]?.text);
+  return Boolean(runtimeContextCarrier) && IDLE.test(wording({ content }));
+}
+
+/** A question whose turn was cut off is asked again as the person asked it, and once. openclaw says it again as something
+ * that is not to be answered any more, and orders the model to go on; in later turns the order stands behind the question.
+ * Behind what tools and the model said it stays: there the model must know. */
+function asAsked(messages) {
+  const bared = messages.map((message) => reworded(message, (text) => CUT_OFF.exec(text)?.[1] ?? text));
+  return bared.filter((message, at) => {
+    const before = bared[at - 1];
+    if (message.role !== "user" || before?.role !== "user") return true;
+    const isAgain = wording(message) !== wording(messages[at]) && wording(message) === wording(before);
+    return !isAgain && !TAKEN_UP.test(wording(message));
+  });
 }
 
 /** openclaw writes the time of arrival before what a person says; the model gets what was said. */
 function unstamped(message, timeZone) {
+  return reworded(message, (text) => bare(text, message, timeZone));
+}
+
+function reworded(message, change) {
   if (message.role !== "user") return message;
-  if (typeof message.content === "string") return { ...message, content: bare(message.content, message, timeZone) };
+  if (typeof message.content === "string") return { ...message, content: change(message.content) };
   const content = message.content.map((part, index) =>
-    index === 0 && part.type === "text" ? { ...part, text: bare(part.text, message, timeZone) } : part);
+    index === 0 && part.type === "text" ? { ...part, text: change(part.text) } : part);
   return { ...message, content };
+}
+
+function wording({ content }) {
+  return typeof content === "string" ? content : content?.[0]?.text;
 }
 
 function bare(text, message, timeZone) {

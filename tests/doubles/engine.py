@@ -38,7 +38,7 @@ class PartsEngine:
     def session_argv(self, _: str | None, __: Launch) -> tuple[str, ...]:
         return ()
 
-    def attach(self, _: asyncio.subprocess.Process, __: Launch) -> PartsEngine:
+    def attach(self, _: asyncio.subprocess.Process, __: Launch, /) -> PartsEngine:
         return self
 
     def conversation(self, _: str) -> PartsEngine:

@@ -22,6 +22,9 @@ BEAT_SECONDS = 2.0
 SILENCE_SECONDS = 6.0
 # However short of CPU the machine is: then nobody else gets an answer either.
 LONGEST_SILENCE_SECONDS = 30.0
+LOOK_SECONDS = 0.5
+# However short of CPU the machine is, a start may take this many times as long as the engine declares.
+LONGEST_START = 5
 WIND_DOWN_SECONDS = 3.0
 TERM_SECONDS = 12.0
 STOPPED = "the engine is stopped by a signal"
@@ -65,8 +68,7 @@ class Member:
         member.driver = engine.attach(process, launch)
         limit = start_seconds(engine)
         try:
-            async with asyncio.timeout(limit):
-                await member.driver.settle()
+            await member._settle(limit)
         except BaseException as error:
             member.ending = True
             member.kill()
@@ -75,6 +77,19 @@ class Member:
             raise
         member.forgive()
         return member
+
+    async def _settle(self, limit: float) -> None:
+        """Raises TimeoutError after so many seconds, without those in which the machine gave it no CPU. Else a machine
+        that is short of CPU would end all its engines and start them anew for ever, which takes yet more CPU."""
+        started = time.monotonic()
+        settling = asyncio.create_task(self.driver.settle())
+        try:
+            while not (await asyncio.wait({settling}, timeout=min(limit, LOOK_SECONDS)))[0]:
+                if time.monotonic() - started > min(limit + linux.time_waited(self.pid), limit * LONGEST_START):
+                    raise TimeoutError
+            settling.result()
+        finally:
+            settling.cancel()
 
     @property
     def pid(self) -> int:

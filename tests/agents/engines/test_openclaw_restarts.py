@@ -83,6 +83,9 @@ def test_a_message_whose_turn_is_cut_short_is_answered_once(
     time.sleep(QUIET_SECONDS)
     assert answers(telegram)[1:] == ["Here I am again."]
     assert "Are you there?" in str(pod.model.turns()[-1].said)
+    telegram.write("And then?")
+    eventually(lambda: len(answers(telegram)) > 2, within=60, what="the next answer")
+    assert not [turn for turn in pod.model.turns() if "gateway restart" in str(turn.said)]  # openclaw's own words
 
 
 def schedule(pod: Pod, **when: object) -> None:

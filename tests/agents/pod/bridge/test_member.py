@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import cast
 
@@ -12,6 +16,7 @@ import pytest
 
 from agents.engines import ENGINES, base
 from agents.engines.base import Engine, EngineError, Launch
+from agents.pod.bridge import member
 from agents.pod.bridge.log import EngineLog
 from agents.pod.bridge.member import Member
 from tests.doubles.engine import PartsEngine
@@ -36,13 +41,15 @@ class Declared(Slow):
         self.start_seconds = start_seconds
 
 
-def start(engine: Slow, directory: Path) -> None:
-    lives = (sys.executable, "-c", "import time; time.sleep(600)")
-    launch = Launch(files={}, directories=(), argv=lives, env={}, cwd=directory, model=None)
+LIVES = (sys.executable, "-c", "import time; time.sleep(600)")
+
+
+def start(engine: PartsEngine, directory: Path, *, runs: tuple[str, ...] = LIVES) -> None:
+    launch = Launch(files={}, directories=(), argv=runs, env={}, cwd=directory, model=None)
 
     async def once() -> None:
-        member = await Member.start(cast("Engine", engine), launch, None, generation=1, marks={}, log=EngineLog())
-        await member.stop()
+        started = await Member.start(cast("Engine", engine), launch, None, generation=1, marks={}, log=EngineLog())
+        await started.stop()
 
     asyncio.run(once())
 
@@ -60,6 +67,44 @@ def test_an_engine_that_declares_more_than_the_usual_time_is_waited_for(
 ) -> None:
     monkeypatch.setattr(base, "START_SECONDS", 0.2)
     start(Declared(takes=0.6, start_seconds=20.0), tmp_path)
+
+
+class Laborious(PartsEngine):
+    """It answers once it has worked for 0.4 seconds, which it declares to do within one."""
+
+    start_seconds = 1.0
+
+    def attach(self, process: asyncio.subprocess.Process, _: Launch, /) -> PartsEngine:
+        self.process = psutil.Process(process.pid)
+        return self
+
+    async def settle(self) -> None:
+        while self.process.cpu_times().user < 0.4:  # noqa: ASYNC110 # nobody tells
+            await asyncio.sleep(0.05)
+
+
+@contextmanager
+def nine_others_on_its_cpu() -> Iterator[tuple[str, ...]]:
+    """What runs there; each has a tenth of the CPU."""
+    spins = f"import os; os.sched_setaffinity(0, {{{min(os.sched_getaffinity(0))}}})\nwhile True: pass"
+    busy = (sys.executable, "-S", "-c", spins)
+    others = [subprocess.Popen(busy) for _ in range(9)]
+    try:
+        yield busy
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+
+
+def test_a_start_may_take_as_long_as_it_is_given_no_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine that is ended for that would never start on a busy machine."""
+    with nine_others_on_its_cpu() as busy:
+        monkeypatch.setattr(member, "LONGEST_START", 100)
+        start(Laborious(), tmp_path, runs=busy)
+        monkeypatch.setattr(member, "LONGEST_START", 1)
+        with pytest.raises(EngineError, match=r"within 1 s"):
+            start(Laborious(), tmp_path, runs=busy)
 
 
 def test_an_engine_that_declares_nothing_has_the_usual_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
