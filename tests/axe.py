@@ -40,7 +40,9 @@ def script() -> str:
 
 async def barriers(browser: Browser, *, impacts: frozenset[str] = GRAVE) -> list[str]:
     """What is so bad on the page that is open: the rule, and where."""
-    await browser.call("Runtime.evaluate", expression=script())
+    there = await browser.call("Runtime.evaluate", expression="'axe' in window")
+    if not there["result"]["value"]:
+        await browser.call("Runtime.evaluate", expression=script())
     run = await browser.call("Runtime.evaluate", expression=RUN, awaitPromise=True)
     assert "exceptionDetails" not in run, run
     found = json.loads(run["result"]["value"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import copy
 import re
 import shutil
 import tempfile
@@ -23,6 +24,7 @@ FLAGS = (
     "--mute-audio",
 )
 START_SECONDS = 30
+END_SECONDS = 10
 QUIET_SECONDS = 0.5  # without another request
 GLANCE_SECONDS = 0.05
 
@@ -45,7 +47,6 @@ class Browser:
 
     def __init__(self) -> None:
         self.home = Path(tempfile.mkdtemp(prefix="browser-"))
-        self._sent = 0
 
     async def __aenter__(self) -> Self:
         own, profile = chromium(), f"--user-data-dir={self.home}"
@@ -53,10 +54,20 @@ class Browser:
             own.program, *own.flags, *FLAGS, profile, "about:blank", stderr=asyncio.subprocess.PIPE, env=own.environment
         )
         self.http = aiohttp.ClientSession()
-        self.socket = await self.http.ws_connect(await self._page(), max_msg_size=0)
+        await self._attach(await self._page())
+        return self
+
+    async def another_tab(self) -> Self:
+        """Of the same person; it goes with the first one."""
+        opened, tab = await self.call("Target.createTarget", url="about:blank"), copy.copy(self)
+        await tab._attach(f"{self.tabs}/{opened['targetId']}")
+        return tab
+
+    async def _attach(self, tab: str) -> None:
+        self._sent, self.tabs = 0, tab.rpartition("/")[0]
+        self.socket = await self.http.ws_connect(tab, max_msg_size=0)
         for domain in ("Page", "Network", "Log", "Runtime"):
             await self.call(f"{domain}.enable")
-        return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -64,7 +75,11 @@ class Browser:
         await self.socket.close()
         await self.http.close()
         self.process.terminate()
-        await self.process.wait()
+        try:
+            await asyncio.wait_for(self.process.wait(), END_SECONDS)
+        except TimeoutError:  # it hangs now and then in its own end
+            self.process.kill()
+            await self.process.wait()
         shutil.rmtree(self.home, ignore_errors=True)
 
     async def visit(self, url: str, *, width: int, dark: bool = False, picture: bool = False) -> Visit:
@@ -99,8 +114,13 @@ class Browser:
 
     async def call(self, method: str, **params: Any) -> dict[str, Any]:
         """The protocol's answer; what happens meanwhile is noted."""
-        self._sent += 1
-        await self.socket.send_json({"id": self._sent, "method": method, "params": params})
+        return await self.calls(method, [params])
+
+    async def calls(self, method: str, many: list[dict[str, Any]]) -> dict[str, Any]:
+        """One after the other, without waiting for each; the last one's answer."""
+        for params in many:
+            self._sent += 1
+            await self.socket.send_json({"id": self._sent, "method": method, "params": params})
         while True:
             message = await self.socket.receive_json(timeout=START_SECONDS)
             if message.get("id") == self._sent:
@@ -117,6 +137,8 @@ class Browser:
 
     def _note(self, message: dict[str, Any]) -> None:
         params = message.get("params", {})
+        if "method" not in message:  # the answer to one that was not waited for
+            return
         if message["method"] == "Network.requestWillBeSent":
             url = params["request"]["url"]
             if not url.startswith("data:"):  # such as the browser's own icon of a calendar: nobody is asked for it
@@ -132,8 +154,15 @@ class Browser:
         async with asyncio.timeout(START_SECONDS):
             async for line in self.process.stderr:
                 if said := re.search(rb"DevTools listening on ws://([^/]+)", line):
+                    self.unread = asyncio.ensure_future(self._let_it_write())
                     return await self._first_tab(said[1].decode())
         raise RuntimeError("the browser ended at once")
+
+    async def _let_it_write(self) -> None:
+        """With its pipe full it would neither go on nor be seen to end."""
+        assert self.process.stderr
+        while await self.process.stderr.read(65536):
+            pass
 
     async def _first_tab(self, address: str) -> str:
         async with self.http.get(f"http://{address}/json") as answer:

@@ -106,7 +106,7 @@ def plots(hours: list[UsageHour], *, now: datetime) -> list[Plot]:
 def _plot(span: _Span, hours: list[UsageHour], *, now: datetime) -> Plot:
     end = _start(now, span.row) + span.row
     begin = end - span.whole
-    shown = [one for one in hours if one.at >= begin]
+    shown = [one for one in hours if begin <= one.at < end]  # the clock that measures may be ahead of this one
     return Plot(
         id=span.id,
         title=span.title,

@@ -38,9 +38,18 @@ def send(visitor: Visitor, place: str = KEY, **typed: str) -> Any:
     return visitor.send(visitor.open(place), place, **typed)
 
 
-def test_a_personas_page_leads_to_its_form(visitor: Visitor) -> None:
+def test_a_personas_page_leads_to_its_form_with_the_plan_and_engine_that_fit_and_to_the_choice(
+    visitor: Visitor,
+) -> None:
     page = visitor.open(f"/en/p/{PERSONA}")
     assert page.all("a", href=f"/create?persona={PERSONA}&lang=en")
+    [form, _] = page.all("a", href=f"/create/key?persona={PERSONA}&lang=en")
+    page = visitor.follow(visitor.client.get(form.attributes["href"]))
+    assert "Tiny Pi" in text(page)
+    chosen = f"/create/key?persona={PERSONA}&tier=tiny&engine=pi"
+    assert page.all("form", action=chosen)
+    agent = visitor.follow(visitor.send(page, chosen, name="Straight")).one("h1")
+    assert (agent.text.split()[0], Agent.objects.get().tier) == ("Straight", "tiny")
 
 
 def test_who_is_not_signed_in_chooses_and_keeps_the_choice_over_the_sign_in() -> None:

@@ -109,6 +109,17 @@ def test_the_running_hour_is_drawn_before_it_is_over(visitor: Visitor, running: 
     assert path(page, "month", "memory") == "M118 50H119", "of the day that is not over"
 
 
+def test_an_hour_that_has_not_begun_here_is_not_drawn_beside_the_plot(visitor: Visitor, running: Agent) -> None:
+    took(running, THIS_HOUR, memory=5)
+    AgentQuota.objects.create(
+        agent=running, memory_used_bytes=1, memory_limit_bytes=4, disk_used_bytes=0, disk_total_bytes=9,
+        hour_memory_bytes=2, hour_disk_bytes=0, since=NOW, updated_at=THIS_HOUR + 13 * HOUR,
+    )  # fmt: skip
+    page = visitor.open(place(running))
+    assert path(page, "day", "memory") == "M23 95H24"
+    assert rows(page, "month") == ["Nov. 21, 2026 | 5 % (5.0 MB)"]
+
+
 def test_without_a_history_no_plot_is_there(visitor: Visitor, running: Agent) -> None:
     assert not visitor.open(place(running)).all("figure")
 

@@ -1,4 +1,4 @@
-"""Every public page in a real Chromium, large and small, dark and light: no barrier, nothing foreign, quick."""
+"""Every public page in a real Chromium, large and small, dark and light, by keyboard: no barrier, and quick."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from catalog.pages.category import ON_A_PAGE
 from status.models import Incident
 from tests.axe import barriers
 from tests.browser import Browser
+from tests.keyboard import walked
 
 pytestmark = pytest.mark.browser
 
@@ -70,6 +71,8 @@ def test_no_public_page_has_a_serious_barrier(live_server: LiveServer, width: in
                 assert 1_000 < visit.received < MOST_BYTES, (place, visit.received)
                 assert [one for one in visit.complaints if "404" not in one] == [], place
                 found[place] = await barriers(browser)
+                if not dark:
+                    found[place] += await walked(browser)
         return {place: those for place, those in found.items() if those}
 
     assert asyncio.run(looked_at()) == {}

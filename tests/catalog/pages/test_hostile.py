@@ -84,7 +84,16 @@ def _is_contained(page: Page) -> None:
     assert page.graph  # still JSON
     assert "<" not in page.one("script").text
     addresses = [one.attributes["href"] for one in page.all("a")]
-    own = (settings.BASE_URL, "/docs", "/openapi.json", "/account?lang=", "/create?persona=", "#", *OF_EACH_LANGUAGE)
+    own = (
+        settings.BASE_URL,
+        "/docs",
+        "/openapi.json",
+        "/account?lang=",
+        "/create?persona=",
+        "/create/key?persona=",
+        "#",
+        *OF_EACH_LANGUAGE,
+    )
     assert [address for address in addresses if not address.startswith(own)] == []
 
 

@@ -1,4 +1,4 @@
-"""A browser that looks at one page on a desk and a phone, light and dark, with its scripts and without."""
+"""A browser that looks at one page on a desk and a phone, light and dark, by keyboard, with scripts and without."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from django.conf import settings
 from tests.axe import ANY, barriers
 from tests.browser import Browser
 from tests.config.every_page.places import Place
+from tests.keyboard import walked
 
 PHONE, DESK = 390, 1366
 MOST_BYTES = 100_000  # that cross the network for a page of a visitor who comes for the first time
@@ -70,10 +71,20 @@ class Looker(Browser):
 
     async def _seen(self) -> list[str]:
         """Of the page that is open."""
-        found = [f"light: {one}" for one in await barriers(self, impacts=ANY)] + await self._wider(DESK)
-        await self.look(width=PHONE, dark=True)
-        found += [f"dark: {one}" for one in await barriers(self, impacts=ANY)] + await self._wider(PHONE)
-        return found + self._asked()
+        found = await self._barriers(DESK) + await self._wider(DESK)
+        await self.look(width=PHONE)
+        # The walk unfolds what is folded: both are looked at.
+        found += await self._wider(PHONE) + [f"by keyboard: {one}" for one in await walked(self)]
+        return found + await self._barriers(PHONE) + await self._wider(PHONE) + self._asked()
+
+    async def _barriers(self, width: int) -> list[str]:
+        """Light and dark."""
+        found = []
+        for dark in (False, True):
+            await self.look(width=width, dark=dark)
+            look = f"{'dark' if dark else 'light'} at {width}"
+            found += [f"{look}: {one}" for one in await barriers(self, impacts=ANY)]
+        return found
 
     async def picture(self) -> bytes:
         taken = await self.call("Page.captureScreenshot", captureBeyondViewport=True)

@@ -10,8 +10,10 @@ const welcome = document.getElementById("welcome");
 const STATE_EVERY_MS = 10000;
 const SPOKEN_CHARACTERS = 1000;
 const FINISH_MS = 3000;
+const TOLD_CHARACTERS = 2000; // of why a turn failed
 let talk = { session: newSession(), turns: [] };
 let running = null;
+let isKeyless = false;
 
 function show(turn) {
   talk.turns.push(turn);
@@ -21,12 +23,13 @@ function show(turn) {
   return turn;
 }
 
-// Of a conversation that is no longer on the page too.
+// Of a conversation that is no longer on the page too; not one that another tab has just removed or signed out of.
 function remember(conversation = talk) {
+  if (conversation.isForgotten) return;
   keepConversation(conversation.session, conversation.turns.filter((turn) => !turn.isEmpty).map((turn) => turn.kept));
 }
 
-function open(session, turns) {
+function open(session, turns, { isLive = false } = {}) {
   if (running) running.abort();
   talk = { session, turns: [] };
   log.replaceChildren();
@@ -36,7 +39,8 @@ function open(session, turns) {
     if (!turn.isPlain) turn.finish();
   }
   const last = turns.at(-1);
-  if (last && (last.who === "you" || last.isCut)) show(note(words.lost_text));
+  // What another tab is just being told is not lost.
+  if (last && !isLive && (last.who === "you" || last.isCut)) show(note(words.lost_text));
   offerRetry();
   controls();
 }
@@ -92,10 +96,11 @@ async function look() {
   if (running || document.hidden) return;
   try {
     const answer = await fetch("/state", { headers: { Accept: "application/json" } });
+    if (answer.ok) isKeyless = !(await answer.json()).has_key;
     if (running) return;
     if (answer.status === 403) return signedOut();
     if (!answer.ok) return state("down", answer.headers.get("Agent-State"));
-    state((await answer.json()).has_key ? "ready" : "no_key");
+    state(isKeyless ? "no_key" : "ready");
   } catch {
     if (!running) state("down");
   }
@@ -135,7 +140,8 @@ class Failure extends Error {
 function failureOf({ reason, message }) {
   const help = { key_refused: "key", no_credit: "key", no_model: "key" }[reason] || "";
   const text = words["reason_" + reason];
-  return text ? new Failure(text, { detail: message, help }) : new Failure(words.failed_text + message);
+  const told = message.slice(0, TOLD_CHARACTERS);
+  return text ? new Failure(text, { detail: told, help }) : new Failure(words.failed_text + told);
 }
 
 async function refusalOf(answer) {
@@ -178,7 +184,6 @@ function noteOf(problem, isStopped) {
 }
 
 function noteOfSilence() {
-  const isKeyless = document.getElementById("state").dataset.state === "no_key";
   return isKeyless ? note(words.no_key_text, { help: "key" }) : note(words.silent_text);
 }
 
@@ -206,6 +211,8 @@ function sayAgain() {
 
 async function converse(message) {
   const mine = talk;
+  const wasForgotten = mine.isForgotten;
+  mine.isForgotten = false;
   const asking = (running = new AbortController());
   const reply = show(new Turn("agent"));
   reply.busy(true);
@@ -221,16 +228,23 @@ async function converse(message) {
     problem = error;
   }
   await Promise.race([reply.finish(), pause(FINISH_MS)]); // a slow reader goes on by itself
+  if (reply.isEmpty && !problem) await look(); // whether there is still a key
   if (running === asking) running = null;
-  controls();
+  if (wasForgotten && problem && problem.help === "sign_in") forget(mine);
   if (reply.isEmpty) drop(mine, reply);
-  if (mine !== talk) return left(mine);
+  if (mine === talk) conclude(reply, problem, asking.signal.aborted);
+  else if (problem) mine.turns.push(note(words.stopped_text)); // its reader has gone on to another, which ended it
+  remember(merged(mine, message));
+  controls();
+  offerRetry();
   await look();
-  if (problem) show(noteOf(problem, asking.signal.aborted));
+}
+
+// Before anything else is waited for: the next message, or another conversation, may come at any time.
+function conclude(reply, problem, isStopped) {
+  if (problem) show(noteOf(problem, isStopped));
   else if (reply.isEmpty) show(noteOfSilence());
   else announce(`${words.name}: ${reply.said.textContent.slice(0, SPOKEN_CHARACTERS)}`);
-  offerRetry();
-  remember();
 }
 
 function drop(conversation, turn) {
@@ -238,12 +252,24 @@ function drop(conversation, turn) {
   conversation.turns.splice(conversation.turns.indexOf(turn), 1);
 }
 
-// Its reader has gone on to another conversation, which ended the turn.
-function left(conversation) {
-  conversation.turns.push(note(words.stopped_text));
-  remember(conversation);
-  offerRetry();
-  return look();
+function forget(conversation) {
+  conversation.isForgotten = true;
+  forgetConversation(conversation.session);
+}
+
+// Another tab has gone on with the conversation meanwhile: what became of this message takes its place in it.
+function merged(conversation, message) {
+  const kept = conversation.isBehind && keptConversation(conversation.session);
+  conversation.isBehind = false;
+  if (!kept) return conversation;
+  const isAsked = ({ who, text }) => who === "you" && text === message;
+  const told = conversation.turns.slice(conversation.turns.map(isAsked).lastIndexOf(true)).map((turn) => turn.kept);
+  const place = kept.turns.map(isAsked).lastIndexOf(true);
+  if (place < 0) kept.turns.push(...told);
+  else kept.turns.splice(place, 1, ...told);
+  if (conversation !== talk) return { ...conversation, turns: kept.turns.map(({ who, text }) => new Turn(who, text)) };
+  open(kept.session, kept.turns, { isLive: true });
+  return talk;
 }
 
 function controls() {
@@ -294,9 +320,11 @@ setInterval(look, STATE_EVERY_MS);
 document.addEventListener("visibilitychange", look);
 addEventListener("hashchange", () => openNamed());
 addEventListener("pagehide", () => running && remember());
-// Another tab has gone on with this conversation.
+// Another tab has gone on with this conversation, or it is removed there.
 addEventListener("storage", ({ key, newValue }) => {
-  if (key !== PREFIX + talk.session || !newValue || running) return;
-  const kept = keptConversation(talk.session);
-  if (kept) open(kept.session, kept.turns);
+  if (key !== PREFIX + talk.session) return;
+  talk.isForgotten = !newValue;
+  talk.isBehind = Boolean(running);
+  const kept = !running && keptConversation(talk.session);
+  if (kept) open(kept.session, kept.turns, { isLive: true });
 });

@@ -6,6 +6,7 @@ const words = JSON.parse(document.body.dataset.words);
 const KEPT_CONVERSATIONS = 40;
 const KEPT_CHARACTERS = 100000; // of one conversation
 const KEPT_OF_ONE_TURN = 60000;
+const KEPT_TURNS = 500;
 const TITLE_CHARACTERS = 80;
 const PREFIX = `agentpods-chat:${words.agent}:`;
 const SESSION = /^web-[0-9a-f]{24}$/;
@@ -31,7 +32,7 @@ function keptConversation(session) {
     const whole = (turn) => ["you", "agent", "note"].includes(turn.who) && typeof turn.text === "string";
     const isDate = typeof at === "number" && !Number.isNaN(new Date(at).getTime());
     const isOurs = isDate && typeof title === "string" && turns.length && turns.every(whole);
-    return isOurs ? { session, at, title, turns } : null;
+    return isOurs ? { session, at, title: shortened(title), turns: turns.slice(-KEPT_TURNS) } : null;
   } catch {
     return null;
   }
@@ -42,18 +43,28 @@ function keptConversations() {
   return kept.sort((one, other) => other.at - one.at);
 }
 
+// Newest first; what cannot be read, such as another release's, is the first to go.
+function otherSessions(session) {
+  const others = keptSessions().filter((other) => other !== session);
+  const dated = others.map((other) => ({ other, at: keptConversation(other)?.at ?? 0 }));
+  return dated.sort((one, two) => two.at - one.at).map(({ other }) => other);
+}
+
 // The first words of the person, also when they are no longer kept.
 function titleOf(turns) {
   const first = turns.find((turn) => turn.who === "you") || turns[0];
-  const text = first.text.trim().replace(/\s+/g, " ");
-  return text.length > TITLE_CHARACTERS ? text.slice(0, TITLE_CHARACTERS).trimEnd() + "…" : text;
+  return shortened(first.text.trim().replace(/\s+/g, " "));
+}
+
+function shortened(text) {
+  return text.length > TITLE_CHARACTERS + 1 ? text.slice(0, TITLE_CHARACTERS).trimEnd() + "…" : text;
 }
 
 // The newest turns that fit; of a long one its beginning.
 function fitting(turns) {
   const kept = [];
   let room = KEPT_CHARACTERS;
-  for (const turn of [...turns].reverse()) {
+  for (const turn of turns.slice(-KEPT_TURNS).reverse()) {
     const text = turn.text.slice(0, KEPT_OF_ONE_TURN);
     room -= text.length;
     if (room < 0) break;
@@ -84,15 +95,15 @@ function keepConversation(session, turns) {
   if (!turns.length) return;
   const title = keptConversation(session)?.title || titleOf(turns);
   const text = JSON.stringify({ at: Date.now(), title, turns: fitting(turns) });
-  const others = keptConversations().filter((kept) => kept.session !== session);
-  while (others.length >= KEPT_CONVERSATIONS) forgetConversation(others.pop().session);
+  const others = otherSessions(session);
+  while (others.length >= KEPT_CONVERSATIONS) forgetConversation(others.pop());
   for (;;) {
     try {
       localStorage.setItem(PREFIX + session, text);
       return;
     } catch {
       if (!others.length) return; // full of what is not ours
-      forgetConversation(others.pop().session);
+      forgetConversation(others.pop());
     }
   }
 }
@@ -108,7 +119,7 @@ function forgetConversation(session) {
 const list = document.getElementById("conversations");
 
 function listConversations() {
-  const kept = keptConversations();
+  const kept = keptConversations().slice(0, KEPT_CONVERSATIONS);
   list.querySelector("ul").replaceChildren(...kept.map(conversationLine));
   document.getElementById("none-yet").hidden = kept.length > 0;
 }

@@ -3,6 +3,7 @@
 const DRAW_EVERY_MS = 250;
 const DRAWING_SHARE = 9; // for each part of its time that a page draws, it rests nine
 const SHOWN_CHARACTERS = 262144;
+const SHOWN_LINES = 5000;
 const scroller = document.querySelector("main");
 
 const pause = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
@@ -16,13 +17,14 @@ class Turn {
     this.isBusy = false;
     this.isPlain = who !== "agent";
     this.node = element("div", "turn " + who);
-    this.said = element("div", "said plain", this.text);
+    this.said = element("div", "said plain", fewLines(this.text));
     this.drawn = this.isPlain ? this.text : "";
     this.node.append(element("b", "", who === "you" ? words.you : words.name), this.said);
   }
 
+  // Beyond what is shown nothing is put together: an answer may never end.
   add(more) {
-    this.set(this.text + more);
+    if (this.text.length < SHOWN_CHARACTERS) this.set(this.text + more);
   }
 
   set(text) {
@@ -84,7 +86,7 @@ class Turn {
   show(content) {
     const near = isNearEnd();
     this.said.classList.toggle("plain", typeof content === "string");
-    this.said.replaceChildren(content);
+    this.said.replaceChildren(typeof content === "string" ? fewLines(content) : content);
     follow(near);
   }
 
@@ -109,6 +111,12 @@ class Turn {
   get kept() {
     return { who: this.who, text: [this.text, ...this.given].filter(Boolean).join("\n"), isCut: this.isBusy };
   }
+}
+
+// A page takes seconds to lay out as many lines as an answer may have characters.
+function fewLines(text) {
+  const lines = text.split("\n", SHOWN_LINES + 1);
+  return lines.length > SHOWN_LINES ? lines.slice(0, SHOWN_LINES).join("\n") + "\n…" : text;
 }
 
 function label(part) {

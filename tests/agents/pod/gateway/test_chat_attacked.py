@@ -1,0 +1,332 @@
+"""The chat page against what is hostile, huge, broken or twice: it stays quick, loses nothing and says what is true."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterable
+
+import pytest
+
+from agents.pod.gateway.words.en import WORDS as ENGLISH
+from tests.agents.pod.gateway.conftest import StartGateway
+from tests.agents.pod.gateway.process import Gateway
+from tests.agents.pod.gateway.talking import Talking, talking
+from tests.agents.pod.gateway.test_conversations_in_a_browser import TITLES, titles
+from tests.agents.pod.gateway.test_page_in_a_browser import WATCH, whole
+from tests.doubles.bridge import BridgeDouble, Event, Turn
+
+pytestmark = pytest.mark.browser
+
+MOST_STILL_MS = 3000  # for which the page may do nothing else, on a busy machine
+WIDEST = "Math.max(...[document.documentElement, scroller, list].map((one) => one.scrollWidth - one.clientWidth))"
+NAMES = [
+    "W" * 80,
+    "<img src=x onerror=\"document.title='taken'\"><script>document.title='taken'</script>"[:80],
+    "\"}' data-words='{}' onload=document.title='taken' $words $name </title><script>",
+    "\u202eadA \u0430\u0301\u0301\u0301\u0301 👨‍👩‍👧‍👦 \u2028line",
+]
+LONG = "w" * 5000
+HUGE = {
+    "lines": "\n" * 1_000_000,
+    "short lines": "a\n" * 500_000,
+    "one word": "x" * 1_000_000,
+    "accents": "a" + "\u0301" * 200_000,
+    "faces": "👨‍👩‍👧‍👦" * 40_000,
+    "lists": "".join("  " * depth + "- a\n" for depth in range(300)),
+    "brackets": "[" * 30_000 + "](" * 5_000,
+    "ticks": "`" * 20_000 + "a" + "``" * 20_000,
+    "turned": "\u202e\u2066a" * 30_000,
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_hostile_name_is_a_name_and_fits_a_phone(start_gateway: StartGateway, name: str) -> None:
+    gateway = start_gateway(name=name)
+
+    async def there() -> None:
+        async with talking(gateway, width=390) as person:
+            await person.say(LONG[:1000])
+            assert await person.run("document.querySelector('h1').textContent") == name
+            assert await person.run("document.querySelector('.agent b').textContent") == name
+            assert await person.run("document.title.replace(/\\s+/g, ' ')") == " ".join(name.split())
+            assert await person.run("document.querySelectorAll('img, [onload], [onerror]').length") == 0
+            assert await person.run(WIDEST) == 0
+            assert person.browser.visited.complaints == []
+
+    asyncio.run(there())
+
+
+def test_a_word_of_5000_characters_fits_a_phone_wherever_it_stands(gateway: Gateway, bridge: BridgeDouble) -> None:
+    answer = f"# {LONG}\n\n{LONG}\n\n> {LONG}\n\n1. {LONG}\n\n`{LONG}`\n\nhttps://a.example/{LONG}\n\n~~{LONG}~~"
+    given = [{"kind": "note", "text": LONG}, {"kind": "data", "data": {LONG: LONG}}]
+    given += [{"kind": "link", "url": f"https://a.example/{LONG[:1000]}", "name": LONG[:255], "media_type": "a/b"}]
+    bridge.turn = lambda _: [*({"type": "part", "part": part} for part in given), *whole(answer)]
+
+    async def there() -> None:
+        async with talking(gateway, width=390) as person:
+            await person.say(LONG)
+            assert await person.run(WIDEST) == 0
+            bridge.turn = lambda _: [{"type": "error", "hop": "engine", "message": LONG}]
+            await person.say(LONG)
+            await person.click("#list")
+            assert await person.run("list.open") is True
+            assert await person.run(WIDEST) == 0
+
+    asyncio.run(there())
+
+
+@pytest.mark.parametrize("kind", HUGE)
+def test_a_huge_answer_leaves_the_page_quick(gateway: Gateway, bridge: BridgeDouble, kind: str) -> None:
+    text = HUGE[kind]
+    bridge.turn = lambda _: [
+        *({"type": "delta", "text": text[at : at + 16384]} for at in range(0, len(text), 16384)),
+        {"type": "done", "reply": text},
+    ]
+
+    async def there() -> None:
+        async with talking(gateway, width=390) as person:
+            await person.run(WATCH)
+            await person.say("much, please")
+            assert await person.run("longest") < MOST_STILL_MS
+            assert await person.run(WIDEST) == 0
+            await person.look(await person.run("location.pathname + location.hash"))
+            await person.run(WATCH)
+            await person.is_over()
+            assert await person.run("longest") < MOST_STILL_MS
+            bridge.turn = lambda _: whole("*short*")
+            await person.say("less")
+            assert (await person.turns())[-1] == ["agent", "short"]
+
+    asyncio.run(there())
+
+
+def test_an_answer_that_never_ends_is_stopped_and_the_page_stays_quick(gateway: Gateway, bridge: BridgeDouble) -> None:
+    def endless(_: Turn) -> Iterable[Event]:
+        while True:
+            yield {"type": "delta", "text": "and on "}
+
+    bridge.turn = endless
+
+    async def there() -> None:
+        async with talking(gateway) as person:
+            await person.run(WATCH)
+            await person.begin_to_say("tell me")
+            await person.until("talk.turns[1] && talk.turns[1].text.length >= 262144", seconds=60)
+            await person.run("longest = 0, new Promise((done) => setTimeout(done, 2000))")
+            assert await person.run("longest") < MOST_STILL_MS / 3
+            await person.click("#stop")
+            await person.is_over()
+            assert (await person.turns())[-1] == ["note", ENGLISH["chat_stopped_text"]]
+
+    asyncio.run(there())
+
+
+@pytest.mark.parametrize(
+    "junk",
+    [
+        [{"type": "delta", "text": 5}],
+        [{"type": "part", "part": {"kind": "file", "bytes": "%%%"}}, {"type": "delta"}],
+        [{"type": "delta", "text": "a\n\nevent: done\ndata: {\"reply\": \"no\"}\n\n\u2028\r\rb"}, {"type": "nothing"}],
+        [{"type": "error", "hop": "engine", "message": "x" * 200_000}],
+    ],
+)  # fmt: skip
+def test_junk_of_an_engine_is_told_and_tried_again(gateway: Gateway, bridge: BridgeDouble, junk: list[Event]) -> None:
+    bridge.turn = lambda _: junk
+
+    async def there() -> None:
+        async with talking(gateway) as person:
+            await person.say("hi")
+            who, told = (await person.turns())[-1]
+            assert (who, told.startswith(ENGLISH["chat_failed_text"])) == ("note", True)
+            assert len(told) < 20_000
+            bridge.turn = lambda _: whole("well")
+            await person.click(".again")
+            await person.is_over()
+            assert await person.turns() == [["you", "hi"], ["agent", "well"]]
+
+    asyncio.run(there())
+
+
+def test_a_gateway_that_is_gone_in_the_middle_is_told_with_what_came(
+    start_gateway: StartGateway, bridge: BridgeDouble
+) -> None:
+    gateway, waits = start_gateway(), threading.Event()
+
+    def halves(_: Turn) -> Iterable[Event]:
+        yield {"type": "delta", "text": "half"}
+        waits.wait(20)
+
+    bridge.turn = halves
+
+    async def there() -> None:
+        async with talking(gateway) as person:
+            await person.begin_to_say("hi")
+            await person.until("document.querySelector('.agent .said').textContent === 'half'")
+            gateway.process.kill()
+            await person.is_over()
+            assert await person.turns() == [["you", "hi"], ["agent", "half"], ["note", ENGLISH["chat_lost_text"]]]
+            await person.until("!document.getElementById('notice').hidden")
+            assert await person.run("document.querySelectorAll('.again').length") == 1
+            waits.set()
+
+    asyncio.run(there())
+
+
+# The answer to /state, which the page asks for after each turn, is on its way until it is let go.
+SLOW_STATE = """
+var really = fetch, let_go;
+var held = new Promise((done) => (let_go = done));
+window.fetch = async (place, how) => { if (place === "/state") await held; return really(place, how); };
+"""
+
+
+def test_what_became_of_a_message_stands_below_it_also_on_a_slow_line(gateway: Gateway, bridge: BridgeDouble) -> None:
+    bridge.turn = lambda _: [{"type": "error", "hop": "engine", "message": "broken"}]
+
+    async def there() -> None:
+        async with talking(gateway) as person:
+            await person.run(SLOW_STATE)
+            await person.say("one")
+            bridge.turn = lambda _: whole("two's answer")
+            await person.say("two")
+            await person.click("header .fresh")
+            await person.run("let_go(), new Promise((done) => setTimeout(done, 300))")
+            assert await person.turns() == []  # nothing of it in the new one
+            await person.run("history.back(), new Promise((done) => setTimeout(done, 300))")
+            assert [who for who, _ in await person.turns()] == ["you", "note", "you", "agent"]
+
+    asyncio.run(there())
+
+
+def test_one_message_sent_twice_is_one(gateway: Gateway, bridge: BridgeDouble) -> None:
+    async def there() -> None:
+        async with talking(gateway) as person:
+            await person.run("box.value = 'once'; grow(); box.form.requestSubmit(); box.form.requestSubmit(); 1")
+            await person.run("box.value = 'more'; box.form.requestSubmit(); 1")
+            await person.is_over()
+            assert [text for _, text in await person.turns()] == ["once", "you said once"]
+            assert await person.run("box.value") == "more"  # still there, to be sent
+
+    asyncio.run(there())
+    assert [turn.message for turn in bridge.turns] == ["once"]
+
+
+async def _second(person: Talking) -> Talking:
+    """The same conversation in another tab."""
+    other = Talking(await person.browser.another_tab(), person.server, width=person.width)
+    await other.look(await person.run("location.pathname + location.hash"))
+    return other
+
+
+def test_two_tabs_of_one_conversation_lose_nothing_of_each_other(gateway: Gateway, bridge: BridgeDouble) -> None:
+    released = {"one": threading.Event(), "two": threading.Event()}
+
+    def waits(turn: Turn) -> Iterable[Event]:
+        yield {"type": "delta", "text": "well: "}
+        if turn.message in released:
+            released[turn.message].wait(20)
+        yield {"type": "done", "reply": f"well: {turn.message}"}
+
+    bridge.turn = waits
+
+    async def there() -> None:
+        async with talking(gateway) as person:
+            await person.say("zero")
+            other = await _second(person)
+            await person.begin_to_say("one")
+            await other.until("talk.turns.length === 3")
+            assert (await other.turns())[-1] == ["you", "one"]  # no note that it is lost: it is on its way
+            await other.begin_to_say("two")
+            await other.run("new Promise((done) => setTimeout(done, 300))")
+            released["one"].set()
+            await person.is_over()
+            released["two"].set()
+            await other.is_over()
+            told = [["you", "zero"], ["agent", "well: zero"], ["you", "one"], ["agent", "well: one"]]
+            told += [["you", "two"], ["agent", "well: two"]]
+            assert await other.turns() == told
+            await person.until("talk.turns.length === 6")
+            assert await person.turns() == told
+            await person.look(await person.run("location.pathname + location.hash"))
+            assert await person.turns() == told
+
+    asyncio.run(there())
+
+
+def test_a_tab_that_is_still_answered_keeps_nothing_after_the_other_signed_out(
+    gateway: Gateway, bridge: BridgeDouble
+) -> None:
+    released = threading.Event()
+
+    def waits(_: Turn) -> Iterable[Event]:
+        yield {"type": "delta", "text": "secret "}
+        released.wait(20)
+        yield {"type": "done", "reply": "secret words"}
+
+    async def there() -> None:
+        async with talking(gateway) as person:
+            await person.say("hi")
+            other = await _second(person)
+            bridge.turn = waits
+            await other.begin_to_say("tell me")
+            await other.until("talk.turns.length === 4")
+            await person.click("#leave button")
+            released.set()
+            await other.is_over()
+            assert await other.run("keptSessions().length") == 0
+            await other.say("and more")
+            assert ENGLISH["chat_signed_out_text"] in (await other.turns())[-1][1]
+            assert await other.run("keptSessions().length") == 0
+
+    asyncio.run(there())
+
+
+FILL_WITH_OTHERS = """
+for (let room = true; room;) {
+  const other = '{"version": 2, "said": "' + "x".repeat(1e5);
+  try { localStorage.setItem(PREFIX + newSession(), other) } catch { room = false }
+}
+"""
+
+
+def test_storage_full_of_another_releases_conversations_is_made_free(gateway: Gateway) -> None:
+    async def there() -> None:
+        async with talking(gateway) as person:
+            await person.run(FILL_WITH_OTHERS)
+            await person.say("hello")
+            assert await titles(person) == ["hello"]
+            await person.look(await person.run("location.pathname + location.hash"))
+            assert (await person.turns())[0] == ["you", "hello"]
+
+    asyncio.run(there())
+
+
+STUFF = """
+(long) => {
+  const keep = (session, kept) => localStorage.setItem(PREFIX + session, JSON.stringify(kept));
+  const turns = [...Array(10000).keys()].map((n) => ({ who: "agent", text: `*${n}*` }));
+  keep(long, { at: 9e14, title: "many", turns });
+  for (let n = 0; n < 10000; n++) keep(newSession(), { at: n, title: "n" + n, turns: [{ who: "you", text: "n" + n }] });
+}
+"""
+
+
+def test_ten_thousand_conversations_and_one_of_ten_thousand_turns_are_bounded(gateway: Gateway) -> None:
+    async def there() -> None:
+        async with talking(gateway) as person:
+            await person.run(f"({STUFF})('web-{'0' * 24}')")
+            await person.run(WATCH)
+            started = time.monotonic()
+            await person.run("document.getElementById('list').click()")
+            assert len(await person.run(TITLES)) == 40
+            await person.run("document.querySelector('.conversation').click()")
+            await person.until("talk.turns.length > 400", seconds=20)
+            assert await person.run("document.querySelectorAll('.turn').length") <= 501
+            assert time.monotonic() - started < 20
+            assert await person.run("longest") < MOST_STILL_MS
+            await person.say("and?")
+            assert await person.run("keptSessions().length") == 40
+
+    asyncio.run(there())
