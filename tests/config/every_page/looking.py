@@ -55,6 +55,8 @@ class Looker(Browser):
     async def findings(self, place: Place) -> list[str]:
         """What is wrong with the page, a line each."""
         await self.visit(self.server + place.address, width=DESK)
+        if place.signed_out:
+            await self.call("Network.deleteCookies", name=settings.ACCOUNT_COOKIE_NAME, url=self.server)
         if place.form:
             await self._send(place)
             return await self._seen()

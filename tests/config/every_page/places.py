@@ -22,9 +22,10 @@ class Place:
     who: str = OWNER
     form: str = ""  # where it is sent to: the end of its action
     typed: dict[str, str] = field(default_factory=dict)
+    signed_out: bool = False  # before it is sent
 
     def __str__(self) -> str:
-        sent = f" sends {self.form} {self.typed}" if self.form else ""
+        sent = f" sends {self.form} {self.typed}{' signed out' * self.signed_out}" if self.form else ""
         return f"{self.address} ({self.who}){sent}"
 
 
@@ -89,6 +90,7 @@ PLACES = [
     Place(f"{_AGENT % 'fresh'}/domain", form="/domain", typed={"domain": "not a name"}),
     Place(f"{_AGENT % 'full'}/delete", form="/delete", typed={"name": "another"}),
     Place(_AGENT % "full", form="/talk-test"),
+    Place(f"{_AGENT % 'fresh'}/webhook", form="/webhook", typed={"url": "https://a.example.com"}, signed_out=True),
 ]
 
 # Routes of pages that answer none to GET: they lead to the page which has the form, or are a file or a part of a page.
