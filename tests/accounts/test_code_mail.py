@@ -47,7 +47,7 @@ def test_the_code_goes_out_by_smtp(smtp: SmtpServer) -> None:
 def test_an_address_stands_in_the_text_as_it_is(smtp: SmtpServer) -> None:
     _request("o'brien+news@example.com")
     code_mail.send_due(now=NOON)
-    assert "for o'brien+news@example.com alone" in str(smtp.mails[0].get_body(("plain",)))
+    assert "for o'brien+news@example.com only" in str(smtp.mails[0].get_body(("plain",)))
 
 
 def test_a_code_is_mailed_once(smtp: SmtpServer) -> None:

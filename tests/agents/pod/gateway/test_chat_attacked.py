@@ -163,7 +163,7 @@ def test_a_gateway_that_is_gone_in_the_middle_is_told_with_what_came(
     async def there() -> None:
         async with talking(gateway) as person:
             await person.begin_to_say("hi")
-            await person.until("document.querySelector('.agent .said').textContent === 'half'")
+            await person.until("document.querySelector('.agent .said').textContent.trim() === 'half'")
             gateway.process.kill()
             await person.is_over()
             assert await person.turns() == [["you", "hi"], ["agent", "half"], ["note", ENGLISH["chat_lost_text"]]]
