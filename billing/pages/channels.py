@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from rest_framework.request import Request
 
 from agents import channels
-from agents.models import Agent
+from agents.models import Agent, Desired
 from billing.pages import agent_refusals
 from billing.pages.base import AgentPageViewSet
 from catalog.engines import engine_of
@@ -77,6 +77,7 @@ class ChannelsViewSet(AgentPageViewSet):
             "agent": agent,
             "engine": engine_of(agent.engine).label,
             "channels": [_line(name, agent, is_on=name in on) for name in others],
+            "testable": agent.desired != Desired.STOPPED and agent.channels != [channels.WEB],
             "callback": f"{settings.BASE_URL}/agents/{agent.pk}/channels/whatsapp",
             "problem": problem,
         }

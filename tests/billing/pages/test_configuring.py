@@ -103,11 +103,14 @@ def test_a_channel_is_connected_with_its_secret_which_is_not_shown(visitor: Visi
     assert (agent.channels, agent.channel_secrets) == (["web", "telegram"], {"telegramToken": "1:abc"})
     page = visitor.open(f"/account/agents/{agent.pk}/channels")
     assert ticked(page, "channel") == {"telegram"}
+    assert page.all("form", action=f"/account/agents/{agent.pk}/talk-test", method="post")
     assert "1:abc" not in visitor.client.get(f"/account/agents/{agent.pk}/channels").content.decode()
     assert send(visitor, agent, "channels", boxes=[("channel", "telegram")]).status_code == 303
     assert settle(agent).channel_secrets == {"telegramToken": "1:abc"}
     assert send(visitor, agent, "channels").status_code == 303
     assert settle(agent).channels == ["web"]
+    page = visitor.open(f"/account/agents/{agent.pk}/channels")
+    assert not page.all("form", action=f"/account/agents/{agent.pk}/talk-test")
 
 
 def test_a_channel_without_its_secrets_is_said(visitor: Visitor, hermes: Agent) -> None:
