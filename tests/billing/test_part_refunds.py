@@ -71,7 +71,7 @@ def test_a_part_that_goes_back_takes_no_time(agent: Agent, payment: Payment, clo
     assert end(payment) == before
     (letter,) = Letter.objects.filter(user=agent.user).exclude(subject__startswith="Paid")
     assert "2.00 USD" in letter.text
-    assert "The time that it bought stays." in letter.text
+    assert "The time it paid for stays." in letter.text
     assert "has ended" not in letter.text
 
 
