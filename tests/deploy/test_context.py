@@ -92,7 +92,7 @@ def test_what_a_dockerfile_copies_and_runs_is_let_in(name: str, tmp_path: Path) 
 
 
 def steps_of_the_project(name: str) -> list[tuple[str, Path]]:
-    """Steps that run a module of ours, and the module's path."""
+    """Each Dockerfile step that runs a module of the project, with the path of that module."""
     steps = re.findall(r"^RUN (.+?[^\\])$", dockerfile(name), re.MULTILINE | re.DOTALL)
     called = [(step, module) for step in steps for module in re.findall(r"python -m (\S+)", step)]
     return [(step, Path(*module.split("."))) for step, module in called if (ROOT / module.split(".")[0]).is_dir()]

@@ -18,7 +18,7 @@ from catalog.pages.translations import ROOT, read
 MAILS = ROOT / "templates" / "emails"
 each_language = pytest.mark.parametrize("language", translations.LANGUAGES)
 
-# Where the English text has the word, the translation has this one in whatever form.
+# If the English text has the word, the translation must have this one, in any form.
 TERMS = {
     "account": {"es": "cuenta", "id": "akun", "pt": "conta", "ru": "аккаунт", "tr": "hesa[bp]"},
     "agent": {"es": "agente", "id": "agen", "pt": "agente", "ru": "агент", "tr": "ajan"},
