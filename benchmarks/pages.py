@@ -11,16 +11,15 @@ import statistics
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from django.conf import settings
 from django.utils import timezone
+from playwright.async_api import Browser, Page
 
-from accounts import sessions
 from agents import creation, usage_hours
 from agents.models import Agent, AgentQuota, Desired, Status, UsageHour
 from benchmarks import customers, processes
 from benchmarks.figures import Figure
 from benchmarks.measuring import ROUNDS
-from tests.browser import Browser
+from tests.browser import received, running_browser, signed_in, window
 
 LIMIT_MS = 1_000
 MOST_BYTES = 100_000
@@ -40,6 +39,7 @@ new PerformanceObserver(list => { for (const one of list.getEntries()) largestPa
 class Seen:
     """One page, over the rounds."""
 
+    server: str
     address: str
     milliseconds: list[float] = field(default_factory=list)
     size: int = 0
@@ -49,18 +49,17 @@ class Seen:
 def measure() -> list[Figure]:
     customer = customers.one()
     agent = _agent(customer)
-    cookie = sessions.start(customer.user, attribution=None, now=timezone.now())[1]
     with processes.web() as product, processes.web("benchmarks.baseline.settings") as baseline:
         ours = f"http://localhost:{product.port}"
         pages = {
-            BARE: Seen(f"http://localhost:{baseline.port}/sentence"),
-            "/": Seen(f"{ours}/en/"),
-            "a persona": Seen(f"{ours}/en/p/exam-coach"),
-            "/account": Seen(f"{ours}/account"),
-            "an agent": Seen(f"{ours}/account/agents/{agent.pk}"),
-            "its usage, 30 days": Seen(f"{ours}/account/agents/{agent.pk}/usage"),
+            BARE: Seen(f"http://localhost:{baseline.port}", "/sentence"),
+            "/": Seen(ours, "/en/"),
+            "a persona": Seen(ours, "/en/p/exam-coach"),
+            "/account": Seen(ours, "/account"),
+            "an agent": Seen(ours, f"/account/agents/{agent.pk}"),
+            "its usage, 30 days": Seen(ours, f"/account/agents/{agent.pk}/usage"),
         }
-        asyncio.run(_visited(pages, ours, cookie))
+        asyncio.run(_visited(pages, signed_in(customer.user)))
     return [_figure(name, one, pages[BARE]) for name, one in pages.items() if name != BARE]
 
 
@@ -82,36 +81,35 @@ def _agent(customer: customers.Customer) -> Agent:
     return agent
 
 
-async def _visited(pages: dict[str, Seen], ours: str, cookie: str) -> None:
-    async with Browser() as browser:
-        await browser.call("Network.setCacheDisabled", cacheDisabled=True)
-        named = {"name": settings.ACCOUNT_COOKIE_NAME, "value": cookie, "httpOnly": True}
-        await browser.call("Network.setCookie", url=ours, **named)
-        await browser.call("Page.addScriptToEvaluateOnNewDocument", source=_OBSERVE)
-        await browser.call("Network.emulateNetworkConditions", **SLOW)
-        await browser.call("Emulation.setCPUThrottlingRate", rate=SLOWER_CPU)
+async def _visited(pages: dict[str, Seen], cookies: dict[str, str]) -> None:
+    async with running_browser() as browser:
         for number in range(1 + ROUNDS):
             for one in pages.values():
-                took = await _visit(browser, one)
+                took = await _visit(browser, one, cookies)
                 if number:  # the first round warms up
                     one.milliseconds.append(took)
 
 
-async def _visit(browser: Browser, page: Seen) -> float:
-    visit = await browser.visit(page.address, width=PHONE)
-    took = await _painted(browser)
-    page.size, page.requests = visit.received, len(visit.requests)
+async def _visit(browser: Browser, seen: Seen, cookies: dict[str, str]) -> float:
+    page = await window(browser, seen.server, width=PHONE, cookies=cookies)
+    await page.add_init_script(_OBSERVE)
+    protocol = await page.context.new_cdp_session(page)
+    await protocol.send("Network.emulateNetworkConditions", SLOW)
+    await protocol.send("Emulation.setCPUThrottlingRate", {"rate": SLOWER_CPU})
+    await page.goto(seen.address)
+    took = await _painted(page)
+    seen.size, seen.requests = await received(page), len(await page.requests())
+    await page.context.close()
     return took
 
 
-async def _painted(browser: Browser) -> float:
+async def _painted(page: Page) -> float:
     """When the largest part was, once nothing larger came for a while."""
     took = before = 0.0
     async with asyncio.timeout(PAINT_SECONDS):
         while not took or took != before:
             await asyncio.sleep(CALM_SECONDS)
-            told = await browser.call("Runtime.evaluate", expression="largestPaint")
-            before, took = took, float(told["result"]["value"])
+            before, took = took, float(await page.evaluate("largestPaint"))
     return took
 
 

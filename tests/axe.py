@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import shutil
 from functools import cache
 from pathlib import Path
 
-from tests.browser import Browser
+from playwright.async_api import Page
+
 from tests.chromium import install
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -17,9 +17,9 @@ CACHE = ROOT / "var" / "axe"
 GRAVE = frozenset({"serious", "critical"})
 ANY = GRAVE | {"moderate", "minor"}
 RUN = """
-axe.run(document, { resultTypes: ["violations"] }).then(found => JSON.stringify(found.violations.map(one => ({
+axe.run(document, { resultTypes: ["violations"] }).then(found => found.violations.map(one => ({
   id: one.id, impact: one.impact, nodes: one.nodes.map(node => node.target.join(" ") + " " + node.failureSummary),
-}))))
+})))
 """
 
 
@@ -38,12 +38,9 @@ def script() -> str:
         return program.read_text(encoding="utf-8")
 
 
-async def barriers(browser: Browser, *, impacts: frozenset[str] = GRAVE) -> list[str]:
+async def barriers(page: Page, *, impacts: frozenset[str] = GRAVE) -> list[str]:
     """What is so bad on the page that is open: the rule, and where."""
-    there = await browser.call("Runtime.evaluate", expression="'axe' in window")
-    if not there["result"]["value"]:
-        await browser.call("Runtime.evaluate", expression=script())
-    run = await browser.call("Runtime.evaluate", expression=RUN, awaitPromise=True)
-    assert "exceptionDetails" not in run, run
-    found = json.loads(run["result"]["value"])
+    if not await page.evaluate("'axe' in window"):
+        await page.evaluate(f"{script()}; 0")
+    found = await page.evaluate(RUN)
     return [f"{one['id']}: {node}" for one in found if one["impact"] in impacts for node in one["nodes"]]

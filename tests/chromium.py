@@ -30,30 +30,18 @@ _FONTS = """<?xml version="1.0"?>
 <!DOCTYPE fontconfig SYSTEM "fonts.dtd">
 <fontconfig><dir>{cache}/fonts</dir><cachedir>{cache}/font-cache</cachedir></fontconfig>
 """
-# It is built for one process, and for drawing without a graphics card.
-FLAGS = (
-    "--headless=shell",
-    "--single-process",
-    "--no-zygote",
-    "--use-gl=angle",
-    "--use-angle=swiftshader",
-    "--enable-unsafe-swiftshader",
-    "--ignore-gpu-blocklist",
-    "--in-process-gpu",
-)
 
 
 @dataclass(frozen=True)
 class Chromium:
     program: Path
-    flags: tuple[str, ...]
-    environment: dict[str, str]
+    environment: dict[str, str | float | bool]
 
 
 def chromium() -> Chromium:
     """Installed on first use; other test processes wait for the one that does it."""
     if own := os.environ.get("CHROMIUM"):
-        return Chromium(Path(own), ("--headless=new", "--disable-gpu"), {**os.environ})
+        return Chromium(Path(own), {**os.environ})
     CACHE.mkdir(parents=True, exist_ok=True)
     with (CACHE / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -61,7 +49,7 @@ def chromium() -> Chromium:
             _install()
             (CACHE / "ready").touch()
     libraries = {"LD_LIBRARY_PATH": str(CACHE / "lib"), "FONTCONFIG_PATH": str(CACHE)}
-    return Chromium(CACHE / "chromium", FLAGS, {**os.environ, **libraries})
+    return Chromium(CACHE / "chromium", {**os.environ, **libraries})
 
 
 def install(recipe: Path, to: Path) -> None:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
+from playwright.async_api import Page
 
-from tests.browser import Browser
-
-KEYS = {"Tab": (9, ""), "Enter": (13, "\r"), " ": (32, " "), "Escape": (27, "")}
 PARTS_OF_A_DATE = 5
 # What can be pressed, chosen or filled in, in the order of the document; of radio buttons the one that Tab stops at.
 _BEGIN = """
@@ -65,12 +61,12 @@ _SUMMARIES = """
 [...document.querySelectorAll("summary")].filter(one => one.checkVisibility({ visibilityProperty: true })).length
 """
 _SUMMARY = """
-(() => {
+at => {
   window.summary = [...document.querySelectorAll("summary")]
-    .filter(one => one.checkVisibility({ visibilityProperty: true }))[%d];
+    .filter(one => one.checkVisibility({ visibilityProperty: true }))[at];
   summary.focus();
   return summary.parentElement.open;
-})()
+}
 """
 _SKIP = """
 (() => {
@@ -87,60 +83,48 @@ _PAST = """
 """
 
 
-async def press(browser: Browser, key: str, *, times: int = 1) -> None:
-    code, text = KEYS[key]
-    pressed: dict[str, Any] = {"key": key, "code": "Space" if key == " " else key, "windowsVirtualKeyCode": code}
-    down = {"type": "keyDown" if text else "rawKeyDown", "text": text, **pressed}
-    await browser.calls("Input.dispatchKeyEvent", [down, {"type": "keyUp", **pressed}] * times)
-
-
-async def walked(browser: Browser) -> list[str]:
+async def walked(page: Page) -> list[str]:
     """What is wrong for whoever has no mouse, on the page that is open or in its open dialog, a line each."""
-    found = await _unfolded(browser)
-    if await _said(browser, "document.querySelector('.skip') !== null"):
-        found += await _skipping(browser)
-    await _walk(browser, await _said(browser, _BEGIN))
-    return found + list(json.loads(await _said(browser, "JSON.stringify(walked.end())")))
+    found = await _unfolded(page)
+    if await page.locator(".skip").count():
+        found += await _skipping(page)
+    await _walk(page, await page.evaluate(_BEGIN))
+    return found + list(await page.evaluate("walked.end()"))
 
 
-async def _walk(browser: Browser, count: int) -> None:
+async def _walk(page: Page, count: int) -> None:
     """Until Tab leads to nothing new. Regions that scroll are stops of the browser's own, and a date has several."""
     presses, seen = count + 1, -1
-    while seen != (now := await _said(browser, "walked.seen.length")):
-        await press(browser, "Tab", times=presses)
+    while seen != (now := await page.evaluate("walked.seen.length")):
+        for _ in range(presses):
+            await page.keyboard.press("Tab")
         presses, seen = PARTS_OF_A_DATE, now
 
 
-async def _unfolded(browser: Browser) -> list[str]:
+async def _unfolded(page: Page) -> list[str]:
     """Each part that is folded opens by Enter and closes by Space, and is left open."""
     found, at = [], 0
-    while at < await _said(browser, _SUMMARIES):
-        was = await _said(browser, _SUMMARY % at)
+    while at < await page.evaluate(_SUMMARIES):
+        was = await page.evaluate(_SUMMARY, at)
         states = []
-        for key in ("Enter", " "):
-            await press(browser, key)
-            states.append(await _said(browser, "summary.parentElement.open"))
+        for key in ("Enter", "Space"):
+            await page.keyboard.press(key)
+            states.append(await page.evaluate("summary.parentElement.open"))
         if states != [not was, was]:
             found.append(f"Enter and Space make of {was}: {states}, at summary {at}")
-        await _said(browser, "summary.parentElement.open = !summary.closest('.languages')")
+        await page.evaluate("summary.parentElement.open = !summary.closest('.languages')")
         at += 1
     return found
 
 
-async def _skipping(browser: Browser) -> list[str]:
+async def _skipping(page: Page) -> list[str]:
     """The first stop leads past the navigation."""
-    await _said(browser, _BEGIN)
-    await press(browser, "Tab")
-    if not await _said(browser, _SKIP):
+    await page.evaluate(_BEGIN)
+    await page.keyboard.press("Tab")
+    if not await page.evaluate(_SKIP):
         return ["the first stop does not lead to the content"]
-    await press(browser, "Enter")
-    await press(browser, "Tab")
-    past = await _said(browser, _PAST)
-    await _said(browser, "walked.end(), 1")
+    await page.keyboard.press("Enter")
+    await page.keyboard.press("Tab")
+    past = await page.evaluate(_PAST)
+    await page.evaluate("walked.end()")
     return [] if past else ["the link to the content leads before it"]
-
-
-async def _said(browser: Browser, expression: str) -> Any:
-    told = await browser.call("Runtime.evaluate", expression=expression, returnByValue=True)
-    assert "exceptionDetails" not in told, told
-    return told["result"].get("value")

@@ -11,11 +11,12 @@ from django.conf import settings
 from django.contrib import admin
 from django.test import Client
 from django.urls import NoReverseMatch, reverse
+from playwright.async_api import expect
 from pytest_django.live_server_helper import LiveServer
 
 from accounts.models import User
 from catalog.models import Persona
-from tests.browser import Browser, Visit
+from tests.browser import asked_elsewhere, complaints, one_window
 
 pytestmark = pytest.mark.browser
 
@@ -35,36 +36,37 @@ def places(client: Client) -> Iterator[str]:
                 continue
 
 
-async def _visit(server: str, wanted: list[str], cookie: str) -> dict[str, Visit]:
-    async with Browser() as browser:
-        await browser.call("Network.setCookie", name=settings.SESSION_COOKIE_NAME, value=cookie, url=server)
-        return {place: await browser.visit(server + place, width=1280) for place in wanted}
+def operator() -> tuple[Client, dict[str, str]]:
+    """And the cookie of their session."""
+    client, name = Client(), settings.SESSION_COOKIE_NAME
+    client.force_login(User.objects.create_superuser("operator@example.com", "a-long-password"))
+    return client, {name: client.cookies[name].value}
+
+
+async def _visit(server: str, wanted: list[str], cookies: dict[str, str]) -> None:
+    async with one_window(server, cookies=cookies) as first:
+        for place in wanted:
+            async with await first.context.new_page() as page:
+                await page.goto(place, wait_until="networkidle")
+                assert any("/static/admin/" in one.url for one in await page.requests()), place
+                assert await asked_elsewhere(page, server) == [], place
+                assert await complaints(page) == [], place
 
 
 def test_no_page_of_the_admin_is_refused_what_it_needs(live_server: LiveServer, community: Persona) -> None:
-    client = Client()
-    client.force_login(User.objects.create_superuser("operator@example.com", "a-long-password"))
+    client, cookies = operator()
     wanted = [place for place in places(client) if client.get(place).status_code == 200]
     assert len(wanted) > 40
-    cookie = client.cookies[settings.SESSION_COOKIE_NAME].value
-    for place, visit in asyncio.run(_visit(live_server.url, wanted, cookie)).items():
-        assert any("/static/admin/" in one for one in visit.requests), place
-        assert [one for one in visit.requests if not one.startswith(live_server.url)] == [], place
-        assert visit.complaints == [], place
+    asyncio.run(_visit(live_server.url, wanted, cookies))
 
 
-async def _used(server: str, cookie: str) -> dict[str, Any]:
-    async with Browser() as browser:
-        await browser.call("Network.setCookie", name=settings.SESSION_COOKIE_NAME, value=cookie, url=server)
-        await browser.visit(f"{server}/admin/catalog/tier/", width=1280)
-        script = "document.querySelector('#action-toggle').click(); document.querySelectorAll('tr.selected').length"
-        picked = await browser.call("Runtime.evaluate", expression=script)
-        return {"picked": picked["result"].get("value"), "complaints": browser.visited.complaints}
+async def _used(server: str, cookies: dict[str, str]) -> None:
+    async with one_window(server, cookies=cookies) as page:
+        await page.goto("/admin/catalog/tier/")
+        await page.locator("#action-toggle").check()
+        await expect(page.locator("tr.selected").first).to_be_visible()
+        assert await complaints(page) == []
 
 
 def test_the_scripts_of_the_admin_run(live_server: LiveServer, community: Persona) -> None:
-    client = Client()
-    client.force_login(User.objects.create_superuser("operator@example.com", "a-long-password"))
-    used = asyncio.run(_used(live_server.url, client.cookies[settings.SESSION_COOKIE_NAME].value))
-    assert used["complaints"] == []
-    assert used["picked"] > 0
+    asyncio.run(_used(live_server.url, operator()[1]))

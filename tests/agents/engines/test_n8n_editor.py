@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Callable
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 import requests
+from playwright.async_api import Locator, Page, expect
 
 from agents.engines.n8n_workflow import AGENT_ID
 from tests.agents.engines.conftest import REAL_KEY, Pod
 from tests.agents.engines.test_n8n_owner import HOOK, PASSWORD, USERNAME, Owner, start
-from tests.billing.pages.tabs import Tab
+from tests.browser import complaints, one_window
 from tests.doubles.web_page import WebPage
 
 pytestmark = [
@@ -24,37 +27,36 @@ pytestmark = [
     pytest.mark.parametrize("engine", ["n8n"], indirect=True),
 ]
 
-SECONDS = 90.0  # until the page shows it: thousands of files, in a browser of one process
+MILLISECONDS = 90_000  # until the page shows it: thousands of files
 PICTURES = "N8N_PICTURES"  # a directory for what the editor looks like
-ENTER = {"key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13}
 
 
-class Editor(Tab):
-    async def shows(self, selector: str, *, text: str = "") -> None:
-        """Wait for it."""
-        found = f"[...document.querySelectorAll({json.dumps(selector)})].map(each => each.innerText + '.').join(' ')"
-        until = asyncio.get_running_loop().time() + SECONDS
-        while asyncio.get_running_loop().time() < until:
-            seen = await self.call("Runtime.evaluate", expression=found, returnByValue=True)
-            words = str(seen["result"].get("value") or "")
-            if words and text in words:
-                return
-            await asyncio.sleep(0.3)
-        raise AssertionError(f"the editor never showed {selector} {text!r}")
+@asynccontextmanager
+async def editor(owner: Owner) -> AsyncIterator[Page]:
+    async with one_window(owner.root) as page:
+        page.set_default_timeout(MILLISECONDS)
+        yield page
 
-    async def enter(self) -> None:
-        await self.call("Input.dispatchKeyEvent", type="keyDown", text="\r", **ENTER)
-        await self.call("Input.dispatchKeyEvent", type="keyUp", **ENTER)
 
-    async def keep(self, name: str) -> None:
-        if PICTURES in os.environ:
-            (Path(os.environ[PICTURES]) / f"{name}.png").write_bytes(await self.picture())
+def part(page: Page, name: str) -> Locator:
+    """As n8n's own tests name it."""
+    return page.locator(f"[data-test-id={name}]")
 
-    async def sign_in_as_owner(self, root: str) -> None:
-        await self.visit(f"{root}/login", width=1280)
-        await self.type("input[name=username]", USERNAME)
-        await self.type("input[name=password]", PASSWORD)
-        await self.click("form button")
+
+async def shows(what: Locator, text: str = "") -> None:
+    await expect(what.filter(has_text=text).first).to_be_visible(timeout=MILLISECONDS)
+
+
+async def keep(page: Page, name: str) -> None:
+    if PICTURES in os.environ:
+        await page.screenshot(full_page=True, path=Path(os.environ[PICTURES]) / f"{name}.png")
+
+
+async def sign_in_as_owner(page: Page) -> None:
+    await page.goto("/login")
+    await page.locator("input[name=username]").fill(USERNAME)
+    await page.locator("input[name=password]").fill(PASSWORD)
+    await page.locator("form button").click()
 
 
 def test_its_owner_tries_the_agent_and_his_new_workflow_is_saved(pod: Pod) -> None:
@@ -72,33 +74,29 @@ def _own(owner: Owner) -> list[dict[str, Any]]:
 
 
 async def _try_and_build(owner: Owner, is_saved: Callable[[], bool]) -> None:
-    async with Editor() as tab:
-        await tab.sign_in_as_owner(owner.root)
-        await tab.shows("[data-test-id=workflow-card-name]", text="(kept by Agentpods)")
-        await tab.keep("workflows")
-        assert [text for text in tab.visited.complaints if "Content Security Policy" in text] == []
-        await tab.visit(f"{owner.root}/workflow/{AGENT_ID}", width=1280)
-        await tab.shows("[data-test-id=workflow-chat-button]")
-        await tab.click("[data-test-id=workflow-chat-button]")
-        await tab.shows("[data-test-id=canvas-chat] textarea")
-        await tab.type("[data-test-id=canvas-chat] textarea", "Hello from the editor")
-        await tab.enter()
-        await tab.shows("[data-test-id=canvas-chat]", text="Ahoy from the model")
+    async with editor(owner) as page:
+        await sign_in_as_owner(page)
+        await shows(part(page, "workflow-card-name"), "(kept by Agentpods)")
+        await keep(page, "workflows")
+        assert [text for text in await complaints(page) if "Content Security Policy" in text] == []
+        await page.goto(f"/workflow/{AGENT_ID}")
+        await part(page, "workflow-chat-button").click()
+        box = part(page, "canvas-chat").locator("textarea")
+        await box.fill("Hello from the editor")
+        await box.press("Enter")
+        await shows(part(page, "canvas-chat"), "Ahoy from the model")
         # What runs is told by events that never end.
-        await tab.shows("[data-test-id=logs-overview]", text="Success in")
-        await tab.keep("agent")
-        await tab.visit(f"{owner.root}/workflow/new", width=1280)
-        await tab.shows("[data-test-id=canvas-plus-button]")
-        await tab.click("[data-test-id=canvas-plus-button]")
-        await tab.shows("[data-test-id=node-creator-search-bar]")
-        await tab.call("Input.insertText", text="Schedule Trigger")
-        await tab.shows("[data-test-id=node-creator-item-name]", text="Schedule Trigger")
-        await tab.click("[data-test-id=node-creator-item-name]")
-        until = asyncio.get_running_loop().time() + SECONDS
+        await shows(part(page, "logs-overview"), "Success in")
+        await keep(page, "agent")
+        await page.goto("/workflow/new")
+        await part(page, "canvas-plus-button").click()
+        await part(page, "node-creator-search-bar").fill("Schedule Trigger")
+        await part(page, "node-creator-item-name").filter(has_text="Schedule Trigger").first.click()
+        until = time.monotonic() + MILLISECONDS / 1000
         while not await asyncio.to_thread(is_saved):
-            assert asyncio.get_running_loop().time() < until, "it was not saved"
+            assert time.monotonic() < until, "it was not saved"
             await asyncio.sleep(0.5)
-        await tab.keep("new")
+        await keep(page, "new")
 
 
 def test_nobody_and_no_visitor_of_another_agent_sees_it(pod: Pod, second: Pod) -> None:
@@ -109,15 +107,16 @@ def test_nobody_and_no_visitor_of_another_agent_sees_it(pod: Pod, second: Pod) -
     for cookies in ({}, {name: foreign}, {name: "forged"}, {"n8n-auth": "forged"}):
         for path in paths:
             assert requests.get(owner.root + path, cookies=cookies, timeout=10).status_code == 404
-    assert asyncio.run(_seen_by_nobody(owner.root)) == []
+    asyncio.run(_look_as_nobody(owner))
 
 
-async def _seen_by_nobody(root: str) -> list[str]:
-    """What his browser asked for beside the page that is not there."""
-    async with Editor() as tab:
-        visit = await tab.visit(f"{root}/workflow/{AGENT_ID}", width=1280)
-        assert "no such page" in (await tab.page()).one("body").text
-        return [url for url in visit.requests if "/rest/" in url or "n8n" in url]
+async def _look_as_nobody(owner: Owner) -> None:
+    """The page that is not there asks for nothing of the editor."""
+    async with editor(owner) as page:
+        await page.goto(f"/workflow/{AGENT_ID}", wait_until="networkidle")
+        await expect(page.locator("body")).to_contain_text("no such page")
+        asked = [one.url for one in await page.requests()]
+        assert [url for url in asked if "/rest/" in url or "n8n" in url] == []
 
 
 def test_no_workflow_of_its_owner_gets_the_key(pod: Pod) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import base64
 import hashlib
 import json
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -14,11 +15,12 @@ from typing import Any, Self
 import aiohttp
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from playwright.async_api import expect
 
 from agents.engines.openclaw import OPENCLAW
 from agents.pod import tickets
 from tests.agents.engines.conftest import REAL_KEY, TICKET_KEY, Pod
-from tests.browser import Browser
+from tests.browser import complaints, one_window
 from tests.doubles.mcp_http import McpHttpServer
 from tests.doubles.telegram import TOKEN, TelegramDouble
 
@@ -27,6 +29,7 @@ pytestmark = [
     pytest.mark.parametrize("engine", [OPENCLAW.id], indirect=True),
 ]
 
+SECONDS = 60  # until the page shows it
 WANTED = ("read", "write", "admin", "approvals", "pairing", "questions", "talk.secrets")
 HEADERS = {"x-crm-key": "key-of-the-owners-crm"}
 
@@ -112,28 +115,17 @@ def test_its_page_asks_its_owner_for_nothing_and_the_agent_answers_on_it(pod: Po
 
 
 async def _talk_on_the_page(pod: Pod) -> None:
-    async with Browser() as browser:
-
-        async def until(script: str, what: str) -> None:
-            for _ in range(120):
-                told = await browser.call("Runtime.evaluate", expression=script, returnByValue=True)
-                if told["result"].get("value"):
-                    return
-                await asyncio.sleep(0.5)
-            shown = await browser.call("Runtime.evaluate", expression="document.body.innerText", returnByValue=True)
-            raise AssertionError(f"{what}: {shown['result'].get('value')}")
-
-        await browser.visit(door(pod), width=1200)
-        await browser.visit(f"{root(pod)}/dashboard", width=1200)
-        await until("document.body.innerText.includes('Connected')", "it connects by itself")
-        await until("document.body.innerText.includes('earlier')", "the agent's conversations")
-        await until("(document.querySelector('textarea')?.focus(), document.activeElement?.tagName === 'TEXTAREA')", "")
-        await browser.call("Input.insertText", text="Are you there?")
-        for kind in ("keyDown", "keyUp"):
-            enter = {"key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13, "text": "\r"}
-            await browser.call("Input.dispatchKeyEvent", type=kind, **enter)
-        await until("/\\bpong\\b/.test(document.body.innerText)", "the answer")
-        assert not [line for line in browser.visited.complaints if "Content Security Policy" in line]
+    async with one_window(root(pod), width=1200) as page:
+        page.set_default_timeout(SECONDS * 1000)
+        shown, box = page.locator("body"), page.locator("textarea").first
+        await page.goto(door(pod))
+        await page.goto("/dashboard")
+        await expect(shown).to_contain_text("Connected", timeout=SECONDS * 1000)  # it does so by itself
+        await expect(shown).to_contain_text("earlier", timeout=SECONDS * 1000)  # the agent's conversations
+        await box.fill("Are you there?")
+        await box.press("Enter")
+        await expect(shown).to_contain_text(re.compile(r"\bpong\b"), timeout=SECONDS * 1000)
+        assert not [line for line in await complaints(page) if "Content Security Policy" in line]
 
 
 def test_the_reader_talks_and_looks_but_changes_nothing_that_the_console_decides(pod: Pod) -> None:

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.conf import settings
 from django.db import connection
 from django.utils import timezone
+from playwright.async_api import expect
 from pytest_django.live_server_helper import LiveServer
 
-from accounts import sessions
 from accounts.models import User
 from agents import a2a, tools
 from agents.domains import claims
@@ -23,8 +22,7 @@ from agents.domains.records import Seen
 from agents.models import Agent, AgentQuota
 from billing.pages import sections
 from tests.agents.conftest import GatewayOf, MakeAgent, bridge, gateway_of, settle
-from tests.billing.pages.hands import Hands
-from tests.browser import Browser
+from tests.browser import asked_elsewhere, complaints, one_window, signed_in, width_of
 from tests.doubles.bridge import BridgeDouble
 from tests.doubles.receiver import Receiver, status
 from webhooks import draining, events, hooks
@@ -82,27 +80,20 @@ def full(
     return agent
 
 
-def signed_in(user: User) -> dict[str, str]:
-    token = sessions.start(user, attribution=None, now=timezone.now())[1]
-    return {"name": settings.ACCOUNT_COOKIE_NAME, "value": token}
-
-
-async def _looked_at(server: str, agent: str, cookie: dict[str, str], *, width: int, dark: bool) -> list[str]:
+async def _looked_at(server: str, agent: str, cookies: dict[str, str], *, width: int, dark: bool) -> list[str]:
     """What is wrong with the pages, a line each."""
     found = []
-    async with Browser() as browser:
-        await browser.call("Network.setCookie", url=server, httpOnly=True, **cookie)
+    async with one_window(server, cookies=cookies, width=width, dark=dark) as first:
         for name in [*sections.NAMES, "plan", "delete", "rebuild"]:
-            place = f"/account/agents/{agent}{'/' if name else ''}{name}"
-            picture = os.environ.get("PICTURES", "")
-            visit = await browser.visit(server + place, width=width, dark=dark, picture=bool(picture))
-            if picture:
-                shot = Path(picture) / f"{name or 'agent'}-{width}-{'dark' if dark else 'light'}.png"
-                shot.write_bytes(visit.picture)
-            if visit.width != width:
-                found.append(f"{name}: {visit.width} pixels wide")
-            found += [f"{name}: {complaint}" for complaint in visit.complaints]
-            found += [f"{name}: asks {one}" for one in visit.requests if not one.startswith(server)]
+            async with await first.context.new_page() as page:
+                await page.goto(f"/account/agents/{agent}{'/' if name else ''}{name}", wait_until="networkidle")
+                if pictures := os.environ.get("PICTURES", ""):
+                    shot = f"{name or 'agent'}-{width}-{'dark' if dark else 'light'}.png"
+                    await page.screenshot(full_page=True, path=Path(pictures) / shot)
+                if (wide := await width_of(page)) != width:
+                    found.append(f"{name}: {wide} pixels wide")
+                found += [f"{name}: {complaint}" for complaint in await complaints(page)]
+                found += [f"{name}: asks {one}" for one in await asked_elsewhere(page, server)]
     return found
 
 
@@ -110,8 +101,8 @@ async def _looked_at(server: str, agent: str, cookie: dict[str, str], *, width: 
 def test_its_pages_fit_the_window_and_ask_no_other_host(
     live_server: LiveServer, full: Agent, owner: User, width: int, dark: bool
 ) -> None:
-    cookie = signed_in(owner)
-    assert asyncio.run(_looked_at(live_server.url, full.pk, cookie, width=width, dark=dark)) == []
+    cookies = signed_in(owner)
+    assert asyncio.run(_looked_at(live_server.url, full.pk, cookies, width=width, dark=dark)) == []
 
 
 def _delivered() -> None:
@@ -120,24 +111,18 @@ def _delivered() -> None:
     connection.close()
 
 
-async def _tested(server: str, place: str, cookie: dict[str, str]) -> dict[str, object]:
-    async with Browser() as browser:
-        person = Hands(browser, server)
-        await browser.call("Network.setCookie", url=server, httpOnly=True, **cookie)
-        await person.open(place)
-        await person.click("form[action$='/webhook/test'] button")
-        state = "document.querySelector('#deliveries .state').textContent"
-        before = await person.said(state)
+async def _tested(server: str, place: str, cookies: dict[str, str]) -> None:
+    async with one_window(server, cookies=cookies) as page:
+        await page.goto(place)
+        await page.get_by_role("button", name="Send a test").click()
+        state = page.locator("#deliveries .state").first
+        await expect(state).to_have_text("on its way")
         await asyncio.to_thread(_delivered)
-        for _ in range(100):
-            if await person.said("!document.querySelector('[data-look-again]')"):
-                break
-            await asyncio.sleep(0.2)
-        return {"states": [before, await person.said(state)], "complaints": browser.visited.complaints}
+        await expect(state).to_have_text("delivered")
+        assert await complaints(page) == []
 
 
 def test_a_test_of_the_webhook_shows_by_itself_that_it_arrived(
     live_server: LiveServer, full: Agent, owner: User
 ) -> None:
-    told = asyncio.run(_tested(live_server.url, f"/account/agents/{full.pk}/webhook", signed_in(owner)))
-    assert told == {"states": ["on its way", "delivered"], "complaints": []}
+    asyncio.run(_tested(live_server.url, f"/account/agents/{full.pk}/webhook", signed_in(owner)))

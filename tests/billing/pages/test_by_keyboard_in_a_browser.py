@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import threading
 from collections.abc import Callable, Iterable
 
 import pytest
+from playwright.async_api import Locator, Page, expect
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
@@ -15,11 +15,10 @@ from accounts.models import User
 from agents.models import Agent, Status
 from agents.pod.gateway.words.en import WORDS as ENGLISH
 from tests.agents.conftest import PERSONA, GatewayOf, bridge, gateway_of, settle
-from tests.billing.pages.test_tries_in_a_browser import Stranger, in_the_world, signed_in
-from tests.browser import Browser
+from tests.billing.pages.test_tries_in_a_browser import PHONE, in_the_world, is_signed_in, mailed_code
+from tests.browser import one_window, signed_in
 from tests.doubles.bridge import BridgeDouble, Event, Turn
 from tests.doubles.runtime import ScriptedRuntime
-from tests.keyboard import press
 
 pytestmark = pytest.mark.browser
 __all__ = ["bridge", "gateway_of"]
@@ -27,29 +26,31 @@ __all__ = ["bridge", "gateway_of"]
 MOST_STOPS = 60  # on the way to anything on a page
 
 
-class Typist(Stranger):
+class Typist:
     """Somebody without a mouse, whose focus is always to be seen."""
 
-    async def click(self, selector: str) -> None:
-        await self.reach(selector)
-        await self.press("Enter")
-        await self.browser.loaded()
+    def __init__(self, page: Page) -> None:
+        self.page = page
 
-    async def type(self, selector: str, text: str) -> None:
-        await self.reach(selector)
-        await self.browser.call("Input.insertText", text=text)
-
-    async def reach(self, selector: str) -> None:
-        await self.until(f"document.querySelector({json.dumps(selector)}) !== null")
+    async def reach(self, what: Locator) -> None:
+        await what.wait_for()
         for _ in range(MOST_STOPS):
-            if await self.said(f"document.activeElement.matches({json.dumps(selector)})"):
+            if await what.evaluate("one => one === document.activeElement"):
                 return
-            await press(self.browser, "Tab")
-        raise AssertionError(f"Tab does not lead to {selector}")
+            await self.page.keyboard.press("Tab")
+        raise AssertionError(f"Tab does not lead to {what}")
 
-    async def press(self, key: str) -> None:
-        await press(self.browser, key)
-        await self.browser._settle()
+    async def press(self, what: Locator) -> None:
+        await self.reach(what)
+        await self.page.keyboard.press("Enter")
+
+    async def type(self, what: Locator, text: str) -> None:
+        await self.reach(what)
+        await self.page.keyboard.insert_text(text)
+
+    async def send(self, what: Locator, text: str) -> None:
+        await self.type(what, text)
+        await self.page.keyboard.press("Enter")
 
 
 def _endless(released: threading.Event) -> Callable[[Turn], Iterable[Event]]:
@@ -60,43 +61,44 @@ def _endless(released: threading.Event) -> Callable[[Turn], Iterable[Event]]:
     return told
 
 
-async def _from_persona_to_chat(server: str, gateway_of: GatewayOf, bridge: BridgeDouble) -> str:
-    async with Browser() as browser:
-        person = Typist(browser, server)
-        await person.open(f"/en/p/{PERSONA}")
-        await person.click(".offer a.button")
-        await person.type("#email", "ann@example.com")
-        await person.press("Enter")
-        await person.type("#code", await person.mailed_code())
-        await person.press("Enter")
-        await person.type("#key", "sk-of-mine")
-        await person.click("main form.stack button.button")
+async def _from_persona_to_chat(server: str, gateway_of: GatewayOf, bridge: BridgeDouble) -> None:
+    async with one_window(server, width=PHONE) as page:
+        person = Typist(page)
+        await page.goto(f"/en/p/{PERSONA}")
+        await person.press(page.locator(".offer a.button"))
+        await person.send(page.get_by_label("E-mail address"), "ann@example.com")
+        await person.send(page.get_by_label("Six digits"), await mailed_code(page))
+        await person.type(page.locator("#key"), "sk-of-mine")
+        await person.press(page.get_by_role("button", name="Create this agent"))
+        await page.wait_for_url("/account/agents/*")
         gateway = await in_the_world(lambda: gateway_of(settle(Agent.objects.get())))
-        await person.until("document.querySelector('.state')?.textContent === 'running'")
-        await person.click("form[action$='/ticket'] button")
-        talk = Typist(browser, "")
-        await talk.open(await talk.tab_opened_at(gateway.public))
-        await _chat(talk, bridge)
-        return await talk.reads()
+        await expect(page.locator("h1 .state")).to_have_text("running")
+        async with page.context.expect_page() as opened:
+            await person.press(page.locator("form[action$='/ticket'] button"))
+        talk = await opened.value
+        await talk.wait_for_url(lambda url: is_signed_in(url, gateway.public))
+        await _chat(Typist(talk), bridge)
 
 
-async def _chat(talk: Typist, bridge: BridgeDouble) -> None:
+async def _chat(person: Typist, bridge: BridgeDouble) -> None:
     """A message, stopped, and told once more."""
+    page, log = person.page, person.page.get_by_role("log")
     usual, released = bridge.turn, threading.Event()
     bridge.turn = _endless(released)
-    await talk.type("#message", "Help me")
-    await talk.press("Enter")
-    await talk.until("document.getElementById('log').innerText.includes('and on')")
-    await talk.click("#stop")
-    await talk.until(f"document.getElementById('log').innerText.includes({json.dumps(ENGLISH['chat_stopped_text'])})")
+    await person.send(page.get_by_label(ENGLISH["chat_message"]), "Help me")
+    await expect(log).to_contain_text("and on")
+    await person.press(page.get_by_role("button", name=ENGLISH["chat_stop"]))
+    await expect(log).to_contain_text(ENGLISH["chat_stopped_text"])
     released.set()
     bridge.turn = usual
-    await talk.click(".again")
-    await talk.until("document.getElementById('log').innerText.includes('you said Help me')")
-    await talk.click("#list")
-    assert await talk.said("list.open") is True
-    await talk.press("Escape")
-    assert await talk.said("[list.open, document.activeElement.id].join()") == "false,list"
+    await person.press(page.locator(".again"))
+    await expect(log).to_contain_text("you said Help me")
+    await expect(log).not_to_contain_text(ENGLISH["chat_stopped_text"])
+    await person.press(page.locator("#list"))
+    await expect(page.get_by_role("dialog")).to_be_visible()
+    await page.keyboard.press("Escape")
+    await expect(page.get_by_role("dialog")).to_be_hidden()
+    await expect(page.locator("#list")).to_be_focused()
 
 
 def test_an_agent_is_made_and_talked_to_and_a_message_stopped_and_told_again(
@@ -108,27 +110,24 @@ def test_an_agent_is_made_and_talked_to_and_a_message_stopped_and_told_again(
     settings: Settings,
 ) -> None:
     settings.BASE_URL = live_server.url
-    told = asyncio.run(_from_persona_to_chat(live_server.url, gateway_of, bridge))
-    assert ENGLISH["chat_stopped_text"] not in told
+    asyncio.run(_from_persona_to_chat(live_server.url, gateway_of, bridge))
     assert Agent.objects.get().llm_key == "sk-of-mine"
 
 
-async def _delete(server: str, agent: Agent, cookie: dict[str, str]) -> str:
-    async with Browser() as browser:
-        person = Typist(browser, server)
-        await browser.call("Network.setCookie", url=server, httpOnly=True, **cookie)
-        await person.open("/account")
-        await person.click(f"main a[href='/account/agents/{agent.pk}']")
-        await person.click("main a[href$='/delete']")
-        await person.type("main form.stack input[name='name']", "Another")
-        await person.press("Enter")
-        assert "Another" not in await person.reads()
+async def _delete(server: str, agent: Agent, cookies: dict[str, str]) -> str:
+    async with one_window(server, width=PHONE, cookies=cookies) as page:
+        person, name = Typist(page), page.get_by_label("Type the name of the agent")
+        await page.goto("/account")
+        await person.press(page.locator(f"main a[href='/account/agents/{agent.pk}']"))
+        await person.press(page.locator("main a[href$='/delete']"))
+        await person.send(name, "Another")
+        await expect(page.locator(".problem")).to_be_visible()
+        await expect(page.locator("body")).not_to_contain_text("Another")
         await in_the_world(agent.refresh_from_db)
         assert agent.status == Status.RUNNING
-        await person.type("main form.stack input[name='name']", agent.name)
-        await person.press("Enter")
-        await person.browser.loaded()
-        return await person.reads()
+        async with page.expect_event("load"):
+            await person.send(name, agent.name)
+        return await page.locator("body").inner_text()
 
 
 def test_an_agent_is_deleted_by_its_typed_name(live_server: LiveServer, running: Agent, owner: User) -> None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Coroutine, Iterator
+from typing import Any, TypeVar
 
 import pytest
 from django.conf import settings as configured
 from django.utils import timezone
+from playwright.async_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from accounts import sessions
 from accounts.models import Session, User
 from agents.models import Agent
 from billing.crypto import scanning
@@ -19,8 +19,8 @@ from billing.models import CryptoOrder, Subscription
 from tests.billing.crypto import chain, coins, one_chain, to
 from tests.billing.licences import KEY, gumroad
 from tests.billing.pages.cameras import seen_on_screen
-from tests.billing.pages.tabs import Tab
 from tests.billing.stars.conftest import telegram
+from tests.browser import asked_elsewhere, complaints, one_window, signed_in, width_of
 from tests.doubles.chain import Chain
 from tests.doubles.gumroad_server import GumroadServer
 from tests.doubles.telegram_payments_server import TelegramPayments
@@ -29,43 +29,47 @@ __all__ = ["chain", "coins", "gumroad", "one_chain", "telegram"]
 
 pytestmark = pytest.mark.browser
 
+Told = TypeVar("Told")
 SHOW, ORDER = ".choose form[method=get] button", "#bill form button"
 
 
 class Visitor:
-    """The owner of an agent at its page, as calls one after the other."""
+    """The owner of an agent at its page, as calls one after the other: between them the test moves the money."""
 
-    def __init__(self, server: str, owner: User, *, lang: str = "en") -> None:
-        self.server, self._runner, self.tab = server, asyncio.Runner(), Tab()
-        self.do(self.tab.__aenter__())
-        _, token = sessions.start(owner, attribution=None, now=timezone.now())
-        cookies = {configured.ACCOUNT_COOKIE_NAME: token, configured.LANG_COOKIE_NAME: lang}
-        self.do(self.tab.sign_in(server, cookies))
+    def __init__(self, server: str, owner: User, *, lang: str = "en", **how: Any) -> None:
+        self._runner = asyncio.Runner()
+        cookies = {**signed_in(owner), configured.LANG_COOKIE_NAME: lang}
+        self._window = one_window(server, cookies=cookies, **how)
+        self.page: Page = self.do(self._window.__aenter__())
 
-    def do(self, call: Any) -> Any:
+    def do(self, call: Coroutine[Any, Any, Told]) -> Told:
         return self._runner.run(call)
 
     def close(self) -> None:
-        self.do(self.tab.__aexit__(None, None, None))
+        self.do(self._window.__aexit__(None, None, None))
         self._runner.close()
 
-    def open(self, place: str, **how: Any) -> None:
-        self.do(self.tab.visit(self.server + place, **{"width": 1000, **how}))
+    def open(self, place: str) -> None:
+        self.do(self.page.goto(place))
 
     def click(self, *selectors: str) -> None:
         for selector in selectors:
-            self.do(self.tab.click(selector))
+            self.do(self.page.locator(selector).click())
 
-    def sees(self, text: str) -> Any:
-        return self.do(self.tab.until(text))
-
-    def evaluates(self, expression: str) -> Any:
-        return self.do(self.tab.call("Runtime.evaluate", expression=expression))["result"].get("value")
+    def sees(self, text: str) -> None:
+        self.do(expect(self.page.locator("body")).to_contain_text(text))
 
 
 @pytest.fixture
 def visitor(live_server: LiveServer, owner: User) -> Iterator[Visitor]:
     found = Visitor(live_server.url, owner)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def scriptless(live_server: LiveServer, owner: User) -> Iterator[Visitor]:
+    found = Visitor(live_server.url, owner, scripts=False)
     yield found
     found.close()
 
@@ -90,7 +94,7 @@ def test_the_open_page_shows_the_money_seen_and_then_paid_without_a_reload(
     visitor.click(*choose("usdt"))
     visitor.sees("Send 5 USDT")
     visitor.sees("This page follows your payment by itself.")
-    visitor.evaluates("window.untouched = true")
+    visitor.do(visitor.page.evaluate("window.untouched = true"))
     pay(coins)
     scan()
     visitor.sees("Seen so far: 5 of 5 USDT. Confirmations: 1.")
@@ -100,48 +104,47 @@ def test_the_open_page_shows_the_money_seen_and_then_paid_without_a_reload(
     coins.final()
     scan()
     visitor.sees("Paid. Thank you!")
-    assert visitor.evaluates("window.untouched") is True
-    assert visitor.tab.visited.complaints == []
+    assert visitor.do(visitor.page.evaluate("window.untouched")) is True
+    assert visitor.do(complaints(visitor.page)) == []
 
 
-def test_the_whole_path_works_without_scripts(visitor: Visitor, running: Agent, coins: Chain) -> None:
-    visitor.do(visitor.tab.scripts(on=False))
-    visitor.open(f"/renew/{running.pk}")
-    visitor.click("label:has([value=small])", "label:has([value=annual])", "label:has([value=usdt])", SHOW)
-    visitor.sees("A year of Small: $90")
-    visitor.click(ORDER)
-    page = visitor.sees("Send 90 USDT")
-    assert "hidden" in page.all("button", class_="copy")[0].attributes
+def test_the_whole_path_works_without_scripts(scriptless: Visitor, running: Agent, coins: Chain) -> None:
+    scriptless.open(f"/renew/{running.pk}")
+    scriptless.click("label:has([value=small])", "label:has([value=annual])", "label:has([value=usdt])", SHOW)
+    scriptless.sees("A year of Small: $90")
+    scriptless.click(ORDER)
+    scriptless.sees("Send 90 USDT")
+    scriptless.do(expect(scriptless.page.locator("button.copy").first).to_be_hidden())
     pay(coins)
     scan()
-    visitor.click(".again a")
-    visitor.sees("Seen so far: 90 of 90 USDT.")
+    scriptless.click(".again a")
+    scriptless.sees("Seen so far: 90 of 90 USDT.")
     coins.final()
     scan()
-    visitor.click(".again a")
-    visitor.sees("Paid. Thank you!")
+    scriptless.click(".again a")
+    scriptless.sees("Paid. Thank you!")
     assert Subscription.objects.get().tier == "small"
 
 
 def test_a_key_is_entered_without_scripts_and_corrected(
-    visitor: Visitor, running: Agent, gumroad: GumroadServer
+    scriptless: Visitor, running: Agent, gumroad: GumroadServer
 ) -> None:
-    visitor.do(visitor.tab.scripts(on=False))
-    visitor.open(f"/renew/{running.pk}")
-    visitor.click("label:has([value=gumroad])", SHOW)
-    visitor.do(visitor.tab.type("#license_key", KEY))
-    visitor.click(ORDER)
-    visitor.sees("This key was not accepted: gumroad does not know this key")
+    scriptless.open(f"/renew/{running.pk}")
+    scriptless.click("label:has([value=gumroad])", SHOW)
+    scriptless.do(scriptless.page.locator("#license_key").fill(KEY))
+    scriptless.click(ORDER)
+    scriptless.sees("This key was not accepted: gumroad does not know this key")
     gumroad.sell(KEY)
-    visitor.click(ORDER)
-    visitor.sees("Paid. Thank you!")
+    scriptless.click(ORDER)
+    scriptless.sees("Paid. Thank you!")
 
 
 def test_an_invoice_is_followed_too(visitor: Visitor, running: Agent, telegram: TelegramPayments) -> None:
     visitor.open(f"/renew/{running.pk}")
     visitor.click(*choose("stars"))
-    page = visitor.sees("Pay 385 stars in Telegram")
-    (link,) = [one.attributes["href"] for one in page.all("a") if one.attributes["href"].startswith("https://t.me/")]
+    visitor.sees("Pay 385 stars in Telegram")
+    link = visitor.do(visitor.page.locator("a[href^='https://t.me/']").get_attribute("href"))
+    assert link
     telegram.pay(link)
     visitor.sees("Paid. Thank you!")
 
@@ -151,32 +154,34 @@ def test_who_is_signed_out_meanwhile_is_sent_to_sign_in(visitor: Visitor, runnin
     visitor.click(*choose("usdt"))
     visitor.sees("Send 5 USDT")
     Session.objects.all().delete()
-    assert visitor.sees("Sign in").all("input", name="email")
+    visitor.do(expect(visitor.page.get_by_label("E-mail address")).to_be_visible())
 
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_a_camera_reads_the_code_from_the_screen(visitor: Visitor, running: Agent, coins: Chain, dark: bool) -> None:
     visitor.open(f"/renew/{running.pk}")
     visitor.click(*choose("usdt"))
-    visitor.open(f"/renew/{running.pk}", width=375, dark=dark)
+    visitor.do(visitor.page.set_viewport_size({"width": 375, "height": 800}))
+    visitor.do(visitor.page.emulate_media(color_scheme="dark" if dark else "light"))
+    visitor.open(f"/renew/{running.pk}")
     address = CryptoOrder.objects.select_related("deposit_address").get().deposit_address.address
-    assert seen_on_screen(visitor.do(visitor.tab.picture())) == address
+    assert seen_on_screen(visitor.do(visitor.page.screenshot(full_page=True))) == address
 
 
 @pytest.mark.parametrize("lang", ["en", "ru"])
 def test_every_state_fits_a_phone_and_asks_only_us(
     live_server: LiveServer, owner: User, running: Agent, coins: Chain, telegram: TelegramPayments, lang: str
 ) -> None:
-    visitor = Visitor(live_server.url, owner, lang=lang)
+    visitor = Visitor(live_server.url, owner, lang=lang, width=320)
     wanted = f"/renew/{running.pk}?tier=small&period=annual&provider="
     for place in (f"/renew/{running.pk}", wanted + "usdt", wanted + "stars", wanted + "paypal"):
-        visitor.open(place, width=320)
-        assert visitor.tab.visited.width <= 320, place
+        visitor.open(place)
+        assert visitor.do(width_of(visitor.page)) <= 320, place
     for provider in ("stars", "usdt"):
-        visitor.open(wanted + provider, width=320)
+        visitor.open(wanted + provider)
         visitor.click(ORDER)
-        visitor.open(f"/renew/{running.pk}", width=320)
-        assert visitor.tab.visited.width <= 320, provider
-        assert visitor.tab.visited.complaints == []
-        assert [one for one in visitor.tab.visited.requests if not one.startswith(live_server.url)] == []
+        visitor.open(f"/renew/{running.pk}")
+        assert visitor.do(width_of(visitor.page)) <= 320, provider
+    assert visitor.do(complaints(visitor.page)) == []
+    assert visitor.do(asked_elsewhere(visitor.page, live_server.url)) == []
     visitor.close()

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import re
 from collections.abc import Callable
 from typing import TypeVar
 
 import pytest
-from django.conf import settings as configured
 from django.db import connection
 from django.utils import timezone
+from playwright.async_api import Locator, Page, expect
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
-from accounts import sessions
 from accounts.models import User
 from agents import lifecycle
 from agents.domains import claims
 from agents.models import Agent, Reason, Status
 from billing.leaving import closing, exports
 from tests.agents.conftest import GatewayOf, bridge, gateway_of, settle
-from tests.billing.pages.hands import Hands
-from tests.browser import Browser
+from tests.agents.pod.gateway.talking import begin_to_say
+from tests.browser import one_window, running_browser, signed_in, width_of, window
 from tests.doubles.name_server import NameServer, Text
 from tests.doubles.runtime import ScriptedRuntime
 from tests.fixtures import OUR_ADDRESS
@@ -33,57 +30,33 @@ __all__ = ["bridge", "gateway_of"]
 
 PHONE = 390
 MOST_CLICKS = 7  # from the front page to the first answer
-GLANCES, GLANCE_SECONDS = 150, 0.2
-CODE = re.compile(r'<code class="secret">(\d{6})</code>')
 DOMAIN = "bot.example.org"
 Told = TypeVar("Told")
 
 
-class Stranger(Hands):
+class Stranger:
     """Somebody with a phone; their clicks are counted, and a page that is wider than the phone is a failure."""
 
-    def __init__(self, browser: Browser, server: str, *, scripts: bool = True) -> None:
-        super().__init__(browser, server, scripts=scripts, width=PHONE)
-        self.clicks = 0
+    def __init__(self, page: Page) -> None:
+        self.page, self.clicks = page, 0
 
-    async def click(self, selector: str) -> None:
+    async def click(self, what: Locator) -> None:
         self.clicks += 1
-        await super().click(selector)
-        await self.browser.loaded()
-        assert await self.said("document.documentElement.scrollWidth") == PHONE, selector
+        await what.click()
+        await self.page.wait_for_load_state()
+        assert await width_of(self.page) == PHONE, what
 
-    async def _find(self, selector: str) -> int:
-        await self.until(f"document.querySelector({json.dumps(selector)}) !== null")
-        return await super()._find(selector)
+    async def press(self, name: str) -> None:
+        await self.click(self.page.get_by_role("button", name=name))
 
-    async def until(self, expression: str) -> None:
-        for _ in range(GLANCES):
-            if await self.said(expression):
-                return
-            await asyncio.sleep(GLANCE_SECONDS)
-        raise AssertionError(f"it was never so: {expression}; the page: {await self.reads()}")
 
-    async def reads(self) -> str:
-        return str(await self.said("document.body.innerText"))
+async def mailed_code(page: Page) -> str:
+    return await page.locator("code.secret").inner_text()
 
-    async def press_enter(self) -> None:
-        enter = {"key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13}
-        await self.browser.call("Input.dispatchKeyEvent", type="keyDown", text="\r", **enter)
-        await self.browser.call("Input.dispatchKeyEvent", type="keyUp", **enter)
 
-    async def mailed_code(self) -> str:
-        code = CODE.search(await self.html())
-        assert code, await self.reads()
-        return code[1]
-
-    async def tab_opened_at(self, start: str) -> str:
-        """The address of the other tab, once the ticket in it is used."""
-        for _ in range(GLANCES):
-            tabs = (await self.browser.call("Target.getTargets"))["targetInfos"]
-            if found := [tab["url"] for tab in tabs if tab["url"].startswith(start) and "ticket" not in tab["url"]]:
-                return str(found[0])
-            await asyncio.sleep(GLANCE_SECONDS)
-        raise AssertionError(f"no tab opened at {start}")
+def is_signed_in(url: str, at: str) -> bool:
+    """The ticket in the tab that opened is used."""
+    return url.startswith(at) and "ticket" not in url
 
 
 async def in_the_world(work: Callable[[], Told]) -> Told:
@@ -98,116 +71,107 @@ async def in_the_world(work: Callable[[], Told]) -> Told:
     return await asyncio.to_thread(done)
 
 
-def signed_in(user: User) -> dict[str, str]:
-    token = sessions.start(user, attribution=None, now=timezone.now())[1]
-    return {"name": configured.ACCOUNT_COOKIE_NAME, "value": token}
-
-
-async def _tutor(server: str, gateway_of: GatewayOf) -> tuple[int, str]:
-    async with Browser() as browser:
-        person = Stranger(browser, server, scripts=False)
-        await person.open("/")
-        await person.click(".hero a.button[href$='#personas']")
-        await person.click("#personas a[href*='/p/']")
-        await person.click(".offer a.button")
-        await person.type("#email", "ann@example.com")
-        await person.click("main form.stack button")
-        await person.type("#code", await person.mailed_code())
-        await person.click("main form.stack button")
-        await person.type("#key", "sk-of-mine")
-        await person.click("main form.stack button.button")
+async def _tutor(server: str, gateway_of: GatewayOf) -> int:
+    async with running_browser() as browser:
+        page = await window(browser, server, width=PHONE, scripts=False)
+        person = Stranger(page)
+        await page.goto("/")
+        await person.click(page.locator(".hero a.button[href$='#personas']"))
+        await person.click(page.locator("#personas a[href*='/p/']").first)
+        await person.click(page.locator(".offer a.button"))
+        await page.get_by_label("E-mail address").fill("ann@example.com")
+        await person.press("Mail me a code")
+        await page.get_by_label("Six digits").fill(await mailed_code(page))
+        await person.press("Sign in")
+        await page.locator("#key").fill("sk-of-mine")
+        await person.press("Create this agent")
         gateway = await in_the_world(lambda: gateway_of(settle(Agent.objects.get())))
-        await person.open(f"/account/agents/{await in_the_world(lambda: Agent.objects.get().pk)}")
-        await person.click("form[action$='/ticket'] button")
-        place = await person.tab_opened_at(gateway.public)
-        talk = Stranger(browser, "")
-        await talk.open(place)
-        await talk.type("#message", "Help me with chemistry")
-        await talk.press_enter()
-        await talk.until("document.getElementById('log').innerText.includes('you said Help me with chemistry')")
-        return person.clicks + talk.clicks, await talk.reads()
+        await page.goto(f"/account/agents/{await in_the_world(lambda: Agent.objects.get().pk)}")
+        async with page.context.expect_page() as opened:
+            await person.click(page.locator("form[action$='/ticket'] button"))
+        await (await opened.value).wait_for_url(lambda url: is_signed_in(url, gateway.public))
+        # Talking needs scripts, and a window has them or not.
+        talk = await window(browser, gateway.public, width=PHONE, state=await page.context.storage_state())
+        await talk.goto("/")
+        await begin_to_say(talk, "Help me with chemistry")
+        await expect(talk.locator("#log")).to_contain_text("you said Help me with chemistry")
+        return person.clicks
 
 
 def test_a_tutor_is_made_on_a_phone_and_answers_within_seven_clicks(
     live_server: LiveServer, catalog: None, runtime: ScriptedRuntime, gateway_of: GatewayOf, settings: Settings
 ) -> None:
     settings.BASE_URL = live_server.url
-    clicks, _ = asyncio.run(_tutor(live_server.url, gateway_of))
-    assert clicks <= MOST_CLICKS
+    assert asyncio.run(_tutor(live_server.url, gateway_of)) <= MOST_CLICKS
     assert Agent.objects.get().llm_key == "sk-of-mine"
 
 
-async def _bring_back(server: str, agent: Agent, cookie: dict[str, str]) -> tuple[int, str]:
-    async with Browser() as browser:
-        person = Stranger(browser, server)
-        await browser.call("Network.setCookie", url=server, httpOnly=True, **cookie)
-        await person.open("/account")
-        await person.click(f"main a[href='/account/agents/{agent.pk}']")
-        assert "You paused it." in await person.reads()
-        await person.click("form[action$='/resume'] button")
+async def _bring_back(server: str, agent: Agent, cookies: dict[str, str]) -> int:
+    async with one_window(server, width=PHONE, cookies=cookies) as page:
+        person, paused = Stranger(page), page.get_by_text("You paused it.")
+        await page.goto("/account")
+        await person.click(page.locator(f"main a[href='/account/agents/{agent.pk}']"))
+        await expect(paused).to_be_visible()
+        await person.click(page.locator("form[action$='/resume'] button"))
         await in_the_world(lambda: settle(agent))
-        await person.until("document.querySelector('.state').textContent === 'running'")
-        return person.clicks, await person.reads()
+        await expect(page.locator("h1 .state")).to_have_text("running")
+        await expect(paused).to_have_count(0)
+        return person.clicks
 
 
 def test_an_agent_that_stopped_is_brought_back_by_two_clicks(
     live_server: LiveServer, running: Agent, owner: User
 ) -> None:
     settle(lifecycle.pause(running, reason=Reason.OWNER, actor=f"user:{owner.pk}"))
-    clicks, told = asyncio.run(_bring_back(live_server.url, running, signed_in(owner)))
-    assert clicks == 2
-    assert "You paused it." not in told
+    assert asyncio.run(_bring_back(live_server.url, running, signed_in(owner))) == 2
     running.refresh_from_db()
     assert running.status == Status.RUNNING
 
 
-async def _move(server: str, agent: Agent, cookie: dict[str, str], dns: NameServer) -> str:
+async def _move(server: str, agent: Agent, cookies: dict[str, str], dns: NameServer) -> None:
     proof = await in_the_world(lambda: claims.value_of(agent.user_id))
-    async with Browser() as browser:
-        person = Stranger(browser, server)
-        await browser.call("Network.setCookie", url=server, httpOnly=True, **cookie)
-        await person.open("/account")
-        await person.click(f"main a[href='/account/agents/{agent.pk}']")
-        await person.click("main a[href$='/domain']")
-        await person.type("#domain", f"https://{DOMAIN}/")
-        await person.click("main form.stack button")
-        for shown in (f"_agentpods.{DOMAIN}", proof, OUR_ADDRESS, "not found yet"):
-            assert shown in await person.reads()
+    async with one_window(server, width=PHONE, cookies=cookies) as page:
+        person, shown = Stranger(page), page.locator("body")
+        await page.goto("/account")
+        await person.click(page.locator(f"main a[href='/account/agents/{agent.pk}']"))
+        await person.click(page.locator("main a[href$='/domain']"))
+        await page.get_by_label("Domain of your own").fill(f"https://{DOMAIN}/")
+        await person.press("Save")
+        for text in (f"_agentpods.{DOMAIN}", proof, OUR_ADDRESS, "not found yet"):
+            await expect(shown).to_contain_text(text)
         dns.answers(f"_agentpods.{DOMAIN}", [Text(proof)])
         dns.answers(DOMAIN, [OUR_ADDRESS])
-        await person.click("form[action$='/domain/look'] button")
-        return await person.reads()
+        await person.press("Check now")
+        await expect(shown).not_to_contain_text("not found yet")
 
 
 def test_an_agent_is_moved_to_a_domain_by_the_records_that_its_page_shows(
     live_server: LiveServer, running: Agent, owner: User, dns: NameServer
 ) -> None:
-    told = asyncio.run(_move(live_server.url, running, signed_in(owner), dns))
-    assert "not found yet" not in told
+    asyncio.run(_move(live_server.url, running, signed_in(owner), dns))
     running.refresh_from_db()
     assert running.domain == DOMAIN
 
 
-async def _leave(server: str, owner: User, cookie: dict[str, str]) -> tuple[int, str]:
-    async with Browser() as browser:
-        person = Stranger(browser, server)
-        await browser.call("Network.setCookie", url=server, httpOnly=True, **cookie)
-        await person.open("/account")
-        await person.click("main a[href='/account/data']")
-        await person.click("main form[action='/account/data'] button")
+async def _leave(server: str, owner: User, cookies: dict[str, str]) -> str:
+    async with one_window(server, width=PHONE, cookies=cookies) as page:
+        person = Stranger(page)
+        await page.goto("/account")
+        await person.click(page.locator("main a[href='/account/data']"))
+        await person.click(page.locator("main form[action='/account/data'] button"))
         await in_the_world(lambda: exports.make_due(now=timezone.now()))
-        await person.until("document.querySelector('main a[download]') !== null")
-        got = await person.said("fetch(document.querySelector('main a[download]').href).then(told => told.status)")
-        await person.click("main .trail a[href='/account']")
-        await person.click("main a[href='/account/delete']")
-        await person.click("main form[action='/account/delete/code'] button")
-        await person.type("main form.stack input[name='email']", owner.email)
-        await person.type("main form.stack input[name='code']", await person.mailed_code())
-        await person.click("main form.stack button")
-        return got, await person.reads()
+        async with page.expect_download() as download:
+            await page.locator("main a[download]").click()
+        assert await (await download.value).failure() is None
+        await person.click(page.locator("main .trail a[href='/account']"))
+        await person.click(page.locator("main a[href='/account/delete']"))
+        await person.press("Mail me a code to delete it")
+        await page.get_by_label("Type the e-mail address of the account").fill(owner.email)
+        await page.get_by_label("Six digits").fill(await mailed_code(page))
+        await person.press("Delete my account")
+        return await page.locator("body").inner_text()
 
 
 def test_a_person_takes_their_data_along_and_leaves(live_server: LiveServer, running: Agent, owner: User) -> None:
-    got, told = asyncio.run(_leave(live_server.url, owner, signed_in(owner)))
-    assert got == 200
+    told = asyncio.run(_leave(live_server.url, owner, signed_in(owner)))
     assert closing.of(owner) is not None, told

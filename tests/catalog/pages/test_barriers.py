@@ -14,7 +14,7 @@ from catalog.models import Article, Persona
 from catalog.pages.category import ON_A_PAGE
 from status.models import Incident
 from tests.axe import barriers
-from tests.browser import Browser
+from tests.browser import asked_elsewhere, complaints, received, running_browser, width_of, window
 from tests.keyboard import walked
 
 pytestmark = pytest.mark.browser
@@ -62,17 +62,18 @@ def _kind_of(persona: Persona) -> dict[str, Any]:
 def test_no_public_page_has_a_serious_barrier(live_server: LiveServer, width: int, dark: bool) -> None:
     async def looked_at() -> dict[str, list[str]]:
         found = {}
-        async with Browser() as browser:
-            await browser.call("Network.setCacheDisabled", cacheDisabled=True)  # each page as the first one
+        async with running_browser() as browser:
             for place in PAGES:
-                visit = await browser.visit(live_server.url + place, width=width, dark=dark)
-                assert visit.width <= width, place
-                assert [one for one in visit.requests if not one.startswith(live_server.url)] == [], place
-                assert 1_000 < visit.received < MOST_BYTES, (place, visit.received)
-                assert [one for one in visit.complaints if "404" not in one] == [], place
-                found[place] = await barriers(browser)
+                page = await window(browser, live_server.url, width=width, dark=dark)
+                await page.goto(place)
+                assert await width_of(page) <= width, place
+                found[place] = await barriers(page)
                 if not dark:
-                    found[place] += await walked(browser)
+                    found[place] += await walked(page)
+                assert await asked_elsewhere(page, live_server.url) == [], place
+                assert 1_000 < await received(page) < MOST_BYTES, (place, await received(page))
+                assert [one for one in await complaints(page) if "404" not in one] == [], place
+                await page.context.close()
         return {place: those for place, those in found.items() if those}
 
     assert asyncio.run(looked_at()) == {}

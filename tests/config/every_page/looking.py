@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import json
-from typing import Any
+from pathlib import Path
 
 from django.conf import settings
+from playwright.async_api import Browser, Page
 
 from tests.axe import ANY, barriers
-from tests.browser import Browser
+from tests.browser import asked_elsewhere, complaints, received, width_of, window
 from tests.config.every_page.places import Place
 from tests.keyboard import walked
 
@@ -21,118 +20,101 @@ _WAYS = """
   const seen = one => one.checkVisibility({ visibilityProperty: true });
   const sends = form => [...form.elements].some(one => one.matches("button:not([type=button])") && seen(one));
   const main = document.querySelector("main");
-  return JSON.stringify({
+  return {
     ways: [...main.querySelectorAll("a[href]")].filter(seen).map(one => one.getAttribute("href")).concat(
       [...main.querySelectorAll("form")].filter(sends).map(one => one.method + " " + one.getAttribute("action"))),
     idle: [...main.querySelectorAll("button")].filter(one => seen(one) && !one.form).map(one => one.outerHTML),
-  });
+  };
 })()
 """
 _SEND = """
-(() => {
-  const form = [...document.forms].find(one => one.getAttribute("action").endsWith(%s)), typed = %s;
+([action, typed]) => {
+  const form = [...document.forms].find(one => one.getAttribute("action").endsWith(action));
   for (const [name, value] of Object.entries(typed)) form.elements[name].value = value;
   form.noValidate = true;
   form.requestSubmit();
-})()
+}
 """
 
 
-class Looker(Browser):
-    quiet_seconds = 0.1  # each visit waits for the page to be loaded, too
+async def findings(
+    browser: Browser, server: str, place: Place, cookies: dict[str, str], picture: Path | None
+) -> list[str]:
+    """What is wrong with the page, a line each."""
+    page = await _opened(browser, server, place.address, cookies)
+    if place.signed_out:
+        await page.context.clear_cookies(name=settings.ACCOUNT_COOKIE_NAME)
+    if place.form:
+        async with page.expect_event("load"):
+            await page.evaluate(_SEND, [place.form, place.typed])
+    elif (there := page.url.removeprefix(server)) != place.address:
+        return [f"leads to {there}"]
+    ways = [] if place.form else (await page.evaluate(_WAYS))["ways"]
+    found = await _seen(page, server)
+    if picture:
+        await page.screenshot(full_page=True, path=picture)
+    await page.context.close()
+    return found if place.form else found + await _scriptless(browser, server, place, cookies, ways)
 
-    def __init__(self, server: str) -> None:
-        super().__init__()
-        self.server = server
 
-    async def be(self, token: str) -> None:
-        await self.call("Network.clearBrowserCookies")
-        await self.call("Network.setCacheDisabled", cacheDisabled=True)  # each page as the first one
-        if token:
-            cookie = {"name": settings.ACCOUNT_COOKIE_NAME, "value": token, "httpOnly": True}
-            await self.call("Network.setCookie", url=self.server, **cookie)
+async def findings_at_an_agents_own(browser: Browser, url: str) -> list[str]:
+    """The page where one talks to it, which needs its script."""
+    server, ticket, used = url.partition("/ticket")
+    return await _seen(await _opened(browser, server, ticket + used, {}), server)
 
-    async def findings(self, place: Place) -> list[str]:
-        """What is wrong with the page, a line each."""
-        await self.visit(self.server + place.address, width=DESK)
-        if place.signed_out:
-            await self.call("Network.deleteCookies", name=settings.ACCOUNT_COOKIE_NAME, url=self.server)
-        if place.form:
-            await self._send(place)
-            return await self._seen()
-        if (there := await self._there()) != place.address:
-            return [f"leads to {there}"]
-        ways = await self._ways()
-        return [*await self._seen(), *await self._scriptless(place, ways["ways"])]
 
-    async def findings_at_an_agents_own(self, url: str) -> list[str]:
-        """The page where one talks to it, which needs its script."""
-        self.server = url.partition("/ticket")[0]
-        await self.visit(url, width=DESK)
-        return await self._seen()
+async def _opened(browser: Browser, server: str, address: str, cookies: dict[str, str]) -> Page:
+    """On a phone that is as wide as a desk: what a page says of its viewport counts."""
+    page = await window(browser, server, width=PHONE, cookies=cookies)
+    await _resize(page, DESK)
+    await page.goto(address)
+    return page
 
-    async def _seen(self) -> list[str]:
-        """Of the page that is open."""
-        found = await self._barriers(DESK) + await self._wider(DESK)
-        await self.look(width=PHONE)
-        # The walk unfolds what is folded: both are looked at.
-        found += await self._wider(PHONE) + [f"by keyboard: {one}" for one in await walked(self)]
-        return found + await self._barriers(PHONE) + await self._wider(PHONE) + self._asked()
 
-    async def _barriers(self, width: int) -> list[str]:
-        """Light and dark."""
-        found = []
-        for dark in (False, True):
-            await self.look(width=width, dark=dark)
-            look = f"{'dark' if dark else 'light'} at {width}"
-            found += [f"{look}: {one}" for one in await barriers(self, impacts=ANY)]
-        return found
+async def _resize(page: Page, width: int) -> None:
+    await page.set_viewport_size({"width": width, "height": 800})
 
-    async def picture(self) -> bytes:
-        taken = await self.call("Page.captureScreenshot", captureBeyondViewport=True)
-        return base64.b64decode(taken["data"])
 
-    def _asked(self) -> list[str]:
-        strange = [one for one in self.visited.requests if not one.startswith(self.server)]
-        # That a page is not there is what some of them say.
-        said = [one for one in self.visited.complaints if "Failed to load resource" not in one]
-        heavy = [f"{self.visited.received} bytes"] if self.visited.received > MOST_BYTES else []
-        empty = [] if self.visited.received > 1_000 else ["nothing came"]
-        return [f"asks {one}" for one in strange] + said + heavy + empty
+async def _seen(page: Page, server: str) -> list[str]:
+    """Of the page that is open."""
+    found = await _barriers(page, DESK) + await _wider(page, DESK)
+    await _resize(page, PHONE)
+    # The walk unfolds what is folded: both are looked at.
+    found += await _wider(page, PHONE) + [f"by keyboard: {one}" for one in await walked(page)]
+    return found + await _barriers(page, PHONE) + await _wider(page, PHONE) + await _asked(page, server)
 
-    async def _scriptless(self, place: Place, ways: list[str]) -> list[str]:
-        """And in a language of long words."""
-        language = {"name": settings.LANG_COOKIE_NAME, "url": self.server}
-        await self.call("Network.setCookie", **language, value="ru")
-        await self.call("Emulation.setScriptExecutionDisabled", value=True)
-        await self.visit(self.server + place.address, width=PHONE)
-        found, wide = await self._ways(), await self._wider(PHONE)
-        await self.call("Emulation.setScriptExecutionDisabled", value=False)
-        await self.call("Network.deleteCookies", **language)
-        left = {one.replace("/ru/", "/en/") for one in found["ways"]}
-        lost = [f"without scripts: no {one}" for one in ways if one not in left]
-        return lost + [f"without scripts: idle {one}" for one in found["idle"]] + [f"in Russian: {one}" for one in wide]
 
-    async def _send(self, place: Place) -> None:
-        action, typed = json.dumps(place.form), json.dumps(place.typed)
-        told = await self.call("Runtime.evaluate", expression=_SEND % (action, typed))
-        assert "exceptionDetails" not in told, (place, told)
-        self.quiet_seconds, usual = 0.5, self.quiet_seconds
-        await self._settle()
-        self.quiet_seconds = usual
-        await self.loaded()
+async def _barriers(page: Page, width: int) -> list[str]:
+    """Light and dark."""
+    found = []
+    for scheme in ("light", "dark"):
+        await page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type] # mypy takes it for any text
+        found += [f"{scheme} at {width}: {one}" for one in await barriers(page, impacts=ANY)]
+    return found
 
-    async def _there(self) -> str:
-        told = await self.call("Runtime.evaluate", expression="location.pathname + location.search")
-        return str(told["result"]["value"])
 
-    async def _ways(self) -> dict[str, Any]:
-        told = await self.call("Runtime.evaluate", expression=_WAYS)
-        assert "exceptionDetails" not in told, told
-        ways: dict[str, Any] = json.loads(told["result"]["value"])
-        return ways
+async def _asked(page: Page, server: str) -> list[str]:
+    strange = [f"asks {one}" for one in await asked_elsewhere(page, server)]
+    # That a page is not there is what some of them say.
+    said = [one for one in await complaints(page) if "Failed to load resource" not in one]
+    size = await received(page)
+    return strange + said + ([] if 1_000 < size <= MOST_BYTES else [f"{size} bytes"])
 
-    async def _wider(self, width: int) -> list[str]:
-        measured = await self.call("Runtime.evaluate", expression="document.documentElement.scrollWidth")
-        wide = measured["result"]["value"]
-        return [f"{wide} pixels wide in a window of {width}"] if wide > width else []
+
+async def _scriptless(
+    browser: Browser, server: str, place: Place, cookies: dict[str, str], ways: list[str]
+) -> list[str]:
+    """And in a language of long words."""
+    cookies = {**cookies, settings.LANG_COOKIE_NAME: "ru"}
+    page = await window(browser, server, width=PHONE, scripts=False, cookies=cookies)
+    await page.goto(place.address)
+    found, wide = await page.evaluate(_WAYS), await _wider(page, PHONE)
+    await page.context.close()
+    left = {one.replace("/ru/", "/en/") for one in found["ways"]}
+    lost = [f"without scripts: no {one}" for one in ways if one not in left]
+    return lost + [f"without scripts: idle {one}" for one in found["idle"]] + [f"in Russian: {one}" for one in wide]
+
+
+async def _wider(page: Page, width: int) -> list[str]:
+    wide = await width_of(page)
+    return [f"{wide} pixels wide in a window of {width}"] if wide > width else []

@@ -3,65 +3,56 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+
+from playwright.async_api import Page
 
 from tests.agents.pod.gateway.process import Gateway
-from tests.billing.pages.hands import Hands
-from tests.browser import Browser, Visit
+from tests.browser import SECONDS, one_window
 
-OVER = "new Promise((done) => setInterval(() => running || talk.turns.some((turn) => turn.drawing) || done(), 50))"
+OVER = "!running && !talk.turns.some((turn) => turn.drawing)"
+TURNS = """
+[...document.querySelectorAll('.turn')]
+  .map((turn) => [turn.className.split(' ')[1], turn.querySelector('.said').innerText.trim()])
+"""
 
 
-class Talking(Hands):
-    async def look(self, path: str = "/", *, dark: bool = False, picture: bool = False) -> Visit:
-        return await self.browser.visit(self.server + path, width=self.width, dark=dark, picture=picture)
+async def begin_to_say(page: Page, message: str) -> None:
+    await page.locator("#message").fill(message)
+    await page.keyboard.press("Enter")
 
-    async def run(self, script: str) -> Any:
-        told = await self.browser.call(
-            "Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True, userGesture=True
-        )
-        assert "exceptionDetails" not in told, told
-        return told["result"].get("value")
 
-    async def begin_to_say(self, message: str) -> None:
-        await self.run(f"box.value = {json.dumps(message)}; grow(); box.form.requestSubmit()")
+async def say(page: Page, message: str) -> None:
+    """Until the agent has answered, or failed."""
+    await begin_to_say(page, message)
+    await is_over(page)
 
-    async def say(self, message: str) -> None:
-        """Until the agent has answered, or failed."""
-        await self.begin_to_say(message)
-        await self.is_over()
 
-    async def is_over(self) -> None:
-        await self.run(OVER)
-        await self.run("new Promise((done) => setTimeout(done, 100))")  # what follows the last drawing
+async def until(page: Page, condition: str, *, seconds: float = SECONDS) -> None:
+    """Not `page.wait_for_function`: that evaluates text inside of the page, which the page's policy forbids."""
+    async with asyncio.timeout(seconds):
+        await page.evaluate(f"new Promise((done) => setInterval(() => ({condition}) && done(), 50))")
 
-    async def until(self, condition: str, *, seconds: float = 10) -> None:
-        waits = f"new Promise((done) => setInterval(() => ({condition}) && done(), 50))"
-        async with asyncio.timeout(seconds):
-            await self.run(waits)
 
-    async def turns(self) -> list[list[str]]:
-        """Who said what, as it is shown."""
-        shown = "[turn.className.split(' ')[1], turn.querySelector('.said').innerText.trim()]"
-        found: list[list[str]] = await self.run(f"[...document.querySelectorAll('.turn')].map((turn) => {shown})")
-        return found
+async def is_over(page: Page) -> None:
+    await until(page, OVER)
+    await page.wait_for_timeout(100)  # what follows the last drawing
 
-    async def focused(self) -> str:
-        return str(await self.run("document.activeElement.id || document.activeElement.className"))
 
-    async def press(self, key: str, *, code: int = 0, modifiers: int = 0, text: str = "") -> None:
-        pressed = {"key": key, "code": key, "windowsVirtualKeyCode": code, "modifiers": modifiers}
-        await self.browser.call("Input.dispatchKeyEvent", type="keyDown", text=text, **pressed)
-        await self.browser.call("Input.dispatchKeyEvent", type="keyUp", **pressed)
+async def turns(page: Page) -> list[list[str]]:
+    """Who said what, as it is shown."""
+    found: list[list[str]] = await page.evaluate(TURNS)
+    return found
+
+
+async def focused(page: Page) -> str:
+    return str(await page.evaluate("document.activeElement.id || document.activeElement.className"))
 
 
 @asynccontextmanager
-async def talking(gateway: Gateway, *, width: int = 1366, dark: bool = False) -> AsyncIterator[Talking]:
+async def talking(gateway: Gateway, *, width: int = 1366, dark: bool = False) -> AsyncIterator[Page]:
     """Signed in by a ticket, as the owner."""
-    async with Browser() as browser:
-        person = Talking(browser, gateway.public, width=width)
-        await person.look(f"/ticket?t={gateway.ticket()}", dark=dark)
-        yield person
+    async with one_window(gateway.public, width=width, dark=dark) as page:
+        await page.goto(f"/ticket?t={gateway.ticket()}")
+        yield page

@@ -8,13 +8,15 @@ import time
 from collections.abc import Iterable
 
 import pytest
+from playwright.async_api import Page, expect
 
 from agents.pod.gateway.words.en import WORDS as ENGLISH
 from tests.agents.pod.gateway.conftest import StartGateway
 from tests.agents.pod.gateway.process import Gateway
-from tests.agents.pod.gateway.talking import Talking, talking
+from tests.agents.pod.gateway.talking import begin_to_say, is_over, say, talking, turns, until
 from tests.agents.pod.gateway.test_conversations_in_a_browser import TITLES, titles
 from tests.agents.pod.gateway.test_page_in_a_browser import WATCH, whole
+from tests.browser import complaints
 from tests.doubles.bridge import BridgeDouble, Event, Turn
 
 pytestmark = pytest.mark.browser
@@ -46,14 +48,14 @@ def test_a_hostile_name_is_a_name_and_fits_a_phone(start_gateway: StartGateway, 
     gateway = start_gateway(name=name)
 
     async def there() -> None:
-        async with talking(gateway, width=390) as person:
-            await person.say(LONG[:1000])
-            assert await person.run("document.querySelector('h1').textContent") == name
-            assert await person.run("document.querySelector('.agent b').textContent") == name
-            assert await person.run("document.title.replace(/\\s+/g, ' ')") == " ".join(name.split())
-            assert await person.run("document.querySelectorAll('img, [onload], [onerror]').length") == 0
-            assert await person.run(WIDEST) == 0
-            assert person.browser.visited.complaints == []
+        async with talking(gateway, width=390) as page:
+            await say(page, LONG[:1000])
+            assert await page.locator("h1").text_content() == name
+            assert await page.locator(".agent b").text_content() == name
+            assert await page.evaluate("document.title.replace(/\\s+/g, ' ')") == " ".join(name.split())
+            assert await page.locator("img, [onload], [onerror]").count() == 0
+            assert await page.evaluate(WIDEST) == 0
+            assert await complaints(page) == []
 
     asyncio.run(there())
 
@@ -65,14 +67,14 @@ def test_a_word_of_5000_characters_fits_a_phone_wherever_it_stands(gateway: Gate
     bridge.turn = lambda _: [*({"type": "part", "part": part} for part in given), *whole(answer)]
 
     async def there() -> None:
-        async with talking(gateway, width=390) as person:
-            await person.say(LONG)
-            assert await person.run(WIDEST) == 0
+        async with talking(gateway, width=390) as page:
+            await say(page, LONG)
+            assert await page.evaluate(WIDEST) == 0
             bridge.turn = lambda _: [{"type": "error", "hop": "engine", "message": LONG}]
-            await person.say(LONG)
-            await person.click("#list")
-            assert await person.run("list.open") is True
-            assert await person.run(WIDEST) == 0
+            await say(page, LONG)
+            await page.locator("#list").click()
+            assert await page.evaluate("list.open") is True
+            assert await page.evaluate(WIDEST) == 0
 
     asyncio.run(there())
 
@@ -86,18 +88,18 @@ def test_a_huge_answer_leaves_the_page_quick(gateway: Gateway, bridge: BridgeDou
     ]
 
     async def there() -> None:
-        async with talking(gateway, width=390) as person:
-            await person.run(WATCH)
-            await person.say("much, please")
-            assert await person.run("longest") < MOST_STILL_MS
-            assert await person.run(WIDEST) == 0
-            await person.look(await person.run("location.pathname + location.hash"))
-            await person.run(WATCH)
-            await person.is_over()
-            assert await person.run("longest") < MOST_STILL_MS
+        async with talking(gateway, width=390) as page:
+            await page.evaluate(WATCH)
+            await say(page, "much, please")
+            assert await page.evaluate("longest") < MOST_STILL_MS
+            assert await page.evaluate(WIDEST) == 0
+            await page.reload()
+            await page.evaluate(WATCH)
+            await is_over(page)
+            assert await page.evaluate("longest") < MOST_STILL_MS
             bridge.turn = lambda _: whole("*short*")
-            await person.say("less")
-            assert (await person.turns())[-1] == ["agent", "short"]
+            await say(page, "less")
+            assert (await turns(page))[-1] == ["agent", "short"]
 
     asyncio.run(there())
 
@@ -110,15 +112,16 @@ def test_an_answer_that_never_ends_is_stopped_and_the_page_stays_quick(gateway: 
     bridge.turn = endless
 
     async def there() -> None:
-        async with talking(gateway) as person:
-            await person.run(WATCH)
-            await person.begin_to_say("tell me")
-            await person.until("talk.turns[1] && talk.turns[1].text.length >= 262144", seconds=60)
-            await person.run("longest = 0, new Promise((done) => setTimeout(done, 2000))")
-            assert await person.run("longest") < MOST_STILL_MS / 3
-            await person.click("#stop")
-            await person.is_over()
-            assert (await person.turns())[-1] == ["note", ENGLISH["chat_stopped_text"]]
+        async with talking(gateway) as page:
+            await page.evaluate(WATCH)
+            await begin_to_say(page, "tell me")
+            await until(page, "talk.turns[1] && talk.turns[1].text.length >= 262144", seconds=60)
+            await page.evaluate("longest = 0")
+            await page.wait_for_timeout(2000)
+            assert await page.evaluate("longest") < MOST_STILL_MS / 3
+            await page.locator("#stop").click()
+            await is_over(page)
+            assert (await turns(page))[-1] == ["note", ENGLISH["chat_stopped_text"]]
 
     asyncio.run(there())
 
@@ -136,15 +139,15 @@ def test_junk_of_an_engine_is_told_and_tried_again(gateway: Gateway, bridge: Bri
     bridge.turn = lambda _: junk
 
     async def there() -> None:
-        async with talking(gateway) as person:
-            await person.say("hi")
-            who, told = (await person.turns())[-1]
+        async with talking(gateway) as page:
+            await say(page, "hi")
+            who, told = (await turns(page))[-1]
             assert (who, told.startswith(ENGLISH["chat_failed_text"])) == ("note", True)
             assert len(told) < 20_000
             bridge.turn = lambda _: whole("well")
-            await person.click(".again")
-            await person.is_over()
-            assert await person.turns() == [["you", "hi"], ["agent", "well"]]
+            await page.locator(".again").click()
+            await is_over(page)
+            assert await turns(page) == [["you", "hi"], ["agent", "well"]]
 
     asyncio.run(there())
 
@@ -161,14 +164,14 @@ def test_a_gateway_that_is_gone_in_the_middle_is_told_with_what_came(
     bridge.turn = halves
 
     async def there() -> None:
-        async with talking(gateway) as person:
-            await person.begin_to_say("hi")
-            await person.until("document.querySelector('.agent .said').textContent.trim() === 'half'")
+        async with talking(gateway) as page:
+            await begin_to_say(page, "hi")
+            await expect(page.locator(".agent .said")).to_have_text("half")
             gateway.process.kill()
-            await person.is_over()
-            assert await person.turns() == [["you", "hi"], ["agent", "half"], ["note", ENGLISH["chat_lost_text"]]]
-            await person.until("!document.getElementById('notice').hidden")
-            assert await person.run("document.querySelectorAll('.again').length") == 1
+            await is_over(page)
+            assert await turns(page) == [["you", "hi"], ["agent", "half"], ["note", ENGLISH["chat_lost_text"]]]
+            await expect(page.locator("#notice")).to_be_visible()
+            await expect(page.locator(".again")).to_have_count(1)
             waits.set()
 
     asyncio.run(there())
@@ -179,6 +182,7 @@ SLOW_STATE = """
 var really = fetch, let_go;
 var held = new Promise((done) => (let_go = done));
 window.fetch = async (place, how) => { if (place === "/state") await held; return really(place, how); };
+void 0;
 """
 
 
@@ -186,37 +190,39 @@ def test_what_became_of_a_message_stands_below_it_also_on_a_slow_line(gateway: G
     bridge.turn = lambda _: [{"type": "error", "hop": "engine", "message": "broken"}]
 
     async def there() -> None:
-        async with talking(gateway) as person:
-            await person.run(SLOW_STATE)
-            await person.say("one")
+        async with talking(gateway) as page:
+            await page.evaluate(SLOW_STATE)
+            await say(page, "one")
             bridge.turn = lambda _: whole("two's answer")
-            await person.say("two")
-            await person.click("header .fresh")
-            await person.run("let_go(), new Promise((done) => setTimeout(done, 300))")
-            assert await person.turns() == []  # nothing of it in the new one
-            await person.run("history.back(), new Promise((done) => setTimeout(done, 300))")
-            assert [who for who, _ in await person.turns()] == ["you", "note", "you", "agent"]
+            await say(page, "two")
+            await page.locator("header .fresh").click()
+            await page.evaluate("let_go()")
+            await page.wait_for_timeout(300)
+            assert await turns(page) == []  # nothing of it in the new one
+            await page.go_back()
+            await expect(page.locator(".turn")).to_have_count(4)
+            assert [who for who, _ in await turns(page)] == ["you", "note", "you", "agent"]
 
     asyncio.run(there())
 
 
 def test_one_message_sent_twice_is_one(gateway: Gateway, bridge: BridgeDouble) -> None:
     async def there() -> None:
-        async with talking(gateway) as person:
-            await person.run("box.value = 'once'; grow(); box.form.requestSubmit(); box.form.requestSubmit(); 1")
-            await person.run("box.value = 'more'; box.form.requestSubmit(); 1")
-            await person.is_over()
-            assert [text for _, text in await person.turns()] == ["once", "you said once"]
-            assert await person.run("box.value") == "more"  # still there, to be sent
+        async with talking(gateway) as page:
+            await page.evaluate("box.value = 'once'; grow(); box.form.requestSubmit(); box.form.requestSubmit(); 1")
+            await page.evaluate("box.value = 'more'; box.form.requestSubmit(); 1")
+            await is_over(page)
+            assert [text for _, text in await turns(page)] == ["once", "you said once"]
+            assert await page.evaluate("box.value") == "more"  # still there, to be sent
 
     asyncio.run(there())
     assert [turn.message for turn in bridge.turns] == ["once"]
 
 
-async def _second(person: Talking) -> Talking:
+async def _second(page: Page) -> Page:
     """The same conversation in another tab."""
-    other = Talking(await person.browser.another_tab(), person.server, width=person.width)
-    await other.look(await person.run("location.pathname + location.hash"))
+    other = await page.context.new_page()
+    await other.goto(page.url)
     return other
 
 
@@ -232,25 +238,25 @@ def test_two_tabs_of_one_conversation_lose_nothing_of_each_other(gateway: Gatewa
     bridge.turn = waits
 
     async def there() -> None:
-        async with talking(gateway) as person:
-            await person.say("zero")
-            other = await _second(person)
-            await person.begin_to_say("one")
-            await other.until("talk.turns.length === 3")
-            assert (await other.turns())[-1] == ["you", "one"]  # no note that it is lost: it is on its way
-            await other.begin_to_say("two")
-            await other.run("new Promise((done) => setTimeout(done, 300))")
+        async with talking(gateway) as page:
+            await say(page, "zero")
+            other = await _second(page)
+            await begin_to_say(page, "one")
+            await until(other, "talk.turns.length === 3")
+            assert (await turns(other))[-1] == ["you", "one"]  # no note that it is lost: it is on its way
+            await begin_to_say(other, "two")
+            await other.wait_for_timeout(300)
             released["one"].set()
-            await person.is_over()
+            await is_over(page)
             released["two"].set()
-            await other.is_over()
+            await is_over(other)
             told = [["you", "zero"], ["agent", "well: zero"], ["you", "one"], ["agent", "well: one"]]
             told += [["you", "two"], ["agent", "well: two"]]
-            assert await other.turns() == told
-            await person.until("talk.turns.length === 6")
-            assert await person.turns() == told
-            await person.look(await person.run("location.pathname + location.hash"))
-            assert await person.turns() == told
+            assert await turns(other) == told
+            await until(page, "talk.turns.length === 6")
+            assert await turns(page) == told
+            await page.reload()
+            assert await turns(page) == told
 
     asyncio.run(there())
 
@@ -266,19 +272,19 @@ def test_a_tab_that_is_still_answered_keeps_nothing_after_the_other_signed_out(
         yield {"type": "done", "reply": "secret words"}
 
     async def there() -> None:
-        async with talking(gateway) as person:
-            await person.say("hi")
-            other = await _second(person)
+        async with talking(gateway) as page:
+            await say(page, "hi")
+            other = await _second(page)
             bridge.turn = waits
-            await other.begin_to_say("tell me")
-            await other.until("talk.turns.length === 4")
-            await person.click("#leave button")
+            await begin_to_say(other, "tell me")
+            await until(other, "talk.turns.length === 4")
+            await page.locator("#leave button").click()
             released.set()
-            await other.is_over()
-            assert await other.run("keptSessions().length") == 0
-            await other.say("and more")
-            assert ENGLISH["chat_signed_out_text"] in (await other.turns())[-1][1]
-            assert await other.run("keptSessions().length") == 0
+            await is_over(other)
+            assert await other.evaluate("keptSessions().length") == 0
+            await say(other, "and more")
+            assert ENGLISH["chat_signed_out_text"] in (await turns(other))[-1][1]
+            assert await other.evaluate("keptSessions().length") == 0
 
     asyncio.run(there())
 
@@ -293,12 +299,12 @@ for (let room = true; room;) {
 
 def test_storage_full_of_another_releases_conversations_is_made_free(gateway: Gateway) -> None:
     async def there() -> None:
-        async with talking(gateway) as person:
-            await person.run(FILL_WITH_OTHERS)
-            await person.say("hello")
-            assert await titles(person) == ["hello"]
-            await person.look(await person.run("location.pathname + location.hash"))
-            assert (await person.turns())[0] == ["you", "hello"]
+        async with talking(gateway) as page:
+            await page.evaluate(FILL_WITH_OTHERS)
+            await say(page, "hello")
+            assert await titles(page) == ["hello"]
+            await page.reload()
+            assert (await turns(page))[0] == ["you", "hello"]
 
     asyncio.run(there())
 
@@ -315,18 +321,18 @@ STUFF = """
 
 def test_ten_thousand_conversations_and_one_of_ten_thousand_turns_are_bounded(gateway: Gateway) -> None:
     async def there() -> None:
-        async with talking(gateway) as person:
-            await person.run(f"({STUFF})('web-{'0' * 24}')")
-            await person.run(WATCH)
+        async with talking(gateway) as page:
+            await page.evaluate(STUFF, f"web-{'0' * 24}")
+            await page.evaluate(WATCH)
             started = time.monotonic()
-            await person.run("document.getElementById('list').click()")
-            assert len(await person.run(TITLES)) == 40
-            await person.run("document.querySelector('.conversation').click()")
-            await person.until("talk.turns.length > 400", seconds=20)
-            assert await person.run("document.querySelectorAll('.turn').length") <= 501
+            await page.locator("#list").click()
+            assert len(await page.evaluate(TITLES)) == 40
+            await page.locator(".conversation").first.click()
+            await until(page, "talk.turns.length > 400", seconds=20)
+            assert await page.evaluate("document.querySelectorAll('.turn').length") <= 501
             assert time.monotonic() - started < 20
-            assert await person.run("longest") < MOST_STILL_MS
-            await person.say("and?")
-            assert await person.run("keptSessions().length") == 40
+            assert await page.evaluate("longest") < MOST_STILL_MS
+            await say(page, "and?")
+            assert await page.evaluate("keptSessions().length") == 40
 
     asyncio.run(there())

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 import pytest
 import requests
+from playwright.async_api import expect
 
 from agents.pod.gateway.words import WORDS
 from agents.profile import LANGS
@@ -19,6 +20,7 @@ from tests.agents.pod.gateway.process import Gateway
 from tests.agents.pod.gateway.talking import talking
 from tests.agents.pod.gateway.test_page import words_of
 from tests.agents.pod.gateway.visitor import HTML, PASSWORD, cookie_of, get
+from tests.browser import width_of
 from tests.doubles.bridge import BridgeDouble
 
 CARD = "/.well-known/agent-card.json"
@@ -115,19 +117,19 @@ def test_a_browser_shows_each_language_on_a_phone_and_its_script_speaks_it(start
     gateway = start_gateway(name="Adalberto Maximilian von Hohenzollern", **PASSWORD)
 
     async def look() -> None:
-        async with talking(gateway, width=390) as person:
+        async with talking(gateway, width=390) as page:
             for lang, words in WORDS.items():
-                await person.browser.call("Network.setExtraHTTPHeaders", headers={"Accept-Language": f"{lang};q=0.9"})
-                assert (await person.look("/login")).width == 390, lang
-                assert (await person.look("/")).width == 390, lang
-                assert await person.run("document.documentElement.lang") == lang
-                await person.run("state('down', 'stopped')")
-                said = await person.run("document.getElementById('notice').innerText")
-                assert words["chat_why_stopped"] in said
-                assert words["chat_help_agent"] in said
-                assert await person.run("box.scrollHeight <= box.clientHeight"), lang  # its placeholder is one line
-                await person.run("document.getElementById('list').click()")
-                assert await person.run("document.documentElement.scrollWidth") == 390, lang
+                await page.set_extra_http_headers({"Accept-Language": f"{lang};q=0.9"})
+                for place in ("/login", "/"):
+                    await page.goto(place)
+                    assert await width_of(page) == 390, (lang, place)
+                await expect(page.locator("html")).to_have_attribute("lang", lang)
+                await page.evaluate("state('down', 'stopped')")
+                for said in (words["chat_why_stopped"], words["chat_help_agent"]):
+                    await expect(page.locator("#notice")).to_contain_text(said)
+                assert await page.evaluate("box.scrollHeight <= box.clientHeight"), lang  # its placeholder is one line
+                await page.locator("#list").click()
+                assert await width_of(page) == 390, lang
 
     asyncio.run(look())
 

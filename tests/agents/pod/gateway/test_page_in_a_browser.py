@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import json
+import re
 import threading
 import time
 from collections.abc import Iterable
 
 import pytest
+from playwright.async_api import expect
 
 from agents.pod.gateway.words.en import WORDS as ENGLISH
 from tests.agents.pod.gateway.conftest import StartGateway
 from tests.agents.pod.gateway.process import CONSOLE, Gateway
-from tests.agents.pod.gateway.talking import talking
+from tests.agents.pod.gateway.talking import begin_to_say, is_over, say, talking, turns, until
 from tests.agents.pod.gateway.visitor import PASSWORD
+from tests.browser import asked_elsewhere, complaints
 from tests.doubles.bridge import BridgeDouble, Event, Turn
 from tests.doubles.provider import Provider
 
@@ -49,6 +51,7 @@ HOSTILE = """<script>document.title = 'taken'</script><img src=x onerror="docume
 ```"><img src=x onerror=alert(1)>
 </code></pre><script>document.title = 'taken'</script>
 """
+LINKS = "all => all.map((a) => [a.href, a.target, a.rel.includes('noopener')])"
 # A worker that begins, and then never answers.
 NEVER = """
 var ended = 0, another = Worker;
@@ -57,6 +60,7 @@ window.Worker = class {
   postMessage() {}
   terminate() { ended += 1; }
 };
+void 0;
 """
 # The longest time for which the page did nothing else.
 WATCH = """
@@ -73,29 +77,23 @@ def test_an_answer_is_read_as_markdown_and_its_code_is_copied(gateway: Gateway, 
     bridge.turn = lambda _: whole(ANSWER)
 
     async def there() -> None:
-        async with talking(gateway) as person:
-            await person.browser.call("Browser.grantPermissions", permissions=["clipboardReadWrite"])
-            await person.say("bread?")
-            said = "document.querySelector('.agent .said')"
-            tags = ["h3", "strong", "code", "ol", "li", "table", "th.to-right", ".code", "pre", "a"]
-            assert await person.run(f"{json.dumps(tags)}.filter((tag) => !{said}.querySelector(tag))") == []
-            assert await person.run(f"{said}.querySelector('.bar span').textContent") == "python"
-            links = f"[...{said}.querySelectorAll('a')].map((a) => [a.href, a.target, a.rel.includes('noopener')])"
-            assert await person.run(links) == [
+        async with talking(gateway) as page:
+            await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+            await say(page, "bread?")
+            said = page.locator(".agent .said")
+            for tag in ("h3", "strong", "code", "ol", "li", "table", "th.to-right", ".code", "pre", "a"):
+                await expect(said.locator(tag).first).to_be_visible()
+            await expect(said.locator(".bar span")).to_have_text("python")
+            assert await said.locator("a").evaluate_all(LINKS) == [
                 ["https://example.com/bread", "_blank", True],
                 ["https://example.com/that", "_blank", True],
             ]
-            assert "Bread" in await person.run("document.getElementById('announced').textContent")
-            await person.run("document.querySelector('.copy').click(), new Promise((done) => setTimeout(done, 200))")
-            told = [
-                await person.run(f"document.{of}.textContent")
-                for of in ("querySelector('.copy')", "getElementById('announced')")
-            ]
-            assert told[0] == told[1]
-            assert told[0] in {ENGLISH["chat_copied"], ENGLISH["chat_not_copied"]}
-            if told[0] == ENGLISH["chat_copied"]:
-                assert await person.run("navigator.clipboard.readText()") == 'print("hello")\n'
-            assert await person.run("document.querySelector('.turn.you strong')") is None
+            await expect(page.locator("#announced")).to_contain_text("Bread")
+            await page.locator(".copy").click()
+            for told in (".copy", "#announced"):
+                await expect(page.locator(told)).to_have_text(ENGLISH["chat_copied"])
+            assert await page.evaluate("navigator.clipboard.readText()") == 'print("hello")\n'
+            await expect(page.locator(".turn.you strong")).to_have_count(0)
 
     asyncio.run(there())
 
@@ -104,27 +102,20 @@ def test_a_hostile_answer_neither_acts_nor_asks_another_host(gateway: Gateway, b
     bridge.turn = lambda _: whole(HOSTILE)
 
     async def there() -> None:
-        async with talking(gateway) as person:
-            seen = person.browser.visited
-            await person.say("**hi** <b>you</b>")
-            said = "document.querySelector('.agent .said')"
-            assert await person.run("document.title") == "Ada"
-            assert (
-                await person.run(
-                    f"{said}.querySelectorAll('script, img, style, form, iframe, [style], [onerror]').length"
-                )
-                == 0
-            )
-            hrefs = await person.run(f"[...{said}.querySelectorAll('a')].map((a) => a.getAttribute('href'))")
+        async with talking(gateway) as page:
+            await say(page, "**hi** <b>you</b>")
+            said = page.locator(".agent .said")
+            assert await page.title() == "Ada"
+            assert await said.locator("script, img, style, form, iframe, [style], [onerror]").count() == 0
+            hrefs = await said.locator("a").evaluate_all("all => all.map((a) => a.getAttribute('href'))")
             written = ["https://evil.example/leak.png", "https://ok.example/", "https://evil.example/"]
             assert [href for href in hrefs if href] == written  # to follow, if the reader likes
-            assert "<script>" in await person.run(f"{said}.innerText")  # as it was written
-            assert (await person.turns())[0] == ["you", "**hi** <b>you</b>"]
-            again = await person.look()
-            for visit in (seen, again):
-                assert [url for url in visit.requests if not url.startswith(gateway.public)] == []
-                assert visit.complaints == []
-            assert await person.run("document.title") == "Ada"
+            await expect(said).to_contain_text("<script>")  # as it was written
+            assert (await turns(page))[0] == ["you", "**hi** <b>you</b>"]
+            await page.goto("/", wait_until="networkidle")
+            assert await asked_elsewhere(page, gateway.public) == []
+            assert await complaints(page) == []
+            assert await page.title() == "Ada"
 
     asyncio.run(there())
 
@@ -140,15 +131,15 @@ def test_no_answer_hangs_the_page(gateway: Gateway, bridge: BridgeDouble, text: 
     ]
 
     async def there() -> None:
-        async with talking(gateway) as person:
-            await person.run(WATCH)
-            await person.say("much, please")
-            assert await person.run("document.querySelector('.agent .said').textContent.length") > 0
-            assert await person.run("longest") < 3000
-            assert await person.run("document.querySelectorAll('*').length") < 60_000
+        async with talking(gateway) as page:
+            await page.evaluate(WATCH)
+            await say(page, "much, please")
+            assert await page.evaluate("document.querySelector('.agent .said').textContent.length") > 0
+            assert await page.evaluate("longest") < 3000
+            assert await page.evaluate("document.querySelectorAll('*').length") < 60_000
             bridge.turn = lambda _: whole("*short*")
-            await person.say("less")
-            assert (await person.turns())[-1] == ["agent", "short"]
+            await say(page, "less")
+            assert (await turns(page))[-1] == ["agent", "short"]
 
     asyncio.run(there())
 
@@ -157,14 +148,14 @@ def test_a_text_that_takes_too_long_to_read_is_shown_as_it_is(gateway: Gateway, 
     bridge.turn = lambda _: whole("*slow*")
 
     async def there() -> None:
-        async with talking(gateway) as person:
-            await person.run(NEVER)
-            await person.say("hi")
-            assert (await person.turns())[-1] == ["agent", "*slow*"]
-            assert await person.run("ended") == 1
-            await person.run("void (window.Worker = another)")
-            await person.say("hi")
-            assert (await person.turns())[-1] == ["agent", "slow"]
+        async with talking(gateway) as page:
+            await page.evaluate(NEVER)
+            await say(page, "hi")
+            assert (await turns(page))[-1] == ["agent", "*slow*"]
+            assert await page.evaluate("ended") == 1
+            await page.evaluate("void (window.Worker = another)")
+            await say(page, "hi")
+            assert (await turns(page))[-1] == ["agent", "slow"]
 
     asyncio.run(there())
 
@@ -180,17 +171,18 @@ def test_words_are_readable_while_they_come(gateway: Gateway, bridge: BridgeDoub
     bridge.turn = halves
 
     async def there() -> None:
-        async with talking(gateway) as person:
-            await person.begin_to_say("hi")
-            await person.until("document.querySelector('.agent strong') && document.querySelector('.agent pre')")
+        async with talking(gateway) as page:
+            await begin_to_say(page, "hi")
+            for shown in (".agent strong", ".agent pre"):
+                await expect(page.locator(shown)).to_be_visible()
             # Nothing is said aloud for each piece, and nothing to press comes and goes.
-            assert await person.run("document.getElementById('log').getAttribute('aria-live')") == "off"
-            assert await person.run("document.getElementById('announced').textContent") == ""
-            assert await person.run("document.querySelectorAll('.copy').length") == 0
+            await expect(page.locator("#log")).to_have_attribute("aria-live", "off")
+            assert await page.locator("#announced").text_content() == ""
+            assert await page.locator(".copy").count() == 0
             released.set()
-            await person.is_over()
-            assert await person.run("document.querySelector('.agent .code pre').textContent") == "print(1)\n"
-            assert await person.run("document.querySelectorAll('.copy').length") == 1
+            await is_over(page)
+            assert await page.locator(".agent .code pre").text_content() == "print(1)\n"
+            await expect(page.locator(".copy")).to_have_count(1)
 
     asyncio.run(there())
 
@@ -208,10 +200,10 @@ def test_words_come_also_while_their_reader_is_still_on_its_way(gateway: Gateway
     bridge.turn = slowly
 
     async def there() -> None:
-        async with talking(gateway) as person:
-            await person.run("window.Worker = class { postMessage() {} terminate() {} }, 1")
-            await person.begin_to_say("hi")
-            await person.until("document.querySelector('.agent .said').textContent === '*one* *two*'")
+        async with talking(gateway) as page:
+            await page.evaluate("window.Worker = class { postMessage() {} terminate() {} }, 0")
+            await begin_to_say(page, "hi")
+            await expect(page.locator(".agent .said")).to_have_text("*one* *two*")
             released.set()
 
     asyncio.run(there())
@@ -226,19 +218,19 @@ def test_a_stopped_turn_ends_in_the_engine_and_is_tried_again(gateway: Gateway, 
     bridge.turn = endless
 
     async def there() -> None:
-        async with talking(gateway) as person:
-            await person.begin_to_say("tell me")
-            await person.until("document.querySelector('.agent .said').textContent.length > 10")
-            await person.click("#stop")
-            await person.is_over()
-            assert [who for who, _ in await person.turns()] == ["you", "agent", "note"]
-            assert (await person.turns())[-1][1] == ENGLISH["chat_stopped_text"]
+        async with talking(gateway) as page:
+            await begin_to_say(page, "tell me")
+            await until(page, "document.querySelector('.agent .said').textContent.length > 10")
+            await page.locator("#stop").click()
+            await is_over(page)
+            assert [who for who, _ in await turns(page)] == ["you", "agent", "note"]
+            assert (await turns(page))[-1][1] == ENGLISH["chat_stopped_text"]
             bridge.turn = lambda turn: whole(f"again: {turn.message}")
-            await person.click(".again")
-            await person.is_over()
-            assert await person.turns() == [["you", "tell me"], ["agent", "again: tell me"]]
+            await page.locator(".again").click()
+            await is_over(page)
+            assert await turns(page) == [["you", "tell me"], ["agent", "again: tell me"]]
             # Whoever pressed it is still somewhere: in the box, or where fingers do not open a keyboard by that.
-            assert await person.run("[box, scroller].includes(document.activeElement)")
+            assert await page.evaluate("[box, scroller].includes(document.activeElement)")
 
     asyncio.run(there())
     assert [turn.session_id for turn in bridge.aborted] == [bridge.turns[1].session_id]
@@ -258,25 +250,24 @@ def test_a_refused_key_is_told_in_words_with_the_page_that_helps(
     bridge.turn = fails
 
     async def there() -> None:
-        async with talking(gateway) as person:
-            await person.say("hi")
-            who, told = (await person.turns())[-1]
+        async with talking(gateway) as page:
+            await say(page, "hi")
+            who, told = (await turns(page))[-1]
             assert (who, ENGLISH["chat_reason_key_refused"] in told, "Incorrect API key" in told) == (
                 "note",
                 True,
                 True,
             )
-            link = await person.run("document.querySelector('.note a').href")
-            assert link == f"{CONSOLE}/account/agents/{gateway.start.agent_id}/model-key"
-            await person.click("#leave button")
-            await person.look("/login")
-            await person.type("[name=username]", "ada")
-            await person.type("[name=password]", "correct horse")
-            await person.click("button")
-            await person.look("/")
-            await person.say("hi")
-            assert ENGLISH["chat_ask_owner"] in (await person.turns())[-1][1]
-            assert await person.run("document.querySelector('.note a')") is None
+            place = f"{CONSOLE}/account/agents/{gateway.start.agent_id}/model-key"
+            await expect(page.locator(".note a")).to_have_attribute("href", place)
+            await page.locator("#leave button").click()
+            await page.goto("/login")
+            await page.get_by_label(ENGLISH["login_user"]).fill("ada")
+            await page.get_by_label(ENGLISH["login_password"]).fill("correct horse")
+            await page.get_by_role("button", name=ENGLISH["login_submit"]).click()
+            await say(page, "hi")
+            assert ENGLISH["chat_ask_owner"] in (await turns(page))[-1][1]
+            assert await page.locator(".note a").count() == 0
 
     asyncio.run(there())
 
@@ -285,15 +276,13 @@ def test_an_agent_without_a_key_says_so_and_leads_to_the_page_for_it(start_gatew
     gateway = start_gateway(llm_key=None)
 
     async def there() -> None:
-        async with talking(gateway, width=390) as person:
-            await person.until("!document.getElementById('notice').hidden")
-            said = await person.run("document.getElementById('notice').innerText")
-            assert ENGLISH["chat_no_key_text"] in said
-            assert (await person.run("document.querySelector('#notice a').href")).endswith("/model-key")
-            await person.say("hi")
-            await person.look(await person.run("location.pathname + location.hash"))
-            turns = await person.turns()
-            assert [who for who, _ in turns] == ["you", "note"]
-            assert ENGLISH["chat_no_key_text"] in turns[1][1]  # not that a connection broke off
+        async with talking(gateway, width=390) as page:
+            await expect(page.locator("#notice")).to_contain_text(ENGLISH["chat_no_key_text"])
+            await expect(page.locator("#notice a")).to_have_attribute("href", re.compile("/model-key$"))
+            await say(page, "hi")
+            await page.reload()
+            told = await turns(page)
+            assert [who for who, _ in told] == ["you", "note"]
+            assert ENGLISH["chat_no_key_text"] in told[1][1]  # not that a connection broke off
 
     asyncio.run(there())

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
 
 import pytest
 
 from agents.engines.parts import DataPart, FilePart, LinkPart, NotePart, Part, wire
 from tests.agents.pod.gateway.process import Gateway
-from tests.browser import Browser
+from tests.agents.pod.gateway.talking import say, talking
 from tests.doubles.bridge import BridgeDouble, Event
 from tests.doubles.provider import Provider
 
@@ -107,17 +106,11 @@ def test_the_page_offers_files_to_be_saved_and_shows_none(gateway: Gateway, brid
 
 
 async def _on_the_page(gateway: Gateway) -> tuple[list[str], str, str]:
-    async with Browser() as browser:
-
-        async def run(script: str) -> Any:
-            told = await browser.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
-            assert "exceptionDetails" not in told, told
-            return told["result"].get("value")
-
-        await browser.visit(f"{gateway.public}/ticket?t={gateway.ticket()}", width=500)
-        await run("box.value = 'draw it'; grow(); document.getElementById('composer').requestSubmit()")
-        await run("new Promise((done) => setInterval(() => running || done(), 100))")
-        told = "[p.textContent, p.firstElementChild?.download || p.firstElementChild?.href].filter(Boolean).join(' ')"
-        shown = await run(f"[...document.querySelectorAll('.given')].map((p) => {told})")
-        await browser.visit(f"{gateway.public}/", width=500)
-        return shown, await run("document.getElementById('log').textContent"), await run("document.title")
+    async with talking(gateway, width=500) as page:
+        await say(page, "draw it")
+        told = (
+            "p => [p.textContent, p.firstElementChild?.download || p.firstElementChild?.href].filter(Boolean).join(' ')"
+        )
+        shown = await page.locator(".given").evaluate_all(f"all => all.map({told})")
+        await page.goto("/")
+        return shown, await page.locator("#log").inner_text(), await page.title()

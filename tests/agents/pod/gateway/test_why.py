@@ -12,8 +12,8 @@ from agents.pod.gateway.words import WORDS
 from agents.pod.states import AgentState
 from tests.agents.pod.gateway.conftest import StartGateway
 from tests.agents.pod.gateway.process import Gateway
+from tests.agents.pod.gateway.talking import talking
 from tests.agents.pod.gateway.visitor import cookie_of, get
-from tests.browser import Browser
 from tests.doubles.bridge import BridgeDouble
 
 pytestmark = pytest.mark.unmeasured
@@ -63,13 +63,11 @@ def test_an_open_page_says_what_is_so(start_gateway: StartGateway, bridge: Bridg
 
 
 async def _told(gateway: Gateway, bridge: BridgeDouble, phase: str) -> str:
-    async with Browser() as browser:
-        await browser.visit(f"{gateway.public}/ticket?t={gateway.ticket()}", width=800)
+    async with talking(gateway, width=800) as page:
         if phase == "gone":
             gateway.stop()
         else:
             bridge.phase = phase
             await asyncio.sleep(0.6)
-        await browser.call("Runtime.evaluate", expression="look()", awaitPromise=True)
-        text = "document.getElementById('notice').innerText"
-        return str((await browser.call("Runtime.evaluate", expression=text))["result"]["value"])
+        await page.evaluate("look()")
+        return await page.locator("#notice").inner_text()
