@@ -24,7 +24,6 @@ _BEGIN = """
     const place = one.getBoundingClientRect();
     return place.bottom > 0 && place.right > 0 && place.top < innerHeight && place.left < innerWidth;
   };
-  document.documentElement.style.scrollBehavior = "auto";
   document.activeElement.blur();
   document.body.tabIndex = -1;
   document.body.focus();
@@ -85,6 +84,7 @@ _PAST = """
 
 async def walked(page: Page) -> list[str]:
     """What is wrong for whoever has no mouse, on the page that is open or in its open dialog, a line each."""
+    await page.emulate_media(reduced_motion="reduce")  # else a page may still be scrolling when it is looked at
     found = await _unfolded(page)
     if await page.locator(".skip").count():
         found += await _skipping(page)

@@ -25,8 +25,7 @@ async def delete(server: str, named: list[str]) -> None:
         await page.locator("#id_username").fill("operator@example.com")
         await page.locator("#id_password").fill(PASSWORD)
         await page.get_by_role("button", name="Log in").click()
-        for box in await page.locator(".action-select").all():
-            await box.check()
+        await page.locator("#action-toggle").check()
         await page.locator("select[name=action]").select_option("delete_agents")
         await page.locator("button[name=index]").click()
         asking = page.locator("body")

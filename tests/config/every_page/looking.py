@@ -88,7 +88,7 @@ async def _barriers(page: Page, width: int) -> list[str]:
     """Light and dark."""
     found = []
     for scheme in ("light", "dark"):
-        await page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type] # mypy takes it for any text
+        await page.emulate_media(color_scheme=scheme)
         found += [f"{scheme} at {width}: {one}" for one in await barriers(page, impacts=ANY)]
     return found
 
