@@ -47,20 +47,17 @@ async def findings(
     if place.form:
         async with page.expect_event("load"):
             await page.evaluate(_SEND, [place.form, place.typed])
-    elif (there := page.url.removeprefix(server)) != place.address:
+        return await _seen(page, server, picture)
+    if (there := page.url.removeprefix(server)) != place.address:
         return [f"leads to {there}"]
-    ways = [] if place.form else (await page.evaluate(_WAYS))["ways"]
-    found = await _seen(page, server)
-    if picture:
-        await page.screenshot(full_page=True, path=picture)
-    await page.context.close()
-    return found if place.form else found + await _scriptless(browser, server, place, cookies, ways)
+    ways = await page.evaluate(_WAYS)
+    return await _seen(page, server, picture) + await _scriptless(browser, server, place, cookies, ways["ways"])
 
 
 async def findings_at_an_agents_own(browser: Browser, url: str) -> list[str]:
     """The page where one talks to it, which needs its script."""
     server, ticket, used = url.partition("/ticket")
-    return await _seen(await _opened(browser, server, ticket + used, {}), server)
+    return await _seen(await _opened(browser, server, ticket + used, {}), server, None)
 
 
 async def _opened(browser: Browser, server: str, address: str, cookies: dict[str, str]) -> Page:
@@ -75,13 +72,17 @@ async def _resize(page: Page, width: int) -> None:
     await page.set_viewport_size({"width": width, "height": 800})
 
 
-async def _seen(page: Page, server: str) -> list[str]:
-    """Of the page that is open."""
+async def _seen(page: Page, server: str, picture: Path | None) -> list[str]:
+    """Of the page that is open, the last that is done with it."""
     found = await _barriers(page, DESK) + await _wider(page, DESK)
     await _resize(page, PHONE)
     # The walk unfolds what is folded: both are looked at.
     found += await _wider(page, PHONE) + [f"by keyboard: {one}" for one in await walked(page)]
-    return found + await _barriers(page, PHONE) + await _wider(page, PHONE) + await _asked(page, server)
+    found += await _barriers(page, PHONE) + await _wider(page, PHONE) + await _asked(page, server)
+    if picture:
+        await page.screenshot(full_page=True, path=picture)
+    await page.context.close()
+    return found
 
 
 async def _barriers(page: Page, width: int) -> list[str]:
