@@ -27,6 +27,9 @@ _OPEN: dict[str, Any] = {
     "groupPolicy": "open",
     "configWrites": False,
 }
+# Else openclaw repeats the conversation behind each message, with its own orders among what people said. In groups,
+# what people say to each other is no business of the model's.
+_TELEGRAM: dict[str, Any] = {"dmHistoryLimit": 0, "historyLimit": 0}
 _DISCORD: dict[str, Any] = {
     "guilds": {"*": {"requireMention": True, "reactionNotifications": "off"}},
     "historyLimit": 0,  # what people of a server say to each other is no business of the model's
@@ -59,7 +62,7 @@ def settings(config: PodConfig) -> dict[str, Any]:
     channels = platforms(config)
     found: dict[str, Any] = {}
     if "telegram" in channels:
-        found["telegram"] = {**_OPEN, "botToken": "${TELEGRAM_BOT_TOKEN}"}
+        found["telegram"] = {**_OPEN, **_TELEGRAM, "botToken": "${TELEGRAM_BOT_TOKEN}"}
         if config.telegram_api_url:
             found["telegram"]["apiRoot"] = config.telegram_api_url.rstrip("/")
     if "discord" in channels:

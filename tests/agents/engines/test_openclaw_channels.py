@@ -45,6 +45,12 @@ def test_without_a_model_key_no_channel_is_connected() -> None:
     assert set(openclaw_channels.states({}).values()) == {"not connected: channels wait for the model key"}
 
 
+def test_the_model_reads_no_second_copy_of_a_conversation() -> None:
+    rendered = openclaw_channels.settings(pod_config(**BOTH))
+    assert (rendered["telegram"]["dmHistoryLimit"], rendered["telegram"]["historyLimit"]) == (0, 0)
+    assert rendered["discord"]["historyLimit"] == 0
+
+
 def test_bots_speak_where_the_operator_says() -> None:
     config = pod_config(telegram_api_url="http://10.0.0.7/", discord_api_url="https://discord.example.com/", **BOTH)
     assert openclaw_channels.settings(config)["telegram"]["apiRoot"] == "http://10.0.0.7"
