@@ -86,7 +86,7 @@ unit: setup ## The suite alone; e.g. make unit ARGS="tests/accounts -x"
 	$(BIN)/pytest -n $(WORKERS) $(ARGS)
 
 coverage: setup ## The suite with branch coverage; what fails is run once more, and named (CONTRIBUTING.md)
-	$(BIN)/pytest -n $(WORKERS) --cov --cov-report=term --reruns 1 --max-suite-reruns 3 --rerun-show-tracebacks $(ARGS)
+	PYTEST_PLUGINS=tests.measuring $(BIN)/python -m pytest -n $(WORKERS) --reruns 1 --max-suite-reruns 3 --rerun-show-tracebacks $(ARGS)
 
 test-engines: setup ## Heavy: real engines, installed and run
 	$(BIN)/pytest -m engines $(ARGS)

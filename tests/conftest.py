@@ -78,30 +78,9 @@ gc.set_threshold(100_000, 50, 100)  # what was imported stays: to walk over it a
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
-    """What is run when it is imported is measured once, for each process imports the same."""
-    measured.not_doubles()
-    measured.light_processes()
-    with measured.paused() if NUMBER > 1 else nullcontext():
-        return (yield)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_setup() -> Generator[None, object, object]:
-    with measured.untraced():
-        return (yield)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_teardown() -> Generator[None, object, object]:
-    with measured.untraced():
-        return (yield)
-
-
-@pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Only what is not repeated is measured for coverage."""
-    with measured.paused() if measured.repeats(item) else nullcontext():
+    """Only programs of tests that do not repeat others are measured for coverage."""
+    with measured.told_nothing() if measured.repeats(item) else nullcontext():
         done = yield
     if next(_tests) % emptying.TESTS_PER_VACUUM == 0:
         emptying.vacuum()
@@ -112,8 +91,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if STORES:
         STORES.start()
     if STORES and "DATABASE_URL" in STORES.embedded and config.getoption("numprocesses", None):
-        with measured.told_nothing():
-            STORES.create_template()
+        STORES.create_template()
         os.environ[_COPIED] = TEMPLATE
     if copied := os.environ.get(_COPIED):
         connection.settings_dict["TEST"]["TEMPLATE"] = copied

@@ -1,72 +1,60 @@
-"""What is measured for coverage, and what is not."""
+"""The one report of what test processes, copies and programs have run (tests/measuring.py)."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
-import coverage
 import pytest
-import requests
 
-from tests import measured
-from tests.doubles.models_list import ModelsList
+from tests import measuring
 
-ROOT = Path(__file__).resolve().parents[1]
+FILE = "webhooks/signing.py"
+SIGNED = "signing.headers(event_id='', event_type='', body=b'', secret='', previous_secret={})"
+MEASURED = """
+from tests import measuring
+recorder = measuring.begin()
+from webhooks import signing
+{}
+measuring.leave(recorder, {!r})
+"""
 
 
 @pytest.fixture
-def begun() -> Iterator[list[str]]:
-    """The names of threads that are measured."""
-    names: list[str] = []
-
-    def measure(frame: FrameType, event: Any, argument: Any) -> None:
-        names.append(threading.current_thread().name)
-        sys.settrace(None)
-
-    before = threading.gettrace()
-    threading.settrace(measure)
-    yield names
-    threading.settrace(before)
+def seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)
+    monkeypatch.setenv("COVERAGE_TO", str(tmp_path))
+    return tmp_path
 
 
-def test_a_thread_is_measured_and_those_of_a_double_are_not(begun: list[str]) -> None:
-    measured.not_doubles()
-    with ModelsList() as double:
-        requests.get(double.url, timeout=10)
-    ours = threading.Thread(target=list, name="ours")
-    ours.start()
-    ours.join()
-    assert begun == ["ours"]
+def run(program: str, **environment: str) -> None:
+    subprocess.run([sys.executable, "-c", program], cwd=measuring.ROOT, env={**os.environ, **environment}, check=True)
 
 
-def test_a_process_that_is_measured_writes_of_the_files_that_it_ran_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as told:
-        for name in [name for name in os.environ if name.startswith("COVERAGE_PROCESS_")]:
-            told.delenv(name)
-        recorder = coverage.Coverage(data_file=str(tmp_path / "data"), data_suffix=True, source=["status", "webhooks"])
-        told.setenv("COVERAGE_PROCESS_CONFIG", recorder.config.serialize())
-        measured.light_processes()
-        subprocess.run([sys.executable, "-c", "import status.apps"], cwd=ROOT, check=True)
-    (written,) = tmp_path.iterdir()
-    data = coverage.CoverageData(str(written))
-    data.read()
-    assert {Path(name).relative_to(ROOT).as_posix() for name in data.measured_files()} == {
-        "status/__init__.py",
-        "status/apps.py",
-    }
+def line(text: str) -> int:
+    """Its number in the file."""
+    lines = (measuring.ROOT / FILE).read_text(encoding="utf-8").splitlines()
+    (number,) = (number for number, found in enumerate(lines, 1) if text in found)
+    return number
 
 
-def test_what_is_untraced_is_traced_again_afterwards() -> None:
-    before = sys.gettrace()
-    with measured.untraced():
-        assert sys.gettrace() is None
-    assert sys.gettrace() is before
+def test_what_a_copy_or_a_program_has_run_is_not_missing(seen: Path) -> None:
+    programs = measuring.of_programs()
+    run(MEASURED.format("", "gw1"))
+    run(MEASURED.format("signing.signature(b'', '')", "copy-1"))
+    run(f"from webhooks import signing; {SIGNED.format(None)}", COVERAGE_PROCESS_CONFIG=programs.config.serialize())
+    programs.combine()
+    file = measuring.whole(seen, programs.get_data())["files"][FILE]
+    with_two_secrets, answer = line("signed["), line("return signed")
+    assert file["missing_lines"] == [with_two_secrets]
+    assert file["missing_branches"] == [[line("if previous"), with_two_secrets]]
+    assert file["executed_branches"] == [[line("if previous"), answer]]
+
+
+def test_a_file_that_nothing_imports_is_missing_whole(seen: Path) -> None:
+    run(MEASURED.format("", "gw0").replace("begin()", "begin(lists_all=True)"))
+    files = measuring.whole(seen, measuring.of_programs().get_data())["files"]
+    assert not files["billing/renewal.py"]["executed_lines"]
+    assert len(files["billing/renewal.py"]["missing_lines"]) > 10

@@ -19,11 +19,14 @@ import socket
 import subprocess
 import sys
 import traceback
+import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
-from tests import measured
+from slipcover import Slipcover
+
+from tests import measured, measuring
 
 ROOT = Path(__file__).resolve().parents[3]
 REQUEST_BYTES = 65_536
@@ -106,7 +109,7 @@ def _parent() -> socket.socket:
 
 def main() -> None:
     """Copies itself for each request, until nobody can ask any more."""
-    import coverage  # noqa: F401 # for copies that are measured: half of what it takes to measure them
+    recorder = measuring.begin() if measuring.is_on() else None
 
     from agents.pod.bridge import __main__ as bridge
     from agents.pod.gateway import __main__ as gateway
@@ -123,7 +126,7 @@ def main() -> None:
                 if key.data:
                     key.data(key.fd, 4096)
                     _tell_endings(children)
-                elif not _copy(asked, children, programs):
+                elif not _copy(asked, children, programs, recorder):
                     return
 
 
@@ -136,7 +139,12 @@ def _endings() -> int:
     return reading
 
 
-def _copy(asked: socket.socket, children: dict[int, socket.socket], programs: dict[str, Callable[[], int]]) -> bool:
+def _copy(
+    asked: socket.socket,
+    children: dict[int, socket.socket],
+    programs: dict[str, Callable[[], int]],
+    recorder: Slipcover | None,
+) -> bool:
     """Answer one request; whether there was one."""
     request, fds, _, _ = socket.recv_fds(asked, REQUEST_BYTES, 3)
     if not request:
@@ -146,7 +154,7 @@ def _copy(asked: socket.socket, children: dict[int, socket.socket], programs: di
     if not pid:
         for open_here in (asked, told, *children.values()):
             open_here.close()
-        _become(json.loads(request), fds[1], fds[2], programs)
+        _become(json.loads(request), fds[1], fds[2], programs, recorder)
     told.send(str(pid).encode())
     children[pid] = told
     for fd in fds[1:]:
@@ -162,7 +170,13 @@ def _tell_endings(children: dict[int, socket.socket]) -> None:
                 told.send(str(status).encode())
 
 
-def _become(request: dict[str, Any], stdin: int, out: int, programs: dict[str, Callable[[], int]]) -> NoReturn:
+def _become(
+    request: dict[str, Any],
+    stdin: int,
+    out: int,
+    programs: dict[str, Callable[[], int]],
+    recorder: Slipcover | None,
+) -> NoReturn:
     """The copy is now this program, as if it had been started."""
     status = 1
     try:
@@ -176,11 +190,12 @@ def _become(request: dict[str, Any], stdin: int, out: int, programs: dict[str, C
         os.environ.clear()
         os.environ.update(request["environment"])
         sys.argv = request["arguments"]
-        measured.begin()
         status = programs[request["program"]]()
     except BaseException:  # noqa: BLE001 # as the interpreter does
         traceback.print_exc()
     finally:
+        if recorder and measured.is_on():
+            measuring.leave(recorder, f"{measuring.COPY}{uuid.uuid4()}")
         sys.stderr.flush()
         os._exit(status)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import subprocess
@@ -9,7 +10,6 @@ from pathlib import Path
 
 import psutil
 import pytest
-from coverage import Coverage, CoverageData
 
 from tests.agents.pod import forking
 from tests.agents.pod.gateway.process import document
@@ -25,18 +25,18 @@ def test_a_copy_reads_its_own_input_and_tells_its_exit_status(program: str, tmp_
     assert (tmp_path / "log").read_text() == f"{program}: unusable start document (KeyError)\n" * 2
 
 
-def test_a_copy_is_measured_where_its_environment_says_so(tmp_path: Path) -> None:
-    config = Coverage(config_file=forking.ROOT / "pyproject.toml", data_file=tmp_path / "seen").config.serialize()
+def test_a_copy_is_measured_where_its_environment_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COVERAGE_TO", str(tmp_path))
+    monkeypatch.setattr(forking, "_parent", functools.cache(forking._parent.__wrapped__))
+    told = {**ENVIRONMENT, "COVERAGE_TO": str(tmp_path)}
     with (tmp_path / "log").open("ab") as out:
         copies = [
-            forking.start("gateway", {**ENVIRONMENT, **told}, b"{}", out)
-            for told in ({}, {"COVERAGE_PROCESS_CONFIG": config})
+            forking.start("gateway", {**told, **switch}, b"{}", out)
+            for switch in ({}, {"COVERAGE_PROCESS_CONFIG": "on"})
         ]
     assert [copy.wait(20) for copy in copies] == [2, 2]
-    (written,) = tmp_path.glob("seen*")
-    seen = CoverageData(written)
-    seen.read()
-    assert str(forking.ROOT / "agents/pod/start.py") in seen.measured_files()
+    (written,) = tmp_path.glob("copy-*.json")
+    assert "agents/pod/start.py" in written.read_text()
 
 
 def test_a_copy_has_a_session_of_its_own_and_dies_alone(tmp_path: Path) -> None:
