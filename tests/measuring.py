@@ -37,8 +37,13 @@ def is_on() -> bool:
     return _TO in os.environ
 
 
+def rule(name: str) -> Any:
+    """Of pyproject.toml, by the name that coverage.py gives it."""
+    return of_programs().get_option(name)
+
+
 def of_programs() -> coverage.Coverage:
-    """What measures a program, and knows the rules of pyproject.toml."""
+    """What measures a program."""
     return coverage.Coverage(
         data_file=str(_seen() / "programs"), data_suffix=True, config_file=str(ROOT / "pyproject.toml"), messages=False
     )
@@ -46,14 +51,13 @@ def of_programs() -> coverage.Coverage:
 
 def begin(*, lists_all: bool = False) -> slipcover.Slipcover:
     """Measure what this process imports from here on."""
-    rules = of_programs()
-    source, omit = rules.get_option("run:source"), rules.get_option("run:omit")
+    source, omit = rule("run:source"), rule("run:omit")
     recorder = slipcover.Slipcover(
         immediate=True,
         branch=True,
         source=source if lists_all else None,
         omit=omit,
-        exclude_also=rules.get_option("report:exclude_also"),
+        exclude_also=rule("report:exclude_also"),
     )
     slipcover.ImportManager(recorder, slipcover.FileMatcher(sources=source, omit=omit)).__enter__()
     return recorder
@@ -72,8 +76,7 @@ class OfAWorker:
         self._recorder = begin(lists_all=WORKER == _LISTS_ALL)
         programs = of_programs()
         # By patterns, and not by packages: else each program would list all our files when it ends.
-        packages = programs.get_option("run:source")
-        programs.set_option("run:include", [str(ROOT / package / "*") for package in packages])
+        programs.set_option("run:include", [str(ROOT / package / "*") for package in rule("run:source")])
         programs.set_option("run:source", None)
         os.environ["COVERAGE_PROCESS_CONFIG"] = programs.config.serialize()
 
@@ -93,7 +96,7 @@ class OfTheRun:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         programs = of_programs()
         programs.combine()
-        self._least = float(programs.get_option("report:fail_under"))
+        self._least = float(rule("report:fail_under"))
         self._report = whole(_seen(), programs.get_data())
         if self.percent < self._least and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
