@@ -56,13 +56,23 @@ def leave_to_asyncio(process: asyncio.subprocess.Process) -> None:
     _waited_for.append(process)
 
 
+def time_run(pid: int) -> float:
+    """For how many seconds of its life the process's first thread had a CPU; 0 where the kernel does not say."""
+    return _scheduled(pid)[0]
+
+
 def time_waited(pid: int) -> float:
     """For how many seconds of its life the process's first thread was ready to run and had no CPU; 0 where the kernel
     does not say."""
+    return _scheduled(pid)[1]
+
+
+def _scheduled(pid: int) -> tuple[float, float]:
     try:
-        return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
-    except (OSError, IndexError, ValueError):
-        return 0.0
+        ran, waited, *_ = Path(f"/proc/{pid}/schedstat").read_text().split()
+        return int(ran) / 1e9, int(waited) / 1e9
+    except (OSError, ValueError):
+        return 0.0, 0.0
 
 
 def reap_orphans() -> None:
