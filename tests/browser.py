@@ -14,9 +14,7 @@ from accounts import sessions
 from accounts.models import User
 from tests.chromium import chromium
 
-SECONDS = (
-    30  # for anything to show: the default of Playwright for clicks, of `expect` too. A busy machine is no failure
-)
+SECONDS = 30  # that anything may take to show. Playwright gives clicks as long; a busy machine is no failure
 LARGEST_PHONE = 700
 
 expect.set_options(timeout=SECONDS * 1000)

@@ -97,7 +97,7 @@ class Member:
             settling.cancel()
 
     def _is_ready(self) -> bool:
-        """To run, or waits for a disk. The kernel counts a wait when it ends, so one that lasts shows by this alone."""
+        """Whether it is ready to run, or waits for a disk. The kernel counts a wait only when it has ended."""
         try:
             return self._seen.status() in {psutil.STATUS_RUNNING, psutil.STATUS_DISK_SLEEP}
         except psutil.NoSuchProcess:
