@@ -16,6 +16,13 @@ from tests.chromium import chromium
 
 SECONDS = 30  # that anything may take to show. Playwright gives clicks as long; a busy machine is no failure
 LARGEST_PHONE = 700
+_WIDTH = """
+(() => {
+  for (const one of document.querySelectorAll("body *"))
+    if (getComputedStyle(one).contentVisibility === "auto") one.style.contentVisibility = "visible";
+  return document.documentElement.scrollWidth;
+})()
+"""
 
 expect.set_options(timeout=SECONDS * 1000)
 
@@ -69,8 +76,8 @@ def signed_in(user: User) -> dict[str, str]:
 
 
 async def width_of(page: Page) -> int:
-    """Of the whole document."""
-    return int(await page.evaluate("document.documentElement.scrollWidth"))
+    """Of the whole document, with the parts that a browser lays out only when they are near the window."""
+    return int(await page.evaluate(_WIDTH))
 
 
 async def asked_elsewhere(page: Page, server: str) -> list[str]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from playwright.async_api import expect
 from pytest_django.live_server_helper import LiveServer
 
 from catalog.models import Article, Persona
-from tests.browser import asked_elsewhere, complaints, running_browser, width_of, window
+from tests.browser import asked_elsewhere, complaints, one_window, running_browser, width_of, window
 from tests.catalog.pages.test_hostile import HOSTILE, wear
 
 pytestmark = pytest.mark.browser
@@ -45,3 +46,19 @@ def test_what_authors_write_runs_nothing_and_breaks_no_page(live_server: LiveSer
         wear(text)
         for place, found in asyncio.run(_visit(live_server.url, places, width=375)).items():
             assert found == (375, [], []), (place, text)
+
+
+@pytest.mark.parametrize("width", [375, 1366])
+def test_a_link_on_the_front_page_leads_to_its_heading(live_server: LiveServer, community: Persona, width: int) -> None:
+    """Though what lies above it is laid out on the way."""
+
+    async def steps() -> None:
+        async with one_window(live_server.url, width=width) as page:
+            await page.goto("/en/")
+            await page.get_by_role("link", name="Tech", exact=True).first.click()
+            await expect(page.get_by_role("heading", name="Tech", exact=True)).to_be_in_viewport(ratio=1)
+            await page.goto("about:blank")
+            await page.goto("/en/#plans")
+            await expect(page.get_by_role("heading", name="Plans", exact=True)).to_be_in_viewport(ratio=1)
+
+    asyncio.run(steps())

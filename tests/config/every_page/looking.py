@@ -74,7 +74,7 @@ async def _resize(page: Page, width: int) -> None:
 
 async def _seen(page: Page, server: str, picture: Path | None) -> list[str]:
     """Of the page that is open, the last that is done with it."""
-    found = await _barriers(page, DESK) + await _wider(page, DESK)
+    found = await _wider(page, DESK) + await _barriers(page, DESK)
     await _resize(page, PHONE)
     # The walk unfolds what is folded: both are looked at.
     found += await _wider(page, PHONE) + [f"by keyboard: {one}" for one in await walked(page)]
