@@ -1,7 +1,7 @@
-"""A backup as a stream of files: what restic dumps, with each database's whole copy in the place of the database.
-
-A repository may hold anything that its agent wrote there. What names a place outside, is no file, or never ends, is
-refused by whoever unpacks it.
+"""Reads a backup as a stream of files: restic dumps a tar archive, and this module unpacks or repacks the archive. In
+the dump, the whole copy of each database replaces the database file.
+The agent can write anything into its own backup repository, so the archive is not trusted. The reader refuses a name
+that leads outside of the data directory, a file that is no file, and a stream that does not end.
 """
 
 from __future__ import annotations
@@ -14,30 +14,30 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
-# Ours in an agent's data directory; no engine has a directory of this name.
+# The directory that this service keeps in an agent's data directory. No engine has a directory of this name.
 OWN = ".agentpods"
-# Whole copies of databases, each below its own path.
+# Whole copies of databases. Each copy has the path of its database below this directory.
 COPIES = f"{OWN}/databases"
-# What the engine had learned when the backup was made, as the bridge tells it.
+# What the engine had learned when the backup was made. The bridge writes this file.
 MEMORY = f"{OWN}/memory.json"
-# What a restore keeps there (agents/pod/bridge/exchange.py).
+# The names that a restore uses in `.agentpods` (agents/pod/bridge/exchange.py).
 STATES = ("incoming", "ready-*", "former*", "discarded*", "gone", "restored*")
 MOST_MEMBERS = 2_000_000
-_NAME_BYTES = 3_000  # room for the directory that it is put into
+_NAME_BYTES = 3_000  # leaves room for the path of the target directory
 
 
 class Refused(Exception):
-    """This is no backup of an agent's data. The message is for people."""
+    """The archive is not a valid backup of an agent's data. The message is shown to people."""
 
 
 def members(stream: IO[bytes]) -> Iterator[tuple[tarfile.TarInfo, IO[bytes] | None]]:
-    """Each directory, file and link by its name below the data directory; a file's content is read at once or never.
-
-    Raises Refused for a name that leads elsewhere, TarError for what breaks off. Pipes and devices are left out.
+    """Yield each directory, file and link with its name below the data directory. Read a file's content before you ask
+    for the next entry; later it cannot be read.
+    Pipes and devices are left out. Raises Refused for a name that leads outside, TarError for a broken archive.
     """
     with tarfile.open(fileobj=stream, mode="r|") as archive:
         for count, member in enumerate(archive):
-            archive.members = []  # type: ignore[attr-defined]  # a documented attribute; else the library remembers each, and there may be millions
+            archive.members = []  # type: ignore[attr-defined]  # a documented attribute; without this the library keeps every entry in memory, and there may be millions
             if count > MOST_MEMBERS:
                 raise Refused(f"it holds more than {MOST_MEMBERS} files")
             name = place_of(member.name)
@@ -47,7 +47,7 @@ def members(stream: IO[bytes]) -> Iterator[tuple[tarfile.TarInfo, IO[bytes] | No
 
 
 def place_of(name: str) -> str | None:
-    """Where it belongs; None for what is ours. Raises Refused."""
+    """The path of this entry below the data directory; None for the service's own files. Raises Refused."""
     name = name.rstrip("/").removeprefix("./")
     parts = name.split("/")
     if not name or name.startswith("/") or ".." in parts or "" in parts or "\0" in name:
@@ -60,7 +60,7 @@ def place_of(name: str) -> str | None:
 
 
 def _plain(member: tarfile.TarInfo, name: str) -> tarfile.TarInfo:
-    """Without owners, and without rights that others or the kernel would give it."""
+    """A copy of the entry without owner and without special permission bits such as setuid."""
     plain = tarfile.TarInfo(name)
     plain.type, plain.size, plain.mtime = member.type, member.size if member.isreg() else 0, int(member.mtime)
     plain.mode = (member.mode & 0o777) | (0o700 if member.isdir() else 0o600)
@@ -68,14 +68,14 @@ def _plain(member: tarfile.TarInfo, name: str) -> tarfile.TarInfo:
     return plain
 
 
-# Hears of each file that was written: its name, and the SHA-256 of what the archive gave for it.
+# Called for each written file with its name and the SHA-256 of its content in the archive.
 Written = Callable[[str, str], None]
 
 
 def unpack(stream: IO[bytes], into: Path, *, most_bytes: int, written: Written | None = None) -> int:
-    """Everything below this empty directory, which nobody else writes to; how many bytes that is.
-
-    Links come last, so that nothing is written through one. Raises Refused, OSError.
+    """Unpack all entries into this empty directory and return the number of bytes. Nothing else may write to the
+    directory.
+    Links are created last, so that no file is written through a link. Raises Refused, OSError.
     """
     try:
         return _unpack(stream, into, most_bytes, written)
@@ -118,11 +118,11 @@ def _write(target: Path, member: tarfile.TarInfo, content: IO[bytes], digest: ha
 
 
 def repack(stream: IO[bytes], to: IO[bytes]) -> None:
-    """The same as a tar.gz that any tar opens. Raises Refused; the caller then leaves it without its end."""
+    """Write the same entries as a plain tar.gz. Raises Refused; the caller must then leave the output incomplete."""
     with (
         gzip.GzipFile(fileobj=to, mode="wb", compresslevel=1, mtime=0) as packing,
         tarfile.open(fileobj=packing, mode="w|", format=tarfile.PAX_FORMAT) as packed,
     ):
         for member, content in members(stream):
             packed.addfile(member, content)
-            packed.members = []  # type: ignore[attr-defined]  # as above
+            packed.members = []  # type: ignore[attr-defined]  # for the same reason as in `members`

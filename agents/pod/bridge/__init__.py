@@ -1,1 +1,3 @@
-"""The program in the engine's container: renders its files, starts and restarts it, and speaks to it."""
+"""The bridge: the program in the engine's container. It writes the engine's files, starts and restarts the engine, and
+talks to it.
+"""

@@ -1,4 +1,4 @@
-"""`python -m agents.pod.bridge`: one start document, then the engine is kept until told to end."""
+"""`python -m agents.pod.bridge`: read one start document, then keep the engine running until a signal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agents.pod import hardening, processes
 from agents.pod.bridge.program import AlreadyRunningError, serve
 from agents.pod.start import BridgeStart, read
 
-# As the gateway's.
+# The gateway uses the same exit codes.
 EXIT_PORT = errno.EADDRINUSE
 EXIT_START = 2
 EXIT_DOUBLE = 3
@@ -20,12 +20,12 @@ EXIT_DOUBLE = 3
 
 def main() -> int:
     os.umask(0o077)
-    # The engine runs as the same user, and our environment is the operator's.
+    # The engine runs as the same user. It must not read the bridge's environment, which is the operator's.
     hardening.forbid_dumps()
     try:
         start = BridgeStart.load(read("bridge"))
     except (OSError, ValueError, KeyError, TypeError) as error:
-        # The document holds secrets, and so might the error's text.
+        # The document holds secrets, and the error's text may contain them.
         sys.stderr.write(f"bridge: unusable start document ({type(error).__name__})\n")
         return EXIT_START
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")

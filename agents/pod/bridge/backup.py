@@ -1,4 +1,4 @@
-"""One backup of the agent's data: whole copies of its databases first, then restic, which sends what is new."""
+"""Makes one backup of the agent's data: first whole copies of its databases, then restic, which sends only new data."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from agents.pod.removal import remove
 log = logging.getLogger(__name__)
 
 TAKE_SECONDS = 4 * 3600.0
-CHECK_SECONDS = 60.0  # for the damage in copies of databases
-# Never backed up, whatever the engine; of what is ours, the copies alone are.
+CHECK_SECONDS = 60.0  # time limit for the search for damage in the copies of databases
+# Never backed up, for any engine. Of `.agentpods`, only the copies and the memory file are backed up.
 COMMON = ("tmp", "lost+found", *(f"{OWN}/{name}" for name in STATES))
 PACK_MEGABYTES = 8
-# restic's exit status when a file vanished or could not be read: the snapshot is there.
+# restic exits with this status when a file vanished or could not be read. The snapshot exists all the same.
 INCOMPLETE = 3
 _LINE_BYTES = 1024 * 1024
 _GLOB = re.compile(r"([*?\[\\])")
 
 
 class NoBackup(Exception):
-    """There is no backup. The message is for people."""
+    """The backup failed. The message is shown to people."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodOrder:
-    """`url` and `token` lead to the repository of this agent, and to no other; `password` opens it."""
+    """`url` and `token` give access to the repository of this agent only; `password` decrypts it."""
 
     id: str
     agent_id: str
@@ -48,25 +48,25 @@ class PodOrder:
     token: str = field(repr=False)
     password: str = field(repr=False)
     most_bytes: int
-    snapshot: str = ""  # what is restored
+    snapshot: str = ""  # the snapshot to restore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """What is backed up, and with what."""
+    """What is backed up, and which tools and settings are used."""
 
     data: Path
-    left_out: tuple[str, ...]  # patterns below the data directory
+    left_out: tuple[str, ...]  # patterns of paths below the data directory
     program: Path
     cache: Path
     remembered: Callable[[], Mapping[str, Any]]  # raises EngineError, OSError
     marks: Mapping[str, str]
-    damaged: Callable[[], str | None] = lambda: None  # what is broken of the engine's own data
+    damaged: Callable[[], str | None] = lambda: None  # says what is broken in the engine's own data
 
 
 @dataclass(slots=True)
 class BackupProgress:
-    """`percent` is of the bytes that are there; `pid` is restic's while it runs."""
+    """`percent` counts the bytes that exist; `pid` is the process id of restic while it runs."""
 
     percent: int = 0
     pid: int | None = None
@@ -74,16 +74,16 @@ class BackupProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """`note`: what is not as it should be, and yet no failure."""
+    """The result of a backup. `note` describes a problem that does not make the backup fail."""
 
     snapshot: str
     size: int
     note: str
-    broken: int  # databases that are not whole in it
+    broken: int  # number of databases that are damaged in the backup
 
 
 async def take(source: Source, order: PodOrder, progress: BackupProgress) -> Taken:
-    """Raises NoBackup. What a killed one left is cleared away by the next."""
+    """Make one backup. Raises NoBackup. After a killed run, the next run removes the leftovers."""
     own = source.data / OWN
     try:
         found = await asyncio.to_thread(databases.look, source.data, own=OWN, most_bytes=order.most_bytes)
@@ -110,7 +110,9 @@ async def take(source: Source, order: PodOrder, progress: BackupProgress) -> Tak
 
 
 def _write_memory(source: Source) -> None:
-    """So that it can be told later without unpacking all. A backup without it is a backup too."""
+    """Save what the engine has learned, so that it can be shown later without unpacking the backup. A failure here does
+    not stop the backup.
+    """
     path = source.data / MEMORY
     path.parent.mkdir(mode=0o700, exist_ok=True)
     path.unlink(missing_ok=True)
@@ -125,7 +127,10 @@ def _copy_databases(data: Path, found: list[Path]) -> list[Path]:
 
 
 def _damaged(source: Source, copied: list[Path]) -> int:
-    """A copy is as broken as what it was copied from; looked at for a while only. The engine's own data counts once."""
+    """How many databases are damaged, by a look at the copies: a copy is as damaged as its original. The search stops
+    after CHECK_SECONDS.
+    The engine's own data counts once.
+    """
     until = time.monotonic() + CHECK_SECONDS
     broken = sum(not damage.is_sound(source.data / COPIES / path, until=until, is_copy=True) for path in copied)
     return broken or (1 if source.damaged() else 0)
@@ -175,7 +180,9 @@ async def _run(
 
 
 def _command(source: Source, order: PodOrder, copied: list[Path]) -> list[str]:
-    """The directory as the root of the snapshot; the copies take the place of the databases in a restore."""
+    """The restic command. The data directory is the root of the snapshot. Copied databases are left out as files,
+    because a restore uses their copies.
+    """
     root = _GLOB.sub(r"\\\1", str(source.data))
     patterns = [*(f"{root}/{pattern}" for pattern in (*COMMON, *source.left_out))]
     patterns += [f"{root}/{_GLOB.sub(_ESCAPED, str(path))}{ending}" for path in copied for ending in databases.BESIDE]
@@ -184,7 +191,7 @@ def _command(source: Source, order: PodOrder, copied: list[Path]) -> list[str]:
         "backup",
         ".",
         "--json",
-        *("--retry-lock", "5m"),  # while a worker takes away what an owner has deleted
+        *("--retry-lock", "5m"),  # waits while a worker removes snapshots that the owner deleted
         *("--host", order.agent_id, "--group-by", "host", "--tag", order.id),
         *("--pack-size", str(PACK_MEGABYTES), "--option", "rest.connections=3"),
         *(word for pattern in patterns for word in ("--exclude", pattern)),
@@ -195,7 +202,9 @@ _ESCAPED = r"\\\1"
 
 
 def environment(source: Source, order: PodOrder) -> dict[str, str]:
-    """What restic sees here: the way through the pod's gateway, and whose process it is."""
+    """The environment of restic: access to the repository through the pod's gateway, and the marks of this pod's
+    processes.
+    """
     door = {"RESTIC_REST_USERNAME": "pod", "RESTIC_REST_PASSWORD": order.token}
     return restic.environment(repository=f"rest:{order.url}", cache=source.cache, more={**door, **source.marks})
 
@@ -208,7 +217,7 @@ def _give_password(process: asyncio.subprocess.Process, password: str) -> None:
 
 
 async def _summary(process: asyncio.subprocess.Process, progress: BackupProgress) -> dict[str, Any]:
-    """What restic says at its end; on the way, how far it is."""
+    """Read restic's output until it ends and return its summary. On the way, keep the progress up to date."""
     summary: dict[str, Any] = {}
     if process.stdout is None:
         raise NoBackup("restic has no standard output")
@@ -222,7 +231,7 @@ async def _summary(process: asyncio.subprocess.Process, progress: BackupProgress
 
 
 async def _complaints(process: asyncio.subprocess.Process) -> str:
-    """The last that it said on standard error, in its own words."""
+    """The last message that restic wrote to standard error."""
     last = ""
     if process.stderr is None:
         return last

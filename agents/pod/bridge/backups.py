@@ -1,4 +1,4 @@
-"""The backup that a pod makes at the moment, or made last: one at a time, known by the id of its order."""
+"""The backup that a pod is making, or the last one it made. Only one runs at a time. It has the id of its order."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Busy(Exception):
 
 class Backups:
     def __init__(self, source: Callable[[], Source]) -> None:
-        """`source` raises NoRestic."""
+        """`source` may raise NoRestic."""
         self._source = source
         self._order: PodOrder | None = None
         self._progress = BackupProgress()
@@ -28,11 +28,11 @@ class Backups:
 
     @property
     def pid(self) -> int | None:
-        """restic's, while it runs."""
+        """The process id of restic while it runs."""
         return self._progress.pid
 
     def take(self, order: PodOrder) -> dict[str, Any]:
-        """Begin it, unless it was begun: then how it is, or what became of it. Raises Busy."""
+        """Start the backup unless it is already started, and return its progress or its result. Raises Busy."""
         if self._order is None or self._order.id != order.id:
             if self._task and not self._task.done():
                 raise Busy
@@ -41,7 +41,7 @@ class Backups:
         return {"id": order.id, **self._state()}
 
     async def close(self) -> None:
-        """End what runs; there is no backup then."""
+        """Stop a running backup; it then counts as failed."""
         if self._task:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)

@@ -1,4 +1,4 @@
-"""What is behind a failure: told by the kernel's error numbers, or by the engine's own last words."""
+"""Finds the cause of a failure from the kernel's error number or from the last messages of the engine."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from agents.pod.archive import OWN
 DISK_FULL = "DISK_FULL"
 PORT = "PORT"
 OOM = "OOM"
-# Less than any engine needs to go on: its next session file does not fit.
+# With less free space than this no engine can go on: its next session file does not fit.
 FULL_BYTES = 128 * 1024
-# What a fresh disk has of itself, and what is ours.
+# Names that a new disk contains by itself, and the service's own directory.
 _OF_THE_DISK = {"lost+found", OWN}
 
 _NUMBERS = {errno.ENOSPC: DISK_FULL, errno.EDQUOT: DISK_FULL, errno.EADDRINUSE: PORT, errno.ENOMEM: OOM}
@@ -31,12 +31,14 @@ def of_error(error: OSError) -> str:
 
 
 def in_words(text: str) -> str | None:
-    """The cause that the text names, if it is one that a person can do something about."""
+    """The cause that the text names, if a person can do something about it; else None."""
     return next((cause for cause, words in _WORDS.items() if words.search(text)), None)
 
 
 def full_disk(directory: Path) -> str | None:
-    """What to say when nothing more can be written there; None while there is room, or nobody knows."""
+    """A message for people if nothing more can be written to this disk; None while there is room, or if the disk cannot
+    be read.
+    """
     try:
         system = os.statvfs(directory)
     except OSError:
@@ -48,9 +50,8 @@ def full_disk(directory: Path) -> str | None:
 
 
 def lost_data(directory: Path) -> str | None:
-    """What to say when nothing is there, where the agent had data; None while there is anything.
-
-    A disk that cannot be read is not known to be empty.
+    """A message for people if the directory is empty although the agent had data in it; None if it contains anything.
+    A disk that cannot be read does not count as empty.
     """
     try:
         if any(found.name not in _OF_THE_DISK for found in directory.iterdir()):
@@ -66,7 +67,7 @@ def lost_data(directory: Path) -> str | None:
 
 
 def refuse_taken(port: int) -> None:
-    """Raise OSError when another program listens there: the engine would find that out at its own pace, or never."""
+    """Raise OSError if another program listens on this port. The engine itself would notice this late or never."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

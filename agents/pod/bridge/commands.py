@@ -1,4 +1,4 @@
-"""Runs a command of an installation to its end: npm, pip, or the engine that says its version."""
+"""Runs an installation command until it ends: npm, pip, or the engine when it reports its version."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KEPT_BYTES = 1024 * 1024
 
 
 class InstallError(Exception):
-    """The engine could not be installed; the text ends with what the installer said last."""
+    """The engine could not be installed. The text ends with the last messages of the installer."""
 
 
 async def run(
@@ -33,9 +33,11 @@ async def run(
     env: Mapping[str, str] | None = None,
     heard: Callable[[str], None] | None = None,
 ) -> str:
-    """What it said, at its end if that is much; `name` is what people call it. `heard` is told each line as it comes.
-
-    It has the bridge's own environment: proxies and certificates of the machine are needed here."""
+    """Run the command and return its output, or only the end of a long output. `name` is the name shown to people.
+    `heard` is called with each line as it arrives.
+    The command gets the bridge's own environment, because it needs the proxies and certificates of the machine.
+    Raises InstallError.
+    """
     process = await asyncio.create_subprocess_exec(
         *(str(word) for word in command),
         stdin=asyncio.subprocess.DEVNULL,

@@ -1,4 +1,6 @@
-"""What keeps an engine's processes: the contract of the two ways, and what both share."""
+"""The crew: the group of processes of one engine. This module has the contract of its two kinds, and the code that both
+share.
+"""
 
 from __future__ import annotations
 
@@ -19,33 +21,33 @@ class Crew(Protocol):
 
     @property
     def death(self) -> asyncio.Future[str]:
-        """Done when a process has ended that nobody had asked to: then the engine is dead as a whole."""
+        """Done when a process has ended that the bridge did not stop. The whole engine then counts as dead."""
 
     @property
     def launch(self) -> Launch | None:
-        """What is running now; None while the engine is down."""
+        """The running launch; None while the engine is down."""
 
     def main_pid(self) -> int | None:
         """The process that an operator would call the engine."""
 
     async def open(self, launch: Launch) -> None:
-        """Bring the engine up, or over to a new launch. Raises EngineError."""
+        """Start the engine, or move it to a new launch. Raises EngineError."""
 
     def lease(self, session: str) -> AbstractAsyncContextManager[Turns]:
-        """The conversation, for one turn. Raises EngineError when the engine cannot take one."""
+        """The conversation of this session, for one turn. Raises EngineError if the engine cannot take a turn."""
 
     def retire_idle(self) -> None:
-        """Give back the memory of what rests."""
+        """End idle processes to free their memory."""
 
     def kill(self) -> None:
-        """Nothing of the engine is left when this returns, and every turn has failed."""
+        """Kill all processes of the engine. When this returns, every turn has failed."""
 
     async def close(self) -> None:
-        """End all, gracefully while there is time."""
+        """End all processes, gracefully if there is time."""
 
 
 class Lanes:
-    """Turns of one conversation go one after the other, those of different ones side by side."""
+    """Turns of the same conversation run one after the other; turns of different conversations run at the same time."""
 
     def __init__(self) -> None:
         self._lanes: dict[str, _Lane] = {}
@@ -72,7 +74,7 @@ class _Lane:
 
 
 def last_words(member: Member) -> str:
-    """How a process ended that nobody had asked to."""
+    """A message about how a process ended that the bridge did not stop."""
     code = member.process.returncode or 0
     how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
     return f"the engine ended {how}"

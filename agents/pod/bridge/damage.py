@@ -1,4 +1,6 @@
-"""Whether an agent's data can still be used: what a disk that breaks, or a hand that slips, leaves of it."""
+"""Checks whether an agent's data can still be used, for example after disk errors or after files were removed by
+mistake.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,11 @@ from urllib.parse import quote
 
 from agents.engines.base import Stores
 
-# What the kernel says of a disk, or of a file system, that is broken.
+# The kernel's error numbers for a broken disk or file system.
 BROKEN_DISK = {errno.EIO, errno.EUCLEAN, errno.EBADMSG, errno.ENXIO, errno.EREMOTEIO}
 LOOK_SECONDS = 10.0
 MOST_FILES = 10_000
-_STEPS = 10_000  # of SQLite's machine between two looks at the clock
+_STEPS = 10_000  # steps of SQLite's virtual machine between two checks of the clock
 _BROKEN_DATABASE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _ADVICE = (
     "the engine is not started. A rebuild restores its newest backup that is whole; where there is none it goes on with"
@@ -27,9 +29,8 @@ _ADVICE = (
 
 
 def found(data: Path, stores: Stores) -> str | None:
-    """What to say where the engine's own data is damaged; None where nothing shows that it is.
-
-    Only what belongs to the engine counts: a broken file in the workspace may be just what the agent works on.
+    """A message for people if the engine's own data is damaged; None if no damage is found.
+    Only the engine's data counts. A broken file in the workspace may be exactly what the agent works on.
     """
     home = PurePosixPath(stores.sessions).parts[0]
     try:
@@ -49,9 +50,9 @@ def found(data: Path, stores: Stores) -> str | None:
 
 
 def is_sound(database: Path, *, until: float, is_copy: bool = False) -> bool:
-    """False only where SQLite says that it is broken; one that is locked, or takes too long, counts as sound.
-
-    A copy has no log beside it, and SQLite is kept from making one.
+    """False only if SQLite says that the database is broken. A locked database, or one that takes longer than `until`,
+    counts as sound.
+    A copy has no log file beside it, and the option `immutable` keeps SQLite from creating one.
     """
     name = f"file:{quote(str(database))}?mode=ro{'&immutable=1' if is_copy else ''}"
     try:
@@ -64,12 +65,14 @@ def is_sound(database: Path, *, until: float, is_copy: bool = False) -> bool:
 
 
 def _database(data: Path, stores: Stores) -> Path | None:
-    """The one file in which an engine keeps its sessions, if it does so; beside it are its logs."""
+    """The database file that holds the engine's sessions, if the engine has one. SQLite's log files are beside it and
+    have longer names.
+    """
     return min(_session_files(data, stores), default=None, key=lambda path: len(path.name)) if stores.count else None
 
 
 def _session_files(data: Path, stores: Stores) -> Iterator[Path]:
-    """Plain files alone. Raises OSError of a disk that is broken."""
+    """Only plain files. Raises OSError if the disk is broken."""
     try:
         with os.scandir(data / stores.sessions) as entries:
             for number, entry in enumerate(entries):

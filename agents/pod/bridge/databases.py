@@ -1,6 +1,5 @@
-"""Copies of an agent's SQLite files that are whole: a database that is written to cannot be copied as a file.
-
-The agent writes these files, so nothing in them is trusted: no link is followed; bytes, files and time have a limit.
+"""Makes whole copies of an agent's SQLite databases. A database that is being written to cannot be copied as a file.
+The agent writes these files, so they are not trusted: no link is followed, and bytes, files and time are limited.
 """
 
 from __future__ import annotations
@@ -15,16 +14,16 @@ from pathlib import Path
 from urllib.parse import quote
 
 SUFFIXES = (".db", ".db3", ".sqlite", ".sqlite3")
-BESIDE = ("", "-wal", "-shm", "-journal")  # what belongs to a database, by the ending of its name
+BESIDE = ("", "-wal", "-shm", "-journal")  # name endings of the files that belong to one database
 MOST_DATABASES = 500
 MOST_ENTRIES = 2_000_000
 COPY_SECONDS = 300.0
-BUSY_SECONDS = 10.0  # a database that somebody keeps locked for so long is copied as a file
+BUSY_SECONDS = 10.0  # if a database stays locked for this time, it is copied as a file
 _MAGIC = b"SQLite format 3\0"
 
 
 class TooMuch(Exception):
-    """More is there than an agent of its size may have. The message is for people."""
+    """There is more data than an agent of this size may have. The message is shown to people."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +35,9 @@ class Found:
 
 
 def look(data: Path, *, own: str, most_bytes: int) -> Found:
-    """All that is there but `own`. Raises TooMuch: a file may claim to be larger than any disk."""
+    """Find databases and count bytes of all files except `own`. Raises TooMuch, also because a file may claim to be
+    larger than any disk.
+    """
     databases: list[Path] = []
     total, entries = 0, 0
     for path, status in _walk(data, skip=own):
@@ -49,9 +50,10 @@ def look(data: Path, *, own: str, most_bytes: int) -> Found:
 
 
 def copy(source: Path, target: Path) -> bool:
-    """A whole copy, while it is written to. False: it is broken or locked, and there is no copy of it.
-
-    Raises OSError when there is no room."""
+    """Make a whole copy of a database that may be in use. Returns False, and leaves no copy, if the database is broken
+    or locked.
+    Raises OSError when there is no room.
+    """
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         _copy(source, target)
@@ -80,7 +82,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 class _Guard:
-    """A copy waits for whoever writes, and begins anew when its pages change: not for ever."""
+    """Limits the time of one copy. A copy waits while the database is locked, and begins again when its pages change."""
 
     def __init__(self) -> None:
         self._until = time.monotonic() + COPY_SECONDS
@@ -107,7 +109,7 @@ def _is_database(path: Path, status: os.stat_result) -> bool:
 
 
 def _walk(directory: Path, *, skip: str) -> Iterator[tuple[Path, os.stat_result]]:
-    """Everything below, without following links, and without calling itself: a tree may be deep."""
+    """Everything below the directory. Links are not followed. No recursion, because a tree may be very deep."""
     waiting = [str(directory)]
     while waiting:
         try:

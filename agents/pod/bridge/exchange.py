@@ -1,9 +1,12 @@
-"""An agent's data in the place of other data, so that a kill at any moment leaves the old or the new, and both whole.
-
-Everything is below the data directory, which is the lock of the pod. In `.agentpods/`:
-`incoming` is being filled; `ready-<id>` is whole and takes the place of what there is; `former` is what
-there was before, until the engine is ready on the new; `discarded` is the new that an engine never got ready on, while
-the former is put back; `gone` may be removed. `restored` names what is in place.
+"""Replaces the agent's data by other data. After a kill at any moment, either the old or the new data is there, and it
+is whole.
+All directories are below the data directory, which only this pod uses. In `.agentpods/`:
+- `incoming` is being filled.
+- `ready-<id>` is whole and takes the place of the current data.
+- `former` is the data from before, kept until the engine is ready on the new data.
+- `discarded` is new data on which no engine became ready, while `former` is put back.
+- `gone` may be removed.
+- `restored` is a file with the id of the restore that is in place.
 """
 
 from __future__ import annotations
@@ -28,9 +31,9 @@ class Exchange:
         return self._own / "incoming"
 
     def settle(self, wanted: str) -> None:
-        """After whatever happened: one whole state. `wanted` is the restore that is asked for, "" for none.
-
-        A restore that its agent no longer wants, and that was never confirmed, is undone.
+        """Bring the directories into one whole state, whatever happened before. `wanted` is the id of the requested
+        restore, "" for none.
+        A restore that is no longer wanted, and that was never confirmed, is undone.
         """
         if not self._own.is_dir():
             return
@@ -48,20 +51,20 @@ class Exchange:
         self.clear()
 
     def fill(self) -> Path:
-        """An empty directory for the new data."""
+        """Create an empty directory for the new data."""
         self._own.mkdir(mode=0o700, exist_ok=True)
         remove(self.incoming)
         self.incoming.mkdir(mode=0o700)
         return self.incoming
 
     def take_in(self, wanted: str) -> None:
-        """What was filled in is whole: it takes the place of what there is."""
+        """The new data is complete: put it in the place of the current data."""
         ready = self._own / f"ready-{wanted}"
         self.incoming.rename(ready)
         self._take_in(ready)
 
     def restored(self) -> str:
-        """Which restore is in place; "" for none."""
+        """The id of the restore that is in place; "" for none."""
         try:
             return (self._own / "restored").read_text(encoding="utf-8")
         except OSError:
@@ -71,7 +74,9 @@ class Exchange:
         return self.restored() == wanted and not any(self._own.glob("ready-*"))
 
     def confirm(self) -> bool:
-        """The engine is ready on what is there: the former is no longer needed, and may be cleared away."""
+        """The engine is ready on the new data: the former data is no longer needed. Returns True if there was former
+        data; call `clear` to remove it.
+        """
         if not (self._own / "former").is_dir():
             return False
         self._drop(self._own / "former")
@@ -91,7 +96,9 @@ class Exchange:
         self._drop(self._own / "discarded")
 
     def _swap(self, new: Path, old: str) -> None:
-        """All there is into `old`, then `new` into its place. `old.part` says that the first half is not done."""
+        """Move all current data into `old`, then move `new` into its place. `old.part` exists while the first half is
+        not finished.
+        """
         if not (self._own / old).is_dir():
             part = self._own / f"{old}.part"
             part.mkdir(mode=0o700, exist_ok=True)
@@ -104,7 +111,9 @@ class Exchange:
         return (self._own / name).is_dir() or (self._own / f"{name}.part").is_dir()
 
     def _drop(self, directory: Path) -> None:
-        """Renamed first: half of it must never be taken for the whole."""
+        """Rename the directory before it is removed, so that a half-removed directory is never mistaken for a whole
+        one.
+        """
         gone = self._own / "gone"
         remove(gone)
         if directory.is_dir():
@@ -112,12 +121,13 @@ class Exchange:
 
 
 def _move_all(source: Path, target: Path) -> None:
-    for name in os.listdir(source):  # noqa: PTH208 # names alone: some may be no text
+    for name in os.listdir(source):  # noqa: PTH208 # only names: some are not valid text
         if name in _NOT_OURS:
             continue
         found = source / name
         if found.is_dir() and not found.is_symlink():
-            found.chmod(stat.S_IMODE(found.stat().st_mode) | stat.S_IRWXU)  # else it cannot be moved
+            # without these rights the directory cannot be moved
+            found.chmod(stat.S_IMODE(found.stat().st_mode) | stat.S_IRWXU)
         found.rename(target / name)
 
 

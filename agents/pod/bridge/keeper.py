@@ -1,4 +1,6 @@
-"""Keeps the engine alive: installs, starts, watches and restarts it, and takes new configurations in place."""
+"""The keeper: the supervisor of the engine. It installs, starts, watches and restarts the engine, and applies new
+configurations.
+"""
 
 from __future__ import annotations
 
@@ -30,14 +32,15 @@ log = logging.getLogger(__name__)
 
 TICK_SECONDS = 0.5
 PUBLISH_SECONDS = 1.5
-# Design: 5 s before the first restart, then doubling to 60 s, forgotten after 60 s of health.
+# The pause before a restart: 5 s at first, then doubled up to 60 s. After 60 s of health the next pause is 5 s again.
 FIRST_PAUSE_SECONDS = 5.0
 LONGEST_PAUSE_SECONDS = 60.0
 HEALTHY_SECONDS = 60.0
-# What the engine said on stderr when it ended has arrived by then.
+# By then, the engine's last output on stderr has arrived.
 LAST_WORDS_SECONDS = 0.2
 DEATHS_OF_A_LOOP = 3
-# A hung engine is ended after this long; one that somebody stopped by a signal may be meant to go on.
+# A hung engine is ended after HUNG_SECONDS. An engine that somebody stopped by a signal may be meant to continue, so it
+# gets more time.
 HUNG_SECONDS = 30.0
 STOPPED_SECONDS = 120.0
 
@@ -51,7 +54,7 @@ class Death(Exception):
 
 
 class DataLost(Exception):
-    """The agent's data is gone from its disk while we keep the engine."""
+    """The agent's data disappeared from its disk while the engine was running."""
 
 
 class Keeper:
@@ -67,7 +70,7 @@ class Keeper:
         *,
         spared: Callable[[], int | None] = lambda: None,
     ) -> None:
-        """`spared` is a child of ours that an engine's death does not concern."""
+        """`spared` returns the pid of a child process that must survive the engine's death, or None."""
         self._spared = spared
         self._restoring = restoring
         self._engine = engine
@@ -97,7 +100,7 @@ class Keeper:
         return self._wanted
 
     def configure(self, config: PodConfig) -> None:
-        """Take a newer configuration; the engine gets it within seconds."""
+        """Accept a newer configuration. The engine gets it within seconds."""
         if config.revision < self._wanted.revision:
             return
         self._wanted = config
@@ -105,7 +108,7 @@ class Keeper:
         self._changed.set()
 
     async def keep(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         await self._install()
         await self._restore()
         while True:
@@ -119,8 +122,9 @@ class Keeper:
                 await self.refuse(str(lost))
 
     async def refuse(self, why: str, *, cause: str = DATA_LOST) -> None:
-        """Until cancelled, keep no engine: the agent's data is gone, or damaged. Nothing is written there, not even by
-        an engine that would begin anew, so that every later start finds the same."""
+        """Until cancelled, run no engine, because the agent's data is gone or damaged. Nothing is written to the disk,
+        not even by an engine that would start from zero, so every later start finds the same state.
+        """
         self._status.show(Phase.FAILED, cause=cause, message=why)
         while True:
             await self._rest(LONGEST_PAUSE_SECONDS)
@@ -142,7 +146,9 @@ class Keeper:
                 await install.install(self._engine, self._place, self._log, self._status.progress)
 
     async def _restore(self) -> None:
-        """The backup that this pod was started for comes before its engine; without it there is no engine."""
+        """Restore the backup for which this pod was started, before its engine starts. If the restore fails, the engine
+        does not start.
+        """
         if self._restoring.is_done():
             return
         self._status.show(Phase.RESTORING)
@@ -159,12 +165,13 @@ class Keeper:
             self._status.show(Phase.STARTING)
         await self._apply()
         self._healthy_since = time.monotonic()
-        self._status.clear_trouble()  # its former life's
-        self._restoring.confirm()  # before anybody hears of it: who hears of it no longer asks for the restore
+        self._status.clear_trouble()  # trouble of the process before this one
+        # before the status says "ready": a reader of that status no longer asks for the restore
+        self._restoring.confirm()
         self._status.show(Phase.READY)
 
     async def _apply(self) -> None:
-        """Bring the wanted configuration into a running or a fresh engine, which may be a restart. Raises Death."""
+        """Apply the wanted configuration to a running or a new engine; this may restart the engine. Raises Death."""
         async with _pulse(self._status):
             await self._render_and_open()
 
@@ -188,7 +195,7 @@ class Keeper:
         self._status.revision = config.revision
 
     async def _watch(self) -> None:
-        """Return never: raises Death when the engine is down."""
+        """Never returns. Raises Death when the engine is down."""
         last = published = time.monotonic()
         pid = self._crew.main_pid()
         while True:
@@ -196,7 +203,8 @@ class Keeper:
             now = time.monotonic()
             if now - last > TICK_SECONDS * 6:
                 for member in self._crew.members:
-                    member.forgive()  # it was us who did not run
+                    # the bridge itself did not run in this time, so the engine's silence does not count
+                    member.forgive()
             last = now
             self._judge(now)
             if self._changed.is_set():
@@ -210,12 +218,14 @@ class Keeper:
                 self._status.publish()
 
     def _look_for_data(self) -> None:
-        """An engine that has run left something on the disk. One that goes on there would begin anew without a word."""
+        """Raise DataLost if the data is gone. An engine that has run left something on the disk; without this check it
+        would silently start from zero.
+        """
         if self._status.revision is not None and (lost := causes.lost_data(self._place.data)):
             raise DataLost(lost)
 
     def _look_at_disk(self) -> None:
-        """An engine goes on without a disk for a while, and forgets what it is told."""
+        """Report a full disk. An engine goes on for a while without disk space, but it forgets what people tell it."""
         full = causes.full_disk(self._place.data)
         if full:
             if not self._was_full:
@@ -234,7 +244,9 @@ class Keeper:
             changed.cancel()
 
     def _judge(self, now: float) -> None:
-        """READY or UNHEALTHY by what the processes do; Death when one is gone or hangs for too long."""
+        """Set the phase to READY or UNHEALTHY by the state of the processes. Raises Death when a process is gone or
+        hangs for too long.
+        """
         if self._crew.death.done():
             raise Death(self._crew.death.result())
         sick = {member: ailment for member in self._crew.members if (ailment := member.ailment())}
@@ -251,7 +263,7 @@ class Keeper:
             self._deaths = 0
 
     async def _bury(self, death: Death) -> None:
-        """End what is left, say so, and wait before the next start."""
+        """End what is left of the engine, report the death, and wait before the next start."""
         await asyncio.sleep(LAST_WORDS_SECONDS)
         await self._kill()
         if time.monotonic() - self._healthy_since > HEALTHY_SECONDS and self._healthy_since:
@@ -282,7 +294,9 @@ class Keeper:
         self._status.show(Phase.UNHEALTHY if started else Phase.STARTING, cause=cause, message=again)
 
     async def _rest(self, seconds: float) -> None:
-        """The pause before a restart. A new configuration may be the cure: it shortens the pause to the first one."""
+        """Wait this many seconds before a restart. A new configuration may solve the problem: it shortens the pause to
+        the first one.
+        """
         self._changed.clear()
         until = time.monotonic() + seconds
         shortest = time.monotonic() + FIRST_PAUSE_SECONDS
@@ -292,8 +306,8 @@ class Keeper:
             self._status.publish()
 
 
-class _pulse:  # noqa: N801 - used as a statement
-    """Keeps `state.json` young while something takes long."""
+class _pulse:  # noqa: N801 - used like a statement
+    """Keeps `state.json` up to date during a long step."""
 
     def __init__(self, status: Status) -> None:
         self._status = status

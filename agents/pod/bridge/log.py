@@ -1,4 +1,4 @@
-"""The engine's own words: kept for evidence and handed to the gateway, without secrets, and never waited for."""
+"""The engine's log: kept as evidence and sent to the gateway, without secrets. The engine never waits for its log."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from agents.pod.logs.lines import LINE_BYTES, Level, Line, Source, level_of, pre
 from agents.pod.masking import mask_text
 
 KEPT_LINES = 20
-LINE_CHARACTERS = 400  # of evidence
+LINE_CHARACTERS = 400  # of a line that is kept as evidence
 CHUNK_BYTES = 64 * 1024
-# How much an engine may say. What is more is read and thrown away: it must neither be held up nor fill a memory.
+# How much an engine may log. The rest is read and thrown away: it must neither slow down the engine nor fill the
+# memory.
 LINES_PER_SECOND, BURST_LINES = 200.0, 2000.0
 BYTES_PER_SECOND, BURST_BYTES = 128.0 * 1024, 1024.0 * 1024
-# What was thrown away is told so long after the first of it, together with the last lines of it.
+# This long after the first dropped line, the log says how much was dropped, and shows the last dropped lines.
 TELL_SECONDS = 1.0
 LAST_WORDS = 20
 
@@ -33,7 +34,7 @@ class EngineLog:
         self._size = Budget(rate=BYTES_PER_SECOND, burst=BURST_BYTES)
 
     def hide(self, secrets: Iterable[str]) -> None:
-        """From now on these never appear."""
+        """From now on these secrets never appear in the log."""
         self._secrets = list(dict.fromkeys([*self._secrets, *with_lines(secrets)]))
 
     @property
@@ -45,7 +46,7 @@ class EngineLog:
         return [text for _, text in self._lines]
 
     def heard(self, *, seconds: float) -> list[str]:
-        """What was said within the last seconds."""
+        """The lines of the last so many seconds."""
         since = time.monotonic() - seconds
         return [text for at, text in self._lines if at >= since]
 
@@ -58,11 +59,11 @@ class EngineLog:
             self._keep(text, source, level_of(text) if source is Source.ENGINE else Level.WARNING)
 
     def tell(self, text: str, level: Level = Level.INFO) -> None:
-        """For people alone: it is no evidence of anything."""
+        """Add a line that is meant for people and does not count as evidence."""
         self._hand_on(prepared(text, self._secrets), Source.BRIDGE, level)
 
     async def follow(self, stream: asyncio.StreamReader | None) -> None:
-        """Take lines until the stream ends, as fast as they come."""
+        """Read lines until the stream ends, as fast as they arrive."""
         if stream is None:
             return
         hearing = _Hearing(self)
@@ -73,7 +74,7 @@ class EngineLog:
             hearing.end()
 
     def takes(self, lines: int, size: int) -> bool:
-        """Whether there is room for as many lines of this size together; then it is used."""
+        """Whether the limits have room for this many lines of this total size. If so, the room is used up."""
         return self._size.left >= size and self._count.take(lines) and self._size.take(size)
 
     def _keep(self, text: str, source: Source, level: Level | None) -> None:
@@ -86,14 +87,14 @@ class EngineLog:
 
 
 class _Hearing:
-    """One stream, cut into lines. A line keeps its beginning alone, a flood its last lines."""
+    """One output stream, cut into lines. Of a long line the beginning is kept, of a flood the last lines."""
 
     def __init__(self, log: EngineLog) -> None:
         self._log = log
-        self._rest = b""  # of the line that has not ended
-        self._cut = 0  # bytes of it that were thrown away
-        self._dropped = 0  # lines
-        self._flood = b""  # the last of those
+        self._rest = b""  # the beginning of the line that has not ended
+        self._cut = 0  # number of bytes of that line that were thrown away
+        self._dropped = 0  # number of lines that were thrown away
+        self._flood = b""  # the last bytes of those lines
         self._telling: asyncio.TimerHandle | None = None
 
     def hear(self, chunk: bytes) -> None:
@@ -140,7 +141,9 @@ class _Hearing:
             self._telling = asyncio.get_running_loop().call_later(TELL_SECONDS, self._tell)
 
     def _tell(self) -> None:
-        """How much was thrown away, and the last of it, before which a line may have lost its beginning."""
+        """Say how much was dropped, and log the last dropped lines. The first of them is skipped, because its beginning
+        may be missing.
+        """
         self._telling = None
         if not self._dropped:
             return

@@ -1,4 +1,6 @@
-"""One live engine process: started in a session of its own, watched, and ended with all that it started."""
+"""The member: one live engine process. The bridge starts it in its own session, watches it, and ends it together with
+all processes that it started.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +21,12 @@ from agents.pod.bridge.log import EngineLog
 _log = logging.getLogger(__name__)
 
 BEAT_SECONDS = 2.0
-# A live engine answers within milliseconds; on a machine that is short of CPU it may take seconds.
+# A healthy engine answers within milliseconds. On a machine that is short of CPU it may take seconds.
 SILENCE_SECONDS = 6.0
-# However short of CPU the machine is: then nobody else gets an answer either.
+# The limit even on a machine that is short of CPU: after this time, users get no answers either.
 LONGEST_SILENCE_SECONDS = 30.0
 LOOK_SECONDS = 0.5
-# However short of CPU the machine is, a start may take this many times as long as the engine declares.
+# On a machine that is short of CPU, a start may take this many times the start time that the engine declares.
 LONGEST_START = 5
 WIND_DOWN_SECONDS = 3.0
 TERM_SECONDS = 12.0
@@ -33,14 +35,16 @@ _STREAM_BYTES = 1024 * 1024
 
 
 class Member:
-    """A process for one conversation, or for none (`session` None): the one that only shows that the engine works."""
+    """A process for one conversation, or for none (`session` is None): a process without a conversation only shows that
+    the engine works.
+    """
 
     def __init__(self, session: str | None, generation: int, process: asyncio.subprocess.Process) -> None:
         self.session = session
         self.generation = generation
         self.process = process
         self.busy = False
-        self.ending = False  # we want it to end: its exit is no death
+        self.ending = False  # the bridge wants it to end, so its exit does not count as a death
         self.used = self.answered = time.monotonic()
         self._waited = 0.0
         self.driver: Driver
@@ -80,9 +84,10 @@ class Member:
         return member
 
     async def _settle(self, limit: float) -> None:
-        """Raises TimeoutError after so many seconds, without those in which the machine gave no CPU to the engine, or
-        to us who listen. Else a machine that is short of CPU would end all its engines and start them anew for ever,
-        which takes yet more CPU."""
+        """Wait until the engine is ready. Raises TimeoutError after `limit` seconds. Time in which the machine gave no
+        CPU to the engine, or to the bridge that listens, does not count: else a machine that is short of CPU would end
+        all its engines and start them again for ever, which takes even more CPU.
+        """
         started, waited_before, ran = time.monotonic(), linux.time_waited(os.getpid()), 0.0
         settling = asyncio.create_task(self.driver.settle())
         try:
@@ -97,7 +102,9 @@ class Member:
             settling.cancel()
 
     def _is_ready(self) -> bool:
-        """Whether it is ready to run, or waits for a disk. The kernel counts a wait only when it has ended."""
+        """Whether the process is ready to run, or waits for a disk. The kernel counts a wait only after the wait has
+        ended.
+        """
         try:
             return self._seen.status() in {psutil.STATUS_RUNNING, psutil.STATUS_DISK_SLEEP}
         except psutil.NoSuchProcess:
@@ -111,7 +118,7 @@ class Member:
         self._tasks += [asyncio.create_task(self._beat()), asyncio.create_task(self._await_exit(on_exit))]
 
     def ailment(self) -> str | None:
-        """Why the process must not be used, or None."""
+        """The reason why the process must not be used; None if it is fine."""
         if not self.driver.usable():
             return "the engine lost track of a turn"
         if self.is_stopped():
@@ -121,7 +128,7 @@ class Member:
         return None
 
     def _silence(self) -> float:
-        """For how long it could have answered and did not: the time in which it was given no CPU does not count."""
+        """For how many seconds it could have answered and did not. Time without CPU does not count."""
         silence = time.monotonic() - self.answered
         if silence > LONGEST_SILENCE_SECONDS:
             return silence
@@ -131,19 +138,19 @@ class Member:
         try:
             return self._seen.status() == psutil.STATUS_STOPPED
         except psutil.NoSuchProcess:
-            return False  # its exit is on its way
+            return False  # it has ended; its exit is reported soon
 
     def forgive(self) -> None:
-        """It has answered, or nobody could have heard it until now."""
+        """Restart the count of silence: the process has answered, or nobody could have heard an answer until now."""
         self.answered, self._waited = time.monotonic(), linux.time_waited(self.pid)
 
     async def stop(self, *, seconds: float = TERM_SECONDS) -> None:
-        """Wind down, SIGTERM, and SIGKILL when the time is over; its children go with it."""
+        """End the process gracefully: wind down, SIGTERM, and SIGKILL after `seconds`. Its children are killed too."""
         self.ending = True
         if self.busy and not self.is_stopped():
             await self._wind_down()
         children = processes.descendants(self._seen)
-        # A stopped process hears nothing but SIGKILL.
+        # A stopped process reacts to SIGKILL only.
         processes.send([self._seen], signal.SIGKILL if self.is_stopped() else signal.SIGTERM)
         try:
             async with asyncio.timeout(seconds):
@@ -163,7 +170,7 @@ class Member:
             _log.info("turns were not ended before the stop: %r", error)
 
     def kill(self) -> None:
-        """At once, with all that it started."""
+        """Kill the process and all its descendants at once."""
         tree = [self._seen, *processes.descendants(self._seen)]
         processes.send(tree, signal.SIGKILL)
         self._forget()
@@ -173,7 +180,7 @@ class Member:
             task.cancel()
 
     async def _beat(self) -> None:
-        """Ask again and again; an answer that stays out shows in `ailment`."""
+        """Probe the engine again and again. A missing answer shows in `ailment`."""
         try:
             while True:
                 await self.driver.probe()

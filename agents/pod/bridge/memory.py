@@ -1,7 +1,6 @@
-"""What an engine has learned, read from its files: skills, memories, and how many conversations it keeps.
-
-The agent writes these files, so nothing in them is trusted: no link is followed, nothing but plain files is opened, and
-names, bytes, depth and time have a limit.
+"""Reads what an engine has learned from its files: skills, memories, and the number of conversations.
+The agent writes these files, so they are not trusted: no link is followed, only plain files are opened, and names,
+bytes, depth and time are limited.
 """
 
 from __future__ import annotations
@@ -20,26 +19,26 @@ from urllib.parse import quote
 
 from agents.engines.base import EngineError, Stores
 
-CONTENT_BYTES = 256 * 1024  # of all memories together
-MOST_NAMES = 500  # of skills, and of memories
-MOST_ENTRIES = 100_000  # files and directories that are looked at in one store
+CONTENT_BYTES = 256 * 1024  # for all memories together
+MOST_NAMES = 500  # for skills, and again for memories
+MOST_ENTRIES = 100_000  # files and directories that are visited in one store
 DEPTH = 6
 COUNT_SECONDS = 3.0
 SKILL = "SKILL.md"
-_STEPS = 10_000  # of SQLite's machine, between two looks at the clock
+_STEPS = 10_000  # steps of SQLite's virtual machine between two checks of the clock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """`is_cut`: there is more than was read."""
+    """What an engine has learned. `is_cut` says that there is more than was read."""
 
     skills: list[str]
-    memories: list[tuple[str, str]]  # name and content
+    memories: list[tuple[str, str]]  # pairs of name and content
     sessions: int
     is_cut: bool
 
     def body(self) -> dict[str, Any]:
-        """On the wire, and in a backup."""
+        """The JSON form, as sent to the gateway and as stored in a backup."""
         memories = [{"name": name, "content": content} for name, content in self.memories]
         return {"skills": self.skills, "memories": memories, "sessions": self.sessions, "is_cut": self.is_cut}
 
@@ -67,7 +66,7 @@ def _memories(store: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _contents(files: list[tuple[str, Path]]) -> tuple[list[tuple[str, str]], bool]:
-    """Each with its text, as far as there is room; what is cut says so in its last line."""
+    """Each memory with its text, as far as there is room. The last line of a cut text says that it is cut."""
     found, room, is_cut = [], CONTENT_BYTES, False
     for name, path in files:
         raw, size = _beginning(path, room)
@@ -79,7 +78,7 @@ def _contents(files: list[tuple[str, Path]]) -> tuple[list[tuple[str, str]], boo
 
 
 def _beginning(path: Path, most: int) -> tuple[bytes, int]:
-    """At most so many bytes of a plain file, and its size; nothing of what is none by now."""
+    """At most this many bytes of a plain file, and the file's size. Nothing if the path is no longer a plain file."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -97,12 +96,15 @@ def _sessions(stores: Stores, data: Path) -> int:
     files = (path for path in _files(data / stores.sessions, depth) if fnmatch(path.name, stores.session_files))
     if not stores.count:
         return sum(1 for _ in files)
-    database = min(files, default=None, key=lambda path: len(path.name))  # beside it are its logs
+    # SQLite's log files are beside it and have longer names
+    database = min(files, default=None, key=lambda path: len(path.name))
     return _count(database, stores.count) if database else 0
 
 
 def _count(database: Path, statement: str) -> int:
-    """Asked of a file that the agent can write: a statement that does not end, or a broken file, ends here."""
+    """Run the statement on a file that the agent can write: a statement that does not end is stopped. Raises
+    EngineError, also for a broken file.
+    """
     until = time.monotonic() + COUNT_SECONDS
     try:
         connection = sqlite3.connect(f"file:{quote(str(database))}?mode=ro", uri=True, timeout=1.0)
@@ -118,14 +120,18 @@ def _count(database: Path, statement: str) -> int:
 
 
 def _files(store: Path, depth: int = DEPTH) -> Iterator[Path]:
-    """Plain files in it and below. A store that a link leads to is not the engine's."""
+    """Plain files in the store and below it. A store that is reached through a link does not belong to the engine and
+    is skipped.
+    """
     if store.resolve() != store:
         return iter(())
     return (path for path, is_file in islice(_walk(store, depth), MOST_ENTRIES) if is_file)
 
 
 def _walk(directory: Path, depth: int) -> Iterator[tuple[Path, bool]]:
-    """Everything in it, each with whether it is a plain file; directories that are links are not entered."""
+    """Everything in the directory, each path with whether it is a plain file. Directories that are links are not
+    entered.
+    """
     try:
         entries = os.scandir(directory)
     except OSError:
@@ -139,5 +145,5 @@ def _walk(directory: Path, depth: int) -> Iterator[tuple[Path, bool]]:
 
 
 def _text(name: str) -> str:
-    """A name may be any bytes."""
+    """The name as text. A file name may contain any bytes."""
     return os.fsencode(name).decode("utf-8", "replace")

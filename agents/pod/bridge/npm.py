@@ -1,4 +1,4 @@
-"""Installs a package of npm with the Node that comes with us."""
+"""Installs an npm package with the Node.js that is installed with this service."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FLAGS = ("ci", "--ignore-scripts", "--omit=dev", "--no-audit", "--no-fund", "--
 async def install_into(
     fresh: Path, package: NpmPackage, *, node: Path, cache: Path, log: EngineLog, progress: Progress
 ) -> str:
-    """Fill the directory with exactly what the lock says; returns what the engine says of its version."""
+    """Install exactly what the lock says into the directory. Returns what the engine says about its version."""
     for name in ("package.json", "package-lock.json"):
         shutil.copy(package.recipe / name, fresh / name)
     npm = node.parent.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
@@ -34,7 +34,9 @@ async def install_into(
 
 
 async def _version(fresh: Path, package: NpmPackage, *, node: Path, log: EngineLog, env: Mapping[str, str]) -> str:
-    """An engine writes into its home even for this, and that must not be the operator's."""
+    """Ask the engine for its version. Even then an engine writes into its home directory, so it gets a temporary one
+    instead of the operator's.
+    """
     entry, home = fresh / package.entry, fresh / ".home"
     if not entry.is_file():
         raise InstallError(f"{package.name} {package.version} has no program for this machine ({platform.machine()})")

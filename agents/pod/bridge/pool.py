@@ -1,4 +1,4 @@
-"""The engine's live processes: one per conversation, few at a time, and never none while the engine is up."""
+"""The engine's processes: one per conversation and only a few at a time, but at least one while the engine is up."""
 
 from __future__ import annotations
 
@@ -13,19 +13,21 @@ from agents.pod.bridge.log import EngineLog
 from agents.pod.bridge.member import STOPPED, Member
 
 IDLE_SECONDS = 15 * 60.0
-# How much of the tier's memory the processes may take together; the rest is for what they start.
+# The share of the tier's memory that the processes may use together. The rest is for programs that they start.
 _SHARE = 0.6
 MOST_PROCESSES = 12
 
 
 def capacity(engine: Engine, memory_bytes: int) -> int:
-    """How many processes fit: at least two, so that one conversation does not push out another at each turn."""
+    """How many processes fit. At least two, so that two conversations do not replace each other at each turn."""
     fitting = int(memory_bytes * _SHARE) // (engine.megabytes_per_process * 1024 * 1024)
     return min(max(fitting, 2), MOST_PROCESSES)
 
 
 class Pool:
-    """Members of the current launch serve; those of an earlier one end as soon as their turn is over."""
+    """The processes of one engine (see Crew). Processes of the current launch take turns; those of an earlier launch
+    end as soon as their turn is over.
+    """
 
     def __init__(self, engine: Engine, *, size: int, marks: Mapping[str, str], log: EngineLog) -> None:
         self._engine = engine
@@ -56,12 +58,12 @@ class Pool:
         return self._launch if self._death else None
 
     def main_pid(self) -> int | None:
-        """The process used last."""
+        """The process that was used last."""
         members = sorted(self._members, key=lambda member: (member.generation, member.used))
         return members[-1].pid if members else None
 
     async def open(self, launch: Launch) -> None:
-        """Bring the engine up, or over to a new launch: the old processes serve until the new one answers."""
+        """Start the engine, or move it to a new launch: the old processes serve until the new one answers."""
         async with self._starting:
             spare = await self._start(None, launch, self._generation + 1)
             self._launch, self._generation = launch, spare.generation
@@ -86,7 +88,7 @@ class Pool:
                     self._freed.notify_all()
 
     def retire_idle(self) -> None:
-        """Give memory back: conversations that rest end, all but the last process."""
+        """End idle conversations to free their memory. The last process stays."""
         now = time.monotonic()
         for member in sorted(self._members, key=lambda member: member.used):
             if len(self._members) > 1 and not member.busy and now - member.used > IDLE_SECONDS:
@@ -113,12 +115,12 @@ class Pool:
                 if member := await self._take(session):
                     member.busy = True
                     return member
-            # All are busy: wait for the first that is not, and let others start meanwhile.
+            # All processes are busy: wait until one is free. Meanwhile others may start.
             async with self._freed:
                 await self._freed.wait_for(self._has_room)
 
     async def _take(self, session: str) -> Member | None:
-        """The conversation's own process, started if need be; None when there is no room for it now."""
+        """The process of this conversation, started if necessary; None if there is no room for it now."""
         launch, epoch = self._launch, self._death
         if launch is None or epoch is None:
             raise EngineError("the engine is not running")
@@ -141,7 +143,9 @@ class Pool:
         return member
 
     def _refuse_stopped(self) -> None:
-        """One process stopped from outside is the engine stopped: a fresh one must not answer in its place."""
+        """Raise EngineError if a process was stopped from outside. The whole engine then counts as stopped; a new
+        process must not answer in its place.
+        """
         if any(member.is_stopped() for member in self._members):
             raise EngineError(STOPPED)
 
@@ -150,7 +154,7 @@ class Pool:
         return self._death is None or len(talking) < self._size or not all(member.busy for member in talking)
 
     async def _make_room(self) -> None:
-        """End the conversations that have rested longest."""
+        """End the conversations that have been idle longest."""
         resting = [member for member in self._members if member.session is not None and not member.busy]
         resting.sort(key=lambda member: member.used)
         surplus = sum(1 for member in self._members if member.session is not None) - self._size + 1
@@ -172,7 +176,7 @@ class Pool:
                 self._retire(member)
 
     def _retire(self, member: Member) -> None:
-        """End it without waiting."""
+        """End the process in the background."""
         task = asyncio.create_task(self._end(member))
         self._chores.add(task)
         task.add_done_callback(self._chores.discard)
@@ -183,7 +187,7 @@ class Pool:
         await member.stop()
 
     def _dismiss(self, member: Member) -> None:
-        """From now on it serves nobody, and its exit is no death."""
+        """Take the process off the list: it gets no more turns, and its exit does not count as a death."""
         member.ending = True
         if member in self._members:
             self._members.remove(member)
