@@ -79,7 +79,7 @@ class Taken:
     snapshot: str
     size: int
     note: str
-    broken: int  # number of databases that are damaged in the backup
+    broken: int  # number of databases in the backup that are damaged or only copied as files
 
 
 async def take(source: Source, order: PodOrder, progress: BackupProgress) -> Taken:
@@ -129,7 +129,7 @@ def _copy_databases(data: Path, found: list[Path]) -> list[Path]:
 def _damaged(source: Source, copied: list[Path]) -> int:
     """How many databases are damaged, by a look at the copies: a copy is as damaged as its original. The search stops
     after CHECK_SECONDS.
-    The engine's own data counts once.
+    Without a damaged copy, the answer is 1 if the engine's own data is damaged.
     """
     until = time.monotonic() + CHECK_SECONDS
     broken = sum(not damage.is_sound(source.data / COPIES / path, until=until, is_copy=True) for path in copied)

@@ -82,7 +82,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 class _Guard:
-    """Limits the time of one copy. A copy waits while the database is locked, and begins again when its pages change."""
+    """Limits the time of one copy. A copy waits for a locked database, and begins again when its pages change."""
 
     def __init__(self) -> None:
         self._until = time.monotonic() + COPY_SECONDS

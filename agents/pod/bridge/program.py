@@ -1,4 +1,4 @@
-"""The bridge as a program: what it does before, while and after it keeps the engine."""
+"""The bridge as a program: what it does before, during and after the time in which it keeps the engine running."""
 
 from __future__ import annotations
 
@@ -43,11 +43,13 @@ GRACE_SECONDS = 2.0
 
 
 class AlreadyRunningError(Exception):
-    """Another bridge keeps this pod's engine."""
+    """Another bridge is running for this pod's data directory."""
 
 
 async def serve(start: BridgeStart, home: str) -> None:
-    """Keep the engine until SIGTERM or SIGINT, or until the supervisor is gone; no process of it is left then."""
+    """Keep the engine running until SIGTERM or SIGINT, or until the supervisor of the pod is gone. At the end no
+    process of the engine is left.
+    """
     run_dir, engine, spool = Path(start.run_dir), ENGINES[start.engine], Spool()
     engine_log = _engine_log(start, engine, spool)
     crew = _crew(engine, start, home, engine_log)
@@ -88,7 +90,7 @@ async def serve(start: BridgeStart, home: str) -> None:
 
 
 def _engine_log(start: BridgeStart, engine: Engine, spool: Spool) -> EngineLog:
-    """With the bridge's own lines beside it, both without what the bridge knows of secrets."""
+    """The engine's log, which also takes the bridge's own lines. The bridge masks the secrets that it knows in both."""
     engine_log = EngineLog(spool, noise=engine.noise)
     logging.getLogger().addHandler(SpoolHandler(spool, lambda: engine_log.secrets))
     engine_log.hide([start.token, start.llm_token, start.engine_password, *secrets_of(start.config)])
@@ -97,12 +99,12 @@ def _engine_log(start: BridgeStart, engine: Engine, spool: Spool) -> EngineLog:
 
 async def _say_last_words(status: Status, spool: Spool) -> None:
     status.show(Phase.STOPPED)
-    await asyncio.sleep(0)  # what was logged just now is on its way to the spool
+    await asyncio.sleep(0)  # the lines that were just logged are on their way to the spool
     spool.close()
 
 
 def _backed_up(start: BridgeStart, engine: Engine, home: str) -> Source:
-    """Raises NoRestic. restic is the machine's, as an installation is: it does not count as the engine."""
+    """What is backed up. Raises NoRestic. restic counts as part of the installation, not as a process of the engine."""
     return Source(
         data=Path(start.data_dir),
         left_out=engine.stores.left_out,
@@ -122,7 +124,7 @@ def _crew(engine: Engine, start: BridgeStart, home: str, engine_log: EngineLog) 
 
 
 async def _listen(stack: AsyncExitStack, app: web.Application, start: BridgeStart) -> None:
-    # A cancelled handler is how a gateway that hangs up ends a turn.
+    # If the gateway disconnects, aiohttp cancels the handler, and this ends the turn.
     runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=GRACE_SECONDS)
     await runner.setup()
     stack.push_async_callback(runner.cleanup)
@@ -130,7 +132,9 @@ async def _listen(stack: AsyncExitStack, app: web.Application, start: BridgeStar
 
 
 async def _until_told(keeper: Keeper, refusal: tuple[str, str] | None) -> None:
-    """Keep the engine until we must end. An error in the keeper itself ends the bridge: the runtime starts it anew."""
+    """Keep the engine running until this bridge must end. An error in the keeper also ends the bridge; the runtime then
+    starts a new bridge.
+    """
     told = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -150,21 +154,26 @@ async def _until_told(keeper: Keeper, refusal: tuple[str, str] | None) -> None:
 
 
 async def _end(crew: Crew) -> None:
-    """The engine first, then whatever it had put into the background."""
+    """End the engine first, then all its background processes."""
     await crew.close()
     processes.kill_all(lambda: processes.descendants(psutil.Process()), seconds=LEFTOVER_SECONDS)
     linux.reap_orphans()
 
 
 def _end_leftovers(namespace: str, home: str) -> None:
-    """A bridge that was killed takes its engine with it, but not what the engine had started."""
+    """Kill processes of an earlier bridge. When a bridge is killed, its engine dies too, but the programs that the
+    engine had started go on.
+    Raises AlreadyRunningError if they do not end.
+    """
     left = processes.kill_all(lambda: processes.marked(namespace, home), seconds=LEFTOVER_SECONDS)
     if left:
         raise AlreadyRunningError(f"processes of an earlier engine do not end: {[process.pid for process in left]}")
 
 
 def _move_in(start: BridgeStart, engine: Engine) -> tuple[str, str] | None:
-    """Make room for what is not the engine's. Where the agent's data is gone or damaged, nothing: then why."""
+    """Prepare the directories. If the agent's data is gone or damaged, create nothing in it and return the cause and a
+    message; else return None.
+    """
     data = Path(start.data_dir)
     Path(start.run_dir).mkdir(mode=0o700, parents=True, exist_ok=True)
     if start.data_expected and not start.restore:
@@ -177,17 +186,19 @@ def _move_in(start: BridgeStart, engine: Engine) -> tuple[str, str] | None:
 
 
 def _find_room(data: Path) -> None:
-    """The user of somebody's image has no home that can be written to, and perhaps no place for temporary files."""
+    """The user of a third-party image may have no writable home, and no writable directory for temporary files. Then
+    use directories below the data directory.
+    """
     for name, usual, own in (("HOME", "", data / "home"), ("TMPDIR", "/tmp", data / "tmp")):  # noqa: S108
         if not os.access(os.environ.get(name) or usual, os.W_OK):
             own.mkdir(mode=0o700, exist_ok=True)
             os.environ[name] = str(own)
 
 
-class _sole_bridge:  # noqa: N801 - used as a statement
-    """Two engines must never share one agent's data, not even those of two generations of its pod.
-
-    The lock is on the directory itself; the kernel frees it however we end."""
+class _sole_bridge:  # noqa: N801 - used like a statement
+    """Two engines must never use the same agent's data, not even those of two generations of the same pod.
+    The lock is on the directory itself, so the kernel releases it however the bridge ends. Raises AlreadyRunningError.
+    """
 
     def __init__(self, data: Path) -> None:
         self._path = data
@@ -202,7 +213,9 @@ class _sole_bridge:  # noqa: N801 - used as a statement
             raise AlreadyRunningError(str(self._path)) from error
 
     def _close_to_others(self) -> None:
-        """A cluster opens a volume to the pod's group each time it mounts it; this directory is ours alone."""
+        """When a cluster mounts a volume, it gives the pod's group access to it each time. This directory must be open
+        to its owner only.
+        """
         seen = self._path.stat()
         if seen.st_uid == os.geteuid() and seen.st_mode & 0o077:
             self._path.chmod(0o700)

@@ -1,4 +1,6 @@
-"""How far an installation is: for who waits for it here, and for the bridges of this machine that wait for it too."""
+"""Reports the progress of an installation: to this bridge, and to other bridges of this machine that wait for the same
+installation.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,13 @@ from agents.pod.bridge import files
 Tell = Callable[[str], None]
 
 _TARBALL = re.compile(r"npm http (?:fetch GET 200|cache) (\S+\.tgz)")
-_COLLECTING = re.compile(r"(?:Collecting|Processing) (\S+)")  # the latter of a file of this machine
+_COLLECTING = re.compile(r"(?:Collecting|Processing) (\S+)")  # pip says "Processing" for a file of this machine
 _REQUIREMENT = re.compile(r"^[A-Za-z0-9][^\s#]*==", re.MULTILINE)
 _MACHINES = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64"}
 
 
 class Progress:
-    """Counts packages in what an installer says. `heard` takes its lines."""
+    """Counts packages by the lines of an installer. Pass each line to `heard`."""
 
     def __init__(self, package: EngineProgram, tell: Tell) -> None:
         self._name = f"{package.name} {package.version}"
@@ -53,7 +55,7 @@ class Progress:
 
 
 def _count(package: EngineProgram) -> int | None:
-    """How many packages its lock brings to this machine; None where that is not to be read."""
+    """How many packages the lock installs on this machine; None if the lock cannot be read."""
     try:
         text = package.lock.read_text(encoding="utf-8")
         if isinstance(package, PypiPackage):
@@ -73,13 +75,13 @@ def _is_for_us(package: dict[str, list[str]]) -> bool:
 
 
 class Notice:
-    """A file beside the engines: what the bridge that installs one says of it."""
+    """A file beside the installed engines in which the installing bridge writes its progress for other bridges."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def write(self, words: str) -> None:
-        with contextlib.suppress(OSError):  # nobody depends on it
+        with contextlib.suppress(OSError):  # the file is only for information
             files.write(self._path, words)
 
     def read(self) -> str:

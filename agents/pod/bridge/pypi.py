@@ -1,4 +1,4 @@
-"""Installs a package of PyPI into a virtual environment of its own, made with the Python that runs us."""
+"""Installs a PyPI package into its own virtual environment, created with the Python that runs this program."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agents.pod.bridge.progress import Progress
 
 INSTALL_SECONDS = 900.0
 CHECK_SECONDS = 120.0
-# Wheels alone: nothing of a package runs while it is installed.
+# Only wheels, so that no code of a package runs during the installation.
 _FLAGS = (
     "--require-hashes",
     "--no-deps",
@@ -26,10 +26,10 @@ _FLAGS = (
 
 
 async def install_into(fresh: Path, package: PypiPackage, *, cache: Path, log: EngineLog, progress: Progress) -> str:
-    """Fill the directory with exactly what the lock says; returns what the engine says of its version.
-
-    The environment may be moved afterwards: its Python finds its packages beside itself, and its scripts, which
-    could not be moved, are not used."""
+    """Install exactly what the lock says into the directory. Returns what the engine says about its version.
+    The environment may be moved later: its Python finds its packages by their relative place. Its scripts could not be
+    moved, and are not used.
+    """
     venv: Command = [sys.executable, "-I", "-m", "venv", "--without-pip", fresh]
     await commands.run("venv", venv, cwd=fresh, log=log, seconds=CHECK_SECONDS)
     python = fresh / package.python
@@ -55,7 +55,9 @@ async def install_into(fresh: Path, package: PypiPackage, *, cache: Path, log: E
 
 
 def _pip() -> Path:
-    """Our own pip, run by the new environment's Python, so that it is one process that installs beside itself."""
+    """The path of this program's own pip. The new environment's Python runs it, so that a single process installs into
+    the new environment.
+    """
     found = importlib.util.find_spec("pip")
     if found is None or not found.submodule_search_locations:
         raise InstallError("pip is missing beside the Python that runs the bridge")

@@ -20,11 +20,13 @@ _PIECE = 64 * 1024
 
 
 class RestoreFailed(Exception):
-    """The agent's data is as it was. The message is for people."""
+    """The restore failed, and the agent's data is unchanged. The message is shown to people."""
 
 
 class Restoring:
-    """`wanted` is the id of the restore that this pod was started for, "" for none. Its order comes when it comes."""
+    """`wanted` is the id of the restore for which this pod was started, "" for none. The order with the access data
+    arrives later by HTTP.
+    """
 
     def __init__(self, wanted: str, source: Callable[[], Source], exchange: Exchange) -> None:
         self.wanted = wanted
@@ -38,12 +40,14 @@ class Restoring:
         return not self.wanted or self._exchange.is_in_place(self.wanted)
 
     def confirm(self) -> None:
-        """The engine is ready on what is in place."""
+        """The engine is ready on the restored data, so the former data can be removed."""
         if self._exchange.confirm():
             self._clearing = asyncio.create_task(asyncio.to_thread(self._exchange.clear))
 
     def take(self, order: PodOrder) -> dict[str, Any]:
-        """Take the order, unless it came before: then how far it is. Another restore's order is refused."""
+        """Accept the order unless it was accepted before, and return the progress. An order of another restore is
+        refused.
+        """
         if order.id != self.wanted:
             return {"phase": "failed", "message": "this pod was not started for that restore"}
         if self._failure:
@@ -97,7 +101,7 @@ class Restoring:
                     with suppress(ProcessLookupError):
                         process.kill()
                     await process.wait()
-                await asyncio.wait([unpacking])  # it ends with its input
+                await asyncio.wait([unpacking])  # the thread ends when its input ends
         if process.returncode != 0:
             words = said[1].decode("utf-8", "replace").strip().splitlines()
             raise archive.Refused(f"restic ended with {process.returncode}: {words[-1][:300] if words else ''}")
@@ -107,4 +111,4 @@ class Restoring:
 def _unpack(dump: IO[bytes], into: Path, most_bytes: int) -> None:
     archive.unpack(dump, into, most_bytes=most_bytes)
     while dump.read(_PIECE):
-        pass  # the padding behind the archive's end
+        pass  # skip the padding after the end of the archive

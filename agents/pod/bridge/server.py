@@ -1,6 +1,7 @@
-"""The bridge's HTTP, for the pod's gateway alone: state, configuration, turns (bearer: the bridge token).
-
-Whether the bridge lives and the engine is ready is told to whoever asks: so a cluster probes a container."""
+"""The bridge's HTTP server: state, configuration and turns, for the pod's gateway only. Each request needs the bridge
+token as bearer.
+The two probes, `/healthz` and `/readyz`, need no token, because a cluster probes the container with them.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ from agents.pod.bridge.status import Status
 from agents.pod.start import config_from
 from agents.runtimes.base import UNUSABLE_DATA, Phase
 
-TURN_SECONDS = 108.0  # the gateway gives up at 110
+TURN_SECONDS = 108.0  # the gateway gives up after 110 s
 MESSAGE_SECONDS = 5.0
 CHANNELS_SECONDS = 5.0
 MEMORY_SECONDS = 10.0
@@ -97,7 +98,7 @@ class Server:
         return web.json_response({"phase": phase}, status=200 if phase == Phase.READY else 503)
 
     async def state(self, _: web.Request) -> web.Response:
-        """The engine's state, and what the bridge takes of the memory of the container that both are in."""
+        """The engine's state. `bridgeBytes` is the memory that the bridge takes, because both share one container."""
         return web.json_response({**self._status.body(), "bridgeBytes": linux.memory_in_use()})
 
     async def configure(self, request: web.Request) -> web.Response:
@@ -109,9 +110,8 @@ class Server:
         return web.json_response({"revision": self._keeper.wanted.revision}, status=202)
 
     async def channels(self, _: web.Request) -> web.Response:
-        """Each of the agent's channels, and why nobody can be reached there; null = it is connected.
-
-        `unsaid` is why the engine itself said nothing: then the same stands for all channels.
+        """For each channel of the agent: null if it is connected, else the reason why nobody can reach the agent there.
+        `unsaid` is the reason if the engine did not answer; then all channels have the same reason.
         """
         return web.json_response(await self._channels())
 
@@ -122,7 +122,7 @@ class Server:
         except (EngineError, TimeoutError) as error:
             reason = self._log.masked(str(error) or "the engine does not answer")
             return {"channels": dict.fromkeys(wanted, reason), "unsaid": reason}
-        # The web is the gateway's own channel: it works as soon as the engine does.
+        # The web channel belongs to the gateway: it works as soon as the engine works.
         states = {"web": None, **known}
         said = {name: states.get(name, "the engine does not connect to it") for name in wanted}
         return {"channels": said, "unsaid": None}
@@ -133,13 +133,17 @@ class Server:
         return {name: self._log.masked(reason) if reason else None for name, reason in said.items()}
 
     def _driver(self) -> Driver:
-        """Of the engine's first process, which has the channels. Raises EngineError while it is not ready."""
+        """The driver of the engine's first process, which has the channels. Raises EngineError while the engine is not
+        ready.
+        """
         if self._status.phase != Phase.READY or not self._crew.members:
             raise EngineError(self._status.message or f"the engine is {self._status.phase}")
         return self._crew.members[0].driver
 
     async def take_message(self, request: web.Request) -> web.Response:
-        """Give the engine a message that the platform brings, or tell what became of it."""
+        """Pass a message from the platform to the engine. `is_over` in the answer says whether the engine is done with
+        the message.
+        """
         body = await _json(request)
         given = [body.get(name) for name in ("channel", "name", "body")]
         if not all(isinstance(value, str) for value in given):
@@ -153,7 +157,7 @@ class Server:
         return web.json_response({"is_over": is_over})
 
     async def memory(self, _: web.Request) -> web.Response:
-        """What the engine has learned, from its files: whether it runs or not."""
+        """What the engine has learned. The answer comes from the engine's files, so the engine need not run."""
         if self._status.cause in UNUSABLE_DATA:
             return _refused(409, self._status.message or "the agent's data is gone")
         try:
@@ -164,7 +168,7 @@ class Server:
         return web.json_response(found.body())
 
     async def backup(self, request: web.Request) -> web.Response:
-        """Begin a backup, or tell of the one with this id. It goes on when nobody asks."""
+        """Start a backup, or report on the backup with this id. The backup continues even if nobody asks."""
         if self._status.cause in UNUSABLE_DATA or not self._restoring.is_done():
             return _refused(409, self._status.message or "the agent's data is not there")
         try:
@@ -175,14 +179,14 @@ class Server:
             return _refused(409, "another backup is being made")
 
     async def restore(self, request: web.Request) -> web.Response:
-        """Begin the restore that this pod was started for, or tell of it."""
+        """Start the restore for which this pod was started, or report on it."""
         try:
             return web.json_response(self._restoring.take(PodOrder(**await _json(request))))
         except TypeError:
             return _refused(400, "body: must have exactly the fields of an order")
 
     async def logs(self, request: web.Request) -> web.StreamResponse:
-        """What engine and bridge say, from the line after the one named, for as long as the bridge lives."""
+        """Stream the log lines of engine and bridge, from the line after `after`, for as long as the bridge lives."""
         after = request.query.get("after", "")
         number = int(after) if after.isascii() and after.isdigit() and len(after) <= NUMBER_DIGITS else 0
         response = web.StreamResponse(headers={"Content-Type": "application/x-ndjson", LIFE_HEADER: self._spool.life})
@@ -207,7 +211,7 @@ class Server:
         return response
 
     async def _events(self, session: str, message: str) -> AsyncGenerator[dict[str, Any], None]:
-        """Deltas and parts, then one `done` or `error`. Closing the iterator ends the turn in the engine too."""
+        """Yield deltas and parts, then one `done` or `error`. Closing the iterator also ends the turn in the engine."""
         try:
             async with asyncio.timeout(TURN_SECONDS), aclosing(self._take(session, message)) as events:
                 async for event in events:
@@ -220,7 +224,9 @@ class Server:
             yield self._failed("engine", str(error))
 
     def _failed(self, hop: str, message: str) -> dict[str, Any]:
-        """An engine that cannot write says so in place of the model's answer: that is no fault of the model."""
+        """The error event of a failed turn. An engine with a full disk reports this as the model's failure, so the hop
+        is corrected here.
+        """
         if causes.in_words(message) == causes.DISK_FULL:
             self._log.note(message)
             self._status.trouble(causes.DISK_FULL, f"the engine cannot write: {message}")
@@ -259,7 +265,7 @@ def _refused(status: int, message: str) -> web.Response:
 
 
 def _done(reply: str, ending: parts.TurnEnding) -> dict[str, Any]:
-    """An answer needs no word about how it ends."""
+    """The last event of a turn. Its `ending` is left out for a plain answer."""
     said = {} if ending is parts.TurnEnding.ANSWER else {"ending": ending.value}
     return {"type": "done", "reply": reply, **said}
 

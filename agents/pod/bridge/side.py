@@ -1,4 +1,6 @@
-"""Keeps the program beside the engine: up as long as the engine is, started again when it ends by itself."""
+"""The side keeper: the supervisor of the program beside the engine. It runs as long as the engine is up, and is started
+again when it ends by itself.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ KILL_SECONDS, POLL_SECONDS = 2.0, 0.01
 
 
 class SideKeeper:
-    """Its end is no death of the engine, and nobody waits for it."""
+    """Keeps at most one program beside the engine. If that program ends, the engine does not count as dead."""
 
     def __init__(self, *, marks: Mapping[str, str]) -> None:
         self._marks = marks
@@ -30,7 +32,7 @@ class SideKeeper:
         self._keeping: asyncio.Task[None] | None = None
 
     async def want(self, side: Side | None) -> None:
-        """Have exactly this beside the engine."""
+        """Run exactly this program beside the engine; None runs no program."""
         if side == self._wanted:
             return
         await self.end()
@@ -58,7 +60,9 @@ class SideKeeper:
             pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
 
     async def _run(self, side: Side) -> int:
-        """Until it ends; whoever cancels this ends it, with all that it started."""
+        """Run until the program ends and return its exit code. On cancel, end the program and all processes that it
+        started.
+        """
         process = await asyncio.create_subprocess_exec(
             *side.argv,
             stdin=asyncio.subprocess.DEVNULL,
@@ -94,11 +98,11 @@ async def _end(process: asyncio.subprocess.Process) -> None:
 
 
 async def _kill(tree: list[psutil.Process]) -> None:
-    """Until none of them runs any more: a killed process goes on for a moment."""
+    """Kill these processes and wait until none runs: a killed process still exists for a moment."""
     for child in tree:
         with contextlib.suppress(psutil.NoSuchProcess):
             child.kill()
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(KILL_SECONDS):
-            while any(processes.is_alive(child) for child in tree):  # noqa: ASYNC110 - no event tells of another's end
+            while any(processes.is_alive(child) for child in tree):  # noqa: ASYNC110 - there is no event for the end of a process that is not our child
                 await asyncio.sleep(POLL_SECONDS)

@@ -1,4 +1,4 @@
-"""An engine that is one server: one process for all conversations, restarted when a launch asks for it."""
+"""For an engine that is one server: one process for all conversations, restarted when a new launch needs it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from agents.pod.bridge.log import EngineLog
 from agents.pod.bridge.member import STOPPED, Member
 
 MOST_TURNS = 12
-# A new configuration waits so long for running turns; then they fail, so that it is in force in time.
+# A new configuration waits this long for running turns. Then the turns fail, so that the configuration takes effect in
+# time.
 TURN_PATIENCE_SECONDS = 8.0
 
 
@@ -52,9 +53,10 @@ class Single:
         return self._member.pid if self._member else None
 
     async def open(self, launch: Launch) -> None:
-        """A restart lets running turns end for a while; new ones wait for it instead of failing.
-
-        Raises OSError when the engine's port is another program's."""
+        """Start the engine, or restart it for a new launch. Running turns get some time to end; new turns wait for the
+        restart instead of failing.
+        Raises OSError if another program uses the engine's port, EngineError if the engine does not start.
+        """
         async with self._starting:
             if self._member and self.launch and self.launch.serves_as(launch):
                 self._launch = launch
@@ -77,7 +79,7 @@ class Single:
                 self._give_back(member)
 
     def retire_idle(self) -> None:
-        """The one process stays."""
+        """Nothing to do: the one process stays."""
 
     def kill(self) -> None:
         self._death = None
@@ -121,7 +123,9 @@ class Single:
             self._rested.set()
 
     def _dismissed(self) -> Member | None:
-        """The process, which from now on serves nobody, and whose exit is no death."""
+        """Take the process out of service: it gets no more turns, and its exit does not count as a death. Returns the
+        process, if there is one.
+        """
         member, self._member = self._member, None
         if member:
             member.ending = True

@@ -1,4 +1,6 @@
-"""Lines on their way to the gateway, which keeps them: a few in memory, and never waited for."""
+"""The spool: a buffer in memory for log lines on their way to the gateway, which stores them. The engine never waits
+for it.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,12 @@ from collections.abc import AsyncGenerator, Callable, Iterable
 from agents.pod.logs.budget import Budget
 from agents.pod.logs.lines import Level, Line, Source, prepared
 
-# While nobody fetches them.
+# The limit while the gateway fetches no lines.
 MOST_BYTES = 1024 * 1024
 LINE_OVERHEAD_BYTES = 200
-# How often a stream without news shows that it lives (seconds).
+# A stream without new lines sends an empty line this often (seconds), to show that it is alive.
 BEAT_SECONDS = 5.0
-# What the bridge itself may log.
+# Limits for the bridge's own log lines.
 LINES_PER_SECOND, BURST_LINES = 20.0, 500.0
 ENDING = b'{"ending":true}\n'
 
@@ -26,11 +28,11 @@ _LEVELS = {logging.DEBUG: Level.DEBUG, logging.INFO: Level.INFO, logging.WARNING
 
 
 class Spool:
-    """Numbers lines from 1. `life` changes with the bridge, and with it what the numbers mean."""
+    """Numbers lines from 1. `life` is a new random id for each run of the bridge, because numbers start again at 1."""
 
     def __init__(self) -> None:
         self.life = secrets.token_hex(8)
-        self._lines: deque[tuple[int, int, Line]] = deque()  # number, bytes, line
+        self._lines: deque[tuple[int, int, Line]] = deque()  # each with its number, its size in bytes, and the line
         self._bytes = 0
         self._last = 0
         self._news = asyncio.Event()
@@ -46,17 +48,19 @@ class Spool:
         self._news.set()
 
     def ending(self) -> None:
-        """The pod is about to end: whoever reads should wait for the last line."""
+        """The pod is about to end: readers should wait for the last line."""
         self._is_ending = True
         self._news.set()
 
     def close(self) -> None:
-        """No line follows."""
+        """No more lines follow."""
         self._is_closed = True
         self._news.set()
 
     async def stream(self, *, life: str, after: int) -> AsyncGenerator[bytes, None]:
-        """All lines after this number as JSON, as they come, until the bridge ends; empty lines are signs of life."""
+        """All lines after this number, as JSON, as they arrive, until the bridge ends. Empty lines show that the stream
+        is alive.
+        """
         at = after if life == self.life and 0 <= after <= self._last else 0
         told_of_end = False
         while True:
@@ -84,7 +88,7 @@ class Spool:
 
 
 class SpoolHandler(logging.Handler):
-    """The bridge's own log lines. May be called from any thread of it."""
+    """Puts the bridge's own log lines into the spool. May be called from any thread."""
 
     def __init__(self, spool: Spool, secrets_now: Callable[[], Iterable[str]]) -> None:
         super().__init__(logging.INFO)

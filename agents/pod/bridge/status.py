@@ -1,4 +1,6 @@
-"""What the bridge says of its engine: over HTTP, and in `state.json` for the runtime, which asks no pod by HTTP."""
+"""The status that the bridge reports about its engine: by HTTP, and in the file `state.json` for the runtime, which
+does not ask pods by HTTP.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from agents.runtimes.base import Phase
 
 log = logging.getLogger(__name__)
 
-PROGRESS_SECONDS = 5.0  # between two lines of the log
+PROGRESS_SECONDS = 5.0  # between two progress lines in the log
 
 
 class Status:
@@ -35,7 +37,7 @@ class Status:
         self._told_at = float("-inf")
 
     def show(self, phase: Phase, *, cause: str | None = None, message: str | None = None) -> None:
-        """The engine is now this; the evidence is what the engine said last before it."""
+        """Set the engine's phase. If there is a cause, the engine's last log lines are kept as evidence."""
         changed = (phase, cause) != (self.phase, self.cause)
         if phase != self.phase:
             self.since = datetime.now(UTC)
@@ -46,7 +48,9 @@ class Status:
         self.publish()
 
     def progress(self, message: str) -> None:
-        """How far it is with what it does; published with the next beat, and logged now and then."""
+        """Show the progress of the current step. The next publishing writes it to `state.json`; the log gets it every
+        few seconds.
+        """
         if message != self.message:
             self.message, self._evidence = self._log.masked(message), [self._log.masked(message)]
             now = time.monotonic()
@@ -55,7 +59,7 @@ class Status:
                 log.info("%s", self.message)
 
     def trouble(self, cause: str, message: str) -> None:
-        """The engine answers its probe, and yet something is wrong that its owner should know."""
+        """Report a problem for the owner although the engine answers its probe."""
         self._trouble = (cause, self._log.masked(message))
 
     def clear_trouble(self) -> None:
@@ -78,7 +82,9 @@ class Status:
         }
 
     def _evidence_of(self, trouble: str) -> list[str]:
-        """What the engine said last; what the trouble was, even if it has said much since."""
+        """The engine's last lines. The trouble itself comes first if the engine has said so much since that those lines
+        no longer contain it.
+        """
         said = self._log.evidence
         return said if any(line in trouble for line in said) else [trouble, *said]
 
@@ -92,7 +98,9 @@ class Status:
                 self._publish_in_place(text)
 
     def _publish_in_place(self, text: str) -> None:
-        """On a full disk there is room for what was there before: a bridge that fell silent would look hung."""
+        """Overwrite the file in place. Even a full disk has room for this, and a bridge that stopped publishing would
+        look hung.
+        """
         try:
             with self._path.open("r+", encoding="utf-8") as file:
                 file.write(text.ljust(self._path.stat().st_size))

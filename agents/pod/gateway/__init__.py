@@ -1,1 +1,3 @@
-"""The pod's public face and the only holder of the model key: management, key proxy and public page in one process."""
+"""The gateway: the pod's public side, and the only process that has the model key. One process serves management, key
+proxy and public page.
+"""

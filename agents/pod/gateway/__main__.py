@@ -1,4 +1,4 @@
-"""`python -m agents.pod.gateway`: one start document, then three listeners until told to end."""
+"""`python -m agents.pod.gateway`: read one start document, then serve three listeners until a signal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agents.pod.gateway.pod import Pod
 from agents.pod.masking import MaskingFormatter
 from agents.pod.start import GatewayStart, read
 
-# The runtime reads these as causes PORT and BAD_START.
+# The runtime shows these exit codes as the causes PORT and BAD_START.
 EXIT_PORT = errno.EADDRINUSE
 EXIT_START = 2
 
@@ -23,7 +23,7 @@ def main() -> int:
     try:
         pod = Pod(GatewayStart.load(read("gateway")))
     except (OSError, ValueError, KeyError, TypeError) as error:
-        # The document holds secrets, and so might the error's text.
+        # The document holds secrets, and the error's text may contain them.
         sys.stderr.write(f"gateway: unusable start document ({type(error).__name__})\n")
         return EXIT_START
     _log_to_stderr(pod)

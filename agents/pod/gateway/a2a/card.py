@@ -1,7 +1,6 @@
-"""The agent card, for clients of 1.0 and of 0.3. It tells nothing that is not public.
-
-The schema of 1.0 allows no other fields, and clients of 0.3 need some: so there are two documents. The one of 0.3 has
-the fields of 1.0 too, for clients that know both.
+"""The agent card for clients of A2A 1.0 and 0.3. It contains only public information.
+There are two documents, because the schema of 1.0 allows no other fields, and clients of 0.3 need some. The document of
+0.3 also has the fields of 1.0, for clients that know both.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ from agents.pod.gateway.a2a.dialects import VERSION_HEADER
 from agents.pod.gateway.pod import Pod
 from agents.pod.gateway.words import texts
 
-# Short, so that a renamed agent or a switched toolset is seen soon.
+# Seconds. Short, so that clients soon see a new name or a changed toolset.
 CACHED_SECONDS = 30
-# No engine of today gives more; an adapter that yields files names their types here.
+# Today's engines give nothing else. If an adapter yields files, add their types here.
 _ANSWERS = ["text/plain"]
-# Nobody tells by its request for this path which version it speaks, so it is the newest that is found there.
+# A request for this path does not say its version, so it gets the newest version.
 PATH = "/.well-known/agent-card.json"
-# Where clients of 0.3 look: at the path of its first releases, and below the `a2aUrl` that they were given.
+# Clients of 0.3 look in these places: the path of the first releases, and below the `a2aUrl` that they were given.
 OLD_PATHS = ("/.well-known/agent.json", f"/a2a{PATH}")
 
 
@@ -46,7 +45,7 @@ def answer(request: web.Request, pod: Pod) -> web.Response:
 
 
 def _wants_old(request: web.Request) -> bool:
-    """What the client says it speaks; a client that does not say is judged by where it looks."""
+    """Whether the client needs the document of 0.3: by its version header, and without the header by the path."""
     said = request.headers.get(VERSION_HEADER, "").strip()
     return said.startswith("0.") if said else request.path in OLD_PATHS
 
@@ -69,20 +68,22 @@ def of(pod: Pod, *, old: bool) -> dict[str, Any]:
 
 
 def url(pod: Pod) -> str:
-    """Where peers send their calls; the pod's own address where it has no public one."""
+    """The address for calls of peers. Without a public address it is the pod's own address."""
     start = pod.start
     return f"{start.public_url or f'http://{start.host}:{start.public_port}'}/a2a"
 
 
 def _interfaces(address: str, *, old: bool) -> dict[str, Any]:
-    """Version 1.0 lists interfaces, the newest first; 0.3 has one address and its transport."""
+    """Version 1.0 lists its interfaces, newest first. Version 0.3 has one address and its transport."""
     offered = [{"url": address, "protocolBinding": "JSONRPC", "protocolVersion": version} for version in ("1.0", "0.3")]
     main = {"url": address, "preferredTransport": "JSONRPC", "protocolVersion": "0.3.0"}
     return {"supportedInterfaces": offered, **(main if old else {})}
 
 
 def _security(*, old: bool) -> dict[str, Any]:
-    """A bearer: clients send theirs only where scheme and requirement are there, each in its version's spelling."""
+    """Say that a bearer token is needed. Clients send theirs only if both the scheme and the requirement are there, in
+    the spelling of their version.
+    """
     scheme: dict[str, Any] = {"httpAuthSecurityScheme": {"scheme": "Bearer"}}
     return {
         "securitySchemes": {"bearer": {**scheme, "type": "http", "scheme": "Bearer"} if old else scheme},

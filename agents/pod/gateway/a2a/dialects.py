@@ -1,4 +1,6 @@
-"""The two spellings of the protocol. Both tell the same tasks; 1.0 is ProtoJSON, 0.3 tags its objects with `kind`."""
+"""The two dialects of A2A: both describe the same tasks. Version 1.0 is ProtoJSON; version 0.3 marks its objects with
+`kind`.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,12 @@ VERSION_HEADER = "A2A-Version"
 
 
 class Dialect(ABC):
-    """What both have in common: the objects, and what is in them."""
+    """What both dialects have in common: the objects and their content."""
 
-    roles: ClassVar[tuple[str, str]]  # the peer's, the agent's
+    roles: ClassVar[tuple[str, str]]  # the role names of the peer and of the agent
 
     def task(self, task: Task, *, history: int | None) -> Json:
-        """With the newest `history` messages; None is all."""
+        """The task with its newest `history` messages; None means all messages."""
         body = self._tag("task", id=task.id, contextId=task.context_id, status=self._status(task, task.status))
         if told := [self._artifact(one, one.content) for one in task.artifacts if one.content != ""]:
             body["artifacts"] = told
@@ -35,14 +37,14 @@ class Dialect(ABC):
         """The result of a message."""
 
     def message(self, task: Task) -> Json:
-        """The answer as a message, for a peer that knows of no task. There must be one."""
+        """The answer as a message, for a peer that does not know of the task. The task must have an answer."""
         said = [self._part(one.content) for one in task.artifacts if one.content != ""]
         return self._tag(
             "message", messageId=str(uuid.uuid4()), contextId=task.context_id, role=self.roles[1], parts=said
         )
 
     def change(self, task: Task, change: Change) -> Json:
-        """One event of a stream after the first, which is `sent`."""
+        """One event of a stream. The first event of a stream comes from `sent`, all others from here."""
         about = {"taskId": task.id, "contextId": task.context_id}
         if isinstance(change, ArtifactChange):
             piece = self._artifact(change.artifact, change.content)
@@ -51,12 +53,12 @@ class Dialect(ABC):
         return self._event("status-update", status, final=change.status.state is not State.WORKING)
 
     def params(self, given: Json) -> Json:
-        """The parameters of a call by the names that are read here."""
+        """The parameters of a call, with the names that the methods read."""
         return given
 
     @abstractmethod
     def waits(self, configuration: Json) -> bool:
-        """Whether the caller wants the message's answer and not only its task."""
+        """Whether the caller wants to wait for the answer, and not only get the task."""
 
     @abstractmethod
     def part_of(self, raw: Json) -> PartSent:
@@ -99,7 +101,9 @@ class Version1(Dialect):
         return {"message": super().message(task)}
 
     def params(self, given: Json) -> Json:
-        """Readers of ProtoJSON take the names of the .proto file too (`history_length`), in every object of ours."""
+        """Accept the names of the .proto file too (`history_length`), in every object that is read here. ProtoJSON asks
+        this of readers.
+        """
         params: Json = _camel(given)
         for name in {"message", "configuration"} & set(params):
             params[name] = _camel(params[name])
@@ -183,18 +187,20 @@ class Version03(Dialect):
             case DataPart(value=value) if isinstance(value, dict):
                 return {"kind": "data", "data": value}
             case DataPart(value=value):
-                # Data is an object in 0.3. The official client takes the value out again by this mark.
+                # In 0.3, data must be an object. The official client finds this mark and takes the value out again.
                 return {"kind": "data", "data": {"value": value}, "metadata": {"data_part_compat": True}}
         return {"kind": "text", "text": content if isinstance(content, str) else line(content)}
 
 
 def state_named(name: str) -> State | None:
-    """The state in 1.0's spelling."""
+    """The state with this name of version 1.0, or None."""
     return next((state for state in State if f"TASK_STATE_{state.name}" == name), None)
 
 
 def _camel(given: Any) -> Any:
-    """The same object with names in camelCase, of which those that were so already win; anything else as it is."""
+    """The same object with camelCase names. If both spellings are there, the camelCase value wins. Other values are
+    returned unchanged.
+    """
     if not isinstance(given, dict):
         return given
     renamed = {re.sub("_([a-z])", lambda found: found[1].upper(), name): value for name, value in given.items()}

@@ -1,4 +1,4 @@
-"""The card's and the calls' HTTP: who may call, JSON-RPC in, JSON or server-sent events out."""
+"""HTTP for the A2A endpoint: checks the caller, takes JSON-RPC, and answers with JSON or server-sent events."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class A2a:
         return card.answer(request, self._pod)
 
     async def call(self, request: web.Request) -> web.StreamResponse:
-        """HTTP refuses strangers; whatever else is wrong is an error of JSON-RPC."""
+        """Answer one JSON-RPC call. A wrong token is an HTTP error; every other mistake is a JSON-RPC error."""
         owner = self._peer(request)
         call_id: Any = None
         name = ""
@@ -46,18 +46,18 @@ class A2a:
             call_id, name = _id_of(body), _method_of(body)
             method, dialect = methods.choose(name, request.headers.get(VERSION_HEADER, ""))
             asked = methods.Call(self._tasks, dialect, _params_of(body), owner)
-            del body  # it may wait for minutes, and a mebibyte of JSON is twenty of objects
+            del body  # the call may wait for minutes, and one mebibyte of JSON takes about twenty as objects
             result = await method(asked)
         except A2aError as error:
             refusal = {"jsonrpc": "2.0", "id": call_id, "error": error.body()}
-            # Clients of 0.3 that asked for a stream look for the error in one.
+            # Clients of 0.3 that asked for a stream expect the error inside a stream.
             return await _only(request, refusal) if name in methods.OLD_STREAMS else web.json_response(refusal)
         if isinstance(result, dict):
             return web.json_response(_answer(call_id, result))
         return await _stream(request, call_id, result)
 
     def _token(self) -> str:
-        """The token that peers must send; 404 while the toolset is off."""
+        """The token that peers must send. Raises Refusal (404) while the a2a toolset is off."""
         token = self._pod.secrets.a2a_token
         if not self._pod.config.a2a_enabled or not token:
             raise Refusal(404, "this agent does not speak A2A")

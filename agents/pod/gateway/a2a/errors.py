@@ -1,4 +1,6 @@
-"""What a peer is told when a call fails: JSON-RPC codes of the protocol, with the reason that 1.0 asks for."""
+"""Errors that a peer gets when a call fails: the JSON-RPC codes of the protocol, with the reason that version 1.0
+requires.
+"""
 
 from __future__ import annotations
 

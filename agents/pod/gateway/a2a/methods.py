@@ -1,4 +1,4 @@
-"""What each JSON-RPC method does, in either dialect."""
+"""The JSON-RPC methods, the same for both dialects."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from agents.pod.gateway.a2a.tasks import Message, State, StatusChange, Task, Tas
 from agents.pod.gateway.chat import MESSAGE_BYTES
 
 PAGE_SIZE, PAGE_SIZE_AT_MOST = 50, 100
-# A task may wait for its peer for ever; a stream does not, and a task has so many at once.
+# A task may wait for its peer without limit, but a stream may not. The second limit is for streams of one task.
 STREAM_SECONDS = 600.0
 STREAMS_AT_MOST = 32
 NAME_LENGTH = 256
@@ -31,7 +31,7 @@ Method = Callable[["Call"], Awaitable[Json | Stream]]
 
 
 class Call:
-    """One call of a peer: parameters, dialect, and who asks."""
+    """One call of a peer: parameters, dialect, and the owner (the hash of the caller's token)."""
 
     def __init__(self, tasks: Tasks, dialect: Dialect, params: Json, owner: str) -> None:
         self.tasks = tasks
@@ -41,19 +41,19 @@ class Call:
 
     @property
     def history(self) -> int | None:
-        """How many messages the caller wants at most; None where it does not say."""
+        """The most messages that the caller wants; None if the call does not say."""
         asked = self.params.get("historyLength", self.configuration.get("historyLength"))
         if asked is not None and (type(asked) is not int or asked < 0):
             raise InvalidParams("historyLength: 0 or more")
         return asked
 
     def let_go(self) -> None:
-        """Of what the peer sent, no more is kept than its answer needs: a turn may wait for minutes."""
+        """Keep only the parameters that the answer needs, to save memory: a turn may wait for minutes."""
         kept = {name: value for name, value in self.configuration.items() if isinstance(value, bool | int)}
         self.params = {"historyLength": self.history, "configuration": kept}
 
     def told(self, task: Task) -> Json:
-        """From now on the peer knows of the task."""
+        """The task as JSON. From now on the peer knows of the task."""
         task.is_told = True
         return self.dialect.task(task, history=self.history)
 
@@ -74,7 +74,9 @@ class Call:
 
 
 async def send(call: Call) -> Json:
-    """The task; or the answer alone, where the engine made no more of it and no peer knows of the task."""
+    """Start the turn and return the task. The result is only a message if the engine gave a plain answer and no peer
+    knows of the task.
+    """
     task = _start(call)
     if call.dialect.waits(call.configuration):
         await task.rest()
@@ -89,7 +91,7 @@ async def stream(call: Call) -> Stream:
 
 
 async def subscribe(call: Call) -> Stream:
-    """Also to a task that waits for its peer: what comes then is seen by all who watch."""
+    """Watch a task. This also works for a task that waits for its peer: every watcher sees the later changes."""
     task = call.task()
     if task.is_over:
         raise Unsupported(f"the task is {task.status.state}: there is nothing to wait for")
@@ -110,7 +112,9 @@ async def cancel(call: Call) -> Json:
 
 
 async def list_all(call: Call) -> Json:
-    """The caller's tasks, newest change first, in pages; `pageToken` is the id after which a page begins."""
+    """The caller's tasks in pages, the last changed first. `pageToken` is the id of the last task on the
+    page before.
+    """
     size = call.params.get("pageSize") or PAGE_SIZE
     if type(size) is not int or not 1 <= size <= PAGE_SIZE_AT_MOST:
         raise InvalidParams(f"pageSize: 1 to {PAGE_SIZE_AT_MOST}")
@@ -161,7 +165,9 @@ OLD_STREAMS = frozenset({"message/stream", "tasks/resubscribe"})
 
 
 def choose(name: str, version: str) -> tuple[Method, Dialect]:
-    """The method and its dialect. A peer that names no version speaks 0.3."""
+    """The method and its dialect. A peer that names no version speaks 0.3. Raises VersionNotSupported,
+    MethodNotFound.
+    """
     asked = (version.strip() or "0.3").split(".")
     spoken: dict[str, tuple[dict[str, Method], Dialect]] = {"1": (NEW, Version1()), "0.3": (OLD, Version03())}
     methods, dialect = spoken.get("1" if asked[0] == "1" else ".".join(asked[:2]), ({}, None))
@@ -174,14 +180,14 @@ def choose(name: str, version: str) -> tuple[Method, Dialect]:
 
 def _start(call: Call) -> Task:
     question = message_of(call.dialect, call.params.get("message"))
-    _ = call.history  # wrong ones are refused before anything begins
+    _ = call.history  # refuses a wrong historyLength before anything starts
     task = _check(call, question)
     call.let_go()
     return call.tasks.go_on(task, question) if task else call.tasks.start(question, owner=call.owner)
 
 
 def _check(call: Call, question: Message) -> Task | None:
-    """The task that the question goes on with; None is a new one."""
+    """The task that this message continues; None for a new task."""
     names = (question.message_id, question.context_id or "", question.task_id or "")
     if max(len(name) for name in names) > NAME_LENGTH or not _is_text(question, names):
         raise InvalidParams(f"message: ids of at most {NAME_LENGTH} characters and valid Unicode text")
@@ -213,7 +219,7 @@ def _is_text(question: Message, names: tuple[str, ...]) -> bool:
 
 
 async def _events(call: Call, task: Task, *, waits_for_peer: bool = False) -> Stream:
-    """The task as it is, then every change, until it rests."""
+    """Yield the task in its current state, then every change, until the task no longer works."""
     until = asyncio.get_running_loop().time() + STREAM_SECONDS
     with task.watched() as coming:
         yield call.sent(task)

@@ -1,7 +1,6 @@
-"""What a peer says, as text for the engine: text as it is, files of text with their names, data as JSON.
-
-Engines take a turn's message as text alone. Whatever is not text is refused, and a file that is elsewhere is not
-fetched: a gateway that fetched what a peer names would reach what the peer cannot.
+"""Turns a peer's message into text for the engine: text unchanged, text files with their names, data as JSON.
+Engines take a turn's message only as text. Other content is refused. A file that is only a link is not fetched: the
+gateway could reach places that the peer cannot reach.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ from agents.pod.gateway.a2a.errors import ContentTypeNotSupported, InvalidParams
 from agents.pod.gateway.a2a.tasks import Message
 from agents.pod.gateway.chat import MESSAGE_BYTES
 
-# In a message's metadata: how many agents have passed a question on before it came here. Whoever does not know the
-# field ends a chain only by not answering in time.
+# A field in the metadata of a message: how many agents have already passed the question on. If an agent in the chain
+# does not know the field, only the time limit of the answers ends a loop.
 HOPS = "agentpods/hops"
 HOPS_AT_MOST = 4
-# What the card offers, and what is read besides: anything that says it is text.
+# The types that the card offers. Other types are read too if they are text.
 MEDIA_TYPES = ["text/plain", "text/markdown", "text/csv", "text/html", "application/json", "application/xml"]
 _READ = re.compile(r"text/.+|application/((.+\+)?(json|xml|yaml)|x-yaml|x-ndjson|toml|javascript|sql)|image/svg\+xml")
 _JSON = re.compile(r"application/(.+\+)?json")
@@ -31,7 +30,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartSent:
-    """A part of a peer's message in whichever spelling; each value is whatever the peer sent there."""
+    """A part of a peer's message, the same for both dialects. The values are not checked yet."""
 
     text: Any = None
     raw: Any = field(default=None, repr=False)
@@ -47,7 +46,7 @@ class Spelling(Protocol):
 
 
 def message_of(spelling: Spelling, raw: Any) -> Message:
-    """The message in a call. Raises InvalidParams, ContentTypeNotSupported."""
+    """The message of a call. Raises InvalidParams, ContentTypeNotSupported."""
     names = _names(raw)
     texts = [_text(spelling.part_of(part) if isinstance(part, dict) else PartSent()) for part in raw["parts"]]
     return Message(
@@ -66,7 +65,7 @@ def _names(raw: Any) -> dict[str, Any]:
 
 
 def _hops(raw: Json) -> int:
-    """On their way through other agents whole numbers may become others."""
+    """How many agents have passed the message on. Other agents on the way may turn a whole number into a float."""
     metadata = raw.get("metadata")
     said = metadata.get(HOPS) if isinstance(metadata, dict) else None
     if not isinstance(said, int | float) or isinstance(said, bool) or not said > 0:
@@ -101,7 +100,7 @@ def _file(part: PartSent, encoded: str) -> str:
 
 
 def _decoded(encoded: str) -> str:
-    """ProtoJSON takes base64 in both alphabets, padded or not."""
+    """The text of a file in base64. As in ProtoJSON, both alphabets are allowed, with or without padding."""
     padded = encoded.rstrip("=").replace("-", "+").replace("_", "/")
     try:
         content = base64.b64decode(padded + "=" * (-len(padded) % 4), validate=True)
@@ -124,7 +123,7 @@ def _data(part: PartSent) -> str:
 
 
 def _media_type(part: PartSent) -> str:
-    """ "" where the peer does not say it."""
+    """The media type without its parameters; "" if the peer does not say it."""
     said = part.media_type if isinstance(part.media_type, str) else ""
     bare, *parameters = (piece.strip().lower() for piece in said.split(";"))
     charset = next((piece.partition("=")[2].strip('"') for piece in parameters if piece.startswith("charset=")), "")
