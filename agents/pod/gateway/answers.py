@@ -1,4 +1,6 @@
-"""Answers that all listeners share: errors as `{error, message}`, bodies read with a limit and checked by hand."""
+"""Helpers for the answers of all listeners: errors as `{error, message}`, and bodies that are read with limits and
+checked by hand.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from aiohttp.typedefs import Middleware
 
 BODY_BYTES = 1024 * 1024
 BODY_SECONDS = 30.0
-FIELDS = 16  # of a form
+FIELDS = 16  # the most fields of a form
 _CODES = {
     400: "BAD_REQUEST",
     401: "UNAUTHORIZED",
@@ -30,7 +32,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Refusal(Exception):
-    """A request that is not served; rendered once by the listener's middleware."""
+    """A request that is refused. The listener's middleware turns this exception into the answer."""
 
     def __init__(self, status: int, message: str, **headers: str) -> None:
         super().__init__(message)
@@ -51,7 +53,7 @@ def error_json(_: web.Request, refusal: Refusal) -> web.Response:
 
 
 def refusal_of(error: Exception) -> Refusal:
-    """What the caller hears of an exception. Of one that nobody expected: nothing but that it happened."""
+    """The answer for any exception. For an unexpected exception the caller learns only that it happened."""
     if isinstance(error, Refusal):
         return error
     if isinstance(error, web.HTTPException):
@@ -64,7 +66,9 @@ def refusal_of(error: Exception) -> Refusal:
 
 
 def errors(render: Callable[[web.Request, Refusal], web.Response]) -> Middleware:
-    """The middleware that renders whatever goes wrong, unless the answer has begun: then it breaks off."""
+    """A middleware that renders every exception as an answer. If the answer has already begun, the connection breaks
+    off instead.
+    """
 
     @web.middleware
     async def answer_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -79,12 +83,14 @@ def errors(render: Callable[[web.Request, Refusal], web.Response]) -> Middleware
 
 
 def same_secret(shown: str, real: str) -> bool:
-    """In constant time; a header may hold bytes that are no text, and JSON half a character."""
+    """Compare in constant time. A header may contain bytes that are not text, and JSON may contain half of a surrogate
+    pair.
+    """
     return hmac.compare_digest(shown.encode("utf-8", "surrogatepass"), real.encode())
 
 
 async def read_json(request: web.Request) -> dict[str, Any]:
-    """The JSON object in the body; 400 for anything else, 413 beyond BODY_BYTES."""
+    """The JSON object in the body. Raises Refusal: 400 for anything else, 413 beyond BODY_BYTES."""
     if request.content_type != "application/json":
         raise Refusal(400, "Content-Type: must be application/json")
     raw = await read_body(request, BODY_BYTES)
@@ -98,7 +104,9 @@ async def read_json(request: web.Request) -> dict[str, Any]:
 
 
 async def read_form(request: web.Request, limit: int) -> dict[str, str]:
-    """The first of each field of a form as browsers send one; 400 for anything else."""
+    """The form fields of the body; of a repeated field the first value counts. Raises Refusal (400) for
+    anything else.
+    """
     if request.content_type != "application/x-www-form-urlencoded":
         raise Refusal(400, "Content-Type: must be application/x-www-form-urlencoded")
     raw = await read_body(request, limit)
@@ -110,7 +118,7 @@ async def read_form(request: web.Request, limit: int) -> dict[str, str]:
 
 
 async def read_body(request: web.Request, limit: int, *, seconds: float = BODY_SECONDS) -> bytes:
-    """The whole body; 413 beyond `limit` bytes, 408 for one that takes longer than `seconds` to come."""
+    """The whole body. Raises Refusal: 413 beyond `limit` bytes, 408 if the body takes longer than `seconds`."""
     if (request.content_length or 0) > limit:
         raise Refusal(413, f"body: at most {limit} bytes")
     raw = bytearray()

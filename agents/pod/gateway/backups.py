@@ -1,5 +1,7 @@
-"""The pod's way to its backups: restic in the engine's container speaks to this door on the pod's loopback, and the
-gateway speaks to the platform's endpoint with a credential that the engine never sees, for this agent's repository."""
+"""The pod's access to its backups. restic, in the engine's container, calls this proxy on the pod's loopback address.
+The gateway calls the platform's backup endpoint with a credential that the engine never sees. The credential is valid
+for this agent's repository only.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,10 @@ from agents.pod.gateway.bridge import Bridge, BridgeFailure
 from agents.pod.gateway.pod import Pod
 
 PATH = "/backup"
-CALLS = 8  # at a time
+CALLS = 8  # the most calls at a time
 SILENCE_SECONDS = 120.0
 CONNECT_SECONDS = 10.0
-# All that restic asks for; whatever it means is the endpoint's to judge.
+# All paths that restic uses. The endpoint decides what a path may do.
 _ASKED = re.compile(r"(?:config|[a-z]+/|[a-z]+/[0-9a-f]{64})")
 _SENT = ("Content-Length", "Content-Type", "Range", "Accept")
 _RETURNED = ("Content-Length", "Content-Type", "Content-Range")
@@ -28,7 +30,7 @@ _RETURNED = ("Content-Length", "Content-Type", "Content-Range")
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """Where the door leads at the moment, and what it is opened with."""
+    """The current target of the proxy. `credential` opens the endpoint, `token` opens this proxy."""
 
     url: str
     credential: str = field(repr=False)
@@ -44,7 +46,10 @@ class BackupCalls:
         self._open = 0
 
     async def order(self, what: str, order: dict[str, Any]) -> web.Response:
-        """Open the door, and have the bridge begin the backup or restore of this id, or tell of it."""
+        """Store the credentials of this order, pass the order to the bridge, and return the bridge's report. `what` is
+        "backup" or "restore".
+        Raises Refusal: 400 for a wrong body, 503 if the bridge does not take the order.
+        """
         try:
             way = _way_of(order, self._pod.start.agent_id)
             inner = {name: order[name] for name in ("id", "password", "most_bytes", "snapshot")}
@@ -66,7 +71,7 @@ class BackupCalls:
         return [web.route("*", PATH + "/{asked:.*}", self.forward)]
 
     async def forward(self, request: web.Request) -> web.StreamResponse:
-        """One request of restic's, with our credential in place of its own."""
+        """Forward one request of restic, with the gateway's credential in place of restic's own."""
         way = self._way
         if way is None or not same_secret(_shown(request), way.token):
             raise Refusal(401, "Authorization: no backup is being made with this", WWW_Authenticate="Basic")
@@ -114,7 +119,10 @@ def client() -> aiohttp.ClientSession:
 
 
 def _way_of(order: dict[str, Any], agent_id: str) -> _Way:
-    """The token is made from the credential: a gateway that was started anew opens the same door again."""
+    """Build the target from an order. The token is derived from the credential, so that a restarted gateway accepts the
+    same token.
+    Raises KeyError, TypeError for a wrong order.
+    """
     url, credential = order["url"], order["credential"]
     if not isinstance(url, str) or not isinstance(credential, str):
         raise TypeError

@@ -1,4 +1,4 @@
-"""The gateway's side of the bridge's HTTP: state, configuration, turns."""
+"""The gateway's client for the bridge's HTTP server: state, configuration, turns and the rest."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _UNREACHABLE = (aiohttp.ClientError, TimeoutError, ValueError)
 
 
 class BridgeFailure(Exception):
-    """The bridge is not there, refused, or broke off. The text is for people."""
+    """The bridge is not reachable, refused the request, or broke off the answer. The text is shown to people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +46,16 @@ class BridgeState:
 
     @property
     def restarts(self) -> int:
-        """How often the engine was started again since the bridge began."""
+        """How often the engine was started again since the bridge started."""
         said = self.raw.get("restarts")
         return said if isinstance(said, int) else 0
 
 
 @dataclass(frozen=True, slots=True)
 class ChannelStates:
-    """Each channel, and why nobody can be reached there (None = it is connected); `unsaid`: the engine did not say."""
+    """For each channel the reason why nobody can reach the agent there (None = it is connected). `unsaid` is the reason
+    if the engine did not answer.
+    """
 
     reasons: dict[str, str | None]
     unsaid: str | None
@@ -69,7 +71,7 @@ class Bridge:
         self._asked_at = float("-inf")
 
     async def state(self, *, age: float = STATE_AGE_SECONDS) -> BridgeState | None:
-        """How the engine is, at most `age` seconds ago; None while the bridge does not answer."""
+        """The engine's state, at most `age` seconds old; None while the bridge does not answer."""
         async with self._asking:
             if time.monotonic() - self._asked_at >= age:
                 self._state = await self._ask()
@@ -87,7 +89,7 @@ class Bridge:
             return None
 
     async def channels(self) -> ChannelStates:
-        """How each channel is. Raises BridgeFailure."""
+        """The state of each channel. Raises BridgeFailure."""
         timeout = aiohttp.ClientTimeout(total=CHANNELS_SECONDS)
         try:
             async with self._session.get(f"{self._url}/channels", headers=self._headers, timeout=timeout) as answer:
@@ -97,7 +99,9 @@ class Bridge:
             raise BridgeFailure(f"the engine's bridge does not say ({type(error).__name__})") from error
 
     async def take_message(self, message: dict[str, Any]) -> bool:
-        """Give the engine a message of a channel: True once its turn is over. Raises BridgeFailure."""
+        """Pass a message of a channel to the engine. Returns True when the turn of the message is over. Raises
+        BridgeFailure.
+        """
         timeout = aiohttp.ClientTimeout(total=MESSAGE_SECONDS)
         try:
             async with self._session.put(
@@ -110,7 +114,7 @@ class Bridge:
             raise BridgeFailure(f"the engine's bridge does not take it ({type(error).__name__})") from error
 
     async def memory(self) -> bytes:
-        """What the engine has learned, as the bridge writes it (JSON). Raises BridgeFailure."""
+        """What the engine has learned, as the bridge's JSON. Raises BridgeFailure."""
         timeout = aiohttp.ClientTimeout(total=MEMORY_SECONDS)
         try:
             async with self._session.get(f"{self._url}/memory", headers=self._headers, timeout=timeout) as answer:
@@ -121,7 +125,7 @@ class Bridge:
             raise BridgeFailure(f"the engine's bridge does not say ({type(error).__name__})") from error
 
     async def order(self, what: str, order: dict[str, Any]) -> dict[str, Any]:
-        """Begin a backup or a restore or tell of it, as the bridge says. Raises BridgeFailure."""
+        """Start a backup or a restore, or get its progress. Raises BridgeFailure."""
         timeout = aiohttp.ClientTimeout(total=BACKUP_SECONDS)
         try:
             async with self._session.put(
@@ -137,7 +141,9 @@ class Bridge:
         return said
 
     async def configure(self, config: PodConfig) -> None:
-        """Give the bridge a revision; it has taken it, not yet applied it, when this returns."""
+        """Send a configuration to the bridge. When this returns, the bridge has it but has not applied it yet. Raises
+        BridgeFailure.
+        """
         timeout = aiohttp.ClientTimeout(total=CONFIGURE_SECONDS)
         body = dataclasses.asdict(config)
         try:
@@ -151,7 +157,7 @@ class Bridge:
         self._asked_at = float("-inf")
 
     async def turn(self, session_id: str, message: str) -> AsyncGenerator[dict[str, Any], None]:
-        """The engine's events of one turn. Closing the iterator aborts the turn."""
+        """The engine's events of one turn. Closing the iterator aborts the turn. Raises BridgeFailure."""
         body = {"session_id": session_id, "message": message}
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=5)
         try:
@@ -168,7 +174,7 @@ class Bridge:
 
 
 def _states(body: dict[str, Any]) -> ChannelStates:
-    """Raises KeyError, TypeError for anything else."""
+    """Raises KeyError, TypeError if the body has another form."""
     said, unsaid = body["channels"], body.get("unsaid")
     if not isinstance(said, dict) or not all(isinstance(one, str | None) for one in (*said.values(), unsaid)):
         raise TypeError("channels")
@@ -176,7 +182,9 @@ def _states(body: dict[str, Any]) -> ChannelStates:
 
 
 async def _at_most(limit: int, answer: aiohttp.ClientResponse) -> bytes:
-    """The bridge is in the engine's container: it may be anything that answers there."""
+    """The body of the answer. The limit is needed because the bridge is in the engine's container, where any program
+    may answer.
+    """
     raw = bytearray()
     async for piece in answer.content.iter_any():
         raw += piece
@@ -186,7 +194,7 @@ async def _at_most(limit: int, answer: aiohttp.ClientResponse) -> bytes:
 
 
 async def _refusal(answer: aiohttp.ClientResponse) -> str:
-    """What the bridge says about a turn that it did not take."""
+    """The reason that the bridge gives for refusing a request."""
     try:
         body = json.loads(await _at_most(REFUSAL_BYTES, answer))
     except (ValueError, RecursionError):

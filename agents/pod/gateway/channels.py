@@ -1,4 +1,6 @@
-"""`GET /channels`: which channels are silent, for the control plane's look each minute. It asks no model."""
+"""`GET /channels`: which channels are not connected. The control plane asks this each minute, and no
+model is called.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +8,14 @@ from agents.pod.gateway.bridge import Bridge, BridgeFailure
 from agents.pod.gateway.pod import Pod
 from agents.pod.masking import mask_text
 
-_WEB = "web"  # our own listener: whoever asks for this has reached the pod
+_WEB = "web"  # the gateway serves this channel itself; a caller of this function has reached the pod, so it works
 
 
 async def states(pod: Pod, bridge: Bridge) -> dict[str, str | None]:
-    """Each channel of the configuration in force, and why nobody is heard there; None = it is well.
-
-    Raises BridgeFailure while that says nothing about channels: without an engine or a model key none is connected.
+    """For each channel of the current configuration, the reason why nobody can reach the agent there; None = it is
+    fine.
+    Raises BridgeFailure while nothing can be said about channels: without an engine or a model key no channel is
+    connected.
     """
     state = await bridge.state(age=0)
     if state is None:

@@ -1,4 +1,6 @@
-"""`POST /chat` of the management listener and of the page: a JSON answer, or server-sent events as the words come."""
+"""`POST /chat` for the management listener and for the page: a JSON answer, or server-sent events while the words
+arrive.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ from agents.pod.gateway.turns import (
 )
 
 MESSAGE_BYTES = 64 * 1024
-# Beyond the turn's own deadline a reader that does not read is cut off.
+# Ten seconds after the turn's own deadline, a client that does not read is cut off.
 READER_SECONDS = DEADLINE_SECONDS + 10
 _SESSION_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._:-]{0,127}")
 
@@ -55,7 +57,9 @@ def _question(body: dict[str, Any]) -> tuple[str, str]:
 
 
 def _encodable(text: str) -> bool:
-    """Half a surrogate pair passes JSON and then fails wherever the text is written."""
+    """Whether the text is valid Unicode. JSON allows half of a surrogate pair, which fails later wherever the text is
+    written.
+    """
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -78,7 +82,9 @@ async def _whole(events: AsyncGenerator[TurnEvent, None]) -> web.Response:
 
 
 async def _stream(request: web.Request, events: AsyncGenerator[TurnEvent, None]) -> web.StreamResponse:
-    """Headers go out with the first event or ping; a turn that fails before that is still a plain 503."""
+    """Stream a turn. The headers are sent with the first event or ping; if the turn fails before that, the answer is a
+    plain 503.
+    """
     response = sse.response()
     try:
         async with aclosing(sse.with_pings(events)) as coming:

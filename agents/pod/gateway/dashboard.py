@@ -1,4 +1,6 @@
-"""The engine's own page for whoever is signed in: passed on, with the engine's login put in the place of ours."""
+"""The proxy for the engine's own page. Only signed-in visitors get it; the gateway replaces their login by the engine's
+login.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +22,13 @@ from agents.pod.gateway.pod import Pod
 from agents.pod.gateway.sockets import Sockets
 
 BODY_BYTES = 16 * 1024 * 1024
-# Of people whom nobody knows: what they send, for how long, how many at once, and how long they are waited for.
+# Limits for strangers (visitors who are not signed in): bytes and seconds of a request's body, and requests at the same
+# time.
 STRANGERS_BYTES = 4 * 1024 * 1024
 STRANGERS_SECONDS = 30.0
 MOST_STRANGERS = 32
-# Bodies are held whole: this is a large one, and so many of them are held at once.
+# Bodies are held in memory as a whole. A body above LARGE_BYTES counts as large, and only MOST_LARGE of them may be
+# held at the same time.
 LARGE_BYTES = 128 * 1024
 MOST_LARGE = 6
 ANSWER_SECONDS = 300.0
@@ -41,22 +45,24 @@ _HOP_BY_HOP = {
     "transfer-encoding",
     "upgrade",
 }
-# Ours, or about an address that the engine does not have.
+# Headers for the gateway itself, or about addresses that the engine does not have.
 _NOT_FOR_THE_ENGINE = _HOP_BY_HOP | {
     "authorization",
     "cookie",
-    "content-encoding",  # our server has unpacked the body
+    "content-encoding",  # the gateway's HTTP server has unpacked the body
     "content-length",
     "forwarded",
     "host",
     "origin",
     "referer",
 }
-# Engines read such a path as another one than is written there, and so as another than was judged here.
+# Engines would read such a path as a different path than the one that was checked here.
 _CROOKED = re.compile(r"//|[;\\]|/\.{1,2}(/|\Z)|[\x00-\x1f\x7f]")
 _NOT_FOR_THE_READER = _HOP_BY_HOP | {"content-length", "date", "server", "set-cookie", "www-authenticate"}
-# Beside the engine's own policy: both must allow what happens, so its page speaks to this address alone.
-# What answers a stranger is not the page: no script of it may act in the name of who is signed in.
+# _POLICY is added to the engine's own content security policy. Both must allow a request, so the page talks to this
+# address only.
+# An answer for a stranger gets _STRANGERS_POLICY: it is sandboxed, so that none of its scripts can act for a signed-in
+# visitor.
 _STRANGERS_POLICY = "sandbox allow-downloads allow-forms allow-modals allow-popups allow-scripts"
 _POLICY = (
     "connect-src 'self' data: blob:; img-src 'self' data: blob:; base-uri 'self'; form-action 'self'; "
@@ -65,7 +71,7 @@ _POLICY = (
 
 
 class DashboardProxy:
-    """Only signed-in visitors come here; the caller has seen to that."""
+    """The caller must make sure that the visitor is signed in, except for the methods for strangers."""
 
     def __init__(self, pod: Pod, dashboard: Dashboard, client: aiohttp.ClientSession) -> None:
         self._pod = pod
@@ -76,11 +82,13 @@ class DashboardProxy:
 
     @property
     def is_open(self) -> bool:
-        """A page beside the engine is there only where its owner has credentials for it."""
+        """Whether there is a page now. A page of a program beside the engine exists only if the owner has credentials
+        for it.
+        """
         return self._pod.config.dashboard or not self._dashboard.beside
 
     async def entry(self) -> str:
-        """The path where the page begins."""
+        """The path of the page's entry. Raises Refusal (503)."""
         try:
             async with asyncio.timeout(ENTRY_SECONDS):
                 return await self._dashboard.entry(self._fetch)
@@ -104,7 +112,7 @@ class DashboardProxy:
             raise _gone(error) from error
 
     async def pass_on_socket(self, request: web.Request, *, may_stay: Callable[[], bool]) -> web.StreamResponse:
-        """A WebSocket, where the page has one; it ends when its reader may not stay."""
+        """Forward a WebSocket, if the page has one. The connection ends when `may_stay` returns False."""
         self._check(request)
         sockets = self._dashboard.sockets
         if not (sockets and sockets.fullmatch(request.path)):
@@ -126,12 +134,12 @@ class DashboardProxy:
             raise Refusal(403, f"{request.method} {request.path}: {refusal}")
 
     def is_public(self, path: str) -> bool:
-        """Whether anybody may call this path: what is behind it asks for itself."""
+        """Whether strangers may call this path. The engine behind it does its own checks."""
         public = self._dashboard.public
         return bool(public and public.fullmatch(path)) and not _CROOKED.search(path)
 
     async def pass_on_stranger(self, request: web.Request) -> web.StreamResponse:
-        """As it is said, without any login of ours: it may have one of its own."""
+        """Forward a stranger's request with its own credentials, if it has any. The engine's login is not added."""
         large = _may_be_large(request)
         if self._strangers >= MOST_STRANGERS or (large and self._large >= MOST_LARGE):
             most = f"at most {MOST_STRANGERS} calls at once, {MOST_LARGE} of them with more than {LARGE_BYTES} bytes"
@@ -149,7 +157,7 @@ class DashboardProxy:
 
     async def _answer_stranger(self, request: web.Request) -> web.StreamResponse:
         body = await read_body(request, STRANGERS_BYTES, seconds=STRANGERS_SECONDS)
-        # The engine must not take him for the gateway, and hears of no cookie of the page.
+        # Remove headers that the engine uses to recognise the gateway, and all cookies of the page.
         not_his = {name.lower() for name in self._dashboard.headers("")} | (_NOT_FOR_THE_ENGINE - {"authorization"})
         headers = CIMultiDict((name, value) for name, value in request.headers.items() if name.lower() not in not_his)
         url = self._url(request.raw_path)
@@ -160,18 +168,21 @@ class DashboardProxy:
 
     def _headers(self, given: Mapping[str, str]) -> CIMultiDict[str]:
         headers = CIMultiDict((name, value) for name, value in given.items() if name.lower() not in _NOT_FOR_THE_ENGINE)
-        headers.update(self._dashboard.headers(self._pod.start.engine_password))  # in place of what the visitor says
+        # these replace the visitor's own values
+        headers.update(self._dashboard.headers(self._pod.start.engine_password))
         headers[VISITED] = self._visited(given)
         return headers
 
     def _visited(self, given: Mapping[str, str]) -> str:
-        """By its own name or by its customer's; on loopback by its port."""
+        """The address that the visitor used: the platform's hostname or the customer's; on loopback the
+        host and port.
+        """
         start = self._pod.start
         scheme = "https" if (start.public_url or "").startswith("https://") else "http"
         return f"{scheme}://{given.get('Host') or f'{start.host}:{start.public_port}'}"
 
     def _url(self, path: str) -> URL:
-        """A path that is not below the prefix is not the page's."""
+        """The engine's address for this path. Raises 404 if the path is not below the page's prefix."""
         start, prefix = self._pod.start, self._dashboard.prefix
         if not f"{path}/".startswith(f"{prefix}/"):
             raise web.HTTPNotFound
@@ -191,17 +202,18 @@ class DashboardProxy:
 
 
 def proxy_for(pod: Pod, client: aiohttp.ClientSession) -> DashboardProxy | None:
-    """None where the engine has no page of its own."""
+    """The proxy for this pod's engine; None if the engine has no page of its own."""
     dashboard = DASHBOARDS.get(pod.start.engine)
     return DashboardProxy(pod, dashboard, client) if dashboard else None
 
 
 async def _stream(request: web.Request, answer: aiohttp.ClientResponse, *, policy: str | None) -> web.StreamResponse:
-    """As it comes: the page lives from events that never end."""
+    """Send each piece at once, because the page uses event streams that never end."""
     headers = CIMultiDict((name, value) for name, value in answer.headers.items() if _is_for_the_reader(name))
     if policy:
         headers.setdefault("Content-Security-Policy", policy)
-    if "Content-Security-Policy" in headers:  # without one it gets our own, by which no script runs
+    # without this header, a later step adds the gateway's own policy, which allows no scripts
+    if "Content-Security-Policy" in headers:
         headers.add("Content-Security-Policy", _POLICY)
     response = web.StreamResponse(status=answer.status, headers=headers)
     await response.prepare(request)
@@ -213,7 +225,7 @@ async def _stream(request: web.Request, answer: aiohttp.ClientResponse, *, polic
 
 
 async def _stream_to_stranger(request: web.Request, answer: aiohttp.ClientResponse) -> web.StreamResponse:
-    """It may be called by the scripts of any page, where the owner's workflow says so."""
+    """Send the answer to a stranger. Scripts of any website may read it, if the owner's workflow allows this."""
     kept = ((name, value) for name, value in answer.headers.items() if name.lower() not in _NOT_FOR_THE_READER)
     response = web.StreamResponse(status=answer.status, headers=CIMultiDict(kept))
     response.headers["Content-Security-Policy"] = _STRANGERS_POLICY
@@ -227,14 +239,14 @@ async def _stream_to_stranger(request: web.Request, answer: aiohttp.ClientRespon
 
 
 def _may_be_large(request: web.Request) -> bool:
-    """Of a packed body, and of one in pieces, nobody knows it before."""
+    """Whether the body may be large. The size of a compressed or chunked body is not known before."""
     if request.content_length is None or "Content-Encoding" in request.headers:
         return request.body_exists
     return request.content_length > LARGE_BYTES
 
 
 def _is_of_the_opening(name: str) -> bool:
-    """Of this WebSocket's opening; the engine's has its own."""
+    """Whether this header belongs to the opening of the visitor's WebSocket. The engine's WebSocket gets its own."""
     return name.lower().startswith("sec-websocket-")
 
 
@@ -247,7 +259,7 @@ def _gone(error: Exception) -> Refusal:
 
 
 def client() -> aiohttp.ClientSession:
-    """For pages alone: what is compressed stays so."""
+    """A client for pages only: it does not unpack compressed answers."""
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=64),
         cookie_jar=aiohttp.DummyCookieJar(),

@@ -1,4 +1,4 @@
-"""Which language a browser asks for, of those that our pages have."""
+"""Finds the language that a browser asks for, among the languages of our pages."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from aiohttp import web
 
 from agents.pod.gateway.words import WORDS
 
-# As many as Django reads for the console's pages; browsers send less than a hundred. The rest is not looked at.
+# Django reads as many for the console's pages, and browsers send less than a hundred. The rest is ignored.
 HEADER_CHARACTERS = 500
 # RFC 9110 12.5.4: `es`, `pt-BR` or `id-ID;q=0.8`.
 _RANGE = re.compile(r"([a-z]{2})(?:-[a-z0-9-]*)?(?:\s*;\s*q=(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?))?")
 
 
 def preferred(request: web.Request, *, otherwise: str) -> str:
-    """Our language that the browser prefers (`Accept-Language`). The first of equals wins; weight 0 means never."""
+    """The language with the highest weight in `Accept-Language` that our pages have. Of equal weights the first wins;
+    weight 0 means never.
+    """
     header = ",".join(request.headers.getall("Accept-Language", []))
     if len(header) > HEADER_CHARACTERS:
         header = header[:HEADER_CHARACTERS].rpartition(",")[0]

@@ -1,4 +1,4 @@
-"""The gateway's three listeners in one process, and what ends it."""
+"""Starts and ends the gateway's three listeners, which run in one process."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from agents.pod.lifeline import supervisor_gone
 
 log = logging.getLogger(__name__)
 
-# A turn that is still running when the gateway must end is cut off.
+# A turn that still runs this many seconds after the gateway must end is cut off.
 GRACE_SECONDS = 2.0
-# The runtime believes a gateway that has not reported for five times as long to hang.
+# If a gateway has not reported for five times this long, the runtime takes it for hung.
 REPORT_SECONDS = 2.0
 LINE_BYTES = 4 * 1024 * 1024
 
 
 async def serve(pod: Pod) -> None:
-    """Serve until SIGTERM or SIGINT, or until the supervisor is gone."""
+    """Serve until SIGTERM or SIGINT, or until the supervisor of the pod is gone."""
     start = pod.start
     async with AsyncExitStack() as stack:
         pod_log = _pod_log(pod)
@@ -67,7 +67,7 @@ async def serve(pod: Pod) -> None:
 
 
 def _pod_log(pod: Pod) -> PodLog:
-    """From now on what the gateway logs is part of it."""
+    """The pod's log. From now on it also takes the gateway's own log lines."""
     kept = PodLog(pod)
     logging.getLogger().addHandler(PodLogHandler(kept))
     log.info("the gateway runs")
@@ -87,7 +87,7 @@ async def _listen(
     stack: AsyncExitStack, app: web.Application, host: str, port: int, context: ssl.SSLContext | None = None
 ) -> None:
     app.on_response_prepare.append(_no_server_name)
-    # Cancelled handlers are how a caller that hangs up ends a turn or a model call.
+    # If a caller disconnects, aiohttp cancels the handler, and this ends the turn or the model call.
     runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=GRACE_SECONDS)
     await runner.setup()
     stack.push_async_callback(runner.cleanup)
@@ -99,7 +99,7 @@ async def _no_server_name(_: web.Request, response: web.StreamResponse) -> None:
 
 
 async def _report(pod: Pod) -> None:
-    """Again and again: a gateway that hangs is known by the age of its report."""
+    """Report again and again. The runtime recognises a hung gateway by the age of its last report."""
     while True:
         pod.report()
         await asyncio.sleep(REPORT_SECONDS)

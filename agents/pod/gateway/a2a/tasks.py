@@ -1,4 +1,4 @@
-"""Tasks of peers: a message makes one, turns of the engine do it, and whoever watches sees every change."""
+"""Tasks of peers: a message starts a task, turns of the engine work on it, and every watcher sees each change."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from agents.pod.gateway.a2a.errors import TaskNotCancelable, TaskNotFound
 from agents.pod.gateway.turns import Delta, Done, PartGiven, TurnEvent, TurnFailed, Turns
 
 TASKS_AT_MOST = 500
-KEPT_BYTES = 32 * 1024 * 1024  # of all tasks together, before the next one begins
+KEPT_BYTES = 32 * 1024 * 1024  # for all tasks together, before the next task starts
 HISTORY_AT_MOST = 100
 log = logging.getLogger(__name__)
 
@@ -32,18 +32,18 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What a peer says. `text` is all its parts."""
+    """A message of a peer. `text` contains all its parts as text."""
 
     message_id: str
     text: str
     context_id: str | None
     task_id: str | None
-    hops: int = 0  # agents that have passed the question on
+    hops: int = 0  # number of agents that have passed the question on
 
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """What was said about a task, by the peer or by the agent."""
+    """Something that the peer or the agent said about a task."""
 
     is_agents: bool
     message_id: str
@@ -53,13 +53,13 @@ class Remark:
 @dataclass(frozen=True, slots=True)
 class TaskStatus:
     state: State
-    note: Remark | None = None  # the agent's question, or what to tell of a state that is no success
+    note: Remark | None = None  # the agent's question, or an explanation of a state that is not a success
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 
 @dataclass(slots=True, eq=False)
 class Artifact:
-    """One result: text, which may still grow, or one part."""
+    """One result of a task: text, which may still grow, or one part."""
 
     name: str
     content: str | Part
@@ -68,7 +68,7 @@ class Artifact:
 
 @dataclass(frozen=True, slots=True)
 class ArtifactChange:
-    """A piece of a text, or a whole part; what does not append replaces all before it."""
+    """A piece of text, or a whole part. If `append` is false, the content replaces everything before it."""
 
     artifact: Artifact
     content: str | Part
@@ -85,17 +85,18 @@ Change = ArtifactChange | StatusChange
 
 @dataclass(slots=True, eq=False)
 class Task:
-    question: Message  # the newest
+    question: Message  # the newest message
     context_id: str
-    owner: str  # digest of the token under which it was asked for
+    owner: str  # digest of the token with which the task was started
     id: str = field(default_factory=lambda: str(uuid.uuid4()))
     status: TaskStatus = field(default_factory=lambda: TaskStatus(State.WORKING))
     artifacts: list[Artifact] = field(default_factory=list)
     history: list[Remark] = field(default_factory=list)
-    is_remark: bool = False  # the answer may go out as a message, unless the peer knows of the task
+    # whether the answer may be sent as a message, as long as the peer does not know of the task
+    is_remark: bool = False
     is_told: bool = False
     work: asyncio.Task[None] | None = None
-    _words: Artifact | None = None  # what the running turn says
+    _words: Artifact | None = None  # the text of the running turn
     _watchers: list[asyncio.Queue[Change]] = field(default_factory=list)
 
     @property
@@ -116,7 +117,9 @@ class Task:
         return sum(map(len, texts)) + sum(size(one) for one in kept if not isinstance(one, str))
 
     def ask(self, question: Message) -> None:
-        """The first question, or what the agent had asked for. What it said of its state becomes history."""
+        """Add a message of the peer: the first question, or the answer to a question of the agent. The note of the last
+        status moves into the history.
+        """
         if self.status.note:
             self.history.append(self.status.note)
         self.history.append(Remark(is_agents=False, message_id=question.message_id, text=question.text))
@@ -139,7 +142,9 @@ class Task:
         self._tell(ArtifactChange(artifact, artifact.content, append=False))
 
     def answer(self, reply: str, ending: TurnEnding) -> None:
-        """The turn has ended: the whole of what it said counts. A question is told with the state."""
+        """The turn has ended with this text, which replaces the streamed text if they differ. A question of the agent
+        becomes the note of the status.
+        """
         if ending is TurnEnding.QUESTION:
             self.end(State.INPUT_REQUIRED, note=reply)
             return
@@ -156,12 +161,12 @@ class Task:
             self._move(TaskStatus(state, said))
 
     def told(self, length: int | None) -> list[Remark]:
-        """The newest of the history; None is all of it."""
+        """The newest `length` messages of the history; None means all."""
         return self.history if length is None else self.history[-length:] if length else []
 
     @contextmanager
     def watched(self) -> Iterator[asyncio.Queue[Change]]:
-        """All changes from now on."""
+        """A queue that gets all changes from now on."""
         watcher: asyncio.Queue[Change] = asyncio.Queue()
         self._watchers.append(watcher)
         try:
@@ -170,7 +175,7 @@ class Task:
             self._watchers.remove(watcher)
 
     async def rest(self) -> None:
-        """Wait until nothing is done for it any more."""
+        """Wait until no turn works on the task."""
         while self.is_working and self.work:
             await asyncio.wait({self.work})
 
@@ -190,7 +195,7 @@ class Task:
 
 
 class Tasks:
-    """In memory: a gateway that starts anew has forgotten them, as the protocol allows."""
+    """All tasks, in memory. A restarted gateway has forgotten them, as the protocol allows."""
 
     def __init__(self, turns: Turns) -> None:
         self._turns = turns
@@ -203,7 +208,7 @@ class Tasks:
         return self.go_on(task, question)
 
     def go_on(self, task: Task, question: Message) -> Task:
-        """The next turn of a task, with what the peer says to it."""
+        """Start the next turn of a task, with this message of the peer."""
         task.ask(question)
         task.work = asyncio.create_task(self._work(task))
         return task
@@ -215,12 +220,12 @@ class Tasks:
         return task
 
     def of(self, owner: str) -> list[Task]:
-        """All of this peer's, newest change first."""
+        """All tasks of this peer, the last changed first."""
         mine = [task for task in self._known.values() if task.owner == owner]
         return sorted(mine, key=lambda task: task.status.at, reverse=True)
 
     def longest_chain(self) -> int:
-        """How many agents the question has passed that has passed most, of those that are being answered."""
+        """The largest number of hops among the questions that are being answered."""
         return max((task.question.hops for task in self._known.values() if task.is_working), default=0)
 
     def cancel(self, task: Task) -> None:
@@ -238,7 +243,7 @@ class Tasks:
                 async for event in events:
                     _note(task, event)
         except TurnFailed as failure:
-            # A peer is no owner: it hears which part failed, not what the provider said about the account.
+            # A peer is not the owner. It hears which part failed, but not what the provider said about the account.
             task.end(State.FAILED, note=f"the agent's {failure.hop} did not answer")
         except Exception:
             log.exception("task of a peer")
@@ -248,7 +253,7 @@ class Tasks:
                 task.end(State.CANCELED)
 
     def _make_room(self) -> None:
-        """A new task may push out the oldest ones for which nothing is done."""
+        """Remove the oldest tasks without a running turn, until there is room for a new task."""
         resting = [task for task in self._known.values() if not task.is_working]
         kept = sum(task.size() for task in self._known.values())
         for task in resting:
@@ -269,6 +274,8 @@ def _note(task: Task, event: TurnEvent) -> None:
 
 
 def _session(task: Task) -> str:
-    """A peer's context is a conversation of its own: no name that it makes up reaches the owner's."""
+    """The engine session of this peer and context. The hash keeps a peer's conversations apart from the owner's,
+    whatever context name the peer chooses.
+    """
     digest = hashlib.sha256(f"{task.owner}\n{task.context_id}".encode()).hexdigest()
     return f"a2a-{digest[:40]}"

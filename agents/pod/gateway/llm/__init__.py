@@ -1,1 +1,1 @@
-"""The key proxy: the engine calls it with a random token, the provider is called with the real key."""
+"""The key proxy: the engine calls it with a random token, and it calls the provider with the real key."""

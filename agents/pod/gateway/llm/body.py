@@ -1,4 +1,6 @@
-"""What an engine sends to a model: passed on as it comes in, and only whole once it was judged."""
+"""Passes the body of a model call on while it arrives, but sends the last piece only after the whole
+body was checked.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +12,10 @@ from aiohttp import web
 from agents.pod.gateway.answers import Refusal
 from agents.pod.gateway.llm.model_rule import BodyRule, check_names
 
-# What the largest of the vendors take, with pictures in it.
+# The largest body that vendors accept, including pictures.
 LIMIT_BYTES = 32 * 1024 * 1024
-# A body up to this size is judged before the provider is called. A larger one begins to go out before it has come in
-# whole; if it is refused then, its end is never sent, so that the provider gets no request to answer.
+# A body up to this size is checked before the provider is called. A larger body is sent while it still arrives. If it
+# is refused then, its end is never sent, so the provider gets no complete request and does not answer.
 FIRST_BYTES = 256 * 1024
 FIRST_SECONDS = 30.0
 
@@ -21,7 +23,9 @@ Body = bytes | AsyncIterator[bytes] | None
 
 
 async def admit(request: web.Request, allowed_model: str | None, *, must_name: bool) -> tuple[Body, dict[str, str]]:
-    """The body as it goes out, and the headers that belong to it. Never held whole when it is large."""
+    """The body to send, and the headers that belong to it. A large body is never held in memory as a whole. Raises
+    Refusal.
+    """
     if request.method != "POST":
         return None, {}
     if not request.can_read_body:
@@ -40,7 +44,7 @@ async def admit(request: web.Request, allowed_model: str | None, *, must_name: b
 
 
 async def _first(pieces: AsyncIterator[bytes], rule: BodyRule) -> tuple[bytes, bool]:
-    """The beginning, and whether it is all."""
+    """The beginning of the body, and whether it is the whole body."""
     first = bytearray()
     async for piece in pieces:
         rule.feed(piece)
@@ -52,7 +56,7 @@ async def _first(pieces: AsyncIterator[bytes], rule: BodyRule) -> tuple[bytes, b
 
 
 async def _judged(first: bytes, rest: AsyncIterator[bytes], rule: BodyRule) -> AsyncIterator[bytes]:
-    """One piece behind what was judged: the last piece goes out when all was."""
+    """Yield the body one piece late, so that the last piece is sent only after everything was checked."""
     held, size = first, len(first)
     async for piece in rest:
         size += len(piece)
@@ -66,13 +70,15 @@ async def _judged(first: bytes, rest: AsyncIterator[bytes], rule: BodyRule) -> A
 
 
 def _check_type(request: web.Request) -> None:
-    """The provider must read the same bytes as the same text."""
+    """Refuse other types: the provider must read the same text from the same bytes."""
     if not request.content_type.endswith("json") or (request.charset or "utf-8").lower() != "utf-8":
         raise Refusal(415, "Content-Type: must be application/json, in UTF-8")
 
 
 def length_of(request: web.Request) -> dict[str, str]:
-    """Of a packed body nobody knows the length: our server unpacks it."""
+    """The Content-Length header. A compressed body has none, because the HTTP server unpacks it and its length is not
+    known before.
+    """
     packed = request.headers.get("Content-Encoding", "identity").lower() != "identity"
     return {} if packed or request.content_length is None else {"Content-Length": str(request.content_length)}
 

@@ -1,4 +1,6 @@
-"""What the engine, and later the owner, hears when a model call fails. Never the key, never a page of HTML."""
+"""The answers to the engine, and later to the owner, when a model call fails. They never contain the key or a page of
+HTML.
+"""
 
 from __future__ import annotations
 
@@ -24,21 +26,21 @@ class ModelRefusal:
     message: str
 
 
-# Of a server that does not know the path or the method at all.
+# Statuses of a server that does not know the path or the method.
 _NO_SUCH_CALL = {404, 405, 501}
 
 
 async def read(
     answer: aiohttp.ClientResponse, *, provider: str, key: str, is_own_server: bool = False, key_is: str = "model key"
 ) -> ModelRefusal:
-    """The provider's refusal, as a text for people and as an answer for the engine."""
+    """Turn the provider's refusal into a text for people and an answer for the engine."""
     if answer.status < 400:
         message = f"{provider} answered with a redirect ({answer.status}), which is not followed"
         return ModelRefusal(_response(502, message), message)
     raw = await _beginning(answer, key)
     said = mask_text(_said(raw), [key])[:MESSAGE_LENGTH]
     if answer.status in {401, 403}:
-        # Some engines lock a provider out for a minute, or try for one, on a 401: they get a plain 400.
+        # On a 401, some engines stop using a provider for a minute or try again for a minute. So they get a plain 400.
         message = _sentence(f"{provider} refused the {key_is} ({answer.status})", said)
         return ModelRefusal(_response(400, message), message)
     message = _sentence(f"{provider} answered {answer.status}", said)
@@ -56,7 +58,7 @@ def unreachable(provider: str, error: Exception) -> Refusal:
 
 
 def refused(_: web.Request, refusal: Refusal) -> web.Response:
-    """Our own refusals in the shape that the clients of all four protocols look for."""
+    """Render the proxy's own refusals in a form that the clients of all four protocols understand."""
     return _response(refusal.status, refusal.message, refusal.headers)
 
 
@@ -70,7 +72,9 @@ def _same_answer(answer: aiohttp.ClientResponse, raw: bytes, key: str) -> web.Re
 
 
 async def _beginning(answer: aiohttp.ClientResponse, key: str) -> bytes:
-    """Masked, and only then cut: a cut through the key would hide it from the mask."""
+    """The beginning of the answer. It is masked before it is cut: a cut inside the key would hide the key from the
+    mask.
+    """
     mask, seen = StreamMask([key]), bytearray()
     async for chunk in answer.content.iter_any():
         seen += mask.feed(chunk)
@@ -80,7 +84,7 @@ async def _beginning(answer: aiohttp.ClientResponse, key: str) -> bytes:
 
 
 def _said(raw: bytes) -> str:
-    """The vendor's own words, wherever in a JSON body they are."""
+    """The vendor's own message, found at any of its usual places in a JSON body."""
     try:
         found: Any = json.loads(raw)
     except (ValueError, RecursionError):

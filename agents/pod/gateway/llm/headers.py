@@ -1,4 +1,6 @@
-"""What passes the key proxy in headers: the engine's credentials never go out, the provider's never come in."""
+"""Filters the headers at the key proxy: the engine's credentials are never sent out, and the provider's
+never come in.
+"""
 
 from __future__ import annotations
 
@@ -26,31 +28,31 @@ KEY_HEADERS = ("authorization", "x-api-key", "x-goog-api-key")
 _NOT_SENT = {
     *_HOP_BY_HOP,
     *KEY_HEADERS,
-    "accept-encoding",  # an answer that is packed could not be masked
-    "content-encoding",  # our server has unpacked the body
+    "accept-encoding",  # a compressed answer could not be masked
+    "content-encoding",  # the gateway's HTTP server has unpacked the body
     "content-length",
     "expect",
     "host",
     "http2-settings",
-    # Whom a call is booked to is the key's matter.
+    # Which account a call is billed to depends only on the key.
     "openai-organization",
     "openai-project",
     "via",
     "x-goog-user-project",
     "x-real-ip",
 }
-# Parts of names: credentials of any kind, and what makes a server or what stands before it see another method, path or
-# host than the ones that were judged.
+# Parts of header names. They mark credentials of any kind, or headers that make a server, or a proxy in front of it,
+# use another method, path or host than those that were checked here.
 _NEVER_SENT = re.compile(
     r"auth|api-?key|token|secret|cookie|credential"
     r"|forwarded|method|^x-(?:original|rewrite|rewritten|host|http|url|uri|path|envoy)"
 )
-# What aiohttp unpacks.
+# Encodings that aiohttp unpacks.
 _UNPACKED = {"identity", "gzip", "deflate"}
 _NOT_RETURNED = {
     *_HOP_BY_HOP,
     *KEY_HEADERS,
-    "alt-svc",  # would lead the engine past us
+    "alt-svc",  # would let the engine bypass this proxy
     "content-encoding",
     "content-length",
     "location",
@@ -62,21 +64,23 @@ _NOT_RETURNED = {
 
 
 def shown_keys(headers: CIMultiDictProxy[str]) -> Iterator[str]:
-    """Whatever the engine shows as its key, in any of the vendors' headers."""
+    """All values that the engine sends as its key, in any vendor's header."""
     for name in KEY_HEADERS:
         for value in headers.getall(name, []):
             yield _bearer(value) if name == "authorization" else value
 
 
 def check_token(shown: Iterable[str], token: str) -> None:
-    """At least one key is shown, and every one is the pod's token."""
+    """Raises Refusal (401) unless at least one key is shown and every shown key is the pod's token."""
     verdicts = [same_secret(key, token) for key in shown]
     if not verdicts or not all(verdicts):
         raise Refusal(401, "the pod's model token is missing or wrong")
 
 
 def outgoing(headers: CIMultiDictProxy[str], *, provider: str, key: str) -> CIMultiDict[str]:
-    """The engine's headers as the provider gets them, with the real key where this provider looks for it."""
+    """The engine's headers as they are sent to the provider, with the real key in the header that this
+    provider uses.
+    """
     kept = passed_on(headers)
     name, value = _key_header(headers, provider, key)
     if not (value.isascii() and value.isprintable()):
@@ -86,7 +90,9 @@ def outgoing(headers: CIMultiDictProxy[str], *, provider: str, key: str) -> CIMu
 
 
 def passed_on(headers: CIMultiDictProxy[str]) -> CIMultiDict[str]:
-    """The engine's headers without its credentials, and without those that only concern its way to us."""
+    """The engine's headers without its credentials, and without headers that only concern its connection
+    to this proxy.
+    """
     dropped = _NOT_SENT | _named_by_connection(headers)
     kept = CIMultiDict(
         (name, value)
@@ -98,14 +104,16 @@ def passed_on(headers: CIMultiDictProxy[str]) -> CIMultiDict[str]:
 
 
 def check_unpacked(headers: CIMultiDictProxy[str], provider: str) -> None:
-    """A packed answer that our client does not unpack could bring the key back unseen."""
+    """Raises Refusal (502) for an answer that our client cannot unpack: it could contain the key without
+    being masked.
+    """
     packed = [name.strip().lower() for value in headers.getall("content-encoding", []) for name in value.split(",")]
     if len(packed) > 1 or not _UNPACKED.issuperset(packed):
         raise Refusal(502, f"{provider} packed its answer though it was asked not to")
 
 
 def incoming(headers: CIMultiDictProxy[str], *, key: str) -> CIMultiDict[str]:
-    """The provider's headers as the engine gets them."""
+    """The provider's headers as they are sent to the engine."""
     dropped = _NOT_RETURNED | _named_by_connection(headers)
     return CIMultiDict(
         (name, mask_text(value, [key])) for name, value in headers.items() if name.lower() not in dropped
@@ -114,7 +122,7 @@ def incoming(headers: CIMultiDictProxy[str], *, key: str) -> CIMultiDict[str]:
 
 def _key_header(headers: CIMultiDictProxy[str], provider: str, key: str) -> tuple[str, str]:
     wanted = PROVIDERS[provider].key_header
-    # Google takes a bearer on its OpenAI-compatible paths, and only clients of those show one.
+    # Google accepts a bearer token on its OpenAI-compatible paths, and only clients of these paths send one.
     if wanted is KeyHeader.BEARER or (wanted is KeyHeader.GOOGLE and "authorization" in headers):
         return "Authorization", f"Bearer {key}"
     return str(wanted), key

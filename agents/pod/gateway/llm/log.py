@@ -1,4 +1,4 @@
-"""What became of the model calls that went through the key proxy, so that a failed turn can say why."""
+"""Remembers the results of the model calls through the key proxy, so that a failed turn can show the reason."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ MESSAGE_LENGTH = 300
 
 @dataclass(frozen=True, slots=True)
 class ModelFailure:
-    status: int | None  # None: no answer at all
-    message: str  # safe for people: no key in it
+    status: int | None  # HTTP status; None if there was no answer
+    message: str  # contains no key, so it may be shown to people
     tick: float = field(default_factory=time.monotonic)
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
@@ -45,17 +45,17 @@ class ModelLog:
         self._answered = time.monotonic()
 
     def failure_since(self, tick: float) -> ModelFailure | None:
-        """The newest failure at or after the monotonic time `tick`, unless the model has answered since."""
+        """The newest failure at or after the monotonic time `tick`, unless the model has answered since then."""
         newest = self._failures[-1] if self._failures else None
         return newest if newest and newest.tick >= tick and newest.tick > self._answered else None
 
     def forget(self) -> None:
-        """Another key, provider or model: what the last one met says nothing of it."""
+        """Call this for a new key, provider or model: results of the old one say nothing about it."""
         self._failures.clear()
         self._answered = float("-inf")
 
     def failing(self) -> ModelFailure | None:
-        """The last word, if it was a failure."""
+        """The last result, if it was a failure; else None."""
         return self.failure_since(float("-inf"))
 
     def summary(self) -> dict[str, Any]:

@@ -1,4 +1,6 @@
-"""Only the configured model is called: engines ask others for titles and recaps that nobody wanted to pay for."""
+"""Allows calls to the configured model only. Engines call other models for titles and summaries, and no owner agreed to
+pay for these.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +11,13 @@ from agents.pod.gateway.answers import Refusal
 from agents.pod.gateway.llm.outline import Outline, OutlineError
 
 _GOOGLE = re.compile(r".*/models/([^/]+):[A-Za-z]+")
-# Where all others name it; some take a list of others to fall back on.
+# Where all other vendors name the model. Some also accept a list of other models as a fallback.
 _NAMES = ("model", "models")
 
 
 def check_path(path: str, allowed: str | None) -> bool:
-    """Whether the path names the model, as Google's do: `/v1beta/models/<model>:streamGenerateContent`.
-
-    Raises Refusal when it names another than the configured one.
+    """Whether the path names the model, as Google's paths do: `/v1beta/models/<model>:streamGenerateContent`.
+    Raises Refusal if it names another model than the configured one.
     """
     found = _GOOGLE.fullmatch(path)
     if found:
@@ -25,10 +26,12 @@ def check_path(path: str, allowed: str | None) -> bool:
 
 
 class BodyRule:
-    """Judges a JSON body as it streams by. Raises Refusal; `finish` is due before the last piece goes out."""
+    """Checks a JSON body while it streams by. Raises Refusal. Call `finish` before the last piece is sent."""
 
     def __init__(self, allowed: str | None, *, must_name: bool = True) -> None:
-        """`must_name` is whether a body without a model is refused: the path does not name one."""
+        """`must_name` says whether a body without a model is refused. It is true if the path does not
+        name the model.
+        """
         self._allowed = allowed
         self._must_name = must_name
         self._outline = Outline(_NAMES)
@@ -48,7 +51,9 @@ class BodyRule:
 
 
 def check_names(model: Any, fallbacks: Any, *, allowed: str | None, must_name: bool) -> None:
-    """What a body has under `model` and `models`. A stored prompt or an account's default would name another."""
+    """Check the values of `model` and `models` in a body. Without a name, a stored prompt or an account's default could
+    choose another model. Raises Refusal.
+    """
     if must_name and model is None and not fallbacks and allowed is not None:
         raise Refusal(400, f"model: missing; this agent is configured for {allowed!r} alone")
     if fallbacks is not None and not isinstance(fallbacks, list):

@@ -1,7 +1,7 @@
-"""The outline of a JSON object that streams by: the values of a few of its top-level names, and nothing else of it.
-
-A body of 32 MiB is never held. The provider's parser must find the same names and values, so whatever parsers differ
-about is refused: a wanted name that comes twice, other encodings than UTF-8, comments, single quotes.
+"""Finds the values of a few top-level names in a JSON object that streams by, and reads nothing else of it.
+A body may have 32 MiB and is never held in memory as a whole. The provider's parser must find the same names and
+values. So everything that parsers read differently is refused: a wanted name that comes twice, encodings other than
+UTF-8, comments, single quotes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 MOST_NAMES = 200
 NAME_BYTES = 256
 VALUE_BYTES = 64 * 1024
-# Each costs about a microsecond. A conversation of a million tokens has a tenth of them.
+# Each bracket costs about a microsecond. A conversation of a million tokens has a tenth of this number.
 MOST_BRACKETS = 2_000_000
 
 _BLANK = re.compile(rb"[ \t\r\n]*+")
@@ -22,15 +22,16 @@ _SCALAR = re.compile(rb"[0-9A-Za-z.+-]*+")
 # The inside of a string, up to its end or to the end of the piece.
 _STRING = rb'(?:[^"\\\x00-\x1f]++|\\[^\x00-\x1f])*+'
 _INSIDE = re.compile(_STRING)
-# The next bracket of a nested value, or what must not be there: a string that is cut off, or no JSON at all.
+# The next bracket of a nested value. It also finds what must not be there: a string that is cut off, or text that is
+# not JSON.
 _BRACKET = re.compile(rb'(?:[ \t\r\n,:0-9A-Za-z.+-]++|"' + _STRING + rb'")*+(?:([{\[])|([}\]])|(.)|\Z)', re.DOTALL)
 _OPENS, _CLOSES = 1, 2
 
-_Reading = Generator[None, None, None]  # stops where the piece ends, and goes on with the next one
+_Reading = Generator[None, None, None]  # stops at the end of a piece and continues with the next piece
 
 
 class OutlineError(ValueError):
-    """The body is no JSON object, or one that parsers would read differently. The text is for people."""
+    """The body is not a JSON object, or parsers would read it differently. The text is shown to people."""
 
 
 class Outline:
@@ -46,12 +47,14 @@ class Outline:
         self._reading = self._object()
 
     def feed(self, piece: bytes) -> None:
-        """Raises OutlineError as soon as the body cannot be right any more."""
+        """Read the next piece. Raises OutlineError as soon as the body is certainly wrong."""
         self._piece, self._at = piece, 0
         next(self._reading)
 
     def finish(self) -> dict[str, Any]:
-        """The wanted values, of those that were there."""
+        """The values of those wanted names that were in the object. Raises OutlineError if the object is
+        not complete.
+        """
         if not self._complete:
             raise OutlineError("body: not valid JSON")
         return self._values
@@ -74,7 +77,7 @@ class Outline:
             name = yield from self._keeping(self._string(), NAME_BYTES)
             yield from self._blank()
             yield from self._pass(b":")
-            folded = name.casefold()  # some servers do not tell `Model` from `model`
+            folded = name.casefold()  # some servers treat `Model` and `model` as the same name
             if folded in self._values:
                 raise OutlineError(f"body: {folded} comes twice")
             if folded in self._wanted:
@@ -88,7 +91,7 @@ class Outline:
         raise OutlineError(f"body: at most {MOST_NAMES} names")
 
     def _keeping(self, reading: _Reading, room: int) -> Generator[None, None, Any]:
-        """What `reading` passes over, as a value."""
+        """The value that `reading` passes over."""
         self._kept, self._room = bytearray(), room
         yield from reading
         raw, self._kept = self._kept, None
@@ -107,7 +110,7 @@ class Outline:
             yield from self._scalar()
 
     def _nested(self) -> _Reading:
-        """Without recursion: a body may nest as deeply as it likes."""
+        """Without recursion, because a body may have any depth."""
         depth = 0
         while True:
             depth, end = self._to_the_end(depth)
@@ -119,7 +122,9 @@ class Outline:
             yield from self._more()
 
     def _to_the_end(self, depth: int) -> tuple[int, int]:
-        """The depth after all brackets up to the end of the value, of the piece, or to a string that it cuts off."""
+        """Read brackets up to the end of the value, the end of the piece, or a string that the piece cuts off. Returns
+        the depth and the position there.
+        """
         for found in _BRACKET.finditer(self._piece, self._at):
             kind = found.lastindex
             if kind == _OPENS:
@@ -166,7 +171,7 @@ class Outline:
         self._advance(self._at + 1)
 
     def _escape(self) -> _Reading:
-        """A backslash that its piece ends in: the next piece begins with what it escapes."""
+        """The backslash at the end of a piece: the escaped character is the first of the next piece."""
         self._advance(self._at + 1)
         yield from self._more()
         if self._byte() < b" ":
@@ -174,7 +179,7 @@ class Outline:
         self._advance(self._at + 1)
 
     def _blank(self) -> _Reading:
-        """To the next byte that is no white space."""
+        """Move to the next byte that is not white space."""
         while True:
             self._advance(_end(_BLANK, self._piece, self._at))
             if self._byte():
@@ -182,7 +187,7 @@ class Outline:
             yield
 
     def _pass(self, wanted: bytes) -> _Reading:
-        """Over this byte, to the next that is no white space."""
+        """Move past this byte, then to the next byte that is not white space."""
         if self._byte() != wanted:
             raise OutlineError("body: not valid JSON")
         self._advance(self._at + 1)
@@ -190,12 +195,12 @@ class Outline:
             yield from self._blank()
 
     def _more(self) -> _Reading:
-        """Wait for the next piece when this one is at its end."""
+        """Wait for the next piece if this one is at its end."""
         while not self._byte():
             yield
 
     def _byte(self) -> bytes:
-        """Empty at the end of the piece."""
+        """The byte at the current position; empty at the end of the piece."""
         return self._piece[self._at : self._at + 1]
 
     def _advance(self, end: int) -> None:

@@ -1,4 +1,6 @@
-"""The proxy's listener: judge a call of the engine, send it with the real key, pass the answer on as it comes."""
+"""The key proxy's listener: it checks a call of the engine, sends it with the real key, and passes the answer on while
+it arrives.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +22,11 @@ from agents.pod.gateway.peers.mcp import PeersServer
 from agents.pod.gateway.pod import Pod
 from agents.pod.masking import StreamMask
 
-# Longer than a turn may last: the turn's deadline speaks first.
+# Longer than a turn may last, so that the deadline of the turn comes first.
 SILENCE_SECONDS = 120.0
 CONNECT_SECONDS = 10.0
-# Calls at a time, far more than the bridge lets in turns. Each takes at most about half a megabyte of memory.
+# The most calls at a time, far more than the turns that the bridge allows. Each call takes at most about half a
+# megabyte of memory.
 CALLS = 64
 
 log = logging.getLogger(__name__)
@@ -31,7 +34,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """A call that may go out."""
+    """A call that was checked and may be sent."""
 
     provider: str
     method: str
@@ -49,7 +52,7 @@ class KeyProxy:
         self._open = 0
 
     def app(self, peers: PeersServer, besides: Sequence[web.RouteDef] = ()) -> web.Application:
-        """All that the engine's container may ask of its gateway; `besides` is what else it reaches here."""
+        """All routes that the engine's container may call; `besides` are further routes."""
         app = web.Application(middlewares=[errors(failures.refused)])
         peers.route(app)
         app.router.add_routes(besides)
@@ -74,11 +77,11 @@ class KeyProxy:
                 return await self._relay(request, admitted)
             except (aiohttp.ClientError, TimeoutError) as error:
                 if request.transport is None or request.transport.is_closing():
-                    raise  # the engine hung up; nobody waits for an answer, and the model is not to blame
+                    raise  # the engine disconnected: no client waits for an answer, and the model did not fail
                 raise self._no_answer(admitted, error) from error
 
     async def _admit(self, request: web.Request, call: Call) -> Admitted:
-        """Key, provider, path, model: in this order, on one view of the configuration."""
+        """Check key, provider, path and model, in this order and on the same configuration. Raises Refusal."""
         start = self._pod.start
         key = start.secrets.llm_key
         if not key:
@@ -106,7 +109,7 @@ class KeyProxy:
     async def _refused(self, admitted: Admitted, answer: aiohttp.ClientResponse) -> web.Response:
         own = self._pod.start.config.own_model_server
         refusal = await failures.read(answer, provider=admitted.provider, key=admitted.key, is_own_server=own)
-        # Engines look around with GET and expect some 404: only a failed generation is a failure of the model.
+        # Engines also send GET requests and expect some 404. Only a failed generation counts as a failure of the model.
         if admitted.method == "POST":
             self._models.failed(answer.status, refusal.message)
             log.warning("%s", refusal.message)
@@ -114,7 +117,7 @@ class KeyProxy:
 
     def _no_answer(self, admitted: Admitted, error: Exception) -> Refusal:
         if isinstance(error.__cause__, Refusal):
-            return error.__cause__  # the body was refused while it was being sent
+            return error.__cause__  # the body was refused while it was sent
         refusal = failures.unreachable(admitted.provider, error)
         self._models.failed(None, refusal.message)
         log.warning("%s (%s)", refusal.message, type(error).__name__)
@@ -122,7 +125,9 @@ class KeyProxy:
 
 
 def client() -> aiohttp.ClientSession:
-    """The only client that sees real keys: no cookies, no proxies of the environment, nothing added by itself."""
+    """The only client that sends real keys: without cookies, without proxies from the environment, and without
+    automatic headers.
+    """
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=CALLS, ttl_dns_cache=60, keepalive_timeout=15),
         timeout=aiohttp.ClientTimeout(
@@ -135,7 +140,9 @@ def client() -> aiohttp.ClientSession:
 
 
 async def pass_on(request: web.Request, answer: aiohttp.ClientResponse, key: str) -> web.StreamResponse:
-    """Every piece at once, masked: an engine that streams shows the first word when the model says it."""
+    """Pass each piece on at once, masked: so an engine that streams shows the first word as soon as the
+    model sends it.
+    """
     response = web.StreamResponse(status=answer.status, headers=headers.incoming(answer.headers, key=key))
     await response.prepare(request)
     mask = StreamMask([key])

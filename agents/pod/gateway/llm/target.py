@@ -1,4 +1,6 @@
-"""Where a call to the key proxy goes: to a call of inference below the provider's base URL, or nowhere."""
+"""The target of a call to the key proxy: a call of inference below the provider's base URL. All other calls are
+refused.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +16,15 @@ from agents.runtimes.base import PodConfig, PodSecrets
 
 _CALL = re.compile(r"/llm/([a-z0-9-]{1,32})(/.*)")
 _PRINTABLE = re.compile(r"[!-~]*")
-# Query options by which vendors take a key. The engine's is checked and dropped, ours travels in a header.
+# Query options in which vendors accept a key. The engine's value is checked and removed; the real key is sent in a
+# header.
 KEY_OPTIONS = {"key", "api_key", "apikey", "access_token"}
-# The other options that clients of inference use: Anthropic's beta, Google's way to stream, the pages of a list.
+# The other options that clients of inference use: Anthropic's beta, Google's form of streaming, the pages of a list.
 _OPTION = re.compile(
     r"beta=true|alt=(?:sse|json)|(?:limit|pageSize)=[0-9]{1,6}|(?:after|after_id|before_id|pageToken)=[\w.~%=-]{1,512}",
     re.ASCII,
 )
-# One vendor under two names.
+# One vendor with two names.
 _ALIASES = {"gemini": "google"}
 
 
@@ -44,7 +47,9 @@ class Call:
 
 
 def read_call(raw_target: str) -> Call:
-    """Take the request target apart as it was sent: neither decoded nor normalised, so that nothing is read twice."""
+    """Split the request target exactly as it was sent: not decoded and not normalised, so that it means the same to the
+    checks here and to the provider. Raises Refusal (404).
+    """
     path, _, query = raw_target.partition("?")
     found = _CALL.fullmatch(path)
     if found is None or not _PRINTABLE.fullmatch(raw_target):
@@ -53,7 +58,9 @@ def read_call(raw_target: str) -> Call:
 
 
 def upstream(call: Call, method: str, *, config: PodConfig, secrets: PodSecrets) -> URL:
-    """The one address that this call may reach. Refuses other providers, and whatever is not inference."""
+    """The only address that this call may reach. Raises Refusal for other providers, and for calls that are not
+    inference.
+    """
     if call.provider not in PROVIDERS or not _same(call.provider, config.provider):
         raise Refusal(403, f"provider: this agent is configured for {config.provider} alone")
     try:
