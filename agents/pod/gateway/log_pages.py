@@ -1,4 +1,4 @@
-"""What the control plane asks of the pod's log: pages, news, and the tail that it keeps for later."""
+"""The control plane's requests for the pod's log: pages, new lines, and the tail that it stores for later."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ class LogPages:
         app.router.add_get("/logs/tail", self.tail)
 
     async def page(self, request: web.Request) -> web.Response:
-        """The lines after an offset of this life, or the newest; with `wait`, not before there are some."""
+        """The lines after the offset `after`, or the newest lines. With `wait`, the answer comes when there are lines,
+        or after so many seconds.
+        `life` is the id of the log; a wrong one gives 409.
+        """
         after, wait = _number(request, "after"), _number(request, "wait", most=MOST_WAIT_SECONDS)
         limit = _number(request, "limit", most=MOST_LINES) or MOST_LINES
         most_bytes = _number(request, "bytes", most=PAGE_BYTES) or PAGE_BYTES
@@ -37,12 +40,14 @@ class LogPages:
             raise Refusal(409, "life: this log is another one")
         if after is not None and wait:
             await self._log.wait(after=after, seconds=wait)
-        # Reading 5 MB takes a while where few lines are of the wanted source.
+        # In a thread: reading 5 MB takes a while if few lines have the wanted source.
         found = await asyncio.to_thread(self._log.page, after=after, limit=limit, source=source, most_bytes=most_bytes)
         return web.json_response(_body(found))
 
     async def tail(self, request: web.Request) -> web.Response:
-        """The last lines as they are kept; 204 where nothing came since `end` of this life."""
+        """The last lines in the form in which they are stored; 204 if no line was added since the offset `end` of this
+        `life`.
+        """
         size = _number(request, "bytes", most=MOST_TAIL_BYTES) or MOST_TAIL_BYTES
         if request.query.get("life") == self._log.life and _number(request, "end") == self._log.end:
             return web.Response(status=204)

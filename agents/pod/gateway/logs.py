@@ -1,7 +1,7 @@
-"""The pod's log: what the bridge tells of itself and the engine, and what the gateway says, kept in one ring.
-
-The bridge is in the engine's container, so it may be anything that answers there: what it tells is made harmless and
-masked once more, here where the model key is known, and no more of it is taken than there is room for.
+"""The pod's log: the log lines of the bridge and the engine, and the gateway's own, in one ring (a log of limited
+size).
+The bridge is in the engine's container, so any program may answer in its place. Its lines are cleaned and masked once
+more here, where the model key is known, and only as many are accepted as there is room for.
 """
 
 from __future__ import annotations
@@ -27,15 +27,16 @@ log = logging.getLogger(__name__)
 
 LIFE_HEADER = "Log-Life"
 AGAIN_SECONDS = 1.0
-SILENCE_SECONDS = 20.0  # the bridge shows every five that it lives
+SILENCE_SECONDS = 20.0  # the bridge sends a sign of life every 5 seconds
 LINE_BYTES = 64 * 1024
-# What is taken of the bridge; beyond that it waits, and drops what it cannot keep.
+# What is accepted from the bridge. Above this, the bridge waits, and drops what it cannot hold.
 BYTES_PER_SECOND, BURST_BYTES = 256.0 * 1024, 2.0 * 1024 * 1024
-# What the gateway itself may log.
+# Limits for the gateway's own log lines.
 LINES_PER_SECOND, BURST_LINES = 10.0, 300.0
-# At its end the gateway waits for the bridge's last lines: a moment, and longer where the bridge ends too.
+# At its end the gateway waits for the bridge's last lines: LAST_SECONDS, or up to ENDING_SECONDS more if the bridge is
+# ending too.
 LAST_SECONDS, ENDING_SECONDS = 0.5, 16.0
-# Of readers that wait for news, in all: they are few, for each is the control plane.
+# The most readers that wait for new lines. They are few, because each is the control plane.
 MOST_WAITING = 64
 
 LOOKED_BACK_LINES = 500
@@ -46,7 +47,9 @@ _LEVELS = {logging.DEBUG: Level.DEBUG, logging.INFO: Level.INFO, logging.WARNING
 
 
 class PodLog:
-    """The ring, and who waits for news of it. Without room on the disk it keeps nothing, and says so later."""
+    """The ring, and an event for its readers. While the disk is full, lines are dropped; the next line that can be
+    written says how many.
+    """
 
     def __init__(self, pod: Pod) -> None:
         self._pod = pod
@@ -68,7 +71,7 @@ class PodLog:
         return with_lines(self._pod.secret_texts())
 
     def keep(self, lines: list[Line]) -> None:
-        """From any thread."""
+        """Store lines. May be called from any thread."""
         told = [_line(f"{self._lost} lines dropped: they could not be written", Level.WARNING)] if self._lost else []
         try:
             self._ring.append([*told, *lines])
@@ -85,13 +88,15 @@ class PodLog:
         return self._ring.tail(size)
 
     def fetched(self) -> tuple[str, int]:
-        """Up to which line of the bridge an earlier process of this gateway had got: life and number."""
+        """The last line of the bridge that is in the log, as the bridge's life id and the line's number. An earlier
+        process of this gateway may have fetched it.
+        """
         page = self._ring.page(after=None, limit=LOOKED_BACK_LINES)
         marks = [match for _, line in page.lines if (match := _MARK.fullmatch(line.mark))]
         return (marks[-1][1], int(marks[-1][2])) if marks else ("", 0)
 
     async def wait(self, *, after: int, seconds: float) -> None:
-        """Until there is something after this offset, or the time is over."""
+        """Wait until there is something after this offset, or until `seconds` have passed."""
         if self.waiting >= MOST_WAITING:
             return
         self.waiting += 1
@@ -110,7 +115,7 @@ class PodLog:
 
 
 class PodLogHandler(logging.Handler):
-    """The gateway's own log lines."""
+    """Puts the gateway's own log lines into the pod's log."""
 
     def __init__(self, pod_log: PodLog) -> None:
         super().__init__(logging.INFO)
@@ -125,7 +130,7 @@ class PodLogHandler(logging.Handler):
 
 
 class Collector:
-    """Fetches what the bridge tells, for as long as the gateway runs."""
+    """Fetches the bridge's log lines for as long as the gateway runs."""
 
     def __init__(self, session: aiohttp.ClientSession, pod: Pod, pod_log: PodLog) -> None:
         self._session = session
@@ -135,11 +140,11 @@ class Collector:
         self._budget = Budget(rate=BYTES_PER_SECOND, burst=BURST_BYTES)
         self._life, self._after = pod_log.fetched()
         self._ending = False  # the bridge has said that it is about to end
-        self._ended = asyncio.Event()  # no bridge tells anything now
+        self._ended = asyncio.Event()  # no bridge is connected now
         self._task = asyncio.create_task(self._collect())
 
     async def finish(self) -> None:
-        """Take the last lines of a bridge that ends with us."""
+        """Fetch the last lines of a bridge that ends at the same time as the gateway, then stop."""
         for seconds in (LAST_SECONDS, ENDING_SECONDS):
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._ended.wait(), seconds)
@@ -149,7 +154,7 @@ class Collector:
         await asyncio.gather(self._task, return_exceptions=True)
 
     async def _collect(self) -> None:
-        """From one bridge after the other."""
+        """Read from the bridge; when the connection ends, connect again."""
         while True:
             self._ending = False
             self._ended.clear()
@@ -207,7 +212,7 @@ def _fields(raw: bytes) -> dict[str, Any]:
 
 
 def _sane(at: float) -> float:
-    """The bridge's clock is ours; what says otherwise is not believed."""
+    """The time of a line. Bridge and gateway share one clock, so a time far from now is replaced by now."""
     now = time.time()
     return at if now - 3600 <= at <= now + 1 else now
 

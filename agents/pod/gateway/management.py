@@ -1,4 +1,6 @@
-"""The control plane's door: health, configuration, memory, logs, chat and its test, for the management token alone."""
+"""The management listener, for the control plane only: health, configuration, memory, logs, chat and its test. Each
+request needs the management token.
+"""
 
 from __future__ import annotations
 
@@ -80,10 +82,12 @@ class Management:
         )
 
     async def configure(self, request: web.Request) -> web.Response:
-        """The bridge first, then the secrets: whoever sees this succeed knows that both have the revision."""
+        """Apply a configuration: first to the bridge, then the secrets here. A success means that both have this
+        revision.
+        """
         config, secrets = _wanted(await read_json(request))
         async with self._configuring:
-            # A worker that comes late with an older revision must not undo a newer one.
+            # A worker that is late with an older revision must not undo a newer one.
             if config.revision >= self._pod.config.revision:
                 await self._apply(config, secrets)
         return web.json_response({"revision": self._pod.config.revision})
@@ -123,7 +127,9 @@ class Management:
         return await self._backups.order("restore", await read_json(request))
 
     async def take_message(self, request: web.Request) -> web.Response:
-        """Without a model key the agent is silent, on every channel: the message waits for the key."""
+        """Pass a channel's message to the engine. Without a model key the agent is silent on every channel, so the
+        message waits for a key (503).
+        """
         message = await read_json(request)
         if not self._pod.has_key:
             return web.json_response({"hop": Hop.MODEL, "message": NO_KEY}, status=503)
@@ -142,7 +148,7 @@ class Management:
 
 
 def _model_of(config: PodConfig, secrets: PodSecrets) -> tuple[str | None, ...]:
-    """All that decides what a provider answers."""
+    """All values that decide how a provider answers."""
     return config.provider, config.model, secrets.llm_key, secrets.llm_base_url
 
 

@@ -1,6 +1,5 @@
-"""`POST /mcp-test`: whether an MCP server at an address answers from here, and which tools it has.
-
-It is asked as an engine would: from the pod, over streamable HTTP, with the owner's headers.
+"""`POST /mcp-test`: tests whether an MCP server answers from this pod, and which tools it has.
+The request is the same as an engine's: from the pod, over streamable HTTP, with the owner's headers.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from agents.pod.gateway.peers.dialling import PeerFailure
 from agents.pod.gateway.pod import Pod
 from agents.pod.masking import mask_text
 
-SECONDS = 15.0  # for all of it, at most
+SECONDS = 15.0  # the most for the whole test
 TOOLS = 200
 NAME_CHARACTERS = 128
 ERROR_CHARACTERS = 300
@@ -50,7 +49,7 @@ class McpTest:
 
 @dataclass(slots=True)
 class _Talk:
-    """A session with one server, ended with it."""
+    """A session with one MCP server. It is ended when the test ends."""
 
     url: str
     headers: Mapping[str, str]
@@ -59,7 +58,7 @@ class _Talk:
     version: str = ""
 
     async def tools(self) -> list[str]:
-        """The names of its tools. Raises PeerFailure."""
+        """The names of the server's tools. Raises PeerFailure."""
         hello = {
             "protocolVersion": VERSION,
             "capabilities": {},
@@ -75,7 +74,7 @@ class _Talk:
             await self._end()
 
     async def _ask(self, number: int, method: str, params: Json) -> Json:
-        """What it answers to a request. Its session begins with the first."""
+        """Send a request and return the result. The first answer starts the session. Raises PeerFailure."""
         message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
         async with self._sent("POST", message) as answer:
             dialling.refuse(answer, "your headers")
@@ -94,7 +93,7 @@ class _Talk:
             dialling.refuse(answer, "your headers")
 
     async def _end(self) -> None:
-        """Servers may keep sessions; those that know none refuse, which is no matter."""
+        """End the session at the server. A server without sessions refuses this, which does not matter."""
         if not self.session:
             return
         try:
@@ -114,7 +113,7 @@ class _Talk:
 
 
 async def _message(answer: aiohttp.ClientResponse, number: int) -> Json:
-    """The answer to this request, alone or as an event of a stream that may stay open."""
+    """The answer to this request: the whole body, or one event of a stream that may stay open."""
     if answer.content_type != "text/event-stream":
         return dialling.json_object(await dialling.read(answer))
     raw, size = b"", 0

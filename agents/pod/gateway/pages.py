@@ -1,4 +1,6 @@
-"""The pod's pages as bytes: own assets, strict content policy, all values escaped, nothing from elsewhere."""
+"""Builds the pod's pages: only our own assets, a strict content security policy, all values escaped, nothing from other
+sites.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ from agents.pod.gateway.words import texts
 _ASSETS = Path(__file__).parent / "assets"
 _POLICY = "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; img-src 'self'"
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
-# A page that waits for the engine looks again this often.
+# A page that waits for the engine reloads after this many seconds.
 LOOK_AGAIN_SECONDS = 3
 FAILING_LOOK_AGAIN_SECONDS = 30
 
@@ -28,7 +30,7 @@ SECURITY_HEADERS = {
     "Content-Security-Policy": _POLICY,
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
-    # Not no-referrer: browsers would then send `Origin: null` with the sign-in form.
+    # Not no-referrer: with it, browsers would send `Origin: null` with the sign-in form.
     "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -36,7 +38,7 @@ SECURITY_HEADERS = {
 }
 
 
-# Pages of the console, below its address; a test opens them.
+# Pages of the console, as paths below the console's address. A test opens them.
 AGENT_PAGE = "/account/agents/{}"
 KEY_PAGE = "/account/agents/{}/model-key"
 
@@ -44,14 +46,14 @@ KEY_PAGE = "/account/agents/{}/model-key"
 @dataclass(frozen=True, slots=True)
 class Asset:
     body: bytes
-    packed: bytes  # with gzip
+    packed: bytes  # compressed with gzip
     content_type: str
     etag: str
 
 
 @functools.cache
 def assets() -> dict[str, Asset]:
-    """What `/assets/<name>` serves."""
+    """All files of `/assets/<name>`, by name."""
     whole = {
         "chat.css": _read("base.css") + _read("chat.css"),
         "chat.js": "\n".join(map(_read, ("conversations.js", "reading.js", "turn.js", "chat.js"))),
@@ -67,19 +69,21 @@ def _asset(body: bytes, content_type: str) -> Asset:
 
 
 def chat(pod: Pod, lang: str, *, with_dashboard: bool, is_owner: bool) -> web.Response:
-    """The owner gets links to the console; others who know the password hear whom to ask."""
+    """The chat page. The owner gets links to the console. Others who know the password are told whom to ask."""
     words = _words(pod, lang)
     words |= {"initial": pod.config.name[:1].upper(), "words": _script_words(pod, lang, is_owner=is_owner)}
     page = _fill("chat.html", words, dashboard=_fill("dashboard_link.html", words) if with_dashboard else "")
-    # What the script shows passes DOMPurify: no other text may become markup, no other address a worker.
+    # The script's output goes through DOMPurify. This policy forbids that other text becomes markup, and that other
+    # addresses become a worker.
     types = "require-trusted-types-for 'script'; trusted-types dompurify markdown"
     response = _html(page, lang, f"{_POLICY}; script-src 'self'; style-src 'self'; connect-src 'self'; {types}")
-    response.headers["X-DNS-Prefetch-Control"] = "off"  # a link that nobody follows asks no name server either
+    # the browser does no DNS lookup for a link before somebody clicks it
+    response.headers["X-DNS-Prefetch-Control"] = "off"
     return response
 
 
 def _script_words(pod: Pod, lang: str, *, is_owner: bool) -> str:
-    """What the script says, and where its links lead, as JSON."""
+    """The texts that the script shows, and the targets of its links, as JSON."""
     said = {name.removeprefix("chat_"): word for name, word in _words(pod, lang).items() if name.startswith("chat_")}
     console, agent = _link(pod.start.console_url).rstrip("/"), pod.start.agent_id
     pages = {"agent": console + AGENT_PAGE.format(agent), "key": console + KEY_PAGE.format(agent)}
@@ -89,14 +93,16 @@ def _script_words(pod: Pod, lang: str, *, is_owner: bool) -> str:
 
 
 def login(pod: Pod, lang: str, *, status: int = 200, problem: str = "") -> web.Response:
-    """The sign-in form. `problem` is the name of a text."""
+    """The sign-in form. `problem` is the name of the text that says what is wrong, "" for none."""
     words = _words(pod, lang)
     form = _fill("login.html", words, problem=escape(words.get(problem, "")))
     return _notice(pod, lang, status, "login_title", form)
 
 
 def notice(pod: Pod, lang: str, status: int, page: str, *, text: str = "") -> web.Response:
-    """One of the texts `<page>_title`, `<page>_text`, with a way to the console. A `text` of a refusal is English."""
+    """A page with the texts `<page>_title` and `<page>_text` and a link to the console. `text`, the English message of
+    a refusal, replaces the second text.
+    """
     words = _words(pod, lang)
     said = f'<p lang="en">{escape(text)}</p>' if text else f"<p>{escape(words[f'{page}_text'])}</p>"
     link = f'<a class="button" href="{escape(_link(pod.start.console_url))}">{escape(words["console"])}</a>'
@@ -107,7 +113,9 @@ def notice(pod: Pod, lang: str, status: int, page: str, *, text: str = "") -> we
 
 
 def _notice(pod: Pod, lang: str, status: int, title: str, body: str, *, refresh: int | None = None) -> web.Response:
-    """Whole in one document, so that it can be shown while everything else is refused."""
+    """A page in a single document, with its style inside, so that it can be shown while all other
+    requests are refused.
+    """
     words, style = _words(pod, lang), _read("base.css") + _read("notice.css")
     again = f'<meta http-equiv="refresh" content="{refresh}">' if refresh else ""
     page = _fill("notice.html", words, title=escape(words[title]), body=body, style=style, refresh=again)
@@ -125,13 +133,13 @@ def _words(pod: Pod, lang: str) -> dict[str, str]:
 
 
 def _fill(template: str, words: dict[str, str], **markup: str) -> str:
-    """Words are escaped here, markup is taken as it is."""
+    """Fill a template. Words are escaped here; markup is inserted unchanged."""
     escaped = {name: escape(word) for name, word in words.items()}
     return Template(_read(template)).substitute(escaped | markup)
 
 
 def _link(url: str) -> str:
-    """Only web addresses become links."""
+    """Only web addresses become links. Anything else becomes "/"."""
     return url if url.startswith(("http://", "https://")) else "/"
 
 

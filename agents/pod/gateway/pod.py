@@ -1,4 +1,4 @@
-"""What the gateway knows of its pod, in memory alone. A new configuration replaces all of it in one assignment."""
+"""The gateway's knowledge of its pod, only in memory. A new configuration replaces all of it in one assignment."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ log = logging.getLogger(__name__)
 
 
 class Pod:
-    """The start document as it is now. Take `config` and `secrets` once per request: the next one may see others."""
+    """The current start document. Read `config` and `secrets` once per request, because they may change between two
+    reads.
+    """
 
     def __init__(self, start: GatewayStart) -> None:
         self._start = start
@@ -45,7 +47,7 @@ class Pod:
         self.report()
 
     def secret_texts(self) -> list[str]:
-        """Whatever must never leave in a log line or an answer."""
+        """All texts that must never appear in a log line or an answer."""
         own, start = self.secrets, self._start
         given = (own.management_token, own.ticket_key, own.llm_key, own.dash_password, own.a2a_token)
         peers = [peer.get("token") for peer in own.a2a_peers]
@@ -54,7 +56,9 @@ class Pod:
         return [text for text in (*given, *peers, *tools, *inner, *secrets_of(self.config)) if text]
 
     def report(self) -> None:
-        """Tell the runtime which revision is in force; where that fails, the next configuration tells again."""
+        """Write `gateway.json`, so that the runtime sees the current revision. If this fails, the next report tries
+        again.
+        """
         try:
             _write(Path(self._start.run_dir) / "gateway.json", self._said())
         except OSError as error:
@@ -66,7 +70,7 @@ class Pod:
 
 
 def _write(path: Path, body: dict[str, int | str]) -> None:
-    """Replace the file whole, readable by its owner alone."""
+    """Replace the file as a whole. Only its owner can read it."""
     fresh = path.with_suffix(".tmp")
     with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         json.dump(body, file)

@@ -1,4 +1,6 @@
-"""The pod's address: health for the platform, the page for its owner, 503 for all while the engine is not ready."""
+"""The pod's public listener: a health check for the platform, and the page for its owner. While the engine is not
+ready, all other requests get 503.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ FORM_BYTES = 16 * 1024
 
 
 class Notice(Refusal):
-    """A refusal that browsers see as a page of its own."""
+    """A refusal that browsers see as a page with its own text."""
 
     def __init__(self, status: int, message: str, *, page: str) -> None:
         super().__init__(status, message)
@@ -70,7 +72,7 @@ class Public:
         return await handler(request)
 
     def _refused(self, request: web.Request, refusal: Refusal) -> web.Response:
-        """A page for browsers and for whoever asks for an agent card that is not there, JSON for programs."""
+        """A page for browsers, and for requests for a missing agent card; JSON for programs."""
         is_browser = "text/html" in request.headers.get("Accept", "")
         if request.path not in CARD_PATHS and not is_browser:
             return error_json(request, refusal)
@@ -84,7 +86,7 @@ class Public:
         return response
 
     async def healthz(self, _: web.Request) -> web.Response:
-        """The gateway is alive; what the engine does is not asked."""
+        """The gateway is alive. The engine's state does not matter here."""
         return web.json_response({"status": "ok"})
 
     async def ticket(self, request: web.Request) -> web.Response:
@@ -130,7 +132,7 @@ class Public:
         return pages.chat(self._pod, self._lang(request), with_dashboard=with_dashboard, is_owner=is_owner)
 
     async def dashboard(self, request: web.Request) -> web.Response:
-        """Where the engine's own page begins."""
+        """Redirect to the entry of the engine's own page."""
         if closed := self._door(request):
             return closed
         if (page := self._page_of_the_engine) is None:
@@ -138,7 +140,7 @@ class Public:
         return web.Response(status=303, headers={"Location": await page.entry()})
 
     async def engines_page(self, request: web.Request) -> web.StreamResponse:
-        """Every path that is not ours. To a stranger there is nothing here but what the engine's owner shows to all."""
+        """All paths that the gateway does not use itself. Strangers get only the paths that the engine makes public."""
         page = self._page_of_the_engine
         if page and page.is_public(request.path):
             return await page.pass_on_stranger(request)
@@ -153,11 +155,13 @@ class Public:
 
     @property
     def _page_of_the_engine(self) -> DashboardProxy | None:
-        """As it is now: the owner may have given or withdrawn the credentials for it."""
+        """The current page, or None: the owner may have set or removed its credentials."""
         return self._dashboard if self._dashboard and self._dashboard.is_open else None
 
     def _door(self, request: web.Request) -> web.Response | None:
-        """None for who is signed in."""
+        """None if the visitor is signed in; else a redirect to the sign-in form. Raises Notice if there
+        is no password.
+        """
         if self._is_signed_in(request):
             return None
         if has_password(self._pod):
@@ -165,7 +169,7 @@ class Public:
         raise self._closed()
 
     async def asset(self, request: web.Request) -> web.StreamResponse:
-        """Public like any stylesheet; small enough to be asked for again by its tag."""
+        """Public, like any stylesheet. Browsers check the ETag each time, because the files are small."""
         asset = pages.assets().get(request.match_info["name"])
         if asset is None:
             return await self.engines_page(request)
@@ -187,7 +191,7 @@ class Public:
         return await chat.answer(request, self._turns)
 
     def _lang(self, request: web.Request) -> str:
-        """What the browser asks for, else the agent's own."""
+        """The language that the browser asks for; else the agent's language."""
         return preferred(request, otherwise=self._pod.config.lang)
 
     @property
@@ -196,7 +200,9 @@ class Public:
 
     @property
     def _cookie(self) -> str:
-        """On loopback all pods share one cookie jar, whatever their ports: the name keeps them apart."""
+        """The cookie's name. On loopback all pods share one cookie jar, whatever their ports, so the name contains the
+        pod's namespace.
+        """
         return "__Host-agent" if self._secure else f"agent-{self._pod.start.namespace}"
 
     def _signed_in(self, token: str, *, to: str = "/") -> web.Response:
@@ -214,7 +220,9 @@ class Public:
             raise self._closed()
 
     def _check_origin(self, request: web.Request) -> None:
-        """The cookie travels with any site's top-level request: what changes something must come from our own page."""
+        """Refuse requests from other sites. Browsers send the cookie with top-level requests of any site, so a change
+        must come from our own page.
+        """
         origin = urlsplit(request.headers.get("Origin", "")).netloc
         own = {request.headers.get("Host", ""), urlsplit(self._pod.start.public_url or "").netloc}
         if not origin or origin not in own:
@@ -225,7 +233,7 @@ class Public:
 
 
 def _state_of(state: BridgeState | None) -> AgentState:
-    """What an engine that is not ready does, as its bridge sees it."""
+    """The state that is shown for an engine that is not ready."""
     if state is not None and state.phase in {Phase.INSTALLING, Phase.STARTING} and not state.restarts:
         return AgentState.STARTING
     return AgentState.FAILING if state is not None and state.phase == Phase.FAILED else AgentState.RESTARTING

@@ -1,4 +1,6 @@
-"""Who is signed in to the pod's page: in memory, gone with the process; the console makes a new link at any time."""
+"""The visitors who are signed in to the pod's page. They are kept in memory and are lost with the process; the console
+can make a new link at any time.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,14 @@ from agents.pod.gateway.pod import Pod
 
 SESSION_SECONDS = 12 * 3600
 SESSIONS_AT_MOST = 200
-# A password is tried this often in that time, over all addresses: behind the router all callers look alike.
+# The most wrong passwords in this time (seconds), for all addresses together, because behind the router all callers
+# have the same address.
 TRIES = 10
 TRIES_SECONDS = 300.0
 
 
 class TooManyTries(Exception):
-    """Wrong passwords came too often; `retry_after` is in seconds."""
+    """There were too many wrong passwords. `retry_after` is in seconds."""
 
     def __init__(self, retry_after: int) -> None:
         super().__init__()
@@ -32,25 +35,27 @@ class Sessions:
     def __init__(self, pod: Pod, clock: Callable[[], float] = time.time) -> None:
         self._pod = pod
         self._clock = clock
-        # Digest of the token: expiry, credentials it was opened under, whether a ticket of the console opened it.
+        # Key: digest of the token. Value: expiry, digest of the credentials at sign-in, and whether a ticket of the
+        # console was used.
         self._live: dict[str, tuple[float, str, bool]] = {}
-        self._used: dict[str, int] = {}  # nonce of a taken ticket: expiry of the ticket
+        self._used: dict[str, int] = {}  # key: nonce of a used ticket; value: expiry of the ticket
         self._wrong: deque[float] = deque()
 
     def open_by_ticket(self, text: str) -> str:
-        """A session token for a fresh ticket; raises InvalidTicket, also for one taken before."""
+        """A session token for a fresh ticket. Raises InvalidTicket, also for a ticket that was used before."""
         now = self._clock()
         start = self._pod.start
         ticket = tickets.read(start.secrets.ticket_key, start.namespace, text, datetime.fromtimestamp(now, UTC))
         self._used = {nonce: expires for nonce, expires in self._used.items() if expires > now}
-        # What an earlier process of this gateway took is not known here, so its tickets are not either.
+        # Tickets that an earlier process of this gateway accepted are not known here. So tickets from before the start
+        # are refused.
         if ticket.nonce in self._used or ticket.minted < int(self._pod.started_at):
             raise tickets.InvalidTicket
         self._used[ticket.nonce] = ticket.expires
         return self._open(now, is_owner=True)
 
     def open_by_password(self, username: str, password: str) -> str | None:
-        """A session token, or None where the pair is wrong; raises TooManyTries."""
+        """A session token, or None if username or password is wrong. Raises TooManyTries."""
         now = self._clock()
         while self._wrong and self._wrong[0] <= now - TRIES_SECONDS:
             self._wrong.popleft()
@@ -71,7 +76,9 @@ class Sessions:
         return expiry > self._clock() and credentials == self._credentials()
 
     def is_owner(self, token: str) -> bool:
-        """Whether the console signed them in. Whoever has the password may be anybody whom the owner told it."""
+        """Whether the console signed this visitor in. A visitor with the password may be anybody to whom the owner gave
+        it.
+        """
         return self.knows(token) and self._live[_digest(token)][2]
 
     def close(self, token: str) -> None:
@@ -86,7 +93,7 @@ class Sessions:
         return token
 
     def _credentials(self) -> str:
-        """New credentials sign everybody out."""
+        """A digest of the current credentials. New credentials sign out all visitors."""
         known = self._pod.secrets
         return _digest("\n".join([known.ticket_key, known.dash_username or "", known.dash_password or ""]))
 

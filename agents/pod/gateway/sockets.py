@@ -1,4 +1,4 @@
-"""WebSockets of the engine's own page, passed on for as long as their reader is signed in."""
+"""Forwards WebSockets of the engine's own page for as long as the visitor is signed in."""
 
 from __future__ import annotations
 
@@ -18,21 +18,23 @@ MOST_SOCKETS = 16
 MESSAGE_BYTES = 8 * 1024 * 1024
 CONNECT_SECONDS = 10.0
 CLOSE_SECONDS = 5.0
-# A reader who is gone without a word is noticed after one and a half of these.
+# If a visitor disappears without closing, the gateway notices it after one and a half heartbeats.
 HEARTBEAT_SECONDS = 30.0
-IDLE_SECONDS = 600.0  # without a message of either side
-# Of one side, pings too: empty ones cost whoever sends them almost nothing.
+IDLE_SECONDS = 600.0  # without a message from either side
+# The limit of one side's messages. Pings count too, because empty pings cost their sender almost nothing.
 MESSAGES_AT_ONCE, MESSAGES_PER_SECOND = 2_000.0, 200.0
 WATCH_SECONDS = 1.0
 LOOK_SECONDS = 0.1
-# Codes that may be said; 1005, 1006 and 1015 stand for "none was said".
+# Close codes that may be sent. 1005, 1006 and 1015 only mean that no code was sent.
 _SAYABLE = {*range(1000, 1004), *range(1007, 1015), *range(3000, 5000)}
 
 Socket = web.WebSocketResponse | aiohttp.ClientWebSocketResponse
 
 
 class Sockets:
-    """Both ways, one message after the other: a reader who does not read stops the engine's side too."""
+    """Forwards messages in both directions, one after the other. A visitor who does not read also stops the engine's
+    side.
+    """
 
     def __init__(self, client: aiohttp.ClientSession) -> None:
         self._client = client
@@ -40,13 +42,15 @@ class Sockets:
         self._ending = asyncio.Event()
 
     async def end(self) -> None:
-        """The gateway ends: no reader keeps it waiting, and each may come back."""
+        """Close all connections because the gateway ends. The visitors may connect again."""
         self._ending.set()
 
     async def pass_on(
         self, request: web.Request, url: URL, headers: Mapping[str, str], *, may_stay: Callable[[], bool]
     ) -> web.StreamResponse:
-        """Until one side ends, which the other is told, or the reader may not stay."""
+        """Forward messages until one side closes, or until `may_stay` returns False. The other side gets the close
+        code. Raises Refusal.
+        """
         if self._open >= MOST_SOCKETS:
             raise Refusal(429, f"at most {MOST_SOCKETS} connections at once", Retry_After="5")
         self._open += 1
@@ -58,7 +62,7 @@ class Sockets:
     async def _pass_on(
         self, request: web.Request, url: URL, headers: Mapping[str, str], may_stay: Callable[[], bool]
     ) -> web.StreamResponse:
-        # Nothing is compressed: a small message stays small when it is unpacked.
+        # Without compression, a small message cannot become a large one when it is unpacked.
         reader = web.WebSocketResponse(
             max_msg_size=MESSAGE_BYTES,
             heartbeat=HEARTBEAT_SECONDS,
@@ -88,7 +92,9 @@ class Sockets:
 
 
 async def let_go(transport: asyncio.Transport | None, *, seconds: float) -> None:
-    """Of who reads nothing, what waits for him is thrown away: to close alone would keep it as long as he likes."""
+    """Wait until the visitor has read all that was sent; after `seconds` throw the rest away. A plain close would keep
+    the data for as long as the visitor likes.
+    """
     until = time.monotonic() + seconds
     while transport is not None and transport.get_write_buffer_size():
         if time.monotonic() >= until:
@@ -98,9 +104,8 @@ async def let_go(transport: asyncio.Transport | None, *, seconds: float) -> None
 
 
 async def receive(source: Socket, budget: Budget, transport: asyncio.Transport | None) -> aiohttp.WSMessage:
-    """The next message. Who sends more than the budget is cut off; `transport` is that of a visitor.
-
-    Pings are answered here: the library would answer all that there are before anything else runs.
+    """The next message. A side that sends more than its budget is cut off. `transport` is the visitor's connection.
+    Pings are answered here, because the library would answer all waiting pings before anything else can run.
     """
     while True:
         message = await source.receive()
@@ -114,7 +119,7 @@ async def receive(source: Socket, budget: Budget, transport: asyncio.Transport |
 
 
 def _cut(source: Socket, transport: asyncio.Transport | None) -> None:
-    """At once. To close a socket is to read on until its other side has closed it too."""
+    """Cut the connection at once. A normal close would read on until the other side has closed too."""
     if isinstance(source, aiohttp.ClientWebSocketResponse):
         source._response.close()  # noqa: SLF001 # there is no other way
     elif transport is not None:
@@ -130,7 +135,7 @@ class _Passage:
         ending: asyncio.Event,
         transport: asyncio.Transport | None,
     ) -> None:
-        """`transport` is the reader's."""
+        """`transport` is the visitor's connection."""
         self._reader = reader
         self._engine = engine
         self._may_stay = may_stay
@@ -155,7 +160,7 @@ class _Passage:
             await asyncio.gather(self._engine.close(code=code), self._reader.close(code=code), return_exceptions=True)
 
     async def _pump(self, source: Socket, target: Socket) -> int:
-        """The code that the other side is told at the end."""
+        """Forward messages until this side ends. Returns the close code for the other side."""
         budget = Budget(rate=MESSAGES_PER_SECOND, burst=MESSAGES_AT_ONCE)
         while True:
             message = await receive(source, budget, self._transport)

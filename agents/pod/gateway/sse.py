@@ -1,4 +1,4 @@
-"""Server-sent events: an answer that begins with its first event, and a sign of life while there is none."""
+"""Server-sent events: the answer starts with its first event, and pings are sent while there are no events."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from aiohttp import web
 
-# A comment line this often tells proxies and clients that a silent turn is still on its way.
+# A comment line after this many seconds shows proxies and clients that a silent turn still runs.
 PING_SECONDS = 10.0
 PING = b": still working\n\n"
 _END: Any = object()
@@ -30,7 +30,7 @@ async def send(request: web.Request, answer: web.StreamResponse, data: bytes) ->
 async def with_pings(
     events: AsyncGenerator[Event, None], *, every: float = PING_SECONDS
 ) -> AsyncGenerator[Event | None, None]:
-    """The events, and None whenever `every` seconds pass without one. Closes `events` at its end."""
+    """The events, with a None after each `every` seconds without an event. Closes `events` at the end."""
     coming: asyncio.Task[Event] | None = None
     async with aclosing(events):
         try:
@@ -49,7 +49,7 @@ async def with_pings(
 
 
 async def _stop(coming: asyncio.Task[Event] | None) -> None:
-    """End the wait for the next event before its generator is closed."""
+    """Stop waiting for the next event before the generator is closed."""
     if coming and not coming.done():
         coming.cancel()
         await asyncio.wait({coming})

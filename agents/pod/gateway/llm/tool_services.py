@@ -1,4 +1,6 @@
-"""Calls of tools to services of the owner's: as those to the model, with a key that the engine never holds."""
+"""Forwards calls of tools to external services that the owner pays for. As with the model, the engine never has the
+real key.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,12 @@ from agents.pod.gateway.answers import Refusal
 from agents.pod.gateway.llm import body, failures, headers, proxy
 from agents.pod.gateway.pod import Pod
 
-# Of one call. The largest are pictures and sound.
+# Of one request. The largest requests carry pictures and sound.
 LIMIT_BYTES = 32 * 1024 * 1024
 JSON_BYTES = 256 * 1024
 JSON_SECONDS = 30.0
 SECONDS = 180.0
-# At a time: more than the turns that a bridge lets in.
+# The most calls at a time: more than the turns that a bridge allows.
 CALLS = 32
 
 log = logging.getLogger(__name__)
@@ -49,9 +51,9 @@ class ToolServices:
             return await self._forward(service, call, request)
         except (aiohttp.ClientError, TimeoutError) as error:
             if isinstance(error.__cause__, Refusal):
-                raise error.__cause__ from error  # the body was refused while it was being sent
+                raise error.__cause__ from error  # the body was refused while it was sent
             if request.transport is None or request.transport.is_closing():
-                raise  # the engine hung up
+                raise  # the engine disconnected
             log.warning("%s: %s", service, type(error).__name__)
             raise failures.unreachable(service, error) from error
         finally:
@@ -85,7 +87,7 @@ class ToolServices:
 async def _body(
     request: web.Request, *, key_name: str
 ) -> tuple[bytes | AsyncIterator[bytes], list[str], dict[str, str]]:
-    """What goes out, the keys that stood in it, and the headers that belong to it."""
+    """The body to send, the keys that were in it, and the headers that belong to it. Raises Refusal."""
     if not key_name:
         return _bounded(request, LIMIT_BYTES), [], body.length_of(request)
     try:

@@ -1,1 +1,3 @@
-"""The agent's peers: what its engine may ask them, through an MCP server of the gateway. Their tokens stay here."""
+"""Lets the engine ask the agent's peers, through an MCP server of the gateway. The engine never sees the
+peers' tokens.
+"""

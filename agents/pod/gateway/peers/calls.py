@@ -1,4 +1,6 @@
-"""Calls of the agent to its peers: few at a time, each with an end, and no chain of agents without one."""
+"""Calls of the agent to its peers: a few at a time, each with a time limit, and with a limit on the length of a chain
+of agents.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,10 @@ from agents.pod.gateway.pod import Pod
 from agents.pod.gateway.turns import Turns
 
 CALLS_AT_ONCE = 4
-# A call ends before the turn that makes it, and so does each further one of a chain before the one that waits for it.
+# A call must end before the turn that makes it. In a chain of agents, each further call gets less time, so that it ends
+# before the call that waits for it.
 CALL_SECONDS, SECONDS_PER_HOP = 80.0, 15.0
-RESERVE_SECONDS = 5.0  # left to the turn, to tell of the failure
+RESERVE_SECONDS = 5.0  # left for the turn, to report the failure
 LEAST_SECONDS = 2.0
 POLL_SECONDS = 1.0
 CARD_AGE_SECONDS = 300.0
@@ -41,11 +44,11 @@ class Peers:
 
     @property
     def _known(self) -> list[Peer]:
-        """As they are now: the owner may have changed them a moment ago."""
+        """The current peers: the owner may change them at any time."""
         return self._pod.secrets.a2a_peers
 
     async def listed(self) -> list[dict[str, str]]:
-        """Each peer's name, and what its card says of it where that is to be had."""
+        """Each peer's name with the description on its card, or with the problem if the card cannot be read."""
         async with self._listing:
             return list(await asyncio.gather(*(self._entry(peer) for peer in self._known)))
 
@@ -57,7 +60,7 @@ class Peers:
         return {"name": peer["name"], "about": offer.about}
 
     async def send(self, name: str, text: str, *, conversation: str | None) -> Said:
-        """The peer's answer. Raises PeerFailure."""
+        """Send a message and return the peer's answer. Raises PeerFailure."""
         peer = self._named(name)
         hops = self._next_hop()
         seconds = self._seconds(hops)
@@ -76,7 +79,10 @@ class Peers:
         return found
 
     def _next_hop(self) -> int:
-        """An engine does not say which of its turns calls: the longest chain that waits for it is taken for the one."""
+        """The hop count for the next call. An engine does not say which of its turns makes a call, so the longest chain
+        that waits for this agent counts.
+        Raises PeerFailure if the chain is too long.
+        """
         hops = self._tasks.longest_chain() + 1
         if hops > HOPS_AT_MOST:
             raise PeerFailure(f"this message has passed {HOPS_AT_MOST} agents already: answer it yourself")
@@ -115,7 +121,7 @@ class Peers:
             answer = await exchange(offer.url, networks=networks, headers=headers, body=body, seconds=seconds)
             return wire.read(_result(answer))
         except PeerFailure:
-            self._offers.pop(peer["url"], None)  # its card may say something else by now
+            self._offers.pop(peer["url"], None)  # the peer's card may have changed
             raise
         except RecursionError as error:
             raise PeerFailure("its answer is nested too deeply") from error
@@ -130,7 +136,7 @@ class Peers:
         return offer
 
     def _forget_others(self) -> None:
-        """What is kept is bounded by how many peers an agent may have."""
+        """Keep only the offers of current peers, so that the number of offers stays limited."""
         urls = {peer["url"] for peer in self._known}
         self._offers = {url: kept for url, kept in self._offers.items() if url in urls}
 

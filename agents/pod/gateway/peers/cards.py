@@ -1,4 +1,4 @@
-"""Where a peer is spoken to, and in which version: its agent card says it."""
+"""Finds a peer's address for calls and its protocol version in its agent card."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from agents.pod.gateway.peers.wire import WIRES, Wire
 CARD_SECONDS = 5.0
 CARD_PATH = ".well-known/agent-card.json"
 ABOUT_CHARACTERS = 300
-_INTERFACES = 20  # of a card; the rest is not looked at
+_INTERFACES = 20  # of a card; the rest is ignored
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +26,8 @@ class Offer:
 
 
 async def find(address: str, *, networks: list[str]) -> Offer:
-    """The peer's offer in the newest version that both speak. Raises PeerFailure.
-
-    The card is public, so it is asked for without the token.
+    """The peer's offer in the newest version that both sides speak. Raises PeerFailure.
+    The card is public, so the request for it carries no token.
     """
     failure = PeerFailure("it has no agent card")
     for place in _places(address):
@@ -43,7 +42,7 @@ async def find(address: str, *, networks: list[str]) -> Offer:
 
 
 def _places(address: str) -> list[str]:
-    """Owners give the address of the card, of the calls, or of the host."""
+    """Where the card may be. Owners enter the address of the card, of the calls, or of the host."""
     try:
         url = URL(address)
         if url.path.endswith(".json"):
@@ -64,7 +63,7 @@ def _offer(card: dict[str, Any], address: str) -> Offer:
 
 
 def _interfaces(card: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Address and version of each interface on JSON-RPC; 0.3 has one address and further ones."""
+    """Address and version of each JSON-RPC interface. A card of 0.3 has a main address and a list of further ones."""
     listed = card.get("supportedInterfaces")
     for one in listed[:_INTERFACES] if isinstance(listed, list) else []:
         if isinstance(one, dict) and one.get("protocolBinding") == "JSONRPC" and isinstance(one.get("url"), str):
@@ -77,7 +76,9 @@ def _interfaces(card: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _same_safety(url: str, address: str) -> str:
-    """The token goes where the card says, but never without TLS where the owner asked for it."""
+    """Refuse a card that leads from https to an address without TLS. The token is sent to the address in the card, but
+    never without TLS if the owner entered https.
+    """
     if address.lower().startswith("https://") and not url.lower().startswith("https://"):
         raise PeerFailure("its agent card leads to an address without TLS")
     return url

@@ -1,4 +1,6 @@
-"""One exchange with a peer that nobody vouches for: judged at dial time, bounded, never redirected."""
+"""One HTTP exchange with a peer that is not trusted: its address is checked when connecting, its size and time are
+limited, and redirects are not followed.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ from config.outbound import AddressRefusedError, JudgingResolver, Reach, ask_sys
 from config.public_networks import Address
 
 ANSWER_BYTES = 512 * 1024
-# The head of an answer, and what TLS adds.
+# Room for the head of the answer and for TLS.
 SURROUNDING_BYTES = 128 * 1024
 LOOKUPS = 4
 _LOOPBACK: list[Address] = [IPv4Address("127.0.0.1"), IPv6Address("::1")]
@@ -29,12 +31,12 @@ Asked = AbstractAsyncContextManager[aiohttp.ClientResponse]
 
 
 class PeerFailure(Exception):
-    """The peer did not do it. The text is for the model; it names no address and no token."""
+    """The call to the peer failed. The text is for the model, and contains no address and no token."""
 
 
 @functools.cache
 def _threads() -> ThreadPoolExecutor:
-    """Lookups have their own: a silent name server must not hold up those of model calls."""
+    """Own threads for the name lookups of peers: a silent name server must not delay the lookups of model calls."""
     return ThreadPoolExecutor(LOOKUPS, thread_name_prefix="resolve-peer")
 
 
@@ -51,9 +53,9 @@ async def exchange(
     body: Mapping[str, Any] | None = None,
     seconds: float,
 ) -> dict[str, Any]:
-    """The JSON object that answers a POST of `body`, or a GET without one. Raises PeerFailure for anything else.
-
-    `networks` are those that may be dialled beside the public internet.
+    """POST `body`, or GET without a body, and return the JSON object of the answer. Raises PeerFailure for any other
+    result.
+    `networks` may be reached in addition to the public internet.
     """
     method = "GET" if body is None else "POST"
     async with asked(method, url, networks=networks, headers=headers, body=body, seconds=seconds) as answer:
@@ -71,7 +73,7 @@ async def asked(
     body: Mapping[str, Any] | None,
     seconds: float,
 ) -> AsyncIterator[aiohttp.ClientResponse]:
-    """The answer, of which the head alone is read. Raises PeerFailure, also for what breaks while it is read."""
+    """The answer, of which only the head is read so far. Raises PeerFailure, also for errors while the rest is read."""
     try:
         async with (
             asyncio.timeout(seconds),
@@ -88,7 +90,9 @@ async def asked(
 
 
 def _session(networks: list[str]) -> aiohttp.ClientSession:
-    """A connection of its own for each exchange, so that no check outlives its address."""
+    """A new session, and so a new connection, for each exchange: a checked address is never used again without a new
+    check.
+    """
     reach = Reach(allowed=tuple(ip_network(network) for network in networks))
     connector = aiohttp.TCPConnector(
         force_close=True,
@@ -107,12 +111,14 @@ def _session(networks: list[str]) -> aiohttp.ClientSession:
 
 
 def _lookup(host: str) -> list[Address]:
-    """RFC 6761 6.3: names below `localhost` are this machine, whatever a name server says."""
+    """RFC 6761 section 6.3: names below `localhost` mean this machine, whatever a name server says."""
     return _LOOPBACK if host.rstrip(".").endswith(".localhost") else ask_system(host)
 
 
 def refuse(answer: aiohttp.ClientResponse, shown: str) -> None:
-    """Raise PeerFailure for an answer that is none; `shown` is what we showed to be let in."""
+    """Raise PeerFailure for a redirect or an error status. `shown` names the credential that was sent,
+    for the message.
+    """
     if 300 <= answer.status < 400:
         raise PeerFailure("it redirects, which is not followed")
     if answer.status in {401, 403}:
@@ -141,7 +147,7 @@ def json_object(raw: bytes) -> dict[str, Any]:
 
 
 def _problem(error: Exception) -> str:
-    """The exception's own text may hold addresses, and stays here."""
+    """A message for this error. The exception's own text is not used, because it may contain addresses."""
     match error:
         case aiohttp.ClientConnectorDNSError():
             return "its name is not known"

@@ -1,6 +1,6 @@
-"""The MCP server for the pod's own engine, by hand: the official SDK would cost the gateway as much memory again.
-
-Streamable HTTP without sessions: every POST is answered with JSON, and nothing is ever sent unasked.
+"""The MCP server for the pod's own engine. It is written by hand, because the official SDK would double the gateway's
+memory.
+Streamable HTTP without sessions: every POST is answered with JSON, and the server sends nothing by itself.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from agents.pod.gateway.peers.dialling import PeerFailure
 from agents.pod.gateway.peers.tools import TOOLS, BadArguments, run
 from agents.pod.gateway.pod import Pod
 
-# The first is offered to a client that asks for none of them.
+# A client that asks for none of these versions is offered the first.
 VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 Json = dict[str, Any]
 
@@ -51,7 +51,7 @@ class PeersServer:
         try:
             body = _message(await read_body(request, BODY_BYTES))
             if "method" not in body or "id" not in body:
-                return web.Response(status=202)  # a notification, or the answer to nothing that was asked
+                return web.Response(status=202)  # a notification, or an answer to a question that was not asked
             call_id = _id(body)
             answer = {"result": await self._answer(body)}
         except RpcError as error:
@@ -59,11 +59,11 @@ class PeersServer:
         return web.json_response({"jsonrpc": "2.0", "id": call_id, **answer})
 
     async def nothing_else(self, _: web.Request) -> web.Response:
-        """No stream to listen on, no session to end."""
+        """There is no stream to listen to and no session to end."""
         raise Refusal(405, "this MCP server takes POST only", Allow="POST")
 
     def _check(self, request: web.Request) -> None:
-        """The pod's own engine, and no page in a browser."""
+        """Accept only the pod's own engine, and no web page in a browser. Raises Refusal."""
         if "Origin" in request.headers:
             raise Refusal(403, "Origin: no browser has any business here")
         headers.check_token(headers.shown_keys(request.headers), self._pod.start.llm_token)
@@ -92,7 +92,9 @@ class PeersServer:
         return {"tools": TOOLS}
 
     async def _call(self, params: Json) -> Json:
-        """What the model did wrong, and what a peer did, is a result: the model reads it and goes on."""
+        """Run a tool. Mistakes of the model and failures of a peer are normal results, so that the model reads them and
+        continues.
+        """
         if not self._pod.config.has_peers:
             return _result({"error": "this agent has no peers at the moment"}, failed=True)
         try:
@@ -121,6 +123,6 @@ def _id(body: Json) -> str | int:
 
 
 def _result(said: Json, *, failed: bool = False) -> Json:
-    """As JSON, so that a peer's words stay recognisable as such."""
+    """The result as JSON text, so that the model can tell a peer's words from its instructions."""
     text = json.dumps(said, ensure_ascii=False)
     return {"content": [{"type": "text", "text": text}], "isError": failed}

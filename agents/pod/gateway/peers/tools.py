@@ -1,4 +1,4 @@
-"""The tools that a model sees: their schemas, and what their arguments must be."""
+"""The tools that the model sees: their schemas and the checks of their arguments."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ TOOLS: list[Json] = [
 
 
 class BadArguments(Exception):
-    """What the model asked for cannot be; the text says what can."""
+    """The model's arguments are wrong. The text says what is allowed."""
 
 
 async def run(peers: Peers, name: Any, arguments: Any) -> Json:
-    """The tool's result. Raises BadArguments, PeerFailure."""
+    """Run a tool and return its result. Raises BadArguments, PeerFailure."""
     given = arguments if isinstance(arguments, dict) else {}
     if name == "list_peers":
         return {"peers": await peers.listed()}

@@ -1,4 +1,4 @@
-"""The two spellings of the protocol from the caller's side: what is sent, and what a peer's answer says."""
+"""The two dialects of A2A for outgoing calls: building a message, and reading a peer's answer."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Wire:
     send: str
     get: str
     role: str
-    waits: Json  # the caller wants the answer, and not only its task
-    tagged: bool  # objects have a `kind`
+    waits: Json  # asks the peer to send the answer, and not only the task
+    tagged: bool  # whether objects have a `kind`
 
     def message(self, text: str, *, hops: int, conversation: str | None) -> Json:
-        """The parameters of a message."""
+        """The parameters of a call that sends a message."""
         part: Json = {"kind": "text", "text": text} if self.tagged else {"text": text}
         message: Json = {"messageId": str(uuid.uuid4()), "role": self.role, "parts": [part], "metadata": {HOPS: hops}}
         if self.tagged:
@@ -50,9 +50,10 @@ WIRES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """What a peer has said so far."""
+    """The peer's answer so far."""
 
-    state: str  # as 0.3 spells it: `completed`, `input-required`; an answer without a task is completed
+    # in the spelling of 0.3, such as `completed` or `input-required`; an answer without a task is `completed`
+    state: str
     reply: str
     cut: bool
     conversation: str | None
@@ -64,7 +65,7 @@ class Said:
 
 
 def read(result: Any) -> Said:
-    """Raises PeerFailure for what is neither a task nor a message."""
+    """Read a result. Raises PeerFailure if it is neither a task nor a message."""
     if not isinstance(result, dict):
         raise PeerFailure("its answer is neither a task nor a message")
     inner = next((result[name] for name in ("task", "message") if isinstance(result.get(name), dict)), result)
@@ -93,7 +94,7 @@ def _state(status: Json) -> str:
 
 
 def _task_text(task: Json, status: Json) -> str:
-    """The artifacts, else what the status says."""
+    """The text of the artifacts; without any text there, the message of the status."""
     artifacts = task.get("artifacts")
     listed = artifacts if isinstance(artifacts, list) else []
     parts = [_text(one.get("parts")) for one in listed if isinstance(one, dict)]
@@ -109,7 +110,7 @@ def _text(parts: Any) -> str:
 
 
 def _part(part: Json) -> str:
-    """Text as it is, data as JSON; of a file only that it is there."""
+    """A part as text: data as JSON, and of a file only a note that it exists."""
     if isinstance(part.get("text"), str):
         return str(part["text"])
     if "data" in part:
@@ -120,6 +121,6 @@ def _part(part: Json) -> str:
 
 
 def _name(value: Any) -> str | None:
-    """A short printable text of the peer's, or nothing."""
+    """The value if it is a short printable text, else None."""
     fits = isinstance(value, str) and 0 < len(value) <= NAME_CHARACTERS and value.isprintable()
     return value if fits else None
