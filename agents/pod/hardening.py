@@ -1,4 +1,4 @@
-"""What a program that holds secrets does to itself before it reads them."""
+"""Protections that a program turns on before it reads secrets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ _PR_SET_DUMPABLE = 4
 
 
 def forbid_dumps() -> None:
-    """No core file, and `/proc/<pid>/{environ,mem,maps,fd}` closed to other processes of the same user (Linux)."""
+    """Forbid core files, and forbid other processes of the same user to read `/proc/<pid>/{environ,mem,maps,fd}` (Linux
+    only). Raises OSError.
+    """
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if sys.platform != "linux":
         return
@@ -21,7 +23,7 @@ def forbid_dumps() -> None:
 
 
 def read_stdin() -> bytes:
-    """The whole of stdin, which is then closed for good: what came in must not be readable a second time."""
+    """Read all of stdin, then replace stdin by an empty file, so that the content cannot be read a second time."""
     text = sys.stdin.buffer.read()
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

@@ -1,4 +1,6 @@
-"""A pod's programs end when the supervisor they were started under is gone, unless the operator keeps pods."""
+"""Ends a pod's programs when the supervisor that started them is gone, unless the operator wants to keep pods
+(KEEP_PODS=1).
+"""
 
 from __future__ import annotations
 
@@ -9,17 +11,20 @@ from collections.abc import Mapping
 import psutil
 
 CHECK_SECONDS = 2.0
-# How far two readings of one process's start may lie apart: the kernel counts in ticks, the boot time is adjusted.
+# How many seconds two readings of the same process's start time may differ: the kernel counts in ticks, and the boot
+# time is adjusted.
 _START_TOLERANCE = 2.0
 
 
 async def supervisor_gone(environ: Mapping[str, str] = os.environ) -> None:
-    """Return once the process in AGENTPODS_SUPERVISOR (`<pid>:<create time>`) is gone; without one, never."""
+    """Return when the process in AGENTPODS_SUPERVISOR (`<pid>:<create time>`) is gone; without that variable, never
+    return.
+    """
     named = environ.get("AGENTPODS_SUPERVISOR", "")
     if not named or environ.get("KEEP_PODS") == "1":
         await asyncio.Event().wait()
     pid, _, created = named.partition(":")
-    while _lives(int(pid), float(created)):  # noqa: ASYNC110 - no event tells of another process's end
+    while _lives(int(pid), float(created)):  # noqa: ASYNC110 - there is no event for the end of a foreign process
         await asyncio.sleep(CHECK_SECONDS)
 
 
@@ -32,4 +37,4 @@ def _lives(pid: int, created: float) -> bool:
     except psutil.NoSuchProcess:
         return False
     except psutil.AccessDenied:
-        return True  # it is there, and that is all we ask
+        return True  # it exists, and nothing more is asked here

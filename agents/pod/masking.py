@@ -1,10 +1,9 @@
-"""Keeps secrets out of what leaves: bytes that stream through, short texts, log lines.
-
-A secret is found in every mix of these spellings of its characters: plain, escaped as in JSON, encoded as in a URL. It
-is masked where it stands whole, where the text ends within it after CUT characters, and where somebody else has cut it
-off after TRUNCATED. So a text shows at most the first seven characters of a secret at its end, and fifteen elsewhere.
-
-Not found: base64, hashes, a secret in pieces with other text between them, and one within packed bytes.
+"""Removes secrets from everything that leaves a program: byte streams, short texts, log lines.
+A secret is found in any mix of three spellings of its characters: plain, escaped as in JSON, encoded as in a URL. It is
+masked if it is complete, if the text ends inside it after at least CUT characters, or if another program cut it off
+after at least TRUNCATED characters. So a text shows at most the first seven characters of a secret at the end of the
+text, and fifteen elsewhere.
+Not found: base64, hashes, a secret with other text between its parts, and a secret in compressed data.
 """
 
 from __future__ import annotations
@@ -18,10 +17,11 @@ from collections.abc import Callable, Iterable
 from agents.runtimes.base import PodConfig
 
 MASK = "[secret]"
-SHORTEST = 6  # anything shorter is part of ordinary words, and no secret: the key `0` of a server that takes any key
+# shorter texts occur in ordinary words, and are no secrets: for example the key `0` of a server that accepts any key
+SHORTEST = 6
 CUT = 8
-TRUNCATED = 16  # longer than what all keys of a vendor begin with, such as `sk-ant-api03-`
-HEAD = 4  # characters that are looked for first: a text without them holds no more of the secret
+TRUNCATED = 16  # longer than the common beginning of a vendor's keys, such as `sk-ant-api03-`
+HEAD = 4  # number of characters for a quick search: a text without them does not contain the secret
 
 
 def mask_text(text: str, secrets: Iterable[str]) -> str:
@@ -31,7 +31,7 @@ def mask_text(text: str, secrets: Iterable[str]) -> str:
 
 
 def secrets_of(config: PodConfig) -> list[str]:
-    """What a configuration holds that no evidence may show."""
+    """The secrets in a configuration, which no log may show."""
     servers = [
         value for server in config.mcp_servers for name in ("env", "headers") for value in _values(server.get(name))
     ]
@@ -43,11 +43,11 @@ def _values(pairs: object) -> list[str]:
 
 
 class StreamMask:
-    """Masks secrets in chunks without holding back more than the beginning of what could be one."""
+    """Masks secrets in a stream of chunks. It holds back only text that could be the beginning of a secret."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         long_enough = {secret for secret in secrets if len(secret) >= SHORTEST}
-        # The longest first, so that none leaves a rest of another.
+        # The longest first: if one secret contains another, the longer one is masked as a whole.
         self._secrets = [_secret(text) for text in sorted(long_enough, key=len, reverse=True)]
         self._held = b""
 
@@ -66,7 +66,7 @@ class StreamMask:
 
 
 class MaskingFormatter(logging.Formatter):
-    """The last gate before a log line is written; `secrets` is asked anew for every line."""
+    """The last protection before a log line is written. `secrets` is called for every line."""
 
     def __init__(self, secrets: Callable[[], list[str]]) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s %(message)s")
@@ -77,7 +77,7 @@ class MaskingFormatter(logging.Formatter):
 
 
 class _Secret:
-    """Compiles a long pattern only when a text needs it: that takes milliseconds."""
+    """Compiling a long pattern takes milliseconds, so it is done only when a text needs it."""
 
     def __init__(self, text: str) -> None:
         self._letters = [_letter(character) for character in text]
@@ -93,13 +93,15 @@ class _Secret:
         return _compiled(self._letters[:TRUNCATED]) if len(self._letters) > TRUNCATED else None
 
     def mask(self, text: bytes) -> tuple[bytes, bytes]:
-        """The text that can go, and its end that could be the beginning of the secret."""
+        """Returns the masked text that may be sent, and its end that may be the beginning of the secret."""
         text = self._without_whole(text)
         end = next((at for at in self._candidates(text) if self._read(text, at)[1] is None), len(text))
         return self._without_truncated(text[:end]), text[end:]
 
     def mask_end(self, text: bytes) -> bytes:
-        """No more text follows. What was held back for another secret may hold this one whole."""
+        """Mask the last text of a stream. Text that was held back for another secret may contain this secret as a
+        whole.
+        """
         text = self._without_truncated(self._without_whole(text))
         for at in self._candidates(text):
             count, end = self._read(text, at)
@@ -108,12 +110,14 @@ class _Secret:
         return text
 
     def _candidates(self, text: bytes) -> Iterable[int]:
-        """Where at the end of the text the secret could begin."""
+        """The positions near the end of the text where the secret could begin."""
         first = self._letters[0].first
         return (found.start() for found in first.finditer(text, max(0, len(text) - self._longest)))
 
     def _read(self, text: bytes, at: int) -> tuple[int, int | None]:
-        """How many characters of the secret stand here, and where they end; None: where the text does."""
+        """How many characters of the secret are at this position, and where they end; None if the text ends inside the
+        secret.
+        """
         for count, letter in enumerate(self._letters):
             found = letter.pattern.match(text, at)
             if found is None:
@@ -142,7 +146,7 @@ def _secret(text: str) -> _Secret:
 
 
 class _Letter:
-    """One character of a secret, in all its spellings."""
+    """One character of a secret, with all its spellings."""
 
     def __init__(self, character: str) -> None:
         spellings = _spellings(character)
@@ -170,7 +174,7 @@ def _compiled(letters: Iterable[_Letter]) -> re.Pattern[bytes]:
 
 
 def _spellings(character: str) -> set[bytes]:
-    """In lower case where case does not matter."""
+    """The spellings of a character, in lower case where case does not matter."""
     raw = character.encode("utf-8", "surrogatepass")
     units = character.encode("utf-16-be", "surrogatepass")
     escaped = "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
@@ -180,17 +184,17 @@ def _spellings(character: str) -> set[bytes]:
 
 
 def _regex(spellings: set[bytes]) -> bytes:
-    """The longest first: of a backslash, the escaped one."""
+    """The longest spelling comes first, so that an escaped backslash is found as such."""
     ordered = sorted(spellings, key=lambda spelling: (-len(spelling), spelling))
     return b"(?:" + b"|".join(_either_case(each) if len(each) > 2 else re.escape(each) for each in ordered) + b")"
 
 
 def _either_case(escape: bytes) -> bytes:
-    """Of its hexadecimal digits; `u` stays as it is."""
+    """A pattern that accepts both cases of the hexadecimal digits; the `u` of `\u` stays lower case."""
     both = (b"[%c%c]" % (byte, byte - 32) if byte in b"abcdef" else re.escape(bytes([byte])) for byte in escape)
     return b"".join(both)
 
 
 def _starts(spellings: set[bytes]) -> set[bytes]:
-    """What can stand at the end of a text that breaks off within a character, the empty text included."""
+    """All texts that can be at the end of a text which stops inside this character, including the empty text."""
     return {spelling[:size].lower() for spelling in spellings for size in range(len(spelling))}

@@ -1,7 +1,7 @@
-"""Finding and ending a pod's processes. Identity is never a recorded pid: it is what a live process carries.
-
-Our two programs carry namespace and home in their arguments (the gateway's environment is closed to others); the engine
-and whatever it starts carry them in their environment, so that nothing of a pod can get lost.
+"""Finds and ends a pod's processes. A stored pid is never trusted: a process is recognised by its marks.
+Our two programs have namespace and home in their arguments, because the gateway's environment is closed to other
+processes. The engine and all processes that it starts have them in their environment, so that no process of a pod is
+lost.
 """
 
 from __future__ import annotations
@@ -24,17 +24,19 @@ POLL_SECONDS = 0.05
 
 
 def marks(namespace: str, home: Path | str, role: str) -> dict[str, str]:
-    """The environment by which a process is known as this pod's."""
+    """The environment variables that mark a process as one of this pod."""
     return {NAMESPACE: namespace, HOME: str(home), ROLE: role}
 
 
 def program_arguments(namespace: str, home: Path | str) -> list[str]:
-    """The arguments by which one of our programs is known as this pod's; the programs themselves ignore them."""
+    """The arguments that mark one of our programs as one of this pod. The programs themselves ignore them."""
     return [f"--namespace={namespace}", f"--home={home}"]
 
 
 def environment_of(pid: int) -> Mapping[str, str]:
-    """The environment a process was started with; empty when it is gone, a zombie, or not ours to read."""
+    """The environment with which a process was started. Empty if the process is gone, is a zombie, or
+    may not be read.
+    """
     try:
         raw = Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:
@@ -44,7 +46,7 @@ def environment_of(pid: int) -> Mapping[str, str]:
 
 
 def marked(namespace: str, home: Path | str, *, roles: Iterable[str] = (ENGINE, INSTALL)) -> list[psutil.Process]:
-    """The live processes of this pod that carry one of these roles in their environment."""
+    """The live processes of this pod with one of these roles in their environment."""
     wanted = [marks(namespace, home, role).items() for role in roles]
     found = []
     for process in psutil.process_iter():
@@ -55,7 +57,9 @@ def marked(namespace: str, home: Path | str, *, roles: Iterable[str] = (ENGINE, 
 
 
 def is_alive(process: psutil.Process) -> bool:
-    """Whether this very process runs: a zombie does not, and a new owner of its pid is another process."""
+    """Whether exactly this process runs. A zombie does not count, and a new process with the same pid does not count
+    either.
+    """
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -70,7 +74,7 @@ def descendants(process: psutil.Process) -> list[psutil.Process]:
 
 
 def listen(processes: Iterable[psutil.Process], port: int) -> bool:
-    """Whether one of these has a TCP listener on this port, at whatever address."""
+    """Whether one of these processes listens on this TCP port, at any address."""
     return any(port in _listened(process) for process in processes)
 
 
@@ -91,7 +95,9 @@ def send(processes: Iterable[psutil.Process], number: signal.Signals) -> None:
 
 
 def kill_all(find: Callable[[], list[psutil.Process]], *, seconds: float) -> list[psutil.Process]:
-    """SIGKILL until none is found any more: what forks meanwhile is found in the next round. Returns what is left."""
+    """Send SIGKILL again and again until no process is found, so that new children are found too. Returns the processes
+    that are left after `seconds`.
+    """
     until = time.monotonic() + seconds
     while (found := find()) and time.monotonic() < until:
         send(found, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Taking a directory away whole, however deep an agent made it and whatever rights it took from itself."""
+"""Removes a whole directory, even if an agent made it very deep or removed its own permissions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from pathlib import Path
 
 
 def remove(directory: Path) -> None:
-    """What is gone succeeds; links are never followed; a removal that was cut short goes on at the next call."""
+    """Remove the directory. A missing directory is fine. Links are never followed. If a removal is interrupted, the
+    next call continues it.
+    """
     try:
         shutil.rmtree(directory)
     except FileNotFoundError:
@@ -26,7 +28,7 @@ def remove(directory: Path) -> None:
 
 
 def _empty(top: int) -> None:
-    """Every directory is moved to the top before its own turn, so no path is long and nothing calls itself."""
+    """Move every directory to the top before it is emptied. So no path becomes long, and no recursion is needed."""
     prefix = f"removed-{secrets.token_hex(8)}-"
     names = (f"{prefix}{number}" for number in itertools.count())
     waiting = _take_out(top, top, names, prefix)
@@ -38,7 +40,7 @@ def _empty(top: int) -> None:
 
 
 def _take_out(directory: int, top: int, names: Iterator[str], prefix: str) -> list[str]:
-    """Unlink the files and move the directories; returns what these are called at the top."""
+    """Delete the files and move the directories to the top. Returns the new names of the directories."""
     moved = []
     with os.scandir(directory) as entries:
         for entry in entries:

@@ -1,4 +1,6 @@
-"""The program restic: which one is used, and how it is called. Without one that is new enough there is no backup."""
+"""The program restic: which copy is used, and how it is called. Without a version that is new enough there are no
+backups.
+"""
 
 from __future__ import annotations
 
@@ -11,25 +13,26 @@ from collections.abc import Mapping
 from pathlib import Path
 
 VERSION = "0.18.0"
-# The first with `backup --group-by`, names and passwords of REST servers from the environment, and dumps in pieces.
+# The first version with `backup --group-by`, with names and passwords of REST servers from the environment, and with
+# dumps in parts.
 OLDEST = (0, 17)
 ASK_SECONDS = 20.0
 _SAYS = re.compile(r"restic (\d+)\.(\d+)")
-# restic itself stays small, on a pod's processor too.
+# Keep restic small in memory, and also on a pod's processor.
 _SMALL = {"GOGC": "30", "GOMAXPROCS": "2", "GOMEMLIMIT": "96MiB"}
 
 
 class NoRestic(Exception):
-    """No usable copy is there. The message is for people."""
+    """There is no usable restic. The message is shown to people."""
 
 
 def brought(cache: Path) -> Path:
-    """Where a copy is that we brought ourselves."""
+    """The path of the copy of restic that this service downloads."""
     return cache / f"restic-{VERSION}" / "restic"
 
 
 def find(configured: str, cache: Path) -> Path:
-    """The configured one, the machine's own, or the one that we brought. Raises NoRestic."""
+    """The configured restic, the machine's own, or the downloaded copy. Raises NoRestic."""
     if configured:
         if not is_new_enough(Path(configured)):
             raise NoRestic(f"RESTIC={configured!r} is no restic of version {_named(OLDEST)} or newer")
@@ -54,12 +57,12 @@ def is_new_enough(path: Path) -> bool:
 
 
 def environment(*, repository: str, cache: Path | None, more: Mapping[str, str]) -> dict[str, str]:
-    """All that it sees. Its password comes through a pipe: standard input."""
+    """The complete environment of restic. The password is not in it, but comes through standard input."""
     kept = {"RESTIC_CACHE_DIR": str(cache)} if cache else {}
     return {
         "PATH": "/usr/local/bin:/usr/bin:/bin",
         "HOME": "/nonexistent",
-        "TMPDIR": os.environ.get("TMPDIR") or "/tmp",  # noqa: S108 # as every program; packs wait there
+        "TMPDIR": os.environ.get("TMPDIR") or "/tmp",  # noqa: S108 # the default of all programs; restic writes its packs there first
         "RESTIC_REPOSITORY": repository,
         "RESTIC_PASSWORD_FILE": "/dev/stdin",
         "RESTIC_PROGRESS_FPS": "0.5",

@@ -1,8 +1,8 @@
-"""The JSON documents that gateway and bridge start from, one each, and how they come by them: the local runtime writes
-one to the stdin of each and closes the pipe; in a cluster `--start` names the file of a mounted Secret.
-
+"""The start documents: one JSON document each for gateway and bridge. The local runtime writes it to the program's
+stdin and closes the pipe; in a cluster, `--start` names the file of a mounted Secret.
 Environment of both programs: AGENTPODS_NAMESPACE and AGENTPODS_HOME (the marks by which a pod's processes are found),
-AGENTPODS_SUPERVISOR (`<pid>:<create time>`, absent = no watch), KEEP_PODS. Nothing secret is in it, nor in arguments.
+AGENTPODS_SUPERVISOR (`<pid>:<create time>`; without it there is no watch), KEEP_PODS. Neither the environment nor the
+arguments contain secrets.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from agents.runtimes.base import Identity, PodConfig, PodSecrets
 
 
 def read(program: str, words: Sequence[str] | None = None) -> bytes:
-    """The start document of this program, from wherever its arguments say. A wrong argument ends the program."""
+    """Read the start document of this program from the place that its arguments name. A wrong argument ends the
+    program.
+    """
     parser = argparse.ArgumentParser(prog=program, allow_abbrev=False)
     parser.add_argument("--start", type=Path, metavar="PATH", help="the start document; without this it is stdin")
     for mark in ("--namespace", "--home"):
@@ -45,22 +47,23 @@ class GatewayStart:
     engine: str
     public_url: str | None
     console_url: str
-    # The gateway keeps `<run_dir>/gateway.json` = {"pid", "revision", "certificate"}, written atomically (mode 600)
-    # whenever it took a configuration, so that observe() knows what both programs have applied. `certificate` is the
-    # fingerprint of `identity`: a gateway of a release without certificates does not say it.
+    # The gateway writes `<run_dir>/gateway.json` = {"pid", "revision", "certificate"} with mode 600 after each new
+    # configuration, replacing the file as a whole. So `observe()` of the runtime knows the revisions of both programs.
+    # `certificate` is the fingerprint of `identity`; a gateway of an old release without certificates does not write
+    # it.
     run_dir: str
-    host: str  # the public and the management listener
-    llm_host: str = "127.0.0.1"  # the key proxy: the pod's own affair, whatever the others listen on
+    host: str  # address of the public and the management listener
+    llm_host: str = "127.0.0.1"  # address of the key proxy: always inside the pod, whatever the other listeners use
     public_port: int
     management_port: int
     llm_port: int
     bridge_url: str
     bridge_token: str = field(repr=False)
-    llm_token: str = field(repr=False)  # what the engine shows to the key proxy
-    engine_url: str  # of an engine that is a server
-    side_url: str = ""  # of a server beside the engine: its dashboard
+    llm_token: str = field(repr=False)  # the engine's token for the key proxy
+    engine_url: str  # for an engine that is a server
+    side_url: str = ""  # for a server beside the engine, such as its dashboard
     engine_password: str = field(repr=False)
-    identity: Identity  # of the management listener
+    identity: Identity  # certificate and key of the management listener
     config: PodConfig
     secrets: PodSecrets
 
@@ -85,20 +88,20 @@ class BridgeStart:
     engine: str
     run_dir: str
     data_dir: str
-    data_expected: bool = False  # the agent has run before: without its data the engine is not started
-    restore: str = ""  # the restore that comes before the engine; its order is given over HTTP
+    data_expected: bool = False  # the agent has run before, so its engine must not start without its data
+    restore: str = ""  # id of the restore that must come before the engine; its order is sent by HTTP
     engine_cache: str
-    restic: str = ""  # "" = the machine's own, or the one that was brought
-    node: str = ""  # of the engine's image; "" = the one that comes with us
+    restic: str = ""  # "" = the machine's own, or the downloaded copy
+    node: str = ""  # from the engine's image; "" = the one that is installed with this service
     memory_bytes: int
     host: str
     port: int
     token: str = field(repr=False)
-    llm_url: str  # the key proxy: `http://127.0.0.1:<port>`; the engine gets `<llm_url>/llm/<provider>…`
+    llm_url: str  # the key proxy, `http://127.0.0.1:<port>`; the engine uses `<llm_url>/llm/<provider>…`
     llm_token: str = field(repr=False)
     engine_port: int  # for an engine that is a server
     side_port: int = 0  # for a server beside the engine
-    engine_password: str = field(repr=False)  # what that server asks for, also from the gateway
+    engine_password: str = field(repr=False)  # the password that this server asks for, from the gateway too
     config: PodConfig
 
     @classmethod

@@ -1,4 +1,6 @@
-"""Why an agent's page has nobody to talk to: the router and the gateway say it in a header, the chat page in words."""
+"""Why nobody answers on an agent's page. The router and the gateway send the reason in a header, and the chat page
+shows it as text.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,8 @@ STATE_HEADER = "Agent-State"
 
 class AgentState(StrEnum):
     STARTING = "starting"
-    RESTARTING = "restarting"  # the engine was there; its bridge starts it again
-    FAILING = "failing"  # the engine ends again and again
+    RESTARTING = "restarting"  # the engine was running before, and the bridge starts it again
+    FAILING = "failing"  # the engine fails again and again
     FAILED = "failed"
     STOPPED = "stopped"
     GONE = "gone"

@@ -1,7 +1,7 @@
-"""Ticket links: the console mints one, the pod's gateway takes it once. Imports nothing of Django, both sides use it.
-
-A ticket is `<expires>.<nonce>.<mac>`: unix seconds, random text, and an HMAC-SHA256 under the pod's ticket key over the
-pod's namespace and both, so that it opens one pod, once, for a minute.
+"""Ticket links: the console makes a ticket, and the pod's gateway accepts it once. Both sides use this module, so it
+must not import Django.
+A ticket is `<expires>.<nonce>.<mac>`: Unix seconds, random text, and an HMAC-SHA256 with the pod's ticket key over the
+pod's namespace and the two values. So a ticket opens one pod, once, within one minute.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _SHAPE = re.compile(r"(\d{1,12})\.([A-Za-z0-9_-]{16,64})\.([A-Za-z0-9_-]{43})")
 
 
 class InvalidTicket(Exception):
-    """Forged, damaged, of another pod, or too old. Which of them is nobody's business."""
+    """The ticket is forged, damaged, too old, or made for another pod. The reason is not revealed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ticket:
     nonce: str
-    expires: int  # unix seconds
+    expires: int  # Unix seconds
 
     @property
     def minted(self) -> int:
@@ -34,14 +34,18 @@ class Ticket:
 
 
 def mint(ticket_key: str, namespace: str, now: datetime) -> str:
-    """A ticket for the page of the pod `namespace`, good for LIFETIME_SECONDS from `now` (an aware time)."""
+    """A ticket for the page of the pod `namespace`, valid for LIFETIME_SECONDS from `now` (a datetime
+    with timezone).
+    """
     expires = int(now.timestamp()) + LIFETIME_SECONDS
     nonce = secrets.token_urlsafe(_NONCE_BYTES)
     return f"{expires}.{nonce}.{_mac(ticket_key, namespace, expires, nonce)}"
 
 
 def read(ticket_key: str, namespace: str, text: str, now: datetime) -> Ticket:
-    """The ticket in `text`, if this pod's key made it and it is not over. The caller remembers the nonce."""
+    """The ticket in `text`, if it was made with this pod's key and has not expired. Raises InvalidTicket. The caller
+    must remember the nonce.
+    """
     found = _SHAPE.fullmatch(text)
     if found is None:
         raise InvalidTicket

@@ -1,4 +1,6 @@
-"""`POST /talk-test`: one word through every hop, so that an owner sees which of them is silent, and why."""
+"""`POST /talk-test`: sends one message through every hop (gateway, engine, model, channels), so that the owner sees
+which hop does not work, and why.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ from agents.pod.gateway.pod import Pod
 from agents.pod.gateway.turns import Done, Hop, TurnFailed, Turns
 from agents.pod.masking import mask_text
 
-# A healthy model says one word in seconds; whoever waits for this sits in front of it.
+# A healthy model answers with one word within seconds, and a person is waiting for the result.
 TURN_SECONDS = 60.0
 PAGE_SECONDS = 5.0
 MESSAGE = "This is a connection test. Answer with the single word: pong"
@@ -36,7 +38,7 @@ class Tried:
 
 
 class _SilentError(Exception):
-    """The hop did not do its part; the text is for people."""
+    """The hop does not work. The text is shown to people."""
 
 
 class TalkTest:
@@ -51,7 +53,9 @@ class TalkTest:
         return web.json_response({"hops": [self._wire(hop) for hop in hops]})
 
     async def _run(self) -> list[Tried]:
-        """Gateway, engine, model, then each channel; what lies behind a silent engine is not tried."""
+        """Test gateway, engine and model, then each channel. If the engine does not work, the hops behind it are not
+        tried.
+        """
         gateway, engine, model = Tried(Hop.GATEWAY, ok=True, ms=0), Tried(Hop.ENGINE), Tried(Hop.MODEL)
         channels = [Tried(name) for name in self._pod.config.channels]
         async with _timed(engine):
@@ -75,7 +79,9 @@ class TalkTest:
             raise _SilentError(f"{cause}: {reason}" if cause else reason)
 
     async def _turn(self, hops: dict[Hop, Tried]) -> None:
-        """A real turn in a conversation of its own: it may show that the engine is silent, though it looks healthy."""
+        """Run a real turn in a new conversation. It can show that an engine does not work although its state looks
+        healthy.
+        """
         model = hops[Hop.MODEL]
         if not self._pod.has_key:
             model.error = NO_KEY
@@ -115,7 +121,9 @@ class TalkTest:
                     await self._page()
 
     async def _page(self) -> None:
-        """The web channel is our own public listener, which lets nobody in while the engine is not ready."""
+        """Test the web channel, which is the gateway's own public listener. It refuses all visitors while the engine is
+        not ready.
+        """
         start = self._pod.start
         try:
             async with (
@@ -149,5 +157,5 @@ def _milliseconds(since: float) -> int:
 
 
 def _session_id() -> str:
-    """A conversation of its own: what was said before must not change the answer."""
+    """The id of a new conversation, so that earlier messages cannot change the answer."""
     return f"talk-test-{secrets.token_hex(6)}"

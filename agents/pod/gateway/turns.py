@@ -1,4 +1,6 @@
-"""One turn of a conversation: in order within a session, side by side across sessions, within the deadline."""
+"""Turns of conversations: one after the other within a session, at the same time across sessions, each
+with a deadline.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +21,14 @@ from agents.pod.gateway.reasons import FailureReason, of_model
 from agents.runtimes.base import Phase
 
 DEADLINE_SECONDS = 110.0
-# A turn that meets an engine still taking its newest configuration waits this long for it.
+# If the engine is still applying its newest configuration, a turn waits this long for it.
 SETTLE_SECONDS = 20.0
 SETTLE_STEP_SECONDS = 0.3
 TURNS_AT_ONCE = 64
 
 
 class Hop(StrEnum):
-    """Where on its way a turn failed."""
+    """The part of the way at which a turn failed."""
 
     GATEWAY = "gateway"
     ENGINE = "engine"
@@ -75,7 +77,9 @@ class Turns:
         self._deadlines: list[float] = []
 
     async def take(self, message: str, session_id: str) -> AsyncGenerator[TurnEvent, None]:
-        """The engine's answer as it comes, ended by one Done; raises TurnFailed. Without a key nobody is asked."""
+        """Run a turn: the engine's answer as it arrives, with one Done at the end. Raises TurnFailed. Without a model
+        key, no engine is asked and the answer is empty.
+        """
         if not self._pod.has_key:
             yield Done("", session_id)
             return
@@ -89,12 +93,12 @@ class Turns:
                 self._deadlines.remove(deadline)
 
     def seconds_left(self) -> float | None:
-        """Until the last of the running turns must end; None while there is none."""
+        """Seconds until the last of the running turns must end; None if no turn is running."""
         return max(self._deadlines) - asyncio.get_running_loop().time() if self._deadlines else None
 
     @asynccontextmanager
     async def _place(self, session_id: str, deadline: float) -> AsyncIterator[None]:
-        """A place among all turns, then the only one in the session."""
+        """Take one of the pod's places for turns, then wait until this session is free. Raises TurnFailed."""
         if self._running >= TURNS_AT_ONCE:
             crowded = f"{TURNS_AT_ONCE} turns are running or waiting; try again in a moment"
             raise TurnFailed(Hop.GATEWAY, crowded, reason=FailureReason.CROWDED)
@@ -131,7 +135,7 @@ class Turns:
             raise self._overdue(started) from error
 
     async def _settled(self, deadline: float) -> None:
-        """Wait while the engine is taking a configuration, then refuse unless it is ready."""
+        """Wait while the engine is applying a configuration. Raises TurnFailed if it is not ready afterwards."""
         loop = asyncio.get_running_loop()
         until = min(deadline, loop.time() + SETTLE_SECONDS)
         state = await self._bridge.state(age=0)
@@ -144,7 +148,9 @@ class Turns:
             raise TurnFailed(Hop.ENGINE, state.message or f"the engine is {state.phase}")
 
     def _settling(self, state: BridgeState | None) -> bool:
-        """Whether the engine is on its way from one configuration to the next; one that broke is not waited for."""
+        """Whether the engine is changing from one configuration to the next. An engine that failed is
+        not waited for.
+        """
         if state is None or (state.revision or 0) >= self._pod.config.revision:
             return False
         return state.phase in {Phase.STARTING, Phase.READY}
@@ -152,7 +158,7 @@ class Turns:
     def _read(
         self, event: dict[str, Any] | None, session_id: str, started: float, allowance: Allowance
     ) -> TurnEvent | None:
-        """None is a part that came after too many."""
+        """The event for one line of the bridge; None for a part above the limit of parts. Raises TurnFailed."""
         match event:
             case {"type": "delta", "text": str(text)}:
                 return Delta(text)
@@ -169,17 +175,21 @@ class Turns:
                 raise self._failure(Hop.ENGINE, "the engine broke off in the middle of the turn", started)
 
     def _refuse_silence(self, reply: str, started: float) -> None:
-        """Some engines end a turn without a word when the model refused: that is a failure, not an answer."""
+        """Some engines end a turn with an empty answer when the model refused. Raises TurnFailed, because this is a
+        failure and not an answer.
+        """
         if not reply.strip() and self._models.failure_since(started):
             raise self._failure(Hop.MODEL, "the model did not answer", started)
 
     def _failure(self, hop: Hop, message: str, started: float) -> TurnFailed:
-        """The proxy knows better than the engine why a model did not answer."""
+        """The failure of a turn. If a model call failed in this turn, its reason is used, because the key proxy knows
+        it better than the engine.
+        """
         seen = self._models.failure_since(started)
         return TurnFailed(Hop.MODEL, seen.message, reason=of_model(seen)) if seen else TurnFailed(hop, message)
 
     def slow_hop(self) -> Hop:
-        """Who keeps a turn waiting that does not end."""
+        """The hop that delays a turn which does not end."""
         return Hop.MODEL if self._models.in_flight else Hop.ENGINE
 
     def _overdue(self, started: float) -> TurnFailed:
@@ -188,12 +198,14 @@ class Turns:
 
 
 def _ending(said: Any) -> TurnEnding:
-    """A bridge of an earlier release says nothing of it, a later one perhaps more than is known here."""
+    """How the turn ended. A bridge of an older release does not send this, and a newer one may send values that are not
+    known here; both count as a plain answer.
+    """
     return next((ending for ending in TurnEnding if ending.value == said), TurnEnding.ANSWER)
 
 
 class _Lane:
-    """One session: who is in it, and who waits."""
+    """One session: its lock, and how many turns run or wait in it."""
 
     def __init__(self) -> None:
         self.lock = asyncio.Lock()

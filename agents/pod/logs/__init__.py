@@ -1,1 +1,1 @@
-"""What a pod's programs say: lines made harmless, and the ring in which the last of them are kept."""
+"""The log lines of a pod's programs: cleaning lines, and the ring in which the newest lines are kept."""

@@ -1,4 +1,4 @@
-"""How much may be said in a time."""
+"""A limit on how much may be used in a time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 class Budget:
-    """`rate` units a second; what is not used is saved, up to `burst`."""
+    """`rate` units per second. Unused units are saved, up to `burst`."""
 
     def __init__(self, *, rate: float, burst: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate = rate
@@ -24,13 +24,13 @@ class Budget:
         return self._left
 
     def take(self, units: float = 1.0) -> bool:
-        """Whether there is as much; then it is used."""
+        """Whether that many units are left. If so, they are used."""
         if self.left < units:
             return False
         self._left -= units
         return True
 
     def owe(self, units: float) -> float:
-        """Use it, there or not. Returns for how many seconds nothing more should be used."""
+        """Use the units even if they are not left. Returns for how many seconds nothing more should be used."""
         self._left = self.left - units
         return max(0.0, -self._left / self._rate)

@@ -1,4 +1,4 @@
-"""One line of a pod's log: harmless to look at, without secrets, and not too long."""
+"""One line of a pod's log: safe to display, without secrets, and of limited length."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from enum import StrEnum
 from agents.pod.masking import mask_text
 
 LINE_CHARACTERS = 4096
-# What is looked at of a line that does not end: enough that a secret across the cut above is whole.
+# How many bytes of a line without end are read: enough that a secret at the cut above is still whole, and is masked.
 LINE_BYTES = 32 * 1024
-# In a secret of several lines, such as a key in PEM, each line of this length is one too.
+# In a secret of several lines, such as a PEM key, each line of at least this length counts as a secret too.
 SECRET_LINE_CHARACTERS = 16
 
-# Escape sequences of terminals: colours and cursors, titles and links, and what else begins with ESC.
+# Escape sequences of terminals: colours, cursors, titles, links, and everything else that starts with ESC.
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~]?)")
-# What is not seen, or turns the text after it around. A tab and the joiners of scripts and emoji stay.
+# Invisible characters, and characters that reverse the direction of the text. A tab, and the joiners of scripts and
+# emoji, stay.
 _UNSEEN = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 _LEVEL_CHARACTERS = 100
 _LEVEL = re.compile(
@@ -55,26 +56,28 @@ _LEVELS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    at: float  # unix seconds
+    at: float  # Unix seconds
     source: Source
     level: Level | None
     text: str
-    mark: str = ""  # of the program that keeps it: where it has the line from
+    mark: str = ""  # for the program that stores the line: where the line came from
 
     def encoded(self) -> bytes:
-        """As a line of JSON; the source comes first, so that lines of one source are found without reading the rest."""
+        """The line as one line of JSON. The source is the first field, so that lines of one source are found without
+        reading the rest.
+        """
         marked = {"m": self.mark} if self.mark else {}
         fields = {"s": self.source, "t": round(self.at, 3), "l": self.level, "x": self.text, **marked}
         return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
 
 
 def begins(source: Source) -> bytes:
-    """With what each encoded line of this source begins."""
+    """The bytes with which each encoded line of this source starts."""
     return f'{{"s":"{source}",'.encode()
 
 
 def decoded(raw: bytes) -> Line | None:
-    """The line that was encoded so; None for anything else."""
+    """The line that was encoded by `encoded`; None for any other bytes."""
     try:
         fields = json.loads(raw)
         level = fields["l"]
@@ -96,12 +99,14 @@ def _text(value: object) -> str:
 
 
 def clean(text: str) -> str:
-    """Without what a terminal or a page would obey instead of showing it."""
+    """Remove characters that a terminal or a page would execute instead of displaying them."""
     return _UNSEEN.sub("", _ESCAPES.sub("", text)).strip()
 
 
 def prepared(text: str, secrets: Iterable[str]) -> str:
-    """Ready to be kept. First what is not seen goes, for it may stand within a secret; the cut comes last."""
+    """The text as it may be stored. Invisible characters are removed first, because they may stand inside a secret; the
+    text is cut last.
+    """
     return shortened(mask_text(clean(text), secrets))
 
 
@@ -112,13 +117,13 @@ def shortened(text: str) -> str:
 
 
 def level_of(text: str) -> Level | None:
-    """What the line says of itself at its beginning."""
+    """The level that the line names near its beginning, or None."""
     found = _LEVEL.search(text, 0, _LEVEL_CHARACTERS)
     return _LEVELS[(found[1] or found[2]).lower()] if found else None
 
 
 def with_lines(secrets: Iterable[str]) -> list[str]:
-    """The secrets, and the lines of those that have several: a log shows them one by one."""
+    """The secrets, and in addition the single lines of multi-line secrets, because a log shows them line by line."""
     found: dict[str, None] = {}
     for secret in secrets:
         found[secret] = None

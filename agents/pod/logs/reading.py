@@ -1,4 +1,6 @@
-"""Reading a log by offsets: bytes since the pod began to speak, which stay the same when the oldest are thrown away."""
+"""Reads a log by offsets. An offset counts bytes since the log began, so it stays valid when the oldest lines are
+removed.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +9,12 @@ from dataclasses import dataclass, field
 
 from agents.pod.logs.lines import Line, Source, begins, decoded
 
-PAGE_BYTES = 512 * 1024  # of encoded lines; a page has at least one line
+PAGE_BYTES = 512 * 1024  # bytes of encoded lines; a page has at least one line
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Whole lines that lie one after the other. `load` may find that they are gone by now: then it returns nothing."""
+    """Whole lines that follow each other. `load` returns nothing if they were removed in the meantime."""
 
     base: int  # offset of the first byte
     size: int
@@ -25,7 +27,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What is left of one life of a log."""
+    """The part of one life of a log that still exists."""
 
     life: str
     chunks: list[Chunk]
@@ -33,9 +35,8 @@ class Left:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """Some lines, each with the offset behind it. `next` is where the following page begins.
-
-    `gap`: what was asked for is not there any more, or never was; the page begins where there is something.
+    """Some lines, each with the offset after it. The next page starts at `next`.
+    `gap`: the wanted lines no longer exist, or never existed; the page starts at the first line that exists.
     """
 
     life: str
@@ -54,7 +55,7 @@ def read(
     source: Source | None = None,
     most_bytes: int = PAGE_BYTES,
 ) -> Page:
-    """The lines after an offset, the oldest first; without one the newest lines, in the same order."""
+    """The lines after an offset, oldest first. Without an offset, the newest lines in the same order."""
     start, end = (chunks[0].base, chunks[-1].end) if chunks else (0, 0)
     if after is None:
         return Page(life=life, lines=_newest(chunks, limit, source, most_bytes), next=end, end=end)
@@ -96,7 +97,7 @@ def _newest(chunks: Sequence[Chunk], limit: int, source: Source | None, most_byt
 
 
 def _lines(chunk: Chunk, begin: int) -> Iterator[tuple[int, bytes]]:
-    """Each line from the offset on, with the offset behind it. An offset within a line means the one after it."""
+    """Each line from this offset, with the offset after it. An offset inside a line means the line after it."""
     raw = chunk.load()[: chunk.size]
     at = max(begin - chunk.base, 0)
     if at and raw[at - 1 : at] != b"\n":

@@ -1,7 +1,6 @@
-"""The last 5 MB of a pod's log, in files of its gateway: they outlive the gateway, and cost no memory.
-
-`<directory>/<life>-<offset>.log` are the pieces. A life is one ring from its beginning to its end; offsets count on
-over all pieces of a life, so that a cursor stays right when the oldest piece is thrown away.
+"""The ring: the last 5 MB of a pod's log, in files of the gateway. Files outlive the gateway and need no memory.
+The pieces are `<directory>/<life>-<offset>.log`. A life is one ring from its beginning to its end, with a random id.
+Offsets continue over all pieces of a life, so a reader's offset stays valid when the oldest piece is removed.
 """
 
 from __future__ import annotations
@@ -19,16 +18,18 @@ from agents.pod.logs.lines import Line, Source
 from agents.pod.logs.reading import PAGE_BYTES, Chunk, Left, Page, read
 
 PIECE_BYTES = 512 * 1024
-KEPT_PIECES = 10  # beside the one that is written
+KEPT_PIECES = 10  # in addition to the piece that is being written
 DIRECTORY = "logs"
 _NAME = re.compile(r"([0-9a-z]{8,24})-(\d{15})\.log")
 
 
 class Ring:
-    """Read from anywhere, written by one program alone. A line that a kill has cut is thrown away at the next start."""
+    """Any program may read the ring, but only one may write it. If a kill cut off the last line, the next start removes
+    that line.
+    """
 
     def __init__(self, directory: Path) -> None:
-        """Raises OSError where it cannot be written."""
+        """Raises OSError if the directory cannot be written."""
         self._directory = directory
         self._lock = threading.Lock()
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -43,7 +44,7 @@ class Ring:
         return self._pieces[-1].end if self._pieces else 0
 
     def append(self, lines: Sequence[Line]) -> None:
-        """Raises OSError when there is no room for them."""
+        """Raises OSError if there is no room for the lines."""
         raw = b"".join(line.encoded() for line in lines)
         with self._lock:
             self._rotate()
@@ -66,7 +67,7 @@ class Ring:
         return read(self.life, pieces, after=after, limit=limit, source=source, most_bytes=most_bytes)
 
     def tail(self, size: int) -> tuple[int, bytes]:
-        """The last lines as they are kept, and the offset of the first."""
+        """The last lines in their stored form, and the offset of the first."""
         with self._lock:
             pieces = list(self._pieces)
         return tail(pieces, size)
@@ -86,19 +87,19 @@ class Ring:
 
 
 def life_in(directory: Path) -> str | None:
-    """Of the ring in there, if there is one; the youngest, should there be more."""
+    """The life of the ring in this directory, or None. If there are several, the newest."""
     found = [match[1] for path in _files(directory) if (match := _NAME.fullmatch(path.name))]
     return max(found, default=None)
 
 
 def left_in(directory: Path) -> Left | None:
-    """What a program has written there, whether it still runs or not; None where there is nothing."""
+    """What a program has written in this directory, whether it still runs or not; None if there is nothing."""
     life = life_in(directory)
     return Left(life, _pieces(directory, life)) if life else None
 
 
 def tail(chunks: Sequence[Chunk], size: int) -> tuple[int, bytes]:
-    """The last whole lines of at most this size, and the offset of the first."""
+    """The last whole lines, together at most `size` bytes, and the offset of the first."""
     end = chunks[-1].end if chunks else 0
     kept = b""
     for chunk in reversed(chunks):
@@ -113,7 +114,7 @@ def tail(chunks: Sequence[Chunk], size: int) -> tuple[int, bytes]:
 
 
 def _new_life() -> str:
-    """Lives of one pod sort by their time."""
+    """A new life id. It starts with the time, so that the lives of a pod sort by time."""
     return f"{int(time.time()):09x}{secrets.token_hex(4)}"
 
 
@@ -125,7 +126,7 @@ def _pieces(directory: Path, life: str) -> list[Chunk]:
     for base in bases:
         size = _size(_path(directory, life, base))
         if found and found[-1].end != base:
-            found = []  # something is missing in between: what is older cannot be counted
+            found = []  # a piece between them is missing, so the older pieces cannot be used
         found.append(_chunk(directory, life, base, size))
     return found
 

@@ -1,4 +1,4 @@
-"""Every word that the pod's pages show: a file per language, with the same names in each."""
+"""All texts of the pod's pages: one file per language, with the same names in each."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ WORDS = {
 
 
 def texts(lang: str, *, name: str) -> dict[str, str]:
-    """All words in `lang`, English for a language that has none; `lang` is the one that they are in."""
+    """All texts in `lang`, or in English if that language has none. The text `lang` names the language
+    that was used.
+    """
     chosen = lang if lang in WORDS else "en"
     return {"lang": chosen, **{key: text.replace("{name}", name) for key, text in WORDS[chosen].items()}}
