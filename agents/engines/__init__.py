@@ -1,4 +1,6 @@
-"""Engines that an agent can run on: one module each, data first (agents/engines/base.py)."""
+"""The engines that an agent can run on. Each engine has a module that describes it mostly as data
+(agents/engines/base.py).
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ ENGINES: dict[str, Engine] = {
     OPENCLAW.id: OPENCLAW,
     N8N.id: N8N,
 }
-# Those that have a page of their own, beside the gateway's.
+# Engines with an own page, in addition to the gateway's page.
 DASHBOARDS: dict[str, Dashboard] = {
     HERMES.id: HERMES_DASHBOARD,
     OPENCODE.id: OPENCODE_DASHBOARD,
@@ -32,7 +34,7 @@ DASHBOARDS: dict[str, Dashboard] = {
     N8N.id: N8N_DASHBOARD,
 }
 
-# Of third parties.
+# Engines of third parties.
 PACKAGES = installed(ours=ENGINES)
 ENGINES |= {engine_id: package.engine for engine_id, package in PACKAGES.items()}
 DASHBOARDS |= {engine_id: package.dashboard for engine_id, package in PACKAGES.items() if package.dashboard}

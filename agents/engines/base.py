@@ -1,7 +1,7 @@
-"""The contract between the bridge and an engine: data first, then how to render it, and how to speak to it.
-
-Imports nothing of Django: the bridge runs where only the engine is. An engine takes its model from the pod's key proxy
-and never sees the real key.
+"""The contract between the bridge and an engine: data about the engine, how to render its configuration, and how to
+talk to it.
+This module must not import Django, because the bridge runs in containers that contain only the engine. An engine calls
+its model through the pod's key proxy and never sees the real key.
 """
 
 from __future__ import annotations
@@ -16,29 +16,34 @@ from typing import Any, Protocol
 from agents.engines.parts import Part, TurnEnding
 from agents.runtimes.base import PodConfig
 
-# Of the gateway's MCP server, on the listener of the key proxy. No owner's server has this name: it is a toolset's.
+# The gateway's MCP server for peers, on the listener of the key proxy. No server of an owner can have this name,
+# because a toolset has it.
 PEERS_SERVER = "a2a"
 PEERS_PATH = "/peers"
 
 
 class EngineError(Exception):
-    """The engine itself is dead, hung or refused: hop `engine`. The text is for people."""
+    """The engine itself failed: it is dead, it hangs, or it refused. The hop is `engine`. The text is
+    shown to people.
+    """
 
 
 class ModelError(Exception):
-    """The engine is well; the model behind it refused, failed or said nothing: hop `model`. The text is for people."""
+    """The engine works, but the model behind it refused, failed or gave no answer. The hop is `model`. The text is
+    shown to people.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NpmPackage:
-    """What is installed into `<ENGINE_CACHE>/<engine>-<version>` on first use."""
+    """An npm package that is installed into `<ENGINE_CACHE>/<engine>-<version>` on first use."""
 
     name: str
     version: str
     recipe: Path  # the directory of the committed package.json and package-lock.json
-    entry: Path  # the program, below the installation
-    native: bool = False  # the program needs no Node
-    flags: tuple[str, ...] = ()  # of npm, beside those for every engine
+    entry: Path  # path of the program inside the installation
+    native: bool = False  # whether the program runs without Node.js
+    flags: tuple[str, ...] = ()  # npm flags, in addition to those for every engine
 
     @property
     def lock(self) -> Path:
@@ -47,12 +52,12 @@ class NpmPackage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PypiPackage:
-    """The same from PyPI: a virtual environment of its own, from a committed requirements.txt with hashes."""
+    """A PyPI package, installed into its own virtual environment from a committed requirements.txt with hashes."""
 
     name: str
     version: str
     recipe: Path  # the directory of requirements.txt
-    module: str  # `python -m <module> --version` says the version
+    module: str  # `python -m <module> --version` prints the version
 
     @property
     def lock(self) -> Path:
@@ -60,7 +65,9 @@ class PypiPackage:
 
     @property
     def python(self) -> Path:
-        """Below the installation. Run it with -I: neither our packages nor the agent's files are then in its path."""
+        """The Python inside the installation. Run it with -I, so that neither our packages nor the agent's files are in
+        its import path.
+        """
         return Path("bin") / "python"
 
 
@@ -70,8 +77,8 @@ class ShippedProgram:
 
     name: str
     version: str
-    recipe: Path  # the directory that is copied whole
-    entry: Path  # the program, below the installation
+    recipe: Path  # the directory that is copied as a whole
+    entry: Path  # path of the program inside the installation
 
     @property
     def lock(self) -> Path:
@@ -82,16 +89,17 @@ EngineProgram = NpmPackage | PypiPackage | ShippedProgram
 
 
 class Processes(StrEnum):
-    """How an engine serves several conversations."""
+    """How an engine serves several conversations at the same time."""
 
-    PER_CONVERSATION = "per conversation"  # one process each, spoken to over stdin and stdout
-    ONE_SERVER = "one server"  # one process for all, spoken to over HTTP on the pod's loopback
+    PER_CONVERSATION = "per conversation"  # one process each; the driver talks to it over stdin and stdout
+    ONE_SERVER = "one server"  # one process for all; the driver talks to it over HTTP on the pod's loopback address
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where one engine of one agent lives. Port and password are for engines that are servers, and last as long as
-    the pod: the gateway knows them too, and nobody outside the pod does."""
+    """Paths, memory, port and password of one engine of one agent. Port and password are for engines that are servers.
+    They stay the same as long as the pod exists. The gateway knows them too; outside of the pod they are not known.
+    """
 
     install: Path
     node: Path
@@ -104,7 +112,9 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """A program beside the engine: started and ended with it, and started again when it ends by itself."""
+    """The side: a program beside the engine. It is started and ended together with the engine, and started again if it
+    ends by itself.
+    """
 
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(repr=False)
@@ -113,14 +123,16 @@ class Side:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyProxy:
-    """The pod's own way to the model provider, and to the agent's peers."""
+    """The pod's own address for calls to the model provider and to the agent's peers."""
 
-    url: str  # `/llm/<provider>` follows
+    url: str  # `/llm/<provider>` is appended
     token: str = field(repr=False)
 
 
 def mcp_servers(config: PodConfig, llm: KeyProxy) -> list[dict[str, Any]]:
-    """The owner's, and the gateway's own where the agent has peers: their tokens never come here."""
+    """The owner's MCP servers, and the gateway's own server if the agent has peers. The peers' tokens stay in the
+    gateway.
+    """
     if not config.has_peers:
         return config.mcp_servers
     headers = {"Authorization": f"Bearer {llm.token}"}
@@ -129,87 +141,90 @@ def mcp_servers(config: PodConfig, llm: KeyProxy) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
-    """All that a start of the engine needs. Two equal launches need no restart between them."""
+    """Everything that a start of the engine needs. Between two equal launches no restart is needed."""
 
     files: Mapping[Path, str] = field(repr=False)  # overwritten before each start
-    live_files: Mapping[Path, str] = field(default_factory=dict, repr=False)  # read again by the engine at each turn
-    directories: tuple[Path, ...]  # made when missing
+    # the engine reads these again at each turn
+    live_files: Mapping[Path, str] = field(default_factory=dict, repr=False)
+    directories: tuple[Path, ...]  # created if missing
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(repr=False)
     cwd: Path
-    model: tuple[str, str] | None  # the engine's own provider id and model id, confirmed after the start
+    model: tuple[str, str] | None  # the engine's own provider id and model id, checked after the start
     side: Side | None = None
-    private: Mapping[str, str] = field(default_factory=dict, repr=False)  # for the driver: the engine never sees it
+    # for the driver only; the engine never gets these
+    private: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def serves_as(self, other: Launch) -> bool:
-        """Whether a process of this launch becomes one of the other by its live files alone."""
+        """Whether a running process of this launch can serve the other one if only its live files change."""
         return replace(self, live_files=other.live_files, side=other.side) == other
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stores:
-    """Where an engine keeps what it has learned and what was said; each is below the agent's data directory.
-
-    A skill is a directory with a SKILL.md, a memory is a Markdown file. Each session is a file; where they are rows of
-    one SQLite file, `count` is the statement that counts them. What is rendered at each start or can be fetched again
-    is left out of backups.
+    """Where an engine keeps what it has learned and its conversations. All paths are relative to the agent's data
+    directory.
+    A skill is a directory with a SKILL.md, and a memory is a Markdown file. Each session is a file. If sessions are
+    rows of one SQLite file, `count` is the SQL statement that counts them. Backups leave out files that are rendered at
+    each start or can be downloaded again.
     """
 
     skills: tuple[str, ...] = ()  # directories
     memories: tuple[str, ...] = ()  # directories
     sessions: str  # a directory
-    session_files: str  # pattern of the names
+    session_files: str  # pattern of the file names
     count: str = ""
-    left_out: tuple[str, ...] = ()  # patterns
+    left_out: tuple[str, ...] = ()  # patterns of paths
 
 
 class Turns(Protocol):
-    """Speaks in one conversation, one turn after the other."""
+    """The turns of one conversation, one after the other."""
 
     def turn(self, message: str) -> AsyncGenerator[str | Part | TurnEnding, None]:
-        """The reply as it comes. Raises ModelError or EngineError; nothing after the last piece is a success.
-
-        Text is a `str`. An engine that answers with more yields it as parts (`agents/engines/parts.py`), in the order
-        in which readers shall see it; one that does not end with an answer yields a TurnEnding.
-
-        Closing the iterator early ends the turn in the engine too; the next turn waits for that end."""
+        """Run a turn and yield the reply as it arrives. Raises ModelError or EngineError; if the iterator just ends,
+        the turn was successful.
+        Text is a `str`. An engine that answers with more yields parts (`agents/engines/parts.py`), in the order in
+        which readers shall see them. If the turn does not end with a plain answer, it yields a TurnEnding.
+        Closing the iterator early also ends the turn in the engine; the next turn waits for that end.
+        """
 
     def reply(self) -> str:
-        """The whole reply of the turn that has just ended."""
+        """The whole reply of the last turn."""
 
 
 class Driver(Protocol):
-    """Speaks to one live engine process. Every method raises EngineError once the process is gone."""
+    """Talks to one live engine process. Every method raises EngineError if the process is gone."""
 
     async def settle(self) -> None:
-        """Wait until the engine answers and has the model of its launch."""
+        """Wait until the engine answers and uses the model of its launch."""
 
     async def probe(self) -> None:
-        """Return when the engine answers; the caller sets the time-out."""
+        """Return when the engine answers. The caller sets the time limit."""
 
     def conversation(self, session: str) -> Turns:
-        """The turns of this conversation; a process of one conversation serves only that one."""
+        """The turns of this conversation. A process for one conversation serves only that conversation."""
 
     async def channels(self) -> dict[str, str | None]:
-        """Every channel that the engine itself connects to, and why it is not connected; None = it is."""
+        """All channels to which the engine itself connects: None if connected, else the reason why not."""
 
     async def take_message(self, channel: str, *, name: str, body: str) -> bool:
-        """Take a message that a service brought to the platform: True once its turn is over, False while it runs.
-
-        It may be asked again and again with the same name, also after a restart of the engine, and the message is read
-        once. Raises EngineError when the engine cannot take it now, or takes none from this channel."""
+        """Pass a message to the engine that a service sent to the platform. Returns True when the turn of the message
+        is over, False while it runs.
+        The caller may repeat a message with the same name, also after a restart of the engine; the engine reads it only
+        once. Raises EngineError if the engine cannot take the message now, or takes no messages of this channel.
+        """
 
     async def wind_down(self) -> None:
-        """End the running turns, within seconds: a stop follows, and some engines do not end while one runs."""
+        """End the running turns within seconds. A stop follows, and some engines do not stop while a turn runs."""
 
     def usable(self) -> bool:
-        """False once the process must not be spoken to any more: it is gone, or it lost track of its turns."""
+        """False if the process must not be used any more: it is gone, or the driver lost track of its turns."""
 
     def fail(self, error: EngineError) -> None:
-        """Make every running turn raise this at once; the engine itself is left alone."""
+        """Make every running turn raise this error at once. Nothing is sent to the engine itself."""
 
 
-# How long an engine may take until it answers with its model. Then it is ended and started anew.
+# The most seconds until an engine answers with its model. After that it is ended and started again.
 START_SECONDS = 60.0
 
 
@@ -218,29 +233,31 @@ def start_seconds(engine: Engine) -> float:
 
 
 class Engine(Protocol):
-    """One engine. `render` is pure but for reading what was installed."""
+    """One engine. `render` has no side effects; it reads only what was installed."""
 
     id: str
     processes: Processes
     providers: frozenset[str]
-    toolsets: Mapping[str, tuple[str, ...]]  # the catalog's toolset id, and the engine's own tools
-    safe_toolsets: tuple[str, ...]  # what an empty choice means
-    mcp_stdio: bool  # whether it starts MCP servers itself; all engines reach them over HTTP
+    toolsets: Mapping[str, tuple[str, ...]]  # the toolset id of the catalog, with the engine's own tools
+    safe_toolsets: tuple[str, ...]  # the toolsets that an empty choice means
+    mcp_stdio: bool  # whether the engine starts MCP servers itself; all engines reach MCP servers over HTTP
     stores: Stores
-    megabytes_per_process: int  # of an engine with a process per conversation: how many fit into the tier
-    noise: str  # a line of stderr that begins so is no evidence of anything
-    # An engine whose start may take longer than START_SECONDS says `start_seconds` too.
+    # for an engine with a process per conversation: decides how many processes fit into the tier
+    megabytes_per_process: int
+    noise: str  # a line on stderr that starts with this text is no evidence of a failure
+    # An engine whose start may take longer than START_SECONDS also has the attribute `start_seconds`.
 
     @property
     def package(self) -> EngineProgram:
-        """What is installed."""
+        """The program that is installed."""
 
     def render(self, config: PodConfig, *, place: Place, llm: KeyProxy) -> Launch:
-        """Files, arguments and environment of this configuration."""
+        """Build the files, arguments and environment for this configuration."""
 
     def session_argv(self, session: str | None, launch: Launch) -> tuple[str, ...]:
-        """What is added to the arguments for a conversation; None is a process that keeps none, or serves all. The
-        launch says where the agent's files are."""
+        """Extra arguments for the process of a conversation. `session` is None for a process without a conversation or
+        for all conversations. The launch contains the paths of the agent's files.
+        """
 
     def attach(self, process: asyncio.subprocess.Process, launch: Launch) -> Driver:
-        """Speak to the process that was started with this launch."""
+        """The driver for a process that was started with this launch."""

@@ -1,7 +1,7 @@
-"""The engine claude-code: what it is called with, which of its tools a toolset means, and what it may do unasked.
-
-It speaks Anthropic's messages alone, to the vendor or to a server of the operator's that speaks them too. Nobody is
-there to be asked for a permission: what the chosen toolsets need is allowed, everything else is not offered.
+"""The engine claude-code: its command line, the tools of each toolset, and its permissions.
+It speaks only Anthropic's protocol, with the vendor or with an operator's server that uses the same protocol. No person
+can be asked for a permission. So everything that the chosen toolsets need is allowed, and all other tools are not
+offered.
 """
 
 from __future__ import annotations
@@ -24,38 +24,38 @@ VERSION = "2.1.329"
 _PROVIDER = "anthropic"
 _PROGRAMS = {"x86_64": "claude-code-linux-x64", "aarch64": "claude-code-linux-arm64"}
 _NO_PROGRAM = "claude-code-for-this-machine"
-# The names of its conversations are UUIDs; ours are in this namespace.
+# Its conversations have UUIDs as names. Ours are made in this namespace.
 _SESSIONS = UUID("5f1a3a54-6b0c-4a7e-9d52-7b0c1d7a2f11")
-# Without a day on which it throws conversations away: it would after 30.
+# It deletes old conversations after this many days; its default is 30.
 _KEPT_DAYS = 36_500
 _FLAGS = (
     *("--print", "--verbose", "--input-format", "stream-json", "--output-format", "stream-json"),
     "--include-partial-messages",
     *("--permission-mode", "dontAsk"),
-    # Rendered anew at each start: else a conversation would keep the soul that it began with.
+    # Render the system prompt at each start. Otherwise a conversation would keep its first persona text.
     *("--system-prompt-snapshot", "off"),
-    # The owner's skills, and nothing that the agent writes into its workspace.
+    # Read the owner's skills only, not files that the agent writes into its workspace.
     *("--setting-sources", "user"),
     "--strict-mcp-config",
 )
-# It outranks whatever the agent could write into a file of settings.
+# These settings have priority over all settings files that the agent could write.
 _SETTINGS: dict[str, Any] = {
     "attribution": {"commit": "", "pr": ""},
     "cleanupPeriodDays": _KEPT_DAYS,
     "disableAllHooks": True,
     "enabledPlugins": {f"cc-plugin-{name}@builtin": False for name in ("agents-md", "plugin-authoring", "privacy")},
-    "skipWebFetchPreflight": True,  # would ask the vendor about each host
+    "skipWebFetchPreflight": True,  # the check would ask the vendor about each host
 }
 _ON = (
     "CLAUDE_CODE_DISABLE_AGENT_PROGRESS_SUMMARIES",
-    # Its end would begin a turn that nobody asked for.
+    # the end of a background task would start a turn that nobody asked for
     "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS",
     "CLAUDE_CODE_DISABLE_BUNDLED_SKILLS",
     "CLAUDE_CODE_DISABLE_CLAUDE_CODE_SKILL",
     "CLAUDE_CODE_DISABLE_CRON",
     "CLAUDE_CODE_DISABLE_FEEDBACK_SURVEY",
     "CLAUDE_CODE_DISABLE_FILE_CHECKPOINTING",
-    "CLAUDE_CODE_DISABLE_FILE_MENTIONS",  # of `@path` in a message: it would read the file without the tool
+    "CLAUDE_CODE_DISABLE_FILE_MENTIONS",  # `@path` in a message: it would read the file without using the tool
     "CLAUDE_CODE_DISABLE_GIT_INSTRUCTIONS",
     "CLAUDE_CODE_DISABLE_LEGACY_MODEL_REMAP",
     "CLAUDE_CODE_DISABLE_MODEL_ACCESS_FALLBACK",
@@ -76,12 +76,12 @@ _ON = (
     "DISABLE_UPDATES",
 )
 _OFF = {
-    "CLAUDE_CODE_ATTRIBUTION_HEADER": "0",  # a line of version and origin before the soul
-    "CLAUDE_CODE_ENABLE_TASKS": "0",  # else several tools take the place of TodoWrite
+    "CLAUDE_CODE_ATTRIBUTION_HEADER": "0",  # would add a line with version and origin before the system prompt
+    "CLAUDE_CODE_ENABLE_TASKS": "0",  # otherwise several tools replace TodoWrite
     "CLAUDE_CODE_TOTAL_TOKENS_REMINDER": "off",
-    "ENABLE_TOOL_SEARCH": "false",  # it would hide most tools behind a search
+    "ENABLE_TOOL_SEARCH": "false",  # would hide most tools behind a search
 }
-# Whatever size it thinks that it needs, it asks for this model: the key proxy lets no other through.
+# For each model size that it may want, it must use this model, because the key proxy allows no other.
 _MODELS = (
     "ANTHROPIC_DEFAULT_FABLE_MODEL",
     "ANTHROPIC_DEFAULT_HAIKU_MODEL",
@@ -91,7 +91,8 @@ _MODELS = (
     "CLAUDE_CODE_SUBAGENT_MODEL",
 )
 _MODEL_RETRIES = 2
-# An MCP server that is silent for longer is left out, and the start waits for it; a peer takes its time to answer.
+# A start waits this long for an MCP server; a server that is silent for longer is left out. Tool calls may take longer,
+# because a peer needs time to answer.
 _MCP_MILLISECONDS = {"MCP_TIMEOUT": 8_000, "MCP_TOOL_TIMEOUT": 95_000}
 _HELPER = {
     "description": "Does a piece of work by itself and reports what came of it.",
@@ -134,7 +135,8 @@ class ClaudeCode:
         skills=("claude/skills",),
         memories=("claude/memory",),
         sessions="claude/projects",
-        session_files="????????-????-????-????-????????????.jsonl",  # those of whom it delegates to lie below
+        # the files of helper agents are in directories below
+        session_files="????????-????-????-????-????????????.jsonl",
         left_out=(
             "claude/*.json",
             "claude/soul.md",
@@ -150,10 +152,10 @@ class ClaudeCode:
         ),
     )
     megabytes_per_process = 256
-    noise = "[claude-code:unrecognized_model]"  # said of each model that is newer than this version
+    noise = "[claude-code:unrecognized_model]"  # logged for each model that is newer than this version
 
     def render(self, config: PodConfig, *, place: Place, llm: KeyProxy) -> Launch:
-        """Soul, model, tools and servers are taken at the start of a process."""
+        """Persona text, model, tools and servers are read at the start of a process."""
         home, workspace = place.data / "claude", place.data / "workspace"
         chosen = config.toolsets or self.safe_toolsets
         servers = mcp_servers(config, llm)
@@ -176,8 +178,9 @@ class ClaudeCode:
         )
 
     def session_argv(self, session: str | None, launch: Launch) -> tuple[str, ...]:
-        """A conversation that was killed before its first message left a file that can neither be begun nor gone on
-        with: then it has another name."""
+        """The arguments that start or continue a conversation. A process that was killed before its first message
+        leaves a file which can neither be started nor continued; then the conversation gets another name.
+        """
         if session is None:
             return ("--no-session-persistence",)
         for attempt in itertools.count():
@@ -193,7 +196,7 @@ class ClaudeCode:
         return ClaudeCodeDriver(process, model=launch.model[1] if launch.model else None)
 
     def _tools(self, config: PodConfig, chosen: tuple[str, ...] | list[str]) -> list[str]:
-        """The vendor itself searches; a server of the operator's does not."""
+        """The tools of the chosen toolsets. The vendor runs the web search itself; an operator's server cannot."""
         tools = dict.fromkeys(tool for toolset in chosen for tool in self.toolsets.get(toolset, ()))
         return [tool for tool in tools if not (tool == "WebSearch" and config.own_model_server)]
 
@@ -214,7 +217,9 @@ def _soul(config: PodConfig, chosen: tuple[str, ...] | list[str], home: Path) ->
 def _settings(
     chosen: tuple[str, ...] | list[str], servers: list[dict[str, Any]], data: Path, tools: list[str]
 ) -> dict[str, Any]:
-    """Files are the workspace, and what skills and memory are made of; a shell gets out of there anyway."""
+    """File tools may use the workspace, and the directories of skills and memory. With a shell this is
+    no real limit.
+    """
     has_shell = "Bash" in tools
     within = [
         *(["workspace"] if {"file", "vision"} & set(chosen) else []),
@@ -234,7 +239,9 @@ def _settings(
 
 
 def _mcp(servers: list[dict[str, Any]]) -> dict[str, Any]:
-    """With their headers: in a file of the owner's, never in an argument."""
+    """Headers and environments of MCP servers are secrets, so they are in a file that only its owner can read, never in
+    an argument.
+    """
     return {"mcpServers": {server["name"]: _server(server) for server in servers}}
 
 
@@ -250,7 +257,7 @@ def _was_begun(transcript: Path) -> bool:
 
 
 def _environment(config: PodConfig, chosen: tuple[str, ...] | list[str], place: Place, llm: KeyProxy) -> dict[str, str]:
-    """Nothing of ours is inherited: the engine sees this and no more."""
+    """The complete environment of the engine. Nothing is inherited from the bridge."""
     return {
         "PATH": f"{place.node.parent}:/usr/local/bin:/usr/bin:/bin",
         "HOME": str(place.data / "home"),
@@ -258,7 +265,7 @@ def _environment(config: PodConfig, chosen: tuple[str, ...] | list[str], place: 
         "LANG": "C.UTF-8",
         "TZ": config.timezone or "UTC",
         "CLAUDE_CONFIG_DIR": str(place.data / "claude"),
-        # Collects garbage as on a machine of this size.
+        # Makes its garbage collector behave as on a machine with this memory size.
         "BUN_JSC_forceRAMSize": str(place.memory_bytes >> 2),
         "ANTHROPIC_BASE_URL": f"{llm.url}/llm/{_PROVIDER}",
         "ANTHROPIC_AUTH_TOKEN": llm.token,
@@ -268,7 +275,7 @@ def _environment(config: PodConfig, chosen: tuple[str, ...] | list[str], place: 
         **_OFF,
         **{name: str(milliseconds) for name, milliseconds in _MCP_MILLISECONDS.items()},
         "MCP_CONNECTION_NONBLOCKING": "0",
-        # Servers that speak the protocol know what is in it, not what the vendor tries out.
+        # Other servers know the official protocol, but not the vendor's experiments.
         **({"CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS": "1"} if config.own_model_server else {}),
         **(dict.fromkeys(_MODELS, config.model) if _is_asked(config) and config.model else {}),
     }

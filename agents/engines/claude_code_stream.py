@@ -1,9 +1,8 @@
-"""Speaks claude-code's stream of JSON: one object per line on stdin and stdout.
-
-What running it showed: a user's message is one turn, which ends with one `result`; failures are a `result` with
-`is_error` whose subtype may still be `success`. `interrupt` is answered at once, the `result` of the turn follows; a
-message that it has not begun with is not interrupted. It takes a message that begins with a slash for a command of its
-own (`/clear` would forget the conversation), unless it is told that nobody typed the text.
+"""The driver for claude-code's JSON stream: one object per line on stdin and stdout.
+Seen in real runs: a user's message is one turn, which ends with one `result`. A failure is a `result` with `is_error`,
+whose subtype may still be `success`. `interrupt` is answered at once, and the `result` of the turn follows later. A
+message that has not started yet is not interrupted. A message that starts with a slash is read as a command (`/clear`
+would forget the conversation), unless `text_not_typed` is set.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ Json = dict[str, Any]
 
 ANSWER_SECONDS = 5.0
 ABORT_SECONDS = 5.0
-# A pause before another try, as a provider may ask for, is not waited for when it is longer.
+# A provider may ask for a pause before the next try. A longer pause than this is not waited for.
 LONGEST_PAUSE_SECONDS = 15.0
 _BETWEEN_MESSAGES = "\n\n"
 
@@ -36,7 +35,7 @@ class ClaudeCodeDriver:
         self._numbers = itertools.count(1)
         self._asked: dict[str, asyncio.Future[Json]] = {}
         self._events: asyncio.Queue[Json | EngineError] | None = None
-        self._began: asyncio.Future[None] | None = None  # of the turn whose result has not come
+        self._began: asyncio.Future[None] | None = None  # of the turn that has no result yet
         self._ended: asyncio.Future[None] | None = None
         self._gone: EngineError | None = None
         self._text = ""
@@ -44,7 +43,9 @@ class ClaudeCodeDriver:
         self._reader = asyncio.create_task(self._read())
 
     async def settle(self) -> None:
-        """It answers when its MCP servers have, or were given up; it must not have taken another model."""
+        """Wait for the first answer. It comes when all MCP servers have answered or were given up. Raises EngineError
+        if the process uses another model.
+        """
         applied = (await self._ask("get_settings")).get("applied") or {}
         if self._model is not None and applied.get("model") != self._model:
             raise EngineError(f"claude-code runs another model than {self._model}")
@@ -56,7 +57,7 @@ class ClaudeCodeDriver:
         return self._gone is None
 
     def conversation(self, session: str) -> ClaudeCodeDriver:
-        return self  # the process was started with it
+        return self  # the process was started for this conversation
 
     async def channels(self) -> dict[str, str | None]:
         return {}
@@ -65,7 +66,7 @@ class ClaudeCodeDriver:
         raise EngineError(f"the engine takes no messages of {channel} from the platform")
 
     async def wind_down(self) -> None:
-        self._abort()  # it ends on SIGTERM at once, in the middle of a turn too
+        self._abort()  # it reacts to SIGTERM at once, also in the middle of a turn
 
     async def turn(self, message: str) -> AsyncGenerator[str, None]:
         await self._answers_now()
@@ -91,7 +92,7 @@ class ClaudeCodeDriver:
             self._events.put_nowait(error)
 
     async def _pieces(self, events: asyncio.Queue[Json | EngineError]) -> AsyncIterator[str]:
-        """Text as it comes, and at the end the verdict of the result."""
+        """Yield text as it arrives, and check the result at the end."""
         is_new = False
         while (event := await _next(events))["type"] != "result":
             _refuse_long_pause(event)
@@ -109,13 +110,17 @@ class ClaudeCodeDriver:
             raise ModelError("the model ended the turn without a word")
 
     def _abort(self) -> None:
-        """Nobody waits for its end but the next turn: a stopped engine gives it when it goes on."""
+        """Interrupt the turn in the background. Only the next turn waits for the end: a stopped engine answers when it
+        continues.
+        """
         if self._gone is None and self._aborting is None and self._ended and not self._ended.done():
             self._aborting = asyncio.create_task(self._interrupt(self._began, self._ended))
             self._aborting.add_done_callback(_overlook_failure)
 
     async def _interrupt(self, began: asyncio.Future[None] | None, ended: asyncio.Future[None]) -> None:
-        """Only what has begun can be interrupted; the result of the turn would else be taken for the next one's."""
+        """Interrupt the turn, but wait until it has started, because only then it can be interrupted. Otherwise its
+        result would be taken for the next turn's.
+        """
         if began is not None:
             await asyncio.wait({began, ended}, return_when=asyncio.FIRST_COMPLETED)
         if not ended.done():
@@ -153,14 +158,14 @@ class ClaudeCodeDriver:
         return found if isinstance(found, dict) else {}
 
     def _write(self, record: Json) -> None:
-        """Without waiting for the pipe: a stopped engine would hold the caller."""
+        """Write without waiting for the pipe: a stopped engine would block the caller."""
         stdin = self._process.stdin
         if stdin is None or stdin.is_closing():
             raise EngineError("the engine has ended")
         stdin.write(json.dumps(record).encode() + b"\n")
 
     async def _read(self) -> None:
-        """Take records until the end of stdout, then let nobody wait any longer."""
+        """Read records until stdout ends, then let all waiting calls fail."""
         try:
             async for line in stdio.lines(self._process.stdout):
                 self._take(json.loads(line))
@@ -187,14 +192,14 @@ class ClaudeCodeDriver:
             case "result":
                 _resolve(self._ended)
             case "system" if record.get("subtype") != "init":
-                pass  # it may say this at any time
+                pass  # these may come at any time, so they do not show that the turn has started
             case _:
                 _resolve(self._began)
         if self._events is not None:
             self._events.put_nowait(record)
 
     def _refuse(self, record: Json) -> None:
-        """Nobody is here to be asked."""
+        """Refuse a request of the engine: there is no person who could decide."""
         response = {"subtype": "error", "request_id": record.get("request_id"), "error": "nobody can be asked"}
         self._write({"type": "control_response", "response": response})
 
@@ -205,7 +210,7 @@ def _resolve(future: asyncio.Future[None] | None) -> None:
 
 
 def _overlook_failure(task: asyncio.Task[None]) -> None:
-    """An engine that ends instead of answering an interrupt has ended the turn as well."""
+    """If the engine ends instead of answering an interrupt, the turn has ended too."""
     if not task.cancelled() and (error := task.exception()):
         log.debug("interrupt: %s", error)
 
@@ -218,7 +223,7 @@ async def _next(events: asyncio.Queue[Json | EngineError]) -> Json:
 
 
 def _of_the_model(event: Json) -> Json:
-    """What the model itself streams; those that it delegates to speak to it alone."""
+    """The events that the model itself streams. Helper agents have their own streams, which are left out."""
     if event["type"] != "stream_event" or event.get("parent_tool_use_id"):
         return {}
     found = event.get("event")
@@ -241,7 +246,7 @@ def _refuse_long_pause(event: Json) -> None:
 
 
 def _judge(result: Json) -> None:
-    """A turn that has ended is not yet a success."""
+    """Raises ModelError or EngineError if the turn has failed."""
     if result.get("is_error") and result.get("subtype") == "success":
         raise ModelError(str(result.get("result") or "the model failed"))
     if result.get("is_error") or result.get("subtype") != "success":

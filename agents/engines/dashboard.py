@@ -1,4 +1,4 @@
-"""The contract between the gateway and an engine that has a page of its own."""
+"""The contract between the gateway and an engine that has its own page."""
 
 from __future__ import annotations
 
@@ -6,26 +6,30 @@ from collections.abc import Awaitable, Callable, Mapping
 from re import Pattern
 from typing import Any, Protocol
 
-# A header by which an engine hears at which of the agent's addresses its reader sees the page.
+# With this header the gateway tells the engine which of the agent's addresses the visitor uses.
 VISITED = "X-Agentpods-Visited"
-# Asks the engine for the JSON at a path.
+# Gets JSON from a path of the engine.
 Fetch = Callable[[str], Awaitable[Any]]
 
 
 class Dashboard(Protocol):
-    """The engine's own page. It is shown below the pod's address, at every path that the gateway has no use for."""
+    """The engine's own page. It is shown at the pod's address, at all paths that the gateway does not use itself."""
 
-    beside: bool  # a server of its own beside the engine, there only where its owner has credentials for it
-    policy: str | None  # the content policy of a page that names none; None = no script of it runs then
-    prefix: str  # what its server does not know of the paths that its reader sees
-    sockets: Pattern[str] | None  # paths of its WebSockets; None = it has none
-    public: Pattern[str] | None  # paths that anybody may call: what the agent's owner built behind them answers
+    # whether it is a separate server beside the engine, which exists only if the owner has credentials for it
+    beside: bool
+    policy: str | None  # content security policy for a page that sets none; None = no script of such a page runs
+    prefix: str  # the part of the visitor's paths that the page's server does not know
+    sockets: Pattern[str] | None  # paths of its WebSockets; None = there are none
+    # paths that anybody may call, because the agent's owner has built something behind them; None = there are none
+    public: Pattern[str] | None
 
     def headers(self, password: str) -> Mapping[str, str]:
-        """By which the engine knows the gateway; `password` is that of its place."""
+        """Headers by which the engine recognises the gateway. `password` is the password of the engine's server."""
 
     def refuses(self, method: str, path: str) -> str | None:
-        """Why the page may not do this, or None: what is rendered is not changed behind the console's back."""
+        """The reason why the page may not do this; None if it may. Settings that the console renders must not be
+        changed here.
+        """
 
     async def entry(self, fetch: Fetch) -> str:
-        """The path where its reader begins."""
+        """The path of the page's entry."""

@@ -1,4 +1,6 @@
-"""The engine hermes: one server for all conversations and channels, its configuration rendered whole at each start."""
+"""The engine hermes: one server for all conversations and channels. Its whole configuration is rendered
+at each start.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ RECIPE = Path(__file__).parent / "pypi" / "hermes"
 START = Path(__file__).with_name("hermes_start.py")
 _MODULE = "hermes_cli.main"
 
-# What a provider's base URL ends in, and the protocol. Named so, hermes asks nobody but this URL.
+# The path at the end of a provider's base URL, and the protocol. With a provider of this kind, hermes calls only this
+# URL.
 _CHAT, _MESSAGES = "chat_completions", "anthropic_messages"
 _PROVIDERS = {
     "openai": ("/v1", _CHAT),
@@ -34,30 +37,31 @@ _PROVIDERS = {
     "deepseek": ("", _CHAT),
     "xai": ("/v1", _CHAT),
 }
-# A model of unknown size is looked up on the internet unless this says it.
+# Without this, hermes would look up a model of unknown size on the internet.
 _CONTEXT_TOKENS = 128_000
-# More than the bridge ever lets in.
+# More than the bridge ever allows.
 _RUNS_AT_ONCE = 32
-# Turns end at the bridge's deadline; until then hermes may try again this often.
+# Turns end at the bridge's deadline. Until then hermes may try a model call this many times.
 _MODEL_TRIES = 3
 _PROVIDER = "pod"
-# Where the machine trusts other authorities than the usual ones, so does hermes: mail servers are often one's own.
+# If the machine trusts additional certificate authorities, hermes does too, because people often run their own mail
+# servers.
 _AUTHORITIES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
-# An MCP server that is silent for longer is left out; the start waits for it.
+# A start waits this long for an MCP server; a server that is silent for longer is left out.
 _MCP_SECONDS = 8
-# Beside what the texts of the agent ask for, nothing calls the model or the internet by itself.
+# With these settings nothing calls the model or the internet by itself; only messages and schedules do.
 _SETTINGS: dict[str, Any] = {
-    "_config_version": 33,  # as this version writes it: nothing to migrate
-    # The toolset is the permission: whoever talks to the agent is also who would be asked to approve a command.
+    "_config_version": 33,  # the number that this version writes, so that nothing is migrated
+    # The toolset is the permission. The person who talks to the agent is the same who would have to approve a command.
     "approvals": {"mode": "off"},
     "auxiliary": {"title_generation": {"enabled": False}},
     "curator": {"enabled": False},
     "kanban": {"dispatch_in_gateway": False},
-    "logging": {"level": "WARNING"},  # else a line for each probe of its health
+    "logging": {"level": "WARNING"},  # otherwise there is a line for each health check
     "lsp": {"enabled": False},
     "memory": {"nudge_interval": 0},
     "model_catalog": {"enabled": False},
-    # Its hints to newcomers are about commands, which people who talk to an agent may not use.
+    # Its hints for new users describe commands, which visitors of an agent may not use.
     "onboarding": {
         "profile_build": "off",
         "seen": dict.fromkeys(("busy_input_prompt", "tool_progress_prompt", "openclaw_residue_cleanup"), True),
@@ -73,7 +77,7 @@ class Hermes:
     processes = Processes.ONE_SERVER
     package = PypiPackage(name="hermes-agent", version=VERSION, recipe=RECIPE, module=_MODULE)
     providers = frozenset(_PROVIDERS)
-    # The ones that work with the pod's model, or with the services of agents/engines/tool_services.py.
+    # The toolsets that work with the pod's model, or with the services of agents/engines/tool_services.py.
     toolsets: Mapping[str, tuple[str, ...]] = {
         "web": ("web_search", "web_extract"),
         "search": ("web_search",),
@@ -82,7 +86,7 @@ class Hermes:
         "code_execution": ("execute_code",),
         "image_gen": ("image_generate",),
         "tts": ("text_to_speech",),
-        "stt": (),  # no tool: voice messages of channels become text
+        "stt": (),  # no tool: this turns voice messages of channels into text
         "memory": ("memory",),
         "session_search": ("session_search",),
         "todo": ("todo",),
@@ -96,14 +100,14 @@ class Hermes:
         skills=("hermes/skills",),
         memories=("hermes/memories",),
         sessions="hermes",
-        session_files="state.db*",  # what was said last may still be in the log beside it
+        session_files="state.db*",  # the newest rows may still be in the log file beside the database
         count="SELECT count(*) FROM sessions WHERE parent_session_id IS NULL",
         left_out=(
             "hermes/config.yaml",
             "hermes/SOUL.md",
             "hermes/prompt-version",
             "hermes/webhook-port",
-            # Who runs on the data, and how: of the process that was backed up.
+            # Files about the running process of the time of the backup.
             "hermes/gateway.lock",
             "hermes/gateway.pid",
             "hermes/gateway_state.json",
@@ -117,7 +121,9 @@ class Hermes:
     noise = ""
 
     def render(self, config: PodConfig, *, place: Place, llm: KeyProxy) -> Launch:
-        """hermes reads files and environment at its start; conversations then forget the prompts they had stored."""
+        """hermes reads files and environment at its start. A changed `prompt-version` makes conversations forget their
+        stored prompts.
+        """
         home, workspace = place.data / "hermes", place.data / "workspace"
         files = {
             home / "config.yaml": _json(self._settings(config, workspace, llm)),
@@ -148,19 +154,20 @@ class Hermes:
         )
 
     def _settings(self, config: PodConfig, workspace: Path, llm: KeyProxy) -> dict[str, Any]:
-        """JSON is YAML too."""
+        """The content of config.yaml. JSON is valid YAML."""
         chosen = _chosen(config)
         platforms = ["api_server", "cron", *hermes_channels.platforms(config)]
         return {
             **_SETTINGS,
             **_model(config, llm),
             "agent": {"api_max_retries": _MODEL_TRIES, "environment_probe": False, "restart_drain_timeout": 0},
-            # What a person adds while a turn runs is the next turn; it does not end this one.
+            # A message that arrives while a turn runs becomes the next turn and does not end the running one.
             "display": {"language": config.lang, "busy_input_mode": "queue"},
             "gateway": {"api_server": {"max_concurrent_runs": _RUNS_AT_ONCE}},
-            # Prefixed: hermes never offers a server that is called as one of its toolsets. The model does not see it.
+            # With a prefix, because hermes never offers a server that has the name of one of its toolsets. The model
+            # does not see the prefix.
             "mcp_servers": {f"u-{server['name']}": _mcp(server) for server in mcp_servers(config, llm)},
-            # An empty list means none; a platform that is not listed would get all.
+            # An empty list means no tools. A platform that is not in this list would get all tools.
             "platform_toolsets": dict.fromkeys(platforms, chosen),
             "terminal": {"backend": "local", "cwd": str(workspace)},
             "timezone": config.timezone or "UTC",
@@ -204,7 +211,9 @@ def _python(place: Place) -> str:
 
 
 def _dashboard(config: PodConfig, place: Place) -> Side:
-    """hermes' own pages, on loopback; they ask nobody who he is, so the gateway does. They get no secret."""
+    """The program for hermes' own pages, on the loopback address. They have no login, so the gateway checks the
+    visitor. They get no secret.
+    """
     address = ("--host", "127.0.0.1", "--port", str(place.side_port))
     return Side(
         argv=(_python(place), "-I", "-m", _MODULE, "dashboard", *address, "--no-open", "--skip-build"),
@@ -228,16 +237,17 @@ def _environment(config: PodConfig, place: Place, llm: KeyProxy) -> dict[str, st
 
 
 def _surroundings(config: PodConfig, place: Place) -> dict[str, str]:
-    """Nothing of ours is inherited: the engine sees this and no more."""
+    """The environment without secrets. Nothing is inherited from the bridge."""
     return {
         "PATH": f"{place.node.parent}:/usr/local/bin:/usr/bin:/bin",
         "HOME": str(place.data / "home"),
         "TMPDIR": str(place.data / "tmp"),
         "LANG": "C.UTF-8",
         "TZ": config.timezone or "UTC",
-        "PYTHONDONTWRITEBYTECODE": "1",  # the installation is shared
+        "PYTHONDONTWRITEBYTECODE": "1",  # several agents share the installation
         "HERMES_HOME": str(place.data / "hermes"),
-        # After five starts in two minutes it would sleep before each further one; when to restart is the bridge's rule.
+        # After five starts in two minutes hermes would sleep before each further start. But the bridge decides about
+        # restarts.
         "HERMES_GATEWAY_MAX_STARTS": "0",
         "HERMES_TIMEZONE": config.timezone or "UTC",
     }

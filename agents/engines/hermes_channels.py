@@ -1,4 +1,4 @@
-"""hermes' channels: what each one is called there, and how its secrets reach it."""
+"""hermes' channels: the name of each channel in hermes, and the variables for its secrets."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from agents.engines.whatsapp import NO_INBOUND
 from agents.runtimes.base import PodConfig
 
-# Our channel, and hermes' platform.
+# our channel, with hermes' platform
 PLATFORMS = {"telegram": "telegram", "discord": "discord", "whatsapp": "whatsapp_cloud", "email": "email"}
 _SECRETS = {
     "telegram": {"telegramToken": "TELEGRAM_BOT_TOKEN"},
@@ -16,7 +16,8 @@ _SECRETS = {
     "whatsapp": {
         "whatsappPhoneNumberId": "WHATSAPP_CLOUD_PHONE_NUMBER_ID",
         "whatsappAccessToken": "WHATSAPP_CLOUD_ACCESS_TOKEN",
-        # The platform holds Meta's webhook; hermes asks for this one's signature too before it believes the platform.
+        # Meta sends its webhook calls to the platform, not to hermes. hermes checks the signature, so the bridge signs
+        # with this secret.
         "whatsappAppSecret": "WHATSAPP_CLOUD_APP_SECRET",
     },
     "email": {
@@ -29,10 +30,11 @@ _SECRETS = {
 
 _HOSTS = {"EMAIL_SMTP_HOST", "EMAIL_IMAP_HOST"}
 
-# A poll without news takes ten seconds.
+# A successful poll takes up to ten seconds.
 SILENT_MINUTES = 1
 
-# Whoever finds the agent on a channel may talk to it, but not command its engine: nobody is its administrator there.
+# Everybody who finds the agent on a channel may talk to it, but not control its engine. So nobody is an administrator
+# there.
 _COMMANDS = ["new", "status", "stop"]
 _NOBODY = ["nobody"]
 _MANNERS: dict[str, Any] = {
@@ -42,30 +44,32 @@ _MANNERS: dict[str, Any] = {
     "group_user_allowed_commands": _COMMANDS,
     "gateway_restart_notification": False,
 }
-# One of Telegram's own addresses; without one, hermes would ask public resolvers for more. It is not used.
+# One of Telegram's own addresses. It is not used; but without one, hermes would ask public name servers for more.
 _TELEGRAM_ENVIRONMENT = {"TELEGRAM_FALLBACK_IPS": "149.154.167.220", "HERMES_TELEGRAM_DISABLE_FALLBACK_IPS": "1"}
 _ENVIRONMENT = {
     "telegram": _TELEGRAM_ENVIRONMENT,
-    # Answered where it was asked: a thread for each question needs a right that bots often lack, and can be made once.
+    # Answer in the channel of the question. A thread for each question needs a right that bots often lack.
     "discord": {"DISCORD_AUTO_THREAD": "false"},
-    # Any free port: agents of one machine would fight for hermes' own.
+    # Port 0 means any free port. With hermes' own port, several agents of one machine would collide.
     "whatsapp": {"WHATSAPP_CLOUD_WEBHOOK_HOST": "127.0.0.1", "WHATSAPP_CLOUD_WEBHOOK_PORT": "0"},
 }
-WEBHOOK_PORT = "webhook-port"  # a file in hermes' home: where it takes WhatsApp's messages (hermes_start.py)
+WEBHOOK_PORT = "webhook-port"  # file in hermes' home with the port for WhatsApp's messages (hermes_start.py)
 WEBHOOK_PATH = "/whatsapp/webhook"
 MESSAGE_HEADER = "X-Pod-Message"
 
 
 def platforms(config: PodConfig) -> list[str]:
-    """Without a model key nobody is connected: hermes would tell people of errors where the agent is to be silent."""
+    """hermes' platforms of the agent's channels. Without a model key no platform is connected: hermes would send error
+    messages to people, but the agent must be silent.
+    """
     return [PLATFORMS[channel] for channel in config.channels if channel in PLATFORMS and config.has_key]
 
 
 def environment(config: PodConfig) -> dict[str, str]:
-    """The secrets of the chosen channels alone: a token in the environment is what connects a channel."""
+    """The secrets of the chosen channels only, because a token in the environment connects its channel."""
     if not platforms(config):
         return {}
-    given = {"GATEWAY_ALLOW_ALL_USERS": "true"}  # hermes would turn away everybody whom nobody named
+    given = {"GATEWAY_ALLOW_ALL_USERS": "true"}  # otherwise hermes refuses everybody who is not on a list
     for channel in config.channels:
         given |= {**_ENVIRONMENT.get(channel, {}), **_secrets(channel, config.channel_secrets)}
     if config.whatsapp_api_url:
@@ -76,7 +80,7 @@ def environment(config: PodConfig) -> dict[str, str]:
 
 
 def _secrets(channel: str, given: Mapping[str, str]) -> dict[str, str]:
-    """An agent of an earlier release may lack one that is asked for now."""
+    """The secrets of a channel as variables. An agent of an older release may lack a secret that is required now."""
     secrets = {theirs: given[ours] for ours, theirs in _SECRETS.get(channel, {}).items() if ours in given}
     for host in _HOSTS & secrets.keys():
         secrets |= _host_and_port(host, secrets[host])
@@ -84,7 +88,7 @@ def _secrets(channel: str, given: Mapping[str, str]) -> dict[str, str]:
 
 
 def _host_and_port(variable: str, given: str) -> dict[str, str]:
-    """`mail.example.com`, or with the port of a server that has another one than is usual."""
+    """The host, and the port if it was given as in `mail.example.com:993`."""
     host, colon, port = given.rpartition(":")
     if not colon or not port.isdigit() or ":" in host:
         return {variable: given}
@@ -100,12 +104,14 @@ def settings(config: PodConfig) -> dict[str, Any]:
 
 
 def _home(platform: str) -> dict[str, str]:
-    """A chat that is nobody's: with none, hermes would ask each person to make his own the place for its reports."""
+    """The chat for hermes' reports, which belongs to nobody. Without it, hermes would ask each person to choose a chat
+    for them.
+    """
     return {"platform": platform, "chat_id": "0", "name": "nobody"}
 
 
 def states(reported: Mapping[str, Any], *, hears_whatsapp: bool) -> dict[str, str | None]:
-    """hermes' report on its platforms, in our channels' names: None is connected, else why not."""
+    """hermes' report on its platforms, by our channel names: None = connected, else the reason why not."""
     states = {channel: _trouble(reported.get(name) or {}) for channel, name in PLATFORMS.items()}
     return states if hears_whatsapp else {**states, "whatsapp": states["whatsapp"] or NO_INBOUND}
 
@@ -118,7 +124,9 @@ def _trouble(platform: Mapping[str, Any]) -> str | None:
 
 
 def _unheard(poll: Mapping[str, Any]) -> str | None:
-    """Of a channel that hermes calls connected: whether its polls (hermes_start.py) bring anything."""
+    """The problem of a channel that hermes calls connected but whose polls (hermes_start.py) fail; None
+    if they work.
+    """
     if refused := poll.get("refused"):
         return refused if isinstance(refused, str) else "the service refuses the bot's token"
     minutes = int(poll.get("seconds") or 0) // 60

@@ -1,7 +1,7 @@
-"""Schedules in hermes' own process (hermes_start.py): a run that hermes' end cuts off begins once more.
-
-hermes itself catches up with what was due while it was away, once. A run that it began and did not finish it calls
-unknown, and forgets. Imports nothing of ours.
+"""Schedules, changed inside hermes' own process (hermes_start.py): a run that is cut off by hermes' end is started
+again.
+hermes itself starts runs, once, that were due while it did not run. But a run that had started and not finished is
+marked as unknown and forgotten. This module imports nothing from this project.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-# A run that ends the engine each time is not begun for ever.
+# A run is not started more often than this, in case it ends the engine each time.
 TIMES_BEGUN = 3
 
 
@@ -21,14 +21,16 @@ def change(home: Path) -> None:
 
 
 def know_the_models_token() -> None:
-    """hermes lets a run see those secrets alone that are in a file of its data; ours are in the environment."""
+    """hermes gives a run only those secrets that are in a file of its data directory. Ours are in the environment, so
+    they are added.
+    """
     scopes = vars(importlib.import_module("agent.secret_scope"))
     build = scopes["build_profile_secret_scope"]
     scopes["build_profile_secret_scope"] = lambda home: {**os.environ, **build(home)}
 
 
 class Runs:
-    """Each run is in the file before it begins."""
+    """Writes each run into the file before the run starts."""
 
     def __init__(self, kept: Any) -> None:
         self._kept = kept
@@ -55,7 +57,9 @@ class Runs:
         scheduler["run_one_job"] = kept
 
     def _notice_the_end(self, scheduler: dict[str, Any]) -> None:
-        """hermes would note that the runs of now have failed, and take jobs away that were to run once."""
+        """Keep hermes from marking the current runs as failed, and from deleting jobs that were to run once, when it
+        ends.
+        """
         runner: Any = importlib.import_module("gateway.run").GatewayRunner
         stop = runner.stop
 
@@ -87,7 +91,9 @@ class Runs:
         provider.recover_interrupted = recovered
 
     def _begin_again(self, jobs: dict[str, Any], completed: dict[str, int]) -> None:
-        """As if they had not begun; one that was taken away meanwhile stays away."""
+        """Set the jobs back to a state as if these runs had not started. A job that was deleted in the meantime stays
+        deleted.
+        """
         with jobs["_jobs_lock"]():
             known = jobs["load_jobs"]()
             for job in known:

@@ -1,4 +1,4 @@
-"""hermes' own pages: a server beside the engine, without a login of its own, made to live below a prefix."""
+"""hermes' own pages: a server beside the engine without a login of its own, configured to run below a path prefix."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from collections.abc import Mapping
 from agents.engines.dashboard import Fetch
 
 _READS = {"GET", "HEAD"}
-# What the agent has come to know and does by itself. Configuration, keys and channels are the console's.
+# What the agent has learned, and what it does by itself. Configuration, keys and channels are changed in the console.
 _WRITES = re.compile(
     r"/api/(sessions(/.*)?|cron/(jobs|blueprints)(/.*)?|skills|skills/(content|toggle)|learning/node|memory/reset"
     r"|dashboard/(font|theme))"
 )
-# A terminal is a toolset, and so are files.
+# Terminal and files are toolsets, so the page must not have them.
 _NEVER = re.compile(r"/api/(console|credentials|env|events|files|fs|git|media|ops|pty|pub|ws)(/.*)?")
 
 
 class HermesDashboard:
     beside = True
-    # Its first script is in the page itself, and has another token each time.
+    # The page contains an inline script with a new token each time, so inline scripts must be allowed.
     policy: str | None = (
         "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; "
         "font-src 'self' data:; img-src 'self' data: blob:"

@@ -1,7 +1,7 @@
-"""Discord in hermes' own process (hermes_start.py): a message is answered once, also where hermes was away or ended.
-
-Discord brings a message once, to who is connected. So what came meanwhile is asked for: the newest messages of the
-channels that have any, and of the private chats that are known. Imports nothing of ours.
+"""Discord, changed inside hermes' own process (hermes_start.py): each message is answered once, also if hermes was not
+connected or was ended.
+Discord sends a message once, and only to a connected bot. So missed messages are fetched: the newest messages of the
+channels that have new ones, and of the known private chats. This module imports nothing from this project.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from typing import Any
 
 log = logging.getLogger(__name__)
 
-# Discord's numbers are times: milliseconds since then, before 22 further bits.
+# Discord's message numbers contain the time: milliseconds since this moment, before 22 other bits.
 EPOCH_SECONDS = 1_420_070_400.0
-# What was written so shortly before the newest message that is known may have got lost on its way.
+# Messages that are at most this much older than the newest known message may have been lost on the way.
 MARGIN_SECONDS = 60.0
 OF_ONE_CHANNEL = 50
 CHANNELS_ASKED = 100
-# Why a bot is not connected, by the name of the error; the owner reads it.
+# The reason, for the owner, why a bot is not connected, by the name of the error.
 REFUSALS = {
     "LoginFailure": "the service refuses the bot's token",
     "PrivilegedIntentsRequired": "the bot lacks Discord's Message Content Intent: switch it on in the developer portal",
 }
-# The gateway's close code for a token that is no longer one.
+# The close code of Discord's gateway for an invalid token.
 REFUSED_TOKEN = 4004
 LOST = "the connection to Discord is lost, and there is no new one yet"
 FAILURE_CHARACTERS = 200
-PRIVATE = "private:"  # a bot is not told which private chats it has
+PRIVATE = "private:"  # Discord does not tell a bot which private chats it has, so they are remembered
 
 
 def change(home: Path) -> None:
@@ -47,7 +47,7 @@ def change(home: Path) -> None:
 
 
 class Messages:
-    """Each message that reaches hermes is in the file before anything is done with it."""
+    """Writes each message that reaches hermes into the file before it is processed."""
 
     def __init__(self, turns: Any, home: Path, discord: Any) -> None:
         self._module = turns
@@ -56,7 +56,7 @@ class Messages:
         self._turns = turns.Turns(self._kept)
         self._begun: set[str] = set()
         self._has_taken_up = False
-        self._failures: list[str] = []  # of the last connection
+        self._failures: list[str] = []  # of the last attempt to connect
 
     def follow(self, adapter: Any) -> None:
         self._turns.follow(adapter)
@@ -66,7 +66,7 @@ class Messages:
         self._take_up(adapter)
 
     def _keep(self, adapter: Any) -> None:
-        dispatch = getattr(adapter, "_dispatch_discord_message")  # noqa: B009 # it is hermes' own
+        dispatch = getattr(adapter, "_dispatch_discord_message")  # noqa: B009 # an internal method of hermes
 
         async def kept(one: Any, message: Any) -> bool:
             name = str(message.id)
@@ -77,7 +77,7 @@ class Messages:
                 return False
             self._begun.add(name)
             admitted: bool = await dispatch(one, message)
-            if not self._turns.is_held(name):  # it is nobody's message to the agent
+            if not self._turns.is_held(name):  # the message is not for the agent
                 self._kept.over([name])
             return admitted
 
@@ -116,7 +116,7 @@ class Messages:
         async def connected(one: Any, **named: Any) -> bool:
             self._failures.clear()
             done: bool = await connect(one, **named)
-            if not done and self._failures:  # hermes says no more than that it failed
+            if not done and self._failures:  # hermes itself gives no reason
                 getattr(one, "_set_fatal_error")("discord_not_connected", self._failures[-1], retryable=True)  # noqa: B009
             if done:
                 vars(one)["_background_tasks"].add(asyncio.create_task(self._catch_up(one)))
@@ -125,7 +125,7 @@ class Messages:
         adapter.connect, self._discord.Client.start = connected, started
 
     def _tell(self, adapter: Any) -> None:
-        """Why a connection that worked is gone, in words for the agent's owner."""
+        """Replace hermes' message about a lost connection by one for the agent's owner."""
         tell = getattr(adapter, "_set_fatal_error")  # noqa: B009
 
         def told(one: Any, code: str, message: str, *, retryable: bool) -> None:
@@ -146,7 +146,7 @@ class Messages:
         newest = max((int(name) for name in self._kept.names() if name.isdigit()), default=0)
         async for message in self._cut_off(client):
             await dispatch(message)
-        if not newest:  # nobody was away yet
+        if not newest:  # this is the first start, so nothing was missed
             self._kept.remember(str(_number_at(time.time())))
             return
         after = max(
@@ -166,11 +166,11 @@ class Messages:
             try:
                 channel = client.get_channel(int(channel_number)) or await client.fetch_channel(int(channel_number))
                 yield await channel.fetch_message(int(name))
-            except (self._discord.NotFound, self._discord.Forbidden):  # it was taken back
+            except (self._discord.NotFound, self._discord.Forbidden):  # the message was deleted
                 self._kept.over([name])
 
     async def _missed(self, client: Any, after: int) -> AsyncIterator[Any]:
-        """Oldest first, of those channels alone that have newer messages."""
+        """The missed messages, oldest first. Only channels with newer messages are asked."""
         found = []
         async for channel in self._channels(client):
             if not isinstance(channel, self._discord.DMChannel) and (channel.last_message_id or 0) <= after:

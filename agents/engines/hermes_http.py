@@ -1,4 +1,4 @@
-"""Speaks to hermes' API server: chat completions as they stream, one session of hermes for each conversation."""
+"""The driver for hermes' API server: chat completions as a stream, with one hermes session for each conversation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from agents.engines.base import EngineError, ModelError, Turns
 from agents.engines.http import HttpDriver
 
 Json = dict[str, Any]
-# hermes sees within a second that a caller has hung up (hermes_start.py), ends the model call, and keeps what was said.
+# hermes sees within a second that a caller has disconnected (hermes_start.py). Then it ends the model call and keeps
+# the text so far.
 ABORT_SECONDS = 2.0
 _DONE = b"[DONE]"
 
@@ -31,7 +32,8 @@ class HermesDriver(HttpDriver):
         super().__init__(process, base_url=f"http://127.0.0.1:{port}", health="/health", headers=headers)
         self._home = home
         self._app_secret = app_secret
-        self._ending: dict[str, float] = {}  # conversations whose last turn was aborted, and when that is over
+        # conversations whose last turn was aborted, and the time at which that turn is over
+        self._ending: dict[str, float] = {}
 
     def conversation(self, session: str) -> Turns:
         return _Conversation(self, f"web-{session}")
@@ -39,7 +41,7 @@ class HermesDriver(HttpDriver):
     async def channels(self) -> dict[str, str | None]:
         async with self._session.get("/health/detailed") as answer:
             report: Json = await answer.json()
-        # The report outlives the process that wrote it.
+        # The report is a file that may be from an earlier process.
         ours = report.get("pid") == self._process.pid
         if not ours:
             return {}
@@ -68,18 +70,20 @@ class HermesDriver(HttpDriver):
         return f"http://127.0.0.1:{port}{hermes_channels.WEBHOOK_PATH}"
 
     async def wind_down(self) -> None:
-        """hermes does not end while a turn runs; the turns were failed, so their connections are closed."""
+        """hermes does not end while a turn runs. The turns have failed and their connections are closed, so wait until
+        hermes has noticed this.
+        """
         await self._until(max(self._ending.values(), default=0.0))
 
     async def ended(self, session: str) -> None:
-        """Wait for the end of an aborted turn: the next one would not see what it said."""
+        """Wait for the end of an aborted turn. Otherwise the next turn would not see the text of the aborted one."""
         await self._until(self._ending.pop(session, 0.0))
 
     def aborted(self, session: str) -> None:
         self._ending[session] = asyncio.get_running_loop().time() + ABORT_SECONDS
 
     async def events(self, session: str, message: str) -> AsyncGenerator[Json, None]:
-        """The chunks of one turn, and None for each step in between."""
+        """Yield the chunks of one turn."""
         body = {"model": "agent", "stream": True, "messages": [{"role": "user", "content": message}]}
         headers = {"X-Hermes-Session-Id": session}
         async with self._session.post("/v1/chat/completions", json=body, headers=headers) as answer:
@@ -126,7 +130,9 @@ class _Conversation:
         return self._text
 
     async def _pieces(self, events: AsyncIterator[Json]) -> AsyncIterator[str]:
-        """Text as it comes. hermes puts an empty line after the use of a tool, also when nothing was said before."""
+        """Yield text as it arrives. hermes adds an empty line after the use of a tool, even at the beginning; there it
+        is removed.
+        """
         verdict = None
         async for event in events:
             piece = _delta(event) if self._text else _delta(event).lstrip("\n")
@@ -138,7 +144,7 @@ class _Conversation:
 
 
 async def _events(stream: aiohttp.StreamReader) -> AsyncIterator[Json]:
-    """Server-sent events, each on one line of data however long; comments and names of events are left out."""
+    """The JSON of server-sent events. Each is one line of data of any length; comments and event names are left out."""
     rest = b""
     async for chunk in stream.iter_any():
         *lines, rest = (rest + chunk).split(b"\n")
@@ -159,12 +165,12 @@ def _delta(event: Json) -> str:
 
 
 def _finish(event: Json) -> Json | None:
-    """The last chunk, which has the verdict."""
+    """The event if it is the last chunk, which contains the verdict."""
     return event if _choice(event).get("finish_reason") else None
 
 
 def _judge(last: Json | None, text: str) -> None:
-    """hermes answers 200 also when the model failed."""
+    """Raises EngineError or ModelError if the turn has failed: hermes answers 200 also when the model failed."""
     if last is None:
         raise EngineError("the engine broke off in the middle of the turn")
     told = last.get("hermes") or {}
@@ -179,5 +185,5 @@ async def _refusal(answer: aiohttp.ClientResponse) -> EngineError | ModelError:
         said = (await answer.json(content_type=None))["error"]["message"]
     except (ValueError, LookupError, TypeError):
         said = f"the engine answered {answer.status}"
-    # No model, or one that hermes could not even be made with.
+    # There is no model, or hermes could not be set up with it.
     return ModelError(str(said)) if answer.status == 500 else EngineError(str(said))

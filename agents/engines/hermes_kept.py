@@ -1,6 +1,5 @@
-"""Messages of channels, and runs of schedules, in a file beside hermes' data: kept until they are over.
-
-It is used in hermes' own process (hermes_start.py) and imports nothing of ours.
+"""Stores messages of channels and runs of schedules in a file beside hermes' data, until they are over.
+The module runs inside hermes' own process (hermes_start.py) and imports nothing from this project.
 """
 
 from __future__ import annotations
@@ -11,11 +10,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-# Telegram itself keeps a message for no longer; after it, nobody waits for an answer.
+# Telegram keeps a message no longer than this. After it, nobody expects an answer any more.
 KEPT_SECONDS = 24 * 3600.0
-# A message that ends the engine each time is not taken for ever.
+# A message is not taken more often than this, in case it ends the engine each time.
 TIMES_TAKEN = 4
-# Names of messages that are over, for services that bring one again.
+# The names of finished messages are kept, because some services send a message again.
 NAMES_KEPT = 5_000
 _CREATE = """
 CREATE TABLE IF NOT EXISTS messages (
@@ -29,7 +28,8 @@ INSERT INTO messages (channel, name, body, came_at) VALUES (?, ?, ?, ?)
 ON CONFLICT (channel, name) DO UPDATE SET body = excluded.body, came_at = excluded.came_at, taken = 1, is_over = 0
 WHERE is_over"""
 _REMEMBER = "INSERT OR IGNORE INTO messages (channel, name, body, came_at, is_over) VALUES (?, ?, '', ?, 2)"
-# What a person said whose turn was cut off before anything came of it: it is said again, or given up.
+# Deletes the last message of a person from hermes' sessions if its turn was cut off before an answer: the message is
+# processed again, or given up.
 _UNSAY = """
 DELETE FROM messages WHERE role = 'user' AND NOT observed AND id IN (
     SELECT max(messages.id) FROM messages JOIN sessions ON sessions.id = messages.session_id
@@ -44,7 +44,7 @@ DELETE FROM messages WHERE is_over = 1 AND channel = ? AND number <= (SELECT max
 
 
 class Kept:
-    """The messages of one channel in a file that outlives the process."""
+    """The messages of one channel, in a file that outlives the process."""
 
     def __init__(self, home: Path, channel: str) -> None:
         self._file, self._state = home / "messages.db", home / "state.db"
@@ -53,7 +53,8 @@ class Kept:
             self._create()
         except sqlite3.OperationalError:
             raise
-        except sqlite3.DatabaseError:  # the agent's own tools can write here: what is no database must not keep it down
+        # the agent's own tools can write here, and a broken file must not keep hermes from starting
+        except sqlite3.DatabaseError:
             self._file.replace(self._file.with_suffix(".broken"))
             self._create()
 
@@ -67,7 +68,9 @@ class Kept:
             database.execute(_ADD, (self._channel, name, body, time.time()))
 
     def begin(self, name: str, body: str) -> None:
-        """Of what comes again by the same name; one that an earlier process did not finish is the same still."""
+        """Start a message or run that may come again with the same name. If an earlier process did not finish it,
+        nothing changes.
+        """
         with self._open(self._file) as database:
             database.execute(_BEGIN, (self._channel, name, body, time.time()))
 
@@ -76,12 +79,14 @@ class Kept:
             return {name for name, _ in database.execute(_LEFT, (self._channel,))}
 
     def remember(self, name: str) -> None:
-        """A name that is never forgotten, and no message."""
+        """Store a name that is never forgotten and is not a message."""
         with self._open(self._file) as database:
             database.execute(_REMEMBER, (self._channel, name, time.time()))
 
     def left(self, *, times: int = TIMES_TAKEN) -> list[tuple[str, str]]:
-        """Names and bodies of what an earlier process did not finish, oldest first; from now on each is taken anew."""
+        """Names and bodies of everything that an earlier process did not finish, oldest first. Each counts as taken
+        once more.
+        """
         now, theirs = time.time(), (self._channel,)
         with self._open(self._file) as database:
             given_up = database.execute(_GIVE_UP, (*theirs, now - KEPT_SECONDS, times)).rowcount
@@ -101,7 +106,7 @@ class Kept:
         return bool(found and found[0])
 
     def names(self) -> list[str]:
-        """Of all that are known, oldest first."""
+        """All known names, oldest first."""
         with self._open(self._file) as database:
             found = database.execute("SELECT name FROM messages WHERE channel = ? ORDER BY number", (self._channel,))
             return [name for (name,) in found]

@@ -190,7 +190,7 @@ def _regex(spellings: set[bytes]) -> bytes:
 
 
 def _either_case(escape: bytes) -> bytes:
-    """A pattern that accepts both cases of the hexadecimal digits; the `u` of `\u` stays lower case."""
+    """A pattern that accepts both cases of the hexadecimal digits; the letter `u` of an escape stays lower case."""
     both = (b"[%c%c]" % (byte, byte - 32) if byte in b"abcdef" else re.escape(bytes([byte])) for byte in escape)
     return b"".join(both)
 

@@ -29,7 +29,7 @@ _WEB = "web"
 
 @dataclass(slots=True)
 class Tried:
-    """One hop; `ms` is None when it was not tried."""
+    """The result of one hop. `ms` is None if the hop was not tried."""
 
     hop: str
     ok: bool = False
