@@ -73,7 +73,7 @@ class PypiPackage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShippedProgram:
-    """A program that comes with its adapter: it is copied, and nothing is fetched."""
+    """A program that is part of its adapter: it is copied, and nothing is downloaded."""
 
     name: str
     version: str

@@ -1,7 +1,8 @@
-"""E-mail in hermes' own process (hermes_start.py): a mail is answered once, also where hermes was away or ended.
-
-hermes skips all that is in the mailbox at its start, and a mail counts as read before its turn. Here a mail is read
-once its number is in a file, and one whose turn was cut off is fetched again. Imports nothing of ours.
+"""E-mail, changed inside hermes' own process (hermes_start.py): each mail is answered once, also if hermes did not run
+or was ended.
+hermes itself skips all mails that are in the mailbox at its start, and marks a mail as read before its turn. With these
+changes a mail is marked as read only when its number is in a file, and a mail whose turn was cut off is fetched again.
+This module imports nothing from this project.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from typing import Any
 
 log = logging.getLogger(__name__)
 
-# hermes holds a mail several times over: a larger one could end it, at each start again.
+# hermes keeps several copies of a mail in memory. A larger mail could end it, again at each start.
 MAIL_BYTES = 24 * 1024 * 1024
 _SIZE = re.compile(rb"RFC822\.SIZE (\d+)", re.IGNORECASE)
-# Older mail that nobody has read is left alone.
+# Older unread mail is ignored.
 READ_SECONDS = 7 * 24 * 3600.0
 REFUSED = "the mail server refuses the address or its password"
 FAILURE_CHARACTERS = 200
@@ -44,7 +45,8 @@ class Mails:
         self._module = turns
         self._kept = importlib.import_module("hermes_kept").Kept(home, "email")
         self._turns = turns.Turns(self._kept)
-        self._left: list[str] | None = None  # of an earlier process, until they are fetched
+        # mails that an earlier process did not finish; None until they are read from the file
+        self._left: list[str] | None = None
         self._fetched: dict[bytes, str] = {}
         self._last: dict[str, Any] = {"at": time.monotonic(), "failure": None, "refused": None}
 
@@ -56,10 +58,12 @@ class Mails:
         self._name(adapter)
         self._tell(adapter)
 
-    # What the mailbox asks.
+    # Methods that the mailbox calls.
 
     def skipped(self, validity: str, numbers: list[bytes]) -> list[bytes]:
-        """At a start: what was in the mailbox when this agent saw it first."""
+        """The mails to skip at a start: those that were in the mailbox when this agent saw the mailbox for the first
+        time.
+        """
         known = self._kept.names()
         if any(name.startswith(f"mark:{validity}:") for name in known):
             return []
@@ -67,7 +71,7 @@ class Mails:
         return numbers
 
     def due(self, validity: str, numbers: list[bytes]) -> list[bytes]:
-        """Of the unread ones those that are new, behind those whose turn was cut off."""
+        """The mails to fetch: first those whose turn was cut off, then new unread mails."""
         if self._left is None:
             self._left = [name for name, _ in self._kept.left()]
         known = set(self._kept.names())
@@ -93,16 +97,17 @@ class Mails:
     def failed(self, failure: str, *, refused: bool = False) -> None:
         self._last.update(failure=None if refused else failure, refused=REFUSED if refused else None)
 
-    # hermes' adapter.
+    # Changes of hermes' adapter.
 
     def _follow_fetches(self, adapter: Any) -> None:
-        fetch = getattr(adapter, "_fetch_new_messages")  # noqa: B009 # it is hermes' own
+        fetch = getattr(adapter, "_fetch_new_messages")  # noqa: B009 # an internal method of hermes
 
         def fetched(one: Any) -> Any:
             self._fetched.clear()
             mails = fetch(one)
             passed_over = self._fetched.keys() - {mail["uid"] for mail in mails}
-            self._kept.over(self._fetched[number] for number in passed_over)  # written by machines
+            # hermes skips mails that machines have written
+            self._kept.over(self._fetched[number] for number in passed_over)
             return mails
 
         setattr(adapter, "_fetch_new_messages", fetched)  # noqa: B010
@@ -129,7 +134,7 @@ class Mails:
         adapter.handle_message = named
 
     def _tell(self, adapter: Any) -> None:
-        """Why it is not connected, and how long ago the mailbox was last looked at."""
+        """Add to hermes' report why the mailbox is not connected, and how long ago it was last read."""
         connect, connect_smtp = adapter.connect, getattr(adapter, "_connect_smtp")  # noqa: B009
 
         async def connected(one: Any, **named: Any) -> bool:
@@ -144,7 +149,7 @@ class Mails:
         self._report()
 
     def _judged(self, connect: Any, adapter: Any) -> Any:
-        """A connection to the server that sends; what it says of the password is noted."""
+        """Connect to the server that sends mail. Errors, also a refused password, are noted for the report."""
         try:
             server = connect(adapter)
         except OSError as error:
@@ -178,7 +183,9 @@ class Mails:
 
 
 class Mailbox(imaplib.IMAP4_SSL):
-    """hermes' connection; it asks who the server is, as the library alone would not."""
+    """hermes' connection to the mailbox. It checks the server's certificate, which the library does not
+    do by default.
+    """
 
     def __init__(self, mails: Mails, host: str, port: int, timeout: float) -> None:
         self._mails = mails
@@ -212,7 +219,7 @@ class Mailbox(imaplib.IMAP4_SSL):
         return super().uid(command, *given)
 
     def _fetch(self, number: Any) -> Answer:
-        """The mail counts as read once its number is kept, and not before."""
+        """Fetch a mail. The mail is marked as read only after its number is stored."""
         if (size := self._size(number)) > MAIL_BYTES:
             log.warning("a mail of %d bytes is not read: at most %d", size, MAIL_BYTES)
             self._mails.pass_over(self._validity(), number)
@@ -224,7 +231,7 @@ class Mailbox(imaplib.IMAP4_SSL):
         return answer
 
     def _size(self, number: Any) -> int:
-        """0 where the server does not say."""
+        """Bytes of a mail; 0 if the server does not say."""
         _, told = super().uid("fetch", number, "(RFC822.SIZE)")
         found = _SIZE.search(b" ".join(one for one in told or [] if isinstance(one, bytes)))
         return int(found[1]) if found else 0

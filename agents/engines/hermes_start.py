@@ -1,6 +1,6 @@
-"""`python -I hermes_start.py hermes_cli.main …`: hermes of exactly this version, after what no setting can say.
-
-Runs in hermes' own environment, so it imports nothing of ours.
+"""`python -I hermes_start.py hermes_cli.main …`: starts hermes of exactly this version, after changes that no setting
+can make.
+The program runs in hermes' own Python environment, so it imports nothing from this project.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-# hermes sees that a caller has hung up only when it writes to him, and in a silence it writes this rarely otherwise.
+# hermes notices a disconnected caller only when it writes to the connection. In a silence it writes this often
+# (seconds); its own value is much larger.
 KEEPALIVE_SECONDS = 1.0
-# The longest name of a tool that every provider takes.
+# The longest tool name that every provider accepts.
 NAME_CHARACTERS = 64
 FAILURE_CHARACTERS = 200
-# hermes builds a conversation's system prompt anew when the stored one names another model than the present.
+# hermes builds a conversation's system prompt again if the stored prompt names another model than the current one.
 _STALE = "Model: (of an earlier configuration)"
 
 
@@ -43,7 +44,7 @@ def main() -> None:
 
 
 def forget_prompts(home: Path) -> None:
-    """Conversations keep their messages, but not the soul and tools of an earlier configuration."""
+    """Conversations keep their messages, but not the persona text and tools of an earlier configuration."""
     version, marker = (home / "prompt-version").read_text(), home / "prompt-version.applied"
     with suppress(FileNotFoundError):
         if marker.read_text() == version:
@@ -61,7 +62,9 @@ def notice_callers_that_hang_up() -> None:
 
 
 def end_model_calls_of_ended_turns() -> None:
-    """hermes closes the sockets of an interrupted call, but looks for them only where a proxy's would be."""
+    """hermes closes the sockets of an interrupted model call, but looks for them in the wrong place when there is no
+    proxy. Show it the right ones.
+    """
     helpers = vars(importlib.import_module("agent.agent_runtime_helpers"))
     known = helpers["_iter_pool_sockets"]
 
@@ -74,7 +77,9 @@ def end_model_calls_of_ended_turns() -> None:
 
 
 def search_where_the_engine_works() -> None:
-    """Its search leaves out hidden directories, and takes `.` for one where there is no ripgrep."""
+    """Give its search an absolute path. The search leaves out hidden directories, and without ripgrep it takes `.` for
+    a hidden directory.
+    """
     operations: Any = importlib.import_module("tools.file_operations")
     search = operations.ShellFileOperations.search
 
@@ -86,7 +91,7 @@ def search_where_the_engine_works() -> None:
 
 
 def name_mcp_tools() -> None:
-    """`<server>__<tool>`, in the characters that every provider takes, and unlike any other."""
+    """Name tools `<server>__<tool>`, with characters that every provider accepts, and each name only once."""
     taken: dict[str, tuple[str, str]] = {}
 
     def name(server: str, tool: str) -> str:
@@ -100,13 +105,15 @@ def name_mcp_tools() -> None:
 
 
 def introduce_nobody_by_commands() -> None:
-    """To an agent's very first message hermes adds that it shall introduce itself and name a command."""
+    """Keep hermes from its reaction to an agent's very first message: it would tell the model to introduce itself and
+    to name a command.
+    """
     store: Any = importlib.import_module("gateway.session").SessionStore
     store.has_any_sessions = lambda _: True
 
 
 def follow_channels(home: Path) -> None:
-    """What is in the files beside this one."""
+    """Apply the changes in the other files of this directory."""
     beside("hermes_kept")
     beside("hermes_turns")
     beside("hermes_whatsapp").change(home)
@@ -120,7 +127,7 @@ def follow_channels(home: Path) -> None:
 
 
 def beside(name: str) -> Any:
-    """Python here runs without our directory in its path."""
+    """Import a file of this directory. Python runs without this directory in its import path."""
     found = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
     if found is None or found.loader is None:
         raise ImportError(f"{name}.py is missing")
@@ -131,7 +138,9 @@ def beside(name: str) -> Any:
 
 
 def notice_polls() -> None:
-    """hermes calls Telegram connected while no poll succeeds: its report gains how long ago the last one did."""
+    """Add to hermes' report how long ago Telegram's last successful poll was. hermes itself calls Telegram connected
+    even if no poll succeeds.
+    """
     if not os.environ.get("TELEGRAM_BOT_TOKEN"):
         return
     bot: Any = importlib.import_module("telegram").Bot
@@ -143,11 +152,13 @@ def notice_polls() -> None:
         try:
             updates = await poll(self, *given, **named)
         except Exception as error:
-            # Its message has the token in it, and hermes does not try again.
+            # The message of this error contains the token. hermes does not try again after it.
             refused = type(error).__name__ == "InvalidToken"
             last.update(failure=None if refused else str(error)[:FAILURE_CHARACTERS], refused=refused)
             raise
-        if named.get("timeout"):  # without one it only confirms what came before: that works beside another program too
+        # a call without a time limit only confirms earlier messages, and succeeds even if another program polls this
+        # bot
+        if named.get("timeout"):
             last.update(at=time.monotonic(), failure=None, refused=False)
         return updates
 

@@ -1,7 +1,7 @@
-"""Telegram in hermes' own process (hermes_start.py): no message is lost or answered twice where hermes ends.
-
-hermes throws away at its start what came while it was away, and confirms a message before its turn. Imports nothing of
-ours.
+"""Telegram, changed inside hermes' own process (hermes_start.py): when hermes ends, no message is lost or answered
+twice.
+hermes itself throws away at its start all messages that came while it did not run, and confirms a message before its
+turn. This module imports nothing from this project.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def change(home: Path) -> None:
 
 
 class Updates:
-    """Each update of Telegram's is in the file before Telegram is told that it was fetched."""
+    """Writes each update from Telegram into the file before Telegram is told that it was fetched."""
 
     def __init__(self, turns: Any, home: Path) -> None:
         self._module = turns
@@ -51,7 +51,7 @@ class Updates:
             try:
                 for update in updates:
                     self._kept.add(str(update.update_id), update.to_json())
-            except sqlite3.Error as error:  # a full disk: Telegram keeps them
+            except sqlite3.Error as error:  # for example a full disk: Telegram keeps the updates
                 raise network_error(f"a message could not be kept: {error}") from error
             return updates
 
@@ -66,7 +66,7 @@ class Updates:
                 return
             self._begun.add(name)
             await process(one, update)
-            if not self._turns.is_held(name):  # it is nobody's message to the agent
+            if not self._turns.is_held(name):  # the update is not a message for the agent
                 self._kept.over([name])
 
         application.process_update = once
@@ -85,7 +85,7 @@ class Updates:
             setattr(adapter, method, self._joined(getattr(adapter, method), batch))
 
     def _joined(self, enqueue: Any, batch: str) -> Any:
-        """Several updates become one event: it has the names of all."""
+        """Several updates become one event, which gets the names of all of them."""
 
         def joined(one: Any, *given: Any) -> Any:
             *key, event = given
@@ -99,7 +99,9 @@ class Updates:
         start = getattr(adapter, "_start_polling_once")  # noqa: B009
 
         async def started(one: Any, app: Any, **named: Any) -> None:
-            """Nothing is thrown away that came while nobody polled; what an end cut off comes first."""
+            """Keep the updates that came while nobody polled. Updates that an earlier process did not finish come
+            first.
+            """
             if not self._has_taken_up:
                 self._has_taken_up = True
                 for _, body in self._kept.left():

@@ -1,6 +1,7 @@
-"""hermes' tools that use services of the owner's: each by its own setting, at the gateway's address and with its token.
-
-The environment of a process can hold OpenAI's address and key once: the tool of images has no other setting for them.
+"""hermes' tools that use services paid for by the owner. Each has its own setting, with the gateway's address and
+token.
+The environment of a process can hold only one address and key for OpenAI. The image tool needs them, because it has no
+other setting.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from agents.engines.tool_services import base_url
 
 
 def settings(chosen: Collection[str], llm: KeyProxy) -> dict[str, Any]:
-    """What config.yaml says of them."""
+    """The tools' part of config.yaml."""
     openai = base_url("openai", llm.url)
     said: dict[str, Any] = {"stt": {"enabled": False}}
     if {"web", "search"} & set(chosen):

@@ -1,7 +1,7 @@
-"""Channels in hermes' own process (hermes_start.py): a person's message is kept until its turn is over.
-
-hermes tells a service that it has a message before the message's turn begins, and would lose what an end cuts off. Here
-a message lies in a file first (hermes_kept.py), and is taken again by the next process. Imports nothing of ours.
+"""Channels, changed inside hermes' own process (hermes_start.py): a person's message is kept until its turn is over.
+hermes tells a service that a message was received before the turn of the message starts, and an end of hermes would
+lose the message. Here the message is first written to a file (hermes_kept.py), and the next process takes it again.
+This module imports nothing from this project.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from collections.abc import Iterable
 from contextlib import closing
 from typing import Any
 
-DELIVERY_SECONDS = 30  # a poll without news takes ten
+DELIVERY_SECONDS = 30  # seconds; a poll without messages takes ten
 
 
 class Turns:
-    """Follows the messages of an adapter of hermes through its batches, queues and turns.
-
-    What was handed in and neither waits nor runs is over. While hermes ends nothing is over, for it cuts turns off.
+    """Follows the messages of a hermes adapter through hermes' batches, queues and turns.
+    A message that was handed in and neither waits nor runs is over. While hermes is ending no message counts as over,
+    because hermes cuts turns off.
     """
 
     def __init__(self, kept: Any) -> None:
@@ -26,12 +26,13 @@ class Turns:
         self._adapter: Any = None
         self._runner: Any = None
         self._handed: set[str] = set()
-        self._placing: list[Any] = []  # events that hermes is about to give a place
-        self._running: dict[str, tuple[Any, Any]] = {}  # of each session the event that began, and the present one
+        self._placing: list[Any] = []  # events that hermes is about to put into a queue or a turn
+        # for each session, the event that started the turn and the current event
+        self._running: dict[str, tuple[Any, Any]] = {}
         self._next: dict[str, Any] = {}
 
     def follow(self, adapter: Any) -> None:
-        """Change this class of hermes."""
+        """Change this adapter class of hermes."""
         self._follow_places(adapter)
         self._follow_turns(adapter)
 
@@ -39,7 +40,7 @@ class Turns:
         handle, set_handler = adapter.handle_message, adapter.set_message_handler
 
         def handler_set(one: Any, handler: Any) -> None:
-            self._adapter = one  # after a break of the connection hermes makes another one
+            self._adapter = one  # after a lost connection, hermes makes a new adapter
             if self._runner is None:
                 self._runner = handler.__self__
                 self._follow_runner(type(self._runner))
@@ -58,7 +59,7 @@ class Turns:
         adapter.set_message_handler, adapter.handle_message = handler_set, handled
 
     def _follow_turns(self, adapter: Any) -> None:
-        process = getattr(adapter, "_process_message_background")  # noqa: B009 # it is hermes' own
+        process = getattr(adapter, "_process_message_background")  # noqa: B009 # an internal method of hermes
 
         def processed(one: Any, event: Any, session: str) -> Any:
             self._running[session] = (event, event)
@@ -80,7 +81,7 @@ class Turns:
         return name in self._handed or name in _all_names(self._batched())
 
     def _silent_at_the_end(self, handler: Any) -> Any:
-        """What a turn says that was cut off is not sent: it is taken again."""
+        """Do not send the answer of a turn that was cut off, because the message is taken again."""
 
         async def handled(event: Any) -> Any:
             answer = await handler(event)
@@ -99,7 +100,9 @@ class Turns:
             return event
 
         async def ran(one: Any, *given: Any, **named: Any) -> Any:
-            """Of what waited behind a turn, the next one begins within hermes' task of the first."""
+            """Note the next event of a session: the next waiting message starts inside hermes' task for
+            the first one.
+            """
             session = named.get("session_key")
             if named.get("_interrupt_depth") and session in self._next:
                 self._running[session] = (self._running[session][0], self._next.pop(session))
@@ -118,7 +121,9 @@ class Turns:
             inside["merge_pending_message_event"] = _merged(inside["merge_pending_message_event"])
 
     def _follow_deliveries(self) -> None:
-        """From here hermes itself sees to it that the answer arrives: it sends it once more after an end."""
+        """When hermes has written down an answer for delivery, its message is over: from then on hermes itself delivers
+        the answer, also after a restart.
+        """
         ledger = vars(importlib.import_module("gateway.delivery_ledger"))
         record = ledger["record_obligation"]
 
@@ -130,7 +135,9 @@ class Turns:
         ledger["record_obligation"] = recorded
 
     def _deliver_once_it_can(self, runner: Any) -> None:
-        """At its start hermes tries once to send what is owed, and cannot before a poll of Telegram has succeeded."""
+        """Wait until the adapters can send. At its start, hermes tries only once to send the answers that are still
+        owed, and cannot do so before a poll of Telegram has succeeded.
+        """
         deliver = vars(runner)["_redeliver_pending_obligations"]
 
         async def delivered(one: Any) -> int:
@@ -172,7 +179,7 @@ class Turns:
 
 
 def _is_owed() -> bool:
-    """Whether an answer of an earlier process may not have arrived."""
+    """Whether there is an answer of an earlier process that may not have arrived."""
     connect = getattr(importlib.import_module("gateway.delivery_ledger"), "_connect")  # noqa: B009
     asked = "SELECT EXISTS (SELECT 1 FROM delivery_obligations WHERE state IN ('pending', 'attempting', 'failed'))"
     with closing(connect()) as ledger:
@@ -180,7 +187,7 @@ def _is_owed() -> bool:
 
 
 def when_made(platform: str, change: Any) -> None:
-    """Change the class of this platform's adapter before hermes makes the first one."""
+    """Change the class of this platform's adapter before hermes makes the first adapter."""
     base: Any = importlib.import_module("gateway.platforms.base").BasePlatformAdapter
     begin, changed = base.__init__, set[str]()
 
@@ -194,8 +201,9 @@ def when_made(platform: str, change: Any) -> None:
 
 
 def leave_restoring(runner: Any, platform: Any) -> None:
-    """After an end hermes would make up a turn of its own, which tells the person that a session was restored. The
-    message itself comes again."""
+    """Keep hermes from its own turn after a restart, which tells the person that a session was restored. It is not
+    needed, because the message itself is taken again.
+    """
     store, restore = runner.session_store, getattr(runner, "_schedule_resume_pending_sessions")  # noqa: B009
 
     def others(*given: Any, **named: Any) -> int:
@@ -215,13 +223,13 @@ def name(event: Any, *given: str) -> None:
 
 
 def names(event: Any) -> set[str]:
-    """Of the messages that the event is made of; none for what hermes says to itself."""
+    """The names of the messages in this event. Empty for texts that hermes writes to itself."""
     found: set[str] = vars(event).get("pod_names", set())
     return found
 
 
 def join(into: Any, event: Any) -> None:
-    """hermes has put an event's words into another one, or it is the same."""
+    """Call this when hermes has added an event's text to another event. If both are the same event, nothing happens."""
     if into is not None and into is not event:
         name(into, *names(event))
 

@@ -1,6 +1,7 @@
-"""WhatsApp in hermes' own process (hermes_start.py): the platform brings the messages, again until a turn is over.
-
-A turn that a restart cuts off is taken once more; one that is over is known beyond a restart. Imports nothing of ours.
+"""WhatsApp, changed inside hermes' own process (hermes_start.py): the platform sends each message again and again until
+its turn is over.
+If a restart cuts a turn off, its message is taken once more. Finished messages are remembered beyond a restart. This
+module imports nothing from this project.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-# Names of messages that were read. The platform brings one again for a day at most.
+# The number of remembered message names. The platform repeats a message for a day at most.
 NAMES_KEPT = 5_000
 
 
@@ -23,7 +24,7 @@ def change(home: Path) -> None:
 
 
 class Desk:
-    """Stands between the platform and hermes' own webhook."""
+    """Handles the platform's requests before hermes' own webhook does."""
 
     def __init__(self, home: Path, module: Any) -> None:
         self._port = home / "webhook-port"
@@ -57,7 +58,7 @@ class Desk:
             await end(one)
 
         adapter.connect, adapter.cancel_background_tasks = connected, ended
-        setattr(adapter, "_handle_webhook", handled)  # noqa: B010 # it is hermes' own
+        setattr(adapter, "_handle_webhook", handled)  # noqa: B010 # an internal method of hermes
 
     def _known(self, name: str) -> Any:
         if name in self._read:
@@ -70,9 +71,9 @@ class Desk:
         return answer
 
     async def _until_over(self, adapter: Any, name: str) -> None:
-        """The turns that run now, and then those behind them: what a person adds to a running turn is the next one.
-
-        No more than these: on a busy number there is always some turn that runs.
+        """Wait for the turns that run now, then for those after them, because a message that is sent during a turn
+        becomes the next turn. After that the message counts as finished. Waiting for all turns would not work: with a
+        busy phone number some turn is always running.
         """
         tasks = vars(adapter)["_background_tasks"]
         for _ in range(2):
@@ -84,14 +85,15 @@ class Desk:
 
 
 def _is(adapter: Any, *states: str) -> bool:
-    """Of hermes' own words. While it restores sessions it would put a message aside, where a kill would lose it; while
-    it drains it cuts turns off."""
+    """Whether hermes is in one of these states, in hermes' own words. While it restores sessions it would put a message
+    aside, and a kill would lose the message; while it drains it cuts turns off.
+    """
     runner = getattr(vars(adapter)["_message_handler"], "__self__", None)
     return any(getattr(runner, state, False) for state in states)
 
 
 class Read:
-    """Names in a file, a line for each."""
+    """A set of names, stored in a file with one line each."""
 
     def __init__(self, file: Path) -> None:
         self._file = file

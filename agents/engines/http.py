@@ -1,4 +1,6 @@
-"""What drivers of engines that are HTTP servers share: health, the end of the process, and turns that can be failed."""
+"""The common part of drivers for engines that are HTTP servers: health checks, the end of the process, and turns that
+can be failed.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +18,14 @@ T = TypeVar("T")
 
 POLL_SECONDS = 0.1
 TRY_SECONDS = 5.0
-# Loopback answers at once or not at all; how long a turn may take is the bridge's rule.
+# Loopback connects at once or not at all. How long a turn may take is decided by the bridge.
 _CONNECT = aiohttp.ClientTimeout(total=None, sock_connect=TRY_SECONDS)
 
 
 class HttpDriver(ABC):
-    """One server process on loopback. An engine's driver adds what its health looks like and how it takes a turn."""
+    """A driver for one server process on the loopback address. The engine's own driver adds how to recognise a healthy
+    answer, and how to run a turn.
+    """
 
     def __init__(
         self, process: asyncio.subprocess.Process, *, base_url: str, health: str, headers: Mapping[str, str]
@@ -37,7 +41,7 @@ class HttpDriver(ABC):
         await self.probe()
 
     async def probe(self) -> None:
-        """Ask until the health is good; only the end of the process ends the asking."""
+        """Ask again and again until the engine is healthy. Raises EngineError if the process ends."""
         while True:
             if self._gone:
                 raise self._gone
@@ -50,11 +54,11 @@ class HttpDriver(ABC):
         return self._gone is None
 
     async def channels(self) -> dict[str, str | None]:
-        """None but where an engine's driver says so."""
+        """No channels, unless an engine's driver overrides this."""
         return {}
 
     async def take_message(self, channel: str, *, name: str, body: str) -> bool:
-        """None but where an engine's driver takes them."""
+        """Messages are refused, unless an engine's driver overrides this."""
         raise EngineError(f"the engine takes no messages of {channel} from the platform")
 
     def fail(self, error: EngineError) -> None:
@@ -68,10 +72,12 @@ class HttpDriver(ABC):
 
     @abstractmethod
     def _says_healthy(self, body: bytes) -> bool:
-        """Engines answer unknown paths with a page and status 200: a driver looks into the body."""
+        """Whether this body is a healthy engine's. Engines answer unknown paths with a page and status 200, so the body
+        must be checked.
+        """
 
     async def _while_alive(self, pieces: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
-        """The pieces, until the turn is failed from outside or the connection breaks: then EngineError."""
+        """The pieces. Raises EngineError if the turn is failed from outside or the connection breaks."""
         failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._turns.add(failed)
         try:
@@ -91,7 +97,9 @@ class HttpDriver(ABC):
 
 
 async def _comes(piece: asyncio.Future[T], failed: asyncio.Future[None]) -> bool:
-    """Wait for the next piece; False at the end. Raises what the turn is failed with, whichever comes first."""
+    """Wait for the next piece. Returns False at the end. Raises the error with which the turn was failed, if that comes
+    first.
+    """
     try:
         waits: set[asyncio.Future[Any]] = {piece, failed}
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)

@@ -1,4 +1,4 @@
-"""The engine n8n: one server, in which the agent is one workflow among those that its owner builds."""
+"""The engine n8n: one server, in which the agent is one workflow beside those that the owner builds."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from agents.runtimes.base import PodConfig
 VERSION = "2.30.8"
 PARTS = Path(__file__).parent / "n8n_parts"
 _HOST = "127.0.0.1"
-# The rest is for its tasks, and for what is not on the heap.
+# The share of memory for the heap. The rest is for n8n's tasks and for memory outside of the heap.
 _HEAP_SHARE = 0.55
-# The start makes much garbage: with more room for what is young, a tenth less CPU goes into collecting it.
+# The start creates much garbage. With more room for young objects, garbage collection takes a tenth less CPU time.
 _FLAGS = ("--max-semi-space-size=64",)
-# What calls n8n's own servers, is for companies with a licence of it, or is no use in a pod. Each costs time.
+# Modules that call n8n's own servers, need a company licence, or are useless in a pod. Each would cost time at the
+# start.
 _WITHOUT = (
     "breaking-changes",
     "chat-hub",
@@ -57,7 +58,7 @@ _QUIET = {
     "N8N_DISABLED_MODULES": ",".join(_WITHOUT),
     "N8N_LOG_LEVEL": "warn",
 }
-# Nobody signs in as this user: the agent's own login is the door (n8n_parts/agent.cjs).
+# Nobody signs in as this user: people use the agent's own login (n8n_parts/agent.cjs).
 _OWNER = {
     "N8N_INSTANCE_OWNER_MANAGED_BY_ENV": "true",
     "N8N_INSTANCE_OWNER_EMAIL": "owner@agent.invalid",
@@ -74,7 +75,7 @@ class N8n:
         version=VERSION,
         recipe=Path(__file__).parent / "npm" / "n8n",
         entry=Path("node_modules") / "n8n" / "bin" / "n8n",
-        # As its lock was made; what is optional would have to be compiled.
+        # The same flags with which the lock was made. Optional packages would have to be compiled.
         flags=("--legacy-peer-deps", "--omit=optional"),
     )
     providers = frozenset(PROVIDERS)
@@ -83,7 +84,7 @@ class N8n:
     mcp_stdio = False
     stores = Stores(
         sessions="n8n",
-        session_files="conversations.sqlite*",  # what was said last may still be in the log beside it
+        session_files="conversations.sqlite*",  # the newest rows may still be in the log file beside the database
         count="SELECT count(DISTINCT session) FROM messages",
         left_out=(
             "n8n/agent.json",
@@ -99,7 +100,7 @@ class N8n:
     noise = ""
 
     def render(self, config: PodConfig, *, place: Place, llm: KeyProxy) -> Launch:
-        """The agent itself is read again at each turn; a new environment needs a new start."""
+        """The agent's workflow is read again at each turn. A changed environment needs a restart."""
         home = place.data / "n8n"
         heap = int(place.memory_bytes * _HEAP_SHARE) >> 20
         return Launch(
@@ -109,7 +110,7 @@ class N8n:
             argv=(str(place.node), *_FLAGS, f"--max-old-space-size={heap}", str(PARTS / "start.cjs")),
             env=_environment(config, place),
             cwd=place.data / "workspace",
-            model=None,  # a model's name is taken as it is, at each turn
+            model=None,  # n8n does not check the model's name; it is used at each turn
         )
 
     def session_argv(self, session: str | None, launch: Launch) -> tuple[str, ...]:
@@ -120,7 +121,7 @@ class N8n:
 
 
 def _environment(config: PodConfig, place: Place) -> dict[str, str]:
-    """Nothing of ours is inherited: the engine sees this and no more."""
+    """The complete environment of the engine. Nothing is inherited from the bridge."""
     home = place.data / "n8n"
     return {
         "PATH": f"{place.node.parent}:/usr/local/bin:/usr/bin:/bin",
@@ -152,7 +153,7 @@ def _environment(config: PodConfig, place: Place) -> dict[str, str]:
 
 
 def _addresses(config: PodConfig) -> dict[str, str]:
-    """What n8n tells its owner, and the services that call his workflows, of where it is."""
+    """The addresses under which n8n's owner, and the services that call the owner's workflows, reach n8n."""
     if not config.public_url:
         return {}
     root = config.public_url.rstrip("/") + "/"

@@ -1,4 +1,6 @@
-"""n8n's own editor: at the root of the pod's address, where the owner builds workflows beside the agent's."""
+"""n8n's own editor, at the root of the pod's address. The owner builds workflows there, in addition to the agent's
+workflow.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +12,15 @@ from agents.engines.n8n_http import HEADER
 from agents.engines.n8n_workflow import AGENT_ID
 
 _READS = {"GET", "HEAD"}
-# What its owner builds and looks at. Users, keys, licence and settings are not his to change: n8n is the agent's.
+# What the owner may change there. Users, keys, licence and settings are not among it, because this n8n belongs to the
+# agent.
 _WRITES = re.compile(
     r"/(rest/(active-workflows|binary-data|credentials|cta|data-tables-global|dynamic-node-parameters|dynamic-templates"
     r"|events|executions|expressions|favorites|folders|logger|node-types|nodes-list|options|parameters|projects"
     r"|pinned-data|push|tags|telemetry|variables|workflows|workflow-dependencies|workflow-history|workflow-stats)(/.*)?"
     r"|rest/me/settings|rest/data-tables(/.*)?|webhook-test/.*|form-test/.*|types/.*)"
 )
-# The agent's own workflow and its credentials, which are rendered.
+# The agent's own workflow and its credentials, which are rendered from the configuration.
 _OURS = re.compile(rf"/rest/(workflows|credentials)/{AGENT_ID}[^/]*(/.*)?", re.IGNORECASE)
 _RUNS = re.compile(rf"/rest/workflows/{AGENT_ID}/run", re.IGNORECASE)
 _NEVER = re.compile(r"/(agentpods|api)(/.*)?", re.IGNORECASE)
@@ -25,22 +28,24 @@ _NEVER = re.compile(r"/(agentpods|api)(/.*)?", re.IGNORECASE)
 
 class N8nDashboard:
     beside = False
-    # Its page has scripts in itself, evaluates expressions, and asks by a script that is an address whether the browser
-    # is a new one: else it takes its files for old browsers, which are many more.
+    # The page contains inline scripts and evaluates expressions. With a script in a `data:` address it checks whether
+    # the browser is a modern one; if that fails, it loads its many more files for old browsers.
     policy: str | None = (
         "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob: data:; worker-src 'self' blob:; "
         "style-src 'self' 'unsafe-inline'; font-src 'self' data:; img-src 'self' data: blob:"
     )
     prefix = ""
     sockets: re.Pattern[str] | None = None
-    # Webhooks and forms of published workflows; each asks for itself who may call it. The agent's own is not among
-    # them: it is asked through the gateway alone (n8n_parts/agent.cjs).
+    # Webhooks and forms of published workflows. Each does its own check of the caller. The agent's own webhook is left
+    # out, because it may only be called through the gateway (n8n_parts/agent.cjs).
     public: re.Pattern[str] | None = re.compile(
         rf"/(webhook|webhook-waiting|form|form-waiting|mcp)/(?!{AGENT_ID}(/|\Z)).+"
     )
 
     def headers(self, password: str) -> Mapping[str, str]:
-        """Who shows this is n8n's owner. Its live view wants to hear of an origin, and that it is its own."""
+        """The password tells n8n that the visitor is its owner. Its live view needs an Origin header that matches its
+        own address.
+        """
         host = "agent.invalid"
         return {HEADER: password, "Origin": f"http://{host}", "X-Forwarded-Host": host, "X-Forwarded-Proto": "http"}
 

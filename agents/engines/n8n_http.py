@@ -1,8 +1,7 @@
-"""Speaks to n8n: a turn is one call of the agent's chat trigger, which answers with pieces as they come.
-
-What running it showed: an `error` of any node may stand among the pieces, also of a tool whose failure the model hears
-and answers; the stream ends without a word about how it went. So n8n_parts/agent.cjs adds a verdict, and ends the
-execution of a caller that hangs up.
+"""The driver for n8n: a turn is one call of the agent's chat trigger, whose answer is a stream of pieces.
+Seen in real runs: an `error` of any node may be among the pieces, also of a tool whose failure the model sees and
+handles. The stream ends without a sign of success or failure. So n8n_parts/agent.cjs adds a verdict at the end, and
+ends the execution if the caller disconnects.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ Json = dict[str, Any]
 HEADER = "X-Agentpods-Password"
 CHECK_PATH = "/agentpods/agent"
 CHAT_PATH = f"/webhook/{AGENT_ID}/chat"
-# A changed workflow is put in place of the old one; for a moment there is none.
+# When a changed workflow replaces the old one, there is no workflow for a moment, so a call is tried again.
 TRIES = 5
 WAIT_SECONDS = 0.3
-# How soon an aborted turn is over.
+# An aborted turn is over after this time.
 ABORT_SECONDS = 1.0
 MAX_PIECE_BYTES = 64 * 1024 * 1024
 _BETWEEN_TEXTS = "\n\n"
@@ -37,10 +36,13 @@ class N8nDriver(HttpDriver):
     def __init__(self, process: asyncio.subprocess.Process, *, port: int, password: str) -> None:
         base = f"http://127.0.0.1:{port}"
         super().__init__(process, base_url=base, health="/healthz/readiness", headers={HEADER: password})
-        self._ending: dict[str, float] = {}  # conversations whose last turn was aborted, and when that is over
+        # conversations whose last turn was aborted, and the time at which that turn is over
+        self._ending: dict[str, float] = {}
 
     async def settle(self) -> None:
-        """n8n is well before the agent is in it."""
+        """Wait until n8n is healthy, then check that it has loaded the agent's workflow, which comes later. Raises
+        EngineError.
+        """
         await super().settle()
         async with self._session.get(CHECK_PATH) as answer:
             said = await answer.json(content_type=None)
@@ -51,7 +53,9 @@ class N8nDriver(HttpDriver):
         return _Conversation(self, session)
 
     async def wind_down(self) -> None:
-        """n8n waits for running turns before it ends; these were failed, so their connections are closed."""
+        """n8n waits for running turns before it ends. These turns have failed and their connections are closed, so wait
+        until n8n has noticed this.
+        """
         await self._until(max(self._ending.values(), default=0.0))
 
     async def ended(self, session: str) -> None:
@@ -111,7 +115,9 @@ class _Conversation:
         return self._text
 
     async def _texts(self, pieces: AsyncIterator[Json]) -> AsyncIterator[str]:
-        """Text as it comes; the model may speak, use a tool and speak again."""
+        """Yield text as it arrives. The model may write, use a tool and write again; between the texts an empty line is
+        added.
+        """
         between, verdict = "", None
         async for piece in pieces:
             match piece.get("type"):
@@ -140,7 +146,7 @@ def _judge(verdict: Json | None, text: str) -> None:
 
 
 async def _lines(stream: aiohttp.StreamReader) -> AsyncIterator[Json]:
-    """Each on one line, however long."""
+    """The JSON of each line, of any length up to MAX_PIECE_BYTES. Raises EngineError."""
     rest = b""
     async for chunk in stream.iter_any():
         *lines, rest = (rest + chunk).split(b"\n")

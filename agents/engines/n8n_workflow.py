@@ -1,4 +1,4 @@
-"""What an agent is in n8n: a chat trigger, an AI agent with the persona, its model, its memory and its tools."""
+"""Renders an agent as n8n's workflow: a chat trigger, an AI agent with the persona, its model, memory and tools."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from agents.runtimes.base import PodConfig
 
 Json = dict[str, Any]
 
-# Of the workflow, of its webhook, and how the ids of its credentials begin.
+# The id of the workflow and of its webhook, and the beginning of the ids of its credentials.
 AGENT_ID = "agentpodsagent"
 _LANGCHAIN = "@n8n/n8n-nodes-langchain."
 AGENT, MODEL, _TRIGGER, _MEMORY = "Agent", "Model", "Message to the agent", "Memory"
-# n8n_parts/mcp.cjs knows the agent's servers by this.
+# n8n_parts/mcp.cjs recognises the agent's MCP servers by this name.
 _SERVER = "{name} (MCP server)"
 _PEERS_MILLISECONDS = 95_000
 _MCP_MILLISECONDS = 60_000
@@ -32,13 +32,13 @@ _NOTE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Provider:
-    node: str  # of the model
+    node: str  # the n8n node of the model
     version: float
     credential: str
-    address: str = "url"  # the credential's field
-    ending: str = ""  # of the base URL
+    address: str = "url"  # the credential's field for the address
+    ending: str = ""  # the end of the base URL
     parameter: str = "model"
-    picked: bool = False  # whether the parameter is one that is picked from a list
+    picked: bool = False  # whether the parameter is chosen from a list
 
 
 _OPENAI = _Provider(node="lmChatOpenAi", version=1.3, credential="openAiApi", ending="/v1", picked=True)
@@ -51,7 +51,7 @@ PROVIDERS = {
     "openrouter": _Provider(node="lmChatOpenRouter", version=1, credential="openRouterApi", ending="/api/v1"),
     "google": _GOOGLE,
     "gemini": _GOOGLE,
-    # The nodes of these two ask nobody but the vendor; both speak OpenAI's protocol.
+    # n8n's own nodes for Groq and Mistral can call only the vendor. Both vendors speak OpenAI's protocol.
     "groq": _Provider(node="lmChatOpenAi", version=1.3, credential="openAiApi", ending="/openai/v1", picked=True),
     "mistral": _OPENAI,
     "deepseek": _Provider(node="lmChatDeepSeek", version=1, credential="deepSeekApi"),
@@ -63,7 +63,9 @@ SAFE_TOOLSETS = ("web",)
 
 
 def agent(config: PodConfig, llm: KeyProxy) -> Json:
-    """The workflow and its credentials. Without a model it has none, and nobody asks it."""
+    """The workflow and its credentials. Without a configured model, the workflow has no model node, and nobody calls
+    it.
+    """
     credentials = [_basics(config, llm)] if _is_asked(config) else []
     nodes = [_trigger(), _persona(config), _memory(), _note()]
     connections = {_TRIGGER: {"main": [[{"node": AGENT, "type": "main", "index": 0}]]}, _MEMORY: _to("ai_memory")}
@@ -91,7 +93,7 @@ def _workflow(config: PodConfig, nodes: list[Json], connections: Json) -> Json:
         "connections": connections,
         "settings": {
             "executionOrder": "v1",
-            "saveDataSuccessExecution": "none",  # conversations are in the memory already
+            "saveDataSuccessExecution": "none",  # the memory already stores the conversations
             "saveDataErrorExecution": "all",
             "saveManualExecutions": False,
             "timezone": config.timezone or "UTC",
@@ -123,7 +125,7 @@ def _node(name: str, kind: str, version: float, parameters: Json, *, at: tuple[i
 
 
 def _text(said: str) -> str:
-    """n8n takes what begins with `=` for a program."""
+    """n8n would evaluate a text that starts with `=` as an expression, so a space is put before it."""
     return f" {said}" if said.startswith("=") else said
 
 
@@ -159,7 +161,7 @@ def _model(config: PodConfig) -> Json:
     picked = {"__rl": True, "mode": "id", "value": name}
     parameters: Json = {provider.parameter: picked if provider.picked else name, "options": {}}
     if provider.credential == "openAiApi":
-        parameters["responsesApiEnabled"] = False  # which few model servers but the vendor's own have
+        parameters["responsesApiEnabled"] = False  # few other model servers support that API
     return _node(
         MODEL,
         _LANGCHAIN + provider.node,
@@ -174,7 +176,9 @@ _MODEL_CREDENTIAL = f"{AGENT_ID}-model"
 
 
 def _basics(config: PodConfig, llm: KeyProxy) -> Json:
-    """The key proxy in the vendor's place; its token is what n8n takes for the key."""
+    """The credential for the model: the key proxy's address in place of the vendor's, and its token in place of the
+    key.
+    """
     provider = PROVIDERS[config.provider or ""]
     base = f"{llm.url}/llm/{config.provider}{provider.ending}"
     data = {"apiKey": llm.token, provider.address: base, "allowedHttpRequestDomains": "none"}

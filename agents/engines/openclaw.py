@@ -1,4 +1,4 @@
-"""The engine openclaw: one server for all conversations and channels, which takes changed settings while it runs."""
+"""The engine openclaw: one server for all conversations and channels. It applies changed settings without a restart."""
 
 from __future__ import annotations
 
@@ -35,10 +35,11 @@ _VARIABLE = re.compile(r"\$\{[A-Z_][A-Z0-9_]*\}")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OURS = "POD_MCP_"
 _MACHINES = {"x86_64": "x64", "aarch64": "arm64"}
-# openclaw's id of the provider, whoever it is: with its own ids it would bring its own prompts, keys and addresses.
+# The provider id in openclaw, the same for every vendor. With the vendors' own ids, openclaw would use its own prompts,
+# keys and addresses.
 _PROVIDER = "pod"
 
-# Our provider id, what openclaw wants at the end of its base URL, and the protocol.
+# Our provider id, with the end of the base URL that openclaw needs, and the protocol.
 _CHAT, _RESPONSES = "openai-completions", "openai-responses"
 _PROVIDERS = {
     "openai": ("/v1", _RESPONSES),
@@ -51,22 +52,23 @@ _PROVIDERS = {
     "deepseek": ("", _CHAT),
     "xai": ("/v1", _CHAT),
 }
-# What all servers of chat completions take: the wire as it was at first.
+# Settings that all servers for chat completions accept: the oldest form of the protocol.
 _PLAIN_CHAT = {"supportsStore": False, "supportsDeveloperRole": False, "maxTokensField": "max_tokens"}
-# A model that openclaw does not know needs these.
+# openclaw needs these numbers for a model that it does not know.
 _CONTEXT_TOKENS, _ANSWER_TOKENS = 128_000, 8192
-# An MCP server that is silent for longer is left out; the turn waits for it. A peer takes its time to answer.
+# A turn waits this long for an MCP server; a server that is silent for longer is left out. Calls to a peer may take
+# longer, because a peer needs time to answer.
 _MCP_CONNECT_MILLISECONDS = 8_000
 _MCP_MILLISECONDS = 60_000
 _PEERS_MILLISECONDS = 95_000
-# Helpers of one turn: at once, waiting, and in all. They have no helpers of their own.
+# Helper agents of one turn: at the same time, waiting, and in total. They have no helpers of their own.
 _HELPERS = {"maxConcurrent": 4, "maxChildrenPerGroup": 8, "maxTotalPerGroup": 32}
-# Nothing calls the model or the internet by itself.
+# With these settings nothing calls the model or the internet by itself.
 _SETTINGS: dict[str, Any] = {
     "discovery": {"mdns": {"mode": "off"}},
     "telemetry": {"enabled": False},
     "update": {"checkOnStart": False, "auto": {"enabled": False}},
-    # An empty list would be all of them.
+    # An empty list would mean all skills.
     "skills": {"allowBundled": ["none"], "workshop": {"autonomous": {"mode": "off"}}},
 }
 _QUIET = {
@@ -77,7 +79,7 @@ _QUIET = {
     "OPENCLAW_NO_AUTO_UPDATE": "1",
     "OPENCLAW_NO_RESPAWN": "1",
     "OPENCLAW_OFFLINE": "1",
-    "OPENCLAW_TRAJECTORY": "0",  # a second copy of all that is said
+    "OPENCLAW_TRAJECTORY": "0",  # it would be a second copy of all conversations
 }
 
 
@@ -91,7 +93,7 @@ class Openclaw:
         entry=_MODULES / "openclaw" / "openclaw.mjs",
     )
     providers = frozenset(_PROVIDERS)
-    # The ones that work with the pod's model alone. `grep` is the plugin's.
+    # The toolsets that work with only the pod's model. `grep` comes from our plugin.
     toolsets: Mapping[str, tuple[str, ...]] = {
         "web": ("web_fetch",),
         "file": ("read", "ls", "grep", "edit", "write"),
@@ -128,11 +130,13 @@ class Openclaw:
         ),
     )
     megabytes_per_process = 1024
-    start_seconds = 180.0  # 20 on an idle machine, of which a busy one makes more than a minute
+    start_seconds = 180.0  # 20 seconds on an idle machine, more than a minute on a busy one
     noise = ""
 
     def render(self, config: PodConfig, *, place: Place, llm: KeyProxy) -> Launch:
-        """openclaw takes changed settings while it runs, and the plugin reads the persona again at each model call."""
+        """openclaw applies changed settings while it runs, and the plugin reads the persona text again at each model
+        call.
+        """
         home, workspace = place.data / "openclaw", place.data / "workspace"
         plugin = home / PLUGIN_ID
         return Launch(
@@ -155,7 +159,7 @@ class Openclaw:
             ),
             env=_environment(config, place, llm),
             cwd=workspace,
-            model=None,  # it is in the settings, and openclaw takes whichever is there
+            model=None,  # the model is in the settings, and openclaw uses the model that is there
             private=whatsapp.secrets(config),
         )
 
@@ -186,11 +190,14 @@ class Openclaw:
             "mcp": {"servers": {server["name"]: _literal(_mcp(server)) for server in servers}},
             "channels": openclaw_channels.settings(config),
             "commands": openclaw_channels.COMMANDS,
-            "session": {"dmScope": "per-channel-peer"},  # else all who write to the bot share one conversation
+            # otherwise all people who write to the bot share one conversation
+            "session": {"dmScope": "per-channel-peer"},
         }
 
     def _tools(self, chosen: list[str], *, has_servers: bool) -> dict[str, Any]:
-        """An empty list of allowed tools would be all of them, and one without a known tool an error."""
+        """The settings for tools. An empty list of allowed tools would allow all, and a list without a known tool is an
+        error.
+        """
         tools = {tool for toolset in chosen for tool in self.toolsets[toolset]}
         offered = tools | ({"bundle-mcp"} if has_servers else set())
         return {
@@ -198,7 +205,8 @@ class Openclaw:
             "toolSearch": False,
             "codeMode": False,
             "swarm": _HELPERS,
-            # The toolset is the permission: whoever talks to the agent is also who would be asked to approve a command.
+            # The toolset is the permission. The person who talks to the agent is the same who would have to approve a
+            # command.
             "exec": {"host": "gateway", "security": "full", "ask": "off", "applyPatch": {"enabled": False}},
             "fs": {"workspaceOnly": "terminal" not in chosen},
             "web": {"search": {"enabled": False}},
@@ -222,14 +230,14 @@ def _json(value: Any) -> str:
 
 
 def _marked(settings: dict[str, Any]) -> dict[str, Any]:
-    """With a mark of their own, by which the driver sees that they are in force."""
+    """The settings with a mark (their hash). By the mark the driver sees that they have been applied."""
     mark = hashlib.sha256(_json(settings).encode("utf-8", "replace")).hexdigest()
     settings["plugins"]["entries"][PLUGIN_ID]["config"]["mark"] = mark
     return settings
 
 
 def _literal(value: Any) -> Any:
-    """openclaw puts variables in place of ${X}, wherever it stands; an owner's text stays as it is."""
+    """openclaw replaces ${X} by a variable everywhere. Escape it, so that an owner's text stays unchanged."""
     if isinstance(value, dict):
         return {name: _literal(one) for name, one in value.items()}
     if isinstance(value, list):
@@ -242,7 +250,9 @@ def _is_asked(config: PodConfig) -> bool:
 
 
 def _model(config: PodConfig, llm: KeyProxy) -> dict[str, Any]:
-    """Only the key proxy's provider is there; openclaw has a catalogue of all others."""
+    """The settings for the model. The key proxy is the only provider; otherwise openclaw would add its catalogue of all
+    others.
+    """
     if not _is_asked(config):
         return {"models": {"mode": "replace", "catalogRefresh": {"enabled": False}, "providers": {}}}
     ending, protocol = _PROVIDERS[config.provider or ""]
@@ -307,7 +317,8 @@ def _plugins(config: PodConfig, place: Place, chosen: list[str]) -> dict[str, An
         "load": {"paths": [str(home / PLUGIN_ID)]},
         "entries": {
             PLUGIN_ID: {"enabled": True, "config": ours},
-            "admin-http-rpc": {"enabled": bool(openclaw_channels.platforms(config))},  # says how the channels are
+            # reports the state of the channels
+            "admin-http-rpc": {"enabled": bool(openclaw_channels.platforms(config))},
             "memory-core": memory,
         },
     }
@@ -326,8 +337,9 @@ def _mcp(server: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _command(server: Mapping[str, Any]) -> dict[str, Any]:
-    """openclaw leaves out variables by their names, PYTHONPATH and many more: so they come by others, and the shell
-    gives them back before it becomes the server. No value is an argument."""
+    """The command of an MCP server. openclaw leaves out many variables by their names, such as PYTHONPATH. So they get
+    other names, and a shell renames them before it starts the server. No value is in an argument.
+    """
     command = [server["command"], *(server.get("args") or [])]
     given = {name: value for name, value in (server.get("env") or {}).items() if _NAME.fullmatch(name)}
     if not given:
@@ -338,18 +350,20 @@ def _command(server: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _heap(place: Place) -> str:
-    """V8 does not see a container's limit: half of the tier's memory, so that helpers and tools have room."""
+    """The limit of V8's heap, which does not see the container's limit. It is half of the tier's memory, so that
+    helpers and tools have room.
+    """
     return f"--max-old-space-size={min(max(place.memory_bytes >> 21, 768), 2048)}"
 
 
 def _environment(config: PodConfig, place: Place, llm: KeyProxy) -> dict[str, str]:
-    """Nothing of ours is inherited: the engine sees this and no more."""
+    """The complete environment of the engine. Nothing is inherited from the bridge."""
     return {
         "PATH": f"{place.node.parent}:/usr/local/bin:/usr/bin:/bin",
         "HOME": str(place.data / "home"),
         "TMPDIR": str(place.data / "tmp"),
         "LANG": "C.UTF-8",
-        "TZ": "UTC",  # until the plugin says it
+        "TZ": "UTC",  # until the plugin sets it
         "OPENCLAW_STATE_DIR": str(place.data / "openclaw"),
         "OPENCLAW_GATEWAY_PORT": str(place.port),
         "OPENCLAW_GATEWAY_PASSWORD": place.password,

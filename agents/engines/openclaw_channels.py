@@ -1,4 +1,4 @@
-"""openclaw's channels: how their secrets reach it, and what it says of them."""
+"""openclaw's channels: how their secrets reach openclaw, and how its report on them is read."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 
 from agents.runtimes.base import PodConfig
 
-# A poll without news takes half a minute.
+# A poll without messages takes half a minute.
 SILENT_MINUTES = 1
 _SILENT = "the service does not answer"
 _WAITS = "not connected: channels wait for the model key"
-# Whoever finds the agent on a channel may talk to it, but not command its engine; the plugin says so.
+# Everybody who finds the agent on a channel may talk to it, but not control its engine. The plugin tells people so.
 COMMANDS = {"native": False, "nativeSkills": False, "restart": False, "allowFrom": {"*": ["nobody"]}}
 _TOKENS = {
     "telegram": ("telegramToken", "TELEGRAM_BOT_TOKEN"),
     "discord": ("discordToken", "DISCORD_BOT_TOKEN"),
 }
-# Everybody may talk to it. In a group it answers whoever mentions it.
+# Everybody may talk to the agent. In a group it answers only when it is mentioned.
 _OPEN: dict[str, Any] = {
     "enabled": True,
     "dmPolicy": "open",
@@ -27,19 +27,19 @@ _OPEN: dict[str, Any] = {
     "groupPolicy": "open",
     "configWrites": False,
 }
-# Else openclaw repeats the conversation behind each message, with its own orders among what people said. In groups,
-# what people say to each other is no business of the model's.
+# Otherwise openclaw repeats the conversation with each message, and mixes its own instructions into people's texts.
+# What people in a group say to each other must not reach the model.
 _TELEGRAM: dict[str, Any] = {"dmHistoryLimit": 0, "historyLimit": 0}
 _DISCORD: dict[str, Any] = {
     "guilds": {"*": {"requireMention": True, "reactionNotifications": "off"}},
-    "historyLimit": 0,  # what people of a server say to each other is no business of the model's
+    "historyLimit": 0,  # what people on a server say to each other must not reach the model
     "joinIntro": False,
     "voice": {"enabled": False},
     "agentComponents": {"enabled": False},
     "execApprovals": {"enabled": False},
     "threadBindings": {"enabled": False},
 }
-# What openclaw says of a connection that the service refused, and what its owner reads.
+# Patterns of openclaw's errors when a service refuses a connection, and the texts for the owner.
 _REFUSALS = (
     (r"\b401\b|\b4004\b|\bUnauthorized\b", "the service refuses the bot's token"),
     (r"\b4014\b", "the bot lacks Discord's Message Content Intent: switch it on in the developer portal"),
@@ -47,7 +47,9 @@ _REFUSALS = (
 
 
 def platforms(config: PodConfig) -> list[str]:
-    """Without a model key nobody is connected: openclaw would tell people of errors where the agent is to be silent."""
+    """The agent's channels that are connected. Without a model key none is: openclaw would send error messages to
+    people, but the agent must be silent.
+    """
     return [channel for channel in config.channels if channel in _TOKENS and config.has_key]
 
 
@@ -71,7 +73,7 @@ def settings(config: PodConfig) -> dict[str, Any]:
 
 
 def states(reported: Mapping[str, Any], *, now: float | None = None) -> dict[str, str | None]:
-    """openclaw's report on its channels: None is connected, else why not."""
+    """openclaw's report on its channels: None = connected, else the reason why not."""
     accounts = reported.get("channelAccounts") or {}
     now = time.time() if now is None else now
     return {channel: _trouble((accounts.get(channel) or [{}])[0], now) for channel in _TOKENS}
@@ -86,7 +88,9 @@ def _trouble(account: Mapping[str, Any], now: float) -> str | None:
 
 
 def _unheard(account: Mapping[str, Any], error: str, now: float) -> str | None:
-    """Of a channel that openclaw calls connected: it does so for as long as it tries again."""
+    """The problem of a channel that openclaw calls connected; None if its polls work. openclaw also calls a channel
+    connected while it only tries again.
+    """
     last = account.get("lastTransportActivityAt")
     if account.get("mode") != "polling" or not last:
         return None

@@ -1,4 +1,6 @@
-"""openclaw's own page, the Control UI: served by its server, which it speaks to over a WebSocket."""
+"""openclaw's own page, the Control UI. openclaw's server serves it, and the page talks to the server
+over a WebSocket.
+"""
 
 from __future__ import annotations
 
@@ -10,28 +12,31 @@ from typing import Any
 from agents.engines.dashboard import Fetch
 
 BASE = "/openclaw"
-PROOF = "POD_DASHBOARD_PROOF"  # the variable that the settings name
+PROOF = "POD_DASHBOARD_PROOF"  # the variable to which the settings refer
 _READS = {"GET", "HEAD"}
 _HOST = "http://agent.invalid"
 _READER = "x-agentpods-reader"
-# To look, to talk and to answer what the agent asks. Settings, keys, channels, schedules and a terminal need
-# `operator.admin`: those are the console's, or a toolset.
+# Rights to look, to talk, and to answer the agent's questions. Settings, keys, channels, schedules and a terminal need
+# `operator.admin`; these are changed in the console, or are a toolset.
 _SCOPES = ("operator.read", "operator.write", "operator.approvals", "operator.questions")
 _PAGES = re.compile(rf"{BASE}(/.*)?")
 
 
 class OpenclawDashboard:
     beside = False
-    policy: str | None = None  # its page names one
+    policy: str | None = None  # the page sets its own policy
     prefix = ""
     public: re.Pattern[str] | None = None
     sockets: re.Pattern[str] | None = re.compile(rf"{BASE}/?")
 
     def headers(self, password: str) -> Mapping[str, str]:
-        """openclaw takes the gateway for a proxy that knows who reads: nobody needs its password or pairs a device."""
+        """With these headers, openclaw takes the gateway for a trusted proxy that knows its visitor. So the visitor
+        needs no password and pairs no device.
+        """
         return {
             "Origin": _HOST,
-            "X-Forwarded-For": "192.0.2.1",  # a reader somewhere else, or openclaw would take him for the pod itself
+            # any foreign address; without it, openclaw would take the visitor for the pod itself
+            "X-Forwarded-For": "192.0.2.1",
             "X-Openclaw-Scopes": ",".join(_SCOPES),
             _READER: "owner",
             _header(proof(password)): "1",
@@ -52,7 +57,9 @@ DASHBOARD = OpenclawDashboard()
 
 
 def proof(password: str) -> str:
-    """What the gateway shows instead of the password. A header's *name* is secret: openclaw checks that it is there."""
+    """A secret that the gateway shows instead of the password. It is part of a header's *name*, because openclaw only
+    checks that the header is there.
+    """
     return hashlib.sha256(f"dashboard {password}".encode()).hexdigest()
 
 
@@ -61,7 +68,7 @@ def _header(secret: str) -> str:
 
 
 def settings() -> dict[str, Any]:
-    """Of openclaw's server. Who calls it within the pod has its password."""
+    """The settings of openclaw's server for its page. Other callers inside the pod use the server's password."""
     return {
         "trustedProxies": ["127.0.0.1/32"],
         "auth": {
