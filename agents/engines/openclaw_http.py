@@ -1,4 +1,4 @@
-"""Speaks to openclaw's server: chat completions as they stream, one session of openclaw for each conversation."""
+"""The driver for openclaw's server: chat completions as a stream, with one openclaw session for each conversation."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from agents.engines.http import HttpDriver
 from agents.engines.whatsapp import Desk
 
 Json = dict[str, Any]
-# openclaw hears at once that a caller has hung up, and ends the model call.
+# openclaw notices at once that a caller has disconnected, and ends the model call.
 ABORT_SECONDS = 1.0
-# openclaw takes changed settings about a second after they were written.
+# openclaw applies changed settings about a second after they were written; this is the limit.
 RELOAD_SECONDS = 20.0
 POLL_SECONDS = 0.1
 SETTINGS = "openclaw.json"
@@ -41,11 +41,12 @@ class OpenclawDriver(HttpDriver):
         super().__init__(process, base_url=f"http://127.0.0.1:{port}", health="/healthz", headers=headers)
         self._settings = settings
         self._whatsapp = Desk(self.conversation, whatsapp_secrets, notes=settings.with_name("whatsapp-read"))
-        self._in_force = ""  # the mark of the settings that openclaw was seen to have
-        self._ending: dict[str, float] = {}  # conversations whose last turn was aborted, and when that is over
+        self._in_force = ""  # the mark of the settings that openclaw last reported as applied
+        # conversations whose last turn was aborted, and the time at which that turn is over
+        self._ending: dict[str, float] = {}
 
     async def settle(self) -> None:
-        """It lives long before it takes turns."""
+        """Wait until openclaw takes turns, which is long after it is first healthy."""
         self._health = "/startupz"
         await super().settle()
         self._health = "/healthz"
@@ -68,14 +69,14 @@ class OpenclawDriver(HttpDriver):
             return await super().take_message(channel, name=name, body=body)
         try:
             can_take = self.usable() and await self._is_healthy()
-        except aiohttp.ClientError as error:  # its end is not known here yet
+        except aiohttp.ClientError as error:  # the end of the process is not known here yet
             raise EngineError(f"the engine does not answer ({type(error).__name__})") from error
         if not can_take:
             raise EngineError("the engine takes no messages now")
         return self._whatsapp.take(name, body)
 
     async def reloaded(self) -> None:
-        """Wait until openclaw has the settings of the file."""
+        """Wait until openclaw has applied the settings in the file. Raises EngineError."""
         mark = str(_settings_of(json.loads(self._settings.read_text(encoding="utf-8")))["mark"])
         try:
             async with asyncio.timeout(RELOAD_SECONDS):
@@ -87,16 +88,17 @@ class OpenclawDriver(HttpDriver):
             raise EngineError("the engine did not take its new settings") from error
 
     async def _mark(self) -> str:
-        """That of openclaw's own settings, once our plugin in it has them too."""
+        """The mark of the settings that openclaw has applied; "" until our plugin inside openclaw has them too."""
         async with self._session.get(f"/{PLUGIN_ID}/mark") as answer:
             return (await answer.text()) if answer.status == 200 else ""
 
     async def wind_down(self) -> None:
-        """openclaw does not end while a turn runs; the turns were failed, so their connections are closed."""
+        """openclaw does not end while a turn runs. The turns have failed and their connections are closed, so wait
+        until openclaw has noticed this.
+        """
         await self._until(max(self._ending.values(), default=0.0))
 
     async def ended(self, session: str) -> None:
-        """Wait for the end of an aborted turn."""
         await self._until(self._ending.pop(session, 0.0))
 
     def aborted(self, session: str) -> None:
@@ -175,7 +177,7 @@ class _Conversation:
 
 
 async def _events(stream: aiohttp.StreamReader) -> AsyncIterator[Json]:
-    """Server-sent events, each on one line of data however long; comments and names of events are left out."""
+    """The JSON of server-sent events. Each is one line of data of any length; comments and event names are left out."""
     rest = b""
     async for chunk in stream.iter_any():
         *lines, rest = (rest + chunk).split(b"\n")
@@ -186,7 +188,7 @@ async def _events(stream: aiohttp.StreamReader) -> AsyncIterator[Json]:
 
 
 def _settings_of(rendered: Json) -> Json:
-    """Of our plugin."""
+    """The settings of our plugin."""
     settings: Json = rendered["plugins"]["entries"][PLUGIN_ID]["config"]
     return settings
 

@@ -1,4 +1,4 @@
-"""The engine opencode: one server for all conversations. What it is started with, and what its permissions mean."""
+"""The engine opencode: one server for all conversations. Its command line, its configuration and its permissions."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from agents.runtimes.base import PodConfig
 
 VERSION = "1.18.33"
 _MODULES = Path("node_modules")
-# Only machines whose packages have a hash in the lock. The baseline build runs on every x64 CPU; the other one is no
-# smaller and wants AVX2.
+# Only machines whose packages have a hash in the lock. The baseline build runs on every x64 CPU. The other build is not
+# smaller and needs AVX2.
 _BINARIES = {"x86_64": "opencode-linux-x64-baseline"}
 _SEARCHES = {"x86_64": "ripgrep-linux-x64"}
 _HOST = "127.0.0.1"
 
-# Our provider id, opencode's own id for it, and what opencode wants at the end of its base URL.
+# Our provider id, with opencode's own id and the end of the base URL that opencode needs.
 _PROVIDERS = {
     "openai": ("openai", "/v1"),
     "anthropic": ("anthropic", "/v1"),
@@ -45,26 +45,27 @@ _PROVIDERS = {
     "deepseek": ("deepseek", "/v1"),
     "xai": ("xai", "/v1"),
 }
-# Our provider id of an operator's own model server, and opencode's client for those.
+# Our provider id for an operator's own model server, and opencode's client package for it.
 _OWN_SERVER, _OWN_CLIENT = "pod", "@ai-sdk/openai-compatible"
-# opencode keeps with each conversation the path that it was held in.
+# This program corrects the paths first: opencode stores with each conversation the directory in which it took place.
 START = Path(__file__).with_name("opencode_start.py")
-# In place of nine kilobytes about programming. The persona follows it, from AGENTS.md.
+# Replaces opencode's own prompt, nine kilobytes about programming. The persona text follows after it, from AGENTS.md.
 _PROMPT = "You are an assistant. The instructions below say who you are; follow them. Reply in plain text or Markdown."
 _SETTINGS = {
     "$schema": "https://opencode.ai/config.json",
     "autoupdate": False,
     "share": "disabled",
-    "snapshot": False,  # copies of the workspace in a repository of its own
+    "snapshot": False,  # snapshots would be copies of the workspace in a separate repository
     "default_agent": AGENT,
 }
-# Its own agents would bring another prompt.
+# opencode's own agents are disabled, because they have another prompt.
 _AGENTS = {
     AGENT: {"mode": "primary", "prompt": _PROMPT},
     "build": {"disable": True},
     "plan": {"disable": True},
 }
-# opencode asks its registry for this package at every start, unless its directory says that it has it.
+# At every start opencode asks the npm registry for this package, unless its directory says that the package is
+# installed.
 _PLUGIN = "@opencode-ai/plugin"
 _QUIET = (
     "OPENCODE_DISABLE_AUTOUPDATE",
@@ -73,13 +74,14 @@ _QUIET = (
     "OPENCODE_DISABLE_EXTERNAL_SKILLS",
     "OPENCODE_DISABLE_LSP_DOWNLOAD",
     "OPENCODE_DISABLE_MODELS_FETCH",
-    # What the agent writes into its workspace must not configure the engine.
+    # Files that the agent writes into its workspace must not configure the engine.
     "OPENCODE_DISABLE_PROJECT_CONFIG",
     "OPENCODE_EXPERIMENTAL_DISABLE_FILEWATCHER",
     "OPENCODE_PURE",
 )
 _TOKEN = "POD_LLM_TOKEN"  # noqa: S105 - the name of a variable
-# An MCP server that is silent for longer is left out; everything waits for it.
+# The time limit for an MCP server in milliseconds; a server that is silent for longer is left out. The whole engine
+# waits for it.
 _MCP_MILLISECONDS = 15_000
 _PEERS_MILLISECONDS = 95_000
 
@@ -95,7 +97,7 @@ class Opencode:
         native=True,
     )
     providers = frozenset(_PROVIDERS)
-    # Which of the three that write a model is offered depends on the model.
+    # Of the three tools that write files, opencode offers those that suit the model.
     toolsets: Mapping[str, tuple[str, ...]] = {
         "web": ("webfetch",),
         "file": ("read", "glob", "grep", "edit", "write", "apply_patch"),
@@ -125,7 +127,7 @@ class Opencode:
     noise = "Warning: "
 
     def render(self, config: PodConfig, *, place: Place, llm: KeyProxy) -> Launch:
-        """AGENTS.md is read again at each turn, everything else at the start only."""
+        """AGENTS.md is read again at each turn, everything else only at the start."""
         home = place.data / "opencode"
         settings = home / "config" / "opencode"
         workspace = place.data / "workspace"
@@ -175,18 +177,21 @@ class Opencode:
         }
 
     def _permissions(self, config: PodConfig, servers: list[dict[str, Any]]) -> dict[str, str]:
-        """For every agent of opencode, so that one that it delegates to has no more. What is denied is not offered."""
+        """Permissions for every agent of opencode, so that a helper agent has no more rights. A denied tool is not
+        offered to the model.
+        """
         chosen = config.toolsets or self.safe_toolsets
         tools = {tool for toolset in chosen for tool in self.toolsets.get(toolset, ())}
-        # A shell gets out of the workspace anyway.
+        # A shell can leave the workspace anyway.
         outside = {"external_directory"} if "bash" in tools else set()
         offered = {f"{server['name']}__*" for server in servers}
         return {"*": "deny", **dict.fromkeys(sorted(tools | outside | offered), "allow")}
 
 
 def _json(value: Any) -> str:
-    """opencode puts variables and files in place of {env:X} and {file:x}, wherever they stand: an owner's text stays
-    as it is, for in JSON a brace can be written otherwise."""
+    """JSON text in which {env:X} and {file:x} are escaped. opencode replaces these everywhere by variables and files,
+    but an owner's text must stay unchanged.
+    """
     text = json.dumps(value, indent=1)
     for name in ("env", "file"):
         text = text.replace(f"{{{name}:", f"\\u007b{name}:")
@@ -201,12 +206,16 @@ def _model(config: PodConfig) -> tuple[str, str] | None:
 
 
 def _speaks_chat_alone(config: PodConfig) -> bool:
-    """opencode speaks the Responses API with these two, which few model servers but the vendors' own have."""
+    """Whether to use chat completions only. With these two providers opencode uses the Responses API, which few model
+    servers other than the vendors' have.
+    """
     return config.own_model_server and config.provider in {"openai", "xai"}
 
 
 def _endpoint(config: PodConfig, model: tuple[str, str] | None, llm: KeyProxy) -> dict[str, Any]:
-    """The provider, moved to the key proxy, with this one model. Declaring one that opencode knows changes nothing."""
+    """The provider's settings: the key proxy's address, and only this model. If opencode knows the model already, the
+    entry changes nothing.
+    """
     if model is None:
         return {}
     name, ending = _PROVIDERS[config.provider or ""]
@@ -217,12 +226,14 @@ def _endpoint(config: PodConfig, model: tuple[str, str] | None, llm: KeyProxy) -
 
 
 def _server_id(server: Mapping[str, Any]) -> str:
-    """opencode calls a tool `<id>_<tool>`: so it is `<server>__<tool>`, and `apply` with `patch` no tool of its own."""
+    """The server's id in opencode, which names a tool `<id>_<tool>`. With the added `_` the name is `<server>__<tool>`,
+    and never that of an own tool such as `apply_patch`.
+    """
     return f"{server['name']}_"
 
 
 def _mcp(server: Mapping[str, Any]) -> dict[str, Any]:
-    # Of each of its calls too, and a peer takes its time to answer.
+    # The time limit is for each call too, and a peer needs more time to answer.
     is_peers = server["name"] == PEERS_SERVER
     common = {"enabled": True, "timeout": _PEERS_MILLISECONDS if is_peers else _MCP_MILLISECONDS}
     if server.get("url"):
@@ -232,7 +243,7 @@ def _mcp(server: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _environment(config: PodConfig, place: Place, llm: KeyProxy) -> dict[str, str]:
-    """Nothing of ours is inherited: the engine sees this and no more."""
+    """The complete environment of the engine. Nothing is inherited from the bridge."""
     search = place.install / _MODULES / "@vscode" / _SEARCHES.get(platform.machine(), "") / "bin"
     own = place.data / "opencode"
     return {
@@ -245,7 +256,8 @@ def _environment(config: PodConfig, place: Place, llm: KeyProxy) -> dict[str, st
         "XDG_DATA_HOME": str(own / "data"),
         "XDG_CACHE_HOME": str(own / "cache"),
         "XDG_STATE_HOME": str(own / "state"),
-        # Collects garbage as on a machine of this size; without it the engine takes half as much again.
+        # Makes its garbage collector behave as on a machine with this memory size; without it the engine needs half as
+        # much memory again.
         "BUN_JSC_forceRAMSize": str(place.memory_bytes >> 2),
         "OPENCODE_SERVER_PASSWORD": place.password,
         _TOKEN: llm.token,

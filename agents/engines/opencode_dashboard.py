@@ -1,4 +1,4 @@
-"""opencode's own page: served by its server, which has to ask nobody for it."""
+"""opencode's own page. Its server has all the files and downloads none."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import aiohttp
 from agents.engines.dashboard import Fetch
 
 _READS = {"GET", "HEAD"}
-# Conversations, and what is asked in them. Configuration, keys and MCP servers are the console's.
+# Conversations, and answers to the agent's questions. Configuration, keys and MCP servers are changed in the console.
 _WRITES = re.compile(r"/(api/)?(session|permission|question)(/.*)?|/log")
-# A terminal is a toolset, and nothing of an agent is published. A command's arguments may hold a line for the shell.
-# Its router takes capitals for small letters.
+# Terminals are a toolset, and nothing of an agent is published. A command's arguments may contain a line for the shell.
+# opencode's router ignores upper and lower case.
 _NEVER = re.compile(r"/(api/)?(pty(/.*)?|session/.+/(shell|command|share)(/.*)?)", re.IGNORECASE)
 
 
 class OpencodeDashboard:
     beside = False
-    policy: str | None = None  # its page names one
+    policy: str | None = None  # the page sets its own policy
     prefix = ""
     sockets: re.Pattern[str] | None = None
     public: re.Pattern[str] | None = None
@@ -36,7 +36,9 @@ class OpencodeDashboard:
         return None
 
     async def entry(self, fetch: Fetch) -> str:
-        """A new conversation in the workspace; its first page knows no workspace until one is chosen."""
+        """The path of a new conversation in the workspace. opencode's first page shows no workspace until the visitor
+        chooses one.
+        """
         workspace = str((await fetch("/path"))["directory"])
         return f"/{base64.urlsafe_b64encode(workspace.encode()).decode().rstrip('=')}/session"
 

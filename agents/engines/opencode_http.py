@@ -1,8 +1,8 @@
-"""Speaks to opencode's server: a turn is one prompt, and what the event stream says until the session rests again.
-
-What running it showed: a session may be made under an id of our choice, and making it twice is harmless, so that a
-conversation needs no memory of its session. `prompt_async` answers before anything is done; failures come as events.
-A provider's 429 and 5xx are retried for ever, and only an abort ends that.
+"""The driver for opencode's server: a turn is one prompt, followed by the events of the event stream until the session
+is idle again.
+Seen in real runs: a session can be created with an id of our choice, and creating it twice does no harm, so no mapping
+of conversations to sessions is needed. `prompt_async` answers before the turn starts; failures come as events. opencode
+repeats a provider's 429 and 5xx without limit, and only an abort ends that.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ Json = dict[str, Any]
 
 AGENT = "chat"
 POLL_SECONDS = 0.1
-# A prompt is taken at once; on a machine that is short of CPU the first one loads for seconds.
+# A prompt is accepted at once. But on a machine that is short of CPU, the first prompt takes seconds to load.
 ANSWER_SECONDS = 15.0
-# How long an aborted turn may take to end.
+# The time limit for the end of an aborted turn.
 ABORT_SECONDS = 5.0
-# The third failure in a row is the provider's answer; they come after 0, 2 and 6 seconds.
+# After so many failures in a row, the turn fails. They come after 0, 2 and 6 seconds.
 MOST_FAILURES = 3
-# A provider that wants a longer pause has answered as well.
+# If a provider asks for a longer pause than this, the turn fails too.
 LONGEST_PAUSE_SECONDS = 15.0
 MAX_EVENT_BYTES = 64 * 1024 * 1024
 _BETWEEN_TEXTS = "\n\n"
@@ -50,12 +50,14 @@ class OpencodeDriver(HttpDriver):
         self._aborts: dict[str, asyncio.Task[None]] = {}
 
     async def settle(self) -> None:
-        """opencode starts with a model that it does not know, too; the first turn would fail."""
+        """Wait until opencode is healthy, and check that it knows the model. opencode also starts with an unknown
+        model, but then the first turn would fail.
+        """
         await super().settle()
         if self._model is None:
             return
         provider, model = self._model
-        known = await self._ask("GET", "/config/providers", seconds=None)  # the first request of all takes long
+        known = await self._ask("GET", "/config/providers", seconds=None)  # the very first request takes long
         models = [one["models"] for one in known["providers"] if one["id"] == provider]
         if not models or model not in models[0]:
             raise EngineError(f"opencode does not know the model {provider}/{model}")
@@ -82,7 +84,7 @@ class OpencodeDriver(HttpDriver):
         await self._rest(session)
         await self._open(session, title)
         async with self._session.get("/event") as stream, aclosing(_events(stream)) as events:
-            await anext(events)  # from now on nothing is missed
+            await anext(events)  # from now on no event is missed
             self._busy.add(session)
             try:
                 await self._ask("POST", f"/session/{session}/prompt_async", turn.prompt(self._model))
@@ -98,30 +100,33 @@ class OpencodeDriver(HttpDriver):
                     self._abort(session)
 
     async def _rest(self, session: str) -> None:
-        """Nothing may run in the session: late events would be taken for this turn's. Its owner may be at work in
-        the engine's own page; that is waited for."""
+        """Wait until nothing runs in the session, because late events would be taken for those of this turn. The owner
+        may also be using the engine's own page; that is waited for too.
+        """
         if aborting := self._aborts.pop(session, None):
             await asyncio.wait({aborting})
             try:
                 async with asyncio.timeout(ABORT_SECONDS):
                     await self._until_idle(session)
             except TimeoutError as error:
-                self._abort(session)  # the first one may have come before the turn had begun
+                self._abort(session)  # the first abort may have come before the turn had started
                 raise EngineError("the engine did not end an aborted turn") from error
         await self._until_idle(session)
 
     async def _until_idle(self, session: str) -> None:
-        while session in await self._ask("GET", "/session/status"):  # noqa: ASYNC110 - another process says it
+        while session in await self._ask("GET", "/session/status"):  # noqa: ASYNC110 - only another process knows when
             await asyncio.sleep(POLL_SECONDS)
 
     async def _open(self, session: str, title: str) -> None:
-        """Make it unless it is there. One without a title would cost a call to the model for one."""
+        """Create the session unless it exists. A session without a title would cost a model call for a title, so it
+        gets one.
+        """
         made = await self._ask("POST", "/api/session", {"id": session})
         if str(made["data"].get("title") or _UNTITLED).startswith(_UNTITLED):
             await self._ask("PATCH", f"/session/{session}", {"title": title})
 
     def _abort(self, session: str) -> None:
-        """Nobody waits for it but the next turn."""
+        """Abort the turn in the background. Only the next turn waits for the end."""
         if self.usable():
             self._aborts[session] = asyncio.create_task(self._abort_now(session))
 
@@ -161,7 +166,7 @@ class _Conversation:
 
 
 class _Turn:
-    """What the events say about one turn."""
+    """Collects the events of one turn."""
 
     def __init__(self, message: str) -> None:
         self._message = message
@@ -176,12 +181,14 @@ class _Turn:
         return _BETWEEN_TEXTS.join(text for text in self._texts.values() if text)
 
     def prompt(self, model: tuple[str, str] | None) -> Json:
-        """With model and agent, for a session remembers what it was used with."""
+        """The body of the prompt. It names model and agent, because otherwise a session uses those of
+        its last prompt.
+        """
         chosen = {"model": {"providerID": model[0], "modelID": model[1]}} if model else {}
         return {"agent": AGENT, "parts": [{"type": "text", "text": self._message}], **chosen}
 
     def take(self, event: Json, session: str) -> str:
-        """The next piece of the reply, or nothing. Raises ModelError when the provider keeps failing."""
+        """The next piece of the reply, or "". Raises ModelError if the provider fails again and again."""
         about = event.get("properties") or {}
         if about.get("sessionID") != session:
             return ""
@@ -195,13 +202,13 @@ class _Turn:
                 return "" if known is None else self._grow(about["partID"], known + about["delta"])
             case "session.error":
                 self._error = about.get("error") or {"name": "UnknownError"}
-                self.over = self._asked is None  # it never began
+                self.over = self._asked is None  # the turn never started
             case "session.status":
                 self._note_status(about["status"])
         return ""
 
     def judge(self) -> None:
-        """A turn that has ended is not yet a success."""
+        """Raises ModelError or EngineError if the turn has failed."""
         if not self.over:
             raise EngineError("the engine broke off the turn")
         if self._error and self._error.get("name") == "MessageAbortedError":
@@ -224,7 +231,7 @@ class _Turn:
         return self._grow(part["id"], part["text"])
 
     def _grow(self, part: str, text: str) -> str:
-        """The part has this text now; what of it is new is the piece."""
+        """Set the part's new text and return the added piece."""
         known = self._texts.get(part, "")
         first = not known and any(self._texts.values())
         self._texts[part] = text
@@ -242,7 +249,9 @@ class _Turn:
 
 
 async def _events(stream: aiohttp.ClientResponse) -> AsyncGenerator[Json, None]:
-    """One may be larger than any buffer of the stream."""
+    """The JSON of the events. An event may be larger than any buffer of the stream. Raises EngineError for one without
+    an end.
+    """
     rest = b""
     async for chunk in stream.content.iter_any():
         *lines, rest = (rest + chunk).split(b"\n")

@@ -1,7 +1,8 @@
-"""`python -I opencode_start.py <opencode> serve …`: opencode, after its conversations are where the agent is.
-
-opencode keeps with each conversation the directory that it was held in, and takes turns of it nowhere else. After a
-restore on another place that is a path where the agent no longer is. Imports nothing of ours, and becomes opencode.
+"""`python -I opencode_start.py <opencode> serve …`: starts opencode, after the paths of its conversations were
+corrected.
+opencode stores with each conversation the directory in which it took place, and continues it only there. After a
+restore in another place the agent has a different directory. This program imports nothing from this project, and is
+replaced by opencode (`exec`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from contextlib import closing
 from pathlib import Path
 
 WORKSPACE = "/workspace"
-# `path` is the directory without its first slash, or of a repository the way from its root.
+# `path` is the directory without its first slash, or in a git repository the path from the root of the repository.
 _MOVE = """
 UPDATE session
 SET directory = :new || substr(directory, length(:old) + 1),
@@ -32,7 +33,9 @@ def main() -> None:
 
 
 def bring_home(database: Path, *, workspace: Path) -> None:
-    """Each place that conversations name becomes this one: an agent has one workspace, wherever it was."""
+    """Replace every workspace path in the conversations by this one. An agent has only one workspace, even if it was in
+    another place before.
+    """
     here = str(workspace).removesuffix(WORKSPACE)
     if not database.exists() or here == str(workspace):
         return

@@ -1,6 +1,6 @@
-"""Engines of third parties: Python packages with an entry point in the group `agentpods.engines`.
-
-The entry point's name is the engine's id, its value an `EnginePackage`. docs/engines.md shows a whole one.
+"""Finds engines of third parties: Python packages with an entry point in the group `agentpods.engines`.
+The name of the entry point is the engine's id, and its value is an `EnginePackage`. docs/engines.md shows a complete
+package.
 """
 
 from __future__ import annotations
@@ -22,26 +22,28 @@ GROUP = "agentpods.engines"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnginePackage:
-    """What a third party gives."""
+    """What a third party provides for an engine."""
 
     engine: Engine
-    row: Mapping[str, Any]  # its entry of the catalog, with the keys of catalog/data/engines.yaml, without `id`
+    row: Mapping[str, Any]  # the engine's entry in the catalog, with the keys of catalog/data/engines.yaml except `id`
     dashboard: Dashboard | None = None
-    # What the conformance suite must know of it: the fields of tests/agents/engines/expectations.py.
+    # Facts that the conformance tests need about the engine: the fields of tests/agents/engines/expectations.py.
     conformance: Mapping[str, Any] = field(default_factory=dict)
-    licence: str = ""  # what an operator must have cleared before production offers it; "" = anybody may host it
+    # the licence that an operator must confirm before production offers the engine; "" = anybody may host it
+    licence: str = ""
 
 
 def installed(*, ours: Mapping[str, Engine]) -> dict[str, EnginePackage]:
-    """The packages that are installed beside us. One that is broken, or has the id of another one, is left out and
-    told: the other engines go on."""
+    """The installed engine packages, by id. A package that is broken, or has the id of another engine, is left out and
+    logged, so that the other engines still work.
+    """
     found: dict[str, EnginePackage] = {}
     points = sorted(entry_points(group=GROUP), key=lambda one: one.name)
     twice = {name for name, count in Counter(point.name for point in points).items() if count > 1}
     for point in points:
         try:
             found[point.name] = _loaded(point, {*ours, *twice})
-        except (Exception, SystemExit):  # somebody else's code: also one that would end the program at its import
+        except (Exception, SystemExit):  # third-party code may even exit the program when it is imported
             log.exception("the engine package %s (%s) cannot be used", point.name, point.value)
     return found
 

@@ -1,7 +1,7 @@
-"""What an engine may answer beside text (a file, a link to one, data), and how a turn may end otherwise than answered.
-
-An adapter yields these among the pieces of its turn (`base.Turns`). They are judged by the bridge, by the gateway and
-by the control plane alike: an engine may be hostile, and so may whatever answers in its container.
+"""The parts of an engine's answer other than text (a file, a link to a file, data), and how a turn may end other than
+with an answer.
+An adapter yields parts among the text pieces of its turn (`base.Turns`). Bridge, gateway and control plane each check
+them, because the engine, or another program in its container, may be hostile.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 FILE_BYTES = 1024 * 1024
-ANSWER_BYTES = 2 * FILE_BYTES  # all parts of one answer
+ANSWER_BYTES = 2 * FILE_BYTES  # for all parts of one answer
 PARTS_AT_MOST = 16
 DATA_BYTES = 64 * 1024
 DATA_DEPTH = 32
@@ -31,27 +31,27 @@ Json = dict[str, Any]
 
 
 class BadPart(ValueError):
-    """The part cannot be passed on. The text says why, after the part's name."""
+    """The part cannot be passed on. The text gives the reason, and follows after the part's name."""
 
 
 class TurnEnding(Enum):
-    """How a turn ends; an adapter that yields none of these ends with an answer."""
+    """How a turn ends. If an adapter yields no ending, the turn ends with an answer."""
 
     ANSWER = "answer"
-    REMARK = "remark"  # said in passing, no result of any work: A2A passes it on as a message without a task
-    QUESTION = "question"  # the engine cannot go on before it is told more: the task of A2A waits for input
+    REMARK = "remark"  # a short reply, not the result of any work: A2A sends it as a message without a task
+    QUESTION = "question"  # the engine needs more information to continue: the A2A task waits for input
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilePart:
     name: str
-    media_type: str  # what the engine says; nobody looks into the content
+    media_type: str  # from the engine; the content is not checked
     content: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkPart:
-    """A file by its address. Nothing of ours ever fetches it."""
+    """A file by its address. None of our programs ever downloads it."""
 
     name: str
     media_type: str
@@ -60,12 +60,12 @@ class LinkPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataPart:
-    value: Any = field(repr=False)  # any value of JSON
+    value: Any = field(repr=False)  # any JSON value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotePart:
-    """Told in the place of a part that could not be passed on."""
+    """A text in place of a part that could not be passed on."""
 
     text: str
 
@@ -74,18 +74,18 @@ Part = FilePart | LinkPart | DataPart | NotePart
 
 
 class Allowance:
-    """Judges the parts of one answer, one after the other."""
+    """Checks the parts of one answer, one after the other."""
 
     def __init__(self) -> None:
         self.came = 0
         self._bytes = 0
 
     def judge(self, part: Part) -> Part | None:
-        """The part, tidied; a note in its place where it breaks a rule; None for what comes after too many."""
+        """The cleaned part; a note if the part breaks a rule; None if there were too many parts before."""
         return self._told(lambda: _tidy(part))
 
     def read(self, raw: Any) -> Part | None:
-        """The same for a part as it travels."""
+        """Like `judge`, for a part in its JSON form."""
         return self._told(lambda: _tidy(_read(raw)))
 
     def _told(self, tidied: Callable[[], Part]) -> Part | None:
@@ -112,7 +112,7 @@ def _left_out(why: str) -> NotePart:
 
 
 def size(part: Part) -> int:
-    """About how many bytes of memory it takes."""
+    """The approximate memory of a part in bytes."""
     match part:
         case FilePart(content=content):
             return len(content)
@@ -125,7 +125,7 @@ def size(part: Part) -> int:
 
 
 def wire(part: Part) -> Json:
-    """As it travels from bridge to gateway, and on to the control plane."""
+    """The JSON form of a part, for the way from the bridge to the gateway and on to the control plane."""
     match part:
         case FilePart(name=name, media_type=media_type, content=content):
             return {"kind": "file", "name": name, "media_type": media_type, "bytes": base64.b64encode(content).decode()}
@@ -138,7 +138,7 @@ def wire(part: Part) -> Json:
 
 
 def line(part: Part) -> str:
-    """For readers of text alone: what it is, not its content; but data as it is."""
+    """A line of text for readers who see only text. A file is named but not shown; data is shown as JSON."""
     match part:
         case FilePart(name=name, media_type=media_type, content=content):
             return f"[file {name}, {media_type}, {len(content)} bytes]"
@@ -151,7 +151,7 @@ def line(part: Part) -> str:
 
 
 def plain_name(given: str) -> str:
-    """A file's name that may be shown and saved anywhere: no directories, nothing that does not print."""
+    """A file name that is safe to show and to save: without directories and without unprintable characters."""
     last = re.split(r"[/\\]", given)[-1]
     shown = "".join(character for character in last if character.isprintable()).strip(" .")
     return shown[-NAME_CHARACTERS:] or "file"
@@ -198,13 +198,13 @@ def _tidy(part: Part) -> Part:
 
 
 def _media_type(said: str) -> str:
-    """Without parameters; what is no media type is nothing but bytes."""
+    """The media type without parameters. A text that is no media type becomes UNKNOWN_TYPE."""
     bare = said.partition(";")[0].strip().lower()
     return bare if _MEDIA_TYPE.fullmatch(bare) else UNKNOWN_TYPE
 
 
 def _check_url(url: str) -> None:
-    """The web alone: what a script or a file of the reader's machine could be, is no link."""
+    """Only web addresses are allowed: a link must not be a script or a file on the reader's machine. Raises BadPart."""
     if len(url) > URL_CHARACTERS or not _VISIBLE.fullmatch(url) or "\\" in url:
         raise BadPart(f"a link has at most {URL_CHARACTERS} characters, without spaces")
     try:
@@ -220,7 +220,8 @@ def _check_data(value: Any) -> None:
     if not _is_shallow(value, DATA_DEPTH):
         raise BadPart(f"data lies at most {DATA_DEPTH} levels deep")
     try:
-        # Half a surrogate pair, and what JSON has no number for, would fail wherever it is written.
+        # Half of a surrogate pair, and numbers that JSON does not have, would cause an error later wherever the value
+        # is written.
         encoded = json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
     except (ValueError, TypeError) as error:
         raise BadPart("data must be JSON") from error

@@ -1,4 +1,6 @@
-"""The text that makes an engine this agent: soul, the owner's additions, and what the agent must know of its owner."""
+"""The text that turns an engine into this agent: the persona's system prompt (SOUL), the owner's additions, and facts
+about the owner.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engine pi: what it is called with, which files it reads, which of its tools a toolset means."""
+"""The engine pi: its command line, the files that it reads, and the tools of each toolset."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PI = _MODULES / "@earendil-works" / "pi-coding-agent"
 _CATALOG = _MODULES / "@earendil-works" / "pi-ai" / "dist" / "providers" / "data"
 _MACHINES = {"x86_64": "x64", "aarch64": "arm64"}
 
-# Our provider id, pi's own id for it, and what pi wants at the end of its base URL.
+# Our provider id, with pi's own id and the end of the base URL that pi needs.
 _PROVIDERS = {
     "openai": ("openai", "/v1"),
     "anthropic": ("anthropic", ""),
@@ -34,14 +34,14 @@ _PROVIDERS = {
     "xai": ("xai", "/v1"),
 }
 _BUILT_IN = ("read", "bash", "powershell", "edit", "write", "grep", "find", "ls")
-# Extensions of ours. pi has no MCP of its own; and it would tell the model where on this machine it works.
+# Our extensions. pi itself has no MCP, and it would tell the model its directory on this machine.
 MCP_EXTENSION = Path(__file__).with_name("pi_mcp.ts")
 PROMPT_EXTENSION = Path(__file__).with_name("pi_prompt.ts")
-# pi looks for a conversation by the path of the workspace.
+# This program corrects the paths first: pi finds a conversation by the path of the workspace.
 START = Path(__file__).with_name("pi_start.mjs")
-# Our provider id of an operator's own model server.
+# Our provider id for an operator's own model server.
 _OWN_SERVER = "pod"
-# What such servers all take: the wire of chat completions as it was at first.
+# Settings that all such servers accept: the oldest form of chat completions.
 _PLAIN_CHAT = {
     "supportsStore": False,
     "supportsDeveloperRole": False,
@@ -49,8 +49,8 @@ _PLAIN_CHAT = {
     "supportsStrictMode": False,
     "maxTokensField": "max_tokens",
 }
-# No prompt templates, context files, or extensions but ours: they would be looked for in the directories above the
-# workspace too.
+# No prompt templates, no context files, and no extensions other than ours: pi would also search for them in the
+# directories above the workspace.
 _FLAGS = (
     "--mode",
     "rpc",
@@ -69,8 +69,9 @@ _SETTINGS = {
     "retry": {"enabled": True, "maxRetries": 3, "baseDelayMs": 1000},
     "transport": "sse",
 }
-# Some models take changes in the middle of a conversation. Then pi keeps sending the old soul and tools, and the change
-# behind them; a disabled tool would still be offered. Without these it sends the present ones alone.
+# Some models accept changes in the middle of a conversation. For these, pi would keep sending the old persona text and
+# tools, and the change after them, so that a disabled tool would still be offered. With these settings pi sends only
+# the current ones.
 _NO_HISTORY_OF_CHANGES = {
     "supportsAdditionalTools": False,
     "supportsMidConvoSystemMessages": False,
@@ -90,14 +91,14 @@ class Pi:
         entry=_PI / "dist" / "bundle" / "cli.js",
     )
     providers = frozenset(_PROVIDERS)
-    # pi's `find` is left out: it needs a program that no registry of packages has, and `ls` and `grep` do without.
+    # pi's `find` is left out: it needs a program that no package registry has, and `ls` and `grep` are enough.
     toolsets: Mapping[str, tuple[str, ...]] = {
         "file": ("read", "ls", "grep", "edit", "write"),
         "terminal": ("bash",),
         "skills": ("read",),
     }
     safe_toolsets: tuple[str, ...] = ("file", "skills")
-    mcp_stdio = False  # our extension speaks HTTP
+    mcp_stdio = False  # our extension uses HTTP
     stores = Stores(
         skills=("pi/skills", "home/.agents/skills"),
         sessions="pi/sessions",
@@ -105,10 +106,10 @@ class Pi:
         left_out=("pi/*.json", "pi/*.md", "pi/*.ts", "home/.cache", "home/.npm"),
     )
     megabytes_per_process = 144
-    noise = "Warning: No project session found"  # said at the start of each conversation
+    noise = "Warning: No project session found"  # logged at the start of each conversation
 
     def render(self, config: PodConfig, *, place: Place, llm: KeyProxy) -> Launch:
-        """pi reads soul, model list and settings at its start only; tools are flags."""
+        """pi reads persona text, model list and settings only at its start; tools are flags."""
         home = place.data / "pi"
         model = _model(config)
         tools = self._tools(config)
@@ -117,8 +118,8 @@ class Pi:
         files = {
             home / "settings.json": _json({**settings, "defaultTools": tools}),
             home / "models.json": _json({"providers": _endpoint(config, model, place, llm)}),
-            home / "SYSTEM.md": persona_text(config),  # in place of pi's own text, which is about programming
-            home / "APPEND_SYSTEM.md": "",  # here an earlier release put the persona
+            home / "SYSTEM.md": persona_text(config),  # replaces pi's own text, which is about programming
+            home / "APPEND_SYSTEM.md": "",  # empty, because an older release put the persona text here
             home / PROMPT_EXTENSION.name: PROMPT_EXTENSION.read_text(encoding="utf-8"),
             **_mcp_files(servers, home),
         }
@@ -141,7 +142,9 @@ class Pi:
         )
 
     def session_argv(self, session: str | None, launch: Launch) -> tuple[str, ...]:
-        """pi wants a letter or digit at both ends of an id; others are framed with dots, which our ids never hold."""
+        """The flags for the session's id. pi needs a letter or digit at both ends of an id. Other ids get `x.` and `.x`
+        around them; our ids never contain a dot.
+        """
         if session is None:
             return ("--no-session",)
         plain = session[0].isalnum() and session[-1].isalnum()
@@ -156,7 +159,9 @@ class Pi:
 
 
 def _tool_flags(config: PodConfig, tools: list[str], home: Path, *, has_servers: bool) -> tuple[str, ...]:
-    """The tools of MCP servers are known at run time only: with them, what is disabled is listed, not what is not."""
+    """The flags for tools. With MCP servers the disabled tools are listed, because the servers' tools are known only at
+    run time; otherwise the enabled tools are listed.
+    """
     skills = () if "skills" in (config.toolsets or Pi.safe_toolsets) else ("--no-skills",)
     if has_servers:
         disabled = ",".join(name for name in _BUILT_IN if name not in tools)
@@ -165,7 +170,9 @@ def _tool_flags(config: PodConfig, tools: list[str], home: Path, *, has_servers:
 
 
 def _mcp_files(servers: list[dict[str, Any]], home: Path) -> dict[Path, str]:
-    """The extension, and the servers with their headers: in a file of the owner's, never in an argument."""
+    """The MCP extension and the list of servers. Their headers are secrets, so they are in a file that only its owner
+    can read, never in an argument.
+    """
     if not servers:
         return {}
     said = [{name: server.get(name) for name in ("name", "url", "headers")} for server in servers]
@@ -187,12 +194,16 @@ def _model(config: PodConfig) -> tuple[str, str] | None:
 
 
 def _speaks_chat_alone(config: PodConfig) -> bool:
-    """pi speaks the Responses API with these two, which few model servers but the vendors' own have."""
+    """Whether to use chat completions only. With these two providers pi uses the Responses API, which few model servers
+    other than the vendors' have.
+    """
     return config.own_model_server and config.provider in {"openai", "xai"}
 
 
 def _endpoint(config: PodConfig, model: tuple[str, str] | None, place: Place, llm: KeyProxy) -> dict[str, Any]:
-    """The provider, moved to the key proxy. A model that pi does not know is declared, or pi would take another one."""
+    """The provider's settings, with the key proxy's address. A model that pi does not know is declared here; otherwise
+    pi would use another model.
+    """
     if model is None:
         return {}
     name, ending = _PROVIDERS[config.provider or ""]
@@ -209,18 +220,20 @@ def _endpoint(config: PodConfig, model: tuple[str, str] | None, place: Place, ll
 
 @functools.cache
 def _known_models(install: Path, provider: str) -> frozenset[str]:
-    """The model ids of pi's own catalogue, which is sorted by protocol."""
+    """The model ids of pi's own catalogue, which is grouped by protocol."""
     catalog = json.loads((install / _CATALOG / f"{provider}.json").read_text(encoding="utf-8"))
     return frozenset(model for protocol in catalog.values() for model in protocol)
 
 
 def _heap(place: Place) -> str:
-    """V8 does not see a container's limit: half of the tier's memory, so that tools have room."""
+    """The limit of V8's heap, which does not see the container's limit. It is half of the tier's memory, so that tools
+    have room.
+    """
     return f"--max-old-space-size={min(max(place.memory_bytes >> 21, 192), 1024)}"
 
 
 def _environment(config: PodConfig, place: Place, llm: KeyProxy) -> dict[str, str]:
-    """Nothing of ours is inherited: the engine sees this and no more."""
+    """The complete environment of the engine. Nothing is inherited from the bridge."""
     machine = _MACHINES.get(platform.machine(), platform.machine())
     search = place.install / _MODULES / "@vscode" / f"ripgrep-linux-{machine}" / "bin"
     return {

@@ -1,8 +1,7 @@
-"""Speaks pi's RPC mode: one JSON object per line on stdin and stdout.
-
-What running it showed: `prompt` answers success at once and failures come in the events, as a last message with
-`stopReason: error`; `agent_settled` is the end of a turn; `abort` is answered when the run is over, but it does not
-stop a prompt that pi has not yet read, so a prompt is only sent to a process that has just answered.
+"""The driver for pi's RPC mode: one JSON object per line on stdin and stdout.
+Seen in real runs: `prompt` answers success at once, and failures come as events, as a last message with `stopReason:
+error`. `agent_settled` is the end of a turn. `abort` is answered when the run is over, but it does not stop a prompt
+that pi has not read yet. So a prompt is only sent to a process that has just answered.
 """
 
 from __future__ import annotations
@@ -39,7 +38,9 @@ class PiDriver:
         self._reader = asyncio.create_task(self._read())
 
     async def settle(self) -> None:
-        """A conversation remembers its model; the launch's wins, and pi must not have taken another one."""
+        """Set the model of the launch, because a conversation remembers its old model. Raises EngineError if pi uses
+        another model then.
+        """
         state = await self._ask("get_state")
         if self._model is None or _model_of(state) == self._model:
             return
@@ -55,7 +56,7 @@ class PiDriver:
         return self._gone is None
 
     def conversation(self, session: str) -> PiDriver:
-        return self  # the process was started with it
+        return self  # the process was started for this conversation
 
     async def channels(self) -> dict[str, str | None]:
         return {}
@@ -64,7 +65,7 @@ class PiDriver:
         raise EngineError(f"the engine takes no messages of {channel} from the platform")
 
     async def wind_down(self) -> None:
-        self._abort()  # pi ends on SIGTERM at once, in the middle of a turn too
+        self._abort()  # pi reacts to SIGTERM at once, also in the middle of a turn
 
     async def turn(self, message: str) -> AsyncGenerator[str, None]:
         await self._answers_now()
@@ -88,7 +89,9 @@ class PiDriver:
         return _BETWEEN_MESSAGES.join(self._texts)
 
     def _abort(self) -> None:
-        """Nobody waits for the answer but the next turn: a stopped engine gives it when it goes on."""
+        """Abort the turn in the background. Only the next turn waits for the answer: a stopped engine answers when it
+        continues.
+        """
         if self._gone is None and self._aborting is None:
             self._aborting = asyncio.create_task(self._ask("abort"))
             self._aborting.add_done_callback(_overlook_failure)
@@ -106,7 +109,7 @@ class PiDriver:
         await self._aborted()
 
     async def _aborted(self) -> None:
-        """The turn before must be over: its late events would be taken for this one's."""
+        """Wait until the turn before is over, because its late events would be taken for those of the next turn."""
         if self._aborting is None:
             return
         done, _ = await asyncio.wait({self._aborting}, timeout=ABORT_SECONDS)
@@ -120,7 +123,7 @@ class PiDriver:
             async with asyncio.timeout(ANSWER_SECONDS):
                 await self._ask("prompt", message=message)
         except TimeoutError as error:
-            # It may still read the prompt later: this process must not be used again.
+            # It may still read the prompt later, so this process must not be used again.
             self._gone = EngineError("the engine did not take the message")
             raise self._gone from error
         except _RefusedError as refusal:
@@ -129,7 +132,7 @@ class PiDriver:
             raise
 
     async def _pieces(self, events: asyncio.Queue[Json | EngineError]) -> AsyncIterator[str]:
-        """Text as it comes, and at the end the verdict of the last assistant message."""
+        """Yield text as it arrives, and check the last assistant message at the end."""
         last: Json = {}
         streamed = False
         while (event := await _next(events))["type"] != "agent_settled":
@@ -158,14 +161,14 @@ class PiDriver:
         return data if isinstance(data, dict) else {}
 
     def _write(self, record: Json) -> None:
-        """Without waiting for the pipe: a stopped engine would hold the caller."""
+        """Write without waiting for the pipe: a stopped engine would block the caller."""
         stdin = self._process.stdin
         if stdin is None or stdin.is_closing():
             raise EngineError("the engine has ended")
         stdin.write(json.dumps(record).encode() + b"\n")
 
     async def _read(self) -> None:
-        """Take records until the end of stdout, then let nobody wait any longer."""
+        """Read records until stdout ends, then let all waiting calls fail."""
         try:
             async for line in stdio.lines(self._process.stdout):
                 self._take(line)
@@ -189,11 +192,11 @@ class PiDriver:
 
 
 class _RefusedError(EngineError):
-    """pi answered a command with success: false."""
+    """pi answered a command with `success: false`."""
 
 
 def _overlook_failure(task: asyncio.Task[Json]) -> None:
-    """An engine that ends instead of answering an abort has ended the turn as well."""
+    """If the engine ends instead of answering an abort, the turn has ended too."""
     if not task.cancelled() and (error := task.exception()):
         log.debug("abort: %s", error)
 
@@ -228,7 +231,7 @@ def _text_of(message: Json) -> str:
 
 
 def _judge(last: Json, texts: list[str]) -> None:
-    """A settled run is not yet a success."""
+    """Raises ModelError or EngineError if the turn has failed."""
     if last.get("stopReason") == "error":
         raise ModelError(str(last.get("errorMessage") or "the model failed"))
     if last.get("stopReason") == "aborted":

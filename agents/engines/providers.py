@@ -1,10 +1,9 @@
-"""LLM providers as seen from a pod: where they are, how they take a key, and which of their calls an engine may make.
-
-An engine sends `GW/llm/<provider>/<path>`. Engines disagree about what they append to a base URL (`/v1/messages`,
-`/messages`, `/openai/v1/chat/completions`), so the version prefix is cut off and the vendor's own is put in its place.
-
-A model key opens more than inference: files, batches, billing, the keys of an organisation. An engine gets the calls of
-the table below and no others. `{model}` in a path is a model's name, which may have its vendor before it.
+"""LLM providers from the view of a pod: their addresses, how they accept a key, and which of their calls an engine may
+make.
+An engine calls `<gateway>/llm/<provider>/<path>`. Engines append different paths to a base URL (`/v1/messages`,
+`/messages`, `/openai/v1/chat/completions`). So the version prefix is cut off and replaced by the vendor's own.
+A model key opens more than inference: files, batches, billing, the keys of an organisation. An engine may make only the
+calls in the table below. `{model}` in a path is the name of a model, which may start with its vendor.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from urllib.parse import urlsplit
 
 _MODELS = ("GET /models", "GET /models/{model}")
 _CHAT, _RESPONSES, _EMBEDDINGS = "POST /chat/completions", "POST /responses", "POST /embeddings"
-# Google's own protocol, and beside it the one of OpenAI.
+# Google's own protocol, and OpenAI's protocol at Google.
 _GOOGLE_CALLS = (
     "GET /models",
     "GET /models/{name}",
@@ -41,16 +40,16 @@ class KeyHeader(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
-    base_url: str  # LLM_BASE_URLS overrides it: what the vendor's own SDK takes
-    calls: tuple[str, ...] = (_CHAT, *_MODELS)  # inference: `METHOD /path`, the path without its version prefix
-    sdk_prefix: str = ""  # what that SDK puts between a base without a version and the resource
+    base_url: str  # LLM_BASE_URLS overrides it; the same base URL that the vendor's own SDK accepts
+    calls: tuple[str, ...] = (_CHAT, *_MODELS)  # allowed calls as `METHOD /path`, the path without its version prefix
+    sdk_prefix: str = ""  # the path that the vendor's SDK adds to a base URL without a version
     key_header: KeyHeader = KeyHeader.BEARER
     check_path: str | None = (
-        "/models"  # a cheap GET that refuses a bad key, below base and prefix; None = there is none
+        "/models"  # a cheap GET that fails for a bad key, relative to base and prefix; None = there is none
     )
 
     def key_headers(self, key: str) -> dict[str, str]:
-        """The headers by which this provider takes a key."""
+        """The headers in which this provider accepts a key."""
         if self.key_header is KeyHeader.BEARER:
             return {"Authorization": f"Bearer {key}"}
         headers = {str(self.key_header): key}
@@ -75,7 +74,7 @@ PROVIDERS: dict[str, Provider] = {
     "openrouter": Provider(
         base_url="https://openrouter.ai/api/v1",
         calls=(_CHAT, _RESPONSES, _EMBEDDINGS, *_MODELS),
-        check_path="/key",  # its /models is public
+        check_path="/key",  # because its /models is public
     ),
     "google": _GOOGLE,
     "gemini": _GOOGLE,
@@ -85,41 +84,48 @@ PROVIDERS: dict[str, Provider] = {
     "mistral": Provider(base_url="https://api.mistral.ai/v1", calls=(_CHAT, _EMBEDDINGS, *_MODELS), sdk_prefix="/v1"),
     "deepseek": Provider(base_url="https://api.deepseek.com", check_path="/user/balance"),
     "xai": Provider(base_url="https://api.x.ai/v1", calls=(_CHAT, _RESPONSES, *_MODELS), check_path="/api-key"),
-    "nous": Provider(base_url="https://inference-api.nousresearch.com/v1", check_path=None),  # its /models is public
+    # because its /models is public
+    "nous": Provider(base_url="https://inference-api.nousresearch.com/v1", check_path=None),
 }
 
-# What engines put before the resource; the longest first.
+# Prefixes that engines put before a resource, the longest first.
 _PREFIXES = ("/openai/v1", "/api/v1", "/v1beta", "/v1")
-# A path may only go down: plain segments without a dot at either end, and nothing encoded that could hide a slash.
+# A path may only lead down: plain segments without a dot at either end, and nothing encoded, which could hide a slash.
 _SEGMENT = re.compile(r"(?!\.)[A-Za-z0-9._:@+-]+(?<!\.)")
 _NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 _PLACEHOLDERS = {"{name}": _NAME, "{model}": r"(?:[A-Za-z0-9][A-Za-z0-9._-]*/)?[A-Za-z0-9][A-Za-z0-9._:@+-]*"}
 
 
 class BadPathError(ValueError):
-    """The path could leave the provider's base."""
+    """The path could lead out of the provider's base URL."""
 
 
 def base_url_of(provider: str, overrides: dict[str, str]) -> str:
-    """The provider's base: the operator's, else the vendor's. `google` and `gemini` stand in for each other."""
+    """The provider's base URL: the operator's, else the vendor's. A setting for `google` also counts for `gemini`, and
+    the reverse.
+    """
     twin = {"google": "gemini", "gemini": "google"}.get(provider, provider)
     return overrides.get(provider) or overrides.get(twin) or PROVIDERS[provider].base_url
 
 
 def is_own_server(provider: str, overrides: dict[str, str]) -> bool:
-    """Whether the operator put a server of his own in the vendor's place."""
+    """Whether the operator uses an own server in place of the vendor's."""
     given, vendors = base_url_of(provider, overrides), PROVIDERS[provider].base_url
     return urlsplit(given).hostname != urlsplit(vendors).hostname
 
 
 def methods_of(provider: str, path: str) -> frozenset[str]:
-    """The methods by which an engine may call this path, which is as `upstream_url` takes it. None: not inference."""
+    """The HTTP methods with which an engine may call this path; none if the path is not inference. `path` is the same
+    as for `upstream_url`. Raises BadPathError.
+    """
     resource = _resource(path)
     return frozenset(method for method, wanted in _calls(provider) if wanted.fullmatch(resource))
 
 
 def upstream_url(provider: str, base: str, path: str) -> str:
-    """The URL of an engine's request. `path` is what follows `/llm/<provider>`, undecoded and without its query."""
+    """The provider's URL for an engine's request. `path` is the part after `/llm/<provider>`, not decoded and without
+    the query. Raises BadPathError.
+    """
     root = base.rstrip("/")
     prefix = PROVIDERS[provider].sdk_prefix
     if prefix and _ends_with_a_version(root):

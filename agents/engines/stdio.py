@@ -1,4 +1,4 @@
-"""What drivers of engines that speak over stdin and stdout share: records of JSON, one on a line."""
+"""The common part of drivers for engines that use stdin and stdout: JSON records, one per line."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ _CHUNK_BYTES = 256 * 1024
 
 
 async def lines(stream: asyncio.StreamReader | None) -> AsyncIterator[bytes]:
-    """Records end with LF alone; one may be larger than any buffer of the stream. Raises ValueError for one without an
-    end."""
+    """Yield records, which end with LF only. A record may be larger than any buffer of the stream. Raises ValueError
+    for a record without an end.
+    """
     rest = b""
     while stream is not None and (chunk := await stream.read(_CHUNK_BYTES)):
         *whole, rest = (rest + chunk).split(b"\n")

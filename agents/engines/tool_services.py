@@ -1,6 +1,6 @@
-"""Services that tools use with a key of the owner's: where they are, and which of their calls an engine may make.
-
-An engine sends `GW/services/<service><call>`. As with model keys, it gets the calls of the table and no others.
+"""External services that tools use with a key of the owner: their addresses, and which of their calls an engine may
+make.
+An engine calls `<gateway>/services/<service><call>`. As with model keys, it may make only the calls in the table.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
     base_url: str  # TOOL_SERVICE_URLS overrides it
-    calls: tuple[str, ...]  # paths below it, all of them POST
-    key_in_body: str = ""  # the member of a JSON body in which clients of this service also show their key
+    calls: tuple[str, ...]  # paths below base_url, all for POST
+    key_in_body: str = ""  # the field of a JSON body in which clients of this service also send their key
 
 
 SERVICES: dict[str, Service] = {
@@ -25,5 +25,5 @@ SERVICES: dict[str, Service] = {
 
 
 def base_url(service: str, gateway_url: str) -> str:
-    """What an engine takes for the service's address."""
+    """The address that an engine uses for the service."""
     return f"{gateway_url}/services/{service}"

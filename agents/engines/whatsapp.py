@@ -1,7 +1,6 @@
-"""WhatsApp for an engine without a connection to Meta's Cloud API: the bridge takes turns with it and sends answers.
-
-The platform holds Meta's webhook and brings each message until its turn is over. So a message is noted as read once its
-answer is sent, and one whose turn was cut off is taken again.
+"""WhatsApp for an engine that has no connection to Meta's Cloud API: the bridge runs the turns and sends the answers.
+The platform receives Meta's webhook calls and repeats each message until its turn is over. So a message is marked as
+read only after its answer was sent, and a message whose turn was cut off is processed again.
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ NO_COMMANDS = "Commands are not taken here."
 _META = "https://graph.facebook.com"
 _VERSION = "v20.0"
 _COMMAND = re.compile(r"\s*/[a-z_]+(\s|:|$)", re.IGNORECASE)
-# A message that ends the engine or its turn each time is given up.
+# A message is given up after so many turns, in case it ends the engine or its turn each time.
 TURNS_OF_A_MESSAGE = 4
 TURNS_AT_ONCE = 4
-# Names of messages that were read. The platform brings one again for a day at most.
+# The number of remembered message names. The platform repeats a message for a day at most.
 NAMES_KEPT = 5_000
-CHARACTERS = 4_096  # of one message; a longer answer is several
+CHARACTERS = 4_096  # the most characters of one message; a longer answer is sent as several messages
 SEND_TRIES = 3
 SEND_PAUSE_SECONDS = 1.0
 _BAD_TOKEN = 190
@@ -44,7 +43,7 @@ _LOOK_TIMEOUT = aiohttp.ClientTimeout(total=3)
 
 
 def secrets(config: PodConfig) -> dict[str, str]:
-    """What the desk needs of a configuration; nothing without the channel, and without a model key."""
+    """The parts of a configuration that the desk needs. Empty without the channel or without a model key."""
     if "whatsapp" not in config.channels or not config.has_key:
         return {}
     given = {name: value for name, value in config.channel_secrets.items() if name.startswith("whatsapp")}
@@ -52,18 +51,21 @@ def secrets(config: PodConfig) -> dict[str, str]:
 
 
 class Desk:
-    """Takes the platform's messages to the engine's conversations, one for each person who writes."""
+    """The desk: passes the platform's messages to the engine's conversations, one conversation for each person who
+    writes.
+    """
 
     def __init__(self, conversation: Callable[[str], Turns], given: Mapping[str, str], *, notes: Path) -> None:
         self._conversation = conversation
         self._given = given
         self._notes = Notes(notes)
         self._reading: dict[str, asyncio.Task[None]] = {}
-        self._lanes: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # one turn of a person at a time
+        # locks, so that a person has one turn at a time
+        self._lanes: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._places = asyncio.Semaphore(TURNS_AT_ONCE)
 
     async def state(self) -> str | None:
-        """Whether Meta takes the token and knows the number, or why nobody is heard."""
+        """None if Meta accepts the token, knows the number and can send messages here; else the reason why not."""
         if not self._given:
             return "not connected: channels wait for the model key"
         try:
@@ -77,7 +79,9 @@ class Desk:
         return trouble or (None if "whatsappAppSecret" in self._given else NO_INBOUND)
 
     def take(self, name: str, body: str) -> bool:
-        """True once the message's turn is over. Raises EngineError where the agent is not on WhatsApp."""
+        """Start the turn of a message unless it was started. Returns True if the turn is over. Raises EngineError if
+        the agent is not on WhatsApp.
+        """
         if not self._given:
             raise EngineError("the agent takes no messages of whatsapp")
         if self._notes.is_over(name):
@@ -95,7 +99,7 @@ class Desk:
             self._notes.over(name)
         except (EngineError, ModelError, aiohttp.ClientError, TimeoutError) as error:
             log.info("a message of whatsapp is not answered yet: %s", error)
-        except ValueError as error:  # nobody can read it
+        except ValueError as error:  # the message is not readable, so it is never tried again
             log.warning("a message of whatsapp is dropped: %s", error)
             self._notes.over(name)
         finally:
@@ -137,7 +141,9 @@ class Desk:
 
 
 async def _refusal(answer: aiohttp.ClientResponse) -> str | None:
-    """Meta says of some bad tokens 401, and of others 400 with a number of its own."""
+    """None if Meta accepted the request, else the reason. For some bad tokens Meta answers 401, for others 400 with an
+    error number.
+    """
     if answer.status < 300:
         return None
     said = await answer.text()
@@ -146,7 +152,7 @@ async def _refusal(answer: aiohttp.ClientResponse) -> str | None:
 
 
 def _texts(body: str) -> Iterator[tuple[str, str]]:
-    """Who says what in a call of Meta's. Raises ValueError for what is none."""
+    """The senders and texts in a webhook call of Meta. Raises ValueError if it is no such call."""
     try:
         for entry in json.loads(body)["entry"]:
             for change in entry["changes"]:
@@ -158,7 +164,9 @@ def _texts(body: str) -> Iterator[tuple[str, str]]:
 
 
 def _text(message: Mapping[str, Any]) -> str:
-    """A text, the words below a picture, or the button that was pressed; "" for a sound or a picture alone."""
+    """The text, the caption of a picture, or the label of the pressed button; "" for sound, or for a picture without a
+    caption.
+    """
     kind = message.get("type")
     said = message.get(str(kind)) or {}
     if kind == "interactive":
@@ -168,7 +176,7 @@ def _text(message: Mapping[str, Any]) -> str:
 
 
 class Notes:
-    """Marks of names in a file, a line for each turn that began (`?`) and for each message that is over."""
+    """A file of marked names, with one line for each turn that started (`?`) and one for each finished message."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -203,5 +211,5 @@ class Notes:
 
 
 def _key(name: str) -> str:
-    """A name is the service's, and may be any text."""
+    """A short key for a name. The service chooses names, so they may be any text."""
     return hashlib.sha256(name.encode()).hexdigest()[:32]
