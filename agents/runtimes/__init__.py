@@ -1,4 +1,4 @@
-"""Where pods run: one driver per kind of place, all behind `agents.runtimes.base.Runtime`."""
+"""The places where pods run: one driver for each kind of place, all behind `agents.runtimes.base.Runtime`."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from importlib.metadata import entry_points
 
 from agents.runtimes.base import Runtime
 
-# Runtimes of third parties: the entry point's name is the runtime's, its value the class.
+# Runtimes of third parties: the name of the entry point is the runtime's name, and its value is the class.
 GROUP = "agentpods.runtimes"
 
 
 def current_runtime() -> Runtime:
-    """The driver that AGENT_RUNTIME names."""
-    from django.conf import settings  # noqa: PLC0415 # the drivers themselves know nothing of Django
+    """The driver that the setting AGENT_RUNTIME names."""
+    from django.conf import settings  # noqa: PLC0415 # imported here, so that the drivers themselves do not need Django
 
     return _driver(settings.AGENT_RUNTIME)
 
@@ -24,7 +24,9 @@ def _driver(name: str) -> Runtime:
 
 
 def make(name: str) -> Runtime:
-    """`local`, `kubernetes`, the entry point of a package, or a class by its dotted name, made without arguments."""
+    """Make a driver: `local`, `kubernetes`, the entry point of a package, or a class by its dotted name. A class is
+    called without arguments. Raises LookupError.
+    """
     from django.conf import settings  # noqa: PLC0415
     from django.utils.module_loading import import_string  # noqa: PLC0415
 

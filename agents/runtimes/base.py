@@ -1,4 +1,4 @@
-"""The contract between the control plane and the place where pods run. Imports nothing of Django."""
+"""The contract between the control plane and the place where pods run. This module must not import Django."""
 
 from __future__ import annotations
 
@@ -14,23 +14,24 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from agents.pod.logs.reading import Left
 
-# The cause of a pod that finds an empty disk where its agent had data. Neither waiting nor another pod brings it back.
+# The cause of a pod whose disk is empty although its agent had data. Waiting does not bring the data back, and another
+# pod does not either.
 DATA_LOST = "DATA_LOST"
-# The same of a pod whose data is there and broken.
+# The cause of a pod whose data exists but is damaged.
 DATA_DAMAGED = "DATA_DAMAGED"
 UNUSABLE_DATA = frozenset({DATA_LOST, DATA_DAMAGED})
 
-# The cause of a pod that could not put its backup in place. Its data is as it was before.
+# The cause of a pod that could not restore its backup. Its data is unchanged.
 RESTORE = "RESTORE"
 
 
 class Phase(StrEnum):
     INSTALLING = "installing"  # the engine is being installed on this machine
-    RESTORING = "restoring"  # a backup is being put in place; the engine comes after it
-    STARTING = "starting"  # processes are up, the engine is not ready yet
+    RESTORING = "restoring"  # a backup is being restored; the engine starts after it
+    STARTING = "starting"  # the processes run, but the engine is not ready yet
     READY = "ready"  # the engine answered its probe within the last seconds
-    UNHEALTHY = "unhealthy"  # it was ready; its probe fails now
-    FAILED = "failed"  # given up for now (crash loop, install error); has a cause
+    UNHEALTHY = "unhealthy"  # the engine was ready, but its probe fails now
+    FAILED = "failed"  # the bridge gave up for now (crash loop, installation error); there is a cause
     STOPPED = "stopped"  # no live process; the data is kept
 
 
@@ -43,7 +44,9 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodConfig:
-    """All that the engine must know. Goes to the engine's own container, so it never holds a key."""
+    """All facts that the engine must know. They are sent to the engine's container, so a PodConfig never contains a
+    model key.
+    """
 
     revision: int
     soul: str
@@ -54,28 +57,32 @@ class PodConfig:
     provider: str | None
     model: str | None  # the model's name after the first colon of its id
     toolsets: list[str]
-    mcp_servers: list[dict[str, Any]] = field(repr=False)  # env and headers may carry credentials
+    mcp_servers: list[dict[str, Any]] = field(repr=False)  # the values of env and headers may be credentials
     channels: list[str]
     channel_secrets: dict[str, str] = field(repr=False)
     a2a_enabled: bool
-    has_peers: bool = False  # whether the gateway offers the engine other agents to ask; who they are it alone knows
+    # whether the gateway offers other agents to the engine; only the gateway knows who they are
+    has_peers: bool = False
     dashboard: bool = False  # whether the owner has credentials for the engine's own web interface
-    has_key: bool = True  # whether a model can be asked; the key itself is the gateway's
-    own_model_server: bool = False  # the provider is a server of the operator's (LLM_BASE_URLS), not the vendor
-    telegram_api_url: str | None = None  # where bots speak instead of with Telegram itself
-    discord_api_url: str | None = None  # where bots speak instead of with Discord itself
-    whatsapp_api_url: str | None = None  # where messages of WhatsApp are sent instead of to Meta itself
-    public_url: str | None = None  # where the agent is called from outside, by its own name or by its customer's
+    has_key: bool = True  # whether there is a model key; only the gateway has the key itself
+    # whether the provider is an operator's own server (LLM_BASE_URLS) and not the vendor
+    own_model_server: bool = False
+    telegram_api_url: str | None = None  # the address that bots use instead of Telegram's
+    discord_api_url: str | None = None  # the address that bots use instead of Discord's
+    whatsapp_api_url: str | None = None  # the address to which WhatsApp messages are sent instead of Meta's
+    public_url: str | None = None  # the agent's address for the outside, with its own hostname or the customer's
 
     def told(self) -> dict[str, Any]:
-        """As it travels: without what is as usual, so that a pod of an earlier release need not know of it."""
+        """The JSON form without default values, so that a pod of an older release gets no fields that it
+        does not know.
+        """
         told = dataclasses.asdict(self)
         return {one.name: told[one.name] for one in dataclasses.fields(self) if told[one.name] != one.default}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodSecrets:
-    """What only the gateway may hold, in memory."""
+    """Secrets that only the gateway may have, in memory only."""
 
     management_token: str = field(repr=False)
     ticket_key: str = field(repr=False)
@@ -84,36 +91,41 @@ class PodSecrets:
     dash_username: str | None
     dash_password: str | None = field(repr=False)
     a2a_token: str | None = field(repr=False)
-    a2a_peers: list[dict[str, Any]] = field(default_factory=list, repr=False)  # name, url and perhaps token of each
-    peer_networks: list[str] = field(default_factory=list)  # where peers may be, beside the public internet
-    tool_keys: dict[str, str] = field(default_factory=dict, repr=False)  # of the services that tools use, by service
-    tool_urls: dict[str, str] = field(default_factory=dict)  # where these services are, if not at the vendor's
+    # name, url and perhaps token of each peer
+    a2a_peers: list[dict[str, Any]] = field(default_factory=list, repr=False)
+    # networks in which peers may be, in addition to the public internet
+    peer_networks: list[str] = field(default_factory=list)
+    # keys for the services that tools use, by service
+    tool_keys: dict[str, str] = field(default_factory=dict, repr=False)
+    tool_urls: dict[str, str] = field(default_factory=dict)  # addresses of these services, if not the vendor's
 
     def told(self) -> dict[str, Any]:
-        """As it travels: a gateway of an earlier release knows nothing of tools' services."""
+        """The JSON form. A gateway of an older release does not know the fields for tools' services, so empty ones are
+        left out.
+        """
         told = dataclasses.asdict(self)
         return {name: value for name, value in told.items() if value or not name.startswith("tool_")}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """By what a gateway shows who it is: its private key and the certificate of that, both as PEM."""
+    """The identity of a gateway: its private key and the certificate for that key, both as PEM."""
 
     key: str = field(repr=False)
     certificate: str
 
     @property
     def fingerprint(self) -> str:
-        """The certificate's name in labels and reports: 32 hexadecimal digits of its SHA-256."""
+        """The short name of the certificate in labels and reports: the first 32 hexadecimal digits of its SHA-256."""
         return hashlib.sha256(ssl.PEM_cert_to_DER_cert(self.certificate)).hexdigest()[:32]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """What the control plane needs to speak with a gateway: the token that opens it, the certificate that proves it."""
+    """What the control plane needs to talk to a gateway: the token for the requests, and the gateway's certificate."""
 
     token: str = field(repr=False)
-    certificate: str  # "" = no gateway was given one yet
+    certificate: str  # "" = no gateway has got a certificate yet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,16 +134,16 @@ class PodSpec:
     agent_id: str
     engine: str
     slug: str
-    tier: str  # the plan, by which a cluster may isolate pods more or less
+    tier: str  # the plan; a cluster may isolate pods more strictly for some plans
     limits: Limits
     config: PodConfig
     secrets: PodSecrets
     identity: Identity
     public_url: str | None
     console_url: str
-    domain: str | None = None  # the customer's own hostname, once it may serve and its DNS leads here
-    data_expected: bool = False  # the agent has run before: an empty disk is a loss
-    restore: str = ""  # the restore that is to be in place before the engine starts; "" = none
+    domain: str | None = None  # the customer's own hostname, once it may be used and its DNS leads here
+    data_expected: bool = False  # the agent has run before, so an empty disk is a loss
+    restore: str = ""  # id of the restore that must be in place before the engine starts; "" = none
 
     @property
     def access(self) -> Access:
@@ -143,13 +155,13 @@ class Observation:
     namespace: str
     phase: Phase
     gateway_alive: bool
-    revision: int | None  # applied by bridge and gateway, with the engine healthy on it
+    revision: int | None  # the revision that bridge and gateway have applied, with a healthy engine
     restarts: int
     cause: str | None  # INSTALL, CRASH_LOOP, PORT, DISK_FULL, OOM, ENGINE_HUNG, DATA_LOST, …
     message: str | None
     evidence: list[str]
     since: datetime | None
-    strayed: bool = False  # something of it is not as it was told to be, and can be put back
+    strayed: bool = False  # some part of the pod differs from what was deployed, and can be repaired
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,11 +174,11 @@ class Usage:
 class Endpoint:
     public_url: str
     management_url: str
-    authority: str = ""  # who certifies the public address (PEM), where that is no public authority
+    authority: str = ""  # certificate of the authority for the public address (PEM), if it is no public authority
 
 
 class RuntimeFailure(Exception):
-    """The runtime could not do it. Permanent: doing it again unchanged cannot help."""
+    """The runtime could not do what was asked. `permanent`: another try without changes cannot succeed."""
 
     def __init__(self, message: str, *, cause: str, permanent: bool = False) -> None:
         super().__init__(message)
@@ -176,53 +188,58 @@ class RuntimeFailure(Exception):
 
 class Runtime(Protocol):
     def deploy(self, spec: PodSpec) -> None:
-        """Start what is missing of the pod and hand it its secrets; returns in seconds and never waits for the engine.
-
-        Deploying what exists succeeds and changes nothing that runs as wanted."""
+        """Start the missing parts of the pod and give it its secrets. Returns within seconds and never waits for the
+        engine. If the pod exists this succeeds, and nothing changes that already runs as wanted.
+        """
 
     def configure(self, spec: PodSpec) -> None:
-        """Give a running pod a new revision in place. Returns when it took it; observe() shows when it is applied."""
+        """Give a new revision to a running pod. Returns when the pod has accepted it; observe() shows when it is
+        applied.
+        """
 
     def repair(self, spec: PodSpec) -> list[str]:
-        """Put back what somebody has changed or taken away of a pod that runs; what that was, a few words each.
-
-        It is said again until it was `told`, also what another call has found and put back by the way."""
+        """Restore all parts of a running pod that somebody has changed or removed. Returns a few words for each of
+        them.
+        The same words are returned again, also those that another call has found, until `told` is called with them.
+        """
 
     def told(self, namespace: str, put_back: list[str]) -> None:
-        """These words of a repair are on the timeline."""
+        """The caller has written these words of a repair to the timeline."""
 
     def secure(self, namespace: str) -> None:
-        """From now on the agent's data stays whatever becomes of the pod; only `delete` with `data` removes it."""
+        """From now on the agent's data must stay, whatever happens to the pod. Only `delete` with `data` removes it."""
 
     def expect_data(self, spec: PodSpec) -> None:
-        """Have every later start of the pod know that its agent has data, also one that nobody asks `deploy` for.
-
-        What runs is left alone."""
+        """Make every later start of the pod know that its agent has data, including starts without a call of `deploy`.
+        Running processes are not changed.
+        """
 
     def stop(self, namespace: str) -> None:
-        """Ask the pod to stop. The data is kept; observe() shows STOPPED when done; what is gone succeeds."""
+        """Ask the pod to stop. The data is kept. observe() shows STOPPED when it has stopped. A missing pod is fine."""
 
     def delete(self, namespace: str, *, agent_id: str, data: bool) -> None:
-        """Remove the pod, and with `data` the agent's data too. Repeatable; what is gone succeeds."""
+        """Remove the pod, and with `data` also the agent's data. May be repeated; a missing pod is fine."""
 
     def unroute(self, namespace: str, domain: str) -> None:
-        """Take away what leads this hostname of a customer's to the pod; what is gone, or leads another, is left."""
+        """Remove the route from this hostname of a customer to the pod. A missing route, or a route to another pod, is
+        fine.
+        """
 
     def observe(self, suffix: str | None = None) -> dict[str, Observation]:
-        """Every pod by namespace, in bulk, without a call per pod; or those of one agent, `pod-<suffix>-…`.
-
-        A namespace that is absent is gone."""
+        """The state of every pod by namespace, in bulk and without a call per pod. With `suffix`, only the pods of one
+        agent (`pod-<suffix>-…`). A missing namespace is gone.
+        """
 
     def usage(self) -> dict[str, Usage]:
-        """Memory and disk of every pod by namespace, without gateway and bridge. None is unknown."""
+        """Memory and disk of every pod in bytes, by namespace, without gateway and bridge. None means unknown."""
 
     def endpoint(self, namespace: str) -> Endpoint | None:
-        """Where the pod is reached, or None when it has no address (yet)."""
+        """The pod's addresses, or None if it has none yet."""
 
     def left_log(self, namespace: str) -> Left | None:
-        """What the pod has logged, read without asking it; None where that is not to be had."""
+        """The pod's log, read without asking the pod; None if that is not possible."""
 
     def fleeting_logs(self, limit: int) -> list[str]:
-        """Namespaces of running pods whose log goes when they do, those first that were named here longest ago.
-
-        One that was named within the last minute is not named again."""
+        """Namespaces of running pods whose log disappears together with the pod; those first that were returned longest
+        ago. A pod that was returned within the last minute is left out.
+        """

@@ -1,7 +1,6 @@
-"""How the control plane knows a pod's gateway: by a certificate that each agent has of its own.
-
-The certificate is signed by its own key, and is the only one that a session trusts. So nobody else can answer in the
-gateway's place, whoever has its port: the handshake fails before a byte of the request is sent.
+"""How the control plane recognises a pod's gateway: each agent has its own certificate.
+The certificate is signed with its own key, and a session trusts only this certificate. So no other program can answer
+in the gateway's place, even if it has the gateway's port: the TLS handshake fails before a byte of the request is sent.
 """
 
 from __future__ import annotations
@@ -19,15 +18,17 @@ from requests.adapters import HTTPAdapter
 
 from agents.runtimes.base import Identity
 
-# The addresses of gateways change, so all certificates bear this name. No public authority can sign for it.
+# The addresses of gateways change, so all certificates have this name. No public authority can issue a certificate for
+# it.
 NAME = "gateway.agentpods.internal"
-# No clock decides whether a pod is reached. RFC 5280 4.1.2.5: the last moment stands for "has no end".
+# The clock must not decide whether a pod can be reached, so the certificates do not expire. RFC 5280 section 4.1.2.5:
+# the last moment means "no end".
 VALID_FROM = datetime(2000, 1, 1, tzinfo=UTC)
 VALID_UNTIL = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
 
 
 def make() -> Identity:
-    """A new private key (ECDSA, P-256), and the certificate that it signed for itself."""
+    """A new private key (ECDSA, P-256) with a self-signed certificate."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, NAME)])
     certificate = (
@@ -51,7 +52,7 @@ def make() -> Identity:
 
 
 def session(certificate: str) -> requests.Session:
-    """A session that sends to the holder of this certificate's key, and to nobody else; no plain HTTP, no proxy."""
+    """A session that talks only to the holder of this certificate's key: without plain HTTP and without a proxy."""
     made = requests.Session()
     made.trust_env = False
     made.adapters.clear()
@@ -60,7 +61,9 @@ def session(certificate: str) -> requests.Session:
 
 
 def context(certificate: str) -> ssl.SSLContext:
-    """Trusts this certificate alone; `PROTOCOL_TLS_CLIENT` checks the name and loads no authorities."""
+    """A TLS context that trusts only this certificate. `PROTOCOL_TLS_CLIENT` checks the name and loads
+    no authorities.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.load_verify_locations(cadata=certificate)
@@ -76,4 +79,4 @@ class _Pinned(HTTPAdapter):
         super().init_poolmanager(*given, **more, ssl_context=context(self._certificate), server_hostname=NAME)
 
     def cert_verify(self, conn: Any, url: str, verify: Any, cert: Any) -> None:
-        """Nothing: the library would add the public authorities to those that we trust."""
+        """Do nothing: the library would add the public authorities to the trusted ones."""

@@ -1,4 +1,4 @@
-"""The control plane's side of handing a message to a pod's engine."""
+"""How the control plane passes a message to a pod's engine."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ HAND_OVER_SECONDS = 8.0
 
 
 def hand_over(endpoint: Endpoint, access: Access, *, channel: str, name: str, body: str) -> bool:
-    """Give the engine a message, or ask what became of it: True once its turn is over. The same name is the same
-    message. Raises HopFailure while nobody takes it."""
+    """Pass a message to the engine, or ask for its result. Returns True when the turn of the message is over. A call
+    with the same name means the same message. Raises HopFailure while nothing takes the message.
+    """
     given = {"channel": channel, "name": name, "body": body}
     with call("PUT", endpoint, access, "/message", seconds=HAND_OVER_SECONDS, body=given) as answer:
         return body_of(answer, "is_over")["is_over"] is True

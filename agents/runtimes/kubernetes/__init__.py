@@ -1,1 +1,1 @@
-"""Pods as Deployments in a namespace each, on one or many clusters."""
+"""Runs each pod as a Deployment in its own namespace, on one or many clusters."""

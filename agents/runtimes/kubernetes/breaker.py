@@ -1,4 +1,6 @@
-"""Leaves alone what has failed several times in a row, so that nobody waits for it again and again."""
+"""The circuit breaker: stops calls for a while after several failures in a row, so that callers do not wait for a
+broken server again and again.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ OPEN_SECONDS = 5.0
 
 
 class Breaker:
-    """Closed until FAILURES in a row; then one call in OPEN_SECONDS is let through, until one works."""
+    """Lets all calls through until FAILURES failures in a row. Then one call per OPEN_SECONDS is let through, until one
+    succeeds.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

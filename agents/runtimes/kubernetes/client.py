@@ -1,7 +1,7 @@
-"""One cluster's API server, in raw JSON: every call has an end, and one that is down is left alone for a while.
-
-The official client does the connections and the credentials. Each thread has a client of its own. It is imported on
-first use: processes that speak with no cluster start without it.
+"""The client for one cluster's API server, with raw JSON. Every call has a time limit, and a server that is down gets
+no calls for a while.
+The official client handles connections and credentials, and each thread has its own instance. It is imported on first
+use, so that processes which use no cluster start without it.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ log = logging.getLogger(__name__)
 
 CONNECT_SECONDS = 3.0
 CALL_SECONDS = 10.0
-WHOLE_FACTOR = 3  # how much longer than one wait the whole answer may take
-# How long a call waits for another one to end, and before it is made once more.
+WHOLE_FACTOR = 3  # the whole answer may take this many times the limit for one wait
+# How long a call waits for another call to end, and how long before it is repeated.
 TURN_SECONDS = 5.0
 PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 2.0
 TRIES = 2
 MAX_ANSWER_BYTES = 256 * 2**20
 
-APPLY = "application/apply-patch+yaml"  # which JSON is, too
+APPLY = "application/apply-patch+yaml"  # JSON is allowed in this type
 MERGE = "application/merge-patch+json"
 JSON = "application/json"
 
@@ -46,18 +46,18 @@ _PLURALS = {"NetworkPolicy": "networkpolicies", "Ingress": "ingresses"}
 
 Json = dict[str, Any]
 T = TypeVar("T")
-Stream = Generator[bytes, None, None]  # to be closed by who ends it early
+Stream = Generator[bytes, None, None]  # a caller who stops early must close it
 
 
 class ClusterFailure(RuntimeFailure):
-    """The API server was not reached, or could not answer. Nothing is known of what it did."""
+    """The API server was not reached, or could not answer. It is not known whether it has done anything."""
 
     def __init__(self, cluster: str, message: str) -> None:
         super().__init__(f"cluster {cluster}: {message}", cause="CLUSTER")
 
 
 class Refused(RuntimeFailure):
-    """The API server said no, in its own words."""
+    """The API server refused the call. The message is its own."""
 
     def __init__(self, cluster: str, status: int, reason: str, message: str) -> None:
         super().__init__(f"cluster {cluster}: {message}", cause=_CAUSES.get(status, "CLUSTER"))
@@ -66,7 +66,7 @@ class Refused(RuntimeFailure):
 
     @property
     def lacks_rights(self) -> bool:
-        """Whether our account may not do this, wherever a policy or a quota would have let it."""
+        """Whether our account lacks the right for this. A refusal by a policy or a quota gives False."""
         return self.status == 403 and _LACKS_RIGHTS.search(str(self)) is not None
 
 
@@ -75,7 +75,7 @@ _CAUSES = {401: "CREDENTIALS", 403: "FORBIDDEN", 422: "INVALID"}
 
 
 def path_of(manifest: Mapping[str, Any]) -> str:
-    """The object's own path."""
+    """The API path of the object."""
     group, kind = manifest["apiVersion"], manifest["kind"]
     root = f"/apis/{group}" if "/" in group else f"/api/{group}"
     namespace = manifest["metadata"].get("namespace")
@@ -84,7 +84,7 @@ def path_of(manifest: Mapping[str, Any]) -> str:
 
 
 class Connection:
-    """Of one cluster; safe to share between threads."""
+    """The connection to one cluster. Threads may share it."""
 
     def __init__(self, name: str, kubeconfig: str | None, *, calls: int = 8) -> None:
         self.name = name
@@ -101,11 +101,11 @@ class Connection:
         self._is_closed = False
 
     def get(self, path: str, query: Mapping[str, str] | None = None, *, seconds: float = CALL_SECONDS) -> Json:
-        """The object, or the list. Raises Refused, with status 404 too, and ClusterFailure."""
+        """The object or list at this path. Raises Refused (also for status 404) and ClusterFailure."""
         return self._call("GET", path, query, seconds=seconds)
 
     def find(self, path: str) -> Json | None:
-        """The object, or None when there is none."""
+        """The object, or None if it does not exist. Raises Refused, ClusterFailure."""
         try:
             return self.get(path)
         except Refused as refusal:
@@ -114,24 +114,26 @@ class Connection:
             raise
 
     def post(self, path: str, body: Json) -> Json:
-        """Make an object that is not there, or ask what only a POST asks. Raises Refused, 409 for one that is there."""
+        """Create an object, or call an API that needs POST. Raises Refused, with status 409 if the object exists."""
         return self._call("POST", path, {"fieldManager": names.FIELD_MANAGER}, body=body, content=JSON)
 
     def apply(self, manifest: Json, *, dry: bool = False) -> Json:
-        """Make the object as it is given, whatever it was; what others have set beside it stays. `dry`: only try."""
+        """Create the object or set the given fields. Fields that others have set stay. `dry`: only check whether this
+        would work.
+        """
         query = {"fieldManager": names.FIELD_MANAGER, "force": "true", **({"dryRun": "All"} if dry else {})}
         return self._call("PATCH", path_of(manifest), query, body=manifest, content=APPLY)
 
     def replace(self, manifest: Json) -> Json:
-        """Make the object all that is given and nothing more, whoever set the rest."""
+        """Replace the whole object by this one, including fields that others have set."""
         return self._call("PUT", path_of(manifest), {"fieldManager": names.FIELD_MANAGER}, body=manifest, content=JSON)
 
     def merge(self, path: str, body: Json) -> Json:
-        """Change these fields alone; null removes one."""
+        """Change only these fields; null removes a field."""
         return self._call("PATCH", path, {"fieldManager": names.FIELD_MANAGER}, body=body, content=MERGE)
 
     def delete(self, path: str) -> None:
-        """What is gone already is as it should be."""
+        """Delete the object. If it does not exist, that is fine."""
         try:
             self._call("DELETE", path, None)
         except Refused as refusal:
@@ -139,13 +141,13 @@ class Connection:
                 raise
 
     def at_once(self, calls: Sequence[Callable[[], T]]) -> list[T]:
-        """What these calls of ours return, in their order. All have ended when the first failure is raised.
-
-        However many of them fail, the server has failed once: they were made in the same moment.
+        """Run these calls at the same time and return their results in the same order. If one fails, its exception is
+        raised after all have ended.
+        Several failures count as one failure for the breaker, because the calls were made at the same moment.
         """
         try:
             made = [self._pool().submit(self._in_wave, call) for call in calls]
-        except RuntimeError as error:  # of the pool, which `close` has shut
+        except RuntimeError as error:  # the pool was shut down by `close`
             raise ClusterFailure(self.name, "other credentials were given meanwhile") from error
         wait(made)
         if any(isinstance(one.exception(), ClusterFailure) for one in made):
@@ -167,8 +169,8 @@ class Connection:
             self._breaker.failed()
 
     def lines(self, path: str, query: Mapping[str, str] | None = None, *, seconds: float) -> Stream:
-        """A stream line by line until its end; an empty one first, when it is open. `seconds` may pass without a byte.
-
+        """Yield the lines of a stream until it ends. The first line is empty and shows that the stream is open. At most
+        `seconds` may pass without a byte.
         Raises Refused and ClusterFailure.
         """
         with self._answer("GET", path, query, seconds=seconds) as answer:
@@ -183,7 +185,7 @@ class Connection:
                 raise ClusterFailure(self.name, f"the stream broke off ({type(error).__name__})") from error
 
     def username(self) -> str:
-        """Who we are to the API server, which is asked once."""
+        """The name of our account at the API server. It is asked for only once."""
         if self._username is None:
             review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
             said = self.post("/apis/authentication.k8s.io/v1/selfsubjectreviews", review)
@@ -191,22 +193,23 @@ class Connection:
         return self._username
 
     def bearer(self) -> str | None:
-        """Our token, fresh; None for credentials of another kind."""
+        """Our current token; None for other kinds of credentials."""
         said = self._configuration().get_api_key_with_prefix("BearerToken", alias="authorization")
-        return str(said).split()[-1] if said else None  # the library writes the scheme in both cases
+        # the library writes the scheme before the token, with or without a prefix
+        return str(said).split()[-1] if said else None
 
     def certificate(self) -> tuple[str, str] | None:
-        """The files with our certificate and its key; None for credentials of another kind."""
+        """The files with our certificate and its key; None for other kinds of credentials."""
         found = self._configuration()
         return (found.cert_file, found.key_file) if found.cert_file and found.key_file else None
 
     def authority(self) -> str | None:
-        """The file with the cluster's own authority."""
+        """The file with the certificate of the cluster's own authority, or None."""
         found: str | None = self._configuration().ssl_ca_cert
         return found
 
     def close(self) -> None:
-        """Close what is open. A call that is still made afterwards closes what it opens by itself."""
+        """Close all connections. A call that is made later closes its own connection."""
         with self._configuring:
             self._is_closed = True
             clients, self._clients = self._clients, []
@@ -216,7 +219,7 @@ class Connection:
         for client in clients:
             client.rest_client.pool_manager.clear()
 
-    # One call.
+    # Making one call.
 
     def _call(
         self,
@@ -228,7 +231,9 @@ class Connection:
         content: str | None = None,
         seconds: float = CALL_SECONDS,
     ) -> Json:
-        """Made again once where the server was too busy or in trouble: all our calls may be made twice."""
+        """Make a call, and repeat it once if the server was too busy or failed. All calls in this module may be made
+        twice.
+        """
         for left in reversed(range(TRIES)):
             with self._turn():
                 found, pause = self._attempt(method, path, query, body=body, content=content, seconds=seconds)
@@ -248,7 +253,7 @@ class Connection:
         content: str | None,
         seconds: float,
     ) -> tuple[Json | None, float]:
-        """The answer; or None, and after how many seconds another try may do better."""
+        """The answer; or None, and the seconds to wait before another try."""
         with self._answer(method, path, query, body=body, content=content, seconds=seconds) as answer:
             if answer.status == 429 or answer.status >= 500:
                 log.info("cluster %s answered %s to %s %s", self.name, answer.status, method, path)
@@ -302,7 +307,7 @@ class Connection:
             yield answer
             whole = answer.length_remaining == 0
         finally:
-            # What was not read to its end must not be taken for the next answer.
+            # The unread rest of an answer must not be taken for the next answer.
             answer.release_conn() if whole else answer.close()
             if self._is_closed:
                 client.rest_client.pool_manager.clear()
@@ -319,7 +324,7 @@ class Connection:
         raise Refused(self.name, answer.status, reason, message)
 
     def _body(self, answer: urllib3.BaseHTTPResponse, *, until: float) -> Json:
-        """What comes byte by byte has an end, too."""
+        """The JSON body of the answer. It has a time limit, also for a body that arrives byte by byte."""
         raw = bytearray()
         try:
             while chunk := answer.read1(2**16):
@@ -333,7 +338,7 @@ class Connection:
             raise ClusterFailure(self.name, "the answer is not an object")
         return body
 
-    # The official client.
+    # Using the official client.
 
     def _client(self) -> ApiClient:
         client: ApiClient | None = getattr(self._own, "client", None)
@@ -355,7 +360,7 @@ class Connection:
 
 
 def _pause(answer: urllib3.BaseHTTPResponse) -> float:
-    """What the server asks for, if it does."""
+    """The pause in seconds that the server asks for, else PAUSE_SECONDS."""
     try:
         return float(answer.headers.get("Retry-After", PAUSE_SECONDS))
     except ValueError:

@@ -1,4 +1,6 @@
-"""From a kubeconfig, or from where a pod finds its service account, to what the official client needs."""
+"""Builds the official client's configuration from a kubeconfig, or from the service account of the pod in which this
+process runs.
+"""
 
 from __future__ import annotations
 
@@ -14,24 +16,24 @@ _importing = threading.Lock()
 
 
 def official_client() -> Any:
-    """The official client with all its parts, on first use, for it is a quarter of what a process's start costs.
-
-    One thread imports it: two that do so at once can find each other's half.
+    """The official client with all its modules, imported on first use, because the import takes a quarter of a
+    process's start time.
+    The lock makes only one thread import it: two at the same time could see each other's half-loaded modules.
     """
     with _importing:
-        import kubernetes.utils.quantity  # noqa: PLC0415 # see above
+        import kubernetes.utils.quantity  # noqa: PLC0415 # see the docstring
 
     return kubernetes
 
 
 def configuration(text: str | None) -> Configuration:
-    """None is the cluster that we run in. Raises ValueError, without a word of what the kubeconfig says.
-
-    What a kubeconfig may have is judged here too: rows may be older than the rule.
+    """The official client's configuration. `text` None means the cluster in which this process runs. Raises ValueError,
+    whose text contains nothing from the kubeconfig.
+    The kubeconfig is checked here too, because a row may be older than the rules for kubeconfigs.
     """
     config = official_client().config
     found: Configuration = official_client().client.Configuration()
-    found.connection_pool_maxsize = 1  # of one thread
+    found.connection_pool_maxsize = 1  # for one thread
     found.proxy = None
     try:
         if text:

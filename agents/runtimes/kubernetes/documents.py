@@ -1,7 +1,6 @@
-"""The start documents of a pod's two programs in a cluster, each in a Secret of its own.
-
-The tokens with which the two know each other follow from the ticket key and the namespace: the same at every deploy,
-and none of them tells the key.
+"""Builds the start documents of a pod's two programs in a cluster. Each is stored in its own Secret.
+The tokens between the two programs are derived from the ticket key and the namespace. So they are the same at every
+deploy, and none of them reveals the key.
 """
 
 from __future__ import annotations
@@ -14,11 +13,11 @@ from agents.runtimes.base import PodSpec
 from agents.runtimes.kubernetes import names
 
 LOOPBACK = "127.0.0.1"
-EVERYWHERE = "0.0.0.0"  # noqa: S104 # inside the pod; who may come in, its network policy says
+EVERYWHERE = "0.0.0.0"  # noqa: S104 # inside the pod; its network policy decides who may connect
 
 
 def gateway(spec: PodSpec) -> bytes:
-    """The gateway's: with the model key and the management token."""
+    """The gateway's start document, which contains the model key and the management token."""
     return GatewayStart(
         namespace=spec.namespace,
         agent_id=spec.agent_id,
@@ -45,7 +44,9 @@ def gateway(spec: PodSpec) -> bytes:
 
 
 def bridge(spec: PodSpec) -> bytes:
-    """The bridge's: whatever the engine may see, so neither key nor management token."""
+    """The bridge's start document. The engine may see all of it, so it contains neither the model key nor the
+    management token.
+    """
     return BridgeStart(
         namespace=spec.namespace,
         agent_id=spec.agent_id,

@@ -1,6 +1,7 @@
-"""The runtime `kubernetes`. A worker may be killed anywhere in it: each call looks at what there is and goes on.
-
-It changes clusters; what is seen of them the observer writes down, and every process reads that (agents/clusters/).
+"""The runtime `kubernetes`. A worker may be killed at any point here; so each call looks at what exists and continues
+from there.
+This module changes clusters. The observer writes their state to the database, and all processes read it there
+(agents/clusters/).
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ log = logging.getLogger(__name__)
 
 Json = dict[str, Any]
 
-# How long a removal waits for the namespace to be gone: not long, for one that is stuck must not hold up other agents.
-# The observer sees it go and wakes the reconciler, whose next try finds nothing left.
+# How long a removal waits until the namespace is gone (seconds). The time is short, so that a stuck namespace does not
+# delay other agents. The observer sees the namespace go and wakes the reconciler, whose next try finds nothing left.
 GONE_SECONDS = 2.0
 
 
@@ -56,14 +57,14 @@ class KubernetesRuntime:
         is_there = ending.find_ours(inside.connection, spec.namespace, installation=place.installation)
         found = inside.find(path_of(wanted)) if is_there else None
         if found and known.cause == NODE_LOST and _is_to_run(found):
-            return  # its pod may live on, and answer: what a newer release would start has to wait
+            return  # its pod may still run and answer on the lost node, so a new one must wait
         if found is None or not _runs_as(found, wanted) or known.cause == "CONFIG":
             self._apply_again(inside, spec, place, wanted, known=known)
         else:
             pods.found_whole(spec.namespace, _hash(wanted))
 
     def configure(self, spec: PodSpec) -> None:
-        """The pod first: what it refuses must not become what its next start reads."""
+        """Configure the pod first: a configuration that the pod refuses must not be what its next start reads."""
         pod, address = pods.find(spec.namespace), self.endpoint(spec.namespace)
         if pod is None or address is None:
             raise RuntimeFailure("the pod has no address", cause="NO_ADDRESS")
@@ -91,7 +92,9 @@ class KubernetesRuntime:
         pods.told(namespace, put_back)
 
     def secure(self, namespace: str) -> None:
-        """Most pods that came up did so for the first time: their volume is not looked at before it is told to stay."""
+        """Keep the volume. Most pods do this at their first start, so the volume is changed without
+        reading it first.
+        """
         pod = pods.find(namespace)
         if pod is None:
             return
@@ -105,7 +108,9 @@ class KubernetesRuntime:
                 pods.keep_some(namespace, {kept.CLAIM: kept.digest(claim)})
 
     def expect_data(self, spec: PodSpec) -> None:
-        """In the document alone: the cluster starts pods by itself, and each reads it anew."""
+        """Change only the start document: the cluster starts pods by itself, and each start reads the
+        document again.
+        """
         pod = pods.find(spec.namespace)
         if pod is None:
             raise RuntimeFailure("the pod is not known any more", cause="POD_LOST")
@@ -152,7 +157,7 @@ class KubernetesRuntime:
         return pods.observed(suffix)
 
     def usage(self) -> dict[str, Usage]:
-        """Of running pods as their nodes say, of stopped ones the disk as it was."""
+        """Running pods: as measured by their nodes. Stopped pods: no memory, and the disk as measured last."""
         found: dict[str, Usage] = {}
         for cluster in Cluster.objects.all():
             try:
@@ -167,18 +172,17 @@ class KubernetesRuntime:
         return pods.endpoint(namespace)
 
     def left_log(self, namespace: str) -> Left | None:
-        """A pod's files go with it: only its gateway tells of them."""
+        """None: a pod's files disappear together with the pod, so only its gateway can show the log."""
         return None
 
     def fleeting_logs(self, limit: int) -> list[str]:
         return pods.logs_to_keep(limit)
 
-    # Starting.
+    # Starting a pod.
 
     def _apply(self, inside: Inside, spec: PodSpec, place: Place, wanted: Json, *, home: Json) -> None:
-        """Everything in the new namespace, the workload last: who sees its hash knows that the rest is there.
-
-        The first shows that our rights are in force; those between need not wait for each other.
+        """Create everything in the new namespace. The workload comes last, so its hash shows that all the rest exists.
+        The first object shows that our rights are in force; the others are then created at the same time.
         """
         first, *rest = manifests.before_workload(spec, place)
         rest += [*network.routes(spec, place), *network.domain_objects(spec, place)]
@@ -191,7 +195,9 @@ class KubernetesRuntime:
         pods.found_whole(spec.namespace, _hash(wanted))
 
     def _apply_again(self, inside: Inside, spec: PodSpec, place: Place, wanted: Json, *, known: Pod) -> None:
-        """The same where some or all is there. What somebody changed meanwhile is put back, and not taken over."""
+        """Like `_apply`, where some or all objects exist. Objects that somebody has changed are put back, and the
+        changes are not taken over.
+        """
         digests = pods.noted(known)
         repair = Repair(inside, kept=digests, seen=digests, note=_noting(known))
         repair.put_back(spec, place)
@@ -202,7 +208,9 @@ class KubernetesRuntime:
         _astray(known, repair)
 
     def _claim(self, inside: Inside, spec: PodSpec, place: Place, found: Json | None) -> Json:
-        """The namespace's claim: there already, on the volume that an earlier pod has left, or on a new one."""
+        """The namespace's claim for a volume: the existing one, or a new one, on the volume that an earlier pod has
+        left or on a new volume.
+        """
         connection, wanted = inside.connection, manifests.claim(spec, place)
         if found:
             volumes.grow_to(inside, found, wanted_bytes=spec.limits.disk_bytes)
@@ -214,13 +222,15 @@ class KubernetesRuntime:
         return inside.apply(wanted)
 
     def _keep_volume(self, inside: Inside, pod: Pod) -> None:
-        """As soon as there is one: whatever becomes of the namespace, the agent's files stay."""
+        """Keep the volume as soon as it exists, so that the agent's files stay, whatever happens to the namespace."""
         if volume := volumes.bound(inside):
             volumes.keep(inside.connection, volume, labels=_labels(pod.agent_id, pod.cluster))
 
 
 def _noting(pod: Pod) -> Callable[[str], None]:
-    """For any thread: what is astray is noted in the pod's row, and the connection to the database given back."""
+    """A function that notes a change by others in the pod's row. It may be called from any thread, and gives the
+    thread's database connection back.
+    """
 
     def note(words: str) -> None:
         pods.note_astray(pod.namespace, words)
@@ -230,7 +240,9 @@ def _noting(pod: Pod) -> Callable[[str], None]:
 
 
 def _astray(pod: Pod, repair: Repair) -> list[str]:
-    """All that is to be told of this pod, whoever found it; what protects is an incident too."""
+    """All found changes of this pod that are not on the timeline yet. Changes of protective objects are noted as an
+    incident too.
+    """
     pods.told(pod.namespace, repair.unfounded)
     words = pods.astray(pod.namespace)
     if breach := [one for one in words if kept.is_security(one)]:
@@ -239,7 +251,7 @@ def _astray(pod: Pod, repair: Repair) -> list[str]:
 
 
 def _begun(connection: Connection, namespace: Json) -> Json | None:
-    """The new namespace; None where one of that name is there already, whoever made it."""
+    """Create the namespace. Returns None if a namespace with this name exists, whoever created it."""
     try:
         return connection.post("/api/v1/namespaces", namespace)
     except Refused as refusal:
@@ -249,7 +261,9 @@ def _begun(connection: Connection, namespace: Json) -> Json | None:
 
 
 def _inside(pod: Pod) -> Inside:
-    """Rights that somebody took are told as every other change, where such were noted."""
+    """Access to the pod's namespace. If we had rights in it before and lost them, getting them back is noted like any
+    other change.
+    """
     had_rights = f"RoleBinding/{names.RIGHTS}" in (pod.kept or {})
     labels = _labels(pod.agent_id, pod.cluster)
     told = {"regains": _noting(pod)} if had_rights else {}
@@ -261,7 +275,7 @@ def _labels(agent_id: str, cluster: Cluster) -> dict[str, str]:
 
 
 def _runs_as(found: Json, wanted: Json) -> bool:
-    """Whether the workload that is there is the wanted one, and wanted to run."""
+    """Whether the existing workload is the wanted one and is meant to run."""
     known = (found["metadata"].get("annotations") or {}).get(names.HASH_ANNOTATION)
     return known == _hash(wanted) and _is_to_run(found)
 
@@ -275,5 +289,5 @@ def _hash(wanted: Json) -> str:
 
 
 def _public_url(spec: PodSpec, cluster: Cluster) -> str | None:
-    """What people are told; None where nothing routes hostnames to pods."""
+    """The address for people; None if the cluster does not route hostnames to pods."""
     return spec.public_url if cluster.routing != "none" else None

@@ -1,4 +1,4 @@
-"""Removing a namespace, and what keeps one from going."""
+"""Removes a namespace, and reports what keeps it from being removed."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ Json = dict[str, Any]
 
 
 class StillThere(RuntimeFailure):
-    """The namespace is going, or something holds it."""
+    """The namespace is still being removed, or something holds it."""
 
     def __init__(self, namespace: str, why: str) -> None:
         super().__init__(f"namespace {namespace} is not gone yet: {why}", cause="DELETING")
 
 
 def find_ours(connection: Connection, namespace: str, *, installation: str) -> Json | None:
-    """The namespace, if it is there. What is not ours is never adopted, and a name on its way out is not used again."""
+    """The namespace, or None. Raises RuntimeFailure if the namespace belongs to somebody else, because it is never
+    taken over; raises StillThere if it is being removed.
+    """
     found = connection.find(_path(namespace))
     if found is None:
         return None
@@ -36,7 +38,9 @@ def find_ours(connection: Connection, namespace: str, *, installation: str) -> J
 
 
 def end_namespace(connection: Connection, namespace: str, *, labels: dict[str, str], data: bool) -> None:
-    """Ask for its end. Its volume goes with it, or stays for the agent's next pod: that is settled before."""
+    """Ask for the removal of the namespace. Before that, its volume is released (`data`) or kept for the agent's next
+    pod.
+    """
     found = connection.find(_path(namespace))
     if found is None:
         return
@@ -52,7 +56,9 @@ def end_namespace(connection: Connection, namespace: str, *, labels: dict[str, s
 
 
 def _bound(connection: Connection, namespace: str, labels: dict[str, str], *, is_ending: bool) -> Json | None:
-    """In a namespace that ends our rights may be gone, and cannot be given again; its volume was kept before."""
+    """The bound volume, or None. In a namespace that is being removed our rights may be gone and cannot be restored;
+    its volume was kept before.
+    """
     try:
         return volumes.bound(Inside(connection, namespace, labels=labels))
     except Refused as refusal:
@@ -62,7 +68,7 @@ def _bound(connection: Connection, namespace: str, labels: dict[str, str], *, is
 
 
 def wait_until_gone(connection: Connection, namespace: str, *, until: float) -> None:
-    """Raises StillThere, with what holds it in the cluster's own words."""
+    """Wait until the namespace is gone. Raises StillThere, with the reason in the cluster's own words."""
     while (found := connection.find(_path(namespace))) is not None:
         if time.monotonic() >= until:
             raise StillThere(namespace, blockers(found))
@@ -70,7 +76,7 @@ def wait_until_gone(connection: Connection, namespace: str, *, until: float) -> 
 
 
 def blockers(namespace: Json) -> str:
-    """What the namespace controller says is left: objects, finalizers, an API that does not answer."""
+    """What the namespace controller reports as left: objects, finalizers, or an API that does not answer."""
     conditions = namespace.get("status", {}).get("conditions") or []
     said = [one["message"] for one in conditions if one.get("status") == "True" and one.get("message")]
     own = namespace["metadata"].get("finalizers") or []
@@ -79,7 +85,7 @@ def blockers(namespace: Json) -> str:
 
 
 def is_of(found: Json, installation: str) -> bool:
-    """Whether it belongs to an agent of this installation."""
+    """Whether the object belongs to an agent of this installation."""
     labels = found["metadata"].get("labels") or {}
     return labels.get(names.INSTALLATION_LABEL) == installation and names.AGENT_LABEL in labels
 

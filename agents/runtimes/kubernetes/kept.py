@@ -1,9 +1,10 @@
-"""What of an object in a cluster is to stay as it was told: a digest that the driver notes and the observer compares.
-
-It is taken of the API server's own answer, with all defaults, so whatever somebody adds, changes or takes away shows.
-Who may watch Secrets may read them, so nobody does: the LimitRange names them as its owners, and the cluster's garbage
-collector takes the name of one that is gone off it, which shows.
-What others may rightly change is left out: a workload's replicas, a namespace's further labels, all status.
+"""Detects changes of a cluster's objects by others: the driver notes a digest of each object, and the observer compares
+it.
+The digest is made from the API server's answer, with all defaults, so any field that somebody adds, changes or removes
+shows.
+Watching Secrets would need the right to read them, so Secrets are not watched. Instead, the LimitRange names them as
+its owners. If a Secret is gone, the cluster's garbage collector removes its name from the LimitRange, and that shows.
+Fields that others may change are left out: a workload's replicas, other labels of a namespace, and all status.
 """
 
 from __future__ import annotations
@@ -19,21 +20,23 @@ Json = dict[str, Any]
 Digests = dict[str, str]  # by the key of each object
 
 POD_SECURITY = "pod-security.kubernetes.io/"
-# Noted only once the observer tells of it: one of an older release never does.
+# Noted only when the observer has reported it: an observer of an older release never reports claims.
 CLAIM = f"PersistentVolumeClaim/{names.CLAIM}"
-# Without these an agent reaches what it must not, or may be what it must not.
+# Without these objects an agent could reach or do things that it must not.
 SECURITY = frozenset({"Namespace", "NetworkPolicy", "RoleBinding"})
 
 _OURS = {names.MANAGED_BY_LABEL, names.INSTALLATION_LABEL, names.AGENT_LABEL}
 
 
 def key(obj: Mapping[str, Any]) -> str:
-    """`Kind/name`; a namespace's own is `Namespace`, for each generation has another name."""
+    """`Kind/name`. The namespace itself has the key `Namespace`, because its name differs for each generation of the
+    pod.
+    """
     return "Namespace" if obj["kind"] == "Namespace" else f"{obj['kind']}/{obj['metadata']['name']}"
 
 
 def is_security(key: str) -> bool:
-    """Of a key, or of words that begin with one."""
+    """Whether the object is protective. Accepts a key, or a text that starts with a key."""
     return key.partition("/")[0].split()[0] in SECURITY
 
 
@@ -46,7 +49,9 @@ def was_changed(obj: Mapping[str, Any]) -> str:
 
 
 def digest(obj: Mapping[str, Any]) -> str:
-    """16 hexadecimal digits of what is to stay; of a Secret its identity, which another one of its name has not."""
+    """16 hexadecimal digits that represent the fields which must stay. For a Secret it is its uid, because a new Secret
+    with the same name has another uid.
+    """
     if obj["kind"] == "Secret":
         return str(obj["metadata"]["uid"])
     text = json.dumps(_staying(obj), sort_keys=True)
@@ -54,12 +59,12 @@ def digest(obj: Mapping[str, Any]) -> str:
 
 
 def of(*applied: Mapping[str, Any]) -> Digests:
-    """Of what the API server answered, but for the claim."""
+    """The digests of objects in the API server's answers, except for the claim."""
     return {name: digest(obj) for obj in applied if (name := key(obj)) != CLAIM}
 
 
 def secrets(digests: Digests) -> dict[str, str]:
-    """The identities of the Secrets among these, by their names."""
+    """The uids of the Secrets among these digests, by name."""
     return {key.partition("/")[2]: uid for key, uid in digests.items() if is_secret(key)}
 
 
@@ -71,7 +76,7 @@ def _staying(obj: Mapping[str, Any]) -> Json:
     labels = obj["metadata"].get("labels") or {}
     ours = {name: value for name, value in labels.items() if name in _OURS or name.startswith(POD_SECURITY)}
     match obj["kind"]:
-        case "Namespace" | "PersistentVolumeClaim":  # a claim grows, and is bound; nothing else of it can be changed
+        case "Namespace" | "PersistentVolumeClaim":  # a claim grows and is bound; its other fields cannot be changed
             return {"labels": ours}
         case "RoleBinding":
             return {"labels": ours, "roleRef": obj["roleRef"], "subjects": obj.get("subjects")}

@@ -1,7 +1,7 @@
-"""What we take of a kubeconfig: one server, its authority, and a token or a certificate, all of it in the text itself.
-
-A kubeconfig can also name files, programs and proxies. Our workers would read, run and use them, so a kubeconfig that
-needs them is refused. Only the current context is read; the text that is kept has nothing else.
+"""Reads a kubeconfig and keeps only one server, its authority, and a token or a certificate, all of them inside the
+text.
+A kubeconfig can also name files, programs and proxies. Our workers would read, run and use these, so a kubeconfig that
+needs them is refused. Only the current context is read, and only this is stored.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MAX_NAME_LENGTH = 253
 
 _CLUSTER = {"server", "certificate-authority-data", "tls-server-name"}
 _USER = {"token", "client-certificate-data", "client-key-data"}
-_HARMLESS = {"extensions", "disable-compression"}  # what tools note for themselves, and what only kubectl heeds
+_HARMLESS = {"extensions", "disable-compression"}  # notes of tools, and an option of kubectl only
 _FLATTEN = "`kubectl config view --raw --flatten --minify` writes the files' content instead."
 _WHY = {
     "certificate-authority": f"Give certificate-authority-data, not the path of a file. {_FLATTEN}",
@@ -44,12 +44,14 @@ _PATH = re.compile(r"(/[A-Za-z0-9._~-]+)*/?")
 
 
 class Refused(ValueError):
-    """The kubeconfig is not taken; the message says why in fixed words, without a word of its text."""
+    """The kubeconfig is refused. The message gives the reason in fixed words and contains no text from
+    the kubeconfig.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kubeconfig:
-    """Where a cluster's API server is, and how we show who we are. `*_data` is PEM in base64."""
+    """The address of a cluster's API server, and our credentials. `*_data` is PEM in base64."""
 
     server: str
     authority_data: str = ""
@@ -59,7 +61,7 @@ class Kubeconfig:
     key_data: str = field(default="", repr=False)
 
     def as_dict(self) -> dict[str, Any]:
-        """A kubeconfig of nothing but this, as the official client takes it."""
+        """A kubeconfig with only these values, in the form that the official client takes."""
         cluster = {
             "server": self.server,
             "certificate-authority-data": self.authority_data,
@@ -109,7 +111,7 @@ def read(text: str) -> Kubeconfig:
 
 
 class _PlainLoader(yaml.BaseLoader):
-    """YAML in which every value is a text, a list or a map: no aliases, and no deeper than a kubeconfig is."""
+    """Reads YAML in which every value becomes a text, a list or a map. Aliases and deep nesting are refused."""
 
     _depth = 0
 
@@ -128,13 +130,13 @@ def _parse(text: str) -> Any:
     if len(text) > MAX_LENGTH:
         raise Refused(f"At most {MAX_LENGTH} characters; `kubectl config view --raw --flatten --minify` is shorter.")
     try:
-        return yaml.load(text, _PlainLoader)  # noqa: S506 # it makes texts, lists and maps, and nothing else
+        return yaml.load(text, _PlainLoader)  # noqa: S506 # creates texts, lists and maps only
     except yaml.YAMLError as error:
         raise Refused("Not YAML.") from error
 
 
 def _named(body: dict[str, Any], kind: str, name: object, role: str) -> dict[str, Any]:
-    """The one entry of this name; `kind` is `clusters`, `users` or `contexts`."""
+    """The only entry with this name. `kind` is `clusters`, `users` or `contexts`. Raises Refused."""
     entries = body[kind] if isinstance(body[kind], list) else []
     found = [entry for entry in entries if isinstance(entry, dict) and name and entry.get("name") == name]
     inner = found[0].get(kind.removesuffix("s")) if len(found) == 1 else None
@@ -159,7 +161,7 @@ def _text(given: dict[str, Any], name: str) -> str:
 
 
 def _server(text: str) -> str:
-    """`https://host`, perhaps with a port and a path."""
+    """Check and return `https://host`, perhaps with a port and a path. Raises Refused."""
     try:
         url = urlsplit(text) if _WORD.fullmatch(text) else urlsplit("")
         host, port = url.hostname or "", url.port
@@ -174,7 +176,7 @@ def _server(text: str) -> str:
 
 
 def _ipv6(text: str) -> str:
-    """Without a zone, which means something on one machine alone."""
+    """The address without a zone. A zone would mean something on one machine only, so it is refused."""
     address = ipaddress.IPv6Address(text)
     if address.scope_id is not None:
         raise Refused(_NO_SERVER)
@@ -194,7 +196,7 @@ def _token(text: str) -> str:
 
 
 def _pem(given: dict[str, Any], name: str) -> str:
-    """The base64 in one line."""
+    """The base64 text on one line. Raises Refused."""
     text = "".join(_text(given, name).split())
     try:
         content = base64.b64decode(text, validate=True)

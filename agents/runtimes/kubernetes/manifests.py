@@ -1,7 +1,7 @@
-"""From a pod's specification to the objects of its namespace: pure, in the order in which they are applied.
-
-Quota and limits come before the workload: without them the API server looks them up for each pod, which takes a tenth
-of a second.
+"""Builds the objects of a pod's namespace from the pod's specification. The functions are pure, and the objects are in
+the order in which they are applied.
+Quota and limits come before the workload: without them the API server would look them up for each pod, which takes a
+tenth of a second.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from agents.runtimes.kubernetes.place import Place
 
 Manifest = dict[str, Any]
 
-# A pod that ends slowly still counts when its successor comes.
+# An old pod that ends slowly still counts when the new pod starts.
 PODS_AT_ONCE = 2
 
 
 def namespace(spec: PodSpec, place: Place) -> Manifest:
-    """The agent's own namespace, which refuses what is not restricted."""
+    """The agent's own namespace, which refuses pods that are not `restricted` (Pod Security Standards)."""
     security = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "audit", "warn")}
     labels = names.labels(installation=place.installation, agent_id=spec.agent_id)
     return {
@@ -35,7 +35,7 @@ def namespace(spec: PodSpec, place: Place) -> Manifest:
 
 
 def before_workload(spec: PodSpec, place: Place) -> list[Manifest]:
-    """All that must be there before the first pod, but for its volume and its limits."""
+    """All objects that must exist before the first pod, except for its volume and its limits."""
     pull = [_pull_secret(spec, place)] if place.pull_secret else []
     return [
         _quota(spec, place),
@@ -47,17 +47,17 @@ def before_workload(spec: PodSpec, place: Place) -> list[Manifest]:
 
 
 def secrets(spec: PodSpec, place: Place) -> list[Manifest]:
-    """One for each container: the engine's never holds the model key or the management token."""
+    """One Secret for each container. The engine's Secret never contains the model key or the management token."""
     return [_secret(spec, place, names.GATEWAY_SECRET, documents.gateway(spec)), engine_secret(spec, place)]
 
 
 def engine_secret(spec: PodSpec, place: Place) -> Manifest:
-    """What each start of the engine's container reads."""
+    """The Secret that each start of the engine's container reads."""
     return _secret(spec, place, names.ENGINE_SECRET, documents.bridge(spec))
 
 
 def claim(spec: PodSpec, place: Place) -> Manifest:
-    """The agent's disk, by its tier."""
+    """The claim for the agent's disk, with the size of its tier."""
     storage_class = {"storageClassName": place.storage_class} if place.storage_class else {}
     return {
         "apiVersion": "v1",
@@ -72,7 +72,9 @@ def claim(spec: PodSpec, place: Place) -> Manifest:
 
 
 def claim_of(volume: Manifest, spec: PodSpec, place: Place) -> Manifest:
-    """The claim on the volume that an earlier pod of this agent has left. A claim on more than it has binds to none."""
+    """The claim for the volume that an earlier pod of this agent has left. It asks for the volume's size, because a
+    claim for more would not be bound.
+    """
     wanted = claim(spec, place)
     given = {
         "volumeName": volume["metadata"]["name"],
@@ -83,7 +85,9 @@ def claim_of(volume: Manifest, spec: PodSpec, place: Place) -> Manifest:
 
 
 def deployment(spec: PodSpec, place: Place) -> Manifest:
-    """The workload, with the hash of everything else: it is applied last, so who sees it knows that all is there."""
+    """The workload. It contains the hash of all other objects and is applied last, so its hash shows that all objects
+    exist.
+    """
     labels = names.labels(installation=place.installation, agent_id=spec.agent_id)
     certificate = {names.CERTIFICATE_LABEL: spec.identity.fingerprint}
     annotations = {"annotations": dict(place.pod_annotations)} if place.pod_annotations else {}
@@ -110,7 +114,9 @@ def metadata(spec: PodSpec, place: Place, name: str) -> Manifest:
 
 
 def fingerprint(spec: PodSpec, place: Place, body: Manifest) -> str:
-    """Of all that a deploy would apply but the documents, which change in place with every revision."""
+    """The hash of all objects that a deploy applies, except for the start documents, which change with every revision
+    without a new deploy.
+    """
     objects = [
         _quota(spec, place),
         network.policy(spec.namespace, spec.agent_id, place),
@@ -149,9 +155,8 @@ def _quota(spec: PodSpec, place: Place) -> Manifest:
 
 
 def limits(spec: PodSpec, place: Place, *, secrets: Mapping[str, str]) -> Manifest:
-    """For whatever would come without limits of its own.
-
-    Its owners are the Secrets, by name and uid: so one that is gone shows here, and nobody needs to see any.
+    """Default limits for containers without own limits.
+    The Secrets are its owners, by name and uid. So a missing Secret shows here, and no right to read Secrets is needed.
     """
     owners = [{"apiVersion": "v1", "kind": "Secret", "name": name, "uid": uid} for name, uid in secrets.items()]
     return {
@@ -171,7 +176,7 @@ def limits(spec: PodSpec, place: Place, *, secrets: Mapping[str, str]) -> Manife
 
 
 def _service(spec: PodSpec, place: Place) -> Manifest:
-    """Also while the engine is not ready: then the gateway says so itself."""
+    """The service leads to the pod even while the engine is not ready; then the gateway itself says so."""
     ports = {"public": names.PUBLIC_PORT, "management": names.MANAGEMENT_PORT}
     return {
         "apiVersion": "v1",

@@ -1,4 +1,4 @@
-"""Names, numbers and paths that builders, driver and observer share (design: Invariants 6)."""
+"""Names, numbers and paths that builders, driver and observer share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ MANAGED_BY_LABEL = "app.kubernetes.io/managed-by"
 MANAGED_BY = "agentpods"
 INSTALLATION_LABEL = "agentpods.dev/installation"
 AGENT_LABEL = "agentpods.dev/agent"
-# On pods: the fingerprint of what their gateway shows. Those of a release without certificates have none.
+# On pods: the fingerprint of their gateway's certificate. Pods of an old release without certificates have no such
+# label.
 CERTIFICATE_LABEL = "agentpods.dev/certificate"
 HASH_ANNOTATION = "agentpods.dev/spec-hash"
 
@@ -19,7 +20,7 @@ GATEWAY_SECRET = "gateway"  # noqa: S105 # a name
 ENGINE_SECRET = "engine"  # noqa: S105
 PULL_SECRET = "pull"  # noqa: S105
 RIGHTS = "agentpods"  # the binding of our own account's role
-DOMAIN = "domain"  # what the customer's own hostname needs
+DOMAIN = "domain"  # objects for the customer's own hostname
 
 ENGINE = "engine"
 GATEWAY = "gateway"
@@ -34,21 +35,21 @@ SIDE_PORT = 8085
 START_DIRECTORY = "/etc/agentpods"
 START_FILE = "start.json"
 RUN_DIRECTORY = "/run/agentpods"
-BRIDGE_BUNDLE = "/opt/bridge"  # in the project's image
+BRIDGE_BUNDLE = "/opt/bridge"  # in the image of this project
 BRIDGE_DIRECTORY = "/agentpods"
-RESTIC = "/agentpods/bin/restic"  # comes with the bridge
+RESTIC = "/agentpods/bin/restic"  # copied together with the bridge
 DATA_MOUNT = "/data"
 DATA_DIRECTORY = "/data/agent"
 ENGINES_DIRECTORY = "/opt/engines"
 NODE = "/opt/node/bin/node"
 
 MIB = 2**20
-# The bridge runs in the engine's container and does not count against the agent's quota.
+# The bridge runs in the engine's container and does not count for the agent's quota.
 BRIDGE_BYTES = 64 * MIB
-# What a backup may take of the node's memory beside that, for as long as it runs.
+# The memory that a backup may take in addition, while it runs.
 BACKUP_BYTES = 128 * MIB
 
 
 def labels(*, installation: str, agent_id: str) -> dict[str, str]:
-    """What every object of an agent carries; what lacks it is not ours."""
+    """The labels of every object of an agent. An object without them is not ours."""
     return {MANAGED_BY_LABEL: MANAGED_BY, INSTALLATION_LABEL: installation, AGENT_LABEL: agent_id}

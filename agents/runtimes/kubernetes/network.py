@@ -1,4 +1,6 @@
-"""Who may reach a pod, whom it may reach, and the routes of its hostnames: pure builders (design: Security)."""
+"""Builds the rules for who may reach a pod and whom it may reach, and the routes of its hostnames. The functions are
+pure.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ _USUAL_DNS = {"namespaceSelector": {}, "podSelector": {"matchLabels": {"k8s-app"
 
 
 def policy(namespace: str, agent_id: str, place: Place) -> _Json:
-    """Nothing in or out but: visitors to the public port, the control plane to management, names, the internet."""
+    """Forbid all connections except: visitors to the public port, the control plane to the management port, and from
+    the pod to name servers and the internet.
+    """
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
@@ -43,7 +47,7 @@ def _ingress(routes: Routes) -> list[_Json]:
     visitors = [_namespace(routes.router_namespace)] if routes.router_namespace else []
     rules = []
     if visitors or control:
-        # The control plane probes the public address too.
+        # The control plane also probes the public address.
         rules.append({"from": [*visitors, *control], "ports": [_port(names.PUBLIC_PORT)]})
     if control:
         rules.append({"from": control, "ports": [_port(names.MANAGEMENT_PORT)]})
@@ -55,7 +59,7 @@ def _egress(place: Place) -> list[_Json]:
         "to": [dict(peer) for peer in place.dns_peers] or [_USUAL_DNS],
         "ports": [{"protocol": protocol, "port": place.dns_port} for protocol in ("UDP", "TCP")],
     }
-    # Neither neighbours nor metadata services, and of this cluster nothing, whatever addresses it has.
+    # No private networks, no metadata services, and no address of this cluster, even if it is public.
     own = [ip_network(cidr) for cidr in place.own_cidrs]
     internet = [
         {"ipBlock": {"cidr": cidr, "except": holes}} for cidr, holes in public_networks.internet(without=own).items()
@@ -65,7 +69,7 @@ def _egress(place: Place) -> list[_Json]:
 
 
 def _backups(place: Place) -> list[_Json]:
-    """The endpoint that backups are written through, where it runs in this cluster: its pods, on its port alone."""
+    """The endpoint for backups, if it runs in this cluster: its pods, and only its port."""
     if not place.backup_port or not place.routes.control_namespace:
         return []
     endpoint = {**_namespace(place.routes.control_namespace), "podSelector": {"matchLabels": _ENDPOINT}}
@@ -73,9 +77,9 @@ def _backups(place: Place) -> list[_Json]:
 
 
 def _own_front_door(routes: Routes) -> list[_Json]:
-    """The pods that bring visitors, on the ports that visitors come to: other agents' names and the console's.
-
-    Many clusters turn their public address into a private one of these pods before they look at the policy.
+    """The pods that forward visitors, on their ports for visitors: so a pod can reach the hostnames of other agents and
+    of the console.
+    Many clusters replace their public address by a private address of these pods before they check the policy.
     """
     if not routes.router_namespace or not routes.router_ports:
         return []
@@ -83,7 +87,7 @@ def _own_front_door(routes: Routes) -> list[_Json]:
 
 
 def routes(spec: PodSpec, place: Place) -> list[_Json]:
-    """The objects by which the agent's hostname leads to its pod; none where pods are reached directly."""
+    """The objects that lead the agent's hostname to its pod; none if pods are reached directly."""
     host = urlsplit(spec.public_url or "").hostname
     if not host or place.routes.routing == Routing.NONE:
         return []
@@ -93,9 +97,8 @@ def routes(spec: PodSpec, place: Place) -> list[_Json]:
 
 
 def domain_objects(spec: PodSpec, place: Place) -> list[_Json]:
-    """The same for the customer's own hostname, once its DNS check has passed, with a certificate of its own.
-
-    None without an issuer: nobody would make the certificate.
+    """The same for the customer's own hostname, with its own certificate, after its DNS check has passed.
+    Empty without a certificate issuer, because then nothing would issue the certificate.
     """
     if not spec.domain or not place.routes.certificate_issuer or place.routes.routing == Routing.NONE:
         return []
@@ -124,7 +127,7 @@ def _http_route(spec: PodSpec, place: Place, name: str, host: str, *, parent: _J
 
 
 def _parent(routes: Routes) -> _Json:
-    """`namespace/name`, or `namespace/name/listener`."""
+    """The reference for `namespace/name` or `namespace/name/listener`."""
     namespace, name, *listener = routes.gateway.split("/")
     return {
         "namespace": namespace,
@@ -134,7 +137,9 @@ def _parent(routes: Routes) -> _Json:
 
 
 def _listener_set(spec: PodSpec, place: Place) -> _Json:
-    """A listener of the shared Gateway for one hostname: a Gateway itself has room for 64."""
+    """A listener of the shared Gateway for one hostname. It is a separate object, because a Gateway itself has room for
+    only 64 listeners.
+    """
     namespace, name, *_ = place.routes.gateway.split("/")
     return {
         "apiVersion": "gateway.networking.k8s.io/v1",
@@ -175,7 +180,9 @@ def _certificate(spec: PodSpec, place: Place) -> _Json:
 
 
 def _ingress_object(spec: PodSpec, place: Place, name: str, host: str, *, secret: str | None) -> _Json:
-    """The shared wildcard certificate is the controller's default one; a customer's hostname has its own."""
+    """An Ingress. The agent's hostname uses the controller's default certificate, a wildcard; a customer's hostname has
+    its own certificate.
+    """
     backend = {"service": {"name": names.POD, "port": {"number": names.PUBLIC_PORT}}}
     return {
         "apiVersion": "networking.k8s.io/v1",

@@ -1,4 +1,4 @@
-"""What builders must know of the cluster and of this installation, beside the pod's own specification."""
+"""The facts about the cluster and this installation that builders need in addition to the pod's specification."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ class Routing(StrEnum):
 
     GATEWAY = "gateway"  # Gateway API: an HTTPRoute on a shared listener
     INGRESS = "ingress"
-    NONE = "none"  # at the pod's own address, for who can route to it
+    NONE = "none"  # at the pod's own address, for callers that can route to it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Routes:
-    """The cluster's way in, and from where it comes."""
+    """How visitors come into the cluster."""
 
     routing: Routing = Routing.NONE
-    gateway: str = ""  # `namespace/name`, and `/listener` where only one of its listeners is ours
+    gateway: str = ""  # `namespace/name`, with `/listener` if only one of its listeners is ours
     ingress_class: str = ""
-    router_namespace: str = ""  # whose pods may reach public ports
-    router_ports: tuple[int, ...] = ()  # on which these take visitors, agents among them
-    control_namespace: str = ""  # whose pods may reach management ports
-    control_cidrs: tuple[str, ...] = ()  # the same for a control plane outside the cluster
-    certificate_issuer: str = ""  # the ClusterIssuer of customers' own hostnames
+    router_namespace: str = ""  # namespace of the pods that may reach public ports
+    router_ports: tuple[int, ...] = ()  # ports on which these pods accept visitors, including agents
+    control_namespace: str = ""  # namespace of the pods that may reach management ports
+    control_cidrs: tuple[str, ...] = ()  # the same for a control plane outside of the cluster
+    certificate_issuer: str = ""  # the ClusterIssuer for customers' own hostnames
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,18 +35,18 @@ class Place:
     installation: str
     pod_image: str
     engine_images: Mapping[str, str]
-    egress_cidrs: tuple[str, ...] = ()  # what pods may reach beside the public internet
-    own_cidrs: tuple[str, ...] = ()  # the cluster's own networks: what pods may not reach though it is public
-    backup_port: int = 0  # of the endpoint that backups are written through; 0: there are none
+    egress_cidrs: tuple[str, ...] = ()  # networks that pods may reach in addition to the public internet
+    own_cidrs: tuple[str, ...] = ()  # the cluster's own networks, which pods must not reach even if they are public
+    backup_port: int = 0  # port of the endpoint for backups; 0: there are no backups
     routes: Routes = field(default_factory=Routes)
     storage_class: str = ""
     runtime_class: str = ""
-    tier_runtime_classes: Mapping[str, str] = field(default_factory=dict)  # where a plan has another one
+    tier_runtime_classes: Mapping[str, str] = field(default_factory=dict)  # for plans with a different runtime class
     node_selector: Mapping[str, str] = field(default_factory=dict)
     tolerations: tuple[Mapping[str, Any], ...] = ()
     priority_class: str = ""
     pod_annotations: Mapping[str, str] = field(default_factory=dict)
-    dns_peers: tuple[Mapping[str, Any], ...] = ()  # whom pods ask for names; none: Kubernetes' usual pods
+    dns_peers: tuple[Mapping[str, Any], ...] = ()  # pods that answer name lookups; empty: Kubernetes' usual ones
     dns_port: int = 53
     pull_policy: str = "IfNotPresent"
-    pull_secret: str | None = field(default=None, repr=False)  # a Docker configuration, as JSON
+    pull_secret: str | None = field(default=None, repr=False)  # a Docker configuration as JSON
