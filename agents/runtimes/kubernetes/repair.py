@@ -1,4 +1,4 @@
-"""Putting back what somebody has changed or taken away of a pod's objects, and nothing else of it."""
+"""Restores those objects of a pod that somebody has changed or removed, and leaves all others alone."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from agents.runtimes.kubernetes.rights import Inside
 
 Json = dict[str, Any]
 
-# Our account reads and writes these without a right that it gives itself. Applying makes them whole again, for nobody
-# else's field of them counts but labels that weaken a namespace.
+# Our account can read and write these without a right that it must first give to itself. Applying them is enough to
+# restore them: fields that others have added do not matter, except for labels that weaken a namespace.
 _OUTSIDE = {"Namespace", "RoleBinding"}
 _CLAIM = {"kind": "PersistentVolumeClaim", "metadata": {"name": names.CLAIM}}
-# An object that changes between our look at it and our change is looked at again.
+# If an object changes between reading and writing it, it is read again, at most this often.
 TRIES = 4
 _OTHERWISE_BY_NOW = {404, 409}
 
@@ -27,12 +27,12 @@ Note = Callable[[str], None]
 
 
 class Repair:
-    """`kept` and `seen` are digests as the driver noted and the observer saw them. Afterwards `digests` are to be kept.
-
-    Each object is looked at once more: what was changed after the observer looked is told too, and not put back in
-    silence. `note` is called, in whichever thread, with a few words of what is astray before it is put back, so that
-    a repair that fails half way, or whose worker is killed, has told it all the same. `unfounded` are those words that
-    proved wrong: the object turned out to be just as we would have it.
+    """Restores the objects of one pod. `kept` are the digests that the driver noted, and `seen` those that the observer
+    saw. Afterwards, note `digests` in place of `kept`.
+    Each object is read once more, so that a change after the observer's look is reported too. `note` is called from any
+    thread, with a few words about a change, before the object is restored. So a repair that fails half way, or whose
+    worker is killed, has reported the change all the same. `unfounded` are reported words that turned out to be wrong,
+    because the object was in fact unchanged.
     """
 
     def __init__(self, inside: Inside, *, kept: Digests, seen: Digests, note: Note) -> None:
@@ -41,9 +41,9 @@ class Repair:
         self.unfounded: set[str] = set()
 
     def put_back(self, spec: PodSpec, place: Place) -> None:
-        """Everything but claim and workload, in the order of a deploy; and the workload if it strayed or is of today.
-
-        A workload that an earlier release has made stays as it is: putting objects back starts no pod anew.
+        """Restore all objects except the claim, in the order of a deploy. The workload is restored only if it was
+        changed, or if this release would deploy the same one.
+        A workload of an older release stays as it is, because a repair must not restart a pod.
         """
         self._made_again(manifests.namespace(spec, place))
         self._rights()
@@ -54,9 +54,9 @@ class Repair:
         self._workload(manifests.deployment(spec, place))
 
     def keep_claim(self, claim: Callable[[Json | None], Json]) -> None:
-        """`claim` is given the one that is there, or makes it on the volume that the last one has left.
-
-        An observer of an older release tells of none: so only our own look counts.
+        """Restore the claim. `claim` gets the existing claim or None; then it makes a new one on the volume of the last
+        one.
+        An observer of an older release does not report claims, so only the claim that is read here counts.
         """
         known = volumes.claim_of(self._inside)
         befores = [kept.digest(known) if known else None]
@@ -69,7 +69,7 @@ class Repair:
             self.digests[kept.CLAIM] = kept.digest(found)
 
     def keep_volume(self, labels: dict[str, str]) -> None:
-        """Whatever becomes of the namespace, the agent's files stay."""
+        """Keep the volume, so that the agent's files stay, whatever happens to the namespace."""
         if found := volumes.bound(self._inside):
             befores = [self._seen.get(kept.key(found)), kept.digest(found)]
             suspected = self._suspect(found, befores)
@@ -82,23 +82,22 @@ class Repair:
         try:
             self._made_again(binding)
         except Refused as refusal:
-            if not refusal.lacks_rights:  # an older chart's account brings its rights with it
+            if not refusal.lacks_rights:  # an older chart's account has its rights by itself and needs no binding
                 raise
 
     def _workload(self, wanted: Json) -> None:
         key = kept.key(wanted)
         found = self._inside.find(path_of(wanted))
         if found is None:
-            return  # without it the agent is not running: it is built again as a whole
+            return  # without a workload the agent does not run, and the whole pod is built again
         if self._strays(key, [self._seen.get(key), kept.digest(found)]) or _hash(found) == _hash(wanted):
             self._made_again(wanted)
         elif key in self._kept:
             self.digests[key] = self._kept[key]
 
     def _made_again(self, manifest: Json) -> None:
-        """In the version that was looked at, so that no change in between is overwritten unseen.
-
-        The last try takes any version: statuses of busy objects change all the time.
+        """Apply the object in the version that was read, so that no change in between is overwritten unseen.
+        The last try accepts any version, because the status of busy objects changes all the time.
         """
         if manifest["kind"] == "Secret":
             self._written_again(manifest)
@@ -116,12 +115,15 @@ class Repair:
                     raise
                 continue
             if found and left == 0 and found["metadata"]["uid"] != applied["metadata"]["uid"]:
-                befores.append(None)  # deleted after our last look; before, that is a conflict
+                # it was deleted after the last read; in the tries before, this would have been a conflict
+                befores.append(None)
             self._done(applied, befores, suspected)
             return
 
     def _written_again(self, secret: Json) -> None:
-        """It is never read: one that was gone shows by the identity of the one that is there now."""
+        """Write a Secret, which is never read. The uid in the answer shows whether the Secret had been replaced or
+        deleted.
+        """
         key = kept.key(secret)
         suspected = self._suspect(secret, [self._seen.get(key)])
         applied = self._inside.apply(secret)
@@ -129,7 +131,7 @@ class Repair:
         self._done(applied, [None] if is_other else [], suspected)
 
     def _look(self, manifest: Json) -> tuple[Json | None, bool]:
-        """The object as it is now; and whether that is known, for what we may not read is not."""
+        """The current object, and whether it is known: False if our account may not read it."""
         try:
             return self._calls(manifest).find(path_of(manifest)), True
         except Refused as refusal:
@@ -138,9 +140,10 @@ class Repair:
             raise
 
     def _put(self, manifest: Json, found: Json | None, *, in_its_version: bool) -> Json:
-        """Applying leaves what others have added, so what has strayed is first rid of that.
-
-        The version alone is not enough: with it, one that was deleted meanwhile would be made anew without a word.
+        """Apply the object. Applying keeps fields that others have added, so a changed object is first freed from
+        those.
+        The version alone would not be enough: an object that was deleted in the meantime would be created again
+        unnoticed. So the uid is given too.
         """
         if found and self._strays(kept.key(manifest), [kept.digest(found)]):
             found = self._rid_of_others(manifest, found)
@@ -155,15 +158,15 @@ class Repair:
         if manifest["kind"] in _OUTSIDE:
             return found
         if manifest["kind"] == "Ingress" and "ingressClassName" not in manifest["spec"]:
-            self._inside.delete(path_of(manifest))  # only a new one is given the cluster's default class
+            self._inside.delete(path_of(manifest))  # only a new Ingress gets the cluster's default class
             return None
         version = found["metadata"]["resourceVersion"]
         return self._inside.replace(_with(manifest, resourceVersion=version, managedFields=[{}]))
 
     def _without_weakening(self, manifest: Json, found: Json) -> Json:
-        """With none of somebody else's labels that weaken what pods may be.
-
-        In one change: the admission policy refuses every one after which the namespace is still weakened.
+        """Remove labels of others that weaken the rules for pods.
+        All labels are changed in one request, because the admission policy refuses every request after which the
+        namespace is still weakened.
         """
         ours, labels = manifest["metadata"]["labels"], found["metadata"].get("labels") or {}
         others = [label for label in labels if label.startswith(kept.POD_SECURITY) and label not in ours]
@@ -173,7 +176,9 @@ class Repair:
         return self._inside.connection.merge(path_of(manifest), change)
 
     def _suspect(self, obj: Json, befores: Iterable[str | None]) -> str:
-        """What is told of it before it is changed. `befores`: the digests that it had, None where it was gone."""
+        """Report the object before it is changed, if it differs. `befores` are the digests that it had; None means that
+        it was gone. Returns the reported words, or "".
+        """
         words = self._words(obj, befores)
         if words:
             self._note(words)
@@ -194,7 +199,7 @@ class Repair:
         return kept.was_changed(obj) if strays[-1] else kept.was_gone(obj)
 
     def _strays(self, key: str, digests: Iterable[str | None]) -> list[str | None]:
-        """Those of an object's digests that are not as it was noted."""
+        """Those digests that differ from the noted digest of this object."""
         return [one for one in digests if key in self._kept and one != self._kept[key]]
 
     def _calls(self, manifest: Json) -> Connection | Inside:

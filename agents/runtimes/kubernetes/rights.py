@@ -1,8 +1,8 @@
-"""What our account may do in a cluster: little everywhere, and in an agent's namespace what it gives itself there.
-
-The chart's account has a role for agents' namespaces and may bind it, to itself alone and in namespaces of this
-installation alone (deploy/helm/agentpods/templates/admission.yaml). An account of another kind, such as an
-administrator's kubeconfig, brings its rights with it.
+"""Gives our account its rights in a cluster: a few rights everywhere, and in an agent's namespace those that it gives
+to itself there.
+The Helm chart's account has a role for agents' namespaces. It may bind this role only to itself, and only in namespaces
+of this installation (deploy/helm/agentpods/templates/admission.yaml). Other accounts, such as an administrator's
+kubeconfig, have all rights from the start.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from agents.runtimes.kubernetes.client import Connection, Refused, path_of
 
 log = logging.getLogger(__name__)
 
-# How long the API server may take to act by a binding that it has taken.
+# The API server may take this many seconds before a new binding has effect.
 SETTLE_SECONDS = 5.0
 FIRST_PAUSE_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 0.5
@@ -41,7 +41,7 @@ class Account:
 
 
 def account_of(connection: Connection) -> Account | None:
-    """None for an account that is not the chart's. Raises RuntimeFailure."""
+    """The chart's account; None if this is another account. Raises RuntimeFailure."""
     found = _CHARTS_ACCOUNT.fullmatch(connection.username())
     return Account(found[1], found[2], f"{found[1]}-{found[3]}-agent") if found else None
 
@@ -56,18 +56,18 @@ def binding(account: Account, namespace: str, labels: Mapping[str, str]) -> Json
     }
 
 
-# Is told in words, before our rights in a namespace are given anew, how they were lost.
+# Called with words about how our rights in a namespace were lost, before they are given again.
 Regains = Callable[[str], None]
 
 
 def _nobody(words: str) -> None:
-    """Where nothing of the namespace was noted."""
+    """The default for Regains: does nothing, for a namespace in which nothing was noted."""
 
 
 class Inside:
-    """One namespace of ours. Where our account has no rights there, it gives them to itself and asks again.
-
-    That is how a namespace of an older release gets them, and one from which somebody has taken them.
+    """Calls inside one namespace of this installation. If our account has no rights there, it gives them to itself and
+    repeats the call.
+    This way it gets rights in a namespace of an older release, and in a namespace where somebody has removed them.
     """
 
     def __init__(
@@ -78,14 +78,15 @@ class Inside:
         self._labels, self._told = labels, regains
 
     def binding(self) -> Json | None:
-        """What gives our account its rights here; None for one that brings them with it."""
+        """The RoleBinding that gives our account its rights here; None for an account that has its rights from the
+        start.
+        """
         account = account_of(self.connection)
         return binding(account, self.namespace, self._labels) if account else None
 
     def bind(self) -> list[Json]:
-        """Give our account its rights here, by what is returned; nothing for one that brings them with it.
-
-        The chart's account once did.
+        """Give our account its rights here and return the applied objects. Empty for an account that has its rights
+        from the start; the account of an older chart does too.
         """
         wanted = self.binding()
         if wanted is None:
@@ -100,7 +101,7 @@ class Inside:
         return [applied]
 
     def find(self, path: str) -> Json | None:
-        """The object, or None where there is none, or not even the namespace."""
+        """The object; None if it does not exist, or if the namespace does not exist."""
         try:
             return self._with_rights(lambda: self.connection.find(path))
         except Refused as refusal:
@@ -121,7 +122,7 @@ class Inside:
         return self._with_rights(lambda: self.connection.merge(path, body))
 
     def label(self, path: str) -> Json:
-        """The object with our labels as they have to be."""
+        """Set our labels on the object, and return it."""
         return self.merge(path, {"metadata": {"labels": dict(self._labels)}})
 
     def delete(self, path: str) -> None:
@@ -147,11 +148,11 @@ class Inside:
         return True
 
     def _how_lost(self, wanted: Json) -> str:
-        """In words; none where the binding is as it should be, and the API server has not taken it in yet."""
+        """How the rights were lost, in words; "" if the binding is fine and only has no effect yet."""
         try:
             found = self.connection.find(path_of(wanted))
         except Refused as refusal:
-            if not refusal.lacks_rights:  # an older chart's account may not look
+            if not refusal.lacks_rights:  # an older chart's account may not read it
                 raise
             return kept.was_changed(wanted)
         if found is None:

@@ -1,4 +1,4 @@
-"""Taking away what leads a customer's hostname to a pod. Another pod may be given the name at the same moment."""
+"""Removes the route from a customer's hostname to a pod. At the same time another pod may get the hostname."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agents.runtimes.kubernetes.rights import Inside
 Json = dict[str, Any]
 
 _CERTIFICATE = ("cert-manager.io/v1", "Certificate")
-# What network.domain_objects makes; the route first, so that nobody is led here without a certificate.
+# The objects of network.domain_objects. The route comes first, so that no visitor is led here without a certificate.
 _KINDS = {
     Routing.GATEWAY: (
         ("gateway.networking.k8s.io/v1", "HTTPRoute"),
@@ -24,7 +24,9 @@ _KINDS = {
 
 
 def unroute(inside: Inside, place: Place, domain: str) -> list[str]:
-    """Returns the keys of what was taken away. The agent's next own hostname is left alone."""
+    """Remove the objects for this hostname, and return their keys. If the agent has another own hostname by now, its
+    objects are left alone.
+    """
     if not place.routes.certificate_issuer:
         return []
     gone = []

@@ -1,7 +1,6 @@
-"""An agent's volume: it outlives its namespace, goes over to the next one, and goes for good only when that is asked.
-
-A claim lives in a namespace, and each generation has a new one. So the volume is told to stay when its claim goes, is
-known by the agent's label meanwhile, and is then reserved for the next claim.
+"""An agent's volume: it outlives its namespace, is used again in the next one, and is removed only on request.
+A claim belongs to a namespace, and each generation of a pod has a new namespace. So the volume is set to stay when its
+claim goes. In the meantime it is found by the agent's label, and then it is reserved for the next claim.
 """
 
 from __future__ import annotations
@@ -25,19 +24,19 @@ Json = dict[str, Any]
 
 
 def claim_of(inside: Inside) -> Json | None:
-    """This namespace's claim."""
+    """The claim in this namespace, or None."""
     return inside.find(f"/api/v1/namespaces/{inside.namespace}/persistentvolumeclaims/{names.CLAIM}")
 
 
 def bound(inside: Inside) -> Json | None:
-    """The volume of this namespace's claim, if it has one yet."""
+    """The volume that is bound to this namespace's claim, or None."""
     claim = claim_of(inside)
     name = claim["spec"].get("volumeName") if claim else None
     return inside.connection.find(f"{VOLUMES}/{name}") if name else None
 
 
 def keep(connection: Connection, volume: Json, *, labels: dict[str, str]) -> Json:
-    """Make it outlive its claim, and findable by the agent; the volume as it is then."""
+    """Make the volume outlive its claim, and label it so that the agent's next pod finds it. Returns the volume."""
     known = volume["metadata"].get("labels") or {}
     if volume["spec"]["persistentVolumeReclaimPolicy"] != RETAIN or not labels.items() <= known.items():
         return keep_named(connection, volume["metadata"]["name"], labels=labels)
@@ -45,20 +44,22 @@ def keep(connection: Connection, volume: Json, *, labels: dict[str, str]) -> Jso
 
 
 def keep_named(connection: Connection, name: str, *, labels: dict[str, str]) -> Json:
-    """The same without a look at it."""
+    """The same without reading the volume first."""
     change = {"metadata": {"labels": labels}, "spec": {"persistentVolumeReclaimPolicy": RETAIN}}
     return connection.merge(f"{VOLUMES}/{name}", change)
 
 
 def release(connection: Connection, volume: Json, *, labels: dict[str, str]) -> None:
-    """Let it go with its claim; the storage is freed by the cluster. What is changed carries our labels, always."""
+    """Let the volume go together with its claim; then the cluster frees the storage. Our labels are set as in every
+    change of ours.
+    """
     if volume["spec"]["persistentVolumeReclaimPolicy"] != DELETE:
         change = {"metadata": {"labels": labels}, "spec": {"persistentVolumeReclaimPolicy": DELETE}}
         connection.merge(f"{VOLUMES}/{volume['metadata']['name']}", change)
 
 
 def release_left(connection: Connection, *, labels: dict[str, str]) -> bool:
-    """Let go all volumes of this agent that no claim has now. Whether none of any kind is left."""
+    """Release all volumes of this agent that have no claim. Returns whether the agent has no volumes at all."""
     found = _of_agent(connection, labels)
     for volume in filter(_is_left, found):
         release(connection, volume, labels=labels)
@@ -66,10 +67,10 @@ def release_left(connection: Connection, *, labels: dict[str, str]) -> bool:
 
 
 def free(connection: Connection, *, labels: dict[str, str]) -> Json | None:
-    """The volume that an earlier claim of this agent has left; None where it has had none.
-
-    The cluster takes a moment to see that a claim is gone. Until then a new claim would have a new, empty volume.
-    One that somebody has deleted, for its disk is lost, is on its way out: no claim is to wait for it.
+    """The volume that an earlier claim of this agent has left, or None.
+    The cluster takes a moment to notice that a claim is gone. Until then this raises RuntimeFailure, because a new
+    claim would get a new, empty volume. A volume that somebody has deleted, for example because its disk is lost, is
+    ignored, because no claim can get it.
     """
     found = [one for one in _of_agent(connection, labels) if "deletionTimestamp" not in one["metadata"]]
     left = [volume for volume in found if _is_left(volume)]
@@ -92,7 +93,7 @@ def _phase(volume: Json) -> str:
 
 
 def reserve(connection: Connection, volume: Json, *, namespace: str) -> None:
-    """Only the claim in this namespace may have it: the reference to the old one goes with its uid."""
+    """Reserve the volume for the claim in this namespace. The uid of the old claim is removed from the reference."""
     claim = {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
@@ -105,7 +106,7 @@ def reserve(connection: Connection, volume: Json, *, namespace: str) -> None:
 
 
 def grow_to(inside: Inside, claim: Json, *, wanted_bytes: int) -> None:
-    """Ask for a larger disk where the tier has grown. Not every storage can: then it stays as it is."""
+    """Ask for a larger disk if the tier's disk is larger now. If the storage cannot grow, the disk stays as it is."""
     asked = official_client().utils.quantity.parse_quantity(claim["spec"]["resources"]["requests"]["storage"])
     if asked >= wanted_bytes:
         return

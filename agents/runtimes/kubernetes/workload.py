@@ -1,4 +1,6 @@
-"""The pod itself: the gateway, which brings the bridge, and the engine with the bridge (design: Security)."""
+"""Builds the pod itself: the gateway container, which copies the bridge's files, and the engine container, in which the
+bridge runs.
+"""
 
 from __future__ import annotations
 
@@ -16,19 +18,19 @@ GATEWAY_USER = 10002
 VOLUME_GROUP = 10000
 
 GATEWAY_CPU = Decimal("0.5")
-# The bridge's, in the engine's container: a small tier's share would make each start wait for it.
+# For the bridge, in the engine's container. With only a small tier's CPU, each start would wait for the bridge.
 BRIDGE_CPU = Decimal("0.25")
 GATEWAY_BYTES = 256 * MIB
 TEMPORARY_BYTES = 512 * MIB
-# The share of its CPU that a pod is promised: agents wait for models most of the time.
+# The part of its CPU limit that a pod is guaranteed: agents wait for models most of the time.
 PROMISED_CPU = Decimal("0.2")
-# The bridge gives its engine 15 s to end.
+# Seconds. The bridge gives its engine 15 of them to end.
 GRACE_SECONDS = 20
-# How long an engine may take before it first answers, before the bridge itself is thought dead.
+# An engine may take this many seconds to its first answer, before the bridge itself counts as dead.
 START_SECONDS = 60
 
-# An init container would cost each start a second more: a node notices its end only when it looks the next time.
-# Once `whole` is there, an engine runs from these files. What a killed copy left is written again.
+# There is no init container, because it would make each start a second slower: a node notices its end late. The engine
+# starts as soon as the file `whole` exists. Half a copy of a killed container is written again.
 _WHOLE = f"{names.BRIDGE_DIRECTORY}/whole"
 _COPY = f"cp -a {names.BRIDGE_BUNDLE}/bin {names.BRIDGE_BUNDLE}/lib {names.BRIDGE_DIRECTORY} && touch {_WHOLE}"
 BRING_BRIDGE = f'[ -e {_WHOLE} ] || {{ {_COPY}; }} && exec "$0" "$@"'
@@ -38,7 +40,7 @@ _Json = dict[str, Any]
 
 
 def pod(spec: PodSpec, place: Place) -> _Json:
-    """The pod's specification. Raises RuntimeFailure for an engine without an image."""
+    """The pod's specification. Raises RuntimeFailure if there is no image for the engine."""
     pull = {"imagePullSecrets": [{"name": names.PULL_SECRET}]} if place.pull_secret else {}
     runtime_class = place.tier_runtime_classes.get(spec.tier, place.runtime_class)
     runtime = {"runtimeClassName": runtime_class} if runtime_class else {}
@@ -52,7 +54,7 @@ def pod(spec: PodSpec, place: Place) -> _Json:
             "fsGroupChangePolicy": "OnRootMismatch",
             "seccompProfile": {"type": "RuntimeDefault"},
         },
-        # A node fetches and starts them in this order.
+        # A node pulls and starts the containers in this order.
         "containers": [_gateway(spec, place), _engine(spec, place)],
         "volumes": _volumes(),
         **({"nodeSelector": dict(place.node_selector)} if place.node_selector else {}),
@@ -64,7 +66,7 @@ def pod(spec: PodSpec, place: Place) -> _Json:
 
 
 def image_of(engine: str, place: Place) -> str:
-    """Raises RuntimeFailure, permanently, when the operator has named none."""
+    """The engine's image. Raises a permanent RuntimeFailure if the operator has set none."""
     image = place.engine_images.get(engine)
     if not image:
         raise RuntimeFailure(f"ENGINE_IMAGES names no image for {engine}", cause="ENGINE", permanent=True)
@@ -92,7 +94,7 @@ def _engine(spec: PodSpec, place: Place) -> _Json:
             {"name": "bridge", "mountPath": names.BRIDGE_DIRECTORY, "readOnly": True},
             {"name": "engine-start", "mountPath": names.START_DIRECTORY, "readOnly": True},
             {"name": "engine-run", "mountPath": names.RUN_DIRECTORY},
-            {"name": "engine-tmp", "mountPath": "/tmp"},  # noqa: S108 # the container's own
+            {"name": "engine-tmp", "mountPath": "/tmp"},  # noqa: S108 # in the container
             {"name": names.CLAIM, "mountPath": names.DATA_MOUNT},
         ],
     }
@@ -157,18 +159,18 @@ def _security(user: int) -> _Json:
 
 
 def backup_bytes(place: Place) -> int:
-    """Memory of an engine's container that nobody promises it: a backup needs it now and then."""
+    """Bytes of memory that an engine's container may use without a guarantee, because only backups need them."""
     return names.BACKUP_BYTES if place.backup_port else 0
 
 
 def limit_cpu(spec: PodSpec) -> Decimal:
-    """CPUs that the pod's containers may take together."""
+    """The CPUs that the pod's containers may use together."""
     return spec.limits.cpu + BRIDGE_CPU + GATEWAY_CPU
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unpromised:
-    """What a container may take beyond what its node keeps for it."""
+    """What a container may use in addition to what its node guarantees."""
 
     memory_bytes: int = 0
     cpu: Decimal = Decimal(0)
@@ -178,7 +180,9 @@ _NOTHING = Unpromised()
 
 
 def _resources(*, memory_bytes: int, cpu: Decimal, temporary_bytes: int, unpromised: Unpromised = _NOTHING) -> _Json:
-    """Memory is promised whole, but for a backup's: what it is over both, the kernel ends."""
+    """The resources of a container. Its memory is fully guaranteed, except for the part for backups. Above the limit,
+    the kernel ends its processes.
+    """
     return {
         "requests": {
             "memory": str(memory_bytes),
@@ -194,7 +198,9 @@ def _resources(*, memory_bytes: int, cpu: Decimal, temporary_bytes: int, unpromi
 
 
 def _alive(port: int) -> _Json:
-    """A kubelet asks only after START_SECONDS. With a startup probe it would ask later whether the pod is ready."""
+    """The liveness probe. The kubelet starts it only after START_SECONDS. A startup probe instead would delay the
+    readiness probe.
+    """
     return {
         **_asked(port, "/healthz"),
         "initialDelaySeconds": START_SECONDS,
@@ -213,7 +219,7 @@ def _asked(port: int, path: str) -> _Json:
 
 def _volumes() -> list[_Json]:
     def secret(name: str) -> _Json:
-        # Read by the group of the volumes: each is mounted into its own container alone.
+        # The group of the volumes may read it. Each Secret is mounted only into its own container.
         return {"name": f"{name}-start", "secret": {"secretName": name, "defaultMode": 0o440}}
 
     def empty(name: str, megabytes: int, **more: str) -> _Json:

@@ -1,4 +1,6 @@
-"""Pods as processes of this machine, for one tenant: a directory each, found by what their processes carry."""
+"""Runs pods as processes of this machine, for a single tenant. Each pod has a directory, and its processes are found by
+their marks.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The runtime `local`. A worker may be killed anywhere in it: the next call looks at what there is and goes on."""
+"""The runtime `local`. A worker may be killed at any point here; so each call looks at what exists and continues from
+there.
+"""
 
 from __future__ import annotations
 
@@ -29,16 +31,17 @@ from agents.runtimes.local.programs import Found, Program
 
 log = logging.getLogger(__name__)
 
-# The bridge gives its engine 15 s; after this the whole pod is killed.
+# Seconds until the whole pod is killed. The bridge gives its engine 15 of them.
 STOP_SECONDS = 20.0
-# How long a removal waits for an orderly end: the data stays behind, or it goes too.
+# A removal waits this long for an orderly end: ORDERLY_SECONDS if the data stays, HASTY_SECONDS if it is removed too.
 ORDERLY_SECONDS = 17.0
 HASTY_SECONDS = 2.0
-# Our programs report at least this often, and are given up when they have not for so long.
+# Our programs report at least every REPORT_SECONDS. A program that has not reported for HUNG_SECONDS is killed.
 REPORT_SECONDS = 3.0
 HUNG_SECONDS = 30.0
 KILL_SECONDS = 10.0
-# How long the disks of all pods may be walked through in one measurement; what is left is unknown until the next.
+# The time limit for measuring the disks of all pods. Disks that are not measured in time are unknown until the next
+# measurement.
 USAGE_SECONDS = 30.0
 
 
@@ -49,7 +52,7 @@ class LocalRuntime:
         self._restic = restic
         self._keep_pods = keep_pods
 
-    # The contract.
+    # The methods of the Runtime contract.
 
     def deploy(self, spec: PodSpec) -> None:
         if spec.engine not in ENGINES:
@@ -64,7 +67,8 @@ class LocalRuntime:
     def _deploy(self, spec: PodSpec) -> None:
         with self.home.lock(spec.namespace):
             record = self.home.record(spec.namespace)
-            # What runs without a record listens where another version put it: nobody would find it there.
+            # Programs without a record may use other ports, because another version started them. The new record would
+            # not lead to them.
             if record.wanted is Wanted.STOPPED if record else self._programs(spec.namespace):
                 self._end(spec.namespace, seconds=HASTY_SECONDS)
             record = self._promise_ports(spec, record)
@@ -77,20 +81,22 @@ class LocalRuntime:
         management.configure(endpoint, spec.access, config=spec.config, secrets=spec.secrets)
 
     def repair(self, spec: PodSpec) -> list[str]:
-        """Nobody else has a hand in processes and directories of ours: a pod that is not as wanted is deployed."""
+        """Nothing to do: no other program changes our processes and directories. A pod that is not as wanted is
+        deployed again.
+        """
         return []
 
     def told(self, namespace: str, put_back: list[str]) -> None:
-        """Nothing is put back."""
+        """Nothing to do, because `repair` restores nothing."""
 
     def secure(self, namespace: str) -> None:
-        """The agent's files lie beside its pods from the first moment."""
+        """Nothing to do: the agent's files are never inside its pod's directory."""
 
     def unroute(self, namespace: str, domain: str) -> None:
-        """The router asks the database which names serve."""
+        """Nothing to do: the router asks the database which hostnames are in use."""
 
     def expect_data(self, spec: PodSpec) -> None:
-        """Nothing to do: here only `deploy` starts pods, and it is told."""
+        """Nothing to do: only `deploy` starts pods here, and its specification contains this."""
 
     def stop(self, namespace: str) -> None:
         if not self.home.run_dir(namespace).is_dir():
@@ -123,7 +129,9 @@ class LocalRuntime:
         return {name: self._look(name, found) for name in names if self.home.run_dir(name).is_dir()}
 
     def usage(self) -> dict[str, Usage]:
-        """In any order and with an end, so that no pod's million files keep another one from being measured."""
+        """Memory and disk of all pods. The order is random and the time limited, so that a pod with a million files
+        does not keep the others from being measured.
+        """
         self.home.forget_locks()
         found, table = programs.find(self.home.root), measure.Table(self.home.root)
         until = time.monotonic() + USAGE_SECONDS
@@ -155,13 +163,15 @@ class LocalRuntime:
         return ring.left_in(self.home.run_dir(namespace) / ring.DIRECTORY)
 
     def fleeting_logs(self, limit: int) -> list[str]:
-        """Here logs are files, and stay until their pod is removed."""
+        """None: logs are files here, and stay until their pod is removed."""
         return []
 
-    # Starting.
+    # Starting a pod.
 
     def _promise_ports(self, spec: PodSpec, record: Record | None) -> Record:
-        """The pod's record, kept or made, before anything is started: what is in it is nobody else's."""
+        """The pod's record, existing or new. It is saved before anything is started, so that no other pod gets its
+        ports.
+        """
         public = ports.public_port(self.home, spec.agent_id)
         if record and record.wanted is Wanted.RUNNING and not record.ended and record.public_port == public:
             return record
@@ -196,7 +206,8 @@ class LocalRuntime:
         documents = {Program.GATEWAY: self._gateway_document, Program.BRIDGE: self._bridge_document}
         for program in self._missing(spec.namespace):
             run_dir = self.home.run_dir(spec.namespace)
-            (run_dir / programs.REPORTS[program]).unlink(missing_ok=True)  # what a dead one said is no longer true
+            # the report of a dead program is no longer true
+            (run_dir / programs.REPORTS[program]).unlink(missing_ok=True)
             programs.start(
                 program,
                 namespace=spec.namespace,
@@ -211,17 +222,19 @@ class LocalRuntime:
         return [program for program in Program if (namespace, program) not in found]
 
     def _end_hung(self, program: Program, namespace: str) -> None:
-        """A program that has not reported for long will not do so any more; a bridge's engine goes with it."""
+        """Kill a program that has not reported for a long time. A bridge's engine is killed with it."""
         process = programs.find(self.home.root).get((namespace, program))
         if process and self._is_silent(namespace, program, process):
-            time.sleep(REPORT_SECONDS)  # after a sleep of the whole machine every report is old
+            time.sleep(REPORT_SECONDS)  # after a sleep of the whole machine every report is old, so wait for a new one
         if process and self._is_silent(namespace, program, process):
             log.warning("a %s that does not report is ended", program, extra={"namespace": namespace})
             processes.send([*processes.descendants(process), process], signal.SIGKILL)
             psutil.wait_procs([process], timeout=KILL_SECONDS)
 
     def _end_other_gateway(self, spec: PodSpec) -> None:
-        """One that shows another certificate, or none as an older release did, is asked nothing any more."""
+        """End a gateway that has another certificate, or none because its release is old: the control plane no longer
+        talks to it.
+        """
         process = programs.find(self.home.root).get((spec.namespace, Program.GATEWAY))
         shown = sight.certificate(self.home.run_dir(spec.namespace))
         if process is None or shown in {None, spec.identity.fingerprint}:
@@ -235,9 +248,9 @@ class LocalRuntime:
         return sight.silence(self.home.run_dir(namespace), program, process) > HUNG_SECONDS
 
     def _with_free_ports(self, spec: PodSpec, record: Record, missing: list[Program]) -> Record:
-        """A foreign listener on an inner port is evaded, with both programs; one on the agent's public port is not.
-
-        An engine that took a port of its gateway ends: it is started again with the whole pod.
+        """Give the pod new inner ports if another program listens on one of them; both programs are then restarted. If
+        another program has the agent's public port, raise RuntimeFailure. If the pod's own engine took a port of the
+        gateway, the whole pod is restarted.
         """
         public = [record.public_port] if Program.GATEWAY in missing else []
         if not ports.come_free(public) and not self._takes(spec.namespace, record.public_port):
@@ -252,7 +265,7 @@ class LocalRuntime:
         return self._promise_ports(spec, dataclasses.replace(record, ended=True))
 
     def _takes(self, namespace: str, port: int) -> bool:
-        """Whether a process of the pod itself listens there."""
+        """Whether a process of this pod listens on the port."""
         return processes.listen([*self._trees(namespace), *processes.marked(namespace, self.home.root)], port)
 
     def _gateway_document(self, spec: PodSpec, record: Record) -> bytes:
@@ -304,13 +317,13 @@ class LocalRuntime:
             config=spec.config,
         ).dump()
 
-    # Looking.
+    # Observing pods.
 
     def _look(self, namespace: str, found: Found) -> Observation:
         record = self.home.record(namespace)
         alive = any((namespace, program) in found for program in Program)
         if record and not record.ended and (not alive or self._is_overdue(record)):
-            with suppress(RuntimeFailure):  # whoever holds the lock is at work on it
+            with suppress(RuntimeFailure):  # another worker has the lock and is working on the pod
                 record = self._settle(namespace, record)
         return sight.observe(namespace, self.home.run_dir(namespace), record, found)
 
@@ -318,7 +331,7 @@ class LocalRuntime:
         return record.wanted is Wanted.STOPPED and time.time() - record.asked_at > STOP_SECONDS
 
     def _settle(self, namespace: str, record: Record) -> Record:
-        """Both programs are gone, or must go: nothing that the engine left may live on. Done once per pod."""
+        """Both programs are gone, or must go. Kill everything that the engine may have left, once per pod."""
         with self.home.lock(namespace, wait=False):
             now = self.home.record(namespace)
             alive = self._programs(namespace)
@@ -329,14 +342,14 @@ class LocalRuntime:
             self.home.save(namespace, ended)
             return ended
 
-    # Ending.
+    # Ending a pod.
 
     def _programs(self, namespace: str) -> list[psutil.Process]:
         found = programs.find(self.home.root)
         return [found[namespace, program] for program in Program if (namespace, program) in found]
 
     def _end(self, namespace: str, *, seconds: float) -> None:
-        """Ask, wait, and kill what is left. Raises RuntimeFailure when something cannot be ended."""
+        """Ask the programs to end, wait, and kill the rest. Raises RuntimeFailure if a process cannot be ended."""
         asked = self._programs(namespace)
         processes.send(asked, signal.SIGTERM)
         until = time.monotonic() + seconds
@@ -345,7 +358,7 @@ class LocalRuntime:
         self._kill(namespace)
 
     def _kill(self, namespace: str) -> None:
-        """Our two programs with their trees, then whatever else carries the namespace."""
+        """Kill our two programs with their descendants, then all other processes with this pod's marks."""
         every: list[Callable[[], list[psutil.Process]]] = [
             lambda: self._trees(namespace),
             lambda: processes.marked(namespace, self.home.root),

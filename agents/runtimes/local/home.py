@@ -1,6 +1,5 @@
-"""Where the local runtime keeps things, and what it remembers of a pod: addresses and what is wanted, never a pid.
-
-`pods/<namespace>/` is a pod's run directory, `data/<agent id>/` the agent's own, which outlives pods.
+"""The directories of the local runtime, and its record of each pod: ports and the wanted state, but never a pid.
+`pods/<namespace>/` is a pod's run directory. `data/<agent id>/` is the agent's own directory, which outlives pods.
 """
 
 from __future__ import annotations
@@ -31,12 +30,12 @@ class Wanted(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """A pod's `pod.json`. Tokens and password open nothing but this pod's own loopback ports."""
+    """The content of a pod's `pod.json`. Tokens and password are valid only for this pod's own loopback ports."""
 
     agent_id: str
     wanted: Wanted
-    asked_at: float  # since when it is wanted so
-    ended: bool  # every process of it was seen to be gone
+    asked_at: float  # since when `wanted` has this value (Unix seconds)
+    ended: bool  # whether all processes of the pod were seen to be gone
     public_port: int
     management_port: int
     llm_port: int
@@ -66,7 +65,9 @@ class Home:
         return self._data / _checked(agent_id)
 
     def port_file(self, agent_id: str) -> Path:
-        """Beside the data, so that an agent keeps its public address over rebuilds."""
+        """The file with the agent's public port. It is beside the data, so that the agent keeps its port when its pod
+        is rebuilt.
+        """
         return self._data / f"{_checked(agent_id)}.port"
 
     def port_files(self) -> list[Path]:
@@ -78,7 +79,9 @@ class Home:
         _half(path).unlink(missing_ok=True)
 
     def forget_locks(self) -> None:
-        """Remove those of pods that are gone: whoever removes a pod may be killed before he comes to its lock."""
+        """Remove the lock files of removed pods. A worker that removes a pod may be killed before it
+        removes the lock.
+        """
         for name in (path.stem for path in self._locks.glob("pod-*.lock")):
             if not self.run_dir(name).exists():
                 with suppress(RuntimeFailure), self.lock(name, wait=False) as path:
@@ -86,14 +89,14 @@ class Home:
                         path.unlink(missing_ok=True)
 
     def namespaces(self) -> list[str]:
-        """Every pod there is, half-made ones too."""
+        """Every pod that has a directory, even an incomplete one."""
         try:
             return [entry.name for entry in os.scandir(self.pods) if _NAME.fullmatch(entry.name)]
         except FileNotFoundError:
             return []
 
     def record(self, namespace: str) -> Record | None:
-        """What is remembered of the pod; None when its making was cut short or another version wrote it."""
+        """The pod's record; None if it was never written completely, or was written by another version."""
         raw = read_json(self.run_dir(namespace) / "pod.json") or {}
         if raw.keys() != {known.name for known in dataclasses.fields(Record)}:
             return None
@@ -105,7 +108,9 @@ class Home:
 
     @contextmanager
     def lock(self, name: str, *, wait: bool = True) -> Iterator[Path]:
-        """One worker at a time, over all processes; a killed one lets go of it. RuntimeFailure when it is busy."""
+        """A lock between all workers, in all processes. If a worker is killed, its lock is released. Raises
+        RuntimeFailure if another worker has it.
+        """
         make_private(self._locks)
         path = self._locks / f"{_checked(name)}.lock"
         descriptor = _locked(path, seconds=LOCK_SECONDS if wait else 0)
@@ -116,14 +121,16 @@ class Home:
 
 
 def _checked(name: str) -> str:
-    """A name becomes a path only when it cannot leave its directory."""
+    """Return the name if it is safe as a part of a path, which must not leave its directory. Raises RuntimeFailure."""
     if not _NAME.fullmatch(name):
         raise RuntimeFailure(f"{name!r} cannot name a pod or an agent", cause="BAD_NAME", permanent=True)
     return name
 
 
 def _locked(path: Path, *, seconds: float) -> int:
-    """The descriptor that holds the lock. A file that was removed meanwhile locks nothing: then again."""
+    """The descriptor that holds the lock. If the lock file was removed in the meantime, the lock means nothing and is
+    taken again. Raises RuntimeFailure.
+    """
     until = time.monotonic() + seconds
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -151,7 +158,9 @@ def make_private(directory: Path) -> None:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Replace the file whole, readable by its owner alone. The caller holds the lock that makes it the only writer."""
+    """Replace the file as a whole; only its owner can read it. The caller must hold a lock, so that it is the only
+    writer.
+    """
     fresh = _half(path)
     with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         file.write(text)
@@ -159,12 +168,14 @@ def write_private(path: Path, text: str) -> None:
 
 
 def _half(path: Path) -> Path:
-    """Always the same name, so that the next writer takes over what a killed one left."""
+    """The temporary file of a path. The name is always the same, so that the next writer replaces what a killed one
+    left.
+    """
     return path.with_name(f".{path.name}.tmp")
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """The object in the file; None when there is none that can be read."""
+    """The JSON object in the file; None if there is no readable object."""
     try:
         body = json.loads(path.read_bytes())
     except (OSError, ValueError):

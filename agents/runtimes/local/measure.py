@@ -1,4 +1,4 @@
-"""How much memory and disk a pod takes: all processes of the engine and the agent's data, without our two programs."""
+"""Measures a pod's memory and disk: all processes of the engine, and the agent's data, but not our two programs."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import psutil
 
 from agents.pod import processes
 
-DISK_SECONDS = 5.0  # for one agent's data: a tree that takes longer counts as far as it was seen
+DISK_SECONDS = 5.0  # time limit for one agent's data; of a larger tree, only the part that was read counts
 _BLOCK = 512
 _LONG_PATH = 2_000  # characters, well below the kernel's 4,096
 _OPEN_AT_MOST = 64
 
 
 class Table:
-    """All processes of the machine, read once: whose child each is, and which pod's it says it is."""
+    """All processes of the machine, read once: the children of each process, and the marks of each process."""
 
     def __init__(self, home: Path) -> None:
         self._children: dict[int, list[int]] = {}
@@ -33,7 +33,9 @@ class Table:
             self._note_marks(process.pid, str(home))
 
     def of(self, namespace: str, bridge: int | None) -> set[int]:
-        """The engine's: every descendant of the bridge, and what lives on without one but carries its marks."""
+        """The engine's processes: all descendants of the bridge, and all other processes with the engine's marks of
+        this pod.
+        """
         return self._below(bridge) | set(self._marked.get(namespace, ()))
 
     def _note_marks(self, pid: int, home: str) -> None:
@@ -45,7 +47,7 @@ class Table:
             self._marked.setdefault(environment.get(processes.NAMESPACE, ""), []).append(pid)
 
     def _below(self, pid: int | None) -> set[int]:
-        """Every descendant, but for an installation that runs: that is the machine's."""
+        """All descendants, except for a running installation, which belongs to the machine and not to the pod."""
         found: set[int] = set()
         waiting = list(self._children.get(pid, ())) if pid else []
         while waiting:
@@ -57,7 +59,9 @@ class Table:
 
 
 def memory_of(pids: Iterable[int]) -> int:
-    """Proportional set size: what forks share counts once, where the sum of resident sizes would count it for each."""
+    """Bytes of memory as proportional set size: memory that forked processes share counts once. The sum of resident
+    sizes would count it for each process.
+    """
     return sum(_memory(pid) for pid in pids)
 
 
@@ -71,7 +75,7 @@ def _memory(pid: int) -> int:
 
 
 def _resident(pid: int) -> int:
-    """For a process that keeps its maps to itself."""
+    """The resident size, for a process whose memory map may not be read."""
     try:
         return psutil.Process(pid).memory_info().rss
     except (psutil.NoSuchProcess, psutil.AccessDenied):
@@ -79,15 +83,15 @@ def _resident(pid: int) -> int:
 
 
 def disk_of(directory: Path, *, seconds: float = DISK_SECONDS) -> int:
-    """The blocks that the files take, a file with several names once; links are not followed.
-
-    What vanishes meanwhile or cannot be opened does not count, nor what is left when the time is over.
+    """Bytes of all blocks that the files use. A file with several names counts once, and links are not followed.
+    Files that disappear during the measurement, or that cannot be opened, do not count. The same is true for the rest
+    of the tree when the time is over.
     """
     return _Walk(directory, until=time.monotonic() + seconds).total()
 
 
 class _Base:
-    """An open directory that paths are relative to; closed when no path waits for it any more."""
+    """An open directory to which paths are relative. It is closed when no waiting path uses it any more."""
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = os.dup(descriptor)
@@ -97,7 +101,9 @@ class _Base:
 
 
 class _Walk:
-    """Depth first, by paths relative to an open directory, because a tree may be deeper than the longest path."""
+    """Walks a tree depth first, by paths relative to an open directory, because a tree may be deeper than the longest
+    path.
+    """
 
     def __init__(self, directory: Path, *, until: float) -> None:
         self._until = until

@@ -1,4 +1,4 @@
-"""Ports of local pods: all on loopback, below the range that the kernel gives to outgoing connections."""
+"""The ports of local pods. All are on loopback, below the range that the kernel uses for outgoing connections."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ def is_free(port: int) -> bool:
 
 
 def come_free(ports: Collection[int]) -> bool:
-    """Whether they are free, or will be within a second: a program that was killed is gone before its ports are."""
+    """Whether the ports are free now or within a second. A killed program is gone a moment before its
+    ports are free.
+    """
     until = time.monotonic() + _CLOSING_SECONDS
     while not all(map(is_free, ports)):
         if time.monotonic() > until:
@@ -39,7 +41,7 @@ def come_free(ports: Collection[int]) -> bool:
 
 
 def public_port(home: Home, agent_id: str) -> int:
-    """The agent's own port, the same over all its pods."""
+    """The agent's own port, the same for all its pods."""
     with home.lock("ports"):
         path = home.port_file(agent_id)
         if path.exists():
@@ -51,7 +53,9 @@ def public_port(home: Home, agent_id: str) -> int:
 
 
 def inner_ports(home: Home) -> tuple[int, int, int, int, int]:
-    """Five free ports that no pod and no agent has. The caller remembers them before it lets go of the lock."""
+    """Five free ports that no pod and no agent has. The caller must hold the lock `ports`, and save the ports before it
+    releases the lock.
+    """
     taken = promised(home)
     chosen: list[int] = []
     while len(chosen) < 5:
@@ -60,7 +64,7 @@ def inner_ports(home: Home) -> tuple[int, int, int, int, int]:
 
 
 def promised(home: Home) -> set[int]:
-    """Every port that belongs to an agent or a pod, whether it listens now or not."""
+    """All ports that belong to an agent or a pod, whether a program listens on them now or not."""
     agents = {int(path.read_text()) for path in home.port_files()}
     records = [record for namespace in home.namespaces() if (record := home.record(namespace))]
     return agents.union(*(record.inner_ports for record in records)) if records else agents

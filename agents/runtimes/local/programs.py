@@ -1,4 +1,6 @@
-"""Gateway and bridge as processes: started in sessions of their own, found by their arguments, reaped when they end."""
+"""Runs gateway and bridge as processes: each is started in its own session, found by its arguments, and reaped when it
+ends.
+"""
 
 from __future__ import annotations
 
@@ -33,14 +35,14 @@ class Program(StrEnum):
     BRIDGE = "bridge"
 
 
-# The file in its run directory in which each program says, again and again, how it is.
+# The file in the pod's run directory in which each program regularly reports its state.
 REPORTS = {Program.GATEWAY: "gateway.json", Program.BRIDGE: "state.json"}
 
 Found = Mapping[tuple[str, Program], psutil.Process]
 
 
 def find(home: Path) -> Found:
-    """Every live program of every pod of this home, in one walk over the machine's processes."""
+    """Every live program of every pod of this home, found in one pass over the machine's processes."""
     found: dict[tuple[str, Program], psutil.Process] = {}
     modules = {f"agents.pod.{program}": program for program in Program}
     mine = f"--home={home}"
@@ -58,7 +60,9 @@ def find(home: Path) -> Found:
 
 
 def start(program: Program, *, namespace: str, home: Path, run_dir: Path, document: bytes, keep: bool) -> None:
-    """Start it and hand it its document. Whoever kills us in between: without a whole document it ends by itself."""
+    """Start a program and pass its start document to it. If this worker is killed before that is done, the program ends
+    by itself, because its document is not complete.
+    """
     with (run_dir / f"{program}.log").open("ab") as log:
         child = subprocess.Popen(
             [sys.executable, "-m", f"agents.pod.{program}", *processes.program_arguments(namespace, home)],
@@ -73,13 +77,14 @@ def start(program: Program, *, namespace: str, home: Path, run_dir: Path, docume
     if child.stdin is None:
         raise RuntimeError("a pipe was asked for")
     with contextlib.suppress(BrokenPipeError), child.stdin as pipe:
-        # Large enough for the whole document: a program that hangs at its start must not hold the worker.
+        # Make the pipe large enough for the whole document, so that a program that hangs at its start does not block
+        # the worker.
         fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, max(_PIPE_BYTES, len(document)))
         pipe.write(document)
 
 
 def trim_logs(run_dir: Path) -> None:
-    """The programs append to their logs; one that has grown too large begins anew."""
+    """Empty log files that are too large. The programs only append to them."""
     for program in Program:
         path = run_dir / f"{program}.log"
         with contextlib.suppress(OSError):
@@ -96,7 +101,9 @@ def last_words(run_dir: Path, program: Program, lines: int = 10) -> list[str]:
 
 
 def _arguments(pid: int) -> list[str]:
-    """Readable even for the gateway, which is closed to others otherwise; empty for a zombie or a stranger."""
+    """The arguments of a process. They can be read even for the gateway, whose other data is closed. Empty for a
+    zombie, or if reading is not allowed.
+    """
     try:
         return os.fsdecode(Path(f"/proc/{pid}/cmdline").read_bytes()).split("\0")
     except OSError:
@@ -104,7 +111,9 @@ def _arguments(pid: int) -> list[str]:
 
 
 def is_inherited(name: str) -> bool:
-    """What a program may see of its starter's environment: the way to the registries, never a database or a secret."""
+    """Whether a program inherits this environment variable: settings for the way to package registries, but never a
+    database or a secret.
+    """
     return name.upper() in _INHERITED or name.upper().startswith(("NPM_CONFIG_", "PIP_"))
 
 
@@ -119,7 +128,9 @@ _reaping = threading.Lock()
 
 
 def _reap_later(child: subprocess.Popen[bytes]) -> None:
-    """A child that ends while its worker lives must not stay as a zombie: one thread waits for all of them."""
+    """Reap the child when it ends, so that it does not stay as a zombie while its worker lives. One thread waits for
+    all children.
+    """
     with _reaping:
         _children.append(child)
         if len(_children) == 1:

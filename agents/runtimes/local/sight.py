@@ -1,4 +1,4 @@
-"""What is seen of a local pod: its programs, and the files in which they say how they are."""
+"""Observes a local pod by its programs and by the files in which they report their state."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from agents.runtimes.local import programs
 from agents.runtimes.local.home import Record, Wanted, read_json
 from agents.runtimes.local.programs import Found, Program
 
-# Both programs write their reports every two seconds.
+# Both programs write their reports about every two seconds.
 STALE_SECONDS = 10.0
 
 
@@ -24,7 +24,7 @@ def observe(namespace: str, run_dir: Path, record: Record | None, found: Found) 
     bridge = (namespace, Program.BRIDGE) in found
     state = _state(run_dir) if record else None
     phase, cause, message, evidence = _verdict(run_dir, record, state, gateway=gateway, bridge=bridge)
-    # The gateway's first report says that its listeners are open.
+    # The gateway's first report shows that its listeners are open.
     age = _age(run_dir / programs.REPORTS[Program.GATEWAY]) if gateway else None
     outdated = age is not None and certificate(run_dir) == ""
     serves = age is not None and age <= STALE_SECONDS and not outdated
@@ -71,8 +71,10 @@ def _verdict(
 
 
 def _without_processes(run_dir: Path, record: Record | None, state: dict[str, Any] | None) -> _Verdict:
-    """Stopped as wanted, or both programs died: the control plane knows which, the cause helps people."""
-    if record and not record.ended:  # somebody is at work on it
+    """The verdict for a pod without processes. It was stopped as wanted, or both programs died. The control plane knows
+    which it is; the cause is for people.
+    """
+    if record and not record.ended:  # another worker is working on the pod
         return (Phase.STARTING if record.wanted is Wanted.RUNNING else Phase.UNHEALTHY), None, None, []
     if record is None or record.wanted is Wanted.STOPPED:
         return Phase.STOPPED, None, None, []
@@ -94,7 +96,7 @@ def certificate(run_dir: Path) -> str | None:
 
 
 def silence(run_dir: Path, program: Program, process: psutil.Process) -> float:
-    """For how many seconds the program has not reported; one that has just been started is not yet silent."""
+    """For how many seconds the program has not reported. For a new program this is at most its age."""
     try:
         life = time.time() - process.create_time()
     except psutil.NoSuchProcess:
@@ -122,7 +124,9 @@ def _state(run_dir: Path) -> dict[str, Any] | None:
 
 
 def _revision(state: Mapping[str, Any], run_dir: Path) -> int | None:
-    """What both have: the gateway may have been started with a newer one than the bridge, or the other way round."""
+    """The revision that both programs have reached, because either may have started with a newer one; None if one has
+    not reported.
+    """
     gateway: Mapping[str, Any] = read_json(run_dir / "gateway.json") or {}
     known = [value for value in (state.get("revision"), gateway.get("revision")) if isinstance(value, int)]
     return min(known) if len(known) == 2 else None
