@@ -1,4 +1,6 @@
-"""The control plane's side of a gateway's management listener. Dials what the runtime names, never a stored URL."""
+"""The control plane's client for a gateway's management listener. The address comes from the runtime, never from a
+stored URL.
+"""
 
 from __future__ import annotations
 
@@ -20,24 +22,24 @@ from agents.runtimes import certificates
 from agents.runtimes.base import Access, Endpoint, PodConfig, PodSecrets, RuntimeFailure
 from config import hanging_up
 
-CONNECT_SECONDS = 10.0  # with the handshake, which a gateway on a busy machine may answer late
+CONNECT_SECONDS = 10.0  # including the TLS handshake, which may be slow on a busy machine
 HEALTH_SECONDS = 5.0
 CONFIGURE_SECONDS = 25.0
-TURN_SECONDS = 115.0  # the gateway gives up at 110
+TURN_SECONDS = 115.0  # the gateway gives up after 110 s
 MEMORY_SECONDS = 15.0
 BACKUP_SECONDS = 15.0
 CHANNELS_SECONDS = 8.0
 CHANNELS_BYTES = 64 * 1024
-MCP_TEST_SECONDS = 20.0  # the gateway gives up at 15
+MCP_TEST_SECONDS = 20.0  # the gateway gives up after 15 s
 MCP_TEST_BYTES = 256 * 1024
-TALK_TEST_SECONDS = 85.0  # a turn of 60 s, and what is asked before and after it
+TALK_TEST_SECONDS = 85.0  # a turn of 60 s, and the checks before and after it
 MAX_SESSIONS = 2**31 - 1
 MAX_REPLY_BYTES = 8 * 1024 * 1024
 _SNAPSHOT = re.compile(r"[0-9a-f]{64}")
 
 
 class HopFailure(Exception):
-    """A turn failed on its way. `hop` is gateway, engine or model; the message is for people."""
+    """A turn failed on its way. `hop` is gateway, engine or model. The message is shown to people."""
 
     def __init__(self, hop: str, message: str) -> None:
         super().__init__(message)
@@ -47,7 +49,7 @@ class HopFailure(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ModelRefusal:
-    """The provider's last word, if it was a failure. `status` is None when there was no answer."""
+    """The result of the last model call, if it was a failure. `status` is None if there was no answer."""
 
     status: int | None
     message: str
@@ -58,16 +60,16 @@ class ModelRefusal:
 class Health:
     revision: int
     has_key: bool
-    engine: dict[str, Any] | None  # the bridge's state; None while the bridge does not answer
+    engine: dict[str, Any] | None  # the state from the bridge; None while the bridge does not answer
     model: ModelRefusal | None = None
-    model_answered: bool = False  # since the key, the provider or the model last changed
-    # Memory of the bridge itself; None from an earlier release. It is no news that it differs.
+    model_answered: bool = False  # whether it has answered since the last change of key, provider or model
+    # Memory of the bridge itself in bytes; None from an older release. Two healths are equal even if it differs.
     bridge_bytes: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class TriedHop:
-    """One hop of a talk test; `ms` is None when it was not tried, `error` when it is well."""
+    """One hop of a talk test. `ms` is None if the hop was not tried, `error` is None if it works."""
 
     hop: str
     ok: bool
@@ -77,7 +79,7 @@ class TriedHop:
 
 @dataclass(frozen=True, slots=True)
 class TriedServer:
-    """One MCP server, asked from the pod: the names of its tools, or why it does not answer."""
+    """The test of one MCP server from the pod: the names of its tools, or the error."""
 
     ok: bool
     ms: int
@@ -87,7 +89,7 @@ class TriedServer:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What an engine has learned: skills by name, memories as name and content, and how many sessions it keeps."""
+    """What an engine has learned: names of skills, memories as name and content, and the number of sessions."""
 
     skills: list[str]
     memories: list[tuple[str, str]] = field(repr=False)
@@ -111,7 +113,7 @@ class ChatEvent:
 
 
 def health(endpoint: Endpoint, access: Access, *, seconds: float = HEALTH_SECONDS) -> Health:
-    """What the gateway says of itself, its engine and the model. Raises HopFailure when it does not answer."""
+    """The state of the gateway, its engine and the model. Raises HopFailure if the gateway does not answer."""
     with call("GET", endpoint, access, "/health", seconds=seconds) as answer:
         body = body_of(answer, "revision", "has_key")
         model = body.get("model") or {}
@@ -135,7 +137,7 @@ def _refusal(model: dict[str, Any]) -> ModelRefusal | None:
 
 
 def configure(endpoint: Endpoint, access: Access, *, config: PodConfig, secrets: PodSecrets) -> None:
-    """Give the pod a revision and its secrets. Raises RuntimeFailure unless gateway and bridge took it."""
+    """Give a revision and its secrets to the pod. Raises RuntimeFailure unless gateway and bridge have accepted it."""
     body = {"config": config.told(), "secrets": secrets.told()}
     try:
         with call("PUT", endpoint, access, "/config", seconds=CONFIGURE_SECONDS, body=body) as answer:
@@ -145,14 +147,18 @@ def configure(endpoint: Endpoint, access: Access, *, config: PodConfig, secrets:
 
 
 def talk_test(endpoint: Endpoint, access: Access) -> list[TriedHop]:
-    """One word through every hop, in order, the gateway first. Raises HopFailure when the gateway is silent itself."""
+    """Send one message through every hop, and return the hops in order. Raises HopFailure if the gateway does not
+    answer.
+    """
     with call("POST", endpoint, access, "/talk-test", seconds=TALK_TEST_SECONDS) as answer:
         hops = body_of(answer, "hops")["hops"]
         return [TriedHop(hop=hop["hop"], ok=hop["ok"], ms=hop["ms"], error=hop["error"]) for hop in hops]
 
 
 def mcp_test(endpoint: Endpoint, access: Access, *, url: str, headers: dict[str, str]) -> TriedServer:
-    """Whether the MCP server at this address answers the pod. Raises HopFailure when the gateway is silent itself."""
+    """Whether the MCP server at this address answers the pod. Raises HopFailure if the gateway itself
+    does not answer.
+    """
     body = {"url": url, "headers": headers}
     with call("POST", endpoint, access, "/mcp-test", seconds=MCP_TEST_SECONDS, body=body) as answer:
         if answer.status_code == 404:
@@ -167,9 +173,9 @@ def mcp_test(endpoint: Endpoint, access: Access, *, url: str, headers: dict[str,
 
 
 def channels(endpoint: Endpoint, access: Access, *, wanted: Iterable[str]) -> dict[str, str | None]:
-    """Why nobody is heard on these channels, None where it is well; those that the gateway leaves out are left out.
-
-    Raises HopFailure, also while engine and model key are not there: then it says nothing about channels.
+    """For each channel why nobody can reach the agent there, None if it is fine; channels that the gateway leaves out
+    are missing.
+    Raises HopFailure, also while engine or model key is missing, because then nothing can be said about channels.
     """
     with call("GET", endpoint, access, "/channels", seconds=CHANNELS_SECONDS) as answer:
         said = body_of(answer, "channels", at_most=CHANNELS_BYTES)["channels"]
@@ -180,7 +186,7 @@ def channels(endpoint: Endpoint, access: Access, *, wanted: Iterable[str]) -> di
 
 
 def memory(endpoint: Endpoint, access: Access) -> Memory:
-    """What the engine has learned. Raises HopFailure also for what is no such answer: hostile engines may give it."""
+    """What the engine has learned. Raises HopFailure, also for a malformed answer, which a hostile engine may give."""
     with call("GET", endpoint, access, "/memory", seconds=MEMORY_SECONDS) as answer:
         body = body_of(answer, "skills", "memories", "sessions", "is_cut")
     try:
@@ -190,7 +196,7 @@ def memory(endpoint: Endpoint, access: Access) -> Memory:
 
 
 def memory_of(body: dict[str, Any]) -> Memory:
-    """As a bridge tells it. Raises KeyError, TypeError, ValueError for anything else."""
+    """Read the bridge's JSON form. Raises KeyError, TypeError, ValueError for anything else."""
     return Memory(
         skills=[_string(name) for name in body["skills"]],
         memories=[(_string(one["name"]), _string(one["content"])) for one in body["memories"]],
@@ -201,30 +207,30 @@ def memory_of(body: dict[str, Any]) -> Memory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackupOrder:
-    """What a pod needs for one backup: where the endpoint is, what opens it, and what opens the repository."""
+    """What a pod needs for a backup: the endpoint's address, the credential for it, and the repository's password."""
 
     id: str
     url: str
     credential: str = field(repr=False)
     password: str = field(repr=False)
     most_bytes: int
-    snapshot: str = ""  # what is restored
-    repository: str = ""  # from which, where it is not the agent's own
+    snapshot: str = ""  # the snapshot to restore
+    repository: str = ""  # the repository to restore from, if it is not the agent's own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackupState:
-    """`phase` is running, done or failed; only what is done has a snapshot."""
+    """`phase` is running, done or failed. Only `done` has a snapshot. `size` is in bytes."""
 
     phase: str
     snapshot: str
     size: int
-    message: str  # why it failed, or what is not as it should be
-    broken: int = 0  # databases of the agent that are not whole in it
+    message: str  # the reason of a failure, or a remark about a finished backup
+    broken: int = 0  # number of the agent's databases in the backup that are damaged or only copied as files
 
 
 def back_up(endpoint: Endpoint, access: Access, order: BackupOrder) -> BackupState:
-    """Have a backup begun, or hear what became of it; the same order is the same backup. Raises HopFailure."""
+    """Start a backup or get its progress. A call with the same order id means the same backup. Raises HopFailure."""
     with call("PUT", endpoint, access, "/backup", seconds=BACKUP_SECONDS, body=dataclasses.asdict(order)) as answer:
         said = body_of(answer, "phase")
     try:
@@ -239,7 +245,7 @@ def back_up(endpoint: Endpoint, access: Access, order: BackupOrder) -> BackupSta
 
 
 def restore(endpoint: Endpoint, access: Access, order: BackupOrder) -> BackupState:
-    """Have a restore begun in a pod that was started for it, or hear what became of it. Raises HopFailure."""
+    """Start a restore, in a pod that was started for it, or get its progress. Raises HopFailure."""
     with call("PUT", endpoint, access, "/restore", seconds=BACKUP_SECONDS, body=dataclasses.asdict(order)) as answer:
         said = body_of(answer, "phase")
     return BackupState(phase=str(said["phase"]), snapshot="", size=0, message=str(said.get("message", "")))
@@ -258,7 +264,7 @@ def _string(value: Any) -> str:
 
 
 def chat(endpoint: Endpoint, access: Access, *, message: str, session_id: str | None) -> ChatReply:
-    """One turn, waited for. Raises HopFailure; an empty reply is a pod without a model key."""
+    """Run one turn and wait for its end. Raises HopFailure. The reply is empty if the pod has no model key."""
     body = _question(message, session_id)
     with call("POST", endpoint, access, "/chat", seconds=TURN_SECONDS, body=body) as answer:
         said = body_of(answer, "reply", "session_id")
@@ -270,9 +276,8 @@ def chat(endpoint: Endpoint, access: Access, *, message: str, session_id: str | 
 def chat_events(
     endpoint: Endpoint, access: Access, *, message: str, session_id: str | None
 ) -> Generator[ChatEvent, None, None]:
-    """The same turn as it comes, `start` when the pod has begun it. Closing the iterator ends the turn.
-
-    Raises HopFailure before the first event only.
+    """The same turn as events, with `start` when the pod has started it. Closing the iterator ends the turn.
+    Raises HopFailure only before the first event.
     """
     body = _question(message, session_id)
     headers = {"Accept": "text/event-stream"}
@@ -298,10 +303,9 @@ def call(
     body: dict[str, Any] | None = None,
     headers: dict[str, str] | None = None,
 ) -> Iterator[requests.Response]:
-    """One request: no redirects, nothing read yet. It ends when the caller has left.
-
-    `seconds` are for each silence, and with those for connecting for the whole: a gateway that was taken over may send
-    a byte now and then. The gateway proves who it is before it is told anything.
+    """One request without redirects; its body is not read yet. It is cut off when the caller's client has disconnected.
+    `seconds` limits each silence, and together with the time for connecting also the whole, because a hostile gateway
+    may send a byte now and then. The gateway must prove its identity before anything is sent.
     """
     if not access.certificate:
         raise HopFailure("gateway", "the pod's gateway is being started: it has no certificate yet")
@@ -335,7 +339,7 @@ def _why(error: requests.RequestException, *, is_late: bool) -> str:
 
 
 def body_of(answer: requests.Response, *needed: str, at_most: int = MAX_REPLY_BYTES) -> dict[str, Any]:
-    """The JSON object of a success, with these keys. Raises HopFailure for anything else."""
+    """The JSON object of a successful answer with these keys. Raises HopFailure for anything else."""
     raw = bytearray()
     for chunk in answer.iter_content(chunk_size=65536):
         raw += chunk
@@ -356,7 +360,9 @@ def body_of(answer: requests.Response, *needed: str, at_most: int = MAX_REPLY_BY
 
 
 def _events(answer: requests.Response) -> Iterator[ChatEvent]:
-    """Server-sent events, ended by `done` or `error`; a stream that breaks off before is an error of the gateway."""
+    """Yield server-sent events up to `done` or `error`. If the stream breaks off before, an error of the gateway is
+    added.
+    """
     name, allowance = "message", Allowance()
     for line in _lines(answer):
         field_name, _, value = line.partition(":")
@@ -381,7 +387,7 @@ def _data(value: str) -> dict[str, Any]:
 
 
 def _lines(answer: requests.Response) -> Iterator[str]:
-    """Ends early after MAX_REPLY_BYTES: nothing bounds what waits in web for a client that reads slowly."""
+    """Yield lines. Ends after MAX_REPLY_BYTES, because lines wait in web's memory for a client that reads slowly."""
     rest, came = b"", 0
     try:
         for chunk in answer.iter_content(chunk_size=None):

@@ -1,4 +1,6 @@
-"""The control plane's side of a pod's log: pages from its gateway, waited for or not, and the tail that is kept."""
+"""The control plane's client for a pod's log: pages from its gateway, with or without waiting, and the tail that is
+stored.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +29,12 @@ MAX_OFFSET = 10**15 - 1
 
 
 class OtherLife(HopFailure):
-    """The pod that was asked for is another one by now."""
+    """The log now has another life: the pod that was asked for has been replaced."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tail:
-    """The last lines of one life of a pod, as they are kept, and the offset of the first."""
+    """The last lines of one life of a pod's log, in their stored form, and the offset of the first."""
 
     life: str
     base: int
@@ -45,7 +47,9 @@ class Tail:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """Which lines: after an offset of this life, or the newest of whatever life; at most so many, of one source."""
+    """Which lines are wanted: after an offset of this life, or the newest of any life; at most `limit` lines, of one
+    source.
+    """
 
     after: int | None
     limit: int
@@ -63,7 +67,7 @@ class Asked:
 
 
 def page(endpoint: Endpoint, access: Access, asked: Asked, *, seconds: float = PAGE_SECONDS) -> Page:
-    """Lines of this pod. Raises OtherLife when it has another life, HopFailure when it does not answer."""
+    """Lines of this pod's log. Raises OtherLife if the log has another life, HopFailure if the pod does not answer."""
     with call("GET", endpoint, access, f"/logs?{asked.query}", seconds=seconds) as answer:
         if answer.status_code == 409:
             raise OtherLife("gateway", "the pod is another one by now")
@@ -71,7 +75,7 @@ def page(endpoint: Endpoint, access: Access, asked: Asked, *, seconds: float = P
 
 
 def tail(endpoint: Endpoint, access: Access, *, size: int, life: str, end: int) -> Tail | None:
-    """The last lines of this pod; None where none came since `end` of this life. Raises HopFailure."""
+    """The last lines of this pod's log; None if no line was added since `end` of this life. Raises HopFailure."""
     path = f"/logs/tail?bytes={size}&life={life}&end={end}"
     with call("GET", endpoint, access, path, seconds=TAIL_SECONDS) as answer:
         if answer.status_code == 204:
@@ -88,7 +92,7 @@ def tail(endpoint: Endpoint, access: Access, *, size: int, life: str, end: int) 
 
 
 async def news(session: aiohttp.ClientSession, endpoint: Endpoint, access: Access, asked: Asked, *, wait: int) -> Page:
-    """The lines after an offset, waited for at most `wait` seconds. Raises OtherLife and HopFailure."""
+    """The lines after an offset. Waits for them at most `wait` seconds. Raises OtherLife and HopFailure."""
     if not access.certificate:
         raise HopFailure("gateway", "the pod's gateway is being started: it has no certificate yet")
     url = f"{endpoint.management_url}/logs?{asked.query}&wait={wait}"
@@ -112,7 +116,7 @@ async def news(session: aiohttp.ClientSession, endpoint: Endpoint, access: Acces
 
 
 def client() -> aiohttp.ClientSession:
-    """For `news`: as many connections as there are followers, each with the gateway's own certificate."""
+    """A client for `news`: any number of connections, each with its gateway's own certificate."""
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=0), cookie_jar=aiohttp.DummyCookieJar(), trust_env=False
     )
@@ -134,10 +138,10 @@ async def _at_most(limit: int, answer: aiohttp.ClientResponse) -> bytes:
 
 
 def _page(body: Any) -> Page:
-    """Whatever the gateway answers; a page in words that nobody knows is none."""
+    """Read the gateway's answer. Raises HopFailure for a malformed page."""
     try:
         if not _is_life(body["life"]):
-            raise ValueError(body["life"])  # noqa: TRY301 # one way for all that is wrong
+            raise ValueError(body["life"])  # noqa: TRY301 # all errors are handled in one place
         return Page(
             life=body["life"],
             lines=[(_offset(one["end"]), _line(one)) for one in body["lines"]],
@@ -160,7 +164,7 @@ def _line(told: dict[str, Any]) -> Line:
 
 
 def _offset(value: object) -> int:
-    number = operator.index(value)  # type: ignore[arg-type]  # raises TypeError for what is no number
+    number = operator.index(value)  # type: ignore[arg-type]  # raises TypeError if it is no number
     if not 0 <= number <= MAX_OFFSET:
         raise ValueError(number)
     return number
