@@ -107,7 +107,7 @@ class Hermes:
             "hermes/SOUL.md",
             "hermes/prompt-version",
             "hermes/webhook-port",
-            # Files about the running process of the time of the backup.
+            # Files about the process that ran when the backup was made.
             "hermes/gateway.lock",
             "hermes/gateway.pid",
             "hermes/gateway_state.json",

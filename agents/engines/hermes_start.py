@@ -20,7 +20,7 @@ from types import SimpleNamespace
 from typing import Any
 
 # hermes notices a disconnected caller only when it writes to the connection. In a silence it writes this often
-# (seconds); its own value is much larger.
+# (seconds); without this it would write less often.
 KEEPALIVE_SECONDS = 1.0
 # The longest tool name that every provider accepts.
 NAME_CHARACTERS = 64

@@ -31,7 +31,7 @@ Json = dict[str, Any]
 
 
 class BadPart(ValueError):
-    """The part cannot be passed on. The text gives the reason, and follows after the part's name."""
+    """The part cannot be passed on. The text gives the reason."""
 
 
 class TurnEnding(Enum):

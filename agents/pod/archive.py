@@ -1,5 +1,5 @@
-"""Reads a backup as a stream of files: restic dumps a tar archive, and this module unpacks or repacks the archive. In
-the dump, the whole copy of each database replaces the database file.
+"""Reads a backup as a stream of files: restic dumps a tar archive, and this module unpacks or repacks the archive. The
+whole copy of each database takes the place of the database file.
 The agent can write anything into its own backup repository, so the archive is not trusted. The reader refuses a name
 that leads outside of the data directory, a file that is no file, and a stream that does not end.
 """

@@ -1,6 +1,4 @@
-"""The control plane's client for a gateway's management listener. The address comes from the runtime, never from a
-stored URL.
-"""
+"""The control plane's client for a gateway's management listener. The runtime gives the address; no URL is stored."""
 
 from __future__ import annotations
 
@@ -63,7 +61,7 @@ class Health:
     engine: dict[str, Any] | None  # the state from the bridge; None while the bridge does not answer
     model: ModelRefusal | None = None
     model_answered: bool = False  # whether it has answered since the last change of key, provider or model
-    # Memory of the bridge itself in bytes; None from an older release. Two healths are equal even if it differs.
+    # Memory of the bridge itself in bytes; None from an older release. It is left out of comparisons.
     bridge_bytes: int | None = field(default=None, compare=False)
 
 
@@ -147,18 +145,14 @@ def configure(endpoint: Endpoint, access: Access, *, config: PodConfig, secrets:
 
 
 def talk_test(endpoint: Endpoint, access: Access) -> list[TriedHop]:
-    """Send one message through every hop, and return the hops in order. Raises HopFailure if the gateway does not
-    answer.
-    """
+    """Send one message through every hop; returns them in order. Raises HopFailure if the gateway does not answer."""
     with call("POST", endpoint, access, "/talk-test", seconds=TALK_TEST_SECONDS) as answer:
         hops = body_of(answer, "hops")["hops"]
         return [TriedHop(hop=hop["hop"], ok=hop["ok"], ms=hop["ms"], error=hop["error"]) for hop in hops]
 
 
 def mcp_test(endpoint: Endpoint, access: Access, *, url: str, headers: dict[str, str]) -> TriedServer:
-    """Whether the MCP server at this address answers the pod. Raises HopFailure if the gateway itself
-    does not answer.
-    """
+    """Whether the MCP server at this address answers the pod. Raises HopFailure if the gateway does not answer."""
     body = {"url": url, "headers": headers}
     with call("POST", endpoint, access, "/mcp-test", seconds=MCP_TEST_SECONDS, body=body) as answer:
         if answer.status_code == 404:
@@ -173,8 +167,7 @@ def mcp_test(endpoint: Endpoint, access: Access, *, url: str, headers: dict[str,
 
 
 def channels(endpoint: Endpoint, access: Access, *, wanted: Iterable[str]) -> dict[str, str | None]:
-    """For each channel why nobody can reach the agent there, None if it is fine; channels that the gateway leaves out
-    are missing.
+    """Why nobody can reach the agent on each channel, None if it is fine. The gateway may leave channels out.
     Raises HopFailure, also while engine or model key is missing, because then nothing can be said about channels.
     """
     with call("GET", endpoint, access, "/channels", seconds=CHANNELS_SECONDS) as answer:
@@ -360,9 +353,7 @@ def body_of(answer: requests.Response, *needed: str, at_most: int = MAX_REPLY_BY
 
 
 def _events(answer: requests.Response) -> Iterator[ChatEvent]:
-    """Yield server-sent events up to `done` or `error`. If the stream breaks off before, an error of the gateway is
-    added.
-    """
+    """Yield server-sent events up to `done` or `error`. If the stream breaks off before, an error is added."""
     name, allowance = "message", Allowance()
     for line in _lines(answer):
         field_name, _, value = line.partition(":")
@@ -387,7 +378,7 @@ def _data(value: str) -> dict[str, Any]:
 
 
 def _lines(answer: requests.Response) -> Iterator[str]:
-    """Yield lines. Ends after MAX_REPLY_BYTES, because lines wait in web's memory for a client that reads slowly."""
+    """Yield lines. Ends after MAX_REPLY_BYTES, because lines for a slow client wait in memory."""
     rest, came = b"", 0
     try:
         for chunk in answer.iter_content(chunk_size=None):

@@ -25,7 +25,7 @@ def capacity(engine: Engine, memory_bytes: int) -> int:
 
 
 class Pool:
-    """The processes of one engine (see Crew). Processes of the current launch take turns; those of an earlier launch
+    """The processes of one engine (see Crew). Processes of the current launch run turns; those of an earlier launch
     end as soon as their turn is over.
     """
 

@@ -22,7 +22,8 @@ from agents.pod.gateway.a2a.tasks import Message, State, StatusChange, Task, Tas
 from agents.pod.gateway.chat import MESSAGE_BYTES
 
 PAGE_SIZE, PAGE_SIZE_AT_MOST = 50, 100
-# A task may wait for its peer without limit, but a stream may not. The second limit is for streams of one task.
+# A task may wait for its peer without limit, but a stream ends after STREAM_SECONDS. A task has at most STREAMS_AT_MOST
+# streams at the same time.
 STREAM_SECONDS = 600.0
 STREAMS_AT_MOST = 32
 NAME_LENGTH = 256
