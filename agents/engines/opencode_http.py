@@ -30,7 +30,7 @@ POLL_SECONDS = 0.1
 ANSWER_SECONDS = 15.0
 # The time limit for the end of an aborted turn.
 ABORT_SECONDS = 5.0
-# After so many failures in a row, the turn fails. They come after 0, 2 and 6 seconds.
+# After this many failures in a row, the turn fails. They come after 0, 2 and 6 seconds.
 MOST_FAILURES = 3
 # If a provider asks for a longer pause than this, the turn fails too.
 LONGEST_PAUSE_SECONDS = 15.0

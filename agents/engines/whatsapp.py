@@ -29,7 +29,7 @@ NO_COMMANDS = "Commands are not taken here."
 _META = "https://graph.facebook.com"
 _VERSION = "v20.0"
 _COMMAND = re.compile(r"\s*/[a-z_]+(\s|:|$)", re.IGNORECASE)
-# A message is given up after so many turns, in case it ends the engine or its turn each time.
+# A message is given up after this many turns, in case it ends the engine or its turn each time.
 TURNS_OF_A_MESSAGE = 4
 TURNS_AT_ONCE = 4
 # The number of remembered message names. The platform repeats a message for a day at most.

@@ -1,7 +1,7 @@
 """Reads a backup as a stream of files: restic dumps a tar archive, and this module unpacks or repacks the archive. The
 whole copy of each database takes the place of the database file.
-The agent can write anything into its own backup repository, so the archive is not trusted. The reader refuses a name
-that leads outside of the data directory, a file that is no file, and a stream that does not end.
+The agent can write anything into its own backup repository, so the archive is not trusted. The reader refuses names
+that lead outside of the data directory and archives that are too large, and leaves out pipes and devices.
 """
 
 from __future__ import annotations

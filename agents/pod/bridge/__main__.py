@@ -12,7 +12,7 @@ from agents.pod import hardening, processes
 from agents.pod.bridge.program import AlreadyRunningError, serve
 from agents.pod.start import BridgeStart, read
 
-# The gateway uses the same exit codes.
+# The gateway has the first two exit codes too, with the same meaning.
 EXIT_PORT = errno.EADDRINUSE
 EXIT_START = 2
 EXIT_DOUBLE = 3

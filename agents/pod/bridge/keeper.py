@@ -54,7 +54,7 @@ class Death(Exception):
 
 
 class DataLost(Exception):
-    """The agent's data disappeared from its disk while the engine was running."""
+    """The agent's data disappeared from its disk after the engine had run."""
 
 
 class Keeper:
@@ -295,7 +295,7 @@ class Keeper:
 
     async def _rest(self, seconds: float) -> None:
         """Wait this many seconds before a restart. A new configuration may solve the problem: it shortens the pause to
-        the first one.
+        FIRST_PAUSE_SECONDS.
         """
         self._changed.clear()
         until = time.monotonic() + seconds

@@ -46,7 +46,7 @@ class EngineLog:
         return [text for _, text in self._lines]
 
     def heard(self, *, seconds: float) -> list[str]:
-        """The lines of the last so many seconds."""
+        """The lines of the last `seconds` seconds."""
         since = time.monotonic() - seconds
         return [text for at, text in self._lines if at >= since]
 

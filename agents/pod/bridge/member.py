@@ -63,7 +63,7 @@ class Member:
         marks: Mapping[str, str],
         log: EngineLog,
     ) -> Member:
-        """Start the process and wait until it answers with the right model. Raises EngineError, and then it is gone."""
+        """Start the process and wait until it answers with the right model. After an EngineError it is gone."""
         process = await _spawn(launch, engine.session_argv(session, launch), marks)
         linux.leave_to_asyncio(process)
         member = cls(session, generation, process)

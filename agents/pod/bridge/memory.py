@@ -44,7 +44,7 @@ class Memory:
 
 
 def read(stores: Stores, data: Path) -> Memory:
-    """Raises EngineError where the engine's sessions cannot be counted."""
+    """What the engine has learned. Raises EngineError if its sessions cannot be counted."""
     data = data.resolve()
     skills = sorted({name for store in stores.skills for name in _skills(data / store)})
     files = sorted({found for store in stores.memories for found in _memories(data / store)})

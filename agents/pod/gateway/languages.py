@@ -8,7 +8,7 @@ from aiohttp import web
 
 from agents.pod.gateway.words import WORDS
 
-# Django reads as many for the console's pages, and browsers send less than a hundred. The rest is ignored.
+# Django reads this many characters for the console's pages; browsers send less than a hundred. The rest is ignored.
 HEADER_CHARACTERS = 500
 # RFC 9110 12.5.4: `es`, `pt-BR` or `id-ID;q=0.8`.
 _RANGE = re.compile(r"([a-z]{2})(?:-[a-z0-9-]*)?(?:\s*;\s*q=(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?))?")

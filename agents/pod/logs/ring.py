@@ -1,5 +1,5 @@
 """The ring: the last 5 MB of a pod's log, in files of the gateway. Files outlive the gateway and need no memory.
-The pieces are `<directory>/<life>-<offset>.log`. A life is one ring from its beginning to its end, with a random id.
+The pieces are `<directory>/<life>-<offset>.log`. A life is one ring from its beginning to its end, with its own id.
 Offsets continue over all pieces of a life, so a reader's offset stays valid when the oldest piece is removed.
 """
 

@@ -75,8 +75,8 @@ class Call:
 
 
 async def send(call: Call) -> Json:
-    """Start the turn and return the task. The result is only a message if the engine gave a plain answer and no peer
-    knows of the task.
+    """Start the turn and return the task. The result is only a message if the engine gave only a remark (see
+    TurnEnding) and the peer does not know of the task.
     """
     task = _start(call)
     if call.dialect.waits(call.configuration):

@@ -16,8 +16,6 @@ WORDS = {
 
 
 def texts(lang: str, *, name: str) -> dict[str, str]:
-    """All texts in `lang`, or in English if that language has none. The text `lang` names the language
-    that was used.
-    """
+    """All texts in `lang`, or in English if that language has none. The entry `lang` is the language used."""
     chosen = lang if lang in WORDS else "en"
     return {"lang": chosen, **{key: text.replace("{name}", name) for key, text in WORDS[chosen].items()}}

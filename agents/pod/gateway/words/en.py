@@ -1,4 +1,4 @@
-"""The words of the pod's pages in English."""
+"""The texts of the pod's pages in English."""
 
 WORDS = {
     "console": "Open your account",

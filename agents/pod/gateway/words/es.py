@@ -1,4 +1,4 @@
-"""The words of the pod's pages in Spanish."""
+"""The texts of the pod's pages in Spanish."""
 
 WORDS = {
     "console": "Abrir tu cuenta",

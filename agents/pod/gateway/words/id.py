@@ -1,4 +1,4 @@
-"""The words of the pod's pages in Indonesian."""
+"""The texts of the pod's pages in Indonesian."""
 
 WORDS = {
     "console": "Buka akun Anda",

@@ -1,4 +1,4 @@
-"""The words of the pod's pages in Portuguese, as in Brazil."""
+"""The texts of the pod's pages in Brazilian Portuguese."""
 
 WORDS = {
     "console": "Abrir a sua conta",

@@ -1,4 +1,4 @@
-"""The words of the pod's pages in Russian."""
+"""The texts of the pod's pages in Russian."""
 
 WORDS = {
     "console": "Открыть аккаунт",

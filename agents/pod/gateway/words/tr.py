@@ -1,4 +1,4 @@
-"""The words of the pod's pages in Turkish."""
+"""The texts of the pod's pages in Turkish."""
 
 WORDS = {
     "console": "Hesabınızı açın",
