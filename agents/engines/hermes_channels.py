@@ -30,7 +30,7 @@ _SECRETS = {
 
 _HOSTS = {"EMAIL_SMTP_HOST", "EMAIL_IMAP_HOST"}
 
-# A successful poll takes up to ten seconds.
+# A poll without messages takes ten seconds.
 SILENT_MINUTES = 1
 
 # Everybody who finds the agent on a channel may talk to it, but not control its engine. So nobody is an administrator

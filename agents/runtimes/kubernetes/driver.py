@@ -251,7 +251,7 @@ def _astray(pod: Pod, repair: Repair) -> list[str]:
 
 
 def _begun(connection: Connection, namespace: Json) -> Json | None:
-    """Create the namespace. Returns None if a namespace with this name exists, whoever created it."""
+    """Create the namespace. Returns None if a namespace with this name exists, also if it is not ours."""
     try:
         return connection.post("/api/v1/namespaces", namespace)
     except Refused as refusal:
