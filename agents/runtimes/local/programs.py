@@ -44,7 +44,7 @@ def find(home: Path) -> Found:
     found: dict[tuple[str, Program], psutil.Process] = {}
     modules = {f"agents.pod.{program}": program for program in Program}
     mine = f"--home={home}"
-    for process in psutil.process_iter():
+    for process in processes.having("cmdline", mine):
         arguments = _arguments(process.pid)
         if mine not in arguments or "-m" not in arguments[:-1]:
             continue
@@ -96,11 +96,10 @@ def last_words(run_dir: Path, program: Program, lines: int = 10) -> list[str]:
 
 
 def _arguments(pid: int) -> list[str]:
-    """Readable even for the gateway, which is closed to others otherwise; empty for a zombie or a stranger."""
-    try:
-        return os.fsdecode(Path(f"/proc/{pid}/cmdline").read_bytes()).split("\0")
-    except OSError:
-        return []
+    """The arguments of a process. They can be read even for the gateway, whose other data is closed. Empty for a
+    zombie, or if reading is not allowed.
+    """
+    return os.fsdecode(processes.read(pid, "cmdline")).split("\0")
 
 
 def is_inherited(name: str) -> bool:
