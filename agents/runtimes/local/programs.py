@@ -46,7 +46,7 @@ def find(home: Path) -> Found:
     found: dict[tuple[str, Program], psutil.Process] = {}
     modules = {f"agents.pod.{program}": program for program in Program}
     mine = f"--home={home}"
-    for process in psutil.process_iter():
+    for process in processes.having("cmdline", mine):
         arguments = _arguments(process.pid)
         if mine not in arguments or "-m" not in arguments[:-1]:
             continue
@@ -104,10 +104,7 @@ def _arguments(pid: int) -> list[str]:
     """The arguments of a process. They can be read even for the gateway, whose other data is closed. Empty for a
     zombie, or if reading is not allowed.
     """
-    try:
-        return os.fsdecode(Path(f"/proc/{pid}/cmdline").read_bytes()).split("\0")
-    except OSError:
-        return []
+    return os.fsdecode(processes.read(pid, "cmdline")).split("\0")
 
 
 def is_inherited(name: str) -> bool:
