@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +9,7 @@ from contextlib import contextmanager
 from agents import pods
 from agents.errors import HopFailed, WrongState
 from agents.models import Agent, Desired, Status
+from agents.pod import session_ids
 from agents.runtimes import current_runtime, management
 from agents.runtimes.base import Endpoint
 from agents.runtimes.management import ChatEvent, ChatReply
@@ -20,7 +20,6 @@ MAX_MESSAGE_BYTES = 65_536
 # How long a turn waits for a key that was installed a moment before it.
 KEY_SECONDS = 10.0
 KEY_STEP_SECONDS = 0.2
-_SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")  # no leading dash: engines take it as an argument
 
 
 def say(agent: Agent, *, message: str, session_id: str | None = None) -> ChatReply:
@@ -88,8 +87,8 @@ def _endpoint(agent: Agent, message: str, session_id: str | None) -> Endpoint:
         raise BadRequest("message: must be text that is not blank")
     if len(message.encode()) > MAX_MESSAGE_BYTES:
         raise BadRequest(f"message: more than {MAX_MESSAGE_BYTES} bytes")
-    if session_id is not None and not _SESSION_ID.fullmatch(session_id):
-        raise BadRequest("sessionId: must be 1 to 64 letters, digits, '-' or '_', beginning with a letter or digit")
+    if session_id is not None and not session_ids.is_permitted(session_id):
+        raise BadRequest(f"sessionId: must be {session_ids.PERMITTED}")
     if agent.desired == Desired.STOPPED:
         paused = "stopped" if agent.status == Status.STOPPED else "being stopped"
         raise WrongState("chat", paused, f"POST /agents/{agent.id}/resume starts it")

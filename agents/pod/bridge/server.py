@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import hmac
 import json
-import re
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from typing import Any
@@ -17,6 +16,7 @@ from aiohttp import web
 
 from agents.engines import parts
 from agents.engines.base import Driver, EngineError, ModelError
+from agents.pod import session_ids
 from agents.pod.bridge import causes, linux
 from agents.pod.bridge.backup import PodOrder
 from agents.pod.bridge.backups import Backups, Busy
@@ -38,7 +38,6 @@ MESSAGE_CHARACTERS = 256 * 1024
 NUMBER_DIGITS = 18
 LIFE_HEADER = "Log-Life"
 PROBES = frozenset({"/healthz", "/readyz"})
-_SESSION_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -199,8 +198,8 @@ class Server:
     async def turn(self, request: web.Request) -> web.StreamResponse:
         body = await _json(request)
         session, message = body.get("session_id"), body.get("message")
-        if not isinstance(session, str) or not _SESSION_ID.fullmatch(session):
-            return _refused(400, "session_id: 1 to 64 letters, digits, - and _")
+        if not session_ids.is_permitted(session):
+            return _refused(400, f"session_id: must be {session_ids.PERMITTED}")
         if not isinstance(message, str) or not message.strip() or len(message) > MESSAGE_CHARACTERS:
             return _refused(400, f"message: text that is not blank, at most {MESSAGE_CHARACTERS} characters")
         response = web.StreamResponse(headers={"Content-Type": "application/x-ndjson"})

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 from aiohttp import web
 
 from agents.engines import parts
+from agents.pod import session_ids
 from agents.pod.gateway import sse
 from agents.pod.gateway.answers import Refusal, error_body, read_json
 from agents.pod.gateway.turns import (
@@ -30,7 +30,6 @@ from agents.pod.gateway.turns import (
 MESSAGE_BYTES = 64 * 1024
 # Ten seconds after the turn's own deadline, a client that does not read is cut off.
 READER_SECONDS = DEADLINE_SECONDS + 10
-_SESSION_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._:-]{0,127}")
 
 
 async def answer(request: web.Request, turns: Turns) -> web.StreamResponse:
@@ -51,8 +50,8 @@ def _question(body: dict[str, Any]) -> tuple[str, str]:
         raise Refusal(400, "message: must be valid Unicode text")
     if session_id is None:
         return message, new_session_id()
-    if not isinstance(session_id, str) or not _SESSION_ID.fullmatch(session_id):
-        raise Refusal(400, "session_id: 1 to 128 letters, digits and ._:- that do not begin with . or :")
+    if not session_ids.is_permitted(session_id):
+        raise Refusal(400, f"session_id: must be {session_ids.PERMITTED}")
     return message, session_id
 
 

@@ -36,12 +36,12 @@ def test_nothing_that_only_looks_like_a_probe_is_answered_without_a_token(bridge
     assert bridge.status_of("GET", path, token="") == 401
 
 
-@pytest.mark.parametrize("session", ["", "a/b", "../x", "a b", "ü", "x" * 65, None, 5, "a.b"])
-def test_a_session_id_is_letters_digits_dash_and_underscore_up_to_64(bridge: BridgeProcess, session: object) -> None:
+@pytest.mark.parametrize("session", ["", "a/b", "../x", "a b", "ü", "x" * 65, None, 5, "a.b", "-", "_x"])
+def test_a_session_id_that_is_not_permitted_is_refused(bridge: BridgeProcess, session: object) -> None:
     assert bridge.status_of("POST", "/turn", {"session_id": session, "message": "say x"}) == 400
 
 
-@pytest.mark.parametrize("session", ["a", "-", "_x-", "A" * 64, "9_"])
+@pytest.mark.parametrize("session", ["a", "x_-", "A" * 64, "9_"])
 def test_every_permitted_session_id_is_a_conversation(bridge: BridgeProcess, session: str) -> None:
     assert bridge.reply("count", session) == "0"
     assert bridge.reply("count", session) == "1"
