@@ -24,7 +24,8 @@ MAX_SECRET_CHARACTERS = 1_000  # also the limit of a tool's secret
 
 
 def check(channels: list[str], *, secrets: dict[str, str], engine_id: str) -> None:
-    """Raise BadRequest when there is no channel, or when a channel comes twice, is not the engine's, or lacks a secret."""
+    """Raise BadRequest when there is no channel, or when a channel comes twice, is not the engine's, or lacks a
+    secret."""
     engine = engine_of(engine_id)
     if not channels:
         raise BadRequest(f"channels: at least one of {', '.join(engine.channels)}")

@@ -15,7 +15,8 @@ from catalog.vocabulary import DEFAULT_ENGINE
 
 @register(Tags.compatibility, deploy=True)
 def engines_have_images(**_: Any) -> list[CheckMessage]:
-    """An engine without an image is not offered. If the default engine has none, each new agent must name its engine."""
+    """An engine without an image is not offered. If the default engine has none, each new agent must name its
+    engine."""
     lacking = [engine_id for engine_id in engines.ENGINES if not can_run(engine_id)]
     if DEFAULT_ENGINE in lacking:
         hint = f"{DEFAULT_ENGINE.value}=<image>: agents are created with it where no engine is named."

@@ -68,7 +68,8 @@ def _found(agent: Agent) -> list[Explanation]:
 
 
 def _looked_at(agent: Agent) -> list[Explanation]:
-    """The causes of an agent that should run, found by looking at its pod. Raises Unavailable when too many calls wait."""
+    """The causes of an agent that should run, found by looking at its pod. Raises Unavailable when too many calls
+    wait."""
     pod = current_runtime().observe(agent.suffix).get(agent.namespace)
     if agent.status == Status.PROVISIONING:
         return [_provisioning(agent, pod)]
@@ -167,7 +168,8 @@ def _quota_causes(agent: Agent, *statuses: QuotaStatus) -> list[Explanation]:
 
 
 def _over_quota(agent: Agent, snapshot: AgentQuota) -> Explanation:
-    """The memory or disk of the tier is nearly or fully used: in grace, with the time of the stop, or with a warning."""
+    """The memory or disk of the tier is nearly or fully used: in grace, with the time of the stop, or with a
+    warning."""
     ends_at = quota.ends_at(snapshot)
     until = f"; it is stopped at {ends_at:%H:%M} UTC unless it takes less" if ends_at else ""
     return Explanation(
@@ -243,7 +245,8 @@ def _gateway_health(agent: Agent) -> tuple[Health | None, list[Explanation]]:
 
 
 def _distrusted(agent: Agent) -> list[Explanation]:
-    """The agent's own hostname shows a certificate that neither this service nor the authority of its cluster trusts."""
+    """The agent's own hostname shows a certificate that neither this service nor the authority of its cluster
+    trusts."""
     endpoint = current_runtime().endpoint(agent.namespace)
     why = liveness.distrusted(endpoint) if endpoint else None
     if endpoint is None or why is None:
@@ -264,9 +267,7 @@ def _model_causes(agent: Agent, health: Health | None) -> list[Explanation]:
     """The provider's last answer, if that was a failure; else whether the key was ever seen to work."""
     if agent.llm_key_hash is None:
         return []
-    is_current = (
-        health is not None and health.revision >= agent.spec_revision
-    )  # else it has an older key
+    is_current = health is not None and health.revision >= agent.spec_revision  # else it has an older key
     if health and is_current and health.model is not None:
         return [_refused(agent, health.model)]
     if health and is_current and health.model_answered:
@@ -327,7 +328,8 @@ def _refused(agent: Agent, last: ModelRefusal) -> Explanation:
 
 
 def _larger(agent: Agent) -> str:
-    """The call that gives the agent a larger tier, if an unpaid agent may have one; else the call that shows its quota."""
+    """The call that gives the agent a larger tier, if an unpaid agent may have one; else the call that shows its
+    quota."""
     mine, highest = tiers.tier_of(agent.tier), TierId.values.index(settings.MAX_TRIAL_TIER)
     larger = [tier for tier in tiers.offered() if quota.is_larger(tier, than=mine) and tier.rank <= highest]
     return f"PATCH /agents/{agent.id}" if larger and not agent.paid else _call("GET", agent, "quota")
