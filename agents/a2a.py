@@ -37,7 +37,7 @@ def check(settings: Mapping[str, Any] | None, *, prefix: str = "a2a.") -> None:
 
 @transaction.atomic
 def replace(agent: Agent, settings: Mapping[str, Any]) -> Agent:
-    """Set the given ones of `enabled`, `listed`, `peers` and `rotate_token`; an absent one stays as it is.
+    """Change those of `enabled`, `listed`, `peers` and `rotate_token` that are given; the others stay.
 
     The pod's gateway applies the change: the engine is not restarted. Raises BadRequest as `check` does, and
     NoSuchAgent.

@@ -132,8 +132,8 @@ class SuspendAccounts(Step[User]):
 
 
 def _refusal(operator: Any, user: User) -> str:
-    """Why this operator may not suspend this account; "" if allowed. Nobody may suspend the own account, and only a
-    superuser may suspend a superuser."""
+    """Why this operator may not suspend this account; "" if allowed. Operators may not suspend their own account, and
+    only a superuser may suspend a superuser."""
     if operator.pk == user.pk:
         return "you cannot suspend your own account"
     if user.is_superuser and not operator.is_superuser:

@@ -32,9 +32,9 @@ class Explanation:
 
 
 def unpaid(agent: Agent) -> list[Explanation]:
-    """The agent may not run because nobody paid. This is told beside another cause, which alone would not let it start.
+    """The agent is unpaid, so it cannot start. This is shown in addition to another cause.
 
-    Empty when the agent was stopped for that very reason.
+    Empty when the agent was stopped because it is unpaid: then the main cause says that already.
     """
     if agent.is_entitled(timezone.now()) or agent.operation in {Reason.TRIAL, Reason.PAYMENT}:
         return []
@@ -84,7 +84,7 @@ def _silent(agent: Agent, state: ChannelState) -> Explanation:
 
 
 def domain(agent: Agent) -> list[Explanation]:
-    """The agent's own hostname does not serve, or will soon stop to serve."""
+    """The agent's own hostname does not serve, or will soon stop serving."""
     held = DomainClaim.objects.held().filter(agent=agent).first() if agent.domain else None
     if held is None:
         return []

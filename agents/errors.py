@@ -35,8 +35,8 @@ class FreePodCapReached(BadRequest):
 
 
 class TrialsUsedUp(BadRequest):
-    """`again` is when the next trial may begin. `payable` is the id of an agent that stops to count when somebody pays
-    for it."""
+    """`again` is when the next trial may begin. `payable` is the id of an agent that no longer counts once somebody
+    pays for it."""
 
     def __init__(self, *, limit: int, days: int, again: datetime, payable: str | None) -> None:
         self.again = again

@@ -91,7 +91,7 @@ def _stopped(agent: Agent) -> Explanation:
 
 
 def _whom_to_ask(agent: Agent) -> str:
-    """Only the operator who stopped the agent knows why."""
+    """Where to ask why the agent was stopped; "" unless an operator stopped it. Only the operator knows the reason."""
     by_people = agent.operation in {Reason.OPERATOR, Reason.SUSPENDED}
     return f"; write to {settings.SUPPORT_EMAIL} to ask why" if by_people else ""
 
@@ -299,8 +299,8 @@ def _certain_first(model: list[Explanation], channels: list[Explanation]) -> lis
 
 
 def _told_by_bridge(agent: Agent, state: Mapping[str, Any]) -> list[Explanation]:
-    """What only the bridge knows, such as a full disk. Some runtimes do not ask a pod that is healthy, so it is asked
-    here."""
+    """What only the bridge knows, such as a full disk. Some runtimes do not ask a healthy pod, so this reads the
+    gateway's answer."""
     cause, message, evidence = state.get("cause"), state.get("message"), state.get("evidence")
     if not isinstance(cause, str) or not cause:
         return []

@@ -30,7 +30,7 @@ from webhooks import events
 
 PROVISIONING_DEADLINE = timedelta(minutes=10)
 TOLD_AGAIN = timedelta(hours=1)
-FORGIVEN_AFTER = timedelta(minutes=2)  # a pod that ran this long starts with no recoveries counted
+FORGIVEN_AFTER = timedelta(minutes=2)  # after running this long, earlier recoveries are forgotten
 SETTLED = {Status.RUNNING, Status.STOPPED, Status.FAILED}
 
 TRANSITIONS: dict[Status, set[Status]] = {

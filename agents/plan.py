@@ -138,8 +138,8 @@ def is_as_wanted(pod: Observation) -> bool:
 
 
 def runs_astray(pod: Observation) -> bool:
-    """Whether a pod exists and its objects in the cluster are not as the driver made them, whatever its programs do.
-    Its network rules may be gone, its volume may be lost with its claim, or it waits for a Secret that somebody
+    """Whether a pod exists and its objects in the cluster differ from what the driver made, whatever its programs do.
+    Its network policies may be gone, its volume may be lost with its claim, or it waits for a Secret that somebody
     removed."""
     return pod.strayed and pod.phase != Phase.STOPPED
 

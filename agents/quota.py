@@ -1,8 +1,8 @@
 """STATE MACHINE of an agent's quota: ok, warn, grace, paused. One measurement a minute drives it.
 
 `step` is the machine: a pure function of the state before, one measurement and the time. It reads a window of the last
-five measurements, each stored as one letter. So the row itself prevents that the status changes back and forth. `move`
-and `start_afresh` write the status.
+five measurements, each stored as one letter in the row. The window keeps the status from changing with every
+measurement. `move` and `start_afresh` write the status.
 """
 
 from __future__ import annotations

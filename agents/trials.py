@@ -58,5 +58,5 @@ def hidden(inbox: str) -> str:
 
 
 def _whole_second(at: datetime) -> datetime:
-    """Rounded up, so that a create in exactly the told second is not refused again."""
+    """Rounded up to a whole second, so that a create in that second is not refused again."""
     return datetime.fromtimestamp(math.ceil(at.timestamp()), UTC)

@@ -13,7 +13,7 @@ from django.db.models.functions import Coalesce
 from agents.backups.models import Repository
 from agents.models import Agent, Desired, Status
 
-LATE = timedelta(hours=2)  # after an agent's moment of the night its backup should have begun within this time
+LATE = timedelta(hours=2)  # a nightly backup should begin at most so long after it is due
 OLD = timedelta(hours=36)  # one night, and the retries after a failure
 DRILL_LATE = timedelta(days=9)  # since the last drill of any repository
 FAILING_PER_CENT = 10  # of all repositories: a single account with failing agents is no problem of the platform

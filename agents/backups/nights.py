@@ -22,7 +22,7 @@ ACTOR = "nightly"
 
 
 def next_night(agent_id: str, *, after: datetime) -> datetime:
-    """The next time of the agent's own moment of the night, which is the same every night."""
+    """The agent's next nightly time after `after`. Each agent has its own time of the night, the same every night."""
     share = int.from_bytes(hashlib.sha256(agent_id.encode()).digest()[:4]) % NIGHT_SECONDS
     day = after.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     moment = day + NIGHT_BEGINS + timedelta(seconds=share)

@@ -165,8 +165,8 @@ class Asking:
         self._events: dict[str, list[Json]] = {}
 
     def health(self, namespace: str, life: Life | None) -> Health | None:
-        """The last answer of this pod's gateway; None if it was of another life of the pod, or if the gateway stopped
-        to answer."""
+        """The last answer of this pod's gateway. None if it was of another life of the pod, or if the gateway no longer
+        answers."""
         asked_in, health = self._healths.get(namespace, (None, None))
         return health if asked_in == life else None
 

@@ -103,7 +103,7 @@ def of_deployment(deployment: Json, events: Sequence[Json], *, now: datetime) ->
 
 
 def of_former(pods: Sequence[Json], events: Sequence[Json], *, now: datetime) -> Trouble | None:
-    """Why the pod before this one went away, if that was lately."""
+    """Why the pod before this one went away, if that was recently."""
     former = sorted((pod for pod in pods if _went_lately(pod, now)), key=objects.born, reverse=True)
     return _first(_of_former(pod, events) for pod in former)
 
@@ -120,7 +120,7 @@ def of_ready(pod: Json, *, now: datetime) -> Trouble | None:
 
 
 def is_unexplained(pods: Sequence[Json], events: Sequence[Json], *, now: datetime) -> bool:
-    """Whether a pod ended lately and nothing says why."""
+    """Whether a pod ended recently and nothing says why."""
     ended = [pod for pod in pods if has_ended(pod) and _went_lately(pod, now)]
     return any(_of_former(pod, events) is None for pod in ended)
 
@@ -184,7 +184,7 @@ def _ended(status: Json) -> Json:
 
 
 def _failed_lately(ended: Json, restarts: int, now: datetime) -> bool:
-    """Whether the container failed lately. A single end is no crash loop, except for reasons that should never
+    """Whether the container failed recently. A single end is no crash loop, except for reasons that should never
     occur."""
     is_odd = ended.get("reason") in _ENDED_BY
     if not is_odd and (not ended.get("exitCode") or restarts == 0):

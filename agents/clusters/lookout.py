@@ -26,7 +26,8 @@ from agents.runtimes.kubernetes.client import Connection
 log = logging.getLogger(__name__)
 
 SWEEP_SECONDS = 30.0
-# Pods that are not well are read again even without news: their causes grow old, and what lasts is asked about.
+# Unhealthy pods are read again even without news: old causes no longer count, and events are read for problems that
+# last.
 REREAD_SECONDS = 1.0
 
 _CAME_UP = (Phase.READY, Phase.UNHEALTHY)

@@ -153,7 +153,7 @@ class Cluster(models.Model):
         default=False, help_text="Ask nodes by way of the API server. Needs nodes/proxy, which is more than reading."
     )
 
-    # Of the observer. Only agents/clusters/ writes these.
+    # The observer's fields. Only agents/clusters/ writes these.
     observer = models.CharField(max_length=40, blank=True, help_text="Which observer holds the lease.")
     observer_until = models.DateTimeField(null=True, blank=True)
     observed_at = models.DateTimeField(null=True, blank=True, help_text="When its watches last had a sign of life.")
@@ -162,7 +162,7 @@ class Cluster(models.Model):
     )
     findings = models.JSONField(default=list, blank=True, help_text="What the last check found wrong.")
     checked_at = models.DateTimeField(null=True, blank=True)
-    # Of the driver.
+    # The driver's fields.
     breached_at = models.DateTimeField(
         null=True, blank=True, help_text="When an object that protects was last found gone or changed, and put back."
     )

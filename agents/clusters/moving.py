@@ -170,11 +170,11 @@ def take_away_left() -> None:
 
 
 def _take_away(agent_id: str, cluster: Cluster) -> None:
-    """Remove an agent's volume from the cluster that it left. The reconciler removes the pods there, and keeps their
-    logs and data.
+    """Remove an agent's volume from the cluster that it left. The reconciler removes the pods there first, and keeps
+    their logs.
 
-    This waits while the agent's pod is being replaced: if an operator entered the same cluster twice, the agent's own
-    volume would have no pod at that moment.
+    This waits while the agent's pod is being replaced. If an operator entered the same cluster twice, the agent's own
+    volume has no pod at that moment, and must not be removed.
     """
     settled = Agent.objects.filter(pk=agent_id).exclude(status=Status.PROVISIONING).exists()
     if not settled or Pod.objects.filter(agent_id=agent_id, cluster=cluster).exists():

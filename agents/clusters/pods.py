@@ -162,7 +162,7 @@ def endpoint(namespace: str) -> Endpoint | None:
 
 
 def logs_to_keep(limit: int) -> list[str]:
-    """Pods whose log was not kept lately. Those that wait longest come first."""
+    """Pods whose log was not kept recently. Those that wait longest come first."""
     now = timezone.now()
     with connection.cursor() as cursor:
         cursor.execute(_LOGS_TO_KEEP, {"now": now, "lately": now - LOGS_KEPT_AGAIN, "limit": limit})

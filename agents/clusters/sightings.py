@@ -49,7 +49,7 @@ _COLUMNS = {
 _MATTERS = ("phase", "gateway_alive", "revision")
 
 
-# An object was as noted, and is not any more. While a pod is being made, some objects do not exist yet, and that does
+# An object matched its note before, and does not any more. Objects that do not exist yet while a pod is being made do
 # not count.
 _STRAYS = """(p.seen @> p.kept AND NOT s.seen @> p.kept)
         OR (p.secrets_seen @> p.secrets AND NOT s.secrets_seen @> p.secrets)"""

@@ -76,7 +76,7 @@ class DomainClaim(models.Model):
             models.Index(fields=["unroute_at"], name="domain_unroute", condition=Q(unroute_at__isnull=False)),
             # The past claims of a name.
             models.Index(fields=["domain", "-claimed_at"], name="domain_past"),
-            # The names that an account has released lately.
+            # The names that an account has released recently.
             models.Index(fields=["user", "reserved_until"], name="domain_reserved", condition=Q(status="released")),
         ]
         constraints = [
