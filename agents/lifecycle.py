@@ -110,7 +110,7 @@ def rebuild(agent: Agent, *, actor: str, reason: Reason = Reason.REBUILD, why: s
     agent.spec_revision += 1
     agent.recoveries = 0
     if placement.go_back(agent.pk):
-        agent.restores, agent.data_expected, agent.cause = "", True, ""  # these were left from the failed move
+        agent.restores, agent.data_expected, agent.cause = "", True, ""  # undoes what the failed move had set
     unusable = agent.cause in UNUSABLE_DATA
     agent.data_expected = agent.data_expected and not unusable
     if unusable and not restores and (newest := newest_backup(agent)):

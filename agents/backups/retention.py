@@ -22,7 +22,7 @@ _PERIODS: tuple[tuple[int, Period], ...] = (
 
 
 def kept(taken: Iterable[datetime], *, now: datetime) -> set[datetime]:
-    """Which of these times of backups are kept."""
+    """Which of these backups are kept. Both sets are the times at which the backups were taken."""
     newest_first = sorted(taken, reverse=True)
     found = {at for at in newest_first[:MOST_FRESH] if now - at < FRESH}
     for most, period in _PERIODS:

@@ -189,8 +189,8 @@ def _rights(connection: Connection, wanted: Iterable[Right], *, namespace: str =
 
 
 def _bounds(connection: Connection) -> Iterator[str]:
-    """Whether something limits our account to agents' namespaces. It must not be allowed to make another one, which a
-    dry run shows."""
+    """Whether something limits our account to agents' namespaces. It must not be allowed to make any other namespace; a
+    dry run shows whether it is."""
     other = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": f"{enforcement.PREFIX}bounds"}}
     try:
         connection.apply(other, dry=True)

@@ -144,7 +144,7 @@ class Trial:
     # The objects of the test.
 
     def _labels(self) -> dict[str, str]:
-        """The labels of all objects. No label of an agent is among them, so nothing else of ours touches these
+        """The labels of all objects. No label of an agent is among them, so no other part of this service touches these
         objects."""
         return {**_OURS, names.INSTALLATION_LABEL: self._place.installation}
 
