@@ -1,6 +1,7 @@
-"""Repairs the life cycle once a minute: no unsettled agent stays without a due time, no pod stays without an agent.
+"""Repairs the life cycle once a minute: unsettled agents without a due time get one, and pods that should not exist are
+removed or reported.
 
-It also starts checks of clusters that were not checked lately.
+It also starts checks of clusters that were not checked recently.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ _ERASE = "DELETE FROM agents_usagehour WHERE at = ANY(%s) AND agent_id = ANY(%s)
 
 
 def beginning(at: datetime) -> datetime:
-    """The beginning of the hour."""
+    """The beginning of the hour that has `at` in it."""
     return at.replace(minute=0, second=0, microsecond=0)
 
 

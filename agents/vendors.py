@@ -1,5 +1,4 @@
-"""Asks a model provider once whether a new key is good. This driver makes the only outbound call of the configuration
-rules."""
+"""A driver: asks a model provider once whether a new key is good."""
 
 from __future__ import annotations
 

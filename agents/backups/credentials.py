@@ -1,7 +1,7 @@
 """The credential that opens one agent's repository at the endpoint for some hours. It is signed, so the endpoint needs
 no database.
 
-A pod gets a new credential with each backup. It allows to read that repository, and to add to it if `may_add` says so.
+A pod gets a new credential with each backup. Its holder can read that repository, and add to it if `may_add` says so.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ RETRY = timedelta(hours=1)
 
 
 def begin(agent_id: str, *, now: datetime) -> None:
-    """Set when the repository is removed. Called in the transaction that deletes the agent."""
+    """Set the time when the repository will be removed. Called in the transaction that deletes the agent."""
     end = now + timedelta(days=settings.FINAL_BACKUP_DAYS)
     Repository.objects.filter(pk=agent_id).update(expires_at=end, drill_due_at=None)
 

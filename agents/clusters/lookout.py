@@ -82,7 +82,7 @@ class Lookout:
     def is_alive(self) -> bool:
         return all(watch.is_alive() for watch in self._watches)
 
-    # What is to be written.
+    # Changes to write.
 
     @contextmanager
     def changes(self, now: datetime) -> Iterator[list[Sighting]]:
@@ -124,7 +124,7 @@ class Lookout:
         if doubtful := {*known, *self._written} - self._namespaces.namespaces():
             self._pool.submit(lambda: self._confirm(doubtful))
 
-    # What is asked.
+    # Questions to gateways and to the API server.
 
     def ask(self, wanted: Mapping[str, Want]) -> None:
         wants = {
@@ -150,7 +150,7 @@ class Lookout:
             self._strays = {name: NAMESPACES.keep(one) for name, one in here.items()}
         self._news(set(here))
 
-    # Reading.
+    # Reading the state of pods.
 
     def _read(self, namespace: str, now: datetime) -> Sighting | None:
         found = next(iter(self._namespaces.of(namespace)), None) or self._stray(namespace)
@@ -213,7 +213,7 @@ class Lookout:
         found, before = self._guards.secrets(namespace), self._written.get(namespace)
         return before.secrets_seen if found is None and before else found
 
-    # News.
+    # Watches, and the namespaces that have changed.
 
     def _watch(self, kind: Kind) -> Watch:
         return Watch(self.connection, kind, selector=selector(), changed=self._news, clock=self._clock)

@@ -76,7 +76,7 @@ def tell(agent: Agent, *, actor: str, now: datetime, note: str) -> None:
 
 
 def emit_lost(held: DomainClaim, agent: Agent, *, now: datetime) -> None:
-    """Emit the loss of a name. No event type is made for names, so for a running agent this is `agent.running`."""
+    """There is no event type for names. So the loss is sent as `agent.running`, and only for a running agent."""
     if agent.status == Status.RUNNING:
         data = {"from": agent.status, "to": agent.status, "reason": "domain-lost", "domain": held.domain}
         events.emit(agent, events.EventType.AGENT_RUNNING, data, now=now)
