@@ -79,7 +79,6 @@ def replace(
     channel_secrets: Given | None = None,
     telegram_token: str | object | None = _ABSENT,
 ) -> Agent:
-    """Set the agent's channels and change their secrets."""
     agent = configuration.locked(agent)
     secrets = merged(agent.channel_secrets, given(channel_secrets or {}, telegram_token))
     check(channels, secrets=secrets, engine_id=agent.engine)

@@ -50,7 +50,6 @@ class _Failed(Exception):
 
 
 def ask(repository: Repository) -> None:
-    """Ask for the drill now."""
     Repository.objects.filter(pk=repository.pk).update(drill_due_at=timezone.now())
     wake.on_commit(TASK, repository.pk)
 

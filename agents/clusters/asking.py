@@ -215,7 +215,6 @@ class Asking:
 
 
 def endpoint(address: str) -> Endpoint:
-    """The endpoint of a pod at its own address."""
     host = f"[{address}]" if ":" in address else address
     return Endpoint(
         public_url=f"http://{host}:{names.PUBLIC_PORT}", management_url=f"https://{host}:{names.MANAGEMENT_PORT}"

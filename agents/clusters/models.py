@@ -56,8 +56,6 @@ class Enforcement(models.TextChoices):
 
 
 class Cluster(models.Model):
-    """One Kubernetes cluster on which pods are placed."""
-
     name = models.CharField(max_length=40, unique=True, validators=[NAME])
     region = models.CharField(max_length=40, blank=True)
     capacity = models.PositiveIntegerField(
