@@ -13,13 +13,13 @@ from agents.models import Agent
 from config.errors import BadRequest
 
 TOOLSET = "a2a"
-MAX_PEERS = 20  # counted by the body's field, before any is looked at
+MAX_PEERS = 20  # more peers are refused before any of them is checked
 TOKEN_BYTES = 24
 
 
 def check(settings: Mapping[str, Any] | None, *, prefix: str = "a2a.") -> None:
-    """Raise BadRequest when listing or a new token is asked for without A2A, or when peers share a name or are not on
-    HTTP; `prefix` is where the settings stand."""
+    """Raise BadRequest when the settings ask for the listing or a new token while A2A is off, when two peers have the
+    same name, or when a peer's address is not HTTP. `prefix` comes before the field's name in the message."""
     if settings is None:
         return
     for name, given in (("listed", settings.get("listed")), ("rotateToken", settings.get("rotate_token"))):
@@ -37,9 +37,10 @@ def check(settings: Mapping[str, Any] | None, *, prefix: str = "a2a.") -> None:
 
 @transaction.atomic
 def replace(agent: Agent, settings: Mapping[str, Any]) -> Agent:
-    """Set what is given of `enabled`, `listed`, `peers` and `rotate_token`; what is absent stays.
+    """Change those of `enabled`, `listed`, `peers` and `rotate_token` that are given; the others stay.
 
-    It acts in the pod's gateway: the engine is not restarted. Raises BadRequest as `check`, NoSuchAgent.
+    The pod's gateway applies the change: the engine is not restarted. Raises BadRequest as `check` does, and
+    NoSuchAgent.
     """
     check(settings, prefix="")
     agent = configuration.locked(agent)
@@ -51,7 +52,8 @@ def replace(agent: Agent, settings: Mapping[str, Any]) -> Agent:
 
 @transaction.atomic
 def add_peer(agent: Agent, peer: Mapping[str, Any]) -> Agent:
-    """One more beside those that it has. Raises BadRequest also where there are MAX_PEERS already."""
+    """Add a peer to the agent's peers. Raises BadRequest as `check` does, and when the agent already has MAX_PEERS
+    peers."""
     agent = configuration.locked(agent)
     known = agent.a2a_peers or []
     if len(known) >= MAX_PEERS:
@@ -61,21 +63,21 @@ def add_peer(agent: Agent, peer: Mapping[str, Any]) -> Agent:
 
 @transaction.atomic
 def remove_peer(agent: Agent, name: str) -> Agent:
-    """The others stay; removing one that is gone succeeds."""
+    """Remove the peer of this name; the other peers stay. Removing a peer that is already gone succeeds."""
     agent = configuration.locked(agent)
     others = [peer for peer in agent.a2a_peers or [] if peer["name"] != name]
     return replace(agent, {"enabled": agent.a2a_enabled, "peers": _bare(others)})
 
 
 def _bare(peers: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Without their tokens, which stay by the peers' names."""
+    """The peers without their tokens. The stored token of each name stays."""
     return [{"name": peer["name"], "url": peer["url"]} for peer in peers]
 
 
 def switch(agent: Agent, *, on: bool) -> list[str]:
-    """Turn A2A on (minting a token) or off (forgetting it); the columns changed are returned for saving.
+    """Turn A2A on (and make a token) or off (and forget the token). Returns the columns to save.
 
-    Whether its owner wants it listed is kept for the time when it is on again.
+    The owner's choice of `listed` is kept for the time when A2A is on again.
     """
     if on and not agent.a2a_token:
         agent.a2a_token = secrets.token_urlsafe(TOKEN_BYTES)
@@ -86,7 +88,7 @@ def switch(agent: Agent, *, on: bool) -> list[str]:
 
 
 def apply(agent: Agent, settings: Mapping[str, Any]) -> list[str]:
-    """Set everything a caller may say of A2A; the columns changed are returned for saving."""
+    """Set all A2A settings that a caller may give. Returns the columns to save."""
     fields = switch(agent, on=settings["enabled"])
     if "listed" in settings:
         agent.a2a_listed = settings["listed"]
@@ -96,14 +98,15 @@ def apply(agent: Agent, settings: Mapping[str, Any]) -> list[str]:
 
 
 def _with_toolset(enabled: list[str] | None, *, on: bool) -> list[str] | None:
-    """The toolset says the same as the switch, once toolsets were chosen."""
+    """Make the toolset `a2a` agree with the switch. None means that no toolsets were chosen; that stays."""
     if enabled is None or (TOOLSET in enabled) == on:
         return enabled
     return [*enabled, TOOLSET] if on else [name for name in enabled if name != TOOLSET]
 
 
 def _peers(given: Sequence[Mapping[str, Any]], *, known: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """All of them anew. A token that is absent is the one that the peer of this name has; null forgets it."""
+    """Build the whole list of peers again. A peer without a `token` keeps the stored token of its name; null forgets
+    the token."""
     tokens = {peer["name"]: peer.get("token") for peer in known}
     peers = [{**peer, "token": peer["token"] if "token" in peer else tokens.get(peer["name"])} for peer in given]
     return [{name: value for name, value in peer.items() if value is not None} for peer in peers]

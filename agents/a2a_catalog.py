@@ -1,4 +1,5 @@
-"""The public directory of agents whose owners have them listed: who can be spoken to now, and nothing of owners."""
+"""The public directory: agents that can be spoken to now and whose owners want them listed. It shows nothing about
+owners."""
 
 from __future__ import annotations
 
@@ -20,19 +21,19 @@ from config import paging
 
 PATH = "/a2a-catalog"
 USUAL_PAGE, MAX_PAGE = 50, 200
-MAX_WORDS_CHARACTERS = 100  # of a search
+MAX_WORDS_CHARACTERS = 100  # in a search
 WORDS = 8
-NAMES = 1_000  # of those that have the words
+NAMES = 1_000  # at most so many agents whose names match
 _COLUMNS = ("id", "name", "persona_id", "lang", "engine", "slug", "created_at", "status_since")
 _WORD = re.compile(r"\w+")
-PERSONAS = 50  # the best of those that the words find
-# Of all places where the card is, the one that clients of 0.3 understand too (agents/pod/gateway/a2a/card.py).
+PERSONAS = 50  # at most so many personas, the best matches
+# A pod serves its card at several paths. Clients of A2A 0.3 understand this one too (agents/pod/gateway/a2a/card.py).
 CARD = "/a2a/.well-known/agent-card.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
-    """An agent as strangers see it. What its persona says is empty where that is not public."""
+    """An agent as strangers see it. The fields of its persona are empty when the persona is not public."""
 
     id: str
     name: str
@@ -55,8 +56,10 @@ class Page:
 
 
 def page(*, q: str | None = None, limit: int = USUAL_PAGE, cursor: str | None = None, path: str = PATH) -> Page:
-    """Newest first. The words of `q` are looked for in their names, where each may be the beginning of one, and find
-    personas as `GET /personas` does.
+    """Return a page of agents, the newest first.
+
+    `q` finds agents by their names and by their personas. Each word of `q` may be the beginning of a word in a name.
+    Personas are found as `GET /personas` finds them.
 
     Raises UnknownCursor.
     """
@@ -71,10 +74,11 @@ def page(*, q: str | None = None, limit: int = USUAL_PAGE, cursor: str | None = 
 
 
 def _named(q: str) -> Q:
-    """Whose names have all the words; no part of a word is looked for, because every row would have to be.
+    """Match agents whose names have all words of `q`. A word must be a word's beginning: a search inside of words would
+    have to read every row.
 
-    The planner cannot know how seldom words meet, and would at times rather read all rows in their order: what
-    strangers may ask must not cost that. So it is left the index `agent_listed_name` alone.
+    The planner cannot know how few names have all these words, and sometimes prefers to read all rows in order.
+    Strangers must not be able to cause that cost, so only the index `agent_listed_name` is left to it.
     """
     words = _WORD.findall(q)[:WORDS]
     begun = SearchQuery(" & ".join(f"{word}:*" for word in words), config="simple", search_type="raw")
@@ -89,12 +93,12 @@ def _of_personas(q: str) -> Q:
 
 
 def _listed() -> AgentQuerySet:
-    """Whoever peers would be answered by now."""
+    """The listed agents that answer peers now."""
     return _shown().only(*_COLUMNS).filter(desired=Desired.RUNNING, user__is_active=True)
 
 
 def _shown() -> AgentQuerySet:
-    """What the two indexes of the directory hold."""
+    """The agents that the two indexes of the directory hold."""
     return Agent.objects.filter(status=Status.RUNNING, a2a_listed=True, a2a_enabled=True)
 
 

@@ -1,4 +1,4 @@
-"""Accounts in the console as this app knows them: suspended and restored with their agents."""
+"""Accounts in the admin: suspend and restore an account together with its agents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operator's console of agents: everything to see, nothing to break; actions call the same rules as the API."""
+"""Agents in the admin: operators see all fields and edit none. Actions call the same rules as the API."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ReadOnlyInline(admin.TabularInline[Any, Any]):
 
 
 class LatestRows(BaseInlineFormSet[Any, Any, Any]):
-    """The newest rows of a list that has no end."""
+    """The newest INLINE_ROWS rows of a list that has no limit."""
 
     def get_queryset(self) -> QuerySet[Any]:
         return super().get_queryset()[:INLINE_ROWS]
@@ -76,7 +76,7 @@ class ChannelInline(ReadOnlyInline):
 
 
 class QuotaFilter(admin.ChoicesFieldListFilter):
-    """Named apart from the agent's own status."""
+    """Has the title `quota`, to differ from the agent's own status."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -205,7 +205,7 @@ class AgentAdmin(WithLogs):
 
     @admin.display(description="secrets")
     def masked_secrets(self, agent: Agent) -> str:
-        """Which secrets are stored, never what they are."""
+        """Names the secrets that are stored, never their values."""
         agent = readable(agent)
         stored = {
             "model key": agent.llm_key,
@@ -237,7 +237,7 @@ class AgentAdmin(WithLogs):
 
     @admin.action(description="Talk test (which hop is silent; costs each agent a model call)", permissions=["change"])
     def talk_test_agents(self, request: HttpRequest, agents: QuerySet[Agent]) -> None:
-        for agent in agents[:1]:  # one may take a minute and a half, as long as a page may
+        for agent in agents[:1]:  # one test may take a minute and a half: no page may take longer
             try:
                 found = talk_test.run(agent)
             except ServiceError as refusal:

@@ -1,4 +1,4 @@
-"""What operators do to agents and accounts that takes something away: each with its own page and a reason."""
+"""Operators' actions that take something away from agents or accounts. Each has its own page and needs a reason."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class AgentStep(Step[Agent]):
     material: ClassVar[tuple[str, ...]] = ("owner", "status", "wanted", "paid", "may run until")
 
     def held(self, row_id: str) -> Agent | None:
-        """Locked, as the life cycle does it."""
+        """Lock the agent's row as the life cycle does."""
         Agent.objects.select_for_update().filter(pk=row_id).first()
         return super().held(row_id)
 
@@ -79,7 +79,7 @@ class DeleteAgents(AgentStep):
         "Nobody gets money back by this: refund first what is paid (Terms), and end a card's subscription at its shop.",
     )
     counted = True
-    losses: ClassVar[list[Callable[[list[Agent]], list[str]]]] = []  # what else is lost, as other applications know
+    losses: ClassVar[list[Callable[[list[Agent]], list[str]]]] = []  # other apps add what else is lost
 
     def among(self, chosen: QuerySet[Agent]) -> QuerySet[Agent]:
         return chosen.exclude(desired=Desired.DELETED)
@@ -132,7 +132,8 @@ class SuspendAccounts(Step[User]):
 
 
 def _refusal(operator: Any, user: User) -> str:
-    """Why this operator may not suspend this account: nobody shuts out themselves, or who stands above them."""
+    """Why this operator may not suspend this account; "" if allowed. Operators may not suspend their own account, and
+    only a superuser may suspend a superuser."""
     if operator.pk == user.pk:
         return "you cannot suspend your own account"
     if user.is_superuser and not operator.is_superuser:

@@ -1,4 +1,4 @@
-"""The app's configuration: the catalog is told that agents use personas and models, and the runtime is loaded early."""
+"""The app's configuration. It tells the catalog which personas and models agents use, and loads the runtime early."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class AgentsConfig(AppConfig):
     name = "agents"
 
     def ready(self) -> None:
-        import catalog.models_in_use  # noqa: PLC0415 # models are there only now
+        import catalog.models_in_use  # noqa: PLC0415 # models cannot be imported earlier
         from agents import checks, models_in_use, runtimes  # noqa: F401, PLC0415 # checks register themselves
         from agents.models import Agent  # noqa: PLC0415
         from catalog import usage  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""What `explain` finds of an agent without a word with its pod: its pay, its key, its domain, its backups."""
+"""Causes that `explain` finds without looking at the pod: payment, model key, silent channels, domain, backups."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ class Explanation:
 
 
 def unpaid(agent: Agent) -> list[Explanation]:
-    """Beside another reason to be down: it would not start either."""
+    """The agent is unpaid, so it cannot start. This is shown in addition to another cause.
+
+    Empty when the agent was stopped because it is unpaid: then the main cause says that already.
+    """
     if agent.is_entitled(timezone.now()) or agent.operation in {Reason.TRIAL, Reason.PAYMENT}:
         return []
     return [
@@ -61,7 +64,7 @@ def keyless(agent: Agent) -> list[Explanation]:
 
 
 def silent(agent: Agent) -> list[Explanation]:
-    """Channels on which nobody hears people. What was said of another configuration does not count."""
+    """Channels on which the agent hears nobody. What was noted for an older configuration does not count."""
     told = ChannelState.objects.filter(agent=agent, told_at__isnull=False, revision=agent.spec_revision)
     return [_silent(agent, state) for state in told.order_by("channel") if state.channel in agent.channels]
 
@@ -81,7 +84,7 @@ def _silent(agent: Agent, state: ChannelState) -> Explanation:
 
 
 def domain(agent: Agent) -> list[Explanation]:
-    """Its own hostname does not serve, or will not for long."""
+    """The agent's own hostname does not serve, or will soon stop serving."""
     held = DomainClaim.objects.held().filter(agent=agent).first() if agent.domain else None
     if held is None:
         return []

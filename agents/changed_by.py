@@ -1,6 +1,6 @@
-"""Where each field of an agent is changed. A call that cannot change a field it is given names the one that can.
+"""Which call changes each field of an agent. A call that gets a field it cannot change names the call that can.
 
-Every field that an agent shows or that one of its calls takes is here; only fields that nothing has are ignored.
+Every field that an agent shows or that one of its calls takes is in this table. Only unknown fields are ignored.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ CHANGED_BY: dict[str, str] = {
     "webhookLastStatus": _SERVICE,
     "webhookLastAt": _SERVICE,
     "webhookLastEvent": _SERVICE,
-    # What calls take and an agent does not show.
+    # Fields that calls take and that an agent does not show.
     "a2a": "PUT /agents/{id}/a2a takes what is in it",
     "channelSecrets": _CHANNELS,
     "enabled": f"{_TOOLS}, and PUT /agents/{{id}}/a2a",

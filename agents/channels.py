@@ -12,7 +12,7 @@ from config.errors import BadRequest
 WEB = "web"
 CHANNELS = ("web", "telegram", "discord", "whatsapp", "email")
 
-# What each channel cannot be connected without, in the wire's names. The web channel needs none.
+# The secrets that each channel needs, by their names in the API. The web channel needs none.
 SECRETS: dict[str, tuple[str, ...]] = {
     "telegram": ("telegramToken",),
     "discord": ("discordToken",),
@@ -20,11 +20,12 @@ SECRETS: dict[str, tuple[str, ...]] = {
     "email": ("emailAddress", "emailPassword", "emailSmtpHost", "emailImapHost"),
 }
 SECRET_NAMES = tuple(name for names in SECRETS.values() for name in names)
-MAX_SECRET_CHARACTERS = 1_000  # also of a tool's
+MAX_SECRET_CHARACTERS = 1_000  # also the limit of a tool's secret
 
 
 def check(channels: list[str], *, secrets: dict[str, str], engine_id: str) -> None:
-    """Raise BadRequest when a channel comes twice, is not the engine's, or lacks a secret."""
+    """Raise BadRequest when there is no channel, or when a channel comes twice, is not the engine's, or lacks a
+    secret."""
     engine = engine_of(engine_id)
     if not channels:
         raise BadRequest(f"channels: at least one of {', '.join(engine.channels)}")
@@ -41,7 +42,7 @@ def check(channels: list[str], *, secrets: dict[str, str], engine_id: str) -> No
 
 
 def merged(stored: dict[str, str], given: dict[str, str | None]) -> dict[str, str]:
-    """Secrets after a change: kept when absent, forgotten when null."""
+    """The secrets after a change: an absent secret is kept, a null one is forgotten."""
     secrets = stored | {name: value for name, value in given.items() if value is not None}
     return {name: value for name, value in secrets.items() if name not in given or given[name] is not None}
 
@@ -51,9 +52,9 @@ _ABSENT = object()
 
 
 def given(channel_secrets: Given, telegram_token: str | object | None = _ABSENT) -> Given:
-    """The secrets of a request; `telegramToken` beside them is an alias of the one among them.
+    """The secrets of a request. The field `telegramToken` is an alias of the secret with the same name.
 
-    Raises BadRequest for one that cannot be sent to any service.
+    Raises BadRequest for a secret that is too long, or has control characters or white space around it.
     """
     for name, value in channel_secrets.items():
         _check_secret(value, field=f"channelSecrets.{name}")
@@ -78,7 +79,6 @@ def replace(
     channel_secrets: Given | None = None,
     telegram_token: str | object | None = _ABSENT,
 ) -> Agent:
-    """Set the agent's channels and change their secrets."""
     agent = configuration.locked(agent)
     secrets = merged(agent.channel_secrets, given(channel_secrets or {}, telegram_token))
     check(channels, secrets=secrets, engine_id=agent.engine)

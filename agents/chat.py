@@ -1,4 +1,4 @@
-"""A turn of conversation with an agent. The reply is always the engine's; without a model key it is empty."""
+"""One turn of a conversation with an agent. The reply always comes from the engine; without a model key it is empty."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from config import waiting
 from config.errors import BadRequest
 
 MAX_MESSAGE_BYTES = 65_536
-# How long a turn waits for a key that was installed a moment before it.
+# How long a turn waits for a key that was installed just before it.
 KEY_SECONDS = 10.0
 KEY_STEP_SECONDS = 0.2
 
@@ -35,7 +35,7 @@ def say(agent: Agent, *, message: str, session_id: str | None = None) -> ChatRep
 
 
 def stream(agent: Agent, *, message: str, session_id: str | None = None) -> Iterator[ChatEvent]:
-    """The same turn as events: `delta`, then `done` or `error`. What fails before the turn begins is raised.
+    """The same turn as events: `delta`, then `done` or `error`. Raises what fails before the turn begins.
 
     Closing the iterator ends the turn.
     """
@@ -46,7 +46,8 @@ def stream(agent: Agent, *, message: str, session_id: str | None = None) -> Iter
 
 
 def _events(agent: Agent, endpoint: Endpoint, message: str, session_id: str | None) -> Iterator[ChatEvent]:
-    """Begins with `start`, so that the place is taken, and given back, with the iterator."""
+    """Yield `start` first. `stream` takes this event at once, so the caller's place is taken then. The place is given
+    back when the iterator ends."""
     access = pods.access_of(agent)
     with waiting.turns.take(agent.user_id):
         turn = management.chat_events(endpoint, access, message=message, session_id=session_id)
@@ -68,9 +69,11 @@ def _failures() -> Iterator[None]:
 
 
 def await_key(agent: Agent, endpoint: Endpoint) -> None:
-    """Until the gateway has the key that was installed a moment ago. Raises HopFailure when it does not come.
+    """Wait until the gateway has the key that was installed just before. Raises HopFailure when it does not arrive in
+    time.
 
-    Asked before the turn: an empty reply does not tell whether the engine was asked, and a turn is never repeated.
+    This is checked before the turn: an empty reply does not tell whether the engine was asked, and a turn is never
+    repeated.
     """
     if agent.llm_key_hash is None:
         return
@@ -82,7 +85,8 @@ def await_key(agent: Agent, endpoint: Endpoint) -> None:
 
 
 def _endpoint(agent: Agent, message: str, session_id: str | None) -> Endpoint:
-    """Where this agent's gateway is. Raises BadRequest, WrongState, HopFailed."""
+    """The address of the agent's gateway. Raises BadRequest for a bad message or session id, WrongState, and HopFailed
+    when there is no address."""
     if not message.strip():
         raise BadRequest("message: must be text that is not blank")
     if len(message.encode()) > MAX_MESSAGE_BYTES:

@@ -15,7 +15,8 @@ from catalog.vocabulary import DEFAULT_ENGINE
 
 @register(Tags.compatibility, deploy=True)
 def engines_have_images(**_: Any) -> list[CheckMessage]:
-    """An engine without an image is not offered; without the default one, an agent must name its engine."""
+    """An engine without an image is not offered. If the default engine has none, each new agent must name its
+    engine."""
     lacking = [engine_id for engine_id in engines.ENGINES if not can_run(engine_id)]
     if DEFAULT_ENGINE in lacking:
         hint = f"{DEFAULT_ENGINE.value}=<image>: agents are created with it where no engine is named."
@@ -26,7 +27,7 @@ def engines_have_images(**_: Any) -> list[CheckMessage]:
 
 @register(Tags.compatibility, deploy=True)
 def backups_have_a_store(**_: Any) -> list[CheckMessage]:
-    """An agent whose disk is lost is then lost with it."""
+    """Without a backup, an agent is lost when its disk is lost."""
     if not settings.BACKUP_STORE:
         return [CheckWarning("BACKUP_STORE is not set: no agent is backed up", id="agentpods.W006")]
     found: list[CheckMessage] = []

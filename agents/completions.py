@@ -1,7 +1,7 @@
-"""The OpenAI protocol in front of an agent: what its clients send becomes one turn of a conversation.
+"""The OpenAI protocol in front of an agent: each request becomes one turn of a conversation.
 
-Such clients send the whole conversation with each call; an agent keeps its own. So a conversation that is named gets
-only what is new in it, and one that is not named gets all of it in one message.
+Clients of this protocol send the whole conversation with each call, but an agent keeps its own. So a conversation with
+a name gets only its new messages, and a conversation without a name gets all messages as one.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ def stream(agent: Agent, asked: Asked) -> Iterator[ChatEvent]:
 
 
 def text_of(said: ChatReply) -> str:
-    """The reply, and a line for each part: this protocol answers in text alone."""
+    """The reply, then a line for each part: this protocol carries only text."""
     lines = [parts.line(part) for part in said.parts]
     return "\n\n".join([said.reply, *lines]) if said.reply else "\n\n".join(lines)
 
 
 def asked(messages: Sequence[Mapping[str, Any]], *, user: str | None, session_id: str | None) -> Asked:
-    """The turn that these messages ask for. `session_id` names the conversation; else `user` does.
+    """The turn that these messages ask for. The conversation's name is `session_id`, or else comes from `user`.
 
     Raises BadRequest naming the message that is wrong.
     """
@@ -75,12 +75,13 @@ def asked(messages: Sequence[Mapping[str, Any]], *, user: str | None, session_id
 
 
 def _session_of(user: str) -> str:
-    """Any text names a conversation; it is not the name itself, which may be a mailbox."""
+    """The session id for a user. It is a hash, because the given text may be a mailbox."""
     return f"user-{hashlib.sha256(user.encode('utf-8', 'replace')).hexdigest()[:32]}"
 
 
 def _new(said: Sequence[Said]) -> str:
-    """What came after the agent's last answer. The instructions of a client stand at the beginning: they come once."""
+    """The messages after the agent's last answer. A client's instructions stand at the beginning, so the agent gets
+    them once."""
     answers = [number for number, one in enumerate(said) if one.role == "assistant"]
     return _joined(said[answers[-1] + 1 if answers else 0 :])
 
@@ -105,7 +106,7 @@ def _said(number: int, message: Mapping[str, Any]) -> Said:
 
 
 def _text(number: int, content: Any, *, is_answer: bool) -> str:
-    """A string, or parts of which each is text. An answer may have none."""
+    """The text of a message: a string, or parts that are all text. An answer may have none."""
     if isinstance(content, str):
         return content
     if content is None and is_answer:

@@ -1,4 +1,4 @@
-"""How a configuration change is saved: under the row's lock, with a new revision that the pod takes in place."""
+"""How a configuration change is saved: under the row's lock, with a new revision. The running pod takes it in place."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from config.crypto import readable
 
 
 def locked(agent: Agent) -> Agent:
-    """The agent's row, locked for this transaction. Raises NoSuchAgent when it was deleted meanwhile.
+    """The agent's row, locked for this transaction. Raises NoSuchAgent when it was deleted in the meantime.
 
-    A secret whose key is lost counts as never set, so that the owner can set it anew.
+    A secret that can no longer be decrypted counts as never set, so that the owner can set it again.
     """
     try:
         return readable(Agent.objects.live().select_for_update().get(pk=agent.pk))
@@ -24,7 +24,7 @@ def locked(agent: Agent) -> Agent:
 
 @transaction.atomic
 def save(agent: Agent, *, fields: list[str]) -> Agent:
-    """Save these changed columns, raise the revision and wake the reconciler, which brings them into the pod."""
+    """Save the changed columns, raise the revision and wake the reconciler, which brings the change into the pod."""
     agent.spec_revision += 1
     agent.reconcile_at = timezone.now()
     agent.save(update_fields=[*fields, "spec_revision", "reconcile_at"])

@@ -1,4 +1,4 @@
-"""Creating an agent: every refusal in its order, then one transaction."""
+"""Creating an agent: all checks in their order, then one transaction."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ TOKEN_BYTES = 32
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewAgent:
-    """What a caller may say when creating an agent; the defaults are the API's."""
+    """The fields that a caller may give when creating an agent, with the API's defaults."""
 
     persona_id: str
     tier: str
@@ -48,11 +48,11 @@ class NewAgent:
     lang: str = "en"
     timezone: str | None = None
     domain: str | None = None
-    domain_seen: Seen | None = field(default=None, repr=False)  # what DNS said of it, not the caller
+    domain_seen: Seen | None = field(default=None, repr=False)  # comes from DNS, not from the caller
     tools: dict[str, Any] | None = field(default=None, repr=False)
     llm_provider: str | None = None
     llm_key: str | None = field(default=None, repr=False)
-    llm_key_checked: bool = False  # what its provider said of it, not the caller
+    llm_key_checked: bool = False  # comes from the provider, not from the caller
     model: str | None = None
     extra_soul: str | None = None
     a2a: dict[str, Any] | None = field(default=None, repr=False)
@@ -60,7 +60,7 @@ class NewAgent:
 
 
 def values_of(body: dict[str, Any]) -> dict[str, Any]:
-    """A validated request body as NewAgent's fields: aliases resolved, nulls left to the defaults."""
+    """Turn a validated request body into NewAgent's fields. Aliases are resolved; a null field gets its default."""
     given = {name: value for name, value in body.items() if value is not None}
     alias = {"telegram_token": given.pop("telegram_token")} if "telegram_token" in given else {}
     given_secrets = channels.given(given.pop("channel_secrets", {}), **alias)
@@ -71,9 +71,10 @@ def values_of(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def checked(user: User, wanted: NewAgent) -> NewAgent:
-    """The same wish with domain and webhook URL as they are stored. Asks the network: call it outside a transaction.
+    """Check a new agent. Returns it with domain and webhook URL as they are stored.
 
-    Raises BadRequest naming the field, DomainTaken, FreePodCapReached, TrialsUsedUp, CreatesClosed, NoFreePlaceLeft.
+    Makes network calls: call it outside a transaction. Raises BadRequest naming the field, DomainTaken,
+    FreePodCapReached, TrialsUsedUp, CreatesClosed, NoFreePlaceLeft.
     """
     engine = known_engine(wanted.engine)
     _check_values(wanted, engine)
@@ -96,10 +97,11 @@ def checked(user: User, wanted: NewAgent) -> NewAgent:
 
 @transaction.atomic
 def create(user: User, wanted: NewAgent, *, actor: str) -> tuple[Agent, str | None]:
-    """Create a checked agent and start its provisioning. The webhook secret is returned once, None without a hook.
+    """Create a checked agent and start its provisioning. Returns it with its webhook secret (None without a webhook),
+    which is not shown again.
 
-    Raises FreePodCapReached, TrialsUsedUp, NoFreePlaceLeft and DomainTaken again: of two creates at once only one can
-    have the last place or the name. Raises AccountSuspended when that happened meanwhile.
+    Raises FreePodCapReached, TrialsUsedUp, NoFreePlaceLeft and DomainTaken again: of two creates at the same time, only
+    one can get the last place or the name. Raises AccountSuspended when the account was suspended in the meantime.
     """
     now = timezone.now()
     entitlement.hold_free_place(user, now=now)
@@ -117,9 +119,9 @@ def create(user: User, wanted: NewAgent, *, actor: str) -> tuple[Agent, str | No
 
 @transaction.atomic
 def create_again(deleted: Agent, *, restores: str, actor: str, note: str) -> Agent:
-    """A new agent like one that was deleted, whose first pod begins with that backup. Secrets are not known any more.
+    """Create an agent like a deleted one. Its first pod starts with the backup `restores`. The old secrets are gone.
 
-    An operator's word: neither caps nor trials that were used up are in its way. Raises AccountSuspended.
+    Only operators do this, so neither caps nor used-up trials stop it. Raises AccountSuspended.
     """
     now = timezone.now()
     user = User.objects.select_for_update(no_key=True).get(pk=deleted.user_id)
@@ -143,7 +145,7 @@ def create_again(deleted: Agent, *, restores: str, actor: str, note: str) -> Age
 
 
 def _insert(agent: Agent) -> None:
-    """The row; what a new agent cannot have yet is known, so nobody asks the database for it."""
+    """Insert the row. A new agent cannot have these relations yet; noting that here saves a query for each."""
     agent.save(force_insert=True)
     for later in ("hook", "quota_snapshot"):
         relation = cast("ForeignObjectRel", Agent._meta.get_field(later))  # noqa: SLF001 # as select_related does
@@ -151,7 +153,7 @@ def _insert(agent: Agent) -> None:
 
 
 def _check_values(wanted: NewAgent, engine: Engine) -> None:
-    """Each field by itself and against the engine; the first one wrong is named."""
+    """Check each field alone and against the engine. Raises for the first wrong field."""
     public_persona(wanted.persona_id)
     known_tier(wanted.tier)
     channels.check(wanted.channels, secrets=wanted.channel_secrets, engine_id=engine.id)
@@ -175,7 +177,7 @@ def _check_key(wanted: NewAgent, engine: Engine) -> None:
 
 
 def _provider_of(wanted: NewAgent) -> str:
-    """The provider of the key: the one named, else the model's."""
+    """The key's provider: the given one, else the model's."""
     if wanted.llm_provider is not None:
         return wanted.llm_provider
     if wanted.model is None:
@@ -184,7 +186,7 @@ def _provider_of(wanted: NewAgent) -> str:
 
 
 def _check_rules(engine: Engine, wanted: NewAgent, domain: str | None) -> None:
-    """What the platform allows of these values together."""
+    """Check the platform's rules for these values together."""
     check_tier(engine, known_tier(wanted.tier))
     entitlement.refuse_above_trial(known_tier(wanted.tier))
     if engine.requires_domain and domain is None:
@@ -192,14 +194,14 @@ def _check_rules(engine: Engine, wanted: NewAgent, domain: str | None) -> None:
 
 
 def _seen(user: User, domain: str) -> Seen:
-    """What DNS says of the name. Raises what its claim would raise now."""
+    """What DNS says of the name. Raises what claiming the name would raise now."""
     seen = check.look(user.pk, domain)
     claims.refuse(user, domain, seen=seen, now=timezone.now())
     return seen
 
 
 def _refuse_closed() -> None:
-    """What the operator has closed, or the platform has no room for."""
+    """Raise when the operator has closed creation or the platform has no room."""
     if not switches.creates_open():
         raise CreatesClosed
     entitlement.refuse_full_platform()
@@ -240,7 +242,7 @@ def _row(user: User, wanted: NewAgent, *, name: str, soul: str, now: datetime) -
 
 
 def _configure(agent: Agent, wanted: NewAgent) -> None:
-    """The login of the engine's page; tools, A2A and the key, by the rules that also change them later."""
+    """Set the login of the engine's page, the tools, A2A and the key. The same rules also change them later."""
     if known_engine(wanted.engine).dash_credentials:
         agent.dash_username, agent.dash_password = DASH_USERNAME, secrets.token_urlsafe(DASH_PASSWORD_BYTES)
     if wanted.tools is not None:

@@ -1,4 +1,4 @@
-"""The wire shapes of customers' own hostnames (spec: DomainCheck)."""
+"""The wire shapes of customers' own hostnames (docs/spec.md: DomainCheck)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from agents.domains.check import DnsStatus, HttpsStatus
 from agents.serializers import AgentSerializer
 from config.api import Serializer, Text
 
-MAX_DOMAIN_CHARACTERS = 1_000  # international names are longer as they are written; the rule says what a name may be
+MAX_DOMAIN_CHARACTERS = 1_000  # any longer text is no name; agents/domains/names.py checks the rest
 
 
 class PutDomainSerializer(Serializer):

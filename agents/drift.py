@@ -1,4 +1,4 @@
-"""Agents whose pod is not what their row says, found by one statement for the whole fleet."""
+"""Find agents whose pod does not match their row, with one SQL statement for the whole fleet."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from datetime import datetime
 
 from django.db import connection
 
-# `IN (SELECT …)` looks up a hash; for `= ANY(…)` and for a join there are plans that compare each agent with each pod.
-# The status is said twice for the partial index `agent_live`. A text is split sooner than an array is read.
+# `IN (SELECT …)` uses a hash table. For `= ANY(…)` and for a join there are plans that compare each agent with each
+# pod. The status is named twice so that the partial index `agent_live` fits. Splitting a text is faster than reading an
+# array.
 _MARK = """
 UPDATE agents_agent SET reconcile_at = %(now)s
 WHERE desired = 'running' AND status IN ('running', 'failed') AND status <> 'deleted' AND reconcile_at IS NULL
@@ -20,9 +21,10 @@ WHERE desired = 'running' AND status IN ('running', 'failed') AND status <> 'del
 
 
 def mark(healthy: Collection[str], *, now: datetime, astray: Collection[str] = ()) -> int:
-    """Make due every settled agent that has lost its healthy pod, or has one again, or failed and has its pod astray.
+    """Make settled agents due: those that lost their healthy pod, those that have one again, and failed ones whose
+    pod's objects differ from what we want.
 
-    Both are suffixes of pods.
+    `healthy` and `astray` are the suffixes of such pods. Returns how many agents were made due.
     """
     with connection.cursor() as cursor:
         cursor.execute(_MARK, {"healthy": ",".join(healthy), "astray": ",".join(astray), "now": now})

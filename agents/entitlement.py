@@ -1,6 +1,6 @@
-"""What an agent may run on: free time at first, then what billing grants.
+"""How long an agent may run: its free time first, then what billing grants.
 
-The only writer of `paid` and `entitled_until`.
+Only this module writes `paid` and `entitled_until`.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from agents.models import Agent
 from catalog.models import Tier
 from catalog.vocabulary import TierId
 
-FREE_PLACES_LOCK = 0x66726565  # "free": the advisory lock of MAX_FREE_AGENTS_TOTAL
+FREE_PLACES_LOCK = 0x66726565  # "free" as ASCII: the advisory lock of MAX_FREE_AGENTS_TOTAL
 
 
 def trial_end(created_at: datetime) -> datetime:
-    """When the free time of an agent ends; it is counted from its creation (spec: Agent `createdAt`)."""
+    """When the free time of an agent ends, counted from its creation (docs/spec.md: Agent, `createdAt`)."""
     return created_at + timedelta(days=settings.TRIAL_DAYS)
 
 
@@ -33,14 +33,15 @@ def first_notice(created_at: datetime) -> datetime:
 
 
 def is_in_trial(agent: Agent, now: datetime) -> bool:
-    """Whether it was never paid for and its free time is not over."""
+    """Whether nobody ever paid for the agent and its free time is not over."""
     return not agent.was_paid and now < (agent.trial_ends_at or trial_end(agent.created_at))
 
 
 def hold_free_place(user: User, *, now: datetime) -> None:
-    """Take the account's lock, so that two creates cannot both have the last place. Needs a transaction.
+    """Lock the account, so that two creates cannot both take the last free place. Needs a transaction.
 
-    A suspension takes the same lock: it finds this agent, or this create finds the suspension.
+    A suspension takes the same lock: either it finds this agent, or this create finds the suspension. Raises
+    AccountSuspended, FreePodCapReached, TrialsUsedUp and NoFreePlaceLeft.
     """
     user = User.objects.select_for_update(no_key=True).get(pk=user.pk)
     if not user.is_active:
@@ -51,7 +52,7 @@ def hold_free_place(user: User, *, now: datetime) -> None:
 
 
 def _hold_place_of_all() -> None:
-    """The same over all accounts; its lock is taken only where there is such a limit."""
+    """Hold the platform's limit of free agents in the same way. The lock is taken only where there is such a limit."""
     if not settings.MAX_FREE_AGENTS_TOTAL:
         return
     with connection.cursor() as cursor:
@@ -88,9 +89,9 @@ def refuse_above_trial(tier: Tier) -> None:
 
 
 def give_back(user: User, *, since: datetime, now: datetime) -> None:
-    """The time that ran while the account was suspended: what could run then ends as much later.
+    """Give back the time of a suspension: free and paid times that had not ended by `since` end later by that much.
 
-    Billing looks at these agents at once: it counts by the same suspensions, and by more.
+    The due time makes billing look at these agents at once: its terms count the same suspensions, and others too.
     """
     live = Agent.objects.owned_by(user.pk).live()
     live.filter(trial_ends_at__gt=since).update(trial_ends_at=F("trial_ends_at") + (now - since))
@@ -99,13 +100,13 @@ def give_back(user: User, *, since: datetime, now: datetime) -> None:
 
 @transaction.atomic
 def grant(agent: Agent, *, until: datetime | None) -> Agent:
-    """Paid until then, or for as long as it is not withdrawn (null)."""
+    """Mark the agent as paid until `until`, or with None until the grant is withdrawn."""
     return _set(agent, paid=True, until=until)
 
 
 @transaction.atomic
 def withdraw(agent: Agent, *, until: datetime) -> Agent:
-    """No longer paid; the pod may run until the grace ends."""
+    """Mark the agent as no longer paid. Its pod may run until `until`, the end of the grace."""
     return _set(agent, paid=False, until=until)
 
 

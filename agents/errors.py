@@ -1,4 +1,4 @@
-"""What the rules of agents refuse, one small class each. Messages name the field and the next call."""
+"""The refusals of the agents' rules, one small class each. Messages name the field and the next call."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.conf import settings
 from config import links
 from config.errors import BadRequest, Conflict, NotFound, Unavailable
 
-CLOSED_SECONDS = 300  # when to ask again for what an operator has closed or the platform has no room for
+CLOSED_SECONDS = 300  # when a client may ask again, if an operator has closed creation or the platform has no room
 
 
 class NoSuchAgent(NotFound):
@@ -35,7 +35,8 @@ class FreePodCapReached(BadRequest):
 
 
 class TrialsUsedUp(BadRequest):
-    """`again` is when the next trial may begin; `payable` is an agent that counts only until somebody pays for it."""
+    """`again` is when the next trial may begin. `payable` is the id of an agent that no longer counts once somebody
+    pays for it."""
 
     def __init__(self, *, limit: int, days: int, again: datetime, payable: str | None) -> None:
         self.again = again
@@ -51,7 +52,7 @@ class TrialsUsedUp(BadRequest):
 
 
 class DomainTaken(Conflict):
-    """`value` is what the caller's account proves the name with."""
+    """`value` is the text of the TXT record by which the caller's account proves that it owns the name."""
 
     def __init__(self, domain: str, *, value: str) -> None:
         super().__init__(
@@ -142,7 +143,7 @@ class NoFreePlaceLeft(Unavailable):
 
 
 class IllegalTransition(RuntimeError):
-    """A defect of ours: a move that the table of the state machine does not have."""
+    """A bug of ours: the table of the state machine does not have this move."""
 
 
 class MemoryUnreadable(Conflict):
@@ -151,7 +152,7 @@ class MemoryUnreadable(Conflict):
         self._pod, self._hint = pod, hint
 
     def with_backup(self, name: str, why: str) -> Conflict:
-        """The same where its newest backup cannot be read either."""
+        """The same refusal, when the newest backup cannot be read either."""
         return Conflict(f"memory: {self._pod}, and backup {name} is not read ({why}); {self._hint}")
 
 
@@ -191,5 +192,5 @@ class HopFailed(Unavailable):
 
 
 def renew_url(agent_id: str) -> str:
-    """Where a person pays for this agent (spec: AgentTerm `renewUrl`)."""
+    """Where a person pays for this agent (docs/spec.md: AgentTerm, `renewUrl`)."""
     return links.renew(agent_id)

@@ -1,4 +1,4 @@
-"""Why an agent is as it is, with evidence and the next call to make (design: API, explain)."""
+"""Why an agent is in its state, with evidence and the next call to make."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ STOP_MESSAGES = {
 
 GATEWAY_SECONDS = 3.0
 NEAR_THE_LIMIT = (QuotaStatus.GRACE, QuotaStatus.WARN)
-# What does not pass by waiting.
+# Causes that do not go away by waiting.
 LASTING = {"INSTALL", "CRASH_LOOP", "PORT", "DISK_FULL", "OOM", "CONFIG", "STUCK", *UNUSABLE_DATA}
-# By the provider's status (None: no answer at all), and the call that helps.
+# Cause and helpful call by the provider's HTTP status (None: no answer at all).
 MODEL_CAUSES: dict[int | None, tuple[str, str]] = {
     None: ("MODEL_UNREACHABLE", "talk-test"),
     400: ("MODEL_REFUSED", "llm-key"),
@@ -47,9 +47,9 @@ MODEL_CAUSES: dict[int | None, tuple[str, str]] = {
 
 
 def of(agent: Agent) -> Explanation:
-    """The most urgent cause of the agent's state, and in `others` what is wrong besides, the more urgent first.
+    """The most urgent cause of the agent's state. `others` has the other causes, the most urgent first.
 
-    From its row, and from the pod while it should run.
+    Reads the agent's row and, while the pod should run, the pod.
     """
     first, *others = _found(agent)
     return replace(first, others=others)
@@ -68,7 +68,8 @@ def _found(agent: Agent) -> list[Explanation]:
 
 
 def _looked_at(agent: Agent) -> list[Explanation]:
-    """What an agent that should run shows of itself. Raises Unavailable when too many calls wait."""
+    """The causes of an agent that should run, found by looking at its pod. Raises Unavailable when too many calls
+    wait."""
     pod = current_runtime().observe(agent.suffix).get(agent.namespace)
     if agent.status == Status.PROVISIONING:
         return [_provisioning(agent, pod)]
@@ -77,7 +78,7 @@ def _looked_at(agent: Agent) -> list[Explanation]:
 
 def _stopped(agent: Agent) -> Explanation:
     why = STOP_MESSAGES.get(Reason(agent.operation), "stopped")
-    if agent.cause in UNUSABLE_DATA:  # it had failed before it was stopped, and nothing has started it since
+    if agent.cause in UNUSABLE_DATA:  # the agent had failed before it was stopped, and was not started since
         return replace(_failed(agent), message=f"the pod is stopped: {why}; {agent.cause_message}")
     return Explanation(
         status=agent.status,
@@ -90,7 +91,7 @@ def _stopped(agent: Agent) -> Explanation:
 
 
 def _whom_to_ask(agent: Agent) -> str:
-    """Only the people who stopped it know why."""
+    """Where to ask why the agent was stopped; "" unless an operator stopped it. Only the operator knows the reason."""
     by_people = agent.operation in {Reason.OPERATOR, Reason.SUSPENDED}
     return f"; write to {settings.SUPPORT_EMAIL} to ask why" if by_people else ""
 
@@ -109,7 +110,7 @@ def _failed(agent: Agent) -> Explanation:
 def _provisioning(agent: Agent, pod: Observation | None) -> Explanation:
     installing = pod is not None and pod.phase == Phase.INSTALLING
     message = "the engine is being installed on this machine" if installing else "the pod is being started"
-    # What the runtime refused is newer than what the remains of an earlier pod say.
+    # What the runtime refused is newer than what is left of an earlier pod.
     told = None if agent.cause and (pod is None or pod.phase == Phase.STOPPED) else pod
     cause = (told.cause if told else None) or agent.cause or ("INSTALLING" if installing else "STARTING")
     return Explanation(
@@ -139,9 +140,9 @@ def _healthy(agent: Agent) -> Explanation:
 
 
 def _running(agent: Agent, pod: Observation | None) -> list[Explanation]:
-    """What is wrong with an agent that should run: what silences it now, what will stop it, what keeps it mute."""
+    """The problems of an agent that should run: what silences it now, what will stop it soon, what keeps it mute."""
     answers = pod is not None and pod.phase == Phase.READY and pod.gateway_alive
-    # The cluster knows what happened to the pod; the gateway need not be asked.
+    # When the cluster already knows what happened to the pod, the gateway is not asked.
     said, asked = _gateway_health(agent) if answers and not (pod and pod.cause) else (None, [])
     engine = _told_by_bridge(agent, said.engine or {}) if said else []
     if not answers:
@@ -167,7 +168,8 @@ def _quota_causes(agent: Agent, *statuses: QuotaStatus) -> list[Explanation]:
 
 
 def _over_quota(agent: Agent, snapshot: AgentQuota) -> Explanation:
-    """In grace, where time runs out, or near it."""
+    """The memory or disk of the tier is nearly or fully used: in grace, with the time of the stop, or with a
+    warning."""
     ends_at = quota.ends_at(snapshot)
     until = f"; it is stopped at {ends_at:%H:%M} UTC unless it takes less" if ends_at else ""
     return Explanation(
@@ -181,7 +183,7 @@ def _over_quota(agent: Agent, snapshot: AgentQuota) -> Explanation:
 
 
 def _unwell(agent: Agent, pod: Observation | None) -> Explanation:
-    """Running, but the engine or a program of the pod is not; it is being brought back."""
+    """The agent's status is running, but the engine or a program of its pod does not run. It is being started again."""
     if pod is None:
         cause, message = "POD_LOST", "the pod is gone and is being built again"
     elif not pod.gateway_alive and agent.cause in LASTING:
@@ -205,7 +207,7 @@ def _unwell(agent: Agent, pod: Observation | None) -> Explanation:
 
 
 def _troubled(agent: Agent, pod: Observation, cause: str) -> Explanation:
-    """The engine answers its probe, and yet its bridge knows of something wrong."""
+    """The engine answers its probe, but its bridge reports a problem."""
     return Explanation(
         status=agent.status,
         cause=cause,
@@ -217,14 +219,14 @@ def _troubled(agent: Agent, pod: Observation, cause: str) -> Explanation:
 
 
 def _remedy(agent: Agent, cause: str) -> str | None:
-    """The call that cures what time alone does not."""
+    """The call that helps against a cause that does not go away by waiting; None for other causes."""
     if cause in {"DISK_FULL", "OOM"}:
         return _larger(agent)
     return _start(agent, "rebuild") if cause in LASTING else None
 
 
 def _gateway_health(agent: Agent) -> tuple[Health | None, list[Explanation]]:
-    """What only the pod's gateway knows, or that it does not answer."""
+    """What only the pod's gateway knows: its health, or the cause that it does not answer."""
     endpoint = current_runtime().endpoint(agent.namespace)
     if endpoint is None:
         return None, []
@@ -243,7 +245,8 @@ def _gateway_health(agent: Agent) -> tuple[Health | None, list[Explanation]]:
 
 
 def _distrusted(agent: Agent) -> list[Explanation]:
-    """Its own hostname shows a certificate that is not trusted here, nor by the authority that its cluster names."""
+    """The agent's own hostname shows a certificate that neither this service nor the authority of its cluster
+    trusts."""
     endpoint = current_runtime().endpoint(agent.namespace)
     why = liveness.distrusted(endpoint) if endpoint else None
     if endpoint is None or why is None:
@@ -261,10 +264,10 @@ def _distrusted(agent: Agent) -> list[Explanation]:
 
 
 def _model_causes(agent: Agent, health: Health | None) -> list[Explanation]:
-    """The provider's last word, if that was a failure; else whether the key was ever seen to work."""
+    """The provider's last answer, if that was a failure; else whether the key was ever seen to work."""
     if agent.llm_key_hash is None:
         return []
-    is_current = health is not None and health.revision >= agent.spec_revision  # else its word is of an older key
+    is_current = health is not None and health.revision >= agent.spec_revision  # else it has an older key
     if health and is_current and health.model is not None:
         return [_refused(agent, health.model)]
     if health and is_current and health.model_answered:
@@ -285,18 +288,19 @@ def _model_causes(agent: Agent, health: Health | None) -> list[Explanation]:
 
 
 def _has_engine(said: Health | None) -> bool:
-    """Without it no channel is connected, which says nothing of the channels."""
+    """Whether the engine is ready. Without an engine no channel is connected, and that is no fault of the channels."""
     return said is not None and (said.engine or {}).get("phase") == Phase.READY
 
 
 def _certain_first(model: list[Explanation], channels: list[Explanation]) -> list[Explanation]:
-    """A model that fails silences all channels; whether a key works is not known to be anything."""
+    """Put a certain cause first. A failing model silences all channels; an unchecked key may be good."""
     is_doubt = any(one.cause == "KEY_UNCHECKED" for one in model)
     return [*channels, *model] if is_doubt else [*model, *channels]
 
 
 def _told_by_bridge(agent: Agent, state: Mapping[str, Any]) -> list[Explanation]:
-    """A runtime that asks no pod that is well does not know what only the bridge does: a full disk."""
+    """What only the bridge knows, such as a full disk. Some runtimes do not ask a healthy pod, so this reads the
+    gateway's answer."""
     cause, message, evidence = state.get("cause"), state.get("message"), state.get("evidence")
     if not isinstance(cause, str) or not cause:
         return []
@@ -324,7 +328,8 @@ def _refused(agent: Agent, last: ModelRefusal) -> Explanation:
 
 
 def _larger(agent: Agent) -> str:
-    """The call that gives it a larger tier, where there is one that it may have unpaid; else where to look again."""
+    """The call that gives the agent a larger tier, if an unpaid agent may have one; else the call that shows its
+    quota."""
     mine, highest = tiers.tier_of(agent.tier), TierId.values.index(settings.MAX_TRIAL_TIER)
     larger = [tier for tier in tiers.offered() if quota.is_larger(tier, than=mine) and tier.rank <= highest]
     return f"PATCH /agents/{agent.id}" if larger and not agent.paid else _call("GET", agent, "quota")
@@ -336,7 +341,8 @@ def _measured(agent: Agent) -> list[str]:
 
 
 def _start(agent: Agent, verb: str) -> str:
-    """The call that brings the pod back, or where to pay for an agent that may not run: there the call is a 409."""
+    """The call that brings the pod back. For an agent that may not run that call answers 409, so this is its payment
+    page."""
     return _call("POST", agent, verb) if agent.is_entitled(timezone.now()) else renew_url(agent.id)
 
 

@@ -1,4 +1,5 @@
-"""The key and certificate by which the control plane knows an agent's gateway: made once, kept in the agent's row."""
+"""The key and certificate by which the control plane recognises an agent's gateway. They are made once and kept in the
+agent's row."""
 
 from __future__ import annotations
 
@@ -7,9 +8,10 @@ from agents.runtimes import certificates
 
 
 def ensured(agent: Agent) -> Agent:
-    """The agent, with an identity for its gateway. The first worker that needs it makes it; all others read that one.
+    """Return the agent with an identity for its gateway. The first worker that needs the identity makes it; the others
+    read it.
 
-    Agents of a release without certificates have none until their pod's next step.
+    Agents of a release without certificates get one at their pod's next step.
     """
     if not agent.gateway_certificate:
         made = certificates.make()

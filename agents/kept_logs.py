@@ -1,4 +1,5 @@
-"""The end of each pod's log, kept for the time after the pod: before it is stopped or removed, and now and then."""
+"""The end of each pod's log, kept for the time after the pod. It is fetched before the pod is stopped or removed, and
+from time to time."""
 
 from __future__ import annotations
 
@@ -21,19 +22,19 @@ from agents.runtimes.pod_logs import Tail
 log = logging.getLogger(__name__)
 
 KEPT_BYTES = 256 * 1024
-# The last pods of an agent whose logs are kept.
+# The logs of this many last pods of an agent are kept.
 KEPT_LIVES = 3
-# How many pods are asked in one round, how many at once, and for how long new ones are begun.
+# How many pods one round asks, how many at the same time, and for how many seconds it begins new ones.
 AT_ONCE, THREADS, ROUND_SECONDS = 400, 8, 20.0
 
 
 def of(agent: Agent) -> list[Left]:
-    """What is kept of this agent's pods, the oldest first."""
+    """The kept logs of this agent's pods, the oldest first."""
     return [Left(row.life, [_chunk(row)]) for row in KeptLog.objects.filter(agent=agent).order_by("life")]
 
 
 def keep(agent: Agent, namespace: str) -> None:
-    """Keep the end of this pod's log, if it is to be had. Whatever its gateway does, no stop waits or fails for it."""
+    """Keep the end of this pod's log, if its gateway gives it. A stop never waits or fails because of the gateway."""
     known = KeptLog.objects.filter(agent=agent).order_by("-life").values_list("life", "base", "size").first()
     life, base, size = known or ("none", 0, 0)
     try:
@@ -49,7 +50,7 @@ def keep(agent: Agent, namespace: str) -> None:
 
 
 def keep_due() -> int:
-    """Keep the logs of running pods that would take them along. Returns how many were asked."""
+    """Keep the logs of running pods whose logs would be lost with them. Returns how many pods were asked."""
     namespaces = current_runtime().fleeting_logs(AT_ONCE)
     rows = Agent.objects.live().filter(suffix__in={_suffix(name) for name in namespaces})
     agents = {agent.namespace: agent for agent in rows}
@@ -60,7 +61,7 @@ def keep_due() -> int:
 
 
 def _keep_in_time(agent: Agent | None, namespace: str, until: float) -> None:
-    """In a thread of its own; what there is no time for has its turn later."""
+    """Keep one pod's log in a thread of its own. After `until` it does nothing: a later round does it."""
     if agent is None or time.monotonic() > until:
         return
     try:
@@ -84,7 +85,7 @@ def _tail(agent: Agent, namespace: str, *, life: str, end: int) -> Tail | None:
 
 @transaction.atomic
 def _write(agent: Agent, tail: Tail) -> None:
-    """Unless a later end of the same pod is kept by now, or the agent is deleted."""
+    """Store the log, unless a later end of the same pod's log is already stored or the agent is deleted."""
     row = Agent.objects.live().select_for_update(no_key=True).filter(pk=agent.pk).first()
     if row is None or KeptLog.objects.filter(agent=agent, life=tail.life, base__gt=tail.end).exists():
         return

@@ -1,6 +1,6 @@
-"""The reconciler's claim on an agent: a lease in its row, taken and given back in one constant statement each.
+"""The reconciler's claim on an agent: a lease in its row. One fixed statement takes it, another one gives it back.
 
-It is the hottest path of the control plane: each step of each agent goes through it.
+This is the hottest path of the control plane: each step of each agent uses it.
 """
 
 from __future__ import annotations
@@ -13,15 +13,17 @@ from django.utils import timezone
 
 from agents.models import Agent
 
-LEASE = timedelta(seconds=60)  # longer than any step: the slowest removes several pods
+LEASE = timedelta(seconds=60)  # longer than any step; the slowest step removes several pods
 
-# Asked each second, nearly always in vain. Without parameters it is planned once, and planning costs more than reading
-# the end of the partial index `agent_due`; the limit of `_DUE` makes PostgreSQL plan that one anew each time.
-# Seconds, since Django takes as long to read a moment with its zone as all the rest takes; to the microsecond exact.
+# This runs each second and nearly always finds nothing. Without parameters it is planned once, and planning costs more
+# than reading the end of the partial index `agent_due`. The limit of `_DUE` makes PostgreSQL plan that statement each
+# time.
+# The result is in seconds, because Django needs as long to read a time with its zone as for all the rest. It is exact
+# to the microsecond.
 _SOONEST = "SELECT extract(epoch FROM min(reconcile_at))::float8 FROM agents_agent"
 _DUE = "SELECT id FROM agents_agent WHERE reconcile_at <= %s ORDER BY reconcile_at LIMIT %s"
 
-# Named one by one: a prepared `*` would fail once a migration has added a column.
+# The columns are named: a prepared `*` would fail after a migration that adds a column.
 _COLUMNS = ", ".join(f'"{field.column}"' for field in Agent._meta.concrete_fields)  # noqa: SLF001 # public by its documentation
 
 _TAKE = f"""
@@ -40,7 +42,7 @@ WHERE id = %(id)s AND lease_token = %(token)s
 
 
 def due(now: datetime, *, limit: int) -> list[str]:
-    """The agents whose next step is due, the longest overdue first."""
+    """The ids of agents whose next step is due, the longest overdue first."""
     with connection.cursor() as cursor:
         cursor.execute(_SOONEST)
         soonest = cursor.fetchone()[0]
@@ -51,9 +53,10 @@ def due(now: datetime, *, limit: int) -> list[str]:
 
 
 def take(agent_id: str, *, now: datetime, due: datetime | None = None) -> Agent | None:
-    """The agent, leased; None while another holds it or, given `due`, when it was not due by then.
+    """Return the agent, leased to the caller. None while another worker holds it or, with `due`, when it was not due by
+    then.
 
-    The due time moves behind the lease, so that a crash in between is found by the scan.
+    The due time moves to the lease's end, so the scan finds the agent again after a crash.
     """
     token, until = secrets.token_hex(8), now + LEASE
     values = {"id": agent_id, "token": token, "until": until, "now": now, "due": due}
@@ -61,7 +64,8 @@ def take(agent_id: str, *, now: datetime, due: datetime | None = None) -> Agent 
 
 
 def give_back(agent: Agent, *, wait: timedelta | None, failed: bool) -> None:
-    """What was asked for meanwhile has set an earlier due time, which stays. A lost lease changes nothing."""
+    """End the lease; the next step is due after `wait`, or never (None). An earlier due time that was set in the
+    meantime stays. A lost lease changes nothing."""
     upcoming = timezone.now() + wait if wait is not None else None
     values = {
         "id": agent.pk,

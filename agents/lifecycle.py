@@ -1,7 +1,7 @@
 """STATE MACHINE of an agent: what an owner, an operator or billing may ask for, and what the reconciler records.
 
-The asking functions change `desired` and wake the reconciler; the recording ones change `status` when the runtime has
-confirmed. Nothing else assigns a status (design: Invariants 1, Agent life cycle).
+The first functions change `desired` and wake the reconciler. The others change `status` when the runtime has confirmed
+the change. Nothing else assigns a status.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from webhooks import events
 
 PROVISIONING_DEADLINE = timedelta(minutes=10)
 TOLD_AGAIN = timedelta(hours=1)
-FORGIVEN_AFTER = timedelta(minutes=2)  # a pod that held this long is recovered with a clean slate
+FORGIVEN_AFTER = timedelta(minutes=2)  # after running this long, earlier recoveries are forgotten
 SETTLED = {Status.RUNNING, Status.STOPPED, Status.FAILED}
 
 TRANSITIONS: dict[Status, set[Status]] = {
@@ -41,7 +41,7 @@ TRANSITIONS: dict[Status, set[Status]] = {
     Status.DELETED: set(),
 }
 
-# Stops for want of payment: one of a failed pod stops nothing (design: Agent life cycle).
+# Stops because nobody paid. Such a stop of a failed pod sends no event: nothing was running.
 UNPAID = {Reason.TRIAL, Reason.PAYMENT}
 
 EVENTS = {
@@ -52,12 +52,12 @@ EVENTS = {
 }
 
 
-# Asked for.
+# What people and billing ask for.
 
 
 @transaction.atomic
 def pause(agent: Agent, *, reason: Reason, actor: str, why: str = "") -> Agent:
-    """Ask for the pod to stop; `stopped` and its event follow when the runtime confirms. The data is kept.
+    """Ask for the pod to stop. `stopped` and its event follow when the runtime confirms the stop. The data is kept.
 
     `why` is an operator's own sentence. It goes on the timeline, which owners do not see.
     """
@@ -91,12 +91,13 @@ def resume(agent: Agent, *, actor: str) -> Agent:
 
 @transaction.atomic
 def rebuild(agent: Agent, *, actor: str, reason: Reason = Reason.REBUILD, why: str = "", restores: str = "") -> Agent:
-    """Replace the pod; its data is kept. The persona's soul is taken anew. Raises WrongState, NotEntitled.
+    """Replace the pod and keep its data. The persona's soul is read again. Raises WrongState, NotEntitled.
 
-    With `restores` that backup takes the data's place, which is kept until the new pod is ready: a rebuild after one
-    that failed begins with it again.
-    An agent whose data is lost or damaged gets that of its newest backup. Without one it begins with what is there, or
-    with an empty disk, which whoever asks for this knows, for `explain` says so.
+    With `restores` the data of that backup replaces the present data, which is kept until the new pod is ready. If that
+    pod fails, the next rebuild starts with the present data again.
+
+    An agent whose data is lost or damaged gets the data of its newest backup. Without a backup it starts with what is
+    there, or with an empty disk; `explain` says so before the owner asks for the rebuild.
     """
     now = timezone.now()
     agent = configuration.locked(agent)
@@ -109,7 +110,7 @@ def rebuild(agent: Agent, *, actor: str, reason: Reason = Reason.REBUILD, why: s
     agent.spec_revision += 1
     agent.recoveries = 0
     if placement.go_back(agent.pk):
-        agent.restores, agent.data_expected, agent.cause = "", True, ""  # of where it moved to, and did not come up
+        agent.restores, agent.data_expected, agent.cause = "", True, ""  # undoes what the failed move had set
     unusable = agent.cause in UNUSABLE_DATA
     agent.data_expected = agent.data_expected and not unusable
     if unusable and not restores and (newest := newest_backup(agent)):
@@ -122,7 +123,7 @@ def rebuild(agent: Agent, *, actor: str, reason: Reason = Reason.REBUILD, why: s
 
 @transaction.atomic
 def move(agent: Agent, *, actor: str, why: str) -> Agent:
-    """Replace the pod by one elsewhere (agents/clusters/moving.py). Raises WrongState, NotEntitled."""
+    """Replace the pod by one in another cluster (agents/clusters/moving.py). Raises WrongState, NotEntitled."""
     now = timezone.now()
     agent = configuration.locked(agent)
     if agent.status not in {Status.RUNNING, Status.FAILED} or agent.desired != Desired.RUNNING:
@@ -135,31 +136,33 @@ def move(agent: Agent, *, actor: str, why: str) -> Agent:
 
 @transaction.atomic
 def delete(agent: Agent, *, actor: str, reason: Reason = Reason.OWNER, why: str = "") -> Agent:
-    """Ask for pod and data to be removed. Reads answer 404 at once; `deleted` and its event follow on confirmation."""
+    """Ask for the pod and its data to be removed. Reads answer 404 at once. `deleted` and its event follow when the
+    runtime confirms the removal."""
     now = timezone.now()
     agent = _locked(agent)
     if agent.desired == Desired.DELETED:
         return agent
     _note(agent, reason=reason, actor=actor, now=now, note=_because("deletion asked for", why))
     claims.let_go(agent, actor=actor, now=now)
-    agent.term_due_at = now  # what is paid is looked at
+    agent.term_due_at = now  # billing looks at what is paid
     return _want(agent, Desired.DELETED, operation=reason, now=now, also=("term_due_at",))
 
 
 @transaction.atomic(savepoint=False)
 def begin(agent: Agent, *, actor: str, now: datetime, note: str = "created") -> Agent:
-    """The first row of a new agent's timeline, in the transaction that created it."""
+    """Write the first row of a new agent's timeline, in the transaction that creates the agent."""
     _note(agent, reason=Reason.CREATE, actor=actor, now=now, note=note)
     wake.on_commit("agents.reconcile", agent.id)
     return agent
 
 
-# Confirmed by the runtime; called by the reconciler.
+# What the runtime has confirmed; the reconciler calls these.
 
 
 @transaction.atomic
 def came_up(agent: Agent, *, generation: int, public_url: str, now: datetime) -> Agent:
-    """The pod of this generation is ready: `running`. A pod nobody wants any more, or an older one, changes nothing."""
+    """The pod of this generation is ready: the agent is `running`. Does nothing for an older pod, or for a pod that is
+    no longer wanted."""
     agent = _locked(agent)
     if agent.desired != Desired.RUNNING or agent.generation != generation or agent.status == Status.RUNNING:
         return agent
@@ -184,7 +187,7 @@ def came_up(agent: Agent, *, generation: int, public_url: str, now: datetime) ->
 
 @transaction.atomic
 def came_down(agent: Agent, *, now: datetime) -> Agent:
-    """No process of the pod is left and none is wanted: `stopped`."""
+    """No process of the pod is left, and none is wanted: the agent is `stopped`."""
     agent = _locked(agent)
     if agent.desired != Desired.STOPPED or agent.status == Status.STOPPED:
         return agent
@@ -193,7 +196,7 @@ def came_down(agent: Agent, *, now: datetime) -> Agent:
 
 @transaction.atomic
 def is_gone(agent: Agent, *, now: datetime) -> Agent:
-    """Pod and data are gone: `deleted`, for good. Secrets and logs are forgotten with it."""
+    """Pod and data are gone: the agent is `deleted`, for good. Its secrets and logs are deleted too."""
     agent = _locked(agent)
     if agent.desired != Desired.DELETED or agent.status == Status.DELETED:
         return agent
@@ -213,7 +216,8 @@ def is_gone(agent: Agent, *, now: datetime) -> Agent:
 
 @transaction.atomic
 def fail(agent: Agent, *, generation: int, cause: str, message: str, evidence: list[str], now: datetime) -> Agent:
-    """The pod of this generation did not come up: `failed`, with its cause on the timeline and in explain."""
+    """The pod of this generation did not come up: the agent is `failed`. The cause is shown on the timeline and by
+    `explain`."""
     agent = _locked(agent)
     if agent.desired != Desired.RUNNING or agent.generation != generation or agent.status == Status.FAILED:
         return agent
@@ -227,7 +231,7 @@ def fail(agent: Agent, *, generation: int, cause: str, message: str, evidence: l
 
 @transaction.atomic
 def recover(agent: Agent, *, generation: int, note: str, now: datetime) -> Agent:
-    """A running agent's pod is gone: build it again by ourselves."""
+    """The pod of a running agent is gone: start a new one without being asked."""
     agent = _locked(agent)
     if agent.desired != Desired.RUNNING or agent.generation != generation or agent.status != Status.RUNNING:
         return agent
@@ -238,9 +242,10 @@ def recover(agent: Agent, *, generation: int, note: str, now: datetime) -> Agent
 
 @transaction.atomic
 def restore_instead(agent: Agent, *, generation: int, found: str, now: datetime) -> bool:
-    """A rebuild found the data gone or damaged: its next pod begins with the newest backup. False where there is none.
+    """A rebuild found the data gone or damaged: start the next pod with the newest backup. False when there is no
+    backup.
 
-    A restore that was asked for comes first, and one that failed is not tried again unasked.
+    A restore that was asked for goes first. A restore that failed is only tried again when somebody asks.
     """
     agent = _locked(agent)
     rebuilds = agent.operation == Reason.REBUILD and agent.status == Status.PROVISIONING
@@ -259,14 +264,15 @@ def restore_instead(agent: Agent, *, generation: int, found: str, now: datetime)
 
 @transaction.atomic
 def put_back(agent: Agent, what: Sequence[str], *, now: datetime) -> None:
-    """Somebody had changed the pod's objects in its cluster; on the timeline once an hour for the same."""
+    """Note on the timeline that the pod's objects were changed in its cluster and put back. The same note is written
+    once an hour at most."""
     note = f"put back in its cluster: {'; '.join(what)}"
     told = Transition.objects.filter(agent=agent, reason=Reason.RECOVERY, note=note, at__gt=now - TOLD_AGAIN)
     if not told.exists():
         _note(_locked(agent), reason=Reason.RECOVERY, actor="reconciler", now=now, note=note)
 
 
-# The machine.
+# The state machine.
 
 
 def _locked(agent: Agent) -> Agent:
@@ -274,7 +280,8 @@ def _locked(agent: Agent) -> Agent:
 
 
 def _still_restores(agent: Agent) -> str:
-    """What an agent without data was to begin with, and has not yet: there is nothing else that it could go back to."""
+    """The backup of an earlier restore, for an agent that has no data yet: it has nothing else to start with. ""
+    otherwise."""
     if agent.data_expected or not agent.restores:
         return ""
     there = Backup.objects.there().filter(pk=agent.restores).exists()
@@ -282,18 +289,21 @@ def _still_restores(agent: Agent) -> str:
 
 
 def newest_backup(agent: Agent) -> Backup | None:
-    """One that was made of whole databases, if there is any: damage may be older than the newest."""
+    """The newest backup with whole databases, else the newest one. Damage may be older than the newest backup."""
     there = Backup.objects.there().filter(agent=agent)
     return (there.filter(broken=0).first() or there.first()) if settings.BACKUP_STORE else None
 
 
 def _outlook(agent: Agent) -> str:
-    """What an agent that is being provisioned will become."""
+    """What the owner of an agent that is being provisioned should wait for."""
     return "it is being stopped: wait for stopped" if agent.desired == Desired.STOPPED else "wait for running or failed"
 
 
 def _guard(agent: Agent, now: datetime) -> None:
-    """Whether the pod may be started: its account is open, and it is paid for or free."""
+    """Raise unless the pod may be started: its account is open, and the agent is paid for or free.
+
+    Raises OwnerSuspended, NotEntitled.
+    """
     if User.objects.filter(pk=agent.user_id, is_active=False).exists():
         raise OwnerSuspended
     if not agent.is_entitled(now):
@@ -301,13 +311,13 @@ def _guard(agent: Agent, now: datetime) -> None:
 
 
 def pausable(reason: Reason) -> Q:
-    """Of which agents `pause` changes anything."""
+    """The agents for which `pause` changes anything."""
     held = Q() if reason == Reason.SUSPENDED else Q(desired=Desired.STOPPED, operation=Reason.SUSPENDED)
     return Q(desired=Desired.RUNNING) | held
 
 
 def _is_held(agent: Agent, reason: Reason) -> bool:
-    """Whether it is stopped only for its account's suspension, and now for a reason that outlives that."""
+    """Whether the agent is stopped only because its account is suspended, and `reason` outlasts the suspension."""
     return agent.operation == Reason.SUSPENDED and reason != Reason.SUSPENDED
 
 
@@ -331,7 +341,7 @@ def _provision(agent: Agent, *, reason: Reason, actor: str, now: datetime, note:
 
 
 def _replace(agent: Agent, *, reason: Reason, actor: str, now: datetime, note: str = "") -> Agent:
-    """A new generation, so a new namespace; the reconciler removes the old one's processes before it starts this."""
+    """Start a new generation in a new namespace. The reconciler removes the old pod before it starts the new one."""
     agent.generation += 1
     agent.save(update_fields=["generation"])
     return _provision(agent, reason=reason, actor=actor, now=now, note=note)
@@ -340,7 +350,10 @@ def _replace(agent: Agent, *, reason: Reason, actor: str, now: datetime, note: s
 def _move(
     agent: Agent, to: Status, *, reason: Reason, actor: str, now: datetime, note: str = "", also: tuple[str, ...] = ()
 ) -> Agent:
-    """The only place that assigns a status: refuse, change, record, emit. The caller holds the row's lock."""
+    """The only function that assigns a status: refuse, change, record, emit. The caller holds the row's lock.
+
+    Raises IllegalTransition.
+    """
     if to not in TRANSITIONS[Status(agent.status)]:
         raise IllegalTransition(f"{agent.id}: {agent.status} to {to}")
     before, settled = agent.status, agent.settled_status
@@ -357,11 +370,12 @@ def _move(
 
 
 def _told_from(before: str, settled: str, to: Status) -> str:
-    """What an event says in `from`.
+    """The value of `from` in an event.
 
-    A pod that came up or failed ended an operation: its event tells the last settled status before that operation, so
-    a rebuild of a running agent is `running` to `running`. A stop or a deletion may interrupt an operation: its event
-    tells what the agent was at that moment, `provisioning` too. So does a rebuild that fails like the one before it.
+    A pod that came up or failed ends an operation. Its event names the last settled status before that operation, so
+    the rebuild of a running agent goes from `running` to `running`. A stop or a deletion may interrupt an operation.
+    Its event names the status at that moment, which may be `provisioning`. The same holds for a rebuild that fails like
+    the one before it.
     """
     is_same_failure = to == Status.FAILED and settled == Status.FAILED
     return before if to in {Status.STOPPED, Status.DELETED} or is_same_failure else settled

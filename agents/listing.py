@@ -1,4 +1,4 @@
-"""The owner's list: all agents up to 1,000, then pages by a cursor, never a silent cut."""
+"""The owner's list of agents: up to 1,000 on one page, then more pages by a cursor. Nothing is cut off silently."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from config.paging import MAX_PAGE, Page
 def page(user: User, *, status: str | None = None, limit: int = MAX_PAGE, cursor: str | None = None) -> Page[Agent]:
     """The caller's agents, newest first. Raises UnknownCursor."""
     found = Agent.objects.owned_by(user.pk).live().select_related("hook", "quota_snapshot")
-    found = found.defer("gateway_key", "gateway_certificate")  # not shown: a thousand need not be opened
+    found = found.defer("gateway_key", "gateway_certificate")  # not shown, and decrypting a thousand of them costs time
     if status is not None:
         found = found.filter(status=status)
     return paging.page(found, path="/agents", ids="agt", narrowed={"status": status}, limit=limit, cursor=cursor)

@@ -1,4 +1,4 @@
-"""Whether an agent's pod is there and whether it answers (spec: Liveness)."""
+"""Whether an agent's pod is there and whether it answers (docs/spec.md: Liveness)."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from agents.runtimes import current_runtime
 from agents.runtimes.base import Endpoint
 from config import hanging_up, waiting
 
-PROBE_TIMEOUT_SECONDS = 3  # for each silence
-WHOLE_SECONDS = 6.0  # what answers may be the agent's own program, and send a byte now and then
+PROBE_TIMEOUT_SECONDS = 3  # for connecting, and for each silence
+WHOLE_SECONDS = 6.0  # for the whole answer: the agent's own program may answer, one byte now and then
 CACHED_SECONDS = 1.5
 MAX_CACHED = 10_000
 
@@ -32,7 +32,7 @@ _recent: dict[str, tuple[float, Liveness]] = {}
 
 
 def of(agent: Agent) -> Liveness:
-    """What the runtime says of the pod and what its address answers; at most CACHED_SECONDS old.
+    """Whether the runtime sees the pod and whether its address answers. The result is at most CACHED_SECONDS old.
 
     Raises Unavailable when too many calls wait.
     """
@@ -57,7 +57,7 @@ def _look(agent: Agent) -> Liveness:
 
 
 class _Trusting(HTTPAdapter):
-    """Takes certificates of one authority more than the public ones (PEM)."""
+    """Trusts the certificates of one more authority (PEM) than the public ones."""
 
     def __init__(self, authority: str) -> None:
         self._context = ssl.create_default_context(cafile=certifi.where())
@@ -69,7 +69,7 @@ class _Trusting(HTTPAdapter):
 
 
 def distrusted(endpoint: Endpoint) -> str | None:
-    """Why visitors who look at its certificate turn away from the public address; None as far as is known."""
+    """Why visitors would not trust the certificate of the public address. None when no problem is known."""
     if not endpoint.public_url.startswith("https:"):
         return None
     try:
@@ -82,7 +82,8 @@ def distrusted(endpoint: Endpoint) -> str | None:
 
 
 def _serves(endpoint: Endpoint) -> bool | None:
-    """None when the connection itself failed, also by a certificate that is not to be trusted."""
+    """Whether the public address answers without a server error. None when the connection itself failed, which includes
+    a certificate that is not trusted."""
     try:
         return _visit(endpoint) < 500
     except requests.ReadTimeout:
@@ -92,7 +93,7 @@ def _serves(endpoint: Endpoint) -> bool | None:
 
 
 def _visit(endpoint: Endpoint) -> int:
-    """Dials the runtime's endpoint, never a stored URL. Returns the status."""
+    """Visit the runtime's endpoint, never a stored URL. Returns the HTTP status."""
     with requests.Session() as session:
         session.trust_env = False
         if endpoint.authority:
@@ -106,12 +107,12 @@ def _visit(endpoint: Endpoint) -> int:
                 answer.close()
         finally:
             if time.monotonic() >= until:
-                raise requests.ReadTimeout  # whatever a connection that was cut seems to say
+                raise requests.ReadTimeout  # whatever error the cut connection shows
         return answer.status_code
 
 
 def _why(error: requests.exceptions.SSLError) -> str:
-    """OpenSSL's own words, which lie two exceptions deep."""
+    """OpenSSL's own message, which is two exceptions deep."""
     reason = getattr(error.args[0], "reason", None) if error.args else None
     handshake = reason.args[0] if isinstance(reason, Exception) and reason.args else None
     return str(getattr(handshake, "verify_message", "") or "the TLS handshake failed")

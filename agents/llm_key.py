@@ -1,4 +1,4 @@
-"""The model key of an agent: which provider, which model, the key itself, and when each is refused."""
+"""The model key of an agent: its provider, its model, the key itself, and when each of them is refused."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _KEY = re.compile(r"[\x21-\x7e]+")
 
 
 def check(engine: Engine, *, provider: str, key: str, model: str | None, field: str = "provider") -> None:
-    """Raise BadRequest naming the field when the engine, the provider, the key's form or the model does not fit."""
+    """Raise BadRequest naming the field when engine, provider, form of the key and model do not fit together."""
     if not engine.llm_key:
         raise BadRequest(f"{field}: {engine.label} takes no model key")
     llm_providers.check_engine(llm_providers.known_provider(provider, field=field), engine=engine, field=field)
@@ -31,13 +31,14 @@ def check(engine: Engine, *, provider: str, key: str, model: str | None, field: 
 
 
 def check_key(key: str, *, field: str) -> None:
-    """Raise BadRequest when the text cannot be a key at all."""
+    """Raise BadRequest when the text cannot be a key."""
     if not _KEY.fullmatch(key) or len(key) > MAX_KEY_CHARACTERS:
         raise BadRequest(f"{field}: must be 1 to {MAX_KEY_CHARACTERS} visible ASCII characters without spaces")
 
 
 def check_model(engine: Engine, *, provider: str | None, model: str) -> None:
-    """Raise BadRequest when the model is unknown, another provider's, or the engine lets none be chosen."""
+    """Raise BadRequest when the model is unknown or another provider's, or when the engine does not let a model be
+    chosen."""
     known = llm_models.known_model(model)
     if not engine.model:
         raise BadRequest(f"model: {engine.label} does not let a model be chosen")
@@ -51,7 +52,7 @@ def check_model(engine: Engine, *, provider: str | None, model: str) -> None:
 
 
 def change(agent: Agent, **given: Any) -> Agent:
-    """Install a key (`provider` and `key`, perhaps `model`) or change only the model (`model` alone)."""
+    """Install a key (`provider` and `key`, optionally `model`) or change only the model (`model` alone)."""
     if "provider" in given or "key" in given:
         for name in ("provider", "key"):
             if name not in given:
@@ -63,9 +64,9 @@ def change(agent: Agent, **given: Any) -> Agent:
 
 
 def install(agent: Agent, *, provider: str, key: str, **named: str | None) -> Agent:
-    """Install or replace the key. Without a `model` the present one stays if it is the provider's.
+    """Install or replace the key. Without `model` the present model stays if it belongs to the provider.
 
-    Asks the provider once whether the key is good, before the transaction; only a definite refusal is an error.
+    Asks the provider once whether the key is good, before the transaction. Only a clear refusal is an error.
     """
     check(engine_of(agent.engine), provider=provider, key=key, model=named.get("model"))
     with waiting.looks.take(agent.user_id):
@@ -78,13 +79,13 @@ def install(agent: Agent, *, provider: str, key: str, **named: str | None) -> Ag
 
 
 def put(agent: Agent, *, provider: str, key: str, model: str | None, checked: bool) -> None:
-    """Set the columns of an installed key; `checked` is what its provider said of it."""
+    """Set the columns of an installed key. `checked`: whether the provider accepted the key."""
     agent.llm_key_checked = checked
     agent.llm_provider, agent.llm_key, agent.llm_key_hash, agent.model = provider, key, sha256(key), model
 
 
 def prove(agent: Agent) -> None:
-    """The model has answered with this key: it need not be checked any more."""
+    """Note that the model has answered with this key, so the key counts as checked."""
     if not agent.llm_key_checked:
         same = Agent.objects.filter(pk=agent.pk, llm_key_hash=agent.llm_key_hash)
         same.update(llm_key_checked=True)
@@ -92,7 +93,7 @@ def prove(agent: Agent) -> None:
 
 @transaction.atomic
 def choose_model(agent: Agent, *, model: str | None) -> Agent:
-    """Change only the model; null goes back to the persona's or the provider's default."""
+    """Change only the model. None goes back to the default of the persona or the provider."""
     agent = configuration.locked(agent)
     if model is not None:
         check_model(engine_of(agent.engine), provider=agent.llm_provider, model=model)

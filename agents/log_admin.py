@@ -1,4 +1,4 @@
-"""An agent's log in the operator's console: the last lines on its page, and all that is kept on one of its own."""
+"""An agent's log in the admin: the last lines on the agent's page, and everything that is kept on a page of its own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from config.admin_steps import WithSteps
 from config.errors import BadRequest, ServiceError
 
 LAST_LINES, PAGE = 20, 200
-# A pod that is silent must not hold up the page for long.
+# A silent pod must not delay the page for long.
 SECONDS = 2.0
 
 
@@ -32,7 +32,7 @@ class WithLogs(WithSteps):
 
     @admin.display(description="last lines")
     def last_lines(self, agent: Agent) -> str:
-        """Masked where they were kept, and escaped here."""
+        """The gateway masked the lines when it kept them; here they are escaped."""
         more = format_html('<a href="{}">All that is kept</a>', reverse("admin:agents_agent_logs", args=[agent.pk]))
         try:
             page = logs.page(agent, limit=LAST_LINES, seconds=SECONDS)

@@ -1,7 +1,8 @@
-"""Following an agent's log as it grows, over restarts of its engine and from one pod to the next, without a thread.
+"""Following an agent's log as it grows, over restarts of the engine and from one pod to the next, without a thread.
 
-The gateway is asked for news and answers when there are some. Only now and then, and when it does not answer, a thread
-looks at the agent's row: whether it is still there, whether the follower may still see it, and which pod it has.
+The gateway is asked for news and answers when there is any. A thread looks at the agent's row only from time to time,
+and when the gateway does not answer. It checks whether the agent is still there, whether the follower may still see the
+log, and which pod the agent has.
 """
 
 from __future__ import annotations
@@ -29,24 +30,24 @@ from config.errors import Unavailable
 
 log = logging.getLogger(__name__)
 
-BEAT_SECONDS = 10  # of silence, after which there is a sign of life
-LOOK_SECONDS = 15.0  # how old what is known of agent and follower may be
+BEAT_SECONDS = 10  # of silence; then a sign of life is sent
+LOOK_SECONDS = 15.0  # the agent and the follower's rights are checked again after this time
 AGAIN_SECONDS = 1.0
-IDLE_SECONDS = 2.0  # between two looks at an agent whose pod tells nothing
-# Of one answer of the gateway, and how soon the next may follow it.
+IDLE_SECONDS = 2.0  # between two looks at an agent whose pod sends no log
+# The limits of one answer of the gateway, and the least time before the next one.
 MOST_LINES, MOST_BYTES, PAUSE_SECONDS = 200, 64 * 1024, 0.2
 
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """Lines, and perhaps none: then it is a sign of life."""
+    """New lines. Without any line it is a sign of life."""
 
     page: LogPage
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Told at first, and whenever it changes."""
+    """Sent first, and then whenever the state changes."""
 
     status: str
     live: bool
@@ -54,7 +55,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """Nothing follows. `reason` is for people."""
+    """Nothing follows. `reason` is a text for people."""
 
     reason: str
 
@@ -77,9 +78,10 @@ class _Sight:
 def follow(
     agent: Agent, *, after: str | None, limit: int, source: Source | None, is_allowed: Callable[[], bool]
 ) -> tuple[Callable[[], Events], Callable[[], None]]:
-    """How to begin to follow, and what to call at the end. `is_allowed` says whether the follower may still see it.
+    """Start to follow a log. Returns the function that gives the events and the one to call at the end.
 
-    Raises UnknownLogCursor, ForeignLogCursor, and Unavailable when too many follow.
+    `is_allowed` says whether the follower may still see the log. Raises UnknownLogCursor, ForeignLogCursor, and
+    Unavailable when too many people follow logs.
     """
     leave = waiting.followers.hold(agent.user_id)
     try:
@@ -125,7 +127,7 @@ class _Follower:
         return News(page)
 
     async def _news(self, session: aiohttp.ClientSession, sight: _Sight) -> LogPage | None:
-        """What the pod tells next; None where that has to be looked for elsewhere, after a pause."""
+        """The pod's next lines. None, after a pause, when they have to be looked for elsewhere."""
         if not (sight.page.live and sight.gateway and self._cursor):
             await asyncio.sleep(IDLE_SECONDS)
             return None
@@ -147,7 +149,7 @@ class _Follower:
         return logs.one(page, live=True)
 
     def _look(self) -> _Sight | End | None:
-        """In a thread. None while the database is away, or too many look."""
+        """Look at the agent's row; runs in a thread. None while the database is away, or when too many calls wait."""
         try:
             if not self._is_allowed():
                 return End("this credential is not valid any more")

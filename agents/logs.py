@@ -1,4 +1,4 @@
-"""What an agent's pods have said: one log over all of them, read by cursor, whether the last of them lives or not."""
+"""The log of an agent over all its pods, read by cursor, whether the last pod still runs or not."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from config import waiting
 PAGE = 100
 MAX_PAGE = 1_000
 MAX_CURSOR = 120  # characters
-# In place of a cursor: the oldest line that is kept.
+# Given in place of a cursor: the oldest line that is kept.
 OLDEST = "oldest"
 _SHAPE = re.compile(r"([0-9a-z-]{1,40})\.([0-9a-z]{8,24})\.(\d{1,15})")
 
@@ -37,7 +37,7 @@ class Cursor:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A line, and the cursor behind it."""
+    """A line, and the cursor that continues after it."""
 
     line: Line
     cursor: Cursor
@@ -45,10 +45,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogPage:
-    """`cursor` is where the next page begins; None while there is no log. `more`: there are more lines now.
+    """`cursor` is where the next page begins; None while there is no log. `more`: more lines can be read now.
 
-    `gap`: lines between what was asked for and the first one here are not kept any more. `live`: the pod's gateway
-    told this itself; else the lines are what a pod has left that is gone or does not answer.
+    `gap`: lines between the cursor that was asked for and the first line here are no longer kept. `live`: the pod's
+    gateway sent this page. Otherwise the lines are left from a pod that is gone or does not answer.
     """
 
     entries: list[Entry] = field(repr=False)
@@ -60,7 +60,7 @@ class LogPage:
 
 @dataclass(frozen=True, slots=True)
 class Gateway:
-    """Whom to ask for the log of a pod that runs."""
+    """The address of a running pod's gateway, and the access to it."""
 
     endpoint: Endpoint
     access: Access
@@ -74,10 +74,10 @@ def page(
     source: Source | None = None,
     seconds: float = PAGE_SECONDS,
 ) -> LogPage:
-    """The lines after a cursor, the oldest first; without one the newest lines, in the same order.
+    """The lines after a cursor, the oldest first. Without a cursor the newest lines, in the same order.
 
-    Raises UnknownLogCursor, ForeignLogCursor, and Unavailable when too many calls wait. `seconds`: how long the pod
-    may take to answer.
+    `seconds` is how long the pod may take to answer. Raises UnknownLogCursor, ForeignLogCursor, and Unavailable when
+    too many calls wait.
     """
     cursor, is_from_oldest = _place(agent, after)
     wanted = Asked(after=cursor.offset if cursor else None, limit=limit, source=source)
@@ -94,19 +94,19 @@ def page(
 
 
 def gateway_of(agent: Agent) -> Gateway | None:
-    """Of the agent's present pod, where it has an address."""
+    """The gateway of the agent's present pod, if the pod has an address."""
     endpoint = current_runtime().endpoint(agent.namespace)
     return Gateway(endpoint, pods.access_of(agent)) if endpoint else None
 
 
 def text_of(agent: Agent, cursor: Cursor) -> str:
-    """The cursor as its readers hand it back."""
+    """The cursor as text, in the form that readers send back."""
     raw = f"{agent.suffix}.{cursor.life}.{cursor.offset}".encode()
     return base64.urlsafe_b64encode(raw).decode().rstrip("=")
 
 
 def cursor_of(agent: Agent, text: str) -> Cursor:
-    """Raises UnknownLogCursor and ForeignLogCursor."""
+    """Read a cursor from its text. Raises UnknownLogCursor and ForeignLogCursor."""
     try:
         raw = base64.b64decode(text.encode("ascii") + b"=" * (-len(text) % 4), altchars=b"-_", validate=True)
         found = _SHAPE.fullmatch(raw.decode("ascii"))
@@ -120,21 +120,21 @@ def cursor_of(agent: Agent, text: str) -> Cursor:
 
 
 def _place(agent: Agent, after: str | Cursor | None) -> tuple[Cursor | None, bool]:
-    """The cursor, and whether the oldest line is meant."""
+    """The cursor, and whether to begin at the oldest line."""
     if after is None or isinstance(after, Cursor):
         return after, False
     return (None, True) if after == OLDEST else (cursor_of(agent, after), False)
 
 
 class _Live:
-    """The pod that runs, as long as its gateway answers."""
+    """The running pod, as long as its gateway answers."""
 
     def __init__(self, gateway: Gateway | None, seconds: float) -> None:
         self._gateway = gateway
         self._seconds = seconds
 
     def same(self, asked: Asked) -> Page | None:
-        """The page, if the log has the life that is asked for."""
+        """The page, if the pod's log is still the one that the cursor belongs to (the same `life`)."""
         try:
             return self._ask(asked)
         except OtherLife:
@@ -144,7 +144,7 @@ class _Live:
         return self._ask(replace(asked, life=None))
 
     def _ask(self, asked: Asked) -> Page | None:
-        """None where nobody answers, who is then not asked again."""
+        """Ask the gateway. When it does not answer, this returns None and does not ask again."""
         if self._gateway is None:
             return None
         try:
@@ -157,7 +157,7 @@ class _Live:
 
 
 def _stored(agent: Agent, live: Page | None) -> list[Left]:
-    """What earlier pods have left, and this one where it does not answer, the oldest first."""
+    """The logs left by earlier pods, and by the present pod if it does not answer. The oldest first."""
     found = {left.life: left for left in kept_logs.of(agent)}
     if live:
         found.pop(live.life, None)
@@ -167,7 +167,7 @@ def _stored(agent: Agent, live: Page | None) -> list[Left]:
 
 
 def _newest(stored: Sequence[Left], live: Page | None, asked: Asked) -> LogPage:
-    """The last lines of all, and where it goes on."""
+    """The last lines of all logs, and the cursor after them."""
     entries = _entries(live) if live else []
     cursor = Cursor(live.life, live.next) if live else None
     for left in reversed(stored):
@@ -178,7 +178,8 @@ def _newest(stored: Sequence[Left], live: Page | None, asked: Asked) -> LogPage:
 
 
 def _forward(stored: Sequence[Left], live: _Live | None, cursor: Cursor | None, asked: Asked) -> LogPage:
-    """From the cursor on through all that there is. Without one, or where its pod's log is gone, from the oldest."""
+    """The lines from the cursor on, through all logs. Without a cursor, or when its pod's log is gone, from the oldest
+    line."""
     begin = next((number for number, left in enumerate(stored) if cursor and left.life == cursor.life), None)
     is_lost = cursor is not None and begin is None
     offset = cursor.offset if cursor and begin is not None else None

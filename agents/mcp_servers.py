@@ -1,4 +1,4 @@
-"""Which MCP servers an agent may have: their names, transports, addresses, headers and environment."""
+"""The MCP servers that an agent may have: their names, transports, addresses, headers and environment."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from catalog import tools as catalog_tools
 from catalog.models import Engine
 from config.errors import BadRequest
 
-# Counted by the body's fields, before any is looked at (agents/serializers.py).
+# The request body's fields count these before any of them is looked at (agents/serializers.py).
 MAX_SERVERS = 20
 MAX_HEADERS = 32
 MAX_ENV = 64
 
-MAX_ARGUMENT_CHARACTERS = 16_000  # of one server, all together
+MAX_ARGUMENT_CHARACTERS = 16_000  # of all arguments of one server together
 MAX_VALUE_CHARACTERS = 8_000
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _URL = re.compile(r"[!-\[\]-~]+")  # visible ASCII without the backslash
-# What the protocol itself puts there.
+# The protocol itself sets these headers.
 _OWN_HEADERS = {
     "accept", "connection", "content-length", "content-type", "host", "keep-alive", "last-event-id",
     "mcp-protocol-version", "mcp-session-id", "te", "trailer", "transfer-encoding", "upgrade",
@@ -32,7 +32,7 @@ Server = dict[str, Any]
 
 
 def check(servers: list[Server], *, engine: Engine, where: str) -> None:
-    """Raise BadRequest naming the first field that cannot be; `where` is the path of the list."""
+    """Raise BadRequest naming the first field that is wrong. `where` is the path of the list."""
     if servers and not engine.mcp:
         raise BadRequest(f"{where}: {engine.label} takes no MCP servers")
     _check_names([str(server["name"]) for server in servers], where)
@@ -52,7 +52,7 @@ def _check_names(names: list[str], where: str) -> None:
 
 
 def _alike(name: str) -> str:
-    """Engines make tool names of it: there `-` may become `_`."""
+    """The name as engines compare it: they make tool names of it, in which `-` may become `_`."""
     return name.lower().replace("-", "_")
 
 
@@ -80,7 +80,8 @@ def _starts_servers(engine: Engine) -> bool:
 
 
 def _check_url(url: str, where: str) -> None:
-    """Whatever the text says is reached from the agent's own pod, never from here; it must be one address to all."""
+    """Check the form of the address: every program must read the same address in it. Only the agent's own pod visits
+    it, never this service."""
     try:
         parts = urlsplit(url)
         usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0

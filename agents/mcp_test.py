@@ -1,4 +1,4 @@
-"""Whether an MCP server of an agent answers, asked from the agent's own pod."""
+"""Tests whether an MCP server of an agent answers. The agent's own pod asks it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from config import waiting
 
 
 def run(agent: Agent, *, name: str) -> TriedServer:
-    """Ask the server of this name for its tools; one that is silent is a result, no failure.
+    """Ask the server of this name for its tools. A silent server is a result, not an error.
 
-    Raises NoSuchServer; ServerOfTheEngine for one that the engine starts itself; WrongState for an agent that is
-    stopped; Unavailable when too many calls wait.
+    Raises NoSuchServer; ServerOfTheEngine for a server that the engine starts itself; WrongState for a stopped agent;
+    Unavailable when too many calls wait.
     """
     server = next((one for one in agent.mcp_servers if one["name"] == name), None)
     if server is None:
@@ -32,7 +32,7 @@ def run(agent: Agent, *, name: str) -> TriedServer:
 
 
 def _asked(agent: Agent, *, url: str, headers: dict[str, str]) -> TriedServer:
-    """Raises HopFailure when the pod's gateway is silent."""
+    """Ask through the pod's gateway. Raises HopFailure when the gateway does not answer."""
     endpoint = current_runtime().endpoint(agent.namespace)
     if endpoint is None:
         raise management.HopFailure("gateway", "the pod has no address")

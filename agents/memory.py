@@ -1,4 +1,4 @@
-"""What an agent is and what it has learned: its soul, skills, memories, and how many conversations it keeps."""
+"""An agent's soul, skills and memories, and how many conversations it keeps."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ class Remembered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentMemory:
-    """`is_cut`: there is more of it than is shown."""
+    """`is_cut`: the agent has more than is shown."""
 
     soul: str
     skills: list[str]
     memories: list[Remembered]
     sessions_count: int
     is_cut: bool
-    backup: str = ""  # the name of the one that it is read from; "" is the pod itself
+    backup: str = ""  # name of the backup that this was read from; "" means the pod itself
 
 
 def of(agent: Agent) -> AgentMemory:
-    """The soul as the engine is given it, and what the engine's own files hold.
+    """The soul as the engine gets it, and the contents of the engine's own files.
 
-    While its pod cannot be asked, what they held at the newest backup. Raises MemoryUnreadable where there is none,
-    Unavailable when too many calls wait.
+    While the pod cannot be asked, the files of the newest backup are read. Raises MemoryUnreadable when there is no
+    backup, Unavailable when too many calls wait.
     """
     found, backup = _found(agent)
     return AgentMemory(

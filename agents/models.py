@@ -43,12 +43,12 @@ __all__ = [
     "UsageHour",
 ]
 
-# The words of an agent's name, as the public directory looks for them.
+# The words of an agent's name, as the public directory searches them.
 NAME_WORDS = SearchVector("name", config="simple")
 
 
 class Status(models.TextChoices):
-    """What the caller is told (spec: Agent `status`). Derived by the state machine alone."""
+    """The status that callers see (docs/spec.md: Agent `status`). Only the state machine sets it."""
 
     PROVISIONING = "provisioning"
     RUNNING = "running"
@@ -58,7 +58,7 @@ class Status(models.TextChoices):
 
 
 class Desired(models.TextChoices):
-    """What is wanted of the pod."""
+    """The state that the owner, the operator or billing wants for the pod."""
 
     RUNNING = "running"
     STOPPED = "stopped"
@@ -73,7 +73,7 @@ class QuotaStatus(models.TextChoices):
 
 
 class Reason(models.TextChoices):
-    """Why a state was asked for or reached; written on the timeline and, for stops, in the event."""
+    """Why a state was asked for or reached. It is on the timeline and, for stops, in the event."""
 
     CREATE = "create"
     RESUME = "resume"
@@ -93,12 +93,12 @@ class Reason(models.TextChoices):
     CHANNEL = "channel"
 
 
-# Between two states: something is still to be done, unless it failed and waits for its owner.
+# The agent is between two states, so something is still to be done. A failed agent that waits for its owner is not.
 UNSETTLED = Q(status=Status.PROVISIONING) | (
     ~Q(desired=models.F("status")) & ~Q(desired=Desired.RUNNING, status=Status.FAILED)
 )
 
-# Its engine should hear people elsewhere than on the web.
+# The engine of such an agent should hear people on other channels than the web.
 LISTENING = Q(status=Status.RUNNING, desired=Desired.RUNNING, llm_key_hash__isnull=False) & ~Q(
     channels__contained_by=["web"]
 )
@@ -109,23 +109,23 @@ class AgentQuerySet(models.QuerySet["Agent"]):
         return self.filter(user_id=user_id)
 
     def live(self) -> AgentQuerySet:
-        """What an owner still sees: not deleted and not asked to be."""
+        """The agents that an owner still sees: neither deleted nor asked to be deleted."""
         return self.exclude(desired=Desired.DELETED)
 
     def unpaid(self) -> AgentQuerySet:
         return self.filter(paid=False)
 
     def due(self, now: datetime) -> AgentQuerySet:
-        """Agents whose next reconcile step is due; uses the partial index `agent_due`."""
+        """The agents whose next reconcile step is due. Uses the partial index `agent_due`."""
         return self.filter(reconcile_at__lte=now).order_by("reconcile_at")
 
     def term_due(self, now: datetime) -> AgentQuerySet:
-        """Agents whose term has a step due; uses the partial index `agent_term_due`."""
+        """The agents whose term has a step due. Uses the partial index `agent_term_due`."""
         return self.filter(term_due_at__lte=now).order_by("term_due_at")
 
 
 class Agent(models.Model):
-    """One pod (spec: Agent)."""
+    """One agent, with its pod (docs/spec.md: Agent)."""
 
     id = models.CharField(primary_key=True, max_length=40, default=partial(new_id, "agt"), editable=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="agents")
@@ -174,20 +174,20 @@ class Agent(models.Model):
     spec_revision = models.PositiveIntegerField(default=1)
     management_token = EncryptedText()
     ticket_key = EncryptedText()
-    # By what its gateway shows who it is (agents/identity.py); made before the first gateway is started with it.
+    # The gateway proves its identity with these (agents/identity.py). They are made before the first gateway starts.
     gateway_key = EncryptedText(null=True, blank=True)
     gateway_certificate = models.TextField(blank=True, default="", db_default="")
     engine_key = EncryptedText(help_text="The engine's encryption key; never returned.")
     dash_username = models.CharField(max_length=80, null=True, blank=True)
     dash_password = EncryptedText(null=True, blank=True)
 
-    # The reconciler's claim.
+    # The reconciler's lease.
     reconcile_at = models.DateTimeField(null=True, blank=True)
     lease_until = models.DateTimeField(null=True, blank=True)
     lease_token = models.CharField(max_length=40, blank=True)
     attempts = models.PositiveIntegerField(default=0)
 
-    # Entitlement. Billing changes it through agents/entitlement.py.
+    # How long the agent may run. Billing changes this through agents/entitlement.py.
     trial_ends_at = models.DateTimeField(
         null=True,
         blank=True,
@@ -234,7 +234,7 @@ class Agent(models.Model):
     a2a_token = EncryptedText(null=True, blank=True)
     a2a_peers = EncryptedJson(null=True, blank=True, default=None)
     domain = models.CharField(max_length=253, null=True, blank=True)
-    # The name that it claims; who holds which is in agents/domains.
+    # The agent's own hostname. agents/domains knows which account owns which name.
     domain_ready_at = models.DateTimeField(
         null=True, blank=True, help_text="Since when its own name may serve and leads here."
     )
@@ -253,19 +253,19 @@ class Agent(models.Model):
             models.Index(fields=["reconcile_at"], name="agent_due", condition=Q(reconcile_at__isnull=False)),
             # The due scan of billing/lapses.py.
             models.Index(fields=["term_due_at"], name="agent_term_due", condition=Q(term_due_at__isnull=False)),
-            # The minute's look for agents between two states that nothing would wake (agents/sweeper.py).
+            # The sweeper's search for agents between two states that have no due time (agents/sweeper.py).
             models.Index(fields=["id"], name="agent_forgotten", condition=UNSETTLED & Q(reconcile_at__isnull=True)),
             # The due scan of agents/backups/nights.py.
             models.Index(fields=["backup_due_at"], name="agent_backup_due", condition=Q(backup_due_at__isnull=False)),
-            # The oldest backup of those that should have a younger one (agents/backups/health.py).
+            # The oldest backup among the agents that should have a newer one (agents/backups/health.py).
             models.Index(
                 fields=["last_backup_at"], name="agent_backup_age", condition=Q(desired="running", status="running")
             ),
-            # Which channels are to be looked at (agents/silences/looking.py).
+            # Agents whose channels are checked (agents/silences/looking.py).
             models.Index(fields=["id"], name="agent_listening", condition=LISTENING),
-            # Observation matches pods to agents that should have one.
+            # The reconciler compares these agents with the pods that it sees.
             models.Index(fields=["desired", "status"], name="agent_live", condition=~Q(status="deleted")),
-            # What suspensions stopped, and the free agents that caps count.
+            # The agents that a suspension stopped, and the free agents that the caps count.
             models.Index(fields=["user"], name="agent_suspended", condition=Q(operation="suspended")),
             models.Index(fields=["user"], name="agent_free", condition=Q(paid=False) & ~Q(desired="deleted")),
             # The trials of a mailbox (agents/trials.py).
@@ -281,7 +281,7 @@ class Agent(models.Model):
                 name="agent_listed_name",
                 condition=Q(a2a_enabled=True, a2a_listed=True, status="running"),
             ),
-            # Whether anybody still uses a persona.
+            # Whether any agent still uses a persona.
             models.Index(fields=["persona_id"], name="agent_persona", condition=~Q(desired="deleted")),
         ]
         constraints = [
@@ -296,16 +296,16 @@ class Agent(models.Model):
 
     @property
     def namespace(self) -> str:
-        """The pod's namespace of this generation (design: Invariants 6)."""
+        """The pod's namespace in this generation. A namespace is never used twice."""
         return f"pod-{self.suffix}-{self.generation}"
 
     def is_entitled(self, now: datetime) -> bool:
-        """Whether the pod may run: paid, or inside the free time."""
+        """Whether the pod may run: it is paid for, or its free time is not over."""
         return self.entitled_until is None or now < self.entitled_until
 
 
 class Transition(models.Model):
-    """One row of an agent's timeline: who asked for what, and what it became."""
+    """One row of an agent's timeline: who asked for something, and which status followed."""
 
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="transitions")
     from_status = models.CharField(max_length=12, choices=Status.choices, blank=True)
@@ -323,7 +323,7 @@ class Transition(models.Model):
 
 
 class KeptLog(models.Model):
-    """The end of what one pod of the agent has logged, for the time after that pod (agents/kept_logs.py)."""
+    """The end of one pod's log, kept for the time after that pod (agents/kept_logs.py)."""
 
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="kept_logs")
     life = models.CharField(max_length=24, help_text="Of the pod's log; those of one agent sort by their time.")
@@ -344,21 +344,22 @@ class KeptLog(models.Model):
 
 
 class AgentQuota(models.Model):
-    """The latest RAM and disk snapshot (spec: AgentQuota). Narrow, because it is rewritten each minute."""
+    """The latest snapshot of memory and disk (docs/spec.md: AgentQuota). The row is small, because it is rewritten each
+    minute."""
 
     agent = models.OneToOneField(Agent, on_delete=models.CASCADE, primary_key=True, related_name="quota_snapshot")
     memory_used_bytes = models.BigIntegerField(null=True)
     memory_limit_bytes = models.BigIntegerField(null=True)
     disk_used_bytes = models.BigIntegerField(null=True)
     disk_total_bytes = models.BigIntegerField(null=True)
-    # The state machine's; only agents/quota.py writes these three.
+    # These three belong to the quota's state machine; only agents/quota.py writes them.
     status = models.CharField(max_length=6, choices=QuotaStatus.choices, default=QuotaStatus.OK)
     recent = models.CharField(
         max_length=5, blank=True, db_default="", help_text="The last five measurements, a letter each."
     )
     since = models.DateTimeField(db_default=Now(), help_text="Since when the status is this one.")
     updated_at = models.DateTimeField()
-    # The highest in the hour of `updated_at`; a row of UsageHour once the hour is over.
+    # The highest values in the hour of `updated_at`. They become a row of UsageHour when the hour is over.
     hour_memory_bytes = models.BigIntegerField(null=True)
     hour_disk_bytes = models.BigIntegerField(null=True)
 
@@ -367,14 +368,15 @@ class AgentQuota(models.Model):
 
 
 class UsageHour(models.Model):
-    """The most that an agent took in one hour, and what its plan had then. Written by agents/usage_hours.py alone.
+    """The most memory and disk that an agent used in one hour, and the limits of its plan then. Only
+    agents/usage_hours.py writes these rows.
 
-    In the order of time, so that a new hour is at the end of table and index, and an old one goes from the beginning.
+    Rows are in the order of time: new hours go to the end of table and index, old hours are removed from the beginning.
     """
 
     pk = models.CompositePrimaryKey("at", "agent_id")
     at = models.DateTimeField(help_text="When the hour began.")
-    # Without the constraint: it would lock each agent's row once an hour.
+    # There is no constraint, because checking it would lock each agent's row once an hour.
     agent = models.ForeignKey(
         Agent, on_delete=models.CASCADE, related_name="usage_hours", db_index=False, db_constraint=False
     )

@@ -1,4 +1,5 @@
-"""Which models agents have, also those that their owners left to us. The catalog asks before it hides one."""
+"""Which models agents use, including the defaults of agents without a choice. The catalog asks before it hides a
+model."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from catalog import llm_models, personas
 
 
 def counts() -> Counter[str]:
-    """The ids of these models, and how many agents have each."""
+    """The ids of the models in use, with the number of agents for each."""
     alike = Agent.objects.live().order_by().values_list("model", "llm_provider", "persona_id")
     found: Counter[str] = Counter()
     for model, provider, persona_id, count in alike.annotate(count=Count("id")):
@@ -21,7 +22,7 @@ def counts() -> Counter[str]:
 
 
 def _default(provider: str | None, persona_id: str) -> str | None:
-    """What a pod without a choice of its owner's uses (agents/pods.py); nothing without a key."""
+    """The model of a pod whose owner chose none (agents/pods.py); None without a key."""
     if provider is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""The wire shapes of the OpenAI protocol, whose names are not ours: they stay as they are."""
+"""The wire shapes of the OpenAI protocol. The names are that protocol's, not ours, so they stay as they are."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""The public pages of agents: before the catalog's, which answer for every other path below a language."""
+"""The public pages of agents. They come before the catalog's, which answer every other path below a language."""
 
 from __future__ import annotations
 
 from django.urls import path
 
 from agents.views.directory import DirectoryViewSet
-from catalog.pages import urls  # registers the converter of languages
+from catalog.pages import urls  # registers the path converter `lang`
 
 __all__ = ["urlpatterns", "urls"]
 

@@ -1,4 +1,4 @@
-"""What this app knows of a person: their agents. For the file they take along, and to be taken away with them."""
+"""A person's agents and all that belongs to them: for the export of the person's data, and to erase it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ SETTINGS = (
 
 
 def exported(user: User) -> Iterator[Section]:
-    """Conversations are in the agents' own data, so of them there are the backups and what still waits to be said."""
+    """The sections of the export. Conversations are inside the agents' own data, so the export has links to the
+    backups, and the messages that still wait for delivery."""
     yield "agents", [_settings(agent) for agent in _agents(user)[: MOST + 1]]
     yield "backups", [_backup(row) for row in rows(_there(user), "agent_id", "name", "kind", "taken_at", "size")]
     waiting = InboundMessage.objects.filter(agent__user=user, due_at__isnull=False)
@@ -52,7 +53,7 @@ def _there(user: User) -> Any:
 
 
 def _settings(agent: Agent) -> Row:
-    """Of secrets only that they are there: names of MCP servers and peers, of channels' tokens."""
+    """The agent's settings. Of secrets only the names are there: MCP servers, peers, and channels with a token."""
     agent = readable(agent)
     hook = getattr(agent, "hook", None)
     return {
@@ -78,7 +79,7 @@ def _waiting(message: InboundMessage) -> dict[str, str | datetime | None]:
 
 
 def still_there(user: User, *, now: datetime) -> str:
-    """What is not gone yet, in words. Backups of agents that are deleted with their account are not kept."""
+    """Name what is not gone yet; "" when all is gone. Backups of agents deleted with their account expire at once."""
     if Agent.objects.owned_by(user.pk).exclude(status=Status.DELETED).exists():
         return "its agents"
     left = Repository.objects.filter(agent__user=user)
@@ -87,9 +88,10 @@ def still_there(user: User, *, now: datetime) -> str:
 
 
 def erase(user: User) -> None:
-    """Agents are gone already; of their rows nothing of the person stays. Needs a transaction; twice is harmless.
+    """Remove everything personal from the rows of agents that are already gone. Needs a transaction; running twice is
+    harmless.
 
-    Claims of host names stay: they keep a name that still leads here from being served for a stranger.
+    Claims of hostnames stay. They prevent that a name which still leads here is served for a stranger.
     """
     own = Agent.objects.owned_by(user.pk)
     for agent in own.only("pk", "suffix", "inbox"):

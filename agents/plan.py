@@ -1,4 +1,5 @@
-"""What the reconciler does next for one agent: a pure function of the row, what the runtime sees, and the time."""
+"""Which step the reconciler takes next for one agent: a pure function of the row, what the runtime sees, and the
+time."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from agents.runtimes.base import UNUSABLE_DATA, Observation, Phase
 UNHEALTHY_LIMIT = timedelta(minutes=10)
 MAX_RECOVERIES = 5
 RECOVERY_BACKOFF = timedelta(seconds=5)
-# By then the observer has seen all that a deploy has made: what is not as it was told to be has strayed.
+# By then the observer has seen all objects that a deploy made. An object that differs after that has been changed.
 NEW = timedelta(seconds=10)
 
 
@@ -32,7 +33,8 @@ class Step(StrEnum):
 
 
 def next_step(agent: Agent, *, pod: Observation | None, earlier: list[str], now: datetime) -> Step:
-    """The next idempotent step. `pod` is this generation's pod, `earlier` the namespaces of older ones still there."""
+    """The next idempotent step. `pod` is this generation's pod; `earlier` has the namespaces of older pods that still
+    exist."""
     match Desired(agent.desired):
         case Desired.DELETED:
             return _towards_deleted(agent, pod, earlier)
@@ -85,7 +87,7 @@ def _provision(agent: Agent, pod: Observation | None, now: datetime) -> Step:
 def _keep_running(agent: Agent, pod: Observation | None, now: datetime) -> Step:
     lost_for_long = agent.lost_since is not None and now - agent.lost_since >= UNHEALTHY_LIMIT
     if has_lost_data(pod):
-        return Step.FAIL  # another pod would find the same
+        return Step.FAIL  # another pod would find the same data
     if pod is None or pod.phase == Phase.STOPPED or (lost_for_long and not is_healthy(pod)):
         return Step.FAIL if is_worn_out(agent, now) else Step.RECOVER
     if pod.strayed:
@@ -98,7 +100,7 @@ def _keep_running(agent: Agent, pod: Observation | None, now: datetime) -> Step:
 
 
 def _after_failure(agent: Agent, pod: Observation | None) -> Step:
-    """A failed pod that is still there may come up by itself; one that is gone waits for the owner's rebuild."""
+    """A failed pod that still exists may come up by itself. If the pod is gone, the owner must ask for a rebuild."""
     if pod is None or pod.phase == Phase.STOPPED:
         return Step.REST
     if is_healthy(pod):
@@ -113,7 +115,7 @@ def _in_place(agent: Agent, pod: Observation) -> Step:
 
 
 def is_backing_off(agent: Agent, now: datetime) -> bool:
-    """Whether a recovery waits: at once the first time, then 5, 15, 35, 75 s after the loss."""
+    """Whether a recovery still waits. The first one starts at once, the next ones 5, 15, 35 and 75 s after the loss."""
     if agent.operation != Reason.RECOVERY:
         return False
     times = int(2 ** max(0, agent.recoveries - 1)) - 1
@@ -121,41 +123,42 @@ def is_backing_off(agent: Agent, now: datetime) -> bool:
 
 
 def is_worn_out(agent: Agent, now: datetime) -> bool:
-    """Whether the pod was lost too often in a row to be built again without its owner."""
+    """Whether the pod was lost too many times in a row. Then only the owner can start it again."""
     return agent.recoveries >= MAX_RECOVERIES and now - agent.status_since < FORGIVEN_AFTER
 
 
 def is_healthy(pod: Observation | None) -> bool:
-    """Whether the engine answers and can be reached: a ready engine behind a dead gateway helps nobody."""
+    """Whether the engine is ready and can be reached. A ready engine behind a dead gateway helps nobody."""
     return pod is not None and pod.phase == Phase.READY and pod.gateway_alive
 
 
 def is_as_wanted(pod: Observation) -> bool:
-    """Whether nothing is to be done for a running agent's pod."""
+    """Whether a running agent's pod needs nothing."""
     return is_healthy(pod) and not pod.strayed
 
 
 def runs_astray(pod: Observation) -> bool:
-    """Whether a pod is there that is not as it was told to be, whatever its programs do: its walls may stand no more,
-    its volume may go with its claim, or it waits for the Secret that somebody took away."""
+    """Whether a pod exists and its objects in the cluster differ from what the driver made, whatever its programs do.
+    Its network policies may be gone, its volume may be lost with its claim, or it waits for a Secret that somebody
+    removed."""
     return pod.strayed and pod.phase != Phase.STOPPED
 
 
 def has_lost_data(pod: Observation | None) -> bool:
-    """Whether the pod found an empty disk, or damage, where its agent had data."""
+    """Whether the pod found an empty or damaged disk where its agent had data."""
     return pod is not None and pod.phase == Phase.FAILED and pod.cause in UNUSABLE_DATA
 
 
 def is_installing(pod: Observation | None) -> bool:
-    """Whether the engine is being installed, which the provisioning deadline does not count."""
+    """Whether the engine is being installed. That time does not count against the provisioning deadline."""
     return pod is not None and pod.phase == Phase.INSTALLING
 
 
 def is_behind(agent: Agent, pod: Observation) -> bool:
-    """Whether the pod runs an older revision than is wanted."""
+    """Whether the pod runs an older revision of the configuration than the row has."""
     return pod.revision is not None and pod.revision < agent.spec_revision
 
 
 def needs_repair(pod: Observation) -> bool:
-    """Whether one of our two programs may be missing; `deploy` starts what is and leaves the rest alone."""
+    """Whether one of our two programs may be missing. `deploy` starts the missing one and does not touch the other."""
     return not pod.gateway_alive or pod.phase in {Phase.UNHEALTHY, Phase.STOPPED}

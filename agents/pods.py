@@ -1,4 +1,4 @@
-"""From an agent's row to what its pod is given: a pure mapping, so that a test can read it."""
+"""What a pod is given, made from the agent's row: a pure mapping, so that a test can read it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from catalog import engines, llm_models, personas, tiers, tools
 
 
 def spec_of(agent: Agent) -> PodSpec:
-    """The whole specification of the pod at the agent's current revision."""
+    """The complete specification of the pod at the agent's current revision."""
     tier = tiers.tier_of(agent.tier)
     return PodSpec(
         namespace=agent.namespace,
@@ -36,7 +36,7 @@ def spec_of(agent: Agent) -> PodSpec:
 
 
 def config_of(agent: Agent) -> PodConfig:
-    """What the engine must know."""
+    """The configuration that the engine needs."""
     return PodConfig(
         revision=agent.spec_revision,
         soul=agent.soul,
@@ -63,7 +63,7 @@ def config_of(agent: Agent) -> PodConfig:
 
 
 def secrets_of(agent: Agent) -> PodSecrets:
-    """What only the gateway may hold."""
+    """The secrets that only the gateway may hold."""
     return PodSecrets(
         management_token=agent.management_token,
         ticket_key=agent.ticket_key,
@@ -80,23 +80,24 @@ def secrets_of(agent: Agent) -> PodSecrets:
 
 
 def restore_of(agent: Agent) -> str:
-    """The restore of this generation's pod: the same backup may be restored again by the next one."""
+    """The id of this generation's restore, "" for none. The next generation may restore the same backup again."""
     return f"{agent.restores}.{agent.generation}" if agent.restores else ""
 
 
 def access_of(agent: Agent) -> Access:
-    """What speaking with its gateway needs."""
+    """Token and certificate for speaking with the agent's gateway."""
     return Access(token=agent.management_token, certificate=agent.gateway_certificate)
 
 
 def public_url(agent: Agent) -> str:
-    """The agent's own host: its slug under the platform domain, with the port where that is not the usual one."""
+    """The agent's own address: its slug under the platform's domain, with the port if it is not the usual one."""
     scheme = urlsplit(settings.BASE_URL).scheme
     return f"{scheme}://{agent.slug}.{settings.PLATFORM_DOMAIN}{_visitors_port()}"
 
 
 def _visitors_port() -> str:
-    """In development visitors come to the router itself, unless Caddy is before it."""
+    """The port for visitors, as `:port` or "". In development they come to the router itself, unless Caddy is in front
+    of it."""
     if settings.TLS == "auto":
         return "" if settings.HTTPS_PORT == 443 else f":{settings.HTTPS_PORT}"
     return f":{settings.ROUTER_PORT}" if settings.DEVELOPMENT else ""
@@ -108,12 +109,12 @@ def a2a_url(agent: Agent) -> str | None:
 
 
 def _peers(agent: Agent) -> list[dict[str, Any]]:
-    """Whom it may ask: nobody while A2A is off."""
+    """The peers that the agent may ask; none while A2A is off."""
     return agent.a2a_peers or [] if agent.a2a_enabled else []
 
 
 def _toolsets(agent: Agent) -> list[str]:
-    """What the owner chose for the engine; the toolset `a2a` is the gateway's own."""
+    """The toolsets that the owner chose for the engine. The toolset `a2a` is not the engine's: the gateway has it."""
     return [name for name in agent.tools_enabled or [] if name != a2a.TOOLSET]
 
 

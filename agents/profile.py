@@ -1,4 +1,5 @@
-"""The plain settings of an agent: name, language, time zone, the owner's extra soul, and its tier while free."""
+"""The plain settings of an agent: name, language, time zone, the owner's extra soul, and the tier while the agent is
+free."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ def _zones() -> frozenset[str]:
 
 
 def check_name(name: str) -> str:
-    """The name without surrounding space. Raises BadRequest outside 1 to 80 characters or with control characters."""
+    """Return the name without surrounding space. Raises BadRequest unless it has 1 to 80 characters and no control
+    character."""
     trimmed = name.strip()
     if not 1 <= len(trimmed) <= MAX_NAME_CHARACTERS or not trimmed.isprintable():
         raise BadRequest(f"name: must be 1 to {MAX_NAME_CHARACTERS} characters without control characters")
@@ -34,14 +36,15 @@ def check_name(name: str) -> str:
 
 
 def check_timezone(name: str) -> str:
-    """An IANA zone name. Raises BadRequest for anything else."""
+    """Return the name of an IANA zone. Raises BadRequest for any other text."""
     if name not in _zones():
         raise BadRequest(f"timezone: {name!r} is not an IANA zone name such as Europe/Berlin")
     return name
 
 
 def check_extra_soul(text: str) -> str:
-    """The owner's addition. Raises BadRequest when it is longer than engines read, or no column can hold it."""
+    """Return the owner's addition to the soul. Raises BadRequest when it is longer than engines read, or has a NUL
+    character, which no column can hold."""
     if len(text) > MAX_EXTRA_SOUL_CHARACTERS:
         raise BadRequest(f"extraSoul: {len(text)} characters; at most {MAX_EXTRA_SOUL_CHARACTERS}")
     if "\0" in text:
@@ -53,7 +56,7 @@ CHECKS = {"name": check_name, "timezone": check_timezone, "extra_soul": check_ex
 
 
 def checked(values: dict[str, Any]) -> dict[str, Any]:
-    """The same values with the plain settings among them checked; null clears one and needs no check."""
+    """Check the plain settings among these values and return all values. None clears a setting and needs no check."""
     return {
         name: CHECKS[name](value) if name in CHECKS and value is not None else value for name, value in values.items()
     }
@@ -61,7 +64,7 @@ def checked(values: dict[str, Any]) -> dict[str, Any]:
 
 @transaction.atomic
 def change(agent: Agent, **changes: Any) -> Agent:
-    """Change the named settings; no change at all leaves the revision alone."""
+    """Change the named settings. If nothing changes, the revision stays."""
     changes = checked(changes)
     agent = configuration.locked(agent)
     if "tier" in changes and changes["tier"] != agent.tier:

@@ -1,7 +1,8 @@
-"""STATE MACHINE of an agent's quota: ok, warn, grace, paused; from a measurement each minute (design, section 5).
+"""STATE MACHINE of an agent's quota: ok, warn, grace, paused. One measurement a minute drives it.
 
-`step` is the machine, a pure function of what was, one measurement and the time. What it reads is a window of the last
-five measurements, each as one letter, so that a row carries its own hysteresis. `move` and `start_afresh` write it.
+`step` is the machine: a pure function of the state before, one measurement and the time. It reads a window of the last
+five measurements, each stored as one letter in the row. The window keeps the status from changing with every
+measurement. `move` and `start_afresh` write the status.
 """
 
 from __future__ import annotations
@@ -21,19 +22,19 @@ GRACE_PERIOD = timedelta(minutes=60)
 STALE_AFTER = timedelta(minutes=5)
 ACTOR = "quota"
 
-# A measurement as a letter, by p = max(memoryPct, diskPct).
+# A measurement as a letter, by p = max(memoryPct, diskPct) as a fraction.
 LOW, MIDDLE, HIGH, FULL = "l", "m", "h", "f"
 BANDS = ((0.95, FULL), (0.85, HIGH), (0.80, MIDDLE))
 WINDOW = 5
 
-# from: (to, letters, how many in a row), the first that holds. Beside these only time leads on: grace to paused.
+# from: (to, letters, how many in a row); the first rule that holds is taken. Only time leads from grace to paused.
 RULES: dict[QuotaStatus, tuple[tuple[QuotaStatus, str, int], ...]] = {
     QuotaStatus.OK: ((QuotaStatus.GRACE, FULL, 5), (QuotaStatus.WARN, HIGH + FULL, 3)),
     QuotaStatus.WARN: ((QuotaStatus.GRACE, FULL, 5), (QuotaStatus.OK, LOW, 5)),
     QuotaStatus.GRACE: ((QuotaStatus.WARN, LOW + MIDDLE + HIGH, 5),),
     QuotaStatus.PAUSED: (),
 }
-# Status and newest letter of those who may move now, by a rule or by time; all others need not be looked at.
+# Status and newest letter of agents that may move now, by a rule or by time. All others are not looked at.
 MAY_MOVE = frozenset(
     {status + letter for status, rules in RULES.items() for _, letters, _ in rules for letter in letters}
     | {QuotaStatus.GRACE + letter for letter in LOW + MIDDLE + HIGH + FULL}
@@ -42,8 +43,8 @@ MAY_MOVE = frozenset(
 
 class Standing(NamedTuple):
     status: QuotaStatus
-    recent: str  # the last measurements, newest last
-    since: datetime  # matters in grace alone
+    recent: str  # letters of the last measurements, the newest last
+    since: datetime  # only used in grace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +56,7 @@ class Move:
 
 
 def step(was: Standing, *, pct: float, now: datetime) -> Standing:
-    """The standing after one more measurement. Out of `paused` no measurement leads."""
+    """The state after one more measurement. A measurement never ends `paused`."""
     if was.status == QuotaStatus.PAUSED:
         return was
     recent = (was.recent + band_of(pct))[-WINDOW:]
@@ -70,7 +71,7 @@ def band_of(pct: float) -> str:
 
 
 def band_sql(pct: str) -> str:
-    """`band_of` as SQL, for an expression that is a float8; null of null."""
+    """`band_of` as SQL. `pct` is an expression of type float8; null gives null."""
     borders, letters = zip(*reversed(BANDS), strict=True)
     return f"substr('{LOW}{''.join(letters)}', 1 + width_bucket({pct}, ARRAY{list(borders)}::float8[]), 1)"
 
@@ -84,12 +85,12 @@ def _by_rule(status: QuotaStatus, recent: str) -> QuotaStatus:
 
 
 def ends_at(quota: AgentQuota) -> datetime | None:
-    """When the pod is stopped unless it takes less; null outside of grace."""
+    """When the pod is stopped unless it uses less; None outside of grace."""
     return quota.since + GRACE_PERIOD if quota.status == QuotaStatus.GRACE else None
 
 
 def measured(quota: AgentQuota) -> list[str]:
-    """The snapshot in words, a line each for memory and disk."""
+    """The snapshot as text, one line for memory and one for disk."""
     return [
         _words("memory", quota.memory_used_bytes, quota.memory_limit_bytes),
         _words("disk", quota.disk_used_bytes, quota.disk_total_bytes),
@@ -102,9 +103,9 @@ def _words(name: str, used: int | None, of: int | None) -> str:
 
 @transaction.atomic
 def move(moves: Sequence[Move], *, now: datetime) -> set[str]:
-    """Write these moves with their timeline rows, but for agents that were stopped or began afresh meanwhile.
+    """Write these moves with their timeline rows. Agents that were stopped or reset in the meantime are left out.
 
-    Agents are locked before their quotas, as everywhere, and in one order. Returns whose move was written.
+    Agents are locked before their quotas, as everywhere, and in one order. Returns the ids of the agents that moved.
     """
     wanted = {change.agent_id: change for change in moves}
     locked = Agent.objects.select_for_update(no_key=True).filter(pk__in=list(wanted), desired=Desired.RUNNING)
@@ -151,7 +152,8 @@ def _transition(agent: Agent, *, note: str, actor: str, now: datetime) -> Transi
 
 
 def start_afresh(agent: Agent, *, actor: str, now: datetime) -> None:
-    """Back to `ok` with nothing remembered: after a stop, or with a larger tier. The caller holds the agent's lock."""
+    """Go back to `ok` and forget the measurements: after a stop, or with a larger tier. The caller holds the agent's
+    lock."""
     snapshot = AgentQuota.objects.filter(pk=agent.pk)
     before = snapshot.values_list("status", flat=True).first()
     if before not in {None, QuotaStatus.OK}:
@@ -161,6 +163,6 @@ def start_afresh(agent: Agent, *, actor: str, now: datetime) -> None:
 
 
 def is_larger(tier: Tier, *, than: Tier) -> bool:
-    """Whether the tier has more memory or disk and less of neither."""
+    """Whether `tier` has more memory or more disk than `than`, and less of neither."""
     sizes = (tier.memory_bytes, tier.disk_bytes), (than.memory_bytes, than.disk_bytes)
     return sizes[0] != sizes[1] and all(new >= old for new, old in zip(*sizes, strict=True))

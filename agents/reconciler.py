@@ -1,7 +1,7 @@
-"""The level-triggered reconciler: claim an agent, take its next step, write down what came of it.
+"""The level-triggered reconciler: lease an agent, take its next step, record the result.
 
-A claim is a lease in the row (agents/leases.py), so a killed worker's agent is taken up again when the lease ends. All
-runtime calls happen between transactions; what they found is recorded by agents/lifecycle.py under the row's lock.
+The lease is in the row (agents/leases.py), so when a worker is killed, another one takes the agent when the lease ends.
+All calls of the runtime happen between transactions. agents/lifecycle.py records what they found, under the row's lock.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from config.crypto import UnreadableSecret
 log = logging.getLogger(__name__)
 
 SOON = timedelta(seconds=1)
-# By then the observer has seen what was put back.
+# By then the observer has seen the objects that were put back.
 SEEN_AGAIN = timedelta(seconds=5)
 RETRY_CAP_SECONDS = 60
 BATCH = 200
-# Steps that write a verdict; they are taken only on what the runtime shows right now.
+# Steps that record a decision. They are taken only on what the runtime shows at that moment.
 DECISIVE = {Step.COME_UP, Step.COME_DOWN, Step.FAIL, Step.RECOVER}
 
 Observations = dict[str, Observation]
 
-# One scan at a time leaves a worker's other threads to what was just asked for; one that hangs on a slow runtime must
-# not keep the others waiting.
+# Only one scan at a time, so that a worker's other threads are free for what was just asked for. A scan that hangs on a
+# slow runtime must not keep the others waiting.
 _scans = Turns(hold_seconds=3.0)
 
 
@@ -57,20 +57,21 @@ def _scan(now: datetime) -> int:
     due = leases.due(now, limit=BATCH)
     with wake.gathered():
         for agent_id in due:
-            # Who has stepped it since `observed` was taken has also set a later due time: then it is not ours to take.
+            # Another worker may have stepped the agent after `observed` was taken. It then set a later due time, and
+            # this take returns None.
             if agent := leases.take(agent_id, now=timezone.now(), due=now):
                 _step(agent, runtime, observed)
     return len(due)
 
 
 def reconcile(agent_id: str, *, observed: Observations | None = None) -> None:
-    """Take this agent's next step, unless another worker is at it; then that one, or the scan, will."""
+    """Take this agent's next step. If another worker has the agent, that worker or the scan takes the step."""
     if agent := leases.take(agent_id, now=timezone.now()):
         _step(agent, current_runtime(), observed)
 
 
 def _step(agent: Agent, runtime: Runtime, observed: Observations | None) -> None:
-    """One step of a leased agent; the lease is given back whatever becomes of it."""
+    """Take one step of a leased agent. The lease is given back whatever happens."""
     try:
         step = _take_step(agent, runtime, observed if observed is not None else runtime.observe(agent.suffix))
         leases.give_back(agent, wait=_pause_after(step), failed=False)
@@ -84,9 +85,9 @@ def _step(agent: Agent, runtime: Runtime, observed: Observations | None) -> None
 
 
 def _pause_after(step: Step) -> timedelta | None:
-    """Until when the agent rests after this step; None until something changes.
+    """How long the agent rests after this step; None until something changes.
 
-    Only a look that found nothing to do lets it rest: what was asked for while the pod came up is still to be done.
+    Only a step that found nothing to do lets the agent rest: something may have been asked for while the pod came up.
     """
     if step == Step.REPAIR:
         return SEEN_AGAIN
@@ -99,7 +100,7 @@ def _backoff(attempts: int) -> timedelta:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """One agent at one moment: its row, its pod, and the pods of earlier generations that are still there."""
+    """One agent at one moment: its row, its pod, and the pods of earlier generations that still exist."""
 
     agent: Agent
     pod: Observation | None
@@ -134,7 +135,8 @@ def _take_step(agent: Agent, runtime: Runtime, observed: Observations) -> Step:
 
 
 def _clear(look: Look) -> None:
-    """What an owner has replaced is backed up first; that takes no time from the new pod."""
+    """Remove the pods of earlier generations. When an owner replaced the pod, a backup is made first; that time does
+    not count against the new pod."""
     agent = look.agent
     replaces = agent.operation in {Reason.REBUILD, Reason.RESTORE, Reason.MOVE} and agent.desired == Desired.RUNNING
     if replaces and not safeguard.passed(agent, kind=Kind.REBUILD, namespaces=look.earlier, runtime=look.runtime):
@@ -148,7 +150,11 @@ def _clear(look: Look) -> None:
 
 
 def _spec_of(agent: Agent) -> PodSpec:
-    """What its pod is given. A secret whose key is lost stays lost: only its owner can set another."""
+    """The specification of the agent's pod. A secret that cannot be decrypted ends the step: only its owner can set it
+    again.
+
+    Raises RuntimeFailure.
+    """
     try:
         return pods.spec_of(identity.ensured(agent))
     except UnreadableSecret as lost:
@@ -160,7 +166,8 @@ def _deploy(look: Look) -> None:
 
 
 def _configure(look: Look) -> None:
-    """In place; a pod that cannot take it now is completed first, which gives it the new revision too."""
+    """Change the configuration in place. A pod that cannot take it now is deployed again, which also brings the new
+    revision."""
     spec = _spec_of(look.agent)
     try:
         look.runtime.configure(spec)
@@ -175,7 +182,7 @@ def _come_up(look: Look) -> None:
         raise RuntimeFailure("the pod is ready but has no address", cause="NO_ADDRESS")
     look.runtime.secure(look.agent.namespace)
     if not look.agent.data_expected:
-        # Told before it is recorded: a worker that is killed in between comes here again.
+        # The pod is told before this is recorded: if the worker is killed in between, the next step comes here again.
         look.runtime.expect_data(replace(_spec_of(look.agent), data_expected=True))
     lifecycle.came_up(look.agent, generation=look.agent.generation, public_url=endpoint.public_url, now=look.now)
 
@@ -187,7 +194,7 @@ def _repair(look: Look) -> None:
 
 
 def _wait(look: Look) -> None:
-    """Time spent on installing an engine, or on restoring a backup, does not count against the deadline."""
+    """Give more time while an engine is installed or a backup restored: that does not count against the deadline."""
     restores = look.pod is not None and look.pod.phase == Phase.RESTORING
     if restores:
         restoring.drive(look.agent, look.runtime)
@@ -201,7 +208,8 @@ def _grant_time(look: Look) -> None:
 
 
 def _stop(look: Look) -> None:
-    """Asked again until it has stopped, so that its last words are kept too."""
+    """Stop the pod, after its safety backup. This step repeats until the pod has stopped, so its last log lines are
+    kept too."""
     if not safeguard.stop_passed(look.agent, pod=look.pod, now=look.now):
         return
     if look.pod and look.pod.gateway_alive:
@@ -220,7 +228,7 @@ def _recover(look: Look) -> None:
 def _fail(look: Look) -> None:
     agent, pod = look.agent, look.pod
     unknown = "BOOT_TIMEOUT" if agent.status == Status.PROVISIONING else "POD_LOST"
-    # What the runtime refused is newer than what the remains of a pod say that is no longer there.
+    # What the runtime refused is newer than what is left of a pod that no longer exists.
     told = None if agent.cause and (pod is None or pod.phase == Phase.STOPPED) else pod
     cause = (told.cause if told else None) or agent.cause or unknown
     message = (told.message if told else None) or agent.cause_message or "the pod did not become ready in time"
@@ -235,7 +243,8 @@ def _fail(look: Look) -> None:
 
 
 def _delete(look: Look) -> None:
-    """Remove every pod of the agent with its data; confirmed at once when nothing of it is seen any more."""
+    """Remove every pod of the agent with its data. The deletion is confirmed as soon as the runtime sees none of
+    them."""
     names = [look.agent.namespace, *look.earlier]
     if not safeguard.passed(look.agent, kind=Kind.FINAL, namespaces=names, runtime=look.runtime):
         return
@@ -265,7 +274,7 @@ def _loss_of(pod: Observation | None) -> str:
 
 
 def _remember_loss(look: Look) -> None:
-    """Since when a running agent is without a healthy pod; forgotten once it is healthy again."""
+    """Note since when a running agent has no healthy pod. Forget that once the pod is healthy again."""
     agent = look.agent
     if agent.status != Status.RUNNING:
         return
@@ -277,9 +286,9 @@ def _remember_loss(look: Look) -> None:
 
 
 def _note_trouble(agent: Agent, failure: RuntimeFailure) -> None:
-    """A permanent refusal of the runtime ends provisioning at once; else its cause is kept for the deadline.
+    """A permanent refusal of the runtime ends provisioning at once. Any other cause is kept until the deadline.
 
-    A failed agent keeps the cause that it failed with, and another generation's trouble is not this one's.
+    A failed agent keeps the cause of its failure, and a trouble of another generation is not noted for this one.
     """
     now = timezone.now()
     if failure.permanent and agent.status == Status.PROVISIONING:

@@ -1,8 +1,10 @@
-"""The minute's measurement of all pods: one call of the runtime, one UPDATE of all snapshots, then what changed.
+"""The minute's measurement of all pods: one call of the runtime, one UPDATE of all snapshots, then the changes of
+status.
 
-The database joins samples with agents, writes limits and windows, and tells only of agents whose status may change: of
-ten thousand calm ones no row comes into Python. Ten statements at most, however many agents there are; only a stop for
-quota is made one by one, since it goes through the life cycle with its timeline and its event.
+The database joins samples with agents, writes limits and windows, and returns only agents whose status may change. So
+of ten thousand calm agents no row comes into Python. There are ten statements at most, however many agents there are.
+Only a stop for quota is made for each agent alone, because it goes through the life cycle with its timeline and its
+event.
 """
 
 from __future__ import annotations
@@ -26,21 +28,22 @@ from catalog import snapshot
 log = logging.getLogger(__name__)
 
 ADVISORY_LOCK = 0x51_0717_A5
-# A task that runs twice must not count one minute as two.
+# A task that runs twice must not count the same minute twice.
 LEAST_GAP = timedelta(seconds=30)
 
-# No other namespace is of an agent; what matches needs no quoting in an array and is an integer of PostgreSQL's.
+# Only names of this form belong to agents. A match needs no quotes in an array, and the number fits PostgreSQL's
+# integer.
 _OURS = re.compile(r"pod-([0-9a-z-]+)-([1-9][0-9]{0,8})")
 
-# The plan follows how many pods there are, which PostgreSQL sees in the arrays alone; a plan for any arrays would ask
-# for each agent by itself.
+# The best plan depends on the number of pods, which PostgreSQL sees only in the arrays. A generic plan would look up
+# each agent alone.
 _BEGIN = (
     "SELECT pg_try_advisory_xact_lock(%s), set_config('plan_cache_mode', 'force_custom_plan', true),"
     f" {usage_hours.NEWEST}"
 )
 
-# Without a band a sample does not count: half of it is unknown, or its pod is to be stopped, or makes a backup, whose
-# memory is measured with the agent's.
+# A sample without a band does not count. Either memory or disk is unknown, or the pod is to be stopped, or it makes a
+# backup, whose memory is measured together with the agent's.
 _SAMPLE = f"""
     WITH tier (id, memory, disk) AS (
         SELECT * FROM unnest(%(tiers)s::text[], %(tier_memory)s::bigint[], %(tier_disk)s::bigint[])
@@ -80,7 +83,7 @@ _INSERT = f"""{_SAMPLE}
 
 
 class Reading(NamedTuple):
-    """One agent's measurement that counts, and how the agent stood before it."""
+    """One agent's measurement, and the state of its quota before it."""
 
     agent_id: str
     was: Standing
@@ -93,15 +96,17 @@ class Reading(NamedTuple):
 
 
 def sample(now: datetime | None = None) -> int:
-    """Measure every pod and write it down. Returns how many snapshots were written."""
+    """Measure every pod and store the snapshots. Returns how many snapshots were written."""
     now = now or timezone.now()
     return record(current_runtime().usage(), now=now)
 
 
 def record(samples: Mapping[str, Usage], *, now: datetime) -> int:
-    """Write these measurements, by namespace, and what follows from them. Returns how many snapshots were written.
+    """Store these measurements, given by namespace, and make the changes that follow. Returns how many snapshots were
+    written.
 
-    Unknown, foreign and earlier generations' namespaces are ignored, and what was measured less than half a minute ago.
+    Ignored are namespaces that are unknown, foreign or of earlier generations, and agents measured less than half a
+    minute ago.
     """
     written, readings = _write(samples, now)
     moves = [change for reading in readings if (change := _move_of(reading, now))]
@@ -115,7 +120,8 @@ def record(samples: Mapping[str, Usage], *, now: datetime) -> int:
 
 @transaction.atomic
 def stop(change: Move, *, now: datetime) -> None:
-    """End of grace: `paused` and the request to stop are one transaction, so a killed worker's stop is made again."""
+    """The end of grace: `paused` and the request to stop are in one transaction. If a worker is killed before, both are
+    made again."""
     agent = Agent.objects.select_for_update().get(pk=change.agent_id)
     if quota.move([change], now=now):
         log.info("an agent is stopped for quota", extra={"agent": agent.id, "usage": change.why})
@@ -124,9 +130,10 @@ def stop(change: Move, *, now: datetime) -> None:
 
 @transaction.atomic
 def _write(samples: Mapping[str, Usage], now: datetime) -> tuple[int, list[Reading]]:
-    """The new snapshots, with their windows: how many, and of whose agents the status may change.
+    """Write the new snapshots with their windows. Returns their number, and the readings of agents whose status may
+    change.
 
-    One sampler at a time; another one's minute is not lost, it is written.
+    Only one sampler writes at a time; when another one has the lock, that one writes this minute.
     """
     with connection.cursor() as cursor:
         cursor.execute(_BEGIN, [ADVISORY_LOCK])
@@ -147,7 +154,7 @@ def _write(samples: Mapping[str, Usage], now: datetime) -> tuple[int, list[Readi
 
 
 def _usages(samples: Mapping[str, Usage]) -> list[tuple[str, str, int | None, int | None]]:
-    """Suffix, generation, memory and disk of those of which anything is known."""
+    """Suffix, generation, memory and disk of each pod of which memory or disk is known."""
     return [
         (match[1], match[2], usage.memory_bytes, usage.disk_bytes)
         for namespace, usage in samples.items()
@@ -175,13 +182,14 @@ def _tiers() -> dict[str, str]:
 
 
 def _array(values: Iterable[str | int | None]) -> str:
-    """PostgreSQL's own notation; none of our values needs quoting. The driver's would cost more than the statement."""
+    """An array as PostgreSQL writes it. None of our values needs quotes. The driver's own conversion would cost more
+    time than the statement."""
     return f"{{{','.join(['NULL' if value is None else str(value) for value in values])}}}"
 
 
 def _reading(row: tuple[Any, ...]) -> Reading:
     _, agent_id, status, recent, since, memory, memory_limit, disk, disk_limit, _ = row
-    was = Standing(QuotaStatus(status), recent[:-1], since)  # the last letter is this measurement's
+    was = Standing(QuotaStatus(status), recent[:-1], since)  # the last letter belongs to this measurement
     return Reading(agent_id, was, memory / memory_limit, disk / disk_limit)
 
 

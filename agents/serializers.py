@@ -1,4 +1,5 @@
-"""The wire shapes of agents (spec: Agent, AgentQuota, AgentTools, McpServerConfig, A2aPeerPublic, Liveness, …)."""
+"""The wire shapes of agents (docs/spec.md: Agent, AgentQuota, AgentTools, McpServerConfig, A2aPeerPublic, Liveness,
+…)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stable label from which every hostname of an agent is built (spec: Agent `a2aSlug`)."""
+"""The stable label in every hostname of an agent (docs/spec.md: Agent `a2aSlug`)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RESERVED = {"admin", "api", "app", "console", "docs", "mail", "router", "static"
 
 
 def mint(name: str) -> str:
-    """The name in ASCII and six random characters: 30 bits of chance, and a unique column."""
+    """The name in ASCII and six random characters (30 bits). The unique column refuses a label that exists."""
     label = slugify(name).replace("_", "-")[:MAX_NAME_CHARACTERS].strip("-")
     if not label or label in RESERVED:
         label = f"agent-{label}".strip("-")

@@ -1,7 +1,7 @@
-"""Accounts closed for abuse: their keys and sessions answer 401, their agents stop, their terms stand still.
+"""Accounts closed for abuse: their keys and sessions answer 401, their agents stop, and their terms stand still.
 
-Suspending and restoring write down what is so; `enforce` makes the agents follow, from what it finds, a batch at a
-time. So an agent that was started at the same moment is stopped too, and a crash in between loses nothing.
+`suspend` and `restore` only record the decision. `enforce` then stops or starts the agents that it finds, a batch at a
+time. So an agent that is started at the same moment is stopped too, and a crash in between loses nothing.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from config.errors import ServiceError
 
 log = logging.getLogger(__name__)
 
-BATCH = 200  # agents a run: some seconds, so that other work of the queue comes in between
+BATCH = 200  # agents in one run. A run takes some seconds, so other tasks of the queue run in between
 TASK = "agents.enforce_suspensions"
 UNKNOWN_ACTOR = "suspension"
 
 
 @transaction.atomic
 def suspend(user: User, *, reason: str, actor: str) -> Suspension:
-    """Close the account from now on. Suspending what is suspended changes nothing.
+    """Close the account from now on. Does nothing if the account is already suspended.
 
-    Raises ClockDiffers: paid time stands still from this moment on.
+    Raises ClockDiffers, because paid time stands still from exactly this moment.
     """
     now = clock.now()
     user = _locked(user)
@@ -45,9 +45,9 @@ def suspend(user: User, *, reason: str, actor: str) -> Suspension:
 
 @transaction.atomic
 def restore(user: User, *, actor: str) -> User:
-    """Open the account again: tokens are good again, terms go on, and what the suspension stopped starts.
+    """Open the account again: tokens are valid again, terms go on, and the agents that the suspension stopped start.
 
-    Raises ClockDiffers: what was paid ends as much later as the suspension was long; AccountClosed.
+    Raises ClockDiffers, because paid time ends later by the length of the suspension; AccountClosed.
     """
     now = clock.now()
     user = _locked(user)
@@ -66,7 +66,8 @@ def restore(user: User, *, actor: str) -> User:
 
 
 def enforce() -> int:
-    """Stop agents of suspended accounts, start what suspensions had stopped. Returns how many; a full batch goes on."""
+    """Stop agents of suspended accounts, and start agents that a past suspension stopped. Returns their number. After a
+    full batch it wakes the task again."""
     stop, start = list(_to_stop()[:BATCH]), list(_to_start()[:BATCH])
     last = _last_suspensions([*stop, *start])
     for agent in stop:
@@ -83,14 +84,14 @@ def _to_stop() -> AgentQuerySet:
 
 
 def _to_start() -> AgentQuerySet:
-    """Down for a suspension that is over, and still paid for or free."""
+    """Agents that were stopped by a suspension that is over, and that are still paid for or free."""
     entitled = Q(entitled_until__isnull=True) | Q(entitled_until__gt=timezone.now())
     held = Agent.objects.filter(operation=Reason.SUSPENDED, desired=Desired.STOPPED, status=Status.STOPPED)
     return held.filter(entitled, user__is_active=True).order_by("pk")
 
 
 def _last_suspensions(agents: list[Agent]) -> dict[str, Suspension]:
-    """The newest suspension of each account among these; one that nobody wrote down is nobody's."""
+    """The newest suspension of each of these agents' accounts. An account without a recorded one gets UNKNOWN_ACTOR."""
     users = {agent.user_id for agent in agents}
     rows = Suspension.objects.filter(user__in=users).order_by("suspended_at")
     nobody = Suspension(suspended_by=UNKNOWN_ACTOR, restored_by=UNKNOWN_ACTOR)
@@ -98,7 +99,7 @@ def _last_suspensions(agents: list[Agent]) -> dict[str, Suspension]:
 
 
 def _resume(agent: Agent, *, actor: str) -> None:
-    """What has changed meanwhile, such as a new suspension, may refuse it: the next run looks again."""
+    """Resume the agent. Something newer, such as another suspension, may refuse it; the next run tries again."""
     try:
         lifecycle.resume(agent, actor=actor or UNKNOWN_ACTOR)
     except ServiceError as refusal:
@@ -106,5 +107,5 @@ def _resume(agent: Agent, *, actor: str) -> None:
 
 
 def _locked(user: User) -> User:
-    """The account's row, locked: creating an agent takes the same lock."""
+    """The account's row, locked. Creating an agent takes the same lock."""
     return User.objects.select_for_update(no_key=True).get(pk=user.pk)

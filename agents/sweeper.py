@@ -1,6 +1,7 @@
-"""What makes the life cycle true once a minute: nothing unsettled without a due time, no pod without an agent.
+"""Repairs the life cycle once a minute: unsettled agents without a due time get one, and pods that should not exist are
+removed or reported.
 
-Besides, the minute's look at clusters that were not checked lately.
+It also starts checks of clusters that were not checked recently.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from agents.runtimes.base import Observation, Phase, Runtime, RuntimeFailure
 
 log = logging.getLogger(__name__)
 
-# Its condition is that of the partial index `agent_forgotten`, word for word: only then is it used.
+# The condition repeats that of the partial index `agent_forgotten` word for word. Otherwise the index is not used.
 _WAKE_FORGOTTEN = """
 UPDATE agents_agent SET reconcile_at = %s
 WHERE reconcile_at IS NULL AND (
@@ -30,7 +31,7 @@ WHERE reconcile_at IS NULL AND (
 
 
 def sweep(now: datetime | None = None) -> None:
-    """Make every forgotten agent due, and remove or report pods that should not be there."""
+    """Make every forgotten agent due. Remove or report pods that should not exist."""
     now = now or timezone.now()
     runtime = current_runtime()
     wake_forgotten(now)
@@ -45,14 +46,15 @@ def sweep(now: datetime | None = None) -> None:
 
 
 def wake_forgotten(now: datetime) -> int:
-    """Agents between two states always have a due time; give it to those that lost it."""
+    """Agents between two states always have a due time. Set it for those that lost it. Returns their number."""
     with connection.cursor() as cursor:
         cursor.execute(_WAKE_FORGOTTEN, [now])
         return int(cursor.rowcount)
 
 
 def _judge(pod: Observation, agent: Agent | None, runtime: Runtime, now: datetime) -> None:
-    """A pod of a deleted agent is removed, one that should not run is made due, a stranger's is only reported."""
+    """Remove a pod of a deleted agent; make an agent due whose pod should not run; only report a pod without an
+    agent."""
     about = {"namespace": pod.namespace, "agent": agent.id if agent else None}
     if agent is None:
         log.error("a pod without an agent: not ours to remove", extra=about)
@@ -68,7 +70,7 @@ def _judge(pod: Observation, agent: Agent | None, runtime: Runtime, now: datetim
 
 
 def _remove(namespace: str, agent: Agent, runtime: Runtime) -> None:
-    """One pod that cannot be removed now must not keep the sweep from the others; the next sweep tries again."""
+    """Remove a pod. If that fails now, the sweep goes on with the other pods, and the next sweep tries again."""
     try:
         runtime.delete(namespace, agent_id=agent.id, data=True)
     except RuntimeFailure as failure:

@@ -1,4 +1,4 @@
-"""Which hop between a person and the model is silent: gateway, engine, model, then each channel."""
+"""Tests which hop between a person and the model is silent: gateway, engine, model, then each channel."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class TalkTest:
 
 
 def run(agent: Agent) -> TalkTest:
-    """Send one word through every hop and wait for what comes back; a hop that is silent is a result, no failure.
+    """Send one word through every hop and wait for the answers. A silent hop is a result, not an error.
 
-    Also for an agent that is failed or still provisioning, which it helps most. Raises WrongState for one that is
-    stopped, and Unavailable when too many calls wait.
+    Works for an agent that failed or is still provisioning: there it helps most. Raises WrongState for a stopped agent,
+    and Unavailable when too many calls wait.
     """
     if agent.desired == Desired.STOPPED:
         paused = "stopped" if agent.status == Status.STOPPED else "being stopped"
@@ -42,7 +42,7 @@ def run(agent: Agent) -> TalkTest:
 
 
 def _tried(agent: Agent) -> list[TriedHop]:
-    """Raises HopFailure when the gateway itself is silent."""
+    """The tried hops. Raises HopFailure when the gateway itself is silent."""
     endpoint = current_runtime().endpoint(agent.namespace)
     if endpoint is None:
         raise management.HopFailure("gateway", "the pod has no address")
@@ -56,7 +56,8 @@ def _tried(agent: Agent) -> list[TriedHop]:
 
 
 def _silent_gateway(agent: Agent, failure: management.HopFailure, *, ms: int) -> TalkTest:
-    """Nothing behind it can be tried. Why it is not there may be known already, as where its port is taken."""
+    """The result when the gateway is silent: no hop behind it can be tried. A known cause of the agent is added to the
+    error, such as a port that is in use."""
     known = f"; {agent.cause}: {agent.cause_message}" if agent.cause else ""
     gateway = TriedHop(hop="gateway", ok=False, ms=ms, error=f"{failure.message}{known}")
     behind = [*HOPS[1:], *agent.channels]

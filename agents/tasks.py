@@ -1,4 +1,4 @@
-"""Tasks of the life cycle: ids in, one rule."""
+"""Tasks of the life cycle. Each gets ids and calls one rule."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def hand_over_messages() -> None:
 
 @shared_task(name="agents.forget_messages")
 def forget_messages() -> None:
-    """And what else this app keeps for some days only."""
+    """Delete old messages, and the other rows that this app keeps for some days only."""
     now = timezone.now()
     taking.purge(now=now)
     usage_hours.forget(now=now)

@@ -1,4 +1,4 @@
-"""The one-minute, single-use link to the pod's own page."""
+"""The link to the pod's own page. It works once, for one minute."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Ticket:
 
 
 def mint(agent: Agent) -> Ticket:
-    """A new link. Raises WrongState unless the agent is running, HopFailed when its pod has no address."""
+    """Make a new link. Raises WrongState unless the agent is running, HopFailed when its pod has no address."""
     if agent.status != Status.RUNNING:
         raise WrongState("ticket", agent.status, "it has a page only while it is running")
     endpoint = current_runtime().endpoint(agent.namespace)

@@ -11,14 +11,15 @@ from catalog import tools as catalog_tools
 from catalog.engines import engine_of
 from config.errors import BadRequest
 
-# By service (catalog/vocabulary.py: ToolService). As with channels, null forgets one.
+# Keys by service (catalog/vocabulary.py: ToolService). As with channels, null forgets a key.
 Given = dict[str, str | None]
 
 
 def check(
     enabled: list[str], servers: list[Server], *, secrets: dict[str, str], engine_id: str, prefix: str = ""
 ) -> None:
-    """Raise BadRequest naming the first toolset, key or server that is wrong; `prefix` is where they stand."""
+    """Raise BadRequest naming the first toolset, key or server that is wrong. `prefix` comes before each field's
+    name."""
     engine = engine_of(engine_id)
     if enabled.count(a2a.TOOLSET) > 1:
         raise BadRequest(f"{prefix}enabled: {a2a.TOOLSET!r} is given twice")
@@ -30,7 +31,7 @@ def check(
 
 
 def given(secrets: Given | None, *, prefix: str = "") -> Given:
-    """The keys of a request. Raises BadRequest for one that no header can carry."""
+    """The keys of a request. Raises BadRequest for a key that no HTTP header can carry."""
     for service, key in (secrets or {}).items():
         if key is not None and len(key) > channels.MAX_SECRET_CHARACTERS:
             raise BadRequest(f"{prefix}secrets.{service}: at most {channels.MAX_SECRET_CHARACTERS} characters")
@@ -43,9 +44,9 @@ def given(secrets: Given | None, *, prefix: str = "") -> Given:
 def replace(
     agent: Agent, *, enabled: list[str], mcp_servers: list[Server] | None = None, secrets: Given | None = None
 ) -> Agent:
-    """Set the agent's toolsets and servers, and change its keys. The toolset `a2a` switches A2A with it.
+    """Set the agent's toolsets and servers, and change its keys. The toolset `a2a` also switches A2A.
 
-    Servers that are not given stay as they are.
+    If no servers are given, they stay as they are.
     """
     agent = configuration.locked(agent)
     servers = agent.mcp_servers if mcp_servers is None else mcp_servers
@@ -58,7 +59,8 @@ def replace(
 
 @transaction.atomic
 def add_server(agent: Agent, server: Server) -> Agent:
-    """One more MCP server; toolsets and A2A stay. Raises BadRequest also where there are MAX_SERVERS already."""
+    """Add an MCP server; toolsets and A2A stay. Raises BadRequest as `mcp_servers.check` does, and when the agent
+    already has MAX_SERVERS servers."""
     agent = configuration.locked(agent)
     if len(agent.mcp_servers) >= MAX_SERVERS:
         raise BadRequest(f"mcpServers: at most {MAX_SERVERS}")
@@ -67,13 +69,14 @@ def add_server(agent: Agent, server: Server) -> Agent:
 
 @transaction.atomic
 def remove_server(agent: Agent, name: str) -> Agent:
-    """The others stay; removing one that is gone succeeds."""
+    """Remove the MCP server of this name; the others stay. Removing a server that is already gone succeeds."""
     agent = configuration.locked(agent)
     return _with_servers(agent, [one for one in agent.mcp_servers if one["name"] != name])
 
 
 def chosen(agent: Agent) -> list[str]:
-    """The toolsets that it has on, as `replace` takes them: A2A is among them also where it was switched on alone."""
+    """The toolsets that are on, in the form that `replace` takes. A2A is among them even when it was switched on
+    alone."""
     enabled = agent.tools_enabled or []
     return [*enabled, a2a.TOOLSET] if agent.a2a_enabled and a2a.TOOLSET not in enabled else enabled
 
@@ -82,7 +85,7 @@ def _with_servers(agent: Agent, servers: list[Server]) -> Agent:
     mcp_servers.check(servers, engine=engine_of(agent.engine), where="mcpServers")
     agent.mcp_servers = servers
     fields = ["mcp_servers"]
-    if agent.tools_enabled is None:  # the API shows servers beside toolsets alone
+    if agent.tools_enabled is None:  # the API shows servers only together with toolsets
         agent.tools_enabled = chosen(agent)
         fields.append("tools_enabled")
     return configuration.save(agent, fields=fields)

@@ -1,4 +1,5 @@
-"""How many free trials one mailbox has had. Deleted agents count, and all accounts whose mail lands there."""
+"""How many free trials a mailbox has had. Deleted agents count, and so do all accounts whose mail goes to this
+mailbox."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ DIGEST = "digest:"
 
 
 def hold(user: User, *, now: datetime) -> None:
-    """Take the mailbox's lock, so that two creates cannot both have the last trial. Needs a transaction.
+    """Lock the mailbox, so that two creates cannot both take the last trial. Needs a transaction.
 
     Raises TrialsUsedUp.
     """
@@ -31,7 +32,7 @@ def hold(user: User, *, now: datetime) -> None:
 
 
 def refuse_used_up(user: User, *, now: datetime) -> None:
-    """Raise TrialsUsedUp when the mailbox has had its trials of the last days. What is paid for is no trial."""
+    """Raise TrialsUsedUp when the mailbox has used up the trials of the last days. A paid agent is no trial."""
     limit, days = settings.MAX_TRIALS, settings.MAX_TRIALS_DAYS
     if not limit:
         return
@@ -45,16 +46,17 @@ def refuse_used_up(user: User, *, now: datetime) -> None:
 
 
 def _trials(user: User) -> AgentQuerySet:
-    """By the mailbox as it was and by the account, whose address an operator may have changed."""
+    """The trials found by the present mailbox and by the account: an operator may have changed the account's
+    address."""
     inbox = mailbox.inbox(user.email)
     return Agent.objects.unpaid().filter(Q(inbox__in=[inbox, hidden(inbox)]) | Q(user=user))
 
 
 def hidden(inbox: str) -> str:
-    """What stands for the mailbox of an account that its owner has deleted."""
+    """The text that replaces the mailbox of an account that its owner has deleted."""
     return f"{DIGEST}{keyed_digest(f'trials {inbox}')}"
 
 
 def _whole_second(at: datetime) -> datetime:
-    """Rounded up: whoever comes at the second that they are told is not refused again."""
+    """Rounded up to a whole second, so that a create in that second is not refused again."""
     return datetime.fromtimestamp(math.ceil(at.timestamp()), UTC)

@@ -1,4 +1,4 @@
-"""Turns of what one process does again and again: one at a time, unless one takes too long."""
+"""Turns for a job that one process repeats: one at a time, unless a turn takes too long."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 
 class Turns:
-    """A turn that takes longer than `hold_seconds` holds the next one up no more."""
+    """A turn that takes longer than `hold_seconds` no longer holds up the next one."""
 
     def __init__(self, *, hold_seconds: float) -> None:
         self._hold_seconds = hold_seconds
@@ -19,7 +19,7 @@ class Turns:
 
     @contextmanager
     def take(self) -> Iterator[bool]:
-        """Whether it is ours to act now."""
+        """Yield whether the caller may act now."""
         mine = object()
         ours = self._begin(mine)
         try:

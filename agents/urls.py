@@ -1,4 +1,4 @@
-"""`/agents` and what hangs below it."""
+"""The paths of `/agents` and below, and of the public directory."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What agents took of memory and disk in each hour of the last thirty days: the highest of its minutes.
+"""How much memory and disk agents used in each hour of the last thirty days: the highest measurement of the hour.
 
-The minute's measurement keeps the highest of the running hour in the row that it writes anyway. The first measurement
-of a new hour copies what all agents had in the hours before into the history, by one statement for all of them.
+The minute's measurement keeps the highest value of the running hour in the row that it writes anyway. The first
+measurement of a new hour copies the values of all agents for the hours before into the history, with one statement.
 """
 
 from __future__ import annotations
@@ -36,19 +36,20 @@ _ERASE = "DELETE FROM agents_usagehour WHERE at = ANY(%s) AND agent_id = ANY(%s)
 
 
 def beginning(at: datetime) -> datetime:
-    """Of the hour."""
+    """The beginning of the hour that has `at` in it."""
     return at.replace(minute=0, second=0, microsecond=0)
 
 
 def keep(cursor: CursorWrapper, newest: datetime | None, *, now: datetime) -> None:
-    """The hours that are over, before a measurement of a new one is written. `newest` is the newest that is kept."""
+    """Store the hours that are over. Runs before a measurement of a new hour is written. `newest` is the newest stored
+    hour."""
     hour = beginning(now)
     if newest is None or newest < hour - HOUR:
         cursor.execute(_KEEP, {"since": newest + HOUR if newest else hour - KEPT, "hour": hour})
 
 
 def forget(*, now: datetime) -> None:
-    """Hours that are too old, some at a time: each statement is a transaction of its own."""
+    """Delete hours that are too old, in parts: each statement is a transaction of its own."""
     gone = FORGOTTEN_AT_ONCE
     while gone == FORGOTTEN_AT_ONCE:
         with connection.cursor() as cursor:
@@ -57,15 +58,15 @@ def forget(*, now: datetime) -> None:
 
 
 def erase(agent_ids: list[str], *, now: datetime) -> None:
-    """All that is known of these agents; what is too old goes by itself."""
+    """Delete all stored hours of these agents. Hours that are too old are deleted by `forget`."""
     with connection.cursor() as cursor:
         cursor.execute(_ERASE, [hours(now), agent_ids])
 
 
 def of(agent: Agent, *, now: datetime) -> list[UsageHour]:
-    """Oldest first, the running hour among them.
+    """The hours of an agent, the oldest first; the running hour is the last.
 
-    Each hour is looked up by itself, for the index is in the order of time.
+    Each hour is looked up alone, because the index is in the order of time.
     """
     kept = list(UsageHour.objects.filter(agent=agent, at__in=hours(now)).order_by("at"))
     running = _running(getattr(agent, "quota_snapshot", None))
@@ -75,12 +76,12 @@ def of(agent: Agent, *, now: datetime) -> list[UsageHour]:
 
 
 def hours(now: datetime) -> list[datetime]:
-    """Those of which something may be kept, oldest first."""
+    """The hours of which something may be stored, the oldest first."""
     return [beginning(now) - HOUR * ago for ago in reversed(range(KEPT // HOUR))]
 
 
 def _running(snapshot: AgentQuota | None) -> UsageHour | None:
-    """The hour of the last measurement, which may be no row of the history yet."""
+    """The hour of the last measurement, which may not be in the history yet."""
     if snapshot is None:
         return None
     return UsageHour(

@@ -1,4 +1,4 @@
-"""Asks a model provider once whether a new key is good. A driver: the only outbound call of the configuration rules."""
+"""A driver: asks a model provider once whether a new key is good."""
 
 from __future__ import annotations
 
@@ -17,17 +17,19 @@ TIMEOUT_SECONDS = 5
 USER_AGENT = "agentpods/1.0"
 
 
-# Statuses that say the key is bad; anything else, a 403 or an outage, proves nothing about it.
+# HTTP statuses that say that the key is bad. Any other status, such as a 403 or an outage, proves nothing about the
+# key.
 REFUSED = {"google": {400, 401, 403}, "gemini": {400, 401, 403}, "xai": {400, 401}}
 REFUSED_ELSE = {401}
 
 
 def check_key(provider: str, key: str, *, name: str = "key") -> bool:
-    """Whether the provider takes the key; False where nobody can tell: not asked, not reached, no clear answer.
+    """Whether the provider accepts the key. False when that is unknown: not asked, not reached, or no clear answer.
 
-    A server of `LLM_BASE_URLS` may have nothing to ask (404, 405): the first answer of its model tells.
+    A server of `LLM_BASE_URLS` may not have the address that is asked (404, 405); there the first answer of its model
+    shows whether the key is good.
 
-    Raises BadRequest naming the field when the provider definitely refuses it.
+    Raises BadRequest naming the field when the provider clearly refuses the key.
     """
     known = PROVIDERS[provider]
     if not settings.LLM_KEY_CHECK or known.check_path is None:

@@ -1,1 +1,1 @@
-"""Backups of agents' data: restic repositories, one per agent, written through an append-only endpoint of ours."""
+"""Backups of agents' data: one restic repository per agent, written through our own append-only endpoint."""

@@ -1,4 +1,4 @@
-"""Backups and repositories in the console: looked at, never written."""
+"""Backups and repositories in the admin: operators see them and do not edit them."""
 
 from __future__ import annotations
 

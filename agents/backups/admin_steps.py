@@ -1,4 +1,4 @@
-"""What operators do with backups that changes agents: each with its own page and a reason."""
+"""Operators' actions with backups that change agents. Each has its own page and needs a reason."""
 
 from __future__ import annotations
 

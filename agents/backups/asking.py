@@ -1,4 +1,4 @@
-"""What an owner asks of backups: one now, and which there are."""
+"""What an owner does with backups: make one now, and list them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from config import waiting
 WAIT_SECONDS = 60.0
 STEP_SECONDS = 0.5
 _NAME = re.compile(r"[0-9-]{1,60}")
-MOST = 1_000  # that are listed
+MOST = 1_000  # backups in a list
 
 
 def take(agent: Agent, *, actor: str) -> Backup:
-    """One more backup, waited for; a repeat joins the one that is being made.
+    """Make a backup and wait for it. If one is being made already, wait for that one.
 
     Raises BackupsAreOff, WrongState while no pod could be asked, BackupFailed, BackupTakesLong.
     """
@@ -29,7 +29,7 @@ def take(agent: Agent, *, actor: str) -> Backup:
 
 
 def begin(agent: Agent, *, actor: str) -> Backup:
-    """The same, not waited for. Raises BackupsAreOff, WrongState."""
+    """Ask for a backup as `take` does, and do not wait for it. Raises BackupsAreOff, WrongState."""
     refuse(agent)
     return taking.ask(agent, kind=Kind.ASKED, actor=actor)
 
@@ -44,7 +44,7 @@ def refuse(agent: Agent) -> None:
 
 
 def listed(agent: Agent) -> list[Backup]:
-    """The newest first."""
+    """The agent's backups, the newest first; at most MOST."""
     return list(Backup.objects.there().filter(agent=agent)[:MOST])
 
 

@@ -1,7 +1,7 @@
-"""Drills in one thread beside a worker's own, one after the other: a drill may take an hour and a half, and mails,
-deletions and other backups need the worker's threads.
+"""Runs drills (checks that a backup can be restored) in one extra thread of a worker, one after the other. A drill may
+take an hour and a half, and mails, deletions and other backups need the worker's own threads.
 
-A worker that is told to end does not wait for them: what it was at is due again when the lease is over.
+A worker that is told to end does not wait for drills. A drill that was cut off is due again when its lease ends.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from agents.backups import drills
 log = logging.getLogger(__name__)
 
 _lock = threading.Lock()
-_asked: list[str] = []  # the first is being held
+_asked: list[str] = []  # the drill of the first one is running
 
 
 def begin(agent_id: str) -> None:
-    """Hold this repository's drill, after those that were asked of this process before."""
+    """Run this repository's drill, after those that this process was asked for before."""
     with _lock:
         if agent_id in _asked:
             return
@@ -31,7 +31,8 @@ def begin(agent_id: str) -> None:
 
 
 def begin_due() -> None:
-    """The drill of the repository that waits longest, unless this process is at one: it goes on in ten minutes."""
+    """Run the drill of the repository that waits longest, unless this process runs one already: the task comes again in
+    ten minutes."""
     due = None if _asked else drills.next_due()
     if due:
         begin(due)

@@ -1,6 +1,7 @@
-"""What opens one agent's repository at the endpoint for some hours: signed, so that the endpoint asks no database.
+"""The credential that opens one agent's repository at the endpoint for some hours. It is signed, so the endpoint needs
+no database.
 
-A pod gets a new one with each backup. Whoever holds it reads that repository, and adds to it if it says so.
+A pod gets a new credential with each backup. Its holder can read that repository, and add to it if `may_add` says so.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ _SALT = "agents.backups"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credential:
-    nonce: str  # what was written is counted by it
+    nonce: str  # the endpoint counts the written bytes by this
     agent_id: str
-    may_add: int  # bytes; 0 = it reads alone
+    may_add: int  # bytes; 0 = only reading
 
 
 def mint(agent_id: str, *, may_add: int = 0) -> str:
@@ -26,7 +27,7 @@ def mint(agent_id: str, *, may_add: int = 0) -> str:
 
 
 def read(text: str) -> Credential | None:
-    """None for what we did not sign, or no longer stand by."""
+    """The credential of this text. None when we did not sign the text, or when it is too old."""
     try:
         nonce, agent_id, may_add = signing.loads(text, salt=_SALT, max_age=LIFE_SECONDS)
     except (signing.BadSignature, ValueError):

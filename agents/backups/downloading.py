@@ -1,4 +1,4 @@
-"""An owner's download of one backup, made by a program of its own; web passes on what that writes."""
+"""An owner's download of one backup. A separate program makes the archive, and the web process passes it on."""
 
 from __future__ import annotations
 
@@ -22,11 +22,14 @@ downloads = waiting.Places(16, each=lambda: 2)
 
 
 class Broken(Exception):
-    """The archive has no end: the answer breaks off, so that nobody takes it for whole."""
+    """The archive is incomplete. The answer is cut off, so that nobody takes the archive for complete."""
 
 
 def archive(backup: Backup) -> Iterator[bytes]:
-    """The whole as a tar.gz. What fails before its first byte is raised: BackupsAreOff, BackupFailed, Unavailable."""
+    """The whole backup as a tar.gz, in pieces.
+
+    Raises what fails before the first byte: BackupsAreOff, BackupFailed, Unavailable.
+    """
     url = places.url()
     if url is None:
         raise BackupFailed("the endpoint of backups is not there")
@@ -36,7 +39,8 @@ def archive(backup: Backup) -> Iterator[bytes]:
 
 
 def _pieces(backup: Backup, url: str) -> Iterator[bytes]:
-    """Begins with nothing, once the first byte is there: the place is taken, and given back, with the iterator."""
+    """Yield an empty piece first, once the first byte is there. `archive` takes it at once, so the place is taken then.
+    The place is given back when the iterator ends."""
     with downloads.take(backup.agent.user_id), ExitStack() as stack:
         process = _started(backup, url)
         stack.callback(process.wait)
@@ -58,7 +62,8 @@ def _pieces(backup: Backup, url: str) -> Iterator[bytes]:
 
 
 def _started(backup: Backup, url: str) -> subprocess.Popen[bytes]:
-    """It reads through the endpoint, as a pod does: web has nothing that opens the store."""
+    """Start the program. It reads through the endpoint, as a pod does, because the web process has no credentials of
+    the store."""
     try:
         program, environment = reading.way_to(backup, url)
     except NoRestic as error:

@@ -1,7 +1,7 @@
-"""The weekly drill of each repository: restic's own check, and the newest backup restored into a scratch place.
+"""The weekly drill of each repository: restic's own check, and a restore of the newest backup into a scratch directory.
 
-One at a time and one in each run of the loop, the one that waits longest first: of many agents that is a sample. A
-drill may take an hour and a half, so a worker holds it beside its tasks (agents/backups/beside.py).
+Each run of the task drills one repository, the one that waits longest; with many agents that is only a sample. A drill
+may take an hour and a half, so a worker runs it in an extra thread (agents/backups/beside.py).
 """
 
 from __future__ import annotations
@@ -34,29 +34,28 @@ log = logging.getLogger(__name__)
 
 TASK = "backups.drill"
 EVERY = timedelta(days=7)
-AGAIN = timedelta(minutes=30)  # when something stood in the way
+AGAIN = timedelta(minutes=30)  # when the drill could not be done now
 LEASE = timedelta(hours=2)
 CHECK_SECONDS = 1_800.0
 PROVE_SECONDS = 3_600.0
-ROOM = 1.1  # what a backup takes on the scratch disk, by its own size
+ROOM = 1.1  # the scratch disk needs this many times the size of the backup
 
 
 class _NoVerdict(Exception):
-    """It says nothing of the backup that the drill could not be held now."""
+    """The drill could not be done now. This says nothing about the backup."""
 
 
 class _Failed(Exception):
-    """The backup could not be restored as it should."""
+    """The backup could not be restored as expected."""
 
 
 def ask(repository: Repository) -> None:
-    """Hold the drill now."""
     Repository.objects.filter(pk=repository.pk).update(drill_due_at=timezone.now())
     wake.on_commit(TASK, repository.pk)
 
 
 def next_due(now: datetime | None = None) -> str | None:
-    """Of which agent the repository is that waits longest."""
+    """The agent whose repository waits longest for its drill; None when no drill is due."""
     if not settings.BACKUP_STORE:
         return None
     due = Repository.objects.filter(drill_due_at__lte=now or timezone.now()).order_by("drill_due_at")
@@ -64,7 +63,7 @@ def next_due(now: datetime | None = None) -> str | None:
 
 
 def hold(agent_id: str, *, now: datetime | None = None) -> None:
-    """This repository's drill, if it is due, and no other worker's."""
+    """Run this repository's drill if it is due and no other worker runs it."""
     now = now or timezone.now()
     if not Repository.objects.filter(pk=agent_id, drill_due_at__lte=now).update(drill_due_at=now + LEASE):
         return
@@ -82,9 +81,9 @@ def hold(agent_id: str, *, now: datetime | None = None) -> None:
 
 
 def _drill(repository: Repository, backup: Backup) -> str:
-    """What was found, in words."""
+    """Drill the repository. Returns what was found, as text for people."""
     began = timezone.now()
-    waiting.release_connection()  # it takes long
+    waiting.release_connection()  # the drill takes long
     try:
         repositories.call(repository, ["check", "--no-lock"], seconds=CHECK_SECONDS)
         return f"checked; {_restore(backup)}"
@@ -99,7 +98,8 @@ def _drill(repository: Repository, backup: Backup) -> str:
 
 
 def _was_written(repository: Repository, *, since: datetime) -> bool:
-    """Whether a backup is or was being made, or taken out: what a look without a lock finds then may be half."""
+    """Whether a backup is being made or removed, or one ended since then. A check without a lock may then see half of
+    it."""
     own = Backup.objects.filter(agent=repository.pk)
     return own.filter(stage__in=(*OPEN, Stage.REMOVED)).exists() or own.filter(ended_at__gte=since).exists()
 
@@ -153,7 +153,7 @@ def _proved(backup: Backup, url: str, scratch: Path) -> dict[str, int]:
 
 @contextmanager
 def _scratch() -> Iterator[Path]:
-    """An empty directory, for one drill at a time on this machine; what a killed one left goes first."""
+    """An empty directory, used by one drill at a time on this machine. What a killed drill left is removed first."""
     root = settings.DRILL_DIRECTORY
     root.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -180,7 +180,7 @@ def _put_off(repository: Repository, wait: timedelta) -> None:
 
 @transaction.atomic
 def _record(repository: Repository, backup: Backup | None, *, said: str, failure: str) -> None:
-    """Where there is no backup yet, the drill waits a day for one."""
+    """Record the result of a drill. If there is no backup yet, the drill is due again in a day."""
     _put_off(repository, EVERY if backup else timedelta(days=1))
     if backup is None:
         return

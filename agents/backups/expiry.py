@@ -1,4 +1,4 @@
-"""What is left of agents that are gone: out of the store after FINAL_BACKUP_DAYS."""
+"""Repositories of agents that are gone: removed from the store after FINAL_BACKUP_DAYS."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ RETRY = timedelta(hours=1)
 
 
 def begin(agent_id: str, *, now: datetime) -> None:
-    """In the transaction that deletes the agent."""
+    """Set the time when the repository will be removed. Called in the transaction that deletes the agent."""
     end = now + timedelta(days=settings.FINAL_BACKUP_DAYS)
     Repository.objects.filter(pk=agent_id).update(expires_at=end, drill_due_at=None)
 
 
 def take_out_due(now: datetime | None = None) -> int:
-    """Returns how many were due. One that the store does not give up now is tried again."""
+    """Remove the repositories that are due from the store. Returns their number. If the store fails, another try
+    follows."""
     now = now or timezone.now()
     restored = Agent.objects.filter(restores=OuterRef("agent__backups__pk"))
     needed = Repository.objects.filter(Exists(restored), expires_at__lte=now).values("pk")  # a deletion is being undone
@@ -44,7 +45,7 @@ def take_out_due(now: datetime | None = None) -> int:
 
 
 def _take_out(repository: Repository) -> None:
-    """The files first: a worker that is killed in between comes here again."""
+    """Delete the files first: if the worker is killed in between, the next run comes here again."""
     if where := store.configured():
         objects = where.objects()
         for page in obstore.list(objects, prefix=repository.pk):

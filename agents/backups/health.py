@@ -1,4 +1,4 @@
-"""How backups are: over all agents for the platform's status, and of one for `explain`."""
+"""The state of backups: over all agents for the platform's status, and of one agent for `explain`."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from django.db.models.functions import Coalesce
 from agents.backups.models import Repository
 from agents.models import Agent, Desired, Status
 
-LATE = timedelta(hours=2)  # behind its moment of the night, the backup of an agent should have begun
-OLD = timedelta(hours=36)  # a night, and the retries of one that failed
+LATE = timedelta(hours=2)  # a nightly backup should begin at most so long after it is due
+OLD = timedelta(hours=36)  # one night, and the retries after a failure
 DRILL_LATE = timedelta(days=9)  # since the last drill of any repository
-FAILING_PER_CENT = 10  # of all repositories: one account's own agents are no trouble of the platform
+FAILING_PER_CENT = 10  # of all repositories: a single account with failing agents is no problem of the platform
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackupHealth:
-    """`oldest_due` is since when the longest overdue backup waits; `oldest` is the oldest that should be younger."""
+    """`oldest_due` is since when the most overdue backup waits. `oldest` is the time of the oldest backup among the
+    agents that should have a newer one."""
 
     are_made: bool
     repositories: int
@@ -39,7 +40,8 @@ class BackupHealth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drills:
-    """Of repositories whose last drill is known; `due_since` is how long the one waits that waits longest."""
+    """The drills of all repositories. `held` counts repositories with a drill, `failed` those whose last drill failed.
+    `due_since` is the due time of the repository that waits longest."""
 
     held: int
     failed: int
@@ -81,7 +83,7 @@ def over_all(*, now: datetime) -> tuple[BackupHealth, Drills]:
 
 
 def _old(now: datetime) -> dict[str, Any]:
-    """Those of agents that have been running for long enough to have a younger one."""
+    """How many running agents should have a newer backup, and the oldest time among them."""
     before = now - OLD
     running = Agent.objects.filter(status=Status.RUNNING, desired=Desired.RUNNING, status_since__lt=before)
     old = running.filter(Q(last_backup_at__lt=before) | Q(last_backup_at=None))
@@ -89,5 +91,5 @@ def _old(now: datetime) -> dict[str, Any]:
 
 
 def failing(agent: Agent) -> Repository | None:
-    """Its repository, while its last backup failed."""
+    """The agent's repository if the last backup failed, else None."""
     return Repository.objects.filter(pk=agent.pk, failures__gt=0).first()

@@ -1,4 +1,4 @@
-"""An agent's repository, and its backups: those that are there, and the one that is being made."""
+"""An agent's repository and its backups: those that can be restored, and the one that is being made."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Kind(models.TextChoices):
 
     ASKED = "asked"
     NIGHTLY = "nightly"
-    REBUILD = "rebuild"  # before one, or before a restore
+    REBUILD = "rebuild"  # before a rebuild or a restore
     STOP = "stop"  # before the agent is stopped
     FINAL = "final"  # before the agent is deleted
 
@@ -29,14 +29,14 @@ class Stage(models.TextChoices):
     RUNNING = "running"
     DONE = "done"
     FAILED = "failed"
-    REMOVED = "removed"  # an owner has deleted it; a worker takes it out of the store
+    REMOVED = "removed"  # deleted by its owner; a worker still has to remove it from the store
 
 
 OPEN = (Stage.WANTED, Stage.RUNNING)
 
 
 class Repository(models.Model):
-    """Where all backups of one agent are. Its password never leaves for anything but restic."""
+    """The place of all backups of one agent. Only restic gets its password."""
 
     agent = models.OneToOneField("agents.Agent", on_delete=models.PROTECT, primary_key=True, related_name="repository")
     password = EncryptedText()
@@ -72,15 +72,15 @@ class Repository(models.Model):
 
 class BackupQuerySet(models.QuerySet["Backup"]):
     def there(self) -> BackupQuerySet:
-        """Those that can be restored, the newest first."""
+        """Backups that can be restored, the newest first."""
         return self.filter(stage=Stage.DONE).order_by("-taken_at", "-id")
 
     def due(self, now: datetime) -> BackupQuerySet:
-        """Those with a step due; uses the partial index `backup_due`."""
+        """Backups with a step due. Uses the partial index `backup_due`."""
         return self.filter(look_at__lte=now).exclude(stage=Stage.WANTED).order_by("look_at")
 
     def waiting(self) -> BackupQuerySet:
-        """Those that have no place yet, the oldest first; uses the partial index `backup_waiting`."""
+        """Backups that have no place yet, the oldest first. Uses the partial index `backup_waiting`."""
         return self.filter(stage=Stage.WANTED).order_by("asked_at", "id")
 
 
@@ -121,7 +121,7 @@ class Backup(models.Model):
         ]
         constraints = [
             models.UniqueConstraint(fields=["agent", "name"], name="backup_name"),
-            # One at a time: a repeat joins it.
+            # Only one is made at a time: asking again joins it.
             models.UniqueConstraint(
                 fields=["agent"], name="backup_open_once", condition=Q(stage__in=["wanted", "running"])
             ),

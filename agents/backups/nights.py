@@ -1,4 +1,5 @@
-"""A backup of each running agent every night, spread over the night; a failed one is tried again, later each time."""
+"""A backup of each running agent every night, spread over the night. A failed one is tried again, after longer and
+longer waits."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ ACTOR = "nightly"
 
 
 def next_night(agent_id: str, *, after: datetime) -> datetime:
-    """The agent's own moment of the night, the same in each."""
+    """The agent's next nightly time after `after`. Each agent has its own time of the night, the same every night."""
     share = int.from_bytes(hashlib.sha256(agent_id.encode()).digest()[:4]) % NIGHT_SECONDS
     day = after.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     moment = day + NIGHT_BEGINS + timedelta(seconds=share)
@@ -29,7 +30,8 @@ def next_night(agent_id: str, *, after: datetime) -> datetime:
 
 
 def ask_due(now: datetime | None = None) -> int:
-    """Ask for the backups that are due. Those of agents without a pod wait for their next night."""
+    """Ask for the backups that are due. Agents without a running pod wait for their next night. Returns how many were
+    due."""
     now = now or timezone.now()
     if not settings.BACKUP_STORE:
         return 0
@@ -43,7 +45,8 @@ def ask_due(now: datetime | None = None) -> int:
 
 
 def note_failure(agent: Agent, why: str, *, again: bool, now: datetime) -> None:
-    """In the transaction that records it."""
+    """Count a failure and, with `again`, set the time of the next try. Called in the transaction that records the
+    failure."""
     repository = repositories.row_of(agent)
     failures = repository.failures + 1
     Repository.objects.filter(pk=repository.pk).update(failures=failures, failure=why, failed_at=now)

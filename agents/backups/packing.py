@@ -1,6 +1,6 @@
-"""`python -m agents.backups.packing`: one backup as a tar.gz on standard output, for an owner who downloads it.
+"""`python -m agents.backups.packing`: writes one backup as a tar.gz to standard output, for an owner's download.
 
-What restic needs comes on standard input. Imports nothing of Django: it starts in a moment and takes little memory.
+It reads what restic needs from standard input. It imports nothing of Django, so it starts fast and needs little memory.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ def main() -> None:
     try:
         archive.repack(process.stdout, sys.stdout.buffer)
         while process.stdout.read(65_536):
-            pass  # the padding behind the archive's end
+            pass  # the padding after the end of the archive
         sys.stdout.flush()
         failed = process.wait() != 0
     except (archive.Refused, tarfile.TarError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         failed = True
     process.kill()
-    os._exit(1 if failed else 0)  # nothing more is written: a broken archive must look broken
+    os._exit(1 if failed else 0)  # nothing more is written, so that an incomplete archive is seen as incomplete
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Where the endpoint is reached: BACKUP_URL, or on this machine what the endpoint itself has said."""
+"""The address of the endpoint: BACKUP_URL, or on this machine the port that the endpoint has written down."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def _note() -> Path:
 
 
 def announce(port: int) -> None:
-    """The endpoint listens there."""
+    """Write down that the endpoint listens on this port."""
     _note().parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     fresh = _note().with_suffix(f".{os.getpid()}")
     fresh.write_text(str(port), encoding="utf-8")
@@ -21,7 +21,7 @@ def announce(port: int) -> None:
 
 
 def url() -> str | None:
-    """None where no endpoint has been seen yet."""
+    """The endpoint's address. None when no endpoint is known yet."""
     if settings.BACKUP_URL:
         return str(settings.BACKUP_URL)
     if settings.BACKUP_PORT:

@@ -1,7 +1,8 @@
-"""`python -m agents.backups.proving`: one backup restored into a scratch place as a pod does it, and looked at.
+"""`python -m agents.backups.proving`: restores one backup into a scratch directory as a pod does, and checks it.
 
-What restic needs comes on standard input, the verdict goes to standard output. A program of its own, since what an
-agent put into its repository is not trusted: it has the repository's password, and nothing that opens the store.
+It reads what restic needs from standard input and writes the verdict to standard output. It is a program of its own,
+because what an agent put into its repository is not trusted. So it gets the repository's password, but nothing that
+opens the store.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from agents.pod.bridge.databases import MOST_DATABASES
 
 DATABASE_SECONDS = 120.0
 DATABASE_HEAP_BYTES = 64 * 1024 * 1024
-_STEPS = 10_000  # of SQLite's machine between two looks at the clock
+_STEPS = 10_000  # steps of SQLite's machine between two looks at the clock
 _PIECE = 1024 * 1024
 _LINE_BYTES = 1024 * 1024
 
@@ -41,7 +42,7 @@ def main() -> None:
     given = json.load(sys.stdin)
     linux.die_with_parent()
     if os.getppid() != given["parent"]:
-        return  # it died before: another drill may be in the scratch place
+        return  # the parent ended before, so another drill may use the scratch directory
     try:
         verdict: dict[str, object] = {"ok": True, **prove(given, Path(given["scratch"]))}
     except (Unproven, archive.Refused, OSError, sqlite3.Error) as error:
@@ -50,10 +51,11 @@ def main() -> None:
 
 
 def prove(given: dict[str, Any], scratch: Path) -> dict[str, int]:
-    """Restore it, then compare: names and sizes with the snapshot, contents by checksum, and each database with itself.
+    """Restore the backup, then check it: names and sizes against the snapshot, contents by checksum, and each database
+    by SQLite.
 
-    `broken` databases were so when the backup was made. Says how many files, bytes and databases there are.
-    Raises Unproven, Refused, OSError.
+    `broken` is how many databases were broken when the backup was made. Returns the number of files, bytes and
+    databases. Raises Unproven, Refused, OSError.
     """
     data, sums = scratch / "data", scratch / "sums"
     data.mkdir()
@@ -80,7 +82,7 @@ def _restore(given: dict[str, Any], data: Path, sums: IO[str]) -> tuple[int, int
     with _restic(given, "dump", given["snapshot"], "/", "--archive", "tar") as dump:
         total = archive.unpack(dump, data, most_bytes=given["most_bytes"], written=note)
         while dump.read(_PIECE):
-            pass  # the padding behind the archive's end
+            pass  # the padding after the end of the archive
     return files, total
 
 
@@ -96,7 +98,7 @@ def _compare_contents(data: Path, sums: Path) -> None:
 
 
 def _compare_names(given: dict[str, Any], data: Path) -> tuple[int, list[str]]:
-    """How many files the snapshot names, and which of them are whole copies of databases."""
+    """How many files the snapshot names, and which of them are complete copies of databases."""
     files = 0
     databases: list[str] = []
     with _restic(given, "ls", "--json", given["snapshot"]) as listed:
@@ -118,7 +120,8 @@ def _compare_names(given: dict[str, Any], data: Path) -> tuple[int, list[str]]:
 
 
 def _failure(database: Path) -> str:
-    """What SQLite's own look at all of it finds, "" for nothing. Bounded: an agent may have made any file."""
+    """The first error that SQLite's integrity check finds, or "". Time and memory are limited, because an agent may
+    have made any file."""
     until = time.monotonic() + DATABASE_SECONDS
     name = f"file:{quote(str(database))}?mode=ro&immutable=1"
     with closing(sqlite3.connect(name, uri=True)) as connection:
@@ -134,7 +137,7 @@ def _failure(database: Path) -> str:
 
 @contextmanager
 def _restic(given: dict[str, Any], *words: str) -> Iterator[IO[bytes]]:
-    """What it writes. Raises Unproven when it ends badly, with its own last word."""
+    """Run restic and yield its output. Raises Unproven with restic's last line when restic fails."""
     with tempfile.TemporaryFile() as complaints:
         process = subprocess.Popen(
             [given["program"], "--quiet", "--no-cache", "--no-lock", *words],

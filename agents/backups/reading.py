@@ -1,4 +1,4 @@
-"""Reading a backup as a pod does, through the endpoint: whoever reads so needs nothing that opens the store."""
+"""Reads a backup as a pod does, through the endpoint. So the reading process needs no credentials of the store."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ MEMORY_SECONDS = 30.0
 
 
 class Unreadable(Exception):
-    """It cannot be read now, or does not hold what is looked for. The message is for people."""
+    """The backup cannot be read now, or does not have what is looked for. The message is for people."""
 
 
 def way_to(backup: Backup, url: str) -> tuple[Path, dict[str, str]]:
-    """restic, and its environment. Raises NoRestic."""
+    """The path of restic, and the environment that it needs to read this backup. Raises NoRestic."""
     program = supply.ensure(settings.RESTIC, settings.ENGINE_CACHE)
     door = {"RESTIC_REST_USERNAME": "web", "RESTIC_REST_PASSWORD": credentials.mint(backup.agent_id)}
     return program, restic.environment(repository=f"rest:{url}/{backup.agent_id}/", cache=None, more=door)
@@ -47,7 +47,7 @@ def memory(backup: Backup) -> Memory:
 
 
 def _said(command: list[str], environment: dict[str, str], password: str) -> bytes:
-    """At most MEMORY_BYTES; a hostile agent may have put anything there."""
+    """The output of restic. Raises ValueError above MEMORY_BYTES: a hostile agent may have put anything there."""
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=environment) as process:
         if process.stdin is None or process.stdout is None:

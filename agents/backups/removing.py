@@ -1,4 +1,4 @@
-"""What an owner deletes: gone from the list at once, and from the store when a worker has taken it out."""
+"""A backup that an owner deletes: it leaves the list at once, and a worker then removes it from the store."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PRUNE_SECONDS = 1_800.0
 
 @transaction.atomic
 def delete(backup: Backup, *, actor: str) -> None:
-    """Raises BackupInUse while the agent is being restored from it."""
+    """Delete a backup. Raises BackupInUse while the agent is being restored from it."""
     now = timezone.now()
     agent = Agent.objects.select_for_update().get(pk=backup.agent_id)
     if agent.restores == backup.pk and agent.status == Status.PROVISIONING:
@@ -47,7 +47,8 @@ def delete(backup: Backup, *, actor: str) -> None:
 
 
 def take_out(backup: Backup) -> None:
-    """Out of the store, with what nothing else needs. Not while the pod adds to it; what fails is tried again."""
+    """Remove the backup from the store, with all data that no other backup needs. Not while the pod adds to the
+    repository. A failure is tried again."""
     adding = Backup.objects.filter(agent=backup.agent_id, stage__in=OPEN).exists()
     if not adding:
         try:
@@ -64,7 +65,7 @@ def take_out(backup: Backup) -> None:
 
 
 def _forget(backup: Backup) -> None:
-    """One that is gone already is no failure: a worker may have been killed behind it."""
+    """Remove the snapshot. If it is gone already, all is well: a worker may have been killed after removing it."""
     repository = backup.agent.repository
     repositories.call(repository, ["unlock"])
     listed = repositories.call(repository, ["snapshots", "--json", "--no-lock"])

@@ -1,4 +1,4 @@
-"""The worker's side of an agent's repository: restic against the store itself, with the store's own credentials."""
+"""The worker's access to an agent's repository: restic on the store itself, with the store's own credentials."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ from agents.pod import restic
 from agents.pod.restic import NoRestic
 
 CALL_SECONDS = 120.0
-# Of one process: each restic takes up to 100 MB to open a repository alone, and the chart's worker has 512 in all.
+# For one process: each restic takes up to 100 MB only to open a repository, and the chart's worker has 512 MB in all.
 AT_ONCE = 2
 _places = threading.BoundedSemaphore(AT_ONCE)
-# A thread of a worker waits no longer for a place: what it would do is done a little later.
+# A worker's thread waits no longer than this for a place. The job is then done a little later.
 PLACE_SECONDS = 2.0
 
 
 class BackupsOff(Exception):
-    """There are no backups here: no store, or no restic. The message says which."""
+    """No backups are made here: there is no store, or no restic. The message says which."""
 
 
 class StoreFailure(Exception):
-    """restic could not do it; the message is its own last word."""
+    """restic failed. The message is the last line that restic wrote."""
 
 
 class Crowded(Exception):
-    """As many restics as a process may have are at work: ask again soon."""
+    """This process already runs as many restics as it may: ask again soon."""
 
 
 def check() -> None:
-    """Whether backups are made here. Raises BackupsOff."""
+    """Raise BackupsOff when no backups are made here."""
     if store.configured() is None:
         raise BackupsOff("BACKUP_STORE names no store")
 
 
 def of(agent: Agent) -> Repository:
-    """The agent's repository, in the store too. Raises BackupsOff, Crowded, StoreFailure."""
+    """The agent's repository; made in the store if it is not there yet. Raises BackupsOff, Crowded, StoreFailure."""
     repository = row_of(agent)
     if repository.made_at is None:
         _make(repository)
@@ -52,12 +52,12 @@ def of(agent: Agent) -> Repository:
 
 
 def row_of(agent: Agent) -> Repository:
-    """The agent's repository, whether it is in the store yet or not."""
+    """The row of the agent's repository, which may not be in the store yet."""
     return Repository.objects.get_or_create(agent=agent, defaults={"password": secrets.token_urlsafe(32)})[0]
 
 
 def _make(repository: Repository) -> None:
-    """Another worker may have made it, or have been killed before it said so."""
+    """Make the repository in the store. Another worker may have made it, or was killed before it recorded that."""
     try:
         call(repository, ["cat", "config"])
     except StoreFailure:
@@ -67,7 +67,7 @@ def _make(repository: Repository) -> None:
 
 @contextmanager
 def place() -> Iterator[None]:
-    """One of the places of this process for a restic. Raises Crowded."""
+    """Hold one of this process's places for a restic. Raises Crowded."""
     if not _places.acquire(timeout=PLACE_SECONDS):
         raise Crowded
     try:
@@ -77,7 +77,7 @@ def place() -> Iterator[None]:
 
 
 def call(repository: Repository, words: Iterable[str], *, seconds: float = CALL_SECONDS) -> str:
-    """One command of restic's on this repository; what it said. Raises BackupsOff, Crowded, StoreFailure."""
+    """Run one command of restic on this repository. Returns its output. Raises BackupsOff, Crowded, StoreFailure."""
     where = store.configured()
     if where is None:
         raise BackupsOff("BACKUP_STORE names no store")

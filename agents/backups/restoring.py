@@ -1,4 +1,4 @@
-"""A backup in the place of an agent's data: a rebuild whose pod restores before its engine starts."""
+"""Replaces an agent's data by a backup: a rebuild whose pod restores the backup before its engine starts."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from catalog import tiers
 
 
 def restore(agent: Agent, backup: Backup, *, actor: str, why: str = "") -> Agent:
-    """The data as it was then. What there is now is kept until the new pod is ready.
+    """Restore the data of this backup. The present data is kept until the new pod is ready.
 
-    Raises BackupsAreOff, and as a rebuild does WrongState and NotEntitled.
+    Raises BackupsAreOff, and WrongState and NotEntitled as a rebuild does.
     """
     try:
         repositories.check()
@@ -28,14 +28,14 @@ def restore(agent: Agent, backup: Backup, *, actor: str, why: str = "") -> Agent
 
 
 def drive(agent: Agent, runtime: Runtime) -> None:
-    """Give the pod its order, as often as it is asked for. Raises RuntimeFailure."""
+    """Send the pod its restore order. May be called again for the same restore. Raises RuntimeFailure."""
     backup = Backup.objects.filter(pk=agent.restores, stage=Stage.DONE).select_related("agent__repository").first()
     endpoint, url = runtime.endpoint(agent.namespace), places.url()
     if backup is None:
         raise RuntimeFailure("the backup is no longer there", cause=RESTORE, permanent=True)
     if endpoint is None or url is None:
         raise RuntimeFailure("the pod, or the endpoint of backups, is not there", cause=RESTORE)
-    repository = backup.agent.repository  # another agent's, where a deletion is undone
+    repository = backup.agent.repository  # the deleted agent's repository when a deletion is undone
     order = BackupOrder(
         id=pods.restore_of(agent),
         url=url,
@@ -52,7 +52,8 @@ def drive(agent: Agent, runtime: Runtime) -> None:
 
 
 def _credential(repository: Repository, restore: str) -> str:
-    """The same for all looks at one restore: the pod's door is made from it. It reads alone."""
+    """The credential for reading the repository. All calls for one restore get the same one, because the pod's access
+    is made from it."""
     if repository.credential and repository.credential_for == restore:
         return str(repository.credential)
     repository.credential, repository.credential_for = credentials.mint(repository.agent_id), restore

@@ -1,4 +1,5 @@
-"""Which of an agent's backups are kept: all of a day, then the newest of 7 days, of 4 weeks and of 3 months."""
+"""Which backups of an agent are kept: those of the last 24 hours, then the newest of 7 days, of 4 weeks and of 3
+months."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ _PERIODS: tuple[tuple[int, Period], ...] = (
 
 
 def kept(taken: Iterable[datetime], *, now: datetime) -> set[datetime]:
-    """By the moments at which they were taken."""
+    """Which of these backups are kept. Both sets are the times at which the backups were taken."""
     newest_first = sorted(taken, reverse=True)
     found = {at for at in newest_first[:MOST_FRESH] if now - at < FRESH}
     for most, period in _PERIODS:
@@ -33,7 +34,10 @@ def kept(taken: Iterable[datetime], *, now: datetime) -> set[datetime]:
 
 
 def apply(agent: Agent, *, now: datetime) -> None:
-    """In the transaction that records a new one. By our own clock: a repository may claim any date."""
+    """Mark the backups that are not kept for removal. Called in the transaction that records a new backup.
+
+    Times are of our own clock, because a repository may claim any date.
+    """
     there = list(Backup.objects.there().filter(agent=agent).only("pk", "taken_at"))
     keep = kept([backup.taken_at for backup in there if backup.taken_at], now=now)
     gone = [backup.pk for backup in there if backup.taken_at not in keep and backup.pk != agent.restores]

@@ -1,4 +1,4 @@
-"""A backup before a pod is replaced or an agent deleted. It delays them, and never stops them."""
+"""A backup before a pod is replaced or stopped, or an agent deleted. It delays these steps and never prevents them."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ from agents.models import Agent, Reason
 from agents.runtimes.base import UNUSABLE_DATA, Observation, Phase, Runtime
 
 ACTOR = "reconciler"
-# A stop needs no backup when there is one so young; one that takes longer than the wait is given up with its pod.
+# A stop needs no backup when there is one younger than FRESH. A backup that takes longer than STOP_WAIT is given up,
+# and the pod stops.
 FRESH = timedelta(hours=1)
 STOP_WAIT = timedelta(minutes=2)
-# Phases of a pod with data of its agent that can be read.
+# Phases of a pod whose data can be read.
 _READABLE = {Phase.STARTING, Phase.READY, Phase.UNHEALTHY, Phase.FAILED}
 
 
 def passed(agent: Agent, *, kind: Kind, namespaces: Iterable[str], runtime: Runtime) -> bool:
-    """Whether there is nothing to wait for any more: it was made, or failed, or there is no pod that could make it."""
+    """Whether the reconciler need not wait (any more): the backup was made, or failed, or no pod is there that could
+    make it."""
     if not settings.BACKUP_STORE or not agent.was_running or (kind == Kind.FINAL and not settings.FINAL_BACKUP_DAYS):
         return True
     made = Backup.objects.filter(agent=agent, kind=kind, generation=agent.generation).first()
@@ -36,9 +38,9 @@ def passed(agent: Agent, *, kind: Kind, namespaces: Iterable[str], runtime: Runt
 
 
 def stop_passed(agent: Agent, *, pod: Observation | None, now: datetime) -> bool:
-    """Whether a running pod may be stopped now: a stopped agent can make no backup, so it gets a fresh one before.
+    """Whether a running pod may be stopped now. A stopped agent cannot make a backup, so it makes one before.
 
-    A suspended account's agents stop at once. For others this takes no longer than STOP_WAIT.
+    Agents of a suspended account stop at once. Other agents wait no longer than STOP_WAIT.
     """
     if not settings.BACKUP_STORE or agent.operation == Reason.SUSPENDED or not _is_readable(pod):
         return True

@@ -1,4 +1,4 @@
-"""The wire shapes of backups (spec: BackupEntry)."""
+"""The wire shapes of backups (docs/spec.md: BackupEntry)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where repositories lie: a directory, or a bucket of an S3-compatible service. Imports nothing of Django's models."""
+"""The store of repositories: a directory, or a bucket of an S3-compatible service. Imports no models of Django."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Directory:
         return LocalStore(self.root, mkdir=True)
 
     def repository(self, agent_id: str) -> tuple[str, dict[str, str]]:
-        """What restic is called with for this agent's repository, and what it finds in its environment."""
+        """The name of this agent's repository for restic, and the environment variables that restic needs for it."""
         return str(self.root / agent_id), {}
 
 
@@ -56,7 +56,8 @@ Store = Directory | Bucket
 
 
 def configured() -> Store | None:
-    """What BACKUP_STORE names; None without one. Raises ImproperlyConfigured for what is neither."""
+    """The store that BACKUP_STORE names; None if it is empty. Raises ImproperlyConfigured when it is neither a path nor
+    a bucket."""
     text = settings.BACKUP_STORE
     if not text:
         return None

@@ -1,8 +1,9 @@
-"""Brings restic where the machine has none: Debian's own package, by this machine's own sources, pinned by its hash.
+"""Installs restic where the machine has none: Debian's own package, from this machine's own sources, pinned by its
+hash.
 
-`python -m agents.backups.supply DIRECTORY` brings it there, for an image.
+`python -m agents.backups.supply DIRECTORY` installs it into a directory, for an image.
 
-An ordinary user does this: apt works in a directory of ours and changes nothing of the system.
+An ordinary user can do this: apt works in our own directory and changes nothing of the system.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from pathlib import Path
 from agents.pod import restic
 from agents.pod.restic import NoRestic
 
-# The release of Debian that has this version, and the program in its package by machine.
+# The release of Debian that has this version, and the hash of the program in its package, by machine.
 SUITE = "trixie"
 _PACKAGE = f"restic={restic.VERSION}-*"
 _SHA256 = {
@@ -35,7 +36,7 @@ _RELEASES = re.compile(r"\b(?:bullseye|bookworm|trixie|forky|stable|testing|sid)
 
 
 def ensure(configured: str, cache: Path) -> Path:
-    """The restic that is used here, brought if there is none. Raises NoRestic, also where it cannot be brought."""
+    """The restic to use here; installed if there is none. Raises NoRestic, also when it cannot be installed."""
     try:
         return restic.find(configured, cache)
     except NoRestic:
@@ -73,7 +74,8 @@ def _bring(target: Path) -> None:
 
 
 def _of_debian(work: Path) -> Path:
-    """The program out of the package. Which server has it, and whom to believe, the machine's own sources say."""
+    """Get the program from Debian's package. The machine's own sources say which server has it and which keys are
+    trusted."""
     sources = work / "sources"
     sources.mkdir()
     copied = [_copy(path, sources) for path in _own_sources()]
@@ -113,7 +115,8 @@ def _own_sources() -> list[Path]:
 
 
 def _copy(path: Path, to: Path) -> bool:
-    """The same with another release; a file that names no release of Debian is somebody else's."""
+    """Copy a list of sources with the name of our release. False if it names no release of Debian: it is not Debian's
+    then."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
@@ -146,7 +149,7 @@ def _run(command: list[str], cwd: Path) -> None:
 
 @contextmanager
 def _lock(path: Path) -> Iterator[None]:
-    """Held by the process, so that the kernel frees it however the process ends."""
+    """Lock a file. The process holds the lock, so the kernel frees it however the process ends."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -1,7 +1,9 @@
-"""How a backup comes about: asked for, made by the pod in its own time, and recorded once its snapshot is there.
+"""How a backup is made: it is asked for, the pod makes it in its own time, and it is recorded when its snapshot is in
+the store.
 
-It waits until it is given a place; nobody looks at it meanwhile. From then on a step is short and holds no worker: it
-tells the pod to begin, or asks how far it is. What a killed worker left is due again when its look is over.
+A backup waits until it gets a place; until then no step looks at it. After that each step is short and blocks no
+worker: it tells the pod to begin, or asks for the progress. A backup left by a killed worker is due again when that
+worker's lease ends.
 """
 
 from __future__ import annotations
@@ -30,27 +32,28 @@ from config.crypto import UnreadableSecret
 log = logging.getLogger(__name__)
 
 TASK = "backups.step"
-LEASE = timedelta(minutes=3)  # longer than any step: restic may have to be brought
+LEASE = timedelta(minutes=3)  # longer than any step: a step may have to install restic
 LONGEST = timedelta(hours=5)
-_PLACES_LOCK = 0x6261636B  # "back": the advisory lock of whoever gives places
-AT_ONCE, AT_ONCE_EACH = 8, 2  # that pods make: over all agents, and of one account
-# For so long a backup has one of the places of all; then it goes on without, and somebody else's begins.
+_PLACES_LOCK = 0x6261636B  # "back" in ASCII: the advisory lock for giving places
+AT_ONCE, AT_ONCE_EACH = 8, 2  # backups that pods make at the same time: of all agents, and of one account
+# A backup has one of the places for so long. Then it goes on without a place, and the next backup begins.
 PLACE = timedelta(minutes=10)
-# Between two looks at a backup that has a place, and at one that has none any more: at least so long, and so many times
-# what the last look took. A pod that answers slowly takes little of a worker's thread.
+# The wait between two looks at a backup, with a place (NEXT_LOOK) and after it (LATE): at least this time, and at least
+# so many times the duration of the last look. So a pod that answers slowly takes little of a worker's thread.
 NEXT_LOOK, REST = timedelta(seconds=1), 5
 NEXT_LOOK_LATE, REST_LATE = timedelta(seconds=10), 20
-# Looks in a row at a pod that does not answer. A rebuild and a deletion wait for no pod that is dead.
+# So many looks in a row may find no answer; then the backup fails. A rebuild, a stop or a deletion must not wait for a
+# dead pod.
 MISSES = {Kind.ASKED: 20, Kind.NIGHTLY: 20, Kind.REBUILD: 3, Kind.STOP: 3, Kind.FINAL: 5}
 BATCH = 50
-# Pods that do not answer hold up one thread of a worker, and not all of them.
+# Pods that do not answer may block one thread of a worker, but not all of them.
 _scans = Turns(hold_seconds=3.0)
-# A pod may claim so many times the disk of its tier: files with holes, and what a full disk cannot hold.
+# A pod may write this many times the disk of its tier: for files with holes, and for what a full disk could not hold.
 CLAIM = 2
 
 
 def ask(agent: Agent, *, kind: Kind, actor: str, namespace: str | None = None) -> Backup:
-    """The backup that is being made, or a new one. It begins at once, if there is a place."""
+    """The backup that is being made, or a new one. A new one begins at once if there is a place."""
     now = timezone.now()
     try:
         with transaction.atomic():
@@ -75,7 +78,8 @@ def _name(now: datetime) -> str:
 
 
 def take_due(now: datetime | None = None) -> int:
-    """Begin what there is place for, and take a step of each backup that is due. Returns how many steps there were."""
+    """Begin the backups for which there is a place, and take a step of each backup that is due. Returns the number of
+    steps."""
     with _scans.take() as ours:
         return _scan(now or timezone.now()) if ours else 0
 
@@ -89,7 +93,7 @@ def _scan(now: datetime) -> int:
 
 
 def step(backup_id: str, *, now: datetime | None = None) -> None:
-    """The next step of this backup, unless another worker is at it. One that waits begins if it is its turn."""
+    """Take the next step of this backup, unless another worker has it. A waiting backup begins if it is its turn."""
     now = now or timezone.now()
     if not Backup.objects.due(now).filter(pk=backup_id).update(look_at=now + LEASE):
         _give_places(now=now)
@@ -111,7 +115,7 @@ def step(backup_id: str, *, now: datetime | None = None) -> None:
 
 def _advance(backup: Backup, *, now: datetime) -> None:
     repositories.of(backup.agent)
-    if backup.credential is None:  # it serves all later looks at this backup
+    if backup.credential is None:  # the same one is used for all later looks at this backup
         backup.credential = credentials.mint(backup.agent_id, may_add=_most_bytes(backup.agent))
         Backup.objects.filter(pk=backup.pk).update(credential=backup.credential)
     asked = time.monotonic()
@@ -131,16 +135,17 @@ def _advance(backup: Backup, *, now: datetime) -> None:
 
 
 def _rest(backup: Backup, asked: float, *, now: datetime) -> timedelta:
-    """Until the next look at it."""
+    """The wait until the next look at this backup."""
     took = timedelta(seconds=time.monotonic() - asked)
     has_place = backup.taken_at is None or backup.taken_at > now - PLACE
     return max(NEXT_LOOK, took * REST) if has_place else max(NEXT_LOOK_LATE, took * REST_LATE)
 
 
 def _give_places(*, now: datetime) -> None:
-    """Free ones go to those that wait longest. One gives them at a time, so that no place is given twice.
+    """Give free places to the backups that wait longest. A lock makes sure that no place is given twice.
 
-    However many wait: those that have begun are read, and for each free place the first that may have it.
+    The cost does not grow with the number of waiting backups: this reads the running ones and, for each free place, the
+    first one that may have it.
     """
     if not Backup.objects.waiting().exists():
         return
@@ -159,7 +164,8 @@ def _give_places(*, now: datetime) -> None:
 
 
 def _next_in_turn(*, now: datetime) -> str | None:
-    """Pods that never end theirs leave places to other accounts."""
+    """The waiting backup that is next; None when all places are taken. An account whose backups never end leaves places
+    to other accounts."""
     running = Backup.objects.filter(stage=Stage.RUNNING)
     owns = Counter[str]()
     placed = 0
@@ -173,7 +179,8 @@ def _next_in_turn(*, now: datetime) -> str | None:
 
 
 def _pod_says(backup: Backup) -> BackupState:
-    """Raises HopFailure: the pod, or the endpoint that it writes through, is not reached."""
+    """Tell the pod to make the backup, and return its progress. Raises HopFailure when the pod, or the endpoint through
+    which it writes, cannot be reached."""
     agent = backup.agent
     endpoint = current_runtime().endpoint(backup.namespace)
     if endpoint is None:
@@ -208,7 +215,7 @@ def _missed(backup: Backup, why: str, *, wait: timedelta) -> None:
 
 @transaction.atomic
 def _record(backup: Backup, state: BackupState) -> None:
-    """The snapshot is in the store: the agent has this backup from now on."""
+    """The snapshot is in the store: record that the agent has this backup."""
     agent = Agent.objects.select_for_update().get(pk=backup.agent_id)
     now = timezone.now()
     done = Backup.objects.filter(pk=backup.pk, stage=Stage.RUNNING).update(

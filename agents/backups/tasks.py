@@ -1,4 +1,4 @@
-"""Tasks about backups: ids in, one rule. Imported by workers alone."""
+"""Tasks about backups. Each gets ids and calls one rule. Only workers import this module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An operator's undo of a deletion: a new agent that begins with the last backup of the one that is gone."""
+"""An operator's undo of a deletion: a new agent that starts with the last backup of the deleted one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agents.models import Agent, Reason, Status, Transition
 
 @transaction.atomic
 def undo(deleted: Agent, *, actor: str, why: str) -> Agent:
-    """The new agent, of the same owner. Raises WrongState, NoSuchBackup, AccountSuspended."""
+    """Return the new agent, of the same owner. Raises WrongState, NoSuchBackup, AccountSuspended."""
     deleted = Agent.objects.select_for_update().get(pk=deleted.pk)
     if deleted.status != Status.DELETED:
         raise WrongState("undo", deleted.status, "only what is deleted can be brought back")

@@ -1,1 +1,1 @@
-"""Clusters that pods may run on: the operator's rows, which agent is where, and what is seen of its pod."""
+"""Clusters that pods may run on: the operator's rows, the cluster of each agent, and what is seen of its pod."""

@@ -1,4 +1,4 @@
-"""Clusters in the console: what they are, how they are, and what an operator may do with them."""
+"""Clusters in the admin: their settings, their state, and what an operator may do with them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SCHEDULING = (
     "priority_class",
     "pod_annotations",
 )
-BREACH = ("breached_at", "breach")  # the driver's
+BREACH = ("breached_at", "breach")  # written by the driver
 IGNORED = "IGNORED: pods reach each other and your networks"
 
 
@@ -99,7 +99,7 @@ class ClusterAdmin(WithSteps):
         return _ago(cluster.checked_at)
 
     def save_model(self, request: HttpRequest, obj: Cluster, form: Any, change: bool) -> None:
-        """The observer writes into the same row: only what the form has is saved."""
+        """Save only the fields of the form: the observer writes other fields of the same row."""
         given = {name.removeprefix("clear_") for name in form.fields}
         obj.save(update_fields=sorted(given) if change else None)
 
@@ -129,7 +129,7 @@ class ClusterAdmin(WithSteps):
 
 
 class WrittenByRules(admin.ModelAdmin[Any]):
-    """Rows that placement, driver and observer write: to see and to find."""
+    """Rows that placement, driver and observer write. Operators can only look at them."""
 
     list_per_page = 50
     show_full_result_count = False
@@ -158,7 +158,7 @@ class PlacementAdmin(WrittenByRules):
 
 @admin.register(Pod)
 class PodAdmin(WrittenByRules):
-    """The last that was seen of each pod."""
+    """What was last seen of each pod."""
 
     list_display = (
         "namespace",

@@ -1,4 +1,4 @@
-"""What operators do to clusters that cannot be taken back."""
+"""Operators' actions on clusters that cannot be undone."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What no watch tells: asked of gateways, and of the API server's events, only where something is wrong or awaited.
+"""Asks gateways and the API server's events for what no watch shows, only where something is wrong or awaited.
 
-Threads of their own ask, so that one that hangs holds nobody else up; none of them touches the database.
+Threads of their own ask, so that a call that hangs holds up nothing else. None of them uses the database.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ THREADS = 8
 HEALTH_SECONDS = 3.0
 EVENTS_SECONDS = 5.0
 PACE_SECONDS = 1.0
-# Of one that has said the same for half a minute.
+# The pace for a pod that has given the same answer this many times in a row.
 SLOW_PACE_SECONDS, SLOW_AFTER = 5.0, 30
 LONGEST_PAUSE_SECONDS = 15.0
 EVENTS_PAUSE_SECONDS = 10.0
@@ -51,12 +51,13 @@ class Want:
     access: Access
 
 
-# By namespace what is wanted of the pods of a cluster; those that have it and are well may be left out.
+# For the pods of a cluster, by namespace: what the agent's row wants. Pods that are healthy and up to date may be
+# missing.
 Wanted = Callable[[int], Mapping[str, Want]]
 
 
 def of_agents(cluster_id: int) -> dict[str, Want]:
-    """As the agents' rows say."""
+    """The wanted state of pods that are not healthy or not up to date, read from the agents' rows."""
     with connection.cursor() as cursor:
         cursor.execute(_BEHIND, [cluster_id])
         behind = cursor.fetchall()
@@ -64,7 +65,7 @@ def of_agents(cluster_id: int) -> dict[str, Want]:
         return {}
     agents = Agent.objects.filter(pk__in=[agent_id for _, agent_id, *_ in behind])
     tokens = dict(agents.values_list("pk", "management_token"))
-    # A token whose key is lost is no text.
+    # A token that cannot be decrypted is not a string; its pod is left out.
     return {
         namespace: Want(revision, Access(token=tokens[agent_id], certificate=certificate))
         for namespace, agent_id, revision, certificate in behind
@@ -73,7 +74,8 @@ def of_agents(cluster_id: int) -> dict[str, Want]:
 
 
 class Pool:
-    """Threads for calls that wait: of one cluster, for those of one that is silent may all be waiting."""
+    """Threads for calls that wait. Each cluster has its own pool, because all calls to a silent cluster may be
+    waiting."""
 
     def __init__(self, threads: int = THREADS) -> None:
         self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
@@ -98,7 +100,7 @@ class Pool:
 
 @dataclass(slots=True)
 class Turn:
-    """One namespace's. `about` is what is asked; when that changes, it is asked at once and as often as at first."""
+    """The turn of one namespace. When `about` changes, the next call is due at once and the waits are short again."""
 
     about: object
     due_at: float = 0.0
@@ -113,7 +115,7 @@ class Turn:
 
 
 class Rounds:
-    """Whose turn it is: each is asked by one thread at a time, and then not again for a while."""
+    """Decides whose turn it is. Each namespace is asked by one thread at a time, and then not again for a while."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -121,7 +123,7 @@ class Rounds:
         self._lock = threading.Lock()
 
     def begin(self, asked: Mapping[str, object]) -> list[str]:
-        """Who of these is to be asked now; all others are forgotten."""
+        """The names of those that are to be asked now. All names that are not in `asked` are forgotten."""
         with self._lock:
             self._turns = {name: turn for name, turn in self._turns.items() if name in asked or turn.is_busy}
             return [name for name, about in asked.items() if self._begins(name, about)]
@@ -147,7 +149,7 @@ class Rounds:
 
 
 class Asking:
-    """The questions about one cluster's pods. `heard` is called with a namespace of which there is news."""
+    """Asks about the pods of one cluster. Calls `heard` with a namespace when its answer has changed."""
 
     def __init__(
         self,
@@ -163,7 +165,8 @@ class Asking:
         self._events: dict[str, list[Json]] = {}
 
     def health(self, namespace: str, life: Life | None) -> Health | None:
-        """What this pod's gateway said last, if it was in this life of the pod and it still answers."""
+        """The last answer of this pod's gateway. None if it was of another life of the pod, or if the gateway no longer
+        answers."""
         asked_in, health = self._healths.get(namespace, (None, None))
         return health if asked_in == life else None
 
@@ -171,14 +174,14 @@ class Asking:
         return self._events.get(namespace, [])
 
     def ask_gateways(self, wants: Mapping[str, tuple[Life, Want]]) -> None:
-        """Each of these that is due; what others said is forgotten."""
+        """Ask each of these gateways that is due. Answers of all others are forgotten."""
         for namespace in self._gateways.begin(wants):
             self._pool.submit(partial(self._ask_gateway, namespace, *wants[namespace]))
         for namespace in set(self._healths) - set(wants):
             self._healths.pop(namespace, None)
 
     def ask_events(self, namespaces: Collection[str]) -> None:
-        """Of each of these that is due; those of others are forgotten."""
+        """Read the events of each of these namespaces that is due. Events of all others are forgotten."""
         for namespace in self._troubled.begin(dict.fromkeys(namespaces)):
             self._pool.submit(partial(self._ask_events, namespace))
         for namespace in set(self._events) - set(namespaces):
@@ -189,7 +192,7 @@ class Asking:
         try:
             said = management.health(endpoint(life[0]), want.access, seconds=HEALTH_SECONDS)
             self._healths[namespace] = (life, said)
-        except Exception as failure:  # noqa: BLE001 # whatever a pod answers, it is no news of us
+        except Exception as failure:  # noqa: BLE001 # a pod may answer anything
             log.info("a gateway is not asked", extra={"namespace": namespace, "error": str(failure)})
             self._healths.pop(namespace, None)
         same = before == ((life, said) if said else None)
@@ -212,7 +215,6 @@ class Asking:
 
 
 def endpoint(address: str) -> Endpoint:
-    """Of a pod by its own address."""
     host = f"[{address}]" if ":" in address else address
     return Endpoint(
         public_url=f"http://{host}:{names.PUBLIC_PORT}", management_url=f"https://{host}:{names.MANAGEMENT_PORT}"

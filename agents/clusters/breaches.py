@@ -1,4 +1,4 @@
-"""Objects that protect, and that somebody took away or weakened in a cluster: an incident that operators must see."""
+"""Records when somebody removed or weakened an object that protects pods: operators must see this incident."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ log = logging.getLogger(__name__)
 
 
 def note(pod: Pod, breach: Sequence[str]) -> None:
-    """On the cluster's row and in the log. It was put back by then; until then it did not protect."""
+    """Record the breach in the cluster's row and in the log. The object is back by then, but it did not protect in
+    between."""
     what = "; ".join(breach)
     log.error("an object that protects was not as it should be", extra={"agent": pod.agent_id, "breach": what})
     told = f"{pod.namespace}: {what}"

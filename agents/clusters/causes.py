@@ -1,4 +1,4 @@
-"""What keeps a pod from running, in the cluster's own words: from states of objects first, then from events."""
+"""Why a pod does not run, in the cluster's own words. States of objects are read first, then events."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NODE_LOST = "NODE_LOST"
 GATEWAY_OUTDATED = "GATEWAY_OUTDATED"
 BOOT = "BOOT"
 
-# What ended longer ago than this does not explain what is now.
+# Something that ended longer ago does not explain the present state.
 LATELY = timedelta(minutes=10)
 RESTARTS_OF_A_LOOP = 5
 
@@ -41,7 +41,7 @@ _WAITING = {
 }
 _PERMANENT = {"InvalidImageName"}
 _ENDED_BY = {**_named(OOM, "OOMKilled"), **_named(BOOT, "StartError", "ContainerCannotRun")}
-# A pod's own reason, or that of its condition `DisruptionTarget`.
+# The reason of a pod, or of its condition `DisruptionTarget`.
 _FORMER = {
     **_named(
         EVICTED, "Evicted", "Preempting", "TerminationByKubelet", "EvictionByEvictionAPI", "PreemptionByScheduler"
@@ -51,7 +51,7 @@ _FORMER = {
     **_named(NO_CAPACITY, "UnexpectedAdmissionError"),
 }
 _FORMER_EVENTS = {**_named(EVICTED, "Evicted", "Preempted"), **_named(NODE_LOST, "TaintManagerEviction")}
-# Before any container ran, the last of these and of those counts.
+# Before any container of a pod has run, the latest event of these two groups decides.
 _EVENTS = {
     **_named(VOLUME, "FailedMount", "FailedAttachVolume", "FailedMapVolume", "ProvisioningFailed", "FailedBinding"),
     **_named(BOOT, "FailedCreatePodSandBox"),
@@ -80,7 +80,7 @@ _OUTDATED = Trouble(
 
 
 def of_pod(pod: Json, events: Sequence[Json], *, now: datetime) -> Trouble | None:
-    """Of a pod that should be ready and is not."""
+    """Why a pod is not ready although it should be."""
     if is_lost(pod):
         return _lost(pod)
     found = _unscheduled(pod) or _first(_of_container(one, now=now) for one in statuses(pod))
@@ -90,7 +90,7 @@ def of_pod(pod: Json, events: Sequence[Json], *, now: datetime) -> Trouble | Non
 
 
 def of_deployment(deployment: Json, events: Sequence[Json], *, now: datetime) -> Trouble | None:
-    """The cluster refuses to make the pod: that is told by the deployment alone, or only by an event."""
+    """Why the cluster refuses to make the pod. Only the deployment says this, or only an event."""
     failed = condition(deployment, "ReplicaFailure")
     if failed.get("status") == "True":
         said = str(failed.get("message") or failed.get("reason"))
@@ -103,13 +103,14 @@ def of_deployment(deployment: Json, events: Sequence[Json], *, now: datetime) ->
 
 
 def of_former(pods: Sequence[Json], events: Sequence[Json], *, now: datetime) -> Trouble | None:
-    """Why the pod before this one had to go, if that was lately."""
+    """Why the pod before this one went away, if that was recently."""
     former = sorted((pod for pod in pods if _went_lately(pod, now)), key=objects.born, reverse=True)
     return _first(_of_former(pod, events) for pod in former)
 
 
 def of_ready(pod: Json, *, now: datetime) -> Trouble | None:
-    """Of one that is well again: its engine was ended for lack of memory, which will happen again."""
+    """The trouble of a pod that is ready again: the kernel ended its engine for lack of memory, which will happen
+    again."""
     ended = (objects.status_of(pod, names.ENGINE).get("lastState") or {}).get("terminated") or {}
     at = moment(ended.get("finishedAt"))
     if ended.get("reason") != "OOMKilled" or at is None or now - at > LATELY:
@@ -119,7 +120,7 @@ def of_ready(pod: Json, *, now: datetime) -> Trouble | None:
 
 
 def is_unexplained(pods: Sequence[Json], events: Sequence[Json], *, now: datetime) -> bool:
-    """Whether a pod has lately ended and nothing says why."""
+    """Whether a pod ended recently and nothing says why."""
     ended = [pod for pod in pods if has_ended(pod) and _went_lately(pod, now)]
     return any(_of_former(pod, events) is None for pod in ended)
 
@@ -128,7 +129,8 @@ def is_unexplained(pods: Sequence[Json], events: Sequence[Json], *, now: datetim
 
 
 def is_lost(pod: Json) -> bool:
-    """Its node fell silent: then the cluster itself says that the pod is not ready, and its containers still say so."""
+    """Whether the pod's node is silent. Then the cluster says that the pod is not ready, while its containers still say
+    ready."""
     if pod["status"].get("phase") == "Unknown":
         return True
     containers = pod["status"].get("containerStatuses") or ()
@@ -176,13 +178,14 @@ def _of_container(status: Json, *, now: datetime) -> Trouble | None:
 
 
 def _ended(status: Json) -> Json:
-    """How it ended last, if it did."""
+    """The last end of the container; {} if it never ended."""
     ends = [(status.get(state) or {}).get("terminated") for state in ("state", "lastState")]
     return next((end for end in ends if end), {})
 
 
 def _failed_lately(ended: Json, restarts: int, now: datetime) -> bool:
-    """One end alone is no loop, unless it was one that is never meant to happen."""
+    """Whether the container failed recently. A single end is no crash loop, except for reasons that should never
+    occur."""
     is_odd = ended.get("reason") in _ENDED_BY
     if not is_odd and (not ended.get("exitCode") or restarts == 0):
         return False
@@ -191,7 +194,7 @@ def _failed_lately(ended: Json, restarts: int, now: datetime) -> bool:
 
 
 def _told(name: str, waiting: Json, ended: Json) -> tuple[str, ...]:
-    """What the cluster says of a container, in lines; how it ended comes last."""
+    """What the cluster says of a container, as lines. Its last end comes last."""
     told = []
     if waiting:
         told.append(f"{name}: " + ": ".join(str(waiting[one]) for one in ("reason", "message") if waiting.get(one)))
@@ -205,7 +208,7 @@ def _end(name: str, ended: Json) -> str:
     return f"{name}: ended with exit code {ended.get('exitCode')} ({ended.get('reason') or 'no reason given'}){said}"
 
 
-# Pods that went, and pods that were refused.
+# Pods that went away, and pods that were refused.
 
 
 def _went_lately(pod: Json, now: datetime) -> bool:
@@ -239,7 +242,7 @@ def _refusal(said: str, *, reason: str, since: datetime | None) -> Trouble:
 
 
 def _of_events(pod: Json, events: Sequence[Json]) -> Trouble | None:
-    """What holds a pod none of whose containers has begun."""
+    """What holds up a pod of which no container has begun."""
     event = _latest([one for one in events if objects.is_about(one, pod)], {*_EVENTS, *_OVERCOME})
     cause = _EVENTS.get(str(event.get("reason"))) if event else None
     if event is None or cause is None:

@@ -1,4 +1,5 @@
-"""Whether a cluster has what pods need: version, our rights, routing, storage, a network that keeps policies."""
+"""Checks whether a cluster has what pods need: version, our rights, routing, storage, and a network that enforces
+policies."""
 
 from __future__ import annotations
 
@@ -25,29 +26,29 @@ log = logging.getLogger(__name__)
 
 Json = dict[str, Any]
 
-OLDEST, NEWEST = 31, 37  # minors of version 1
+OLDEST, NEWEST = 31, 37  # minor versions of Kubernetes 1
 EVERY = timedelta(days=1)
-SOONER = timedelta(hours=1)  # where the last check did not find out how the network is
+SOONER = timedelta(hours=1)  # if the last check could not find out whether policies are enforced
 SEEN_WITHIN = timedelta(minutes=2)
 
 _REVIEW = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _GATEWAY_API = "gateway.networking.k8s.io"
 _CERT_MANAGER = "cert-manager.io"
 
-Right = tuple[str, str, tuple[str, ...]]  # group, resource, and below it perhaps another; verbs
+Right = tuple[str, str, tuple[str, ...]]  # API group; resource, with its subresource if any; verbs
 
 _LOOK = ("list",)
 _MAKE = ("get", "create", "patch")
 _MAKE_AGAIN = (*_MAKE, "update")
 _ROUTE = (*_MAKE_AGAIN, "delete")
-# Of what workers do to what no namespace holds.
+# What workers do with resources outside of namespaces.
 RIGHTS: tuple[Right, ...] = (
     ("", "namespaces", ("get", "list", "create", "patch", "delete")),
     ("", "persistentvolumes", ("get", "list", "patch")),
     ("", "nodes", _LOOK),
     ("storage.k8s.io", "storageclasses", _LOOK),
 )
-# Of what they do in agents' namespaces. The chart's account has these in a role that it binds there.
+# What workers do in agents' namespaces. The chart's account has these rights in a role that it binds there.
 RIGHTS_INSIDE: tuple[Right, ...] = (
     ("", "resourcequotas", _MAKE_AGAIN),
     ("", "limitranges", (*_MAKE_AGAIN, "delete")),
@@ -58,7 +59,7 @@ RIGHTS_INSIDE: tuple[Right, ...] = (
     ("networking.k8s.io", "networkpolicies", _MAKE_AGAIN),
     ("apps", "deployments", _MAKE_AGAIN),
 )
-# Where the API server itself is, in the namespace `default`.
+# To find the API server itself, in the namespace `default`.
 RIGHTS_TO_SERVERS: tuple[Right, ...] = (("", "services", ("get",)), ("discovery.k8s.io", "endpointslices", ("get",)))
 _BIND: Right = ("rbac.authorization.k8s.io", "rolebindings", ("get", "create", "patch"))
 _BIND_ROLE: Right = ("rbac.authorization.k8s.io", "clusterroles", ("bind",))
@@ -75,23 +76,27 @@ _DEFAULT_INGRESS = "ingressclass.kubernetes.io/is-default-class"
 
 
 def due(now: datetime) -> int:
-    """Have one checked that never was, or not for a day: a check holds a worker's thread for up to a minute and a half.
+    """Start the check of one cluster that was never checked, or not for a day. Returns how many were started.
 
-    Called once a minute. Only clusters that the observer sees are asked.
+    A check keeps a worker's thread for up to a minute and a half, so this starts only one. It is called once a minute.
+    Only clusters that the observer sees are checked.
     """
     never = Q(checked_at__isnull=True)
     unknown = Q(network_policies=Enforcement.UNKNOWN, checked_at__lt=now - SOONER)
     seen = Cluster.objects.filter(observed_at__gt=now - SEEN_WITHIN)
     late = seen.filter(never | unknown | Q(checked_at__lt=now - EVERY)).order_by(F("checked_at").asc(nulls_first=True))
     ids = list(late.values_list("pk", flat=True)[:1])
-    Cluster.objects.filter(pk__in=ids).update(checked_at=now)  # the next minute's sweep has no need to ask again
+    Cluster.objects.filter(pk__in=ids).update(checked_at=now)  # so the next sweep does not start the check again
     for cluster_id in ids:
         wake.on_commit("agents.check_cluster", str(cluster_id))
     return len(ids)
 
 
 def check(cluster: Cluster) -> list[str]:
-    """What is wrong, a sentence each. It is written down, and so is what its network does with policies."""
+    """Check the cluster. Returns what is wrong, a sentence each.
+
+    The findings are saved in the row, and so is whether the network enforces policies.
+    """
     try:
         connection, place = connections.of(cluster), connections.place(cluster)
         findings = list(_findings(cluster, connection, place))
@@ -108,7 +113,8 @@ def check(cluster: Cluster) -> list[str]:
 
 
 def check_and_tell(cluster_id: str, *, operator: str = "") -> None:
-    """In the log, and in the cluster's history when an operator asked. It may be gone by now."""
+    """Check a cluster and log the findings. If an operator asked, they also go into the cluster's history. The cluster
+    may be gone by now."""
     cluster = Cluster.objects.filter(pk=cluster_id).first()
     if cluster is None:
         return
@@ -122,13 +128,13 @@ def check_and_tell(cluster_id: str, *, operator: str = "") -> None:
 
 
 def rights(place: Place, *, through_api: bool) -> list[Right]:
-    """What workers need everywhere. `through_api` says how its nodes are asked for their statistics."""
+    """The rights that workers need everywhere. `through_api`: node statistics are read through the API server."""
     classes = [_INGRESS_CLASSES] if place.routes.routing == Routing.INGRESS else []
     return [*RIGHTS, _STATS_THROUGH_API if through_api else _STATS, *classes]
 
 
 def rights_inside(place: Place) -> list[Right]:
-    """What workers need in agents' namespaces."""
+    """The rights that workers need in agents' namespaces."""
     return [*RIGHTS_INSIDE, *_routing_rights(place)]
 
 
@@ -149,7 +155,7 @@ def _findings(cluster: Cluster, connection: Connection, place: Place) -> Iterato
 
 
 def _network(connection: Connection, place: Place) -> tuple[Enforcement, str]:
-    """What was found, and what an operator must know of it."""
+    """Whether policies are enforced, and a sentence for the operator if they are not, or if that is unknown."""
     try:
         verdict = enforcement.find_out(connection, place)
     except (enforcement.Undecided, RuntimeFailure) as reason:
@@ -172,7 +178,8 @@ def _version(connection: Connection) -> Iterator[str]:
 
 
 def _rights(connection: Connection, wanted: Iterable[Right], *, namespace: str = "", name: str = "") -> Iterator[str]:
-    """A sentence for each that is missing: in all namespaces, where none is given, or for what lies in none."""
+    """A sentence for each missing right. Without `namespace` the right is needed in all namespaces, or for a resource
+    outside of namespaces."""
     for group, resource, verbs in wanted:
         where = {"group": group, "namespace": namespace, "name": name}
         refused = [verb for verb in verbs if not _may(connection, resource, verb, where)]
@@ -182,7 +189,8 @@ def _rights(connection: Connection, wanted: Iterable[Right], *, namespace: str =
 
 
 def _bounds(connection: Connection) -> Iterator[str]:
-    """Whether something holds our account to agents' namespaces: it must not be let make any other, not even to try."""
+    """Whether something limits our account to agents' namespaces. It must not be allowed to make any other namespace; a
+    dry run shows whether it is."""
     other = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": f"{enforcement.PREFIX}bounds"}}
     try:
         connection.apply(other, dry=True)
@@ -243,7 +251,7 @@ def _named_or_default(connection: Connection, path: str, name: str, default: str
     except Refused as refusal:
         if refusal.status != 403:
             raise
-        return  # told of among the rights
+        return  # the missing right is reported already
     if name and name not in {one["metadata"]["name"] for one in classes}:
         yield f"It has no {kind} {name}."
     if not name and not any(_is_default(one, default) for one in classes):

@@ -1,4 +1,4 @@
-"""From a cluster's row to its connection and to what builders must know of it."""
+"""From a cluster's row to its connection, and to the values that builders of objects need."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _lock = threading.Lock()
 
 
 def of(cluster: Cluster) -> Connection:
-    """This process's connection; a new one when the operator has given other credentials.
+    """The connection of this process; a new one when the operator has changed the credentials.
 
-    Raises RuntimeFailure when the key that its kubeconfig is sealed with is lost.
+    Raises RuntimeFailure when the kubeconfig cannot be decrypted.
     """
     try:
         kubeconfig = cluster.kubeconfig
@@ -39,7 +39,7 @@ def of(cluster: Cluster) -> Connection:
 
 
 def is_here(cluster: Cluster) -> bool:
-    """Whether it is the one that we run in ourselves, whose account each of our pods has."""
+    """Whether this is the cluster that this service runs in. There our own pods' account is used."""
     try:
         return not cluster.kubeconfig
     except UnreadableSecret:
@@ -47,7 +47,7 @@ def is_here(cluster: Cluster) -> bool:
 
 
 def place(cluster: Cluster) -> Place:
-    """What is the cluster's and what is this installation's, for builders."""
+    """The values of the cluster and of this installation, for builders of objects."""
     return Place(
         installation=settings.INSTALLATION,
         pod_image=settings.POD_IMAGE,

@@ -1,7 +1,9 @@
-"""Whether a cluster's network keeps network policies, found out by trying: the API server takes them either way.
+"""Tests whether a cluster's network enforces network policies: the API server accepts policies even if nothing enforces
+them.
 
-In a namespace of our own a listener and two callers run, from the pods' own image. The first caller must get through;
-then a policy denies everything, and the second must not. Both tell what they found by how they end.
+A listener and two callers run in a namespace of their own, from the pods' own image. The first caller must get through.
+Then a policy denies everything, and the second caller must not get through. The exit code of each caller says what it
+found.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ server = socket.create_server(("", int(sys.argv[1])), family=family, dualstack_i
 while True:
     server.accept()[0].close()
 """
-# Waits for the network to be ready.
+# This program waits for the network to be ready.
 CALLER = f"""
 import socket, sys, time
 until = time.monotonic() + 20
@@ -58,7 +60,7 @@ while time.monotonic() < until:
         time.sleep(1)
 sys.exit({BLOCKED})
 """
-# Waits for the policy to take effect; one lost packet is none.
+# This program waits for the policy to take effect. A single lost packet does not count.
 CALLER_BEHIND_POLICY = f"""
 import socket, sys, time
 until, blocked = time.monotonic() + 20, 0
@@ -74,11 +76,11 @@ sys.exit({BLOCKED} if blocked == 3 else {THROUGH})
 
 
 class Undecided(Exception):
-    """It could not be found out; the message says why."""
+    """It could not be found out. The message says why."""
 
 
 def find_out(connection: Connection, place: Place, *, pause: Callable[[float], object] = time.sleep) -> Enforcement:
-    """Try it, for at most LIMIT_SECONDS. Raises Undecided, and RuntimeFailure where the cluster does not let us."""
+    """Run the test, for at most LIMIT_SECONDS. Raises Undecided, and RuntimeFailure when the cluster refuses."""
     if not place.pod_image:
         raise Undecided("POD_IMAGE is not set")
     _remove_what_was_left(connection, place)
@@ -90,7 +92,7 @@ def find_out(connection: Connection, place: Place, *, pause: Callable[[float], o
 
 
 class Trial:
-    """One namespace with its pods, and the time that is left to it."""
+    """One test: its namespace with its pods, and the time left."""
 
     def __init__(self, connection: Connection, place: Place, *, pause: Callable[[float], object]) -> None:
         self.namespace = f"{PREFIX}{secrets.token_hex(4)}"
@@ -128,7 +130,7 @@ class Trial:
         return code
 
     def _wait(self, name: str, told: Callable[[Json], Any]) -> Any:
-        """What the pod of this workload tells, once it does."""
+        """Wait until the pod of this workload gives an answer, and return it."""
         selector = {"labelSelector": f"{WORKLOAD}={name}"}
         while True:
             pods = self._inside.get(f"/api/v1/namespaces/{self.namespace}/pods", selector)["items"]
@@ -139,10 +141,11 @@ class Trial:
                 raise Undecided(f"it took longer than {LIMIT_SECONDS:.0f} s; {_state(name, pods)}")
             self._pause(LOOK_SECONDS)
 
-    # Its objects.
+    # The objects of the test.
 
     def _labels(self) -> dict[str, str]:
-        """Without an agent's: nothing else of ours minds it."""
+        """The labels of all objects. No label of an agent is among them, so no other part of this service touches these
+        objects."""
         return {**_OURS, names.INSTALLATION_LABEL: self._place.installation}
 
     def _metadata(self, name: str) -> Json:
@@ -177,7 +180,8 @@ class Trial:
         }
 
     def _workload(self, name: str, program: str, *arguments: str) -> Json:
-        """A Deployment, since workers may make no other workload; a caller that has ended is started again, in vain."""
+        """A Deployment, because workers may not make other workloads. The cluster restarts a caller that has ended;
+        that is harmless."""
         labels = {**self._labels(), WORKLOAD: name}
         container = {
             "name": name,
@@ -234,14 +238,14 @@ def _container(pod: Json) -> Json:
 
 
 def _address(pod: Json) -> str | None:
-    """Of a pod that runs."""
+    """The address of a pod that runs, else None."""
     running = "running" in (_container(pod).get("state") or {})
     address: str | None = pod["status"].get("podIP") if running else None
     return address
 
 
 def _exit_code(pod: Json) -> int | None:
-    """How its program ended, also when it was started again since."""
+    """The exit code of the program, even if it was started again since. None before it has ended."""
     for state in ("lastState", "state"):
         ended = (_container(pod).get(state) or {}).get("terminated")
         if ended:
@@ -250,7 +254,7 @@ def _exit_code(pod: Json) -> int | None:
 
 
 def _state(name: str, pods: list[Json]) -> str:
-    """Why a pod is not there yet, in the cluster's words."""
+    """Why a pod is not ready yet, in the cluster's words."""
     for pod in pods:
         waiting = (_container(pod).get("state") or {}).get("waiting") or {}
         conditions = pod.get("status", {}).get("conditions") or []
@@ -261,7 +265,7 @@ def _state(name: str, pods: list[Json]) -> str:
 
 
 def _remove_what_was_left(connection: Connection, place: Place) -> None:
-    """By a worker that was killed in the middle of it."""
+    """Remove the namespaces that a killed worker left."""
     selector = f"{names.INSTALLATION_LABEL}={place.installation},{LABEL}=network"
     old = datetime.now(UTC) - LEFT_BEHIND
     for found in connection.get("/api/v1/namespaces", {"labelSelector": selector})["items"]:

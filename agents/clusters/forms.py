@@ -1,4 +1,4 @@
-"""A cluster as an operator writes it. Its credentials go in and never come out again."""
+"""The form of a cluster for operators. Credentials can be set there and are never shown again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ IS_SET = "•••••• (set). Empty: it stays. Give another to replace it.
 
 
 class WriteOnly(forms.Textarea):
-    """Shows nothing, not even what was just typed beside a mistake elsewhere."""
+    """Never shows its value, not even when the form comes back with an error in another field."""
 
     def format_value(self, value: Any) -> None:
         return None
@@ -55,7 +55,8 @@ class ClusterForm(forms.ModelForm[Cluster]):
         return _networks(self.cleaned_data["control_cidrs"])
 
     def clean_own_cidrs(self) -> list[str]:
-        """A network as large as the internet is no cluster's own, and would close it to all pods."""
+        """Refuse very large networks: no cluster owns such a network, and pods could not reach that part of the
+        internet."""
         found = _networks(self.cleaned_data["own_cidrs"])
         if any(ipaddress.ip_network(one).prefixlen < SHORTEST_PREFIX for one in found):
             raise forms.ValidationError(f"The largest network that is taken is a /{SHORTEST_PREFIX}.")
@@ -74,5 +75,5 @@ class ClusterForm(forms.ModelForm[Cluster]):
         elif given or cleared:
             setattr(self.instance, name, given or None)
         elif isinstance(self.instance.__dict__.get(name), Unreadable):
-            setattr(self.instance, name, None)  # it is not saved like this
+            setattr(self.instance, name, None)  # so that it is not saved in this state
             self.add_error(name, "It cannot be read any more: give it anew, or clear it.")

@@ -1,4 +1,4 @@
-"""What else the observer watches of a cluster: objects that must stay as the driver told them to be."""
+"""What else the observer watches in a cluster: the objects that must stay as the driver made them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ALWAYS = {
     "PersistentVolumeClaim": guarded("PersistentVolumeClaim", "v1", "persistentvolumeclaims"),
     "RoleBinding": guarded("RoleBinding", "rbac.authorization.k8s.io/v1", "rolebindings"),
 }
-# The account of a chart of an older release may not watch these.
+# The account of an older release's chart may not watch these.
 _WHERE_ALLOWED = {"PersistentVolumeClaim"}
 _INGRESS = {"Ingress": guarded("Ingress", "networking.k8s.io/v1", "ingresses")}
 _ROUTE = {"HTTPRoute": guarded("HTTPRoute", "gateway.networking.k8s.io/v1", "httproutes")}
@@ -26,7 +26,7 @@ _CERTIFICATES = {"Certificate": guarded("Certificate", "cert-manager.io/v1", "ce
 
 
 def kinds(routes: Routes) -> dict[str, Kind]:
-    """By their names, as the cluster's routing has them."""
+    """The kinds to watch, by their names, for the cluster's way of routing."""
     certificates = _CERTIFICATES if routes.certificate_issuer else {}
     match routes.routing:
         case Routing.GATEWAY:
@@ -39,13 +39,15 @@ def kinds(routes: Routes) -> dict[str, Kind]:
 
 
 class Guards:
-    """Their watches. None of them says that a cluster is well: pods are observed where these kinds may not be."""
+    """The watches of these objects. A cluster counts as healthy without them: where they are not allowed, pods are
+    observed all the same."""
 
     def __init__(self, routes: Routes, watch: Callable[[Kind], Watch]) -> None:
         self.watches: Mapping[str, Watch] = {name: watch(kind) for name, kind in kinds(routes).items()}
 
     def digests(self, namespace: str, *, before: Mapping[str, str]) -> dict[str, str] | None:
-        """By `Kind/name`; None as long as not all that is there is known. What may not be watched is as it was."""
+        """Digests of the namespace's objects by `Kind/name`. None until all watches are complete. Kinds that may not be
+        watched keep their value of `before`."""
         if not self._is_complete():
             return None
         unknown = {kind for kind in _WHERE_ALLOWED if not self.watches[kind].is_complete}
@@ -56,7 +58,7 @@ class Guards:
         }
 
     def secrets(self, namespace: str) -> dict[str, str] | None:
-        """Identities of the Secrets that are there, by `Secret/name`; None as long as that is not known."""
+        """The uids of the Secrets that exist, by `Secret/name`. None until they are known."""
         if not self._is_complete():
             return None
         return {key: uid for one in self.watches["LimitRange"].of(namespace) for key, uid in one["secrets"].items()}

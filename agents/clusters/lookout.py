@@ -1,4 +1,5 @@
-"""One cluster as the observer sees it: its watches, what was asked, and what of all that is not written yet."""
+"""One cluster as the observer sees it: its watches, the answers of gateways, and the changes that are not written
+yet."""
 
 from __future__ import annotations
 
@@ -25,14 +26,15 @@ from agents.runtimes.kubernetes.client import Connection
 log = logging.getLogger(__name__)
 
 SWEEP_SECONDS = 30.0
-# Pods that are not well are read again without news: causes grow old, and what takes long is asked about.
+# Unhealthy pods are read again even without news: old causes no longer count, and events are read for problems that
+# last.
 REREAD_SECONDS = 1.0
 
 _CAME_UP = (Phase.READY, Phase.UNHEALTHY)
 
 
 class Lookout:
-    """`before` is what was written of its pods. `changed` is called when there is something to write."""
+    """`before` is what the rows of the cluster's pods say. `changed` is called when there is something to write."""
 
     def __init__(
         self,
@@ -53,8 +55,8 @@ class Lookout:
         self._dirty: set[str] = set()
         self._ended: set[str] = set()
         self._missing: set[str] = set()
-        self._strays: dict[str, Json] = {}  # namespaces that are there and not labelled as ours any more
-        self._unwell: set[str] = set()  # read again without news
+        self._strays: dict[str, Json] = {}  # namespaces that exist without our labels
+        self._unwell: set[str] = set()  # read again even without news
         self._puzzling: set[str] = set()  # their events are read
         self._sweep_at = self._reread_at = 0.0
         self._stop, self._has_begun = threading.Event(), threading.Event()
@@ -69,7 +71,7 @@ class Lookout:
             threading.Thread(target=self._run, args=(watch,), name=f"watch-{self.name}", daemon=True).start()
 
     def close(self) -> None:
-        """Its threads end with their streams, and nothing of them is written any more."""
+        """Stop. The threads end with their streams, and nothing more is written."""
         self._stop.set()
         self._has_begun.set()
         self._pool.close()
@@ -80,11 +82,12 @@ class Lookout:
     def is_alive(self) -> bool:
         return all(watch.is_alive() for watch in self._watches)
 
-    # What is to be written.
+    # Changes to write.
 
     @contextmanager
     def changes(self, now: datetime) -> Iterator[list[Sighting]]:
-        """What differs from what was written; inside of this it is written, or else it is told again."""
+        """The sightings that differ from the rows. The caller writes them inside this context. If it raises, they come
+        again."""
         dirty = self._take_dirty()
         found = [sighting for namespace in sorted(dirty) if (sighting := self._read(namespace, now))]
         changed = [sighting for sighting in found if sighting != self._written.get(sighting.namespace)]
@@ -97,7 +100,8 @@ class Lookout:
 
     @contextmanager
     def gone(self) -> Iterator[tuple[set[str], set[str]]]:
-        """Namespaces that were seen to end, and others that are missing; inside of this their rows are removed."""
+        """The namespaces that were seen to end, and the missing ones. The caller removes their rows inside this
+        context."""
         with self._lock:
             self._ended |= self._namespaces.take_gone()
             ended, missing = set(self._ended), self._missing - self._namespaces.namespaces()
@@ -115,11 +119,12 @@ class Lookout:
         return True
 
     def confirm(self, known: Collection[str]) -> None:
-        """Which of these the API server itself does not have either. What a cache has lost is not gone."""
+        """Ask the API server which of these namespaces it does not have either. A namespace missing in our cache may
+        still exist."""
         if doubtful := {*known, *self._written} - self._namespaces.namespaces():
             self._pool.submit(lambda: self._confirm(doubtful))
 
-    # What is asked.
+    # Questions to gateways and to the API server.
 
     def ask(self, wanted: Mapping[str, Want]) -> None:
         wants = {
@@ -131,7 +136,7 @@ class Lookout:
         self._asking.ask_events(self._puzzling)
 
     def _confirm(self, doubtful: set[str]) -> None:
-        """Among all namespaces: one whose label somebody took away still has its agent's pod."""
+        """Look among all namespaces. One whose label was removed still has its agent's pod."""
         try:
             body = self.connection.get(NAMESPACES.path, seconds=LIST_SECONDS)
         except RuntimeFailure as failure:
@@ -145,7 +150,7 @@ class Lookout:
             self._strays = {name: NAMESPACES.keep(one) for name, one in here.items()}
         self._news(set(here))
 
-    # Reading.
+    # Reading the state of pods.
 
     def _read(self, namespace: str, now: datetime) -> Sighting | None:
         found = next(iter(self._namespaces.of(namespace)), None) or self._stray(namespace)
@@ -164,7 +169,7 @@ class Lookout:
         return sighting
 
     def _stray(self, namespace: str) -> Json | None:
-        """As it was last asked for, of the agent that it is known to be of."""
+        """A namespace without our labels, as last read, with the label of the agent that its row names."""
         found, before = self._strays.get(namespace), self._written.get(namespace)
         if found is None or before is None:
             return None
@@ -195,7 +200,7 @@ class Lookout:
         )
 
     def _digests(self, namespace: str, found: Json, deployments: Iterable[Json]) -> Mapping[str, str] | None:
-        """Of all objects that must stay; what was written of them, until all that is there is known."""
+        """Digests of all objects that must stay. Until all of them are known, the digests of the row."""
         written = self._written.get(namespace)
         before = written.seen if written else None
         guarded = self._guards.digests(namespace, before=before or {})
@@ -208,13 +213,13 @@ class Lookout:
         found, before = self._guards.secrets(namespace), self._written.get(namespace)
         return before.secrets_seen if found is None and before else found
 
-    # News.
+    # Watches, and the namespaces that have changed.
 
     def _watch(self, kind: Kind) -> Watch:
         return Watch(self.connection, kind, selector=selector(), changed=self._news, clock=self._clock)
 
     def _run(self, watch: Watch) -> None:
-        """The other two follow the first: a cluster that refuses us is asked by one thread alone."""
+        """Run a watch. All other watches wait for the first one, so only one thread asks a cluster that refuses us."""
         if watch is not self._namespaces:
             self._has_begun.wait()
         watch.run(self._stop)
@@ -235,12 +240,12 @@ class Lookout:
 
 
 def selector() -> str:
-    """All objects of our agents, and nobody else's."""
+    """The label selector of all objects of our agents, and of no others."""
     ours = {names.MANAGED_BY_LABEL: names.MANAGED_BY, names.INSTALLATION_LABEL: settings.INSTALLATION}
     return ",".join([*(f"{label}={value}" for label, value in ours.items()), names.AGENT_LABEL])
 
 
 def _asked_in(sighting: Sighting, want: Want) -> Life | None:
-    """The pod's present life, if its gateway has something to tell."""
+    """The pod's present life, if its gateway should be asked; else None."""
     is_behind = sighting.revision is None or sighting.revision < want.revision
     return sighting.life if sighting.gateway_alive and (is_behind or sighting.phase != Phase.READY) else None

@@ -1,7 +1,8 @@
-"""A cluster that will never come back: its agents start anew elsewhere, with their newest backups or empty disks.
+"""Gives up a cluster that will never come back. Its agents start again on other clusters, with their newest backups or
+with empty disks.
 
-Nothing is asked of the cluster. Each agent takes a new generation, so that a namespace which turns up after all is not
-taken for its pod.
+Nothing is asked of the cluster. Each agent gets a new generation, so that a namespace which appears later is not taken
+for its pod.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from config.errors import Conflict
 log = logging.getLogger(__name__)
 
 ALIVE = timedelta(minutes=2)
-BATCH = 200  # agents at a time; a page waits for one batch
+BATCH = 200  # agents in one batch; an operator's page waits for one batch
 
 
 class StillAlive(Conflict):
@@ -34,9 +35,9 @@ class StillAlive(Conflict):
 
 
 def lose(cluster: Cluster, *, actor: str, now: datetime) -> int:
-    """Give the cluster up: no agent comes here again, and the first of those that are here leave.
+    """Give the cluster up: no agent is placed here again, and a first batch of its agents leaves.
 
-    Returns how many are left, for whom a worker goes on. Raises StillAlive.
+    Returns how many agents are left; a worker goes on with them. Raises StillAlive.
     """
     _cordon(cluster, now=now)
     left = _batch(cluster, actor=actor)
@@ -46,14 +47,14 @@ def lose(cluster: Cluster, *, actor: str, now: datetime) -> int:
 
 
 def go_on(cluster_id: str, *, actor: str) -> None:
-    """The rest of them. Raises StillAlive when the cluster has come back meanwhile."""
+    """Let the rest of the agents leave. Raises StillAlive when the cluster has come back in the meantime."""
     cluster = Cluster.objects.filter(pk=cluster_id).first()
     left: int | None = None
     while cluster and left != 0:
         _cordon(cluster, now=timezone.now())
         before, left = left, _batch(cluster, actor=actor)
         if left == before:
-            return  # none of these can leave; the log says why
+            return  # none of these agents can leave; the log says why
 
 
 @transaction.atomic
@@ -65,8 +66,8 @@ def _cordon(cluster: Cluster, *, now: datetime) -> None:
 
 
 def _batch(cluster: Cluster, *, actor: str) -> int:
-    """Some of its agents leave; returns how many are left. One that cannot holds up none of the others."""
-    Placement.objects.filter(other=cluster).update(other=None, move="")  # what moved here or came from here
+    """Let some of its agents leave. Returns how many are left. An agent that cannot leave does not stop the others."""
+    Placement.objects.filter(other=cluster).update(other=None, move="")  # moves to or from it
     placed = Placement.objects.filter(cluster=cluster)
     for agent_id in list(placed.order_by("pk").values_list("pk", flat=True)[:BATCH]):
         try:
@@ -75,13 +76,13 @@ def _batch(cluster: Cluster, *, actor: str) -> int:
             log.exception("an agent does not leave a lost cluster", extra={"agent": agent_id, "cluster": cluster.name})
     left = placed.count()
     if not left:
-        Pod.objects.filter(cluster=cluster).delete()  # of agents that are placed elsewhere by now
+        Pod.objects.filter(cluster=cluster).delete()  # rows of agents that are placed elsewhere by now
     return left
 
 
 @transaction.atomic
 def _leave(agent_id: str, cluster: Cluster, *, actor: str, now: datetime) -> None:
-    """The agent's row is locked first, as everywhere."""
+    """Let one agent leave the cluster. The agent's row is locked first, as everywhere."""
     agent = Agent.objects.select_for_update().filter(pk=agent_id).first()
     is_back = Placement.objects.filter(pk=agent_id, cluster=cluster, move=MoveStage.BEGUN).exists()
     if is_back:
@@ -109,7 +110,7 @@ def _begin_anew(agent: Agent, cluster: Cluster, *, actor: str, now: datetime) ->
     backup = lifecycle.newest_backup(agent)
     kept = f"; its data is restored from backup {backup.name}" if backup else ""
     _note(agent, f"cluster {cluster} is lost, and the agent's data with it{kept}", actor=actor, now=now)
-    restores = backup.pk if backup else ""  # without one it is known that it begins anew
+    restores = backup.pk if backup else ""  # "": the agent starts with an empty disk, as expected
     Agent.objects.filter(pk=agent.pk).update(data_expected=False, restores=restores)
 
 

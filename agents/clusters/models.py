@@ -1,4 +1,4 @@
-"""Clusters, who is placed where, and the last that was seen of each pod. Rules are elsewhere."""
+"""Clusters, the cluster of each agent, and what was last seen of each pod. Rules are elsewhere."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _OWN_NAMESPACE = RegexValidator(r"^$|^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$", "The
 _GATEWAY = RegexValidator(r"^$|^[a-z0-9-]+/[a-z0-9-]+(/[a-z0-9-]+)?$", "namespace/name, or namespace/name/listener.")
 
 
-# Where ingress-nginx and Envoy Gateway take visitors. No port on which another controller's pods take orders: 8443 is
-# ingress-nginx' admission webhook, 8080 may be Traefik's dashboard.
+# The ports on which ingress-nginx and Envoy Gateway take visitors. Ports on which controllers take orders are not among
+# them: 8443 is ingress-nginx's admission webhook, 8080 may be Traefik's dashboard.
 USUAL_ROUTER_PORTS = [80, 443, 10080, 10443]
 
 
@@ -48,7 +48,7 @@ class PullPolicy(models.TextChoices):
 
 
 class Enforcement(models.TextChoices):
-    """Whether the cluster's network keeps network policies; the API server takes them either way."""
+    """Whether the cluster's network enforces network policies. The API server accepts them in any case."""
 
     UNKNOWN = "unknown"
     ENFORCED = "enforced"
@@ -56,8 +56,6 @@ class Enforcement(models.TextChoices):
 
 
 class Cluster(models.Model):
-    """One Kubernetes cluster that pods are placed on."""
-
     name = models.CharField(max_length=40, unique=True, validators=[NAME])
     region = models.CharField(max_length=40, blank=True)
     capacity = models.PositiveIntegerField(
@@ -153,7 +151,7 @@ class Cluster(models.Model):
         default=False, help_text="Ask nodes by way of the API server. Needs nodes/proxy, which is more than reading."
     )
 
-    # The observer's. Only agents/clusters/ writes these.
+    # The observer's fields. Only agents/clusters/ writes these.
     observer = models.CharField(max_length=40, blank=True, help_text="Which observer holds the lease.")
     observer_until = models.DateTimeField(null=True, blank=True)
     observed_at = models.DateTimeField(null=True, blank=True, help_text="When its watches last had a sign of life.")
@@ -162,7 +160,7 @@ class Cluster(models.Model):
     )
     findings = models.JSONField(default=list, blank=True, help_text="What the last check found wrong.")
     checked_at = models.DateTimeField(null=True, blank=True)
-    # The driver's.
+    # The driver's fields.
     breached_at = models.DateTimeField(
         null=True, blank=True, help_text="When an object that protects was last found gone or changed, and put back."
     )
@@ -175,7 +173,8 @@ class Cluster(models.Model):
         return self.name
 
     def clean(self) -> None:
-        """What neither field nor database says: that JSON and YAML are of the right shape, and routing is complete."""
+        """Check what neither the fields nor the database check: the shape of JSON and YAML, and that routing is
+        complete."""
         if self.kubeconfig:
             self.kubeconfig = _checked_kubeconfig(self.kubeconfig)
         _check_pull_secret(self.pull_secret)
@@ -195,7 +194,7 @@ class Cluster(models.Model):
 
 
 def _checked_kubeconfig(text: str) -> str:
-    """What of it is used: the credentials of other clusters in the same file have no place in the row."""
+    """Only the used part of the kubeconfig: credentials of other clusters in the same file must not be stored."""
     try:
         return kubeconfig.read(text).as_text()
     except kubeconfig.Refused as refusal:
@@ -222,15 +221,15 @@ def _is_map_of_text(value: Any) -> bool:
 
 
 class MoveStage(models.TextChoices):
-    """How far an agent is on its way to another cluster (agents/clusters/moving.py)."""
+    """The stage of an agent's move to another cluster (agents/clusters/moving.py)."""
 
-    ASKED = "asked"  # `other` is where it is to go; it is still here, and so is its data
-    BEGUN = "begun"  # `other` is where it was; its data stays there until its pod is ready here
-    OVER = "over"  # at `other` something may be left that is no longer needed
+    ASKED = "asked"  # `other` is the target; agent and data are still on `cluster`
+    BEGUN = "begun"  # `other` is the old cluster; it keeps the data until the pod is ready on `cluster`
+    OVER = "over"  # `other` may still have something that is no longer needed
 
 
 class Placement(models.Model):
-    """Which cluster an agent is on, for all its pods: its volume cannot leave."""
+    """The cluster of an agent, for all its pods: its volume cannot leave the cluster."""
 
     agent_id = models.CharField(primary_key=True, max_length=40)
     cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="placements")
@@ -241,7 +240,7 @@ class Placement(models.Model):
     )
 
     class Meta:
-        # Few move at a time.
+        # Few agents move at the same time.
         indexes = [models.Index(fields=["other"], name="placement_other", condition=Q(other__isnull=False))]
 
     def __str__(self) -> str:
@@ -249,7 +248,7 @@ class Placement(models.Model):
 
 
 class Pod(models.Model):
-    """The last that was seen of one pod; its namespace is in `cluster`. Written by the observer and the driver."""
+    """What was last seen of one pod. Its namespace is in `cluster`. The observer and the driver write this row."""
 
     namespace = models.CharField(primary_key=True, max_length=63)
     agent_id = models.CharField(max_length=40)
@@ -293,7 +292,7 @@ class Pod(models.Model):
     class Meta:
         indexes = [
             models.Index(fields=["cluster", "namespace"], name="pod_cluster"),
-            # Whose log is to be kept next (agents/clusters/pods.py).
+            # For finding the pods whose log is to be kept next (agents/clusters/pods.py).
             models.Index(F("logs_kept_at").asc(nulls_first=True), name="pod_logs", condition=Q(gateway_alive=True)),
         ]
 

@@ -1,8 +1,10 @@
-"""An agent moves from one live cluster to another: its old pod makes a backup, its new one begins with that.
+"""Moves an agent from one live cluster to another: its old pod makes a backup, and its new pod starts with it.
 
-What it has at the old place stays there until the new pod is ready, so each moment at which a worker is killed leaves
-one whole state, and a move that fails ends where it began. How far it is, its placement says (`MoveStage`).
-One that is stopped has its place at once, and begins there when it is started, with the backup made as it stopped.
+The data at the old cluster stays until the new pod is ready. So a killed worker always leaves one complete state, and a
+move that fails ends where it began. The placement records the stage of the move (`MoveStage`).
+
+A stopped agent is placed on the new cluster at once. When it is started, it starts there with the backup that was made
+when it stopped.
 """
 
 from __future__ import annotations
@@ -31,17 +33,18 @@ from config.errors import Conflict
 log = logging.getLogger(__name__)
 
 BATCH = 50
-# A backup that began so long before its agent had stopped has what the agent wrote, but for what a stop itself takes.
+# A backup that began at most so long before the agent stopped has all that the agent wrote, except during the stop
+# itself.
 AS_IT_STOPPED = timedelta(minutes=5)
 
 
 class NotMovable(Conflict):
-    """The agent stays where it is."""
+    """The agent cannot move and stays where it is."""
 
 
 @transaction.atomic
 def move(agent: Agent, *, to: Cluster, actor: str, why: str = "") -> Agent:
-    """Ask for it. Raises NotMovable, BackupsAreOff, and as a rebuild does WrongState and NotEntitled."""
+    """Ask for a move. Raises NotMovable, BackupsAreOff, and WrongState and NotEntitled as a rebuild does."""
     try:
         repositories.check()
     except BackupsOff as off:
@@ -58,7 +61,7 @@ def move(agent: Agent, *, to: Cluster, actor: str, why: str = "") -> Agent:
 
 
 def _place_of(agent: Agent, *, to: Cluster) -> Cluster:
-    """Where it is, and may leave from. Raises NotMovable."""
+    """The agent's cluster, which it may leave for `to`. Raises NotMovable."""
     placed = Placement.objects.select_for_update(of=("self",)).select_related("cluster", "other").filter(pk=agent.pk)
     here = placed.first()
     if settings.AGENT_RUNTIME != "kubernetes" or here is None:
@@ -75,7 +78,8 @@ def _place_of(agent: Agent, *, to: Cluster) -> Cluster:
 
 
 def _rest_there(agent: Agent, here: Cluster, to: Cluster, *, actor: str, because: str) -> Agent:
-    """Its disk stays where it is until it has been started. Nothing is started now, so nobody has to pay for it."""
+    """Place a stopped agent on the new cluster. Its disk stays on the old one until it was started. Nothing starts now,
+    so this is allowed for unpaid agents too."""
     now = timezone.now()
     backup = Backup.objects.there().filter(agent=agent).first()
     if backup is None or backup.taken_at is None or backup.taken_at < agent.status_since - AS_IT_STOPPED:
@@ -84,7 +88,7 @@ def _rest_there(agent: Agent, here: Cluster, to: Cluster, *, actor: str, because
         raise NotMovable(why_not)
     Placement.objects.filter(pk=agent.pk).update(cluster=to, other=here, move=MoveStage.BEGUN)
     agent.generation, agent.restores, agent.data_expected = agent.generation + 1, backup.pk, False
-    agent.reconcile_at, agent.attempts = now, 0  # what is left of its pod goes, without its disk
+    agent.reconcile_at, agent.attempts = now, 0  # the rest of its pod is removed, without its disk
     agent.save(update_fields=["generation", "restores", "data_expected", "reconcile_at", "attempts"])
     _note(agent, f"from cluster {here} to {to} with backup {backup.name} once it is started{because}", actor, now=now)
     wake.on_commit("agents.reconcile", agent.pk)
@@ -93,7 +97,7 @@ def _rest_there(agent: Agent, here: Cluster, to: Cluster, *, actor: str, because
 
 @transaction.atomic
 def set_out(agent: Agent, *, now: datetime) -> None:
-    """Its old pod has made the backup, or cannot: from here on the agent's place is the new one, or it stays."""
+    """Called when the old pod has made its backup, or cannot. Place the agent on the new cluster, or end the move."""
     agent = Agent.objects.select_for_update().get(pk=agent.pk)
     asked = Placement.objects.select_related("cluster", "other").filter(pk=agent.pk, move=MoveStage.ASKED).first()
     wanted = agent.desired == Desired.RUNNING and agent.operation == Reason.MOVE
@@ -112,14 +116,15 @@ def set_out(agent: Agent, *, now: datetime) -> None:
 
 
 def _no_way(backup: Backup | None) -> str:
-    """Only what is whole is left behind for good."""
+    """Why this backup is not enough for a move, "" if it is: only complete data may be left behind for good."""
     if backup is None:
         return "its pod has made no backup"
     return "not all of its databases are whole in its backup" if backup.broken else ""
 
 
 def _closed(cluster: Cluster) -> str:
-    """Why it takes no other agent. All who place agents wait for each other at the clusters' rows."""
+    """Why the cluster takes no more agents, "" if it does. Every placement locks the rows of all clusters, so
+    placements wait for each other."""
     list(Cluster.objects.select_for_update(no_key=True).order_by("pk").values_list("pk"))
     row = Cluster.objects.get(pk=cluster.pk)
     placed = dict(Placement.objects.order_by().values_list("cluster").annotate(Count("pk")))
@@ -129,7 +134,8 @@ def _closed(cluster: Cluster) -> str:
 
 @transaction.atomic
 def go_back(agent: Agent, *, generation: int, why: str, now: datetime) -> bool:
-    """It does not come up where it moved to: built again where its data is. False where it has not moved."""
+    """The pod did not come up on the new cluster: build it again where its data is. False when the agent has not
+    moved."""
     agent = Agent.objects.select_for_update().get(pk=agent.pk)
     if agent.desired != Desired.RUNNING or agent.generation != generation or agent.status != Status.PROVISIONING:
         return False
@@ -138,7 +144,7 @@ def go_back(agent: Agent, *, generation: int, why: str, now: datetime) -> bool:
         return False
     Agent.objects.filter(pk=agent.pk).update(
         generation=generation + 1,
-        operation=Reason.RECOVERY,  # what the pod there has is not backed up before it goes
+        operation=Reason.RECOVERY,  # the data of that pod is not backed up before the pod is removed
         restores="",
         data_expected=True,
         deadline_at=now + lifecycle.PROVISIONING_DEADLINE,
@@ -152,7 +158,7 @@ def go_back(agent: Agent, *, generation: int, why: str, now: datetime) -> bool:
 
 
 def take_away_left() -> None:
-    """What is no longer needed of agents where they are not. It is tried again until nothing of it is there."""
+    """Remove what moved agents have left on their old clusters. This is tried again until nothing is left."""
     for cluster in Cluster.objects.filter(moves__move=MoveStage.OVER).distinct():
         left = Placement.objects.filter(move=MoveStage.OVER, other=cluster).order_by("?")
         try:
@@ -164,9 +170,11 @@ def take_away_left() -> None:
 
 
 def _take_away(agent_id: str, cluster: Cluster) -> None:
-    """Its pods there are the reconciler's to end, which keeps what they leave.
+    """Remove an agent's volume from the cluster that it left. The reconciler removes the pods there first, and keeps
+    their logs.
 
-    Not while its pod is being replaced: should the two clusters be one, entered twice, then its own volume is nobody's.
+    This waits while the agent's pod is being replaced. If an operator entered the same cluster twice, the agent's own
+    volume has no pod at that moment, and must not be removed.
     """
     settled = Agent.objects.filter(pk=agent_id).exclude(status=Status.PROVISIONING).exists()
     if not settled or Pod.objects.filter(agent_id=agent_id, cluster=cluster).exists():

@@ -1,4 +1,5 @@
-"""Small facts of the API's objects, as raw JSON; what is kept of them in memory; and words that a database can hold."""
+"""Small questions about the API's objects, as raw JSON; the parts of them that are kept in memory; texts that a
+database accepts."""
 
 from __future__ import annotations
 
@@ -20,12 +21,13 @@ WORDS_LENGTH = 1000
 
 
 def current(pods: Sequence[Json]) -> Json | None:
-    """The newest pod that is neither ended nor about to be."""
+    """The newest pod that neither has ended nor is being deleted."""
     return max((pod for pod in pods if not has_ended(pod) and not is_deleted(pod)), key=born, default=None)
 
 
 def statuses(pod: Json) -> list[Json]:
-    """The gateway's first: the engine waits for what it brings. Init containers are what the cluster itself adds."""
+    """The containers' statuses, the gateway's first, because the engine waits for it. The cluster adds init
+    containers."""
     found: list[Json] = [status for group in STATUSES for status in pod["status"].get(group) or ()]
     return sorted(found, key=lambda status: status.get("name") != names.GATEWAY)
 
@@ -61,7 +63,7 @@ def is_deleted(obj: Json) -> bool:
 
 
 def has_begun(pod: Json) -> bool:
-    """Whether any of its containers ran, so that volumes and network are there."""
+    """Whether any container of the pod has run. Then volumes and network are there."""
     states = [one.get(state) or {} for one in statuses(pod) for state in ("state", "lastState")]
     return any("running" in state or "terminated" in state for state in states)
 
@@ -75,7 +77,7 @@ def agent_of(obj: Json) -> str:
 
 
 def has_certificate(pod: Json) -> bool:
-    """Whether its gateway can show who it is; that of an older release cannot."""
+    """Whether the pod's gateway has a certificate. Gateways of an older release have none."""
     return names.CERTIFICATE_LABEL in (pod["metadata"].get("labels") or {})
 
 
@@ -92,13 +94,13 @@ def event_words(event: Json) -> str:
 
 
 def is_about(event: Json, pod: Json) -> bool:
-    """Whether it is about this pod, or about what is no pod: its claim, its deployment."""
+    """Whether the event is about this pod, or about something that is no pod, such as its claim or its deployment."""
     about = event["involvedObject"]
     return bool(about.get("kind") != "Pod" or about.get("name") == pod["metadata"]["name"])
 
 
 def warnings(events: Sequence[Json], pods: Sequence[Json]) -> list[str]:
-    """The last of them, but for those of pods that are gone."""
+    """The last five warnings, without those about pods that are gone."""
     here = {pod["metadata"]["name"] for pod in pods}
     told = [event for event in events if event.get("type") == "Warning" and _is_of(event["involvedObject"], here)]
     return [event_words(event) for event in sorted(told, key=event_time)[-5:]]
@@ -116,7 +118,7 @@ def words(text: str, *, length: int = WORDS_LENGTH) -> str:
 
 
 def lines(said: Iterable[object]) -> tuple[str, ...]:
-    """Each once, no more than a page of them."""
+    """The texts as lines: each line once, LINES at most."""
     texts = (words(line, length=LINE_LENGTH) for line in said if isinstance(line, str) and line)
     return tuple(list(dict.fromkeys(texts))[:LINES])
 
@@ -129,7 +131,7 @@ def moment(text: object) -> datetime | None:
     return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
-# What is kept of an object: a hundredth of the fleet's memory is worth more than a field that nobody reads.
+# What is kept of an object in memory. Only fields that are read are kept: with many pods each field costs memory.
 
 
 def keep_namespace(obj: Json) -> Json:
@@ -141,19 +143,19 @@ def keep_namespace(obj: Json) -> Json:
 
 
 def keep_digest(kind: str, obj: Json) -> Json:
-    """Lists say the kind once, and not of each object."""
+    """The name and the digest of an object. Lists name the kind only once, so it is added here."""
     return {"metadata": _some(obj["metadata"], "name", "namespace"), "digest": kept.digest({**obj, "kind": kind})}
 
 
 def keep_limits(obj: Json) -> Json:
-    """The Secrets that it names as its owners are those that are there (agents.runtimes.kubernetes.kept)."""
+    """The object names Secrets as its owners; these Secrets exist (agents.runtimes.kubernetes.kept)."""
     owners = obj["metadata"].get("ownerReferences") or ()
     secrets = {f"Secret/{one['name']}": one["uid"] for one in owners if one["kind"] == "Secret"}
     return {**keep_digest("LimitRange", obj), "secrets": secrets}
 
 
 def keep_volume(obj: Json) -> Json:
-    """As if it lay in the namespace of its claim, which is where it counts."""
+    """The volume, as if it were in its claim's namespace: that is where it is looked up."""
     home = (obj["spec"].get("claimRef") or {}).get("namespace")
     metadata = {"name": obj["metadata"]["name"], **({"namespace": home} if home else {})}
     return {"metadata": metadata, "digest": kept.digest({**obj, "kind": "PersistentVolume"})}

@@ -1,7 +1,8 @@
-"""The observer: watches every cluster it holds the lease of, and writes what it sees into the rows of pods.
+"""The observer: watches every cluster whose lease it holds, and writes what it sees into the rows of pods.
 
-One thread each watches a kind of object of a cluster, a few ask, and one, the caller's, speaks with the database: it
-writes what has changed, for all pods in one statement, a moment after it changed. It changes nothing in any cluster.
+Each kind of object in a cluster is watched by a thread of its own, and a few threads ask gateways. Only the caller's
+thread uses the database: it writes all changes in one statement, a moment after they happen. The observer changes
+nothing in any cluster.
 """
 
 from __future__ import annotations
@@ -25,17 +26,17 @@ from config import pulse, waiting
 
 log = logging.getLogger(__name__)
 
-# What happens within this time is written at once.
+# Changes within this time are written together.
 GATHER_SECONDS = 0.1
 TICK_SECONDS = 1.0
 RENEW_SECONDS = 5.0
-# The driver makes a pod's row before its namespace.
+# The driver makes a pod's row before its namespace, so a young row may have no namespace yet.
 YOUNG = timedelta(seconds=60)
 STALE = timedelta(seconds=90)
 
 
 def stale(now: datetime) -> list[str]:
-    """A line for each cluster of whose watches there was no sign of life for too long."""
+    """A line for each cluster whose watches had no sign of life for too long."""
     seen = Cluster.objects.order_by("name").values_list("name", "observed_at")
     return [
         f"cluster {name} was " + (f"last observed {(now - at).total_seconds():.0f} s ago" if at else "never observed")
@@ -45,7 +46,8 @@ def stale(now: datetime) -> list[str]:
 
 
 class Observer:
-    """`run` until told to stop. `wanted` says which revisions pods should have, and with which token they are asked."""
+    """Call `run` to observe until told to stop. `wanted` gives the wanted revisions of pods and the access to their
+    gateways."""
 
     def __init__(
         self,
@@ -71,7 +73,8 @@ class Observer:
             self.close()
 
     def turn(self) -> None:
-        """Renew the lease if it is time, and write what has changed. What fails now is done at the next turn."""
+        """Renew the lease if it is time, and write what has changed. Something that fails now is done at the next
+        turn."""
         pulse.beat()
         try:
             if self._clock() >= self._renew_at:
@@ -88,7 +91,7 @@ class Observer:
         waiting.release_connection()
 
     def close(self) -> None:
-        """Another observer may take over at once."""
+        """Stop observing and give the lease back, so that another observer can take over at once."""
         for lookout in self._lookouts.values():
             lookout.close()
         self._lookouts.clear()
@@ -114,7 +117,7 @@ class Observer:
                 log.exception("a cluster cannot be observed", extra={"cluster": cluster.name})
 
     def _look_out(self, cluster: Cluster) -> None:
-        """Watch it, with the credentials and the routing that it has now."""
+        """Watch the cluster with its present credentials and routing."""
         connection, known = self._connect(cluster), self._lookouts.get(cluster.pk)
         if known and known.connection is connection and known.routes == connections.place(cluster).routes:
             return
@@ -140,7 +143,8 @@ class Observer:
             return sightings.write(lookout.cluster_id, found, me=self.name, now=now) if found else set()
 
     def _forget(self, lookout: Lookout, now: datetime) -> set[str]:
-        """Rows of namespaces that are gone: some were seen to go, others are missing and were asked for by name."""
+        """Remove the rows of namespaces that are gone. Some were seen to end. Others are missing in the cache, and the
+        API server confirmed that they do not exist."""
         if lookout.is_sweep_due():
             lookout.confirm(sightings.made_before(lookout.cluster_id, now - YOUNG))
         agents: set[str] = set()

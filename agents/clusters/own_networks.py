@@ -1,4 +1,4 @@
-"""Which addresses of a cluster its pods can reach: public ones that nobody named as its own."""
+"""Which addresses of a cluster its pods can reach: public addresses that nobody named as the cluster's own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from config.public_networks import Network
 
 Json = dict[str, Any]
 
-SHOWN = 10  # of each kind
+SHOWN = 10  # addresses of each kind in a sentence
 
 _SETTING = "OWN_NETWORKS (of the chart: networkPolicy.ownNetworks)"
 _NODES = "/api/v1/nodes"
@@ -25,7 +25,7 @@ _API_SERVERS = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kube
 
 
 def reachable(connection: Connection, place: Place, *, is_here: bool) -> Iterator[str]:
-    """A sentence for each kind of address that is open to pods. What we may not ask for is left out.
+    """A sentence for each kind of address that pods can reach. Addresses that we may not read are left out.
 
     `is_here`: our own programs are pods of this cluster too.
     """
@@ -60,12 +60,12 @@ def _find(connection: Connection, path: str) -> Json | None:
         return connection.find(path)
     except Refused as refusal:
         if refusal.status == 403:
-            return None  # told of among the rights
+            return None  # the missing right is reported already
         raise
 
 
 def _networks(texts: Iterable[object]) -> list[Network]:
-    """In order, each once; names of hosts are none."""
+    """The networks in this order, each once. Host names are skipped."""
     found: dict[Network, None] = {}
     for text in texts:
         with suppress(ValueError):
@@ -78,7 +78,7 @@ def _overlap(one: Network, other: Network) -> bool:
 
 
 def _shown(networks: list[Network]) -> str:
-    """A single address without its prefix."""
+    """The networks as text; a single address without its prefix length."""
     texts = [str(one.network_address if one.num_addresses == 1 else one) for one in networks]
     more = f" and {len(texts) - SHOWN} more" if len(texts) > SHOWN else ""
     return ", ".join(texts[:SHOWN]) + more

@@ -1,4 +1,5 @@
-"""Which cluster an agent's pods are on: chosen once, by room, and kept, for its volume cannot leave."""
+"""The cluster of an agent's pods. It is chosen once, by free room, and kept, because the agent's volume cannot leave
+it."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ SILENT_AFTER = timedelta(minutes=2)
 
 
 class Closed(StrEnum):
-    """Why a cluster takes no other agent."""
+    """Why a cluster takes no more agents."""
 
     FULL = "full"
     CORDONED = "cordoned"
@@ -33,24 +34,25 @@ class NoCapacity(RuntimeFailure):
 
 
 def cluster_of(agent_id: str) -> Cluster | None:
-    """Where the agent is placed, if it is."""
+    """The cluster where the agent is placed; None if it is not placed."""
     placed = Placement.objects.select_related("cluster").filter(pk=agent_id).first()
     return placed.cluster if placed else None
 
 
 def place(agent_id: str) -> Cluster:
-    """Where the agent is placed, from now on if it was not yet. Raises NoCapacity."""
+    """The cluster of the agent. Places the agent first if it is not placed yet. Raises NoCapacity."""
     return cluster_of(agent_id) or _place(agent_id)
 
 
 def everywhere(agent_id: str) -> list[Cluster]:
-    """Where the agent is placed, and where its move comes from or leads to: wherever something of it may be."""
+    """The agent's cluster, and the other cluster of a move: all clusters that may have something of the agent."""
     placed = Placement.objects.select_related("cluster", "other").filter(pk=agent_id).first()
     return [one for one in (placed.cluster, placed.other) if one] if placed else []
 
 
 def go_back(agent_id: str) -> Cluster | None:
-    """A move that has begun ends where it came from; what is at the other place goes. None where none had begun."""
+    """End a move that has begun, back on the old cluster. The data on the new one is removed later. Returns the new
+    cluster, or None when no move had begun."""
     moved = Placement.objects.select_related("cluster", "other").filter(pk=agent_id, move=MoveStage.BEGUN).first()
     if moved is None or moved.other is None:
         return None
@@ -59,7 +61,7 @@ def go_back(agent_id: str) -> Cluster | None:
 
 
 def arrived(agent_id: str) -> None:
-    """Its pod is ready where it is placed: what it came with stays here for good."""
+    """The pod is ready on its cluster: if the agent was moving, it stays here for good."""
     moving = Placement.objects.filter(pk=agent_id).exclude(move="").first()
     if moving and moving.move == MoveStage.BEGUN:
         moving.move = MoveStage.OVER
@@ -70,18 +72,19 @@ def arrived(agent_id: str) -> None:
 
 
 def forget(agent_id: str) -> None:
-    """Nothing of the agent is left there."""
+    """Delete the placement: nothing of the agent is left on its cluster."""
     Placement.objects.filter(pk=agent_id).delete()
 
 
 def with_placed(clusters: QuerySet[Cluster]) -> QuerySet[Cluster]:
-    """Each with `placed`, how many agents are there."""
+    """The clusters, each with `placed`, the number of its agents."""
     return clusters.annotate(placed=Count("placements"))
 
 
 @transaction.atomic
 def _place(agent_id: str) -> Cluster:
-    """All who place agents wait for each other at the clusters' rows, so that what is counted stays true."""
+    """Choose a cluster and place the agent there. Every placement locks the rows of all clusters, so the counts stay
+    true."""
     clusters = list(Cluster.objects.select_for_update(no_key=True).order_by("pk"))
     if known := cluster_of(agent_id):
         return known
@@ -95,9 +98,11 @@ def _place(agent_id: str) -> Cluster:
 
 
 def choose(clusters: Iterable[Cluster], placed: Mapping[int, int], *, now: datetime) -> Cluster | None:
-    """The one with the largest share of its capacity free, of equals the first by name; None where all are closed.
+    """The open cluster with the largest free share of its capacity, and of equal ones the first by name. None if all
+    are closed.
 
-    One that was never observed may be new, or its address may be wrong: it comes after those that are known to answer.
+    A cluster that was never observed may be new, or its address may be wrong. So it comes after clusters that are known
+    to answer.
     """
     open_ = [one for one in clusters if not closed(one, placed, now=now)]
     order = {one.pk: (one.observed_at is None, placed.get(one.pk, 0) / one.capacity, one.name) for one in open_}
@@ -105,7 +110,7 @@ def choose(clusters: Iterable[Cluster], placed: Mapping[int, int], *, now: datet
 
 
 def closed(cluster: Cluster, placed: Mapping[int, int], *, now: datetime) -> Closed | None:
-    """Why it takes no other agent, if it takes none. One that was never observed is new, not silent."""
+    """Why the cluster takes no more agents, or None. A cluster that was never observed is new, not silent."""
     if cluster.cordoned:
         return Closed.CORDONED
     if placed.get(cluster.pk, 0) >= cluster.capacity:

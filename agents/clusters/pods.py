@@ -1,4 +1,4 @@
-"""The rows by which all processes know pods in clusters; none of them asks a cluster for that."""
+"""The rows from which all processes know the pods in clusters. No process asks a cluster for this."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from agents.runtimes.kubernetes.kept import Digests
 _SEEN = (
     "namespace", "phase", "gateway_alive", "revision", "restarts", "cause", "message", "evidence", "since", "strayed",
 )  # fmt: skip
-# Nothing was noted of a pod that an older release has made: it is put right once, which notes it. Of a pod that is well
-# again something may still have to be told. A claim that the observer had not seen yet when the volume was noted is
-# noted by a repair.
+# Three special cases. A pod of an older release has nothing noted: it is repaired once, and that notes it. A pod that
+# is well again may still have something to be put on the timeline. A claim that the observer had not seen when the
+# volume was noted is noted by a repair.
 _STRAYED = RawSQL(
     """(agents_pod.seen IS NOT NULL AND (agents_pod.kept IS NULL OR NOT agents_pod.seen @> agents_pod.kept))
     OR (agents_pod.secrets_seen IS NOT NULL
@@ -33,10 +33,10 @@ _STRAYED = RawSQL(
     output_field=BooleanField(),
 )
 
-# Nothing is taken on trust for longer.
+# After this time the workload is looked at again.
 LOOKED_AT_AGAIN = timedelta(seconds=30)
 
-# Each is taken by one worker, so that all pods have their turn.
+# One worker takes each pod, so that all pods get their turn.
 _LOGS_TO_KEEP = """
 UPDATE agents_pod SET logs_kept_at = %(now)s
 WHERE namespace IN (
@@ -56,7 +56,8 @@ _TOLD = "UPDATE agents_pod SET astray = astray - %s::text[] WHERE namespace = %s
 
 
 def make(namespace: str, *, agent_id: str, cluster: Cluster, public_url: str | None) -> Pod:
-    """The row of a pod that is about to be made: before the first call, so that nothing of it can be forgotten."""
+    """Make the row of a pod that is about to be made. It is made before the first call, so that nothing of the pod can
+    be forgotten."""
     pod, is_new = Pod.objects.get_or_create(
         namespace=namespace, defaults={"agent_id": agent_id, "cluster": cluster, "public_url": public_url}
     )
@@ -70,30 +71,30 @@ def find(namespace: str) -> Pod | None:
 
 
 def observed(suffix: str | None) -> dict[str, Observation]:
-    """Every pod of every cluster as it was last seen, or those of one agent."""
+    """Every pod of every cluster, or of one agent, as last seen."""
     pods = Pod.objects.all() if suffix is None else Pod.objects.filter(namespace__startswith=f"pod-{suffix}-")
     return {row[0]: _observation(row) for row in pods.annotate(strayed=_STRAYED).values_list(*_SEEN)}
 
 
 def noted(pod: Pod) -> Digests:
-    """How its objects are to stay, its Secrets too."""
+    """How the pod's objects must stay, with its Secrets: digests and uids as the driver noted them."""
     return {**(pod.kept or {}), **(pod.secrets or {})}
 
 
 def seen(pod: Pod) -> Digests:
-    """How the observer saw them; an observer of an older release does not know of Secrets."""
+    """How the observer saw the pod's objects. An observer of an older release does not know of Secrets."""
     return {**(pod.seen or {}), **((pod.secrets if pod.secrets_seen is None else pod.secrets_seen) or {})}
 
 
 def keep(namespace: str, digests: Digests) -> None:
-    """Note how all objects of the pod are to stay."""
+    """Note how all objects of the pod must stay."""
     secrets = {key: uid for key, uid in digests.items() if kept.is_secret(key)}
     others = {key: digest for key, digest in digests.items() if key not in secrets}
     Pod.objects.filter(pk=namespace).update(kept=others, secrets=secrets)
 
 
 def note_astray(namespace: str, words: str) -> None:
-    """Something was found gone or changed, and is to be told on the timeline (`told`)."""
+    """Note that an object was found gone or changed. It still has to go on the timeline (`told`)."""
     with connection.cursor() as cursor:
         cursor.execute(_ASTRAY, [words, namespace, words])
 
@@ -104,16 +105,17 @@ def astray(namespace: str) -> list[str]:
 
 
 def told(namespace: str, words: Collection[str]) -> None:
-    """These were told, or proved wrong."""
+    """Forget these notes: they are on the timeline, or were wrong."""
     if words:
         with connection.cursor() as cursor:
             cursor.execute(_TOLD, [list(words), namespace])
 
 
 def keep_some(namespace: str, digests: Digests, *, is_seen: bool = False) -> None:
-    """The same of some of them. A pod of which nothing was noted has to be put right whole.
+    """Note how some objects of the pod must stay. If nothing was noted for the pod before, the whole pod must be
+    repaired first.
 
-    `is_seen`: until the observer has news of these objects they are taken to be so, for we have just made them so.
+    `is_seen`: we have just made the objects like this, so they count as seen like this until the observer has news.
     """
     text = json.dumps(digests)
     with connection.cursor() as cursor:
@@ -124,15 +126,15 @@ def keep_some(namespace: str, digests: Digests, *, is_seen: bool = False) -> Non
 
 
 def let_go(namespace: str, keys: list[str]) -> None:
-    """Of these objects nothing is kept any more: they were taken away."""
+    """Keep no note of these objects any more: they were removed."""
     with connection.cursor() as cursor:
         cursor.execute(_LET_GO, [keys, namespace])
 
 
 def stands(pod: Pod, fingerprint: str) -> bool:
-    """Whether this workload was found whole a moment ago, and nothing that was seen since says otherwise.
+    """Whether this workload was found complete a moment ago, and nothing seen since then says otherwise.
 
-    What waits for its pod is looked at by the observer's eyes, not by calls of its own.
+    So while a worker waits for a pod, it reads what the observer saw and makes no calls of its own.
     """
     if pod.deployed != fingerprint or pod.deployed_at is None or timezone.now() - pod.deployed_at > LOOKED_AT_AGAIN:
         return False
@@ -141,12 +143,12 @@ def stands(pod: Pod, fingerprint: str) -> bool:
 
 
 def found_whole(namespace: str, fingerprint: str | None) -> None:
-    """Note the workload that is there; None where it is about to become another."""
+    """Note the workload that was found complete; None when it is about to change."""
     Pod.objects.filter(pk=namespace).update(deployed=fingerprint, deployed_at=timezone.now())
 
 
 def endpoint(namespace: str) -> Endpoint | None:
-    """Where its hostname leads, and where the control plane manages it."""
+    """The pod's public address and its management address. None while the pod has no address."""
     columns = ("public_url", "pod_ip", "cluster__visitors_authority")
     public_url, ip, authority = Pod.objects.filter(pk=namespace).values_list(*columns).first() or (None, None, "")
     if ip is None:
@@ -160,7 +162,7 @@ def endpoint(namespace: str) -> Endpoint | None:
 
 
 def logs_to_keep(limit: int) -> list[str]:
-    """Pods whose log was not kept lately, those that wait longest first."""
+    """Pods whose log was not kept recently. Those that wait longest come first."""
     now = timezone.now()
     with connection.cursor() as cursor:
         cursor.execute(_LOGS_TO_KEEP, {"now": now, "lately": now - LOGS_KEPT_AGAIN, "limit": limit})
@@ -168,7 +170,7 @@ def logs_to_keep(limit: int) -> list[str]:
 
 
 def stopped_disks() -> dict[str, int | None]:
-    """Of stopped pods the disk as it was last measured; it cannot be measured while nothing runs."""
+    """The disk of stopped pods in bytes, as last measured: it cannot be measured while nothing runs."""
     return dict(Pod.objects.filter(phase=Phase.STOPPED).values_list("namespace", "disk_bytes"))
 
 

@@ -1,4 +1,4 @@
-"""Network policies of pods that are there already. A pod gets its policy when it is deployed, which may be long ago."""
+"""Renews the network policies of existing pods. A pod gets its policy when it is deployed, which may be long ago."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from agents.runtimes.kubernetes.rights import Inside
 from config import waiting
 
 _KEY = f"NetworkPolicy/{names.POD}"
-_NOT_THERE = {403, 404, 409}  # the namespace is on its way out, or not made yet: a new one has today's policy
+_NOT_THERE = {403, 404, 409}  # the namespace is ending, or not made yet: a new one gets today's policy
 
 
 def renew(cluster: Cluster, connection: Connection, place: Place) -> list[str]:
-    """Put every pod of the cluster under today's policy; what was refused is said. Raises ClusterFailure."""
+    """Give every pod of the cluster today's policy. Returns a sentence if some were refused. Raises ClusterFailure."""
     pods = list(Pod.objects.filter(cluster=cluster).order_by("pk").values_list("namespace", "agent_id"))
     waiting.release_connection()
     refused = [why for namespace, agent_id in pods if (why := _renew(connection, namespace, agent_id, place))]
@@ -25,7 +25,7 @@ def renew(cluster: Cluster, connection: Connection, place: Place) -> list[str]:
 
 
 def _renew(connection: Connection, namespace: str, agent_id: str, place: Place) -> str:
-    """Why it was refused, if it was."""
+    """Renew the policy of one pod. Returns why it was refused, or ""."""
     try:
         labels = names.labels(installation=place.installation, agent_id=agent_id)
         inside, wanted = Inside(connection, namespace, labels=labels), network.policy(namespace, agent_id, place)
@@ -37,7 +37,7 @@ def _renew(connection: Connection, namespace: str, agent_id: str, place: Place) 
 
 
 def _note_drift(namespace: str, found: dict[str, Any] | None) -> None:
-    """What the new policy will cover up: that somebody had taken the old one away, or weakened it."""
+    """Note that somebody removed or weakened the old policy: the new policy would hide that."""
     noted = Pod.objects.filter(pk=namespace, kept__has_key=_KEY).values_list("kept", flat=True).first()
     if noted is None or (found and kept.digest(found) == noted[_KEY]):
         return

@@ -1,4 +1,5 @@
-"""From what a cluster shows of one namespace to what is told of its pod: pure, each case a literal in a test."""
+"""From what a cluster shows of one namespace to the state of its pod. Pure functions, so that a test can give each case
+as a literal."""
 
 from __future__ import annotations
 
@@ -16,17 +17,18 @@ from agents.runtimes.kubernetes import ending, names
 from agents.runtimes.management import Health
 
 ENDING = "the pod is ending"
-# A pod that comes up as it should does so without its events being read.
+# A pod that comes up normally does so within this time; its events need not be read.
 PATIENCE = timedelta(seconds=5)
 
 _CAUSE = re.compile(r"[A-Z][A-Z_]{0,19}")
 
-Life = tuple[str, int]  # a pod's address and how often its containers were restarted
+Life = tuple[str, int]  # a pod's address, and how many times its containers were restarted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sighting:
-    """What is written of a pod (agents.models.Pod). `going`: its namespace ends, so that a new row would come late."""
+    """The values that are written into a pod's row (agents.models.Pod). `going`: its namespace is ending, so no new row
+    is made."""
 
     namespace: str
     agent_id: str
@@ -40,8 +42,8 @@ class Sighting:
     since: datetime | None = None
     pod_ip: str | None = None
     going: bool = False
-    seen: Mapping[str, str] | None = None  # digests of the objects that are there; None: not known
-    secrets_seen: Mapping[str, str] | None = None  # identities of its Secrets that are there; None: not known
+    seen: Mapping[str, str] | None = None  # digests of the objects that exist; None: not known
+    secrets_seen: Mapping[str, str] | None = None  # uids of the Secrets that exist; None: not known
     bridge_bytes: int | None = None
 
     @property
@@ -51,7 +53,8 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """All that is known of one namespace. Health, revision, bridge and `was_ready` are of the pod's present life."""
+    """All that is known of one namespace. Health, revision, bridge_bytes and `was_ready` belong to the pod's present
+    life."""
 
     namespace: Json
     deployment: Json | None = None
@@ -66,7 +69,7 @@ class Seen:
 
 
 def read(seen: Seen, *, now: datetime) -> Sighting:
-    """What this pod is now."""
+    """The present state of this pod."""
     told = Sighting(
         namespace=seen.namespace["metadata"]["name"],
         agent_id=objects.agent_of(seen.namespace),
@@ -77,7 +80,7 @@ def read(seen: Seen, *, now: datetime) -> Sighting:
     )
     if objects.is_deleted(seen.namespace):
         return replace(told, phase=Phase.STOPPED, message=words(ending.blockers(seen.namespace)), going=True)
-    if seen.deployment is None:  # a worker is at it, or was killed: nothing runs, and deploying goes on with it
+    if seen.deployment is None:  # a worker is deploying it, or was killed: deploying goes on
         return replace(told, phase=Phase.STOPPED)
     if not _is_wanted(seen.deployment):
         return _ending(told) if _lives(seen.pods) else replace(told, phase=Phase.STOPPED)
@@ -91,7 +94,7 @@ def life_of(pod: Json | None) -> Life | None:
 
 
 def applied(health: Health) -> int | None:
-    """The revision that gateway and engine both run; None while the engine is not ready on one."""
+    """The revision that both gateway and engine run; None while the engine is not ready on any."""
     state = _state(health)
     gateways, engines = _revision(health.revision), _revision(state.get("revision"))
     if gateways is None or engines is None or state.get("phase") != Phase.READY:
@@ -100,14 +103,14 @@ def applied(health: Health) -> int | None:
 
 
 def wants_events(seen: Seen, sighting: Sighting, *, now: datetime) -> bool:
-    """Whether the namespace's events may say what its objects do not."""
+    """Whether the namespace's events may explain what its objects do not."""
     if seen.deployment is None or not _is_wanted(seen.deployment) or sighting.going:
         return False
     if causes.is_unexplained(seen.pods, seen.events, now=now):
         return True
     pod = current(seen.pods)
     if sighting.phase == Phase.READY or (pod and objects.is_running(pod, names.ENGINE)):
-        return False  # it is the bridge who knows
+        return False  # then the bridge knows the cause
     waits_since = moment(objects.born(pod or seen.deployment)) or now
     return sighting.cause is not None or now - waits_since > PATIENCE
 
@@ -125,7 +128,7 @@ def _ending(told: Sighting) -> Sighting:
 
 
 def _without_pod(seen: Seen, deployment: Json, told: Sighting, now: datetime) -> Sighting:
-    """Not started yet, refused by the cluster, or between one pod and the next."""
+    """The state while there is no pod: it has not started yet, the cluster refuses it, or one pod follows another."""
     refused, former = causes.of_deployment(deployment, seen.events, now=now), _former(seen, now)
     return _troubled(_ending(told) if _lives(seen.pods) else told, refused or former, seen, former=former)
 
@@ -155,7 +158,8 @@ def _former(seen: Seen, now: datetime) -> Trouble | None:
 
 
 def _troubled(told: Sighting, trouble: Trouble | None, seen: Seen, *, former: Trouble | None = None) -> Sighting:
-    """Why the pod before this one had to go is evidence too: the trouble may have begun there."""
+    """Add a trouble to the state. Why the pod before this one went away is evidence too: the trouble may have begun
+    there."""
     if trouble is None:
         return told
     earlier = former.evidence if former else ()
@@ -169,7 +173,7 @@ def _troubled(told: Sighting, trouble: Trouble | None, seen: Seen, *, former: Tr
     )
 
 
-# What the bridge says. It shares its container with the engine, so nothing of it is believed to be well formed.
+# What the bridge says. It shares a container with the engine, so nothing in its answer is assumed to be well formed.
 
 
 def _state(health: Health | None) -> Mapping[str, Any]:
@@ -177,7 +181,7 @@ def _state(health: Health | None) -> Mapping[str, Any]:
 
 
 def _by_bridge(told: Sighting, state: Mapping[str, Any]) -> Sighting:
-    """The engine's container runs, and the bridge in it knows more than the cluster."""
+    """Take the state from the bridge. The engine's container runs, and the bridge in it knows more than the cluster."""
     phase, cause, said = _phase(state.get("phase"), told.phase), state.get("cause"), state.get("evidence")
     if phase is None:
         return told
@@ -191,7 +195,8 @@ def _by_bridge(told: Sighting, state: Mapping[str, Any]) -> Sighting:
 
 
 def _phase(said: object, seen: Phase) -> Phase | None:
-    """The bridge's phase, but where the cluster knows better: whether it was ready before, and whether it is now."""
+    """The bridge's phase, except where the cluster knows better: whether the pod was ready before, and whether it is
+    ready now."""
     try:
         phase = Phase(str(said))
     except ValueError:

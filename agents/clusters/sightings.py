@@ -1,7 +1,7 @@
-"""The observer's statements: its lease on clusters, the rows of pods, and the reconciler's due times.
+"""The observer's SQL statements: its lease on clusters, the rows of pods, and the reconciler's due times.
 
-Each is one statement for all that changed, and each that writes a pod's row holds only while the lease does: an
-observer that was thought dead and comes back changes nothing any more.
+One statement writes all changes. A statement that writes a pod's row only works while the lease is held, so an observer
+that was thought dead and comes back changes nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from config import wake
 
 LEASE_SECONDS = 15.0
 
-# The database's clock, for observers on several machines.
+# The lease uses the database's clock, because observers may run on several machines.
 _HOLD = """
 UPDATE agents_cluster SET observer = %(me)s, observer_until = clock_timestamp() + make_interval(secs => %(seconds)s),
     observed_at = CASE WHEN observer = %(me)s AND id = ANY(%(alive)s::bigint[]) THEN %(now)s ELSE observed_at END
@@ -49,7 +49,8 @@ _COLUMNS = {
 _MATTERS = ("phase", "gateway_alive", "revision")
 
 
-# Something was as it was told to be, and is not any more. While a pod is made, not all of it is there yet.
+# An object matched its note before, and does not any more. Objects that do not exist yet while a pod is being made do
+# not count.
 _STRAYS = """(p.seen @> p.kept AND NOT s.seen @> p.kept)
         OR (p.secrets_seen @> p.secrets AND NOT s.secrets_seen @> p.secrets)"""
 
@@ -87,7 +88,7 @@ WHERE cluster_id = %(cluster)s AND namespace = ANY(%(namespaces)s::text[]) AND m
 RETURNING agent_id
 """  # noqa: S608
 
-# In one order, as whoever locks several agents.
+# Rows are locked in one order, as everywhere that several agents are locked.
 _DUE = """
 UPDATE agents_agent SET reconcile_at = %(now)s
 WHERE id IN (
@@ -99,7 +100,8 @@ WHERE id IN (
 
 
 def hold(me: str, *, alive: Collection[int], now: datetime) -> set[int]:
-    """Take or renew the lease on every cluster that nobody else observes. `alive` are those whose watches live."""
+    """Take or renew the lease on every cluster that no other observer holds. `alive` are the clusters whose watches
+    work."""
     with connection.cursor() as cursor:
         values: dict[str, Any] = {"me": me, "seconds": LEASE_SECONDS, "alive": list(alive), "now": now}
         cursor.execute(_HOLD, values)
@@ -107,24 +109,24 @@ def hold(me: str, *, alive: Collection[int], now: datetime) -> set[int]:
 
 
 def give_back(me: str) -> None:
-    """Another observer need not wait."""
+    """Give the lease back, so that another observer need not wait."""
     with connection.cursor() as cursor:
         cursor.execute(_GIVE_BACK, [me])
 
 
 def known(cluster_id: int) -> dict[str, Sighting]:
-    """What was written of each pod of the cluster, by whichever observer."""
+    """The rows of all pods of the cluster, whichever observer wrote them."""
     columns = ("namespace", "agent_id", *_COLUMNS)
     return {row[0]: _sighting(dict(zip(columns, row, strict=True))) for row in _pods(cluster_id).values_list(*columns)}
 
 
 def made_before(cluster_id: int, when: datetime) -> set[str]:
-    """Namespaces of which there should be something to see by now."""
+    """The namespaces of pods that were made before `when`. The cluster should show them by now."""
     return set(_pods(cluster_id).filter(made_at__lte=when).values_list("namespace", flat=True))
 
 
 def write(cluster_id: int, found: Collection[Sighting], *, me: str, now: datetime) -> set[str]:
-    """Write those that differ from their rows. Returns the agents for whom that may matter."""
+    """Write the sightings that differ from their rows. Returns the agents to which the change may matter."""
     ordered = list(found)
     arrays: dict[str, Any] = {
         column: [getattr(one, column) for one in ordered] for column in ("namespace", "agent_id", "going", *_COLUMNS)
@@ -138,7 +140,7 @@ def write(cluster_id: int, found: Collection[Sighting], *, me: str, now: datetim
 
 
 def forget(cluster_id: int, namespaces: Collection[str], *, me: str, made_before: datetime) -> set[str]:
-    """These namespaces are gone. Returns the agents whose rows they were."""
+    """Delete the rows of these namespaces, which are gone. Returns their agents."""
     values: dict[str, Any] = {"cluster": cluster_id, "namespaces": list(namespaces), "me": me}
     with connection.cursor() as cursor:
         cursor.execute(_FORGET, {**values, "made_before": made_before})
@@ -146,7 +148,7 @@ def forget(cluster_id: int, namespaces: Collection[str], *, me: str, made_before
 
 
 def make_due(agents: Collection[str], *, now: datetime) -> None:
-    """The reconciler looks at these agents now."""
+    """Make the reconciler look at these agents now."""
     if not agents:
         return
     with connection.cursor() as cursor:

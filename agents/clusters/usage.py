@@ -1,8 +1,8 @@
-"""Memory and disk of a cluster's pods, as their nodes measure them: one request a node, straight to its kubelet.
+"""Memory and disk of a cluster's pods, as their nodes measure them: one request for each node, directly to its kubelet.
 
-We show it our token or certificate, so it must prove by a certificate of the cluster's authority that it is a kubelet;
-nothing is ever sent to one that cannot. Clusters whose kubelets have signed their own certificates need
-`serverTLSBootstrap: true` in the kubelets' configuration, or the setting that asks by way of the API server.
+We send the kubelet our token or certificate, so it must first prove with a certificate of the cluster's authority that
+it is a kubelet. Nothing is sent to one that cannot. Clusters whose kubelets signed their own certificates need
+`serverTLSBootstrap: true` in the kubelets' configuration, or the setting `stats_through_api` of the cluster.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ WHERE p.cluster_id = %(cluster)s AND p.namespace = m.namespace AND p.disk_bytes 
 
 
 class Unmeasured(Exception):
-    """This node tells nothing; the message is for the operator."""
+    """This node gives no measurements. The message is for the operator."""
 
 
 class _Reference(msgspec.Struct):
@@ -90,7 +90,10 @@ _lock = threading.Lock()
 
 
 def measure(cluster: Cluster) -> dict[str, Usage]:
-    """Every pod of the cluster that has a row. None is unknown. Raises RuntimeFailure when the nodes are not known."""
+    """The memory and disk of every pod of the cluster that has a row, in bytes; None is unknown.
+
+    Raises RuntimeFailure when the nodes are not known.
+    """
     bridges = dict(Pod.objects.filter(cluster=cluster).values_list("namespace", "bridge_bytes"))
     if not bridges:
         return {}
@@ -104,7 +107,7 @@ def measure(cluster: Cluster) -> dict[str, Usage]:
 
 
 def nodes_of(cluster_id: int, connection: Connection) -> list[Node]:
-    """The nodes that answer, as they were within the last minute."""
+    """The ready nodes of the cluster, at most a minute old."""
     with _lock:
         known = _known_nodes.get(cluster_id)
     if known and known[0] is connection and time.monotonic() < known[1]:
@@ -126,7 +129,7 @@ def _node(obj: Json) -> Node:
 
 
 def _ask_all(nodes: list[Node], ask: Callable[[Node], _Summary]) -> list[_PodStats]:
-    """All of them, some at a time; one that fails takes nobody else's numbers away."""
+    """Ask all nodes, some at a time. A node that fails does not affect the others."""
     if not nodes:
         return []
     with ThreadPoolExecutor(max_workers=min(AT_ONCE, len(nodes)), thread_name_prefix="nodes") as threads:
@@ -184,7 +187,7 @@ def _body(answer: requests.Response, *, until: float) -> bytes:
 
 
 def _by_namespace(pods: Iterable[_PodStats]) -> dict[str, _PodStats]:
-    """Of two pods in a namespace the newer one counts: the other is on its way out."""
+    """The measurements by namespace. Of two pods in a namespace the newer one counts: the other is ending."""
     return {pod.podRef.namespace: pod for pod in sorted(pods, key=lambda pod: pod.startTime)}
 
 
@@ -195,9 +198,10 @@ def _usage(pod: _PodStats | None, *, bridge_bytes: int | None) -> Usage:
 
 
 def _memory(pod: _PodStats, bridge_bytes: int | None) -> int | None:
-    """The engine's container's without the bridge's own, as the bridge told it; unknown as long as either is.
+    """The memory of the engine's container without that of the bridge, in bytes. None while one of the two is unknown.
 
-    Pages of files that both have open count for whoever read them first, so the rest can come out below nothing.
+    Pages of files that both have open count for the one that read them first. So the difference can be negative, which
+    counts as 0.
     """
     engine = next((one.memory for one in pod.containers if one.name == names.ENGINE), None)
     if engine is None or engine.workingSetBytes is None or bridge_bytes is None:
@@ -210,7 +214,7 @@ def _disk(pod: _PodStats) -> int | None:
 
 
 def _store(cluster: Cluster, usages: dict[str, Usage]) -> None:
-    """Disks that changed: those of stopped pods cannot be measured again."""
+    """Store the disks that changed: those of stopped pods cannot be measured again."""
     known = {name: usage.disk_bytes for name, usage in usages.items() if usage.disk_bytes is not None}
     if not known:
         return

@@ -1,8 +1,8 @@
-"""One list and its watch: keeps in memory what is read of one kind of object, for as long as it is told to.
+"""One list and its watch: keeps in memory what is read of one kind of object, until told to stop.
 
-Whatever fails, the next try comes later and later, and never at the same moment as everybody else's. What is doubtful
-is asked for anew: a version that is too old, a server without a sign of life, a list that is older than what was seen.
-A stream that fell silent is opened again where it was: it may have been cut, or nothing has happened.
+After a failure the next try waits longer each time, for a partly random time, so that not all come back at once. What
+is doubtful is listed again: a version that is too old, a server without a sign of life, a list that is older than what
+was seen. A stream that fell silent is opened again at the same version: it may have been cut, or nothing has happened.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from agents.runtimes.kubernetes.client import ClusterFailure, Refused, Stream
 log = logging.getLogger(__name__)
 
 LIST_SECONDS = 30.0
-WATCH_SECONDS = 300  # and up to a fifth more or less
-# Bookmarks come each minute, at least where the store tells its progress; a store that does not has none for who missed
-# nothing.
+WATCH_SECONDS = 300  # up to a fifth more or less
+# Bookmarks come each minute, at least where the store reports its progress. Otherwise a client that missed nothing gets
+# none.
 SILENCE_SECONDS = 90.0
 RELIST_SECONDS = 1800.0
 LONGEST_PAUSE_SECONDS = 30.0
-# A watch that ends sooner was no success, however politely it ended.
+# A watch that ends sooner is no success, even without an error.
 SHORT_SECONDS = 10.0
 EXPIRED = 410
 
@@ -58,17 +58,18 @@ PODS = Kind("/api/v1/pods", "PodList", objects.keep_pod)
 
 
 def guarded(kind: str, group: str, plural: str) -> Kind:
-    """Objects that are to stay as they were told; of each only a digest is kept in memory."""
+    """A kind of objects that must stay as the driver made them. Only a digest of each is kept in memory."""
     root = "/apis" if "/" in group else "/api"
     return Kind(f"{root}/{group}/{plural}", f"{kind}List", partial(objects.keep_digest, kind))
 
 
 class Doubtful(Exception):
-    """What was received is not to be built upon: list again."""
+    """What was received cannot be trusted: list again."""
 
 
 class Watch:
-    """`changed` is called with namespaces in which something may be different; `gone` are those whose end was seen."""
+    """Calls `changed` with namespaces in which something may be different. `take_gone` gives those that were seen to
+    end."""
 
     def __init__(
         self,
@@ -85,7 +86,7 @@ class Watch:
         self._lock = threading.Lock()
         self._objects: dict[str, dict[str, Json]] = {}
         self._gone: set[str] = set()
-        self._version: str | None = None  # from where to watch; None: list
+        self._version: str | None = None  # the version to watch from; None: list first
         self._highest: int | None = None
         self._relist_at = 0.0
         self._heard_at = 0.0
@@ -98,7 +99,8 @@ class Watch:
             stop.wait(self.turn(stop))
 
     def turn(self, stop: threading.Event) -> float:
-        """One list, if it is due, and one watch, until its end. Returns how long to wait before the next."""
+        """Take one list, if it is due, and follow one watch until its end. Returns how many seconds to wait before the
+        next."""
         began, ended_well, self._was_useful = self._clock(), False, False
         try:
             self._list_if_due()
@@ -124,26 +126,28 @@ class Watch:
             return set(self._objects)
 
     def take_gone(self) -> set[str]:
-        """Namespaces whose end was seen since this was asked last."""
+        """Namespaces that were seen to end since the last call."""
         with self._lock:
             gone, self._gone = self._gone, set()
             return gone - set(self._objects)
 
     def is_alive(self) -> bool:
-        """Whether it is complete, and its stream is open and not silent for too long."""
+        """Whether the watch is complete, and its stream is open and was not silent for too long."""
         return self.is_complete and self._is_open and self._clock() - self._heard_at < SILENCE_SECONDS
 
     # Failures.
 
     def _doubt(self, failure: RuntimeFailure) -> None:
-        """A stream that broke off goes on where it ended, unless the version is too old or it had long been silent."""
+        """A stream that broke off goes on where it ended, unless the version is too old or the stream was silent for
+        long."""
         log.warning("a watch failed", extra={"path": self._kind.path, "error": str(failure)})
         expired = isinstance(failure, Refused) and failure.status == EXPIRED
         if expired or self._clock() - self._heard_at >= SILENCE_SECONDS:
             self._version = None
 
     def _pause(self, ended_well: bool) -> float:
-        """Half of it by chance, so that a fleet does not come back all at once, and half not, so that it is a pause."""
+        """Seconds to wait. Half of the wait is random, so that many watches do not come back at once. The other half is
+        fixed, so that there is a wait."""
         if self._was_useful or ended_well:
             self._failures = 0
         if ended_well:
@@ -157,7 +161,7 @@ class Watch:
     def _list_if_due(self) -> None:
         if self._version is not None and self._clock() < self._relist_at:
             return
-        body = self._list({"resourceVersion": "0"})  # what its cache has; costs the store behind it nothing
+        body = self._list({"resourceVersion": "0"})  # from the server's cache; that costs the store behind it nothing
         if self._is_older(body):
             body = self._list({})
         version = str(body["metadata"]["resourceVersion"])
@@ -174,7 +178,8 @@ class Watch:
         return body
 
     def _is_older(self, body: Json) -> bool:
-        """Than what was seen already. In doubt it is: then it is asked for from the store itself."""
+        """Whether the list is older than what was seen already. If that is unknown, it counts as older: then the list
+        is read from the store itself."""
         version = str(body["metadata"]["resourceVersion"])
         return self._highest is not None and (not version.isdigit() or int(version) < self._highest)
 
@@ -236,7 +241,7 @@ class Watch:
             before = known.get(name)
             if what == "DELETED":
                 known.pop(name, None)
-                if objects.is_deleted(kept):  # else it only left what we select: somebody took a label away
+                if objects.is_deleted(kept):  # else the object only lost a label that we select
                     self._gone.add(namespace)
             else:
                 known[name] = kept
@@ -247,13 +252,13 @@ class Watch:
 
 
 def _place(obj: Json) -> tuple[str, str]:
-    """Of a namespace both are its name."""
+    """Namespace and name of an object. For a namespace both are its name."""
     name = str(obj["metadata"]["name"])
     return str(obj["metadata"].get("namespace") or name), name
 
 
 def _event(line: bytes) -> Json:
-    """Raises Doubtful for a line that was cut."""
+    """Read an event. Raises Doubtful for a line that was cut."""
     try:
         event = json.loads(line)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Claims to hostnames in the console: who holds which name, and what became of the others. All of it is read-only."""
+"""Claims to hostnames in the admin, present and past ones. Everything is read-only."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Whether the program in front of router and web may have a certificate for a name (docs/operating.md: TLS).
+"""Whether the program in front of router and web may get a certificate for a name (docs/operating.md: TLS).
 
-Yes means a handshake that waits for an authority, so it is said only where the authority would come here: the name is
-the console's, a live agent's or a served domain, and DNS leads here. An account's new names are counted, and so are
-tries for a name that never had one.
+After a yes, a visitor's handshake waits for a certificate authority. So the answer is only yes where the authority
+would reach us: the name is the console's, a live agent's or a served domain, and DNS leads here. New names are counted
+for each account, and so are tries for a name that never had a certificate.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from config import waiting
 from config.errors import Unavailable
 
 COUNTED_OVER = timedelta(days=7)
-FRESH = timedelta(minutes=5)  # what DNS said of a domain is believed for so long
+FRESH = timedelta(minutes=5)  # an answer of DNS about a domain is used for this long
 TRIES = 5
 TRIES_SECONDS = 3600.0
-REMEMBERED = 10_000  # names whose tries are counted
+REMEMBERED = 10_000  # the tries of so many names are counted
 
 
 class Tries:
-    """How often a name was let try in the last hour; of so many names as are remembered."""
+    """Counts how often each name was allowed to try in the last hour. Only the last REMEMBERED names are counted."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -52,12 +52,15 @@ class Tries:
 
 
 _tries = Tries()
-# Whose name servers never answer holds one place, and only for as long as a look lasts.
+# An account whose name servers never answer takes one place, and only for the time of one look.
 _looks = waiting.Places(8, each=lambda: 1)
 
 
 def may_have(name: str, *, now: datetime | None = None, has_one: bool = False) -> bool:
-    """`has_one`: a certificate of it is kept already, and is loaded or renewed. Asks DNS: not in a transaction."""
+    """Whether the name may have a certificate. Asks DNS: call it outside a transaction.
+
+    `has_one`: a certificate of the name is stored already, and is only loaded or renewed.
+    """
     now = now or timezone.now()
     if name in console_names():
         return has_one or (_leads_here(name, account="") and _tries.one_more(name))
@@ -77,7 +80,7 @@ def is_kept(name: str, *, storage: Path) -> bool:
 
 
 def _leads_here(name: str, *, account: str) -> bool:
-    """Whether DNS says so now; not, where nobody has time to ask."""
+    """Whether DNS says now that the name leads here. False when all places for such looks are taken."""
     try:
         with _looks.take(account):
             return records.look_address(name)
@@ -86,7 +89,8 @@ def _leads_here(name: str, *, account: str) -> bool:
 
 
 def _account_of(name: str, *, now: datetime, has_one: bool) -> str | None:
-    """Whose name it is, if it leads here. Renewing one that is kept keeps no visitor waiting: the table is enough."""
+    """The account of the name if the name leads here, else None. When a certificate is only renewed, no visitor waits,
+    so the table alone decides."""
     suffix = f".{settings.PLATFORM_DOMAIN}"
     if name.endswith(suffix):
         of_slug = Agent.objects.live().filter(slug=name.removesuffix(suffix)).values_list("user_id", flat=True).first()
@@ -101,7 +105,7 @@ def _account_of(name: str, *, now: datetime, has_one: bool) -> str | None:
 
 @transaction.atomic
 def _count(user_id: str, name: str, *, now: datetime) -> bool:
-    """Note the name as one of the account's, unless that has had its share of new ones."""
+    """Count the name for the account. False when the account has had its share of new names."""
     if CertifiedName.objects.filter(user_id=user_id, name=name).exists():
         return True
     User.objects.select_for_update(no_key=True).get(pk=user_id)

@@ -1,4 +1,4 @@
-"""What a caller is told of a hostname (spec: DomainCheck), and the records that its owner sets."""
+"""What a caller is told about a hostname (docs/spec.md: DomainCheck), and the DNS records that its owner must set."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class DomainCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """One record that the owner of the name sets."""
+    """One DNS record that the owner of the name must set."""
 
     type: str
     name: str
@@ -59,15 +59,15 @@ class Record:
 
 
 def look(user_id: str, domain: str) -> Seen:
-    """What DNS says now, in a place for calls that wait. Ask outside of transactions."""
+    """What DNS says now. Takes a place among the calls that wait. Call it outside of transactions."""
     with waiting.names.take(user_id):
         return records.look(domain)
 
 
 def of(user_id: str, domain: str, *, https: bool) -> DomainCheck:
-    """Whether the name leads here and, if that is asked for too, whether it is served here over HTTPS.
+    """Whether the name leads here and, with `https`, whether it is served here over HTTPS.
 
-    Only EXPECTED_IP is ever dialled: no address that DNS names. Raises BadRequest.
+    Only EXPECTED_IP is ever called, never an address that DNS names. Raises BadRequest.
     """
     host = names.normalised(domain)
     with waiting.names.take(user_id):
@@ -76,7 +76,7 @@ def of(user_id: str, domain: str, *, https: bool) -> DomainCheck:
 
 
 def told(domain: str, seen: Seen, *, probe: Callable[[str], HttpsStatus] | None = None) -> DomainCheck:
-    """The same of what DNS has said already; without a probe HTTPS is skipped."""
+    """The check made from an answer of DNS that is known already. Without a probe HTTPS is skipped."""
     status = _status(seen)
     asked = probe if status == DnsStatus.OK else None
     return DomainCheck(
@@ -88,7 +88,8 @@ def told(domain: str, seen: Seen, *, probe: Callable[[str], HttpsStatus] | None 
 
 
 def to_set(domain: str, user_id: str) -> list[Record]:
-    """TXT may come first: then the name serves from the moment on that its address leads here."""
+    """The records that the owner must set. TXT comes first: if it is set first, the name serves as soon as its address
+    leads here."""
     address = expected_ip()
     kind = "AAAA" if address is not None and address.version == 6 else "A"
     return [
@@ -98,7 +99,7 @@ def to_set(domain: str, user_id: str) -> list[Record]:
 
 
 def probe(domain: str) -> HttpsStatus:
-    """Whether EXPECTED_IP shows a trusted certificate of this name and answers for it."""
+    """Whether EXPECTED_IP shows a trusted certificate for this name and answers."""
     try:
         pool = urllib3.HTTPSConnectionPool(
             settings.EXPECTED_IP,
@@ -118,7 +119,7 @@ def probe(domain: str) -> HttpsStatus:
 
 
 def _trusting() -> ssl.SSLContext:
-    """What browsers trust, and the roots that the operator's own authority has."""
+    """Trusts what browsers trust, and the roots of the operator's own authority."""
     context = ssl.create_default_context()
     if settings.ACME_ROOTS:
         context.load_verify_locations(settings.ACME_ROOTS)
@@ -132,6 +133,7 @@ def _status(seen: Seen) -> DnsStatus:
 
 
 def _may_be_shown(address: Address) -> bool:
-    """Not what the system's own resolver knows of the network inside: callers are strangers to that."""
+    """Whether a caller may see the address. Addresses inside our network, which only the system's resolver knows, are
+    not shown to strangers."""
     inside = not public_networks.is_public(address) and not settings.DOMAIN_NAMESERVERS
     return settings.DEVELOPMENT or not inside or address == expected_ip()

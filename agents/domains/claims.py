@@ -1,8 +1,8 @@
-"""STATE MACHINE of a claim to a hostname: who holds the name, since when it is proved, and how it ends.
+"""STATE MACHINE of a claim to a hostname: which agent holds the name, since when it is proved, and how the claim ends.
 
-Whoever changes a claim that still stands holds its agent's row; of several agents, in the order of their ids. So a
-takeover, a release and a deletion come one after the other, and a name has one holder at each moment (the unique
-constraint `domain_held_once`).
+To change a claim that is not over, the row of its agent must be locked; several agents are locked in the order of their
+ids. So a takeover, a release and a deletion happen one after the other, and a name always has one holder at most (the
+unique constraint `domain_held_once`).
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from config import wake
 
 UNPROVED_FOR = timedelta(days=7)
 RESERVED_FOR = timedelta(days=30)
-UNANSWERED_FOR = timedelta(days=1)  # a claim does not lapse for our name servers' silence, but not for ever either
-TRIES = 4  # another holder may come between our look at the name and our locks
+UNANSWERED_FOR = timedelta(days=1)  # how long a claim may outlive its time while DNS does not answer
+TRIES = 4  # another agent may get the name between our look at it and our locks
 
 TRANSITIONS: dict[ClaimStatus, set[ClaimStatus]] = {
     ClaimStatus.UNPROVED: {ClaimStatus.PROVED, ClaimStatus.LAPSED, ClaimStatus.RELEASED, ClaimStatus.LOST},
@@ -38,18 +38,18 @@ TRANSITIONS: dict[ClaimStatus, set[ClaimStatus]] = {
 
 
 class _OtherHolder(Exception):
-    """The name changed hands while we waited for the locks."""
+    """The name got another holder while we waited for the locks."""
 
 
 def value_of(user_id: str) -> str:
-    """What TXT must carry for this account. It stays the same for as long as the account has claims, whatever becomes
-    of our keys; it is public, and proves nothing but what the owner of the name has put there."""
+    """The text that the TXT record must have for this account. It stays the same while the account has claims, even if
+    our keys change. It is public, and only proves something where the owner of a name has put it."""
     known = DomainClaim.objects.filter(user_id=user_id).order_by("claimed_at").values_list("value", flat=True).first()
     return known or f"agentpods-{salted_hmac('agents.domains', user_id, algorithm='sha256').hexdigest()[:40]}"
 
 
 def refuse(user: User, domain: str, *, seen: Seen, now: datetime) -> None:
-    """Raise what `claim` would raise as things stand now. Raises BadRequest, DomainTaken, TooManyDomains."""
+    """Raise what `claim` would raise now: BadRequest, DomainTaken, TooManyDomains."""
     names.refuse_unprovable(domain)
     _refuse_hoarding(user.pk, domain, now=now)
     holder = DomainClaim.objects.held().filter(domain=domain).first()
@@ -57,10 +57,11 @@ def refuse(user: User, domain: str, *, seen: Seen, now: datetime) -> None:
 
 
 def claim(agent: Agent, domain: str, *, seen: Seen, actor: str) -> DomainClaim:
-    """Have the agent hold this name, with what DNS said of it a moment ago. What it held before is released.
+    """Let the agent hold this name. `seen` is what DNS said of it a moment ago. A name that the agent held before is
+    released.
 
-    A name that another account holds is taken over where TXT carries this account's value. Claiming again what the
-    agent holds is a look at DNS. Raises DomainTaken, YourOtherAgent, TooManyDomains, NoSuchAgent.
+    A name of another account is taken over if the TXT record has this account's value. Claiming the name that the agent
+    already holds only applies what DNS said. Raises DomainTaken, YourOtherAgent, TooManyDomains, NoSuchAgent.
     """
     names.refuse_unprovable(domain)
     for _ in range(TRIES):
@@ -76,14 +77,15 @@ def claim(agent: Agent, domain: str, *, seen: Seen, actor: str) -> DomainClaim:
 
 @transaction.atomic
 def release(agent: Agent, *, actor: str) -> Agent:
-    """Give the agent's name back; none is fine too. It stays its account's for 30 days. Raises NoSuchAgent."""
+    """Release the agent's name, if it has one. The name stays reserved for its account for 30 days. Raises
+    NoSuchAgent."""
     agent = _locked([agent.pk])[agent.pk]
     effects.refuse_needed(agent)
     return let_go(agent, actor=actor, now=timezone.now())
 
 
 def let_go(agent: Agent, *, actor: str, now: datetime) -> Agent:
-    """The same of an agent whose row the caller has locked."""
+    """Release the name of an agent whose row the caller has locked."""
     if held := _held_by(agent):
         _release(held, now=now)
         effects.tell(agent, actor=actor, now=now, note=f"domain: {held.domain} was released")
@@ -93,7 +95,7 @@ def let_go(agent: Agent, *, actor: str, now: datetime) -> Agent:
 
 @transaction.atomic
 def observe(claim_id: str, seen: Seen, *, now: datetime) -> None:
-    """Write down what DNS says of a claim: proof, address, or that its time is over."""
+    """Record what DNS says of a claim: its proof, its address, or that the claim's time is over."""
     agent_id = DomainClaim.objects.held().filter(pk=claim_id).values_list("agent_id", flat=True).first()
     if agent_id is None:
         return
@@ -106,7 +108,7 @@ def observe(claim_id: str, seen: Seen, *, now: datetime) -> None:
                 _lapse(held, agent, now=now)
 
 
-# What one transaction of `claim` does.
+# The steps of one transaction of `claim`.
 
 
 def _claim(agent: Agent, domain: str, *, seen: Seen, actor: str, now: datetime) -> DomainClaim:
@@ -134,7 +136,7 @@ def _begin(agent: Agent, domain: str, *, seen: Seen, actor: str, now: datetime) 
     past = DomainClaim.objects.filter(domain=domain)
     own = past.filter(user_id=agent.user_id)
     first = own.order_by("claimed_at").values_list("claimed_at", flat=True).first() or now
-    # The days without proof are given once for each name, counted from the first time that it was claimed.
+    # An account gets the days without proof only once for each name, counted from its first claim of the name.
     by_address = now < first + UNPROVED_FOR and not past.exclude(user_id=agent.user_id).exists()
     still_its = own.reserved(now).filter(proved_at__isnull=False).order_by("-ended_at").first()
     new = DomainClaim(
@@ -173,11 +175,11 @@ def _refuse_taken(user_id: str, domain: str, holder: DomainClaim | None, *, seen
         raise DomainTaken(domain, value=value)
 
 
-# What becomes of a claim.
+# What happens to a claim.
 
 
 def _apply(held: DomainClaim, agent: Agent, *, seen: Seen, now: datetime) -> None:
-    """The caller holds the agent's row."""
+    """Apply what DNS said to the claim and its agent. The caller has locked the agent's row."""
     if seen.points_here is not None:
         held.looked_at = now
         held.points_since = (held.points_since or now) if seen.points_here else None
@@ -223,11 +225,11 @@ def _end(held: DomainClaim, to: ClaimStatus, *, now: datetime) -> None:
     held.look_at = held.lapses_at = None
     held.save()
     if settings.AGENT_RUNTIME == "kubernetes":
-        wake.on_commit("agents.unroute_domains")  # another agent may have the name already
+        wake.on_commit("agents.unroute_domains")  # because another agent may have the name already
 
 
 def _move(held: DomainClaim, to: ClaimStatus) -> None:
-    """The only place that assigns a status; the caller saves it."""
+    """The only function that assigns a status. The caller saves the claim."""
     if to not in TRANSITIONS[ClaimStatus(held.status)]:
         raise IllegalTransition(f"{held.id}: {held.status} to {to}")
     held.status = to
@@ -245,7 +247,7 @@ def _held_by(agent: Agent) -> DomainClaim | None:
 
 
 def _locked(ids: list[str]) -> dict[str, Agent]:
-    """Rows of agents, locked in the order of their ids. Raises NoSuchAgent where the first one is deleted."""
+    """The rows of these agents, locked in the order of their ids. Raises NoSuchAgent when the first one is deleted."""
     rows = Agent.objects.select_for_update().filter(pk__in=ids).order_by("pk")
     found = {agent.pk: agent for agent in rows}
     if ids[0] not in found or found[ids[0]].desired == Desired.DELETED:

@@ -1,6 +1,6 @@
-"""What a change of a claim means for its agent: where its name leads, its timeline, and what its owner hears.
+"""What a change of a claim means for its agent: where its name leads, its timeline, its events and its owner's mails.
 
-The caller holds the agent's row.
+The caller has locked the agent's row.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 
 
 def next_look(held: DomainClaim, *, now: datetime) -> datetime:
-    """Often while its owner sets records, seldom afterwards; at the latest when it would lapse."""
+    """When DNS is asked again: often while the owner sets records, less often afterwards, and at the latest when the
+    claim would lapse."""
     age = now - held.claimed_at
     if held.status == ClaimStatus.PROVED and held.points_since is not None:
         return now + 6 * HOUR
@@ -30,9 +31,10 @@ def next_look(held: DomainClaim, *, now: datetime) -> datetime:
 
 
 def lead(held: DomainClaim, agent: Agent, *, now: datetime) -> None:
-    """Have the pod's routes follow: from when the name may serve and its address leads here.
+    """Make the pod's routes follow the claim: they exist from the time when the name may serve and its address leads
+    here.
 
-    A proved name keeps them while its address leads elsewhere for a time: certificates are not made anew for that.
+    A proved name keeps its routes while its address leads elsewhere for a time, so that it needs no new certificates.
     """
     proved = held.status == ClaimStatus.PROVED
     leads = held.serves(now) and (held.points_since is not None or (proved and agent.domain_ready_at is not None))
@@ -44,7 +46,7 @@ def lead(held: DomainClaim, agent: Agent, *, now: datetime) -> None:
 
 
 def without_domain(agent: Agent, *, now: datetime) -> None:
-    """The agent has no name of its customer's any more. What is to be deleted needs no new revision."""
+    """Take the name from the agent. An agent that is to be deleted needs no new revision."""
     was_led_to = agent.domain_ready_at is not None
     agent.domain = agent.domain_ready_at = None
     if was_led_to and agent.desired != Desired.DELETED:
@@ -54,14 +56,14 @@ def without_domain(agent: Agent, *, now: datetime) -> None:
 
 
 def refuse_needed(agent: Agent) -> None:
-    """Raise NeedsDomain where the engine does not work without a name of its customer's."""
+    """Raise NeedsDomain when the engine does not work without a customer's hostname."""
     engine = engine_of(agent.engine)
     if engine.requires_domain:
         raise NeedsDomain(engine.label)
 
 
 def tell(agent: Agent, *, actor: str, now: datetime, note: str) -> None:
-    """A row of the timeline; the agent's status stays."""
+    """Add a row to the timeline. The agent's status does not change."""
     Transition.objects.create(
         agent=agent,
         from_status=agent.status,
@@ -74,7 +76,7 @@ def tell(agent: Agent, *, actor: str, now: datetime, note: str) -> None:
 
 
 def emit_lost(held: DomainClaim, agent: Agent, *, now: datetime) -> None:
-    """The list of events has none for names: of an agent that runs and goes on running it is `agent.running`."""
+    """There is no event type for names. So the loss is sent as `agent.running`, and only for a running agent."""
     if agent.status == Status.RUNNING:
         data = {"from": agent.status, "to": agent.status, "reason": "domain-lost", "domain": held.domain}
         events.emit(agent, events.EventType.AGENT_RUNNING, data, now=now)

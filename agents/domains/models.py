@@ -1,4 +1,4 @@
-"""Claims to hostnames, and the names that had a certificate. Rules are elsewhere."""
+"""Claims to hostnames, and the names that got a certificate. Rules are elsewhere."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ HELD = (ClaimStatus.UNPROVED, ClaimStatus.PROVED)
 
 class DomainClaimQuerySet(models.QuerySet["DomainClaim"]):
     def held(self) -> DomainClaimQuerySet:
-        """The claims that still stand: at most one for each name and for each agent."""
+        """The claims that are not over: at most one for each name and for each agent."""
         return self.filter(status__in=HELD)
 
     def serving(self, now: datetime) -> DomainClaimQuerySet:
-        """Names that lead to their agents: proved ones; and those that may do without proof for now, while they point
-        here."""
+        """The claims whose names lead to their agents: proved ones, and unproved ones in their days without proof while
+        they point here."""
         for_now = Q(status=ClaimStatus.UNPROVED, by_address=True, points_since__isnull=False, lapses_at__gt=now)
         return self.filter(Q(status=ClaimStatus.PROVED) | for_now)
 
     def reserved(self, now: datetime) -> DomainClaimQuerySet:
-        """Released names that are still their account's."""
+        """Released names that are still reserved for their account."""
         return self.filter(status=ClaimStatus.RELEASED, reserved_until__gt=now)
 
 
 class DomainClaim(models.Model):
-    """One agent's claim to one hostname. A claim that has ended stays, for what it says of the name's past."""
+    """One agent's claim to one hostname. A claim that is over stays, to show the past of the name."""
 
     id = models.CharField(primary_key=True, max_length=40, default=partial(new_id, "dom"), editable=False)
     domain = models.CharField(max_length=253)
@@ -71,12 +71,12 @@ class DomainClaim(models.Model):
     class Meta:
         app_label = "agents"
         indexes = [
-            # The due scans of agents/domains/observing.py.
+            # For the scans of agents/domains/observing.py.
             models.Index(fields=["look_at"], name="domain_look", condition=Q(look_at__isnull=False)),
             models.Index(fields=["unroute_at"], name="domain_unroute", condition=Q(unroute_at__isnull=False)),
-            # A name's past.
+            # The past claims of a name.
             models.Index(fields=["domain", "-claimed_at"], name="domain_past"),
-            # What an account has released lately.
+            # The names that an account has released recently.
             models.Index(fields=["user", "reserved_until"], name="domain_reserved", condition=Q(status="released")),
         ]
         constraints = [
@@ -88,7 +88,7 @@ class DomainClaim(models.Model):
         return f"{self.domain} ({self.status})"
 
     def serves(self, now: datetime) -> bool:
-        """The same as `serving`, of this row."""
+        """Whether this claim is one of `serving`."""
         if self.status == ClaimStatus.PROVED:
             return True
         for_now = self.status == ClaimStatus.UNPROVED and self.by_address and self.points_since is not None
@@ -96,7 +96,8 @@ class DomainClaim(models.Model):
 
 
 class CertifiedName(models.Model):
-    """A name that an account's agent was first let have a certificate for; they are counted by it."""
+    """A name for which an agent of this account was allowed its first certificate. The account's new names are counted
+    by these rows."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     name = models.CharField(max_length=253)

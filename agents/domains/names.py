@@ -13,9 +13,9 @@ from publicsuffixlist import PublicSuffixList
 from config.errors import BadRequest
 
 MAX_CHARACTERS = 253
-PROOF_PREFIX = "_agentpods."  # before the name: where its TXT record is
+PROOF_PREFIX = "_agentpods."  # before the name; the TXT record is there
 _LABEL = re.compile(r"(?!-)[a-z0-9-]{1,63}(?<!-)")
-# They mean something inside somebody's network alone.
+# These names only mean something inside one network.
 _LOCAL_ENDINGS = (
     "localhost",
     "local",
@@ -30,7 +30,7 @@ _LOCAL_ENDINGS = (
 
 
 def normalised(domain: str) -> str:
-    """The hostname in lower-case ASCII without its last dot. Raises BadRequest when it is none that a customer may
+    """The hostname in lower-case ASCII without a dot at the end. Raises BadRequest for a name that a customer may not
     have."""
     host = _ascii(domain.strip().removesuffix("."), given=domain)
     labels = host.split(".")
@@ -48,17 +48,17 @@ def normalised(domain: str) -> str:
 
 
 def refuse_unprovable(host: str) -> None:
-    """Raise BadRequest for a name so long that its TXT record could not exist."""
+    """Raise BadRequest for a name that is so long that its TXT record cannot exist."""
     if len(PROOF_PREFIX + host) > MAX_CHARACTERS:
         room = MAX_CHARACTERS - len(PROOF_PREFIX)
         raise BadRequest(f"domain: longer than {room} characters, so that {PROOF_PREFIX}<domain> cannot be a name")
 
 
 def _ascii(text: str, *, given: str) -> str:
-    """Each label as DNS has it: international ones by the rules of 2008, after what UTS 46 maps."""
+    """The name with each label as DNS has it. International labels follow IDNA 2008, after the mapping of UTS 46."""
     try:
         if not text.isascii():
-            # Its four dots are one; a name that is far too long is refused before anybody works on it.
+            # The mapping turns four kinds of dots into one. A name that is far too long is refused before this work.
             return idna.encode(text, uts46=True, std3_rules=True).decode() if len(text) <= MAX_CHARACTERS else text
         host = text.lower()
         for label in host.split("."):
@@ -82,7 +82,7 @@ def _is_address(host: str) -> bool:
 
 
 def _refuse_others(host: str) -> None:
-    """Names that are ours, the public's, or nobody's outside of one network."""
+    """Refuse our own names, public suffixes, and names that only exist inside one network."""
     for own in _own_names():
         if lies_below(host, own):
             raise BadRequest(f"domain: names under {own} are assigned automatically; give your own, or none")
@@ -97,19 +97,19 @@ def lies_below(host: str, other: str) -> bool:
 
 
 def _own_names() -> set[str]:
-    """What is registered for the console and the platform: all below it is ours."""
-    # `.example.com` in ALLOWED_HOSTS stands for all below it.
+    """The registered names of the console and the platform: all names below them are ours."""
+    # `.example.com` in ALLOWED_HOSTS means all names below it.
     names = [settings.PLATFORM_DOMAIN, *(host.removeprefix(".").lower() for host in settings.CONSOLE_HOSTS)]
     return {registrable(name) for name in names}
 
 
 @functools.lru_cache(maxsize=256)
 def registrable(host: str) -> str:
-    """The name that somebody registered and below which this one lies; itself where that is not known."""
+    """The registered name above this one; the name itself when that is not known."""
     return _suffixes().privatesuffix(host) or host
 
 
 @functools.cache
 def _suffixes() -> PublicSuffixList:
-    """The list as the library brings it: nothing is fetched."""
+    """The list that comes with the library; nothing is downloaded."""
     return PublicSuffixList()

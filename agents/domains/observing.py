@@ -1,4 +1,4 @@
-"""Looking again at names that agents claim: what is due each minute, so many of them, and no account before others."""
+"""Looks again at claimed names: each minute a limited number of those that are due, shared fairly between accounts."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ log = logging.getLogger(__name__)
 LOOKED_AT = 200  # names in one run
 OF_ONE_ACCOUNT = 20
 THREADS = 16
-LEASE = timedelta(minutes=5)  # until then nobody else looks at what a run has taken
+LEASE = timedelta(minutes=5)  # no other run looks at a taken name before this time
 UNROUTED = 50  # names in one run
 UNROUTE_AGAIN = timedelta(minutes=1)
 
-# Of two runs at once the second one waits for the first one's rows, and then finds them taken.
+# When two runs start together, the second one waits for the rows of the first one, and then finds them taken.
 _TAKE = """
 UPDATE agents_domainclaim SET look_at = %(until)s
 WHERE look_at <= %(now)s AND id IN (
@@ -41,7 +41,8 @@ RETURNING id, domain
 
 
 def look_at_due(now: datetime | None = None, *, look: Callable[[str], Seen] = records.look) -> int:
-    """Ask DNS for the claims that are due, and take away the routes of those that ended. Returns how many were due."""
+    """Ask DNS about the claims that are due, and remove the routes of claims that ended. Returns how many claims were
+    due."""
     now = now or timezone.now()
     due = _take(now)
     with ThreadPoolExecutor(THREADS) as threads:
@@ -53,7 +54,8 @@ def look_at_due(now: datetime | None = None, *, look: Callable[[str], Seen] = re
 
 
 def unroute_due(now: datetime) -> int:
-    """In clusters, take away what still leads an ended claim's name to its agent. Returns how many names."""
+    """In clusters, remove the routes that still lead an ended claim's name to its agent. Returns the number of
+    names."""
     due = DomainClaim.objects.filter(unroute_at__lte=now).select_related("agent").order_by("unroute_at")[:UNROUTED]
     return sum(_unroute(claim, now=now) for claim in due)
 
@@ -66,7 +68,7 @@ def _take(now: datetime) -> dict[str, str]:
 
 
 def _unroute(claim: DomainClaim, *, now: datetime) -> bool:
-    """What an agent that is deleted leaves goes with its namespace."""
+    """Remove the routes of one name. The routes of a deleted agent end with its namespace."""
     if claim.agent.desired != Desired.DELETED and not _leads_again(claim):
         try:
             current_runtime().unroute(claim.agent.namespace, claim.domain)
@@ -79,7 +81,7 @@ def _unroute(claim: DomainClaim, *, now: datetime) -> bool:
 
 
 def _leads_again(claim: DomainClaim) -> bool:
-    """Whether the agent has the name anew: then its routes are wanted."""
+    """Whether the agent has the name again; then its routes must stay."""
     again = DomainClaim.objects.filter(agent_id=claim.agent_id, domain=claim.domain, status__in=HELD)
     ready = Agent.objects.filter(pk=claim.agent_id, domain=claim.domain, domain_ready_at__isnull=False)
     return again.exists() and ready.exists()

@@ -1,7 +1,7 @@
-"""What DNS says of a hostname right now: its addresses and the proof in its TXT record. Nothing is remembered.
+"""What DNS says of a hostname right now: its addresses, and the proof in its TXT record. Nothing is remembered.
 
-Ask outside of transactions. Name servers that are slow, lie or say much cost no more than a thread for two seconds:
-each look has a bound on time, and one that finds no free thread counts as unanswered.
+Call this outside of transactions. Name servers that are slow, lie or send much cost at most a thread for two seconds:
+each look has a time limit, and a look that finds no free thread counts as unanswered.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from config.public_networks import Address
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 2.0
-WAIT_SECONDS = 3.0  # for a thread and the answer
+WAIT_SECONDS = 3.0  # for a free thread and the answer
 THREADS = 96  # three for each look that may wait in one process (config/waiting.py)
-MAX_SHOWN = 20  # of the addresses and texts that one answer may have
+MAX_SHOWN = 20  # addresses or texts that are read of one answer
 
 T = TypeVar("T")
 
@@ -39,14 +39,14 @@ _threads = ThreadPoolExecutor(THREADS, thread_name_prefix="domains")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """`addresses` and `texts` are None where DNS did not answer, and empty where it said that there are none."""
+    """`addresses` and `texts` are None when DNS did not answer, and empty when DNS said that there are none."""
 
     addresses: tuple[Address, ...] | None
     texts: frozenset[str] | None
 
     @property
     def points_here(self) -> bool | None:
-        """Whether one of the addresses is EXPECTED_IP; None where nobody knows."""
+        """Whether one of the addresses is EXPECTED_IP; None when that is unknown."""
         return None if self.addresses is None else expected_ip() in self.addresses
 
     def proves(self, value: str) -> bool:
@@ -61,7 +61,7 @@ def expected_ip() -> Address | None:
 
 
 def look(domain: str) -> Seen:
-    """Ask for addresses of both kinds and for the proof, all at once."""
+    """Ask for IPv4 and IPv6 addresses and for the proof, all at the same time."""
     proof = _ask(partial(_texts, f"{PROOF_PREFIX}{domain}"))
     addresses = addresses_of(domain)
     texts = _answer(proof)
@@ -69,7 +69,8 @@ def look(domain: str) -> Seen:
 
 
 def addresses_of(domain: str) -> tuple[Address, ...] | None:
-    """None where DNS does not answer for the kind of EXPECTED_IP; what it says of the other kind is only shown."""
+    """The addresses of both kinds. None when DNS does not answer for the kind of EXPECTED_IP. The other kind is only
+    for showing."""
     kinds = {version: _ask(partial(_addresses, domain, version)) for version in (4, 6)}
     found = {version: _answer(asked) for version, asked in kinds.items()}
     expected = expected_ip()
@@ -79,7 +80,7 @@ def addresses_of(domain: str) -> tuple[Address, ...] | None:
 
 
 def look_address(domain: str) -> bool:
-    """Whether DNS leads here right now; not, where nobody answers."""
+    """Whether DNS says that the name leads here right now. False when DNS does not answer."""
     return Seen(addresses=addresses_of(domain), texts=None).points_here is True
 
 
@@ -102,13 +103,14 @@ def _addresses(domain: str, version: int) -> list[Address]:
 
 
 def _texts(name: str) -> list[str]:
-    """Of each record its strings put together, as a long value is split into several."""
+    """The texts of the TXT records. Each record's strings are joined, because a long value is split into several."""
     answer = _resolve(name, RdataType.TXT)
     return [b"".join(record.strings).decode("ascii", "replace").strip() for record in list(answer or [])[:MAX_SHOWN]]
 
 
 def _resolve(name: str, kind: RdataType) -> Answer | None:
-    """None where there is no such name, or none of the kind. Raises DNSException where nobody answers."""
+    """The answer of DNS. None when the name does not exist or has no records of the kind. Raises DNSException when DNS
+    does not answer."""
     try:
         return _resolver().resolve(name, kind, search=False, raise_on_no_answer=False, lifetime=LOOK_SECONDS)
     except (NXDOMAIN, LabelTooLong, NameTooLong):

@@ -1,1 +1,1 @@
-"""Messages that a service brings to us instead of to the engine: kept until the engine has taken them."""
+"""Messages that a service sends to us instead of to the engine. They are kept until the engine has taken them."""

@@ -1,4 +1,4 @@
-"""Messages from services in the console: what waits, what was handed over, what was dropped. Nobody's words."""
+"""Messages from services in the admin: waiting, handed over, or dropped. Their contents are not shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Handing over what waits: to each agent its messages in their order, again and again until its engine takes them."""
+"""Hands waiting messages over to the engines: each agent's messages in their order, tried again until its engine takes
+them."""
 
 from __future__ import annotations
 
@@ -22,17 +23,17 @@ from agents.runtimes.management import HopFailure
 log = logging.getLogger(__name__)
 
 AGENTS_IN_ONE_RUN, OF_ONE_ACCOUNT, THREADS = 64, 4, 16
-ROUND_SECONDS = 12.0  # for how long a run begins with further agents
+ROUND_SECONDS = 12.0  # a run begins with further agents for this long
 AT_ONCE = 200  # messages of one agent in one run
-READING_WAIT = timedelta(seconds=3)  # until it is asked again whether a turn is over
-AGENT_SECONDS = 10.0  # for how long a run begins with further messages of one agent
-LEASE = timedelta(seconds=90)  # longer than a run takes: until then no other worker hands over for the same agent
+READING_WAIT = timedelta(seconds=3)  # until the pod is asked again whether a turn is over
+AGENT_SECONDS = 10.0  # a run begins with further messages of one agent for this long
+LEASE = timedelta(seconds=90)  # longer than a run takes; until then no other worker hands over for the same agent
 FIRST_WAIT, LONGEST_WAIT = timedelta(seconds=2), timedelta(minutes=1)
-REFUSALS_IN_THE_WAY = 5  # so often an engine may refuse a message before those behind it are tried too
+REFUSALS_IN_THE_WAY = 5  # after so many refusals of a message, the messages behind it are tried too
 DROPPED_AFTER = timedelta(days=1)
 
-_LOCK = 0x696E626F  # "inbo": the advisory lock of the one run that there is
-# All that an agent has waiting is claimed at once, so that two workers never hand over for one agent.
+_LOCK = 0x696E626F  # "inbo" in ASCII: the advisory lock that allows only one run
+# All waiting messages of an agent are claimed at once, so that two workers never hand over for the same agent.
 _CLAIM = """
 UPDATE agents_inboundmessage SET due_at = %(until)s
 WHERE due_at <= %(now)s AND agent_id IN (
@@ -49,9 +50,10 @@ RETURNING agent_id
 
 
 def hand_over_due(now: datetime | None = None) -> int:
-    """Hand over what is due. Returns for how many agents something was.
+    """Hand over the messages that are due. Returns the number of agents that had some.
 
-    One run at a time in the whole installation: pods that do not answer hold up a worker's thread and no more.
+    Only one run at a time works in the whole installation. So pods that do not answer block one worker's thread and no
+    more.
     """
     now = now or timezone.now()
     with _only_run() as is_ours:
@@ -64,7 +66,7 @@ def hand_over_due(now: datetime | None = None) -> int:
 
 @contextmanager
 def _only_run() -> Iterator[bool]:
-    """The lock is the connection's, so it ends with a worker that is killed."""
+    """Yield whether this is the only run. The database connection holds the lock, so a killed worker releases it."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_lock(%s)", [_LOCK])
         is_ours = bool(cursor.fetchone()[0])
@@ -88,7 +90,7 @@ def _claim(now: datetime) -> list[str]:
 
 
 def _in_a_thread(agent_id: str, now: datetime, until: float) -> None:
-    """What there is no time for is the next run's."""
+    """Hand over for one agent, in a thread of its own. After `until` the messages are left for the next run."""
     try:
         if time.monotonic() > until:
             _give_back(agent_id, due=now)
@@ -101,10 +103,10 @@ def _in_a_thread(agent_id: str, now: datetime, until: float) -> None:
 
 
 def hand_over(agent_id: str, *, now: datetime) -> None:
-    """Hand over what this agent has waiting, until there is nothing more, no time, or the engine takes no more.
+    """Hand over this agent's messages until none is left, the time is over, or the engine takes no more.
 
-    One whose turn runs is brought again a little later: a restart may have cut it off. One that the engine refuses
-    holds up those behind it for a few tries only: it may be refused for what it says.
+    A message whose turn still runs is sent again a little later, because a restart may have cut the turn off. A message
+    that the engine refuses stops those behind it for a few tries only: its content may be the reason.
     """
     agent = Agent.objects.get(pk=agent_id)
     until = time.monotonic() + AGENT_SECONDS
@@ -129,7 +131,7 @@ def hand_over(agent_id: str, *, now: datetime) -> None:
 
 
 def _bring(agent: Agent, message: InboundMessage) -> bool:
-    """Whether its turn is over. Raises HopFailure while nobody takes it."""
+    """Send the message to the pod. Returns whether its turn is over. Raises HopFailure when it is not taken."""
     endpoint = current_runtime().endpoint(agent.namespace) if agent.desired == Desired.RUNNING else None
     if endpoint is None:
         raise HopFailure("gateway", "the agent has no pod that could take it")
@@ -138,7 +140,7 @@ def _bring(agent: Agent, message: InboundMessage) -> bool:
 
 
 def _failed(message: InboundMessage, problem: str) -> timedelta:
-    """How long to wait: twice as long each time."""
+    """Record the failure. Returns how long to wait: twice as long each time."""
     InboundMessage.objects.filter(pk=message.pk).update(
         attempts=F("attempts") + 1, last_error=problem[:ERROR_CHARACTERS]
     )
@@ -147,7 +149,7 @@ def _failed(message: InboundMessage, problem: str) -> timedelta:
 
 
 def _end(message: InboundMessage, ended: Ended, *, now: datetime) -> None:
-    """Only once: a worker that comes late finds it ended."""
+    """End the message, only once: a worker that comes late finds it ended."""
     waiting = InboundMessage.objects.filter(pk=message.pk, due_at__isnull=False)
     waiting.update(due_at=None, body=None, ended=ended, ended_at=now)
 
@@ -164,6 +166,7 @@ def _drop(agent: Agent, message: InboundMessage, *, now: datetime) -> None:
 
 @transaction.atomic
 def _give_back(agent_id: str, *, due: datetime) -> None:
-    """What still waits, also what came meanwhile; the agent's row is what who takes one holds too."""
+    """Set the next due time of all waiting messages, including new ones. The agent's row is locked, as in `_keep` of
+    agents/inbound/taking.py."""
     Agent.objects.select_for_update(no_key=True).only("id").get(pk=agent_id)
     InboundMessage.objects.filter(agent=agent_id, due_at__isnull=False).update(due_at=due)

@@ -1,4 +1,4 @@
-"""One message of one person to one agent, as its service brought it."""
+"""The messages of people to agents, as services sent them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ class Ended(models.TextChoices):
 
 
 class InboundMessage(models.Model):
-    """Waits while `due_at` is set. Afterwards its name stays, so that the service's next try brings nothing twice."""
+    """A message waits while `due_at` is set. Its name is kept afterwards, so that a repeat by the service is not
+    delivered twice."""
 
     agent = models.ForeignKey("agents.Agent", on_delete=models.CASCADE, related_name="+")
     channel = models.CharField(max_length=20)

@@ -1,4 +1,4 @@
-"""What services send, in their own names."""
+"""The bodies that services send, with the services' own names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Taking a message of a service. Returning means that it is committed: the service may forget it."""
+"""Takes messages from a service. When these functions return, the message is committed, and the service may forget
+it."""
 
 from __future__ import annotations
 
@@ -21,22 +22,23 @@ TASK = "agents.hand_over_messages"
 WAITING_AT_MOST = 1_000  # messages of one agent
 BYTES_AT_MOST = 64 * 1024  # of one message
 FULL_SECONDS = 60
-KEPT = timedelta(days=8)  # Meta brings a message again for up to seven days
+KEPT = timedelta(days=8)  # Meta may send a message again for up to seven days
 
 
 def verify_whatsapp(agent_id: str, asked: Mapping[str, str]) -> str:
-    """Answer Meta's handshake. Raises NoSuchAgent, NotMeta, BadRequest."""
+    """Answer Meta's handshake with its challenge. Raises NoSuchAgent, NotMeta, BadRequest."""
     return whatsapp.challenge(_with_channel(agent_id).channel_secrets, asked)
 
 
 def take_whatsapp(agent_id: str, body: bytes, *, signature: str, now: datetime) -> None:
-    """Keep the messages of a call of Meta's. Raises NoSuchAgent, NotMeta, BadRequest; Unavailable: too many wait."""
+    """Store the messages of one call from Meta. Raises NoSuchAgent, NotMeta, BadRequest, and Unavailable when too many
+    wait."""
     agent = _with_channel(agent_id)
     _keep(agent, whatsapp.messages(body, signature, secrets=agent.channel_secrets), now=now)
 
 
 def _with_channel(agent_id: str) -> Agent:
-    """An agent without the channel is as unknown here as none."""
+    """The agent. Raises NoSuchAgent also for an agent without this channel."""
     agent = Agent.objects.live().filter(pk=agent_id).first() if is_id("agt", agent_id) else None
     if agent is None or whatsapp.CHANNEL not in agent.channels:
         raise NoSuchAgent
@@ -54,7 +56,7 @@ def _keep(agent: Agent, messages: Sequence[Message], *, now: datetime) -> None:
     waiting = InboundMessage.objects.filter(agent=agent, due_at__isnull=False)
     if waiting.count() + len(fitting) > WAITING_AT_MOST:
         raise Unavailable("too many messages wait for this agent: bring it again later", retry_after=FULL_SECONDS)
-    # Behind those that wait: a person's second message is not read before the first.
+    # The new messages are due after those that wait: a person's second message must not be read before the first.
     due = waiting.aggregate(last=Max("due_at"))["last"] or now
     rows = [
         InboundMessage(

@@ -22,9 +22,9 @@ from config.parsing import Refused, strict_json
 CHANNEL = "whatsapp"
 VERIFY_TOKEN, APP_SECRET = "whatsappVerifyToken", "whatsappAppSecret"
 CHALLENGE_CHARACTERS = 200
-MESSAGES_AT_MOST = 100  # of one call
+MESSAGES_AT_MOST = 100  # in one call
 _PREFIX = "sha256="
-# It goes to the engine in a header, and lies there on a line of a file.
+# The name is sent to the engine in a header, and is stored there on a line of a file.
 _NAME = re.compile(rf"[!-~]{{1,{NAME_CHARACTERS}}}")
 
 
@@ -36,11 +36,11 @@ class NotMeta(Forbidden):
 @dataclass(frozen=True, slots=True)
 class Message:
     name: str
-    body: str = field(repr=False)  # JSON, a call with this message alone
+    body: str = field(repr=False)  # JSON: a call with only this message
 
 
 def challenge(secrets: Mapping[str, str], asked: Mapping[str, str]) -> str:
-    """What Meta wants to hear when an owner enters the address there. Raises NotMeta and BadRequest."""
+    """The challenge to send back when an owner enters our address at Meta. Raises NotMeta and BadRequest."""
     if asked.get("hub.mode") != "subscribe":
         raise BadRequest("hub.mode: must be subscribe")
     if not _same(asked.get("hub.verify_token", ""), secrets.get(VERIFY_TOKEN, "")):
@@ -52,7 +52,7 @@ def challenge(secrets: Mapping[str, str], asked: Mapping[str, str]) -> str:
 
 
 def messages(body: bytes, signature: str, *, secrets: Mapping[str, str]) -> list[Message]:
-    """The messages of people in a call; receipts and other news are none. Raises NotMeta and BadRequest."""
+    """The people's messages in a call; receipts and other news are left out. Raises NotMeta and BadRequest."""
     key = secrets.get(APP_SECRET, "")
     right = _PREFIX + hmac.new(key.encode(), body, hashlib.sha256).hexdigest()
     if not key or not _same(signature, right):
@@ -62,7 +62,7 @@ def messages(body: bytes, signature: str, *, secrets: Mapping[str, str]) -> list
     except (UnicodeDecodeError, Refused) as error:
         raise BadRequest(f"body: not valid JSON ({error})") from error
     phone = secrets.get("whatsappPhoneNumberId", "")
-    # Counted before any is written out: each takes along what the call says beside its messages.
+    # They are counted before any is written out, because each one repeats what the call says beside its messages.
     found = list(islice(_found(call, phone), MESSAGES_AT_MOST + 1))
     if len(found) > MESSAGES_AT_MOST:
         raise BadRequest(f"body: more than {MESSAGES_AT_MOST} messages")
@@ -70,7 +70,8 @@ def messages(body: bytes, signature: str, *, secrets: Mapping[str, str]) -> list
 
 
 def _found(call: Any, phone: str) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """One app has one webhook for all its numbers: what is for another number is none of this agent's."""
+    """The messages for this phone number. An app has one webhook for all its numbers, and other numbers are not this
+    agent's."""
     for value in _values(call):
         about = value.get("metadata")
         if not isinstance(about, dict) or about.get("phone_number_id") != phone:
@@ -101,5 +102,5 @@ def _objects(value: Any) -> list[dict[str, Any]]:
 
 
 def _same(shown: str, right: str) -> bool:
-    """Nothing is the same as an empty secret."""
+    """Whether the two are the same. An empty secret is never the same as anything."""
     return bool(right) and hmac.compare_digest(shown.encode("utf-8", "surrogatepass"), right.encode())

@@ -23,7 +23,7 @@ async def serve() -> None:
     from agents.router import asking  # noqa: PLC0415
     from agents.router.proxy import SERVING, application  # noqa: PLC0415
 
-    # A visitor who goes away ends the pod's work for them too.
+    # When a visitor goes away, the pod's work for this visitor ends too.
     options = {**SERVING, "handler_cancellation": True, "shutdown_timeout": GRACE_SECONDS, "access_log": None}
     runner = web.AppRunner(application(), **options)
     await runner.setup()

@@ -1,4 +1,4 @@
-"""Which agent a hostname means, and where its pod listens."""
+"""Finds the agent of a hostname, and the address where its pod listens."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LOOKUP_THREADS = 4
 LOOKUP_SECONDS = 2.0
 
 
-# Any visitor hears of these: why an agent is stopped is its owner's alone, and stands in the console.
+# Any visitor can see these states. Only the owner sees why an agent is stopped, in the console.
 STATES: dict[str, AgentState] = {
     Status.PROVISIONING: AgentState.STARTING,
     Status.FAILED: AgentState.FAILED,
@@ -34,7 +34,7 @@ STATES: dict[str, AgentState] = {
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where to go on; `endpoint` is None while there is nothing to go to, for the reason that `state` names."""
+    """Where to send the request. `endpoint` is None when there is no pod to send it to; `state` then says why."""
 
     agent_id: str
     lang: str
@@ -43,7 +43,8 @@ class Address:
 
 
 def find(host: str) -> Address | None:
-    """The agent of this hostname: `<slug>.<platform domain>`, or its owner's own domain once that may serve."""
+    """The agent of this hostname: `<slug>.<platform domain>`, or the owner's own domain if that may serve. None if
+    there is none."""
     suffix = f".{settings.PLATFORM_DOMAIN}"
     agents = Agent.objects.live()
     if host.endswith(suffix):
@@ -61,14 +62,14 @@ def find(host: str) -> Address | None:
 
 
 class Addresses:
-    """Answers from memory for two seconds, and longer while the database is away."""
+    """Finds addresses. An answer is used for FRESH_SECONDS, and longer while the database is away."""
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(LOOKUP_THREADS, thread_name_prefix="lookup")
         self._known: dict[str, tuple[float, Address | None]] = {}
 
     async def of(self, host: str) -> Address | None:
-        """Raises LookupError when nothing is known and the database does not answer."""
+        """The address of this host. Raises LookupError when it is not known and the database does not answer."""
         asked = time.monotonic()
         at, address = self._known.get(host, (float("-inf"), None))
         if asked - at < FRESH_SECONDS:

@@ -1,6 +1,7 @@
-"""What Caddy asks before it orders a certificate: on loopback alone, under a path that only Caddy was told.
+"""The address that Caddy asks before it orders a certificate. It is only on loopback, under a path that only Caddy
+knows.
 
-It has a port of its own, for what comes through Caddy comes to the others: no visitor can ask here.
+It has a port of its own, because all that comes through Caddy goes to the other ports: so no visitor can ask here.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from agents.domains import certificates
 
 log = logging.getLogger(__name__)
 
-THREADS = 16  # twice as many as may look at DNS (agents/domains/certificates.py)
+THREADS = 16  # twice as many as may ask DNS at the same time (agents/domains/certificates.py)
 _NAME = re.compile(r"[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})+")
 TOKEN = web.AppKey("token", str)
 POOL = web.AppKey("pool", ThreadPoolExecutor)
 
 
 async def listening(host: str, port: int) -> web.AppRunner:
-    """Started; the caller cleans it up."""
+    """Start the listener and return its runner, which the caller must clean up."""
     runner = web.AppRunner(application(token_file().read_text(encoding="ascii")), access_log=None)
     await runner.setup()
     await web.TCPSite(runner, host, port).start()
@@ -36,12 +37,12 @@ async def listening(host: str, port: int) -> web.AppRunner:
 
 
 def token_file() -> Path:
-    """The supervisor writes it before it starts us and Caddy."""
+    """The file with the secret path. The supervisor writes it before it starts the router and Caddy."""
     return Path(settings.AGENTPODS_HOME) / "run" / "ask-token"
 
 
 def storage() -> Path:
-    """Where Caddy keeps its certificates."""
+    """The directory where Caddy keeps its certificates."""
     return Path(settings.AGENTPODS_HOME) / "caddy"
 
 
@@ -53,7 +54,7 @@ def application(token: str) -> web.Application:
 
 
 async def _ask(request: web.Request) -> web.Response:
-    """200 is yes; anything else is no, and the handshake ends at once."""
+    """200 means yes. Any other answer means no, and the visitor's handshake ends at once."""
     if not secrets.compare_digest(request.match_info["token"].encode(), request.app[TOKEN].encode()):
         return web.Response(status=404)
     name = request.query.get("domain", "").lower().removesuffix(".")

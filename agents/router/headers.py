@@ -1,4 +1,4 @@
-"""What of a request and of a reply goes on, and what the router says of itself."""
+"""Which headers of a request and of a reply are passed on, and which ones the router sets."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from aiohttp import web
 from django.conf import settings
 from multidict import CIMultiDict, CIMultiDictProxy
 
-# RFC 9110 7.6.1: these concern one connection only.
+# RFC 9110 7.6.1: these headers belong to one connection only.
 HOP_BY_HOP = {
     "connection",
     "keep-alive",
@@ -20,19 +20,19 @@ HOP_BY_HOP = {
     "transfer-encoding",
     "upgrade",
 }
-# What only the edge may claim.
+# Headers that only the edge (the trusted proxy in front) may set.
 CLAIMS = {"forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip"}
 
 
 def console_cookies() -> set[str]:
-    """Cookies of the console, its pages and the admin, under either spelling: no pod ever sees or sets one."""
+    """The cookies of the console, its pages and the admin, with and without `__Host-`. Pods never see or set them."""
     names = {settings.SESSION_COOKIE_NAME, settings.CSRF_COOKIE_NAME, "session", "csrf", "messages"}
     names |= {name.removeprefix("__Host-") for name in (settings.ACCOUNT_COOKIE_NAME, settings.LANG_COOKIE_NAME)}
     return names | {f"__Host-{name}" for name in names}
 
 
 def onward(request: web.Request) -> CIMultiDict[str]:
-    """The request's headers for the pod. `Host` stays: pods compare it with a page's origin."""
+    """The request's headers for the pod. `Host` stays, because pods compare it with the origin of a page."""
     headers = _without_hops(request.headers, CLAIMS | {"cookie", "expect"})
     if cookies := _kept_cookies(request.headers.getall("Cookie", [])):
         headers["Cookie"] = cookies
@@ -46,7 +46,7 @@ def onward(request: web.Request) -> CIMultiDict[str]:
 
 
 def back(headers: CIMultiDictProxy[str]) -> CIMultiDict[str]:
-    """A reply's headers for the visitor."""
+    """The reply's headers for the visitor."""
     kept = _without_hops(headers, {"set-cookie"})
     for cookie in headers.getall("Set-Cookie", []):
         if cookie.partition("=")[0].strip() not in console_cookies():
@@ -61,7 +61,8 @@ def _without_hops(headers: CIMultiDictProxy[str], more: set[str]) -> CIMultiDict
 
 
 def _kept_cookies(values: list[str]) -> str:
-    """Pairs are kept as they came: a pod's own cookies need not be to our parser's taste."""
+    """The cookies without the console's. They are kept as they came, because a pod's cookies need not follow our
+    parser's rules."""
     pairs = [pair.strip() for value in values for pair in value.split(";")]
     ours = console_cookies()
     return "; ".join(pair for pair in pairs if pair and pair.partition("=")[0].strip() not in ours)

@@ -1,4 +1,4 @@
-"""What a visitor sees when there is no pod to show: in the language of the browser, else in the agent's."""
+"""The pages that a visitor sees when no pod can be shown: in the browser's language, else in the agent's."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _HEADERS = {
     "Vary": "Accept-Language",
 }
 RETRY_SECONDS = "10"
-NO_AGENTS_LANG = "en"  # where nobody knows of an agent
+NO_AGENTS_LANG = "en"  # when no agent is known
 
 _ASLEEP = {AgentState.STARTING: "asleep_starting", AgentState.FAILED: "asleep_failed"}
 
@@ -39,10 +39,10 @@ def no_agent(request: web.Request) -> web.Response:
 
 
 def asleep(request: web.Request, lang: str, state: AgentState | None) -> web.Response:
-    """`state` is for the chat page that somebody still has open: it reads the header."""
+    """The page of an agent without a running pod. A chat page that is still open reads `state` from the header."""
     words = _words(request, lang)
     text = _ASLEEP.get(state, "asleep_stopped") if state else "asleep_stopped"
-    # Not the agent's own page: nobody knows yet who asks, and strangers need not learn its id.
+    # The link does not go to the agent's own page: the visitor may be a stranger, who must not see the agent's id.
     link = f'<p><a href="{escape(settings.BASE_URL)}/account">{escape(words["asleep_link"])}</a></p>'
     return _page(503, words, "asleep", text=text, state=state, link=link)
 
@@ -56,7 +56,7 @@ def crowded(request: web.Request, lang: str) -> web.Response:
 
 
 def refused(request: web.Request, lang: str, status: int, headers: Mapping[str, str] | None) -> web.Response:
-    """Of a socket that the pod did not open: its own status."""
+    """The page for a websocket that the pod refused, with the pod's own status."""
     known = {name: value for name, value in (headers or {}).items() if name.lower() == "retry-after"}
     response = _page(status if 400 <= status < 600 else 503, _words(request, lang), "refused")
     response.headers.update(known)
@@ -75,7 +75,7 @@ def _words(request: web.Request, lang: str) -> dict[str, str]:
 def _page(
     status: int, words: dict[str, str], name: str, *, text: str = "", state: AgentState | None = None, link: str = ""
 ) -> web.Response:
-    """The words `<name>_title` and `<name>_text`, or those that `text` names."""
+    """A page with the texts `<name>_title` and `<name>_text`, or `text` in place of the second one."""
     headers = {**_HEADERS, "Content-Language": words["lang"]}
     if status == 503:
         headers["Retry-After"] = RETRY_SECONDS

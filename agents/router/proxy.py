@@ -1,4 +1,4 @@
-"""One request, passed on to the pod of its host: plain, streamed, or upgraded to a websocket."""
+"""Passes one request on to the pod of its host: plain, streamed, or upgraded to a websocket."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from agents.router.addresses import Addresses
 
 log = logging.getLogger(__name__)
 
-# A turn may think for 110 s before its first word; a stream may rest as long between two.
+# A turn may think for 110 s before its first word, and a stream may pause as long between two words.
 TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=130)
 CHUNK_BYTES = 65_536
-# Of one agent at once, sockets too: the visitors of one leave room for those of all others.
+# Requests and websockets of one agent at the same time. One agent's visitors must leave room for those of all others.
 MOST_OF_ONE_AGENT = 256
 # A visitor who reads nothing for this long is disconnected. Otherwise the place would never be free again.
 WRITE_SECONDS = 130.0
 HEARTBEAT_SECONDS = 30.0
-# How aiohttp serves the application: the pod unpacks what a visitor has packed.
+# How aiohttp serves the application. A packed request body is passed on packed, and the pod unpacks it.
 SERVING: dict[str, Any] = {"auto_decompress": False}
 MAX_HOST_LENGTH = 253  # of a name in DNS
-# A name or an IPv6 address, and perhaps a port. Letters of other alphabets come as punycode.
+# A name or an IPv6 address, with or without a port. Names in other alphabets come as punycode.
 _HOST = re.compile(r"([a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?|\[[0-9a-f:.]+\])(?::[0-9]{0,5})?", re.IGNORECASE)
 ADDRESSES = web.AppKey("addresses", Addresses)
 CLIENT = web.AppKey("client", aiohttp.ClientSession)
@@ -88,7 +88,7 @@ async def route(request: web.Request) -> web.StreamResponse:
 
 @contextmanager
 def _place(present: Counter[str], agent_id: str) -> Iterator[bool]:
-    """Whether there is one."""
+    """Take one of the agent's places. Yields whether there was one."""
     if present[agent_id] >= MOST_OF_ONE_AGENT:
         yield False
         return
@@ -102,14 +102,14 @@ def _place(present: Counter[str], agent_id: str) -> Iterator[bool]:
 
 
 def _hostname(request: web.Request) -> str | None:
-    """The name that the visitor asked for, without its port; None where `Host` is missing or malformed."""
+    """The host name that the visitor asked for, without its port. None when `Host` is missing or malformed."""
     host = _HOST.fullmatch(request.headers.get("Host", ""))
     name = host[1].rstrip(".").lower() if host else ""
     return name if 0 < len(name) <= MAX_HOST_LENGTH else None
 
 
 def _has_readable_key(request: web.Request) -> bool:
-    """aiohttp fails on a websocket's key that is not ASCII."""
+    """Whether the websocket's key is ASCII: aiohttp fails on any other one."""
     return request.headers.get("Sec-WebSocket-Key", "").isascii()
 
 
@@ -134,7 +134,7 @@ async def _plain(request: web.Request, url: URL, lang: str) -> web.StreamRespons
         except (aiohttp.ClientError, TimeoutError) as error:
             log.info("pod of %s broke off: %s", request.host, error)
             if request.transport is not None:
-                request.transport.abort()  # half a reply must not look like a whole one
+                request.transport.abort()  # an incomplete reply must not look complete
             return response
         await response.write_eof()
         return response
@@ -155,7 +155,7 @@ async def _websocket(request: web.Request, url: URL, lang: str) -> web.StreamRes
         log.info("pod of %s: %s", request.host, error)
         return pages.unreachable(request, lang)
     async with pod:
-        # Nothing is packed: a small message stays small when it is unpacked.
+        # No compression: a small message must stay small when it is unpacked.
         visitor = web.WebSocketResponse(
             protocols=[pod.protocol] if pod.protocol else [],
             max_msg_size=MESSAGE_BYTES,
@@ -175,7 +175,7 @@ async def _websocket(request: web.Request, url: URL, lang: str) -> web.StreamRes
 async def _relay(
     visitor: web.WebSocketResponse, pod: aiohttp.ClientWebSocketResponse, transport: asyncio.Transport | None
 ) -> None:
-    """Both ways until one side ends; the other is told with the same close code."""
+    """Pass messages in both directions until one side ends. The other side then gets the same close code."""
     pumps = (_pump(visitor, pod, transport), _pump(pod, visitor, transport))
     ways = [asyncio.ensure_future(pump) for pump in pumps]
     try:

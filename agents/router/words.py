@@ -1,4 +1,4 @@
-"""Every word of the router's own pages, in each language."""
+"""All texts of the router's own pages, in each language."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Looking at the channels of running agents: each about once a minute, and no account before others.
+"""Asks the pods of running agents about their channels: each about once a minute, shared fairly between accounts.
 
-A look asks the pod's gateway and costs no model call. What it says of channels is for agents/silences/telling.py.
+A look asks the pod's gateway and costs no model call. agents/silences/telling.py decides what follows from the answer.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ log = logging.getLogger(__name__)
 ASKED = 400  # agents in one run
 OF_ONE_ACCOUNT = 20
 THREADS = 16
-ROUND_SECONDS = 20.0  # for how long new ones are asked
+ROUND_SECONDS = 20.0  # for this long a run asks further pods
 ENLISTED = 2000  # channels in one run
-LEASE = timedelta(minutes=2)  # until then nobody else looks at what a run has taken
+LEASE = timedelta(minutes=2)  # no other run looks at a taken channel before this time
 
 _UNASKED: dict[str, str | None] = {}
 
-# The conditions are those of the partial index `agent_listening`.
+# The conditions repeat those of the partial index `agent_listening`.
 _ENLIST = """
 INSERT INTO agents_channelstate (agent_id, channel, look_at, revision, reason)
 SELECT agent.id, known.name, %(now)s, 0, '' FROM agents_agent agent, unnest(agent.channels) AS known(name)
@@ -46,7 +46,7 @@ LIMIT %(limit)s
 ON CONFLICT (agent_id, channel) DO UPDATE SET look_at = excluded.look_at WHERE agents_channelstate.look_at IS NULL
 """
 
-# Of two runs at once the second one waits for the first one's rows, and then finds them taken.
+# When two runs start together, the second one waits for the rows of the first one, and then finds them taken.
 _TAKE = """
 UPDATE agents_channelstate SET look_at = %(until)s
 WHERE look_at <= %(now)s AND agent_id IN (
@@ -63,11 +63,12 @@ RETURNING agent_id
 
 
 def look_at_due(now: datetime | None = None) -> int:
-    """Ask the pods whose channels are due how these are, and write down what follows. Returns how many were due."""
+    """Ask the pods whose channels are due, and record what follows from the answers. Returns how many agents were
+    due."""
     now = now or timezone.now()
     _enlist(now)
     agents = list(Agent.objects.filter(pk__in=_take(now)))
-    secrets.SystemRandom().shuffle(agents)  # the slow ones of a round are not always before the same others
+    secrets.SystemRandom().shuffle(agents)  # so that slow pods do not always delay the same other ones
     runtime = current_runtime()
     asked = [(agent, runtime.endpoint(agent.namespace) if telling.listens(agent) else None) for agent in agents]
     until = time.monotonic() + ROUND_SECONDS
@@ -80,7 +81,7 @@ def look_at_due(now: datetime | None = None) -> int:
 
 
 def _enlist(now: datetime) -> None:
-    """Have the channels looked at of agents that began to run, or to have them."""
+    """Start to look at the channels of agents that began to run, or that got a channel."""
     with connection.cursor() as cursor:
         cursor.execute(_ENLIST, {"now": now, "web": WEB, "limit": ENLISTED})
 
@@ -93,9 +94,10 @@ def _take(now: datetime) -> set[str]:
 
 
 def _ask_in_time(agent: Agent, endpoint: Endpoint | None, *, until: float) -> dict[str, str | None] | None:
-    """In a thread of its own, which needs no database. None is no word: a pod that is away is no silent channel.
+    """Ask one pod, in a thread of its own that needs no database. None: no answer, which does not make a channel
+    silent.
 
-    Whom there is no time for is due again when the lease ends.
+    After `until` the pod is not asked; it is due again when the lease ends.
     """
     if endpoint is None:
         return None

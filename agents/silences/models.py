@@ -1,4 +1,4 @@
-"""What is known of channels by which strangers write to agents. Rules are elsewhere."""
+"""What is known about the channels on which strangers write to agents. Rules are elsewhere."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ REASON_LENGTH = 300
 
 
 class ChannelState(models.Model):
-    """One channel of an agent, beside the web: since when it is silent, and whether its owner was told."""
+    """One channel of an agent, other than the web: since when it is silent, and whether its owner was told."""
 
     agent = models.ForeignKey("agents.Agent", on_delete=models.CASCADE, related_name="channel_states", db_index=False)
     channel = models.CharField(max_length=20)
@@ -28,7 +28,7 @@ class ChannelState(models.Model):
     class Meta:
         app_label = "agents"
         indexes = [
-            # The due scan of agents/silences/looking.py.
+            # For the scan of agents/silences/looking.py.
             models.Index(fields=["look_at"], name="channel_look", condition=Q(look_at__isnull=False)),
         ]
         constraints = [models.UniqueConstraint(fields=["agent", "channel"], name="channel_once")]

@@ -1,8 +1,7 @@
-"""What an agent's owner is told of a channel on which nobody hears people.
+"""What an agent's owner is told about a channel that is silent, which means that the agent hears nobody there.
 
-A channel is silent once its pod has said so for two minutes: then it is on the timeline and in `explain`, and a mail
-goes to the owner. One mail for a silence, and none within an hour after another. A pod that says nothing leaves all as
-it is.
+A channel counts as silent when its pod has said so for two minutes. Then it is on the timeline and in `explain`, and
+the owner gets a mail: one mail for each silence, and at most one in an hour. If a pod does not answer, nothing changes.
 """
 
 from __future__ import annotations
@@ -24,28 +23,29 @@ from config.crypto import readable
 ACTOR = "channels"
 PERIOD = timedelta(minutes=1)
 SILENT_AFTER = timedelta(minutes=2)
-# A silence that nobody looked at for longer is not known to be one.
+# After a longer time without a look, a silence that was not told yet starts again.
 UNSEEN = timedelta(minutes=5)
 MAIL_AGAIN = timedelta(hours=1)
 NAMES = {"telegram": "Telegram", "discord": "Discord", "whatsapp": "WhatsApp", "email": "E-mail"}
 
-# Another silence begins when its owner has it run again. When the owner was last written to is kept.
+# When the owner starts the agent again, the next silence is a new one. The time of the last mail is kept.
 _OVER: dict[str, Any] = {"since": None, "reason": "", "told_at": None}
 
 Said = Mapping[str, str | None]
 
 
 def listens(agent: Agent) -> bool:
-    """Whether its engine should be connected to channels: without a model key it is not."""
+    """Whether the engine should be connected to channels. Without a model key it is not."""
     runs = agent.status == Status.RUNNING and agent.desired == Desired.RUNNING
     return runs and agent.llm_key_hash is not None and any(name != WEB for name in agent.channels)
 
 
 @transaction.atomic
 def note(asked: Agent, said: Said | None, *, now: datetime) -> None:
-    """Write down what the pod said (None: nothing) when it was asked as this agent, and tell what follows from it.
+    """Record what the pod said (None: nothing) when it was asked with the configuration of `asked`, and tell the owner
+    what follows.
 
-    Twice is harmless.
+    Running twice is harmless.
     """
     locked = Agent.objects.select_for_update(no_key=True, of=("self",)).select_related("user")
     agent = readable(locked.get(pk=asked.pk))
@@ -64,7 +64,7 @@ def note(asked: Agent, said: Said | None, *, now: datetime) -> None:
 
 def _apply(state: ChannelState, agent: Agent, *, reason: str | None, now: datetime) -> None:
     if state.heard_from_at is not None and now <= state.heard_from_at:
-        return  # another worker was told later
+        return  # another worker has a later answer
     unseen = state.heard_from_at is None or now - state.heard_from_at > UNSEEN
     state.heard_from_at, state.revision = now, agent.spec_revision
     if reason is None:
@@ -99,7 +99,7 @@ def _may_be_mailed(state: ChannelState, agent: Agent, *, now: datetime) -> bool:
 
 
 def _words(reason: str, agent: Agent) -> str:
-    """The pod may be anybody's: no secret of the agent, one line, and no more of it than is read."""
+    """The reason as one short line without the agent's secrets: the pod may be in a stranger's hands."""
     secrets = [
         *agent.channel_secrets.values(),
         *(agent.tool_secrets or {}).values(),
@@ -110,7 +110,7 @@ def _words(reason: str, agent: Agent) -> str:
 
 
 def _on_timeline(agent: Agent, words: str, *, now: datetime) -> None:
-    """The agent's status stays."""
+    """Add a row to the timeline. The agent's status does not change."""
     Transition.objects.create(
         agent=agent,
         from_status=agent.status,
@@ -123,7 +123,8 @@ def _on_timeline(agent: Agent, words: str, *, now: datetime) -> None:
 
 
 def _mail(state: ChannelState, agent: Agent) -> None:
-    """Without the pod's own words: an engine that was taken over would write to its owner in our name."""
+    """Write to the owner. The mail does not repeat the pod's own words: an engine in a stranger's hands could write to
+    its owner in our name."""
     mail = post.rendered(
         "channel_silent",
         lang=mail_choices.language(agent.user, otherwise=agent.lang),

@@ -45,7 +45,7 @@ class AgentsViewSet(AgentViewSet):
         while the operator has closed creating, or the platform has no free place left.
         """
         user = self.caller()
-        clock.now()  # its free days begin now, which no other clock would take back
+        clock.now()  # the free days begin now, so a wrong clock is refused
         wanted = creation.checked(user, creation.NewAgent(**creation.values_of(self.valid(request))))
         with transaction.atomic():
             agent, secret = creation.create(user, wanted, actor=self.actor())

@@ -1,4 +1,5 @@
-"""`/.well-known/ai-catalog.json`: the public directory in the format of ai-catalog.org, for crawlers of agents."""
+"""`/.well-known/ai-catalog.json`: the public directory in the format of ai-catalog.org, for crawlers that look for
+agents."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ CATALOG, CARD = "application/ai-catalog+json", "application/a2a-agent-card+json"
 
 
 class AiCatalogViewSet(ApiViewSet):
-    """A document of another standard: it is no part of the API's description."""
+    """A document of another standard. It is not part of the API's description."""
 
     authentication_classes = ()
     permission_classes = (AllowAny,)
@@ -43,7 +44,8 @@ def _host() -> dict[str, str]:
 
 
 def _entry(listing: Listing) -> dict[str, Any]:
-    """The card has the name; a description and tags only where the agent's persona is public."""
+    """The entry of one agent. The name is in its card; description and tags are only there when its persona is
+    public."""
     entry: dict[str, Any] = {
         "identifier": f"urn:air:{_domain()}:a2a:{listing.id}",
         "type": CARD,
@@ -55,7 +57,7 @@ def _entry(listing: Listing) -> dict[str, Any]:
 
 
 def _following(url: str) -> dict[str, Any]:
-    """The format has no pages: what does not fit is a catalog of its own, nested here."""
+    """The entry for the next page. The format has no pages, so the rest is another catalog, nested in this one."""
     return {"identifier": f"urn:air:{_domain()}:catalog:more", "type": CATALOG, "url": url}
 
 

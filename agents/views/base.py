@@ -1,4 +1,4 @@
-"""What every view of one agent shares: whose it is, and how it is answered."""
+"""Shared by every view of one agent: finding the caller's agent, and the answer with it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ class AgentViewSet(ApiViewSet):
         return cast("User", self.request.user)
 
     def own_agent(self, id: str) -> Agent:
-        """The caller's agent of this id. Raises NoSuchAgent for another's, a deleted one, and junk."""
+        """The caller's agent of this id. Raises NoSuchAgent for another account's agent, a deleted one, and text that
+        is no id."""
         if not is_id("agt", id):
             raise NoSuchAgent
         agent = (
@@ -39,6 +40,6 @@ class AgentViewSet(ApiViewSet):
         return Response({"agent": AgentSerializer(agent).data})
 
     def actor(self) -> str:
-        """Who asks, for the timeline: `user:usr_…` or `key:key_…`."""
+        """Who makes this call, for the timeline: `user:usr_…` or `key:key_…`."""
         credential: Any = self.request.auth
         return f"key:{credential.pk}" if credential.pk.startswith("key_") else f"user:{self.caller().pk}"

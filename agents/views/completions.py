@@ -29,7 +29,7 @@ SESSION = "Session-Id"
 
 class CompletionsViewSet(AgentViewSet):
     serializer_class = CompletionRequestSerializer
-    max_body_bytes = MAX_BODY_BYTES  # such clients send the whole conversation each time
+    max_body_bytes = MAX_BODY_BYTES  # such clients send the whole conversation with each call
     refusals = {"create": {409}}
 
     @extend_schema(

@@ -1,4 +1,4 @@
-"""/directory: the agents of `GET /a2a-catalog` as a page for people, in the languages of the other public pages."""
+"""`/directory`: the agents of `GET /a2a-catalog` as a page for people, in the languages of the other public pages."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _content(typed: str, page: a2a_catalog.Page, language: Language) -> dict[str
 
 
 def _page(typed: str, cursor: str | None) -> a2a_catalog.Page:
-    """A cursor that was mistyped leads to a page without agents, not to an error."""
+    """The page of agents. A mistyped cursor gives a page without agents, not an error."""
     try:
         return a2a_catalog.page(q=typed, limit=ON_A_PAGE, cursor=cursor[:MAX_CURSOR] if cursor else None)
     except UnknownCursor:

@@ -28,6 +28,6 @@ class EventsViewSet(AgentViewSet):
 
 
 def _as_stored(page: EventPage) -> HttpResponse:
-    """The stored texts in their envelope: parsing and rendering them anew could only change them."""
+    """The stored texts in their envelope. They are not parsed and rendered again, because that could change them."""
     headers = {"Link": f'<{page.next_url}>; rel="next"'} if page.next_url else {}
     return HttpResponse('{"events":[' + ",".join(page.bodies) + "]}", content_type="application/json", headers=headers)

@@ -1,4 +1,4 @@
-"""`GET /agents/{id}/v1/models` and one of them: the agent itself, for clients that ask which models there are."""
+"""`GET /agents/{id}/v1/models` and one of them: the agent as a model, for clients that ask for the list of models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Server-sent events as an answer."""
+"""Answers that are server-sent events."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ Events = Iterator[ChatEvent]
 
 
 def streamed(events: Events, wire: Callable[[Events], Iterator[bytes]]) -> StreamingHttpResponse:
-    """The events of a turn as `wire` writes them. Closing the answer (the client hung up) ends the turn."""
+    """Answer with the events of a turn, as `wire` writes them. When the client hangs up, the answer is closed and the
+    turn ends."""
     response = StreamingHttpResponse(_Turn(events, wire(events)), content_type=EVENT_STREAM)
     response["Cache-Control"] = "no-store"
     response["X-Accel-Buffering"] = "no"
@@ -21,7 +22,7 @@ def streamed(events: Events, wire: Callable[[Events], Iterator[bytes]]) -> Strea
 
 
 class _Turn:
-    """Closes the events also where nothing was written of them yet: a generator that never began would not."""
+    """Closes the events even if nothing was written yet. A generator that was never started would not do that."""
 
     def __init__(self, events: Events, pieces: Iterator[bytes]) -> None:
         self._events = events

@@ -16,7 +16,7 @@ from config import clock
 from config.api import ApiViewSet, ReceivedSerializer
 from config.parsing import Signed, signed_body
 
-CALL_BYTES = 256 * 1024  # ten of the longest texts, as JSON escapes them
+CALL_BYTES = 256 * 1024  # room for ten of the longest texts, as JSON escapes them
 SIGNATURE_HEADER = "X-Hub-Signature-256"
 _ASKED = ("hub.mode", "hub.verify_token", "hub.challenge")
 

@@ -1,1 +1,2 @@
-"""Where pods write their backups: restic's REST protocol, each pod into its own repository, and never over anything."""
+"""The endpoint where pods write their backups: restic's REST protocol. Each pod writes into its own repository and
+overwrites nothing."""

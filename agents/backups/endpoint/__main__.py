@@ -13,8 +13,9 @@ GRACE_SECONDS = 1.0
 
 
 async def serve() -> None:
-    """Until told to end. Where no port is set it takes a free one, and says which in the home of this run."""
-    from django.conf import settings  # noqa: PLC0415 # once DJANGO_SETTINGS_MODULE is set
+    """Serve until SIGINT or SIGTERM. Without BACKUP_PORT the endpoint takes a free port and writes its number into the
+    home of this run."""
+    from django.conf import settings  # noqa: PLC0415 # after DJANGO_SETTINGS_MODULE is set
 
     from agents.backups import places, store  # noqa: PLC0415
     from agents.backups.endpoint.app import Endpoint  # noqa: PLC0415

@@ -1,7 +1,7 @@
-"""restic's REST protocol, second version, in front of the store.
+"""restic's REST protocol, version 2, in front of the store.
 
-A repository is made by the platform (its `config` and `keys` are not a pod's), what lies in it is never replaced, and
-nothing but restic's own locks is taken away. Each object is named by the SHA-256 of its content, which is checked.
+The platform makes a repository: a pod cannot write its `config` and `keys`. What is in a repository is never replaced,
+and only restic's own locks can be deleted. Each object has the SHA-256 of its content as its name, and that is checked.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from obstore.store import ObjectStore
 from agents.backups.credentials import Credential, read
 from agents.backups.endpoint.uploads import Uploads
 
-# A pack of ours is 8 MiB and may hold one more blob, which has at most 8 MiB.
+# Our packs have 8 MiB, and one more blob may follow in a pack, which has at most 8 MiB.
 OBJECT_BYTES = 20 * 1024 * 1024
-CREDENTIALS = 10_000  # whose bytes are counted
+CREDENTIALS = 10_000  # so many credentials have their bytes counted
 LIST_TYPE = "application/vnd.x.restic.rest.v2"
 KINDS = "data|index|keys|locks|snapshots"
 WRITTEN = frozenset({"data", "index", "locks", "snapshots"})
@@ -59,7 +59,7 @@ class Endpoint:
         return web.Response(headers={"Content-Length": str(found["size"])})
 
     async def get(self, request: web.Request) -> web.StreamResponse:
-        """Whole or one range, as it comes from the store."""
+        """Send the whole object, or one range of it, as it comes from the store."""
         agent_id = admitted(request).agent_id
         path, wanted = path_of(request), _RANGE.fullmatch(request.headers.get("Range", ""))
         if wanted:
@@ -74,7 +74,8 @@ class Endpoint:
         return response
 
     async def _part(self, path: str, start: int, end: int) -> web.Response:
-        """Some S3 servers answer a range as if it was the whole, which the library refuses: then it is cut here."""
+        """One range of an object. Some S3 servers answer a range like the whole object, which the library refuses. Then
+        the range is cut out here."""
         size = (await obstore.head_async(self._store, path))["size"]
         end = min(end, size)
         if start >= end:
@@ -87,7 +88,7 @@ class Endpoint:
         return web.Response(status=206, body=body, headers={"Content-Range": f"bytes {start}-{end - 1}/{size}"})
 
     async def list(self, request: web.Request) -> web.StreamResponse:
-        """Names and sizes, as one JSON array that is written while it is read."""
+        """Names and sizes as one JSON array, which is written while the store is read."""
         admitted(request)
         prefix = f"{request.match_info['agent']}/{request.match_info['kind']}"
         response = web.StreamResponse(headers={"Content-Type": LIST_TYPE})
@@ -104,7 +105,8 @@ class Endpoint:
         return response
 
     async def add(self, request: web.Request) -> web.Response:
-        """Keep an object that is new. One that is there already has the same content, for its name says so."""
+        """Store a new object. An object that exists already has the same content, because its name is the hash of the
+        content."""
         credential = admitted(request)
         if request.match_info["kind"] not in WRITTEN or not credential.may_add:
             raise web.HTTPForbidden(reason="not with this credential")
@@ -133,7 +135,7 @@ class Endpoint:
         return web.Response()
 
     def _count(self, credential: Credential, size: int) -> None:
-        """A pod that adds without end is stopped; the platform's own limit for it is in its credential."""
+        """Count the bytes of a credential, and refuse more than it allows: a pod must not add without end."""
         added = self._added.pop(credential.nonce, 0) + size
         if added > credential.may_add:
             raise web.HTTPForbidden(reason=f"at most {credential.may_add} bytes with one credential")
@@ -143,7 +145,8 @@ class Endpoint:
 
 
 def admitted(request: web.Request) -> Credential:
-    """By a credential of ours for this very repository, as a bearer or as a password. 401 or 403."""
+    """The credential of a request for exactly this repository, sent as a bearer token or as a password. Raises 401 or
+    403."""
     credential = read(_shown(request.headers.get("Authorization", "")))
     if credential is None:
         raise web.HTTPUnauthorized(headers={"WWW-Authenticate": "Basic"})
@@ -163,7 +166,8 @@ def _shown(header: str) -> str:
 
 
 def path_of(request: web.Request) -> str:
-    """restic's usual layout, so that it also reads the store without us."""
+    """The object's path in the store. It is restic's usual layout, so that restic also reads the store without this
+    endpoint."""
     agent, kind, name = (request.match_info.get(part, "") for part in ("agent", "kind", "name"))
     if not kind:
         return f"{agent}/config"

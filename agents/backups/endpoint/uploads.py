@@ -1,7 +1,8 @@
-"""Which objects are in memory, and whose is the next: pods that send slowly, on purpose or not, hold up no others.
+"""Decides which objects are in memory and whose turn is next: a pod that sends slowly, by intent or not, must not delay
+others.
 
-A free place goes to the agent that has the fewest. While somebody waits, the slowest body makes room, and from then on
-its agent shares half of the places with others like it.
+A free place goes to the agent that has the fewest places. While a request waits, the slowest body is given up. For some
+time after that, its agent shares half of the places with other slow agents.
 """
 
 from __future__ import annotations
@@ -14,20 +15,20 @@ from dataclasses import dataclass, field
 
 from aiohttp import web
 
-# Objects in memory at a time, over all agents and for each; and how many of an agent may wait.
+# Objects in memory at the same time, over all agents and for each agent; and how many requests of one agent may wait.
 UPLOADS, UPLOADS_EACH, WAITING_EACH = 8, 3, 8
 BODY_SECONDS = 120.0
-# A body that comes more slowly than this for so long makes room for whoever waits. A whole pack would not be here in
-# time at that speed either.
+# A body that is slower than this (bytes per second) after so many seconds is given up if another request waits. At that
+# speed a whole pack would not arrive in time either.
 SLOW_BYTES, GRACE_SECONDS = 64 * 1024, 5.0
-# Of all places those that agents have whose body made room, for so long after.
+# All agents whose body was given up have so many places together, for so many seconds after that.
 SLOW_PLACES, SLOW_SECONDS = 4, 600.0
 LOOK_SECONDS = 1.0
 
 
 @dataclass(slots=True, eq=False)
 class Body:
-    """One that is being read."""
+    """A request's body that is being read."""
 
     agent_id: str
     limit: asyncio.Timeout
@@ -50,7 +51,7 @@ class Uploads:
     held: Counter[str] = field(default_factory=Counter)
     waiting: list[Waiting] = field(default_factory=list)
     bodies: set[Body] = field(default_factory=set)
-    slow_until: dict[str, float] = field(default_factory=dict)  # by agent
+    slow_until: dict[str, float] = field(default_factory=dict)  # agent id to the loop's time
 
     @asynccontextmanager
     async def place(self, agent_id: str) -> AsyncIterator[None]:
@@ -62,7 +63,7 @@ class Uploads:
         try:
             while not one.turn.done():
                 await asyncio.wait({one.turn}, timeout=LOOK_SECONDS)
-                self._give()  # another's slow time may be over
+                self._give()  # the slow time of another agent may be over
                 if not one.turn.done() and self.held[agent_id] < UPLOADS_EACH:
                     self._make_room()
             yield
@@ -70,7 +71,7 @@ class Uploads:
             self._leave(one)
 
     async def read(self, request: web.Request, agent_id: str) -> bytes:
-        """The body. Raises TimeoutError where it takes too long, or too long for others."""
+        """The request's body. Raises TimeoutError when it takes too long, or when it is given up for others."""
         async with asyncio.timeout(BODY_SECONDS) as limit:
             body, content = Body(agent_id, limit, asyncio.get_running_loop().time()), bytearray()
             self.bodies.add(body)
@@ -92,7 +93,7 @@ class Uploads:
         now = asyncio.get_running_loop().time()
         self.slow_until = {agent: until for agent, until in self.slow_until.items() if until > now}
         while self.free and (able := [one for one in self.waiting if self._may_begin(one.agent_id)]):
-            one = min(able, key=lambda one: self.held[one.agent_id])  # of equals the first that came
+            one = min(able, key=lambda one: self.held[one.agent_id])  # of equal ones, the first that came
             self.waiting.remove(one)
             self.free -= 1
             self.held[one.agent_id] += 1

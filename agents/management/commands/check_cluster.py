@@ -1,4 +1,4 @@
-"""`manage.py check_cluster NAME`: whether a cluster has what pods need, and keeps network policies."""
+"""`manage.py check_cluster NAME`: whether a cluster has what pods need, and enforces network policies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`manage.py observe`: watch all clusters until told to stop. `--check` says whether somebody does."""
+"""`manage.py observe`: watch all clusters until told to stop. `--check` says whether each cluster is observed."""
 
 from __future__ import annotations
 
