@@ -1,4 +1,4 @@
-"""The bodies of the stablecoin endpoints."""
+"""The request and response bodies of the stablecoin endpoints."""
 
 from __future__ import annotations
 

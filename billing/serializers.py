@@ -23,7 +23,7 @@ class OrderedPlan(serializers.DictField):
 
 
 class BoughtPlan(OrderedPlan):
-    """The fields of a tier alone (spec: Subscription `tierSnapshot`): what was bought has its period beside it."""
+    """The fields of a tier alone: a subscription has its period beside it (docs/spec.md: Subscription)."""
 
     def to_representation(self, value: dict[str, Any]) -> dict[str, Any]:
         return {name: kept for name, kept in super().to_representation(value).items() if name != "period"}

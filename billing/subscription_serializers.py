@@ -1,4 +1,4 @@
-"""The bodies of what is sold and bought by licence: subscriptions, quotes, providers."""
+"""The request and response bodies of subscriptions, quotes and payment providers."""
 
 from __future__ import annotations
 
