@@ -96,10 +96,7 @@ def _claim(row: Subscription, *, was: str, now: datetime) -> bool:
 
 @transaction.atomic
 def _is_taken_over(row: Subscription) -> bool:
-    """Take over an unnamed activation of the same licence from a deleted agent of ours.
-
-    Returns whether there was one.
-    """
+    """Take over an unnamed activation of the same licence from a deleted agent here. Returns whether there was one."""
     same = Subscription.objects.filter(provider=row.provider, external_ref=row.external_ref).exclude(pk=row.pk)
     before = unconfirmed(same).values_list("pk", flat=True)
     if not Subscription.objects.filter(pk__in=list(before)).update(instance=""):
@@ -149,7 +146,7 @@ def release(driver: LicenceDriver, row: Subscription, *, now: datetime, check_at
 def _release_there(driver: LicenceDriver, row: Subscription) -> bool:
     """Release the activation at the provider. Returns False where there is none with a known name.
 
-    An activation without a known name stays: the next agent of ours that this licence pays for takes it over.
+    An activation without a known name stays: the next agent here that this licence pays for takes it over.
     """
     if not row.instance or row.instance.startswith(UNCONFIRMED) or not row.license_key:
         return False

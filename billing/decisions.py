@@ -55,7 +55,7 @@ class _Whole:
 
 
 def undecided() -> QuerySet[Deposit]:
-    """Deposits that bought nothing, and about which nobody has decided."""
+    """Deposits that bought nothing and about which nobody has decided."""
     return Deposit.objects.filter(decision=None).exclude(unapplied="")
 
 

@@ -89,8 +89,8 @@ def _told(sold: Sold) -> list[tuple[Payment, Payment]]:
 def _pays_for(charge: Payment, told: Payment, sold: Sold) -> bool:
     """Whether this charge pays until the end that the provider names now.
 
-    A charge pays for every earlier end and for ends a few days later. It also pays for its own end if its period came
-    back.
+    A charge pays for every earlier end and for ends a few days later. It also pays for an end near its own if the
+    licence has the charge's period again.
     """
     till = sold.till.date()
     if till < told_till(told) + SAME_CHARGE:

@@ -1,4 +1,4 @@
-"""The bodies of billing's endpoints."""
+"""Request and response fields that several of billing's endpoints share, and the body of `/agents/{id}/term`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ PRICES = ("monthlyUsd", "annualUsd")
 
 
 class OrderedPlan(serializers.DictField):
-    """A tier as it was when ordered, and the period. Prices are stored as exact text, and are numbers on the wire."""
+    """A tier as it was when it was ordered, and the period.
+
+    Prices are stored as exact text, and sent as JSON numbers.
+    """
 
     def to_representation(self, value: dict[str, Any]) -> dict[str, Any]:
         prices = {name: Usd().to_representation(Decimal(str(value[name]))) for name in PRICES if name in value}

@@ -84,7 +84,7 @@ def brought(row: Subscription) -> list[str]:
     """
     if row.brought_by is not None:
         return list(row.brought_by)
-    if row._state.adding:  # noqa: SLF001 # Django's public way to tell
+    if row._state.adding:  # noqa: SLF001 # the way that Django documents
         return []
     known = row.payments.filter(kind__in=CONFIRMED, tier=row.tier, unapplied="")  # for rows from an earlier release
     return list(known.exclude(provider__in=LICENSED).order_by("at", "pk").values_list("pk", flat=True))

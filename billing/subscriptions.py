@@ -74,7 +74,7 @@ def licence_of(agent: Agent) -> Subscription | None:
 
 
 def licensed_until(row: Subscription) -> datetime:
-    """Until when the provider of a licence said that it is paid, without what was bought beside it."""
+    """Until when the licence's provider said that it is paid, without the time bought beside it."""
     return row.current_period_end - row.extra
 
 
@@ -220,7 +220,7 @@ def _carry(agent: Agent, old: Subscription | None, plan: SoldPlan, *, actor: str
 
 
 def start_of(agent: Agent, *, now: datetime) -> datetime:
-    """When paid time begins: after the free days."""
+    """When paid time starts: after the free days, and not before now."""
     return max(now, standing.free_until(agent, now=now))
 
 
@@ -326,7 +326,7 @@ def move_to(
     agent: Agent, row: Subscription, to: SubscriptionStatus, *, actor: str, now: datetime, note: str = ""
 ) -> Subscription:
     """The only place that assigns a status: check the move, change the row, write the timeline."""
-    fresh = row._state.adding  # noqa: SLF001 # Django's public way to tell
+    fresh = row._state.adding  # noqa: SLF001 # the way that Django documents
     before = SubscriptionStatus(row.status)
     if not fresh and to != before and to not in MOVES[before]:
         raise IllegalMove(f"{row.id}: {before} to {to}")

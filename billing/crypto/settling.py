@@ -220,7 +220,7 @@ def _locked(order_id: str) -> CryptoOrder:
 
 def briefly(rows: QuerySet[CryptoOrder]) -> QuerySet[CryptoOrder]:
     """Load only the agent's fields that a scan needs: there are many orders, and an agent has secrets to decrypt."""
-    fields = CryptoOrder._meta.concrete_fields  # noqa: SLF001 # Django's public way to tell
+    fields = CryptoOrder._meta.concrete_fields  # noqa: SLF001 # the way that Django documents
     names = [field.name for field in fields if field.name != "tier_snapshot"]
     related = rows.select_related("deposit_address", "agent")
     return related.only(*names, "deposit_address__address", "agent__desired")

@@ -53,7 +53,8 @@ class Stray(models.TextChoices):
 
 
 class StrayCharge(models.Model):
-    """A charge that bought nothing, or that an operator sends back. Charges for no order of ours wait for an operator.
+    """A charge that bought nothing, or that an operator sends back. Charges that belong to none of our orders wait for
+    an operator.
 
     `refund_at` is when Telegram is asked next to send it back. Null once that is done, or while an operator decides.
     """

@@ -159,7 +159,7 @@ class PageViewSet(ApiViewSet):
         return response
 
     def _came_from(self) -> str:
-        """The page of ours with the form, from the Referer header. Empty if it is another host's."""
+        """Our page with the form, from the Referer header. Empty if it is another host's."""
         try:
             there = urlsplit(self.sent.headers.get("Referer", ""))
         except ValueError:

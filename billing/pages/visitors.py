@@ -40,7 +40,7 @@ def _unanswered(request: HttpRequest) -> HttpResponse:
 
 
 def refuse_forged(request: HttpRequest) -> None:
-    """Raise Forged if a request that changes something does not come from a form of ours (CSRF check)."""
+    """Raise Forged if a request that changes something does not come from one of our forms (CSRF check)."""
     check = CSRFCheck(_unanswered)
     check.process_request(request)
     if check.process_view(request, _unanswered, (), {}):

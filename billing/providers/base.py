@@ -74,7 +74,7 @@ class Verdict:
     answer: Answer
     reason: str = ""
     external_ref: str = ""  # the provider's id of the purchase; it stays the same when the key is replaced
-    till: datetime | None = None  # paid until
+    till: datetime | None = None  # the end of the paid time
     tier: str = ""
     period: Period | None = None
     price_usd: Decimal | None = None
@@ -82,7 +82,7 @@ class Verdict:
     revoked: bool = False  # refunded, charged back or disabled: ends at once, not at `till`
     went_back: bool = False  # the money was refunded
     failed: bool = False  # the provider could not charge a renewal, if it tells
-    exhausted: bool = False  # no activation is left at the provider
+    exhausted: bool = False  # the provider has no activation left for this key
     used: int | None = None  # number of activations, if the provider counts them
     charges: tuple[Charge, ...] = ()  # oldest first, if the provider lists them
     card_ref: str = ""  # the provider's id of the subscription that charges the card

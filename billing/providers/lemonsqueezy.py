@@ -153,7 +153,7 @@ def _unknown(reply: Reply) -> Verdict:
 
 
 def _is_ours(meta: Mapping[str, Any]) -> bool:
-    """Whether the key is for a product of ours. Ids are numbers in the answer and text in the settings."""
+    """Whether the key is for one of our products. Ids are numbers in the answer and text in the settings."""
     return (
         str(meta.get("store_id")) == settings.LEMONSQUEEZY_STORE
         and str(meta.get("product_id")) in settings.LEMONSQUEEZY_PRODUCTS

@@ -70,7 +70,10 @@ def _card_refunds() -> Iterator[OpenItem]:
 
 
 def _strays() -> Iterator[OpenItem]:
-    """Stripe's events that name an order of ours but do not fit it. An operator has to look for the money at Stripe."""
+    """Stripe's events that name one of our orders but do not fit it.
+
+    An operator has to look for the money at Stripe.
+    """
     for row in StripeEvent.objects.exclude(stray="").order_by("received_at", "pk").iterator(chunk_size=1_000):
         yield OpenItem("event", row.pk, row.received_at, "", "", "", row.stray)
 

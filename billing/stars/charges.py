@@ -140,7 +140,7 @@ def _send_back(order: StarsOrder, agent: Agent, charge: Charge, *, why: Stray, n
 
 
 def _note_unknown(charge: Charge, *, now: datetime) -> None:
-    """Note a charge for no order of ours.
+    """Note a charge that belongs to none of our orders.
 
     The bot may also sell other things, so it is not sent back; operators decide.
     """

@@ -25,7 +25,7 @@ RETURNED = Exists(STARS.filter(external_id=Concat(Left(OuterRef("charge_id"), NA
 def _forgotten(now: datetime) -> Iterator[str]:
     """Charges that bought nothing and are not being sent back.
 
-    Charges for no order of ours may stay: an operator decides.
+    Charges that belong to none of our orders may stay: an operator decides.
     """
     open_ = StrayCharge.objects.filter(refunded_at=None).exclude(why=Stray.UNKNOWN, refund_at=None)
     for row in open_.filter(Q(refund_at=None) | Q(refund_at__lt=now - OVERDUE)).iterator():

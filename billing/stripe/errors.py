@@ -30,4 +30,4 @@ class Unreadable(Exception):
 
 
 class Stray(Exception):
-    """It names an order of ours but does not fit it. An operator looks at Stripe."""
+    """It names one of our orders but does not fit it. An operator looks at Stripe."""
