@@ -136,7 +136,7 @@ def release(driver: LicenceDriver, row: Subscription, *, now: datetime, check_at
         if agent.desired == Desired.DELETED:
             if row.is_live:
                 remainders.end_licence(agent, row, at=now, actor=ACTOR, now=now, note="its agent is deleted")
-                # billing parks the time that was bought beside the licence
+                # so that the next step of the term parks the time bought beside the licence
                 Agent.objects.filter(pk=agent.pk).update(term_due_at=now)
             if agent.paid and not Subscription.objects.live().filter(agent=agent).exists():
                 entitlement.withdraw(agent, until=now)  # its trial counts again: the licence pays for another agent now

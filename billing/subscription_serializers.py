@@ -82,8 +82,7 @@ class AnyProvider(Choice):
 
 
 class AnySubscriptionSerializer(CreateSubscriptionSerializer):
-    """Like CreateSubscriptionSerializer, but it accepts other providers and a missing key: a rule refuses those later.
-    """
+    """Like CreateSubscriptionSerializer, but accepts other providers and a missing key. A rule refuses those later."""
 
     provider = AnyProvider(choices=SOLD_BY_KEY)
     license_key = Text(required=False, max_length=MAX_KEY_CHARACTERS)
