@@ -91,7 +91,7 @@ def _live_without_payment(now: datetime) -> Iterator[str]:
 
 
 def _time_of_nobody(now: datetime) -> Iterator[str]:
-    """Each paid moment that no licence pays for must belong to a span that a row of the ledger bought."""
+    """All paid time that no licence pays for must belong to a span that a row of the ledger bought."""
     for span in Span.objects.filter(payment=None).iterator():
         yield f"{span.subscription_id} has time from {span.starts_at:%Y-%m-%d %H:%M} that no row of the ledger bought"
     last = Span.objects.filter(subscription=OuterRef("pk")).order_by("-ends_at").values("ends_at")[:1]

@@ -1,4 +1,4 @@
-"""The ledger. All payments go through it, and only here do they change what an agent runs on.
+"""The ledger. Payments change what an agent runs on only through this module.
 
 `apply_payment` is one transaction: the ledger's row, the order, the subscription, the agent's term and tier, and the
 event `payment.confirmed`. A payment is identified by its provider and the provider's id, and counts once, however often

@@ -69,7 +69,7 @@ def quote(
 
 
 def _price(agent: Agent, tier: Tier, period: Period, provider: Provider, coupon: str, *, now: datetime) -> Decimal:
-    """The price in USD. The provider sets the price of a licence, so no coupon of ours changes it."""
+    """The price in USD. The provider sets the price of a licence. Coupons are for orders in coins and stars only."""
     if provider in {*LICENSED, Provider.STRIPE} and coupon:
         raise CouponRefused(f"what {provider} sells has the discounts of that shop")
     return (

@@ -22,8 +22,8 @@ def renews_itself(row: Subscription) -> bool:
 def remind(agent: Agent, *, now: datetime) -> datetime | None:
     """Send a reminder if one is due. Returns when to look again. The caller holds the agent's lock.
 
-    If both are due, only one is sent. No reminder is sent if the time was bought or moved after its moment: the owner
-    has just had other news.
+    If both are due, only one is sent. If the time was bought or moved after the moment of a reminder, that reminder is
+    not sent: the owner knows the new end.
     """
     row = Subscription.objects.paid().filter(agent=agent).first()
     if row is None or renews_itself(row):

@@ -55,7 +55,10 @@ def renew(agent: Agent, wanted: Wanted, *, license_key: str | None, actor: str, 
 
 
 def order_to_show(agent: Agent, *, now: datetime) -> Order | None:
-    """The pending order. Otherwise the newest order, if it expired a short time ago and nothing was paid since."""
+    """The pending order. Otherwise the newest order, if it expired recently and nothing was paid since.
+
+    "Recently" is 14 days for stablecoins and one day for other providers.
+    """
     newest = Order.objects.filter(agent=agent).order_by("-created_at", "-id").first()
     order = orders.pending_of(agent) or newest
     if order is None or order.status == OrderStatus.PENDING:

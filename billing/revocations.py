@@ -43,7 +43,7 @@ def revoke(
     at = now if now < ran_out else min(now, max(ran_out, row.paid_seen_at or ran_out))
     remainders.end_licence(agent, row, at=at, actor=actor, now=now, note=reason)
     if agent.desired == Desired.DELETED:
-        # billing then parks the time that was bought beside the licence
+        # so that the next step of the term parks the time bought beside the licence
         Agent.objects.filter(pk=agent.pk).update(term_due_at=now)
     else:
         agent = lapses.settle(agent, now=now)

@@ -26,7 +26,7 @@ class OrderedPlan(serializers.DictField):
 
 
 class BoughtPlan(OrderedPlan):
-    """The fields of a tier alone: a subscription has its period beside it (docs/spec.md: Subscription)."""
+    """The fields of a tier alone: a subscription has a separate field for its period (docs/spec.md: Subscription)."""
 
     def to_representation(self, value: dict[str, Any]) -> dict[str, Any]:
         return {name: kept for name, kept in super().to_representation(value).items() if name != "period"}

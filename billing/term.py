@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 from billing.vocabulary import SubscriptionStatus, TermMode
 
-# If a provider gives no answer for longer than this, the subscription counts as unpaid.
+# If the provider gives no answer for this long after the paid time, the subscription counts as unpaid.
 UNKNOWN_MAX = timedelta(days=7)
 
 

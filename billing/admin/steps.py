@@ -40,10 +40,9 @@ class MoneyStep(Step[Any]):
 
 
 class TermStep(MoneyStep):
-    """A step for an agent's term. If the term or the purchases change between page and click, the operator is asked
-    again.
+    """A step for an agent's term. An agent whose term or purchases changed after the page was shown is left alone.
 
-    So nobody refunds a payment that came in meanwhile without seeing it.
+    So nobody refunds a payment that came in since then without seeing it.
     """
 
     model = AgentTerm

@@ -32,9 +32,9 @@ class Baseline:
 
 
 def baseline(settings: Configuration, order: CryptoOrder, now_there: Before) -> Baseline | None:
-    """The new baseline, if a majority agrees, or None if it is not known yet. `now_there` is from the replaced block.
+    """The new baseline, if a majority agrees, or None if it is not known yet. Raises Unknown.
 
-    Raises Unknown.
+    `now_there` is the balance at the block that has the baseline's number now.
     """
     older = _older(settings, order)
     told = agreement.balances(settings, [(order, older.number)]).get(order.pk)

@@ -154,8 +154,8 @@ def _settled(order: CryptoOrder, reading: Reading, taken: Swept) -> int:
 def agreed_on(settings: Configuration, orders: Sequence[CryptoOrder], reading: Reading, taken: Swept) -> Came:
     """What most nodes report for the orders that one node reports as paid.
 
-    One node's report is enough if it is about the balance or about transfers. Transfers that the balance does not show
-    pay nothing: a node invented them, or a sweep was not recorded.
+    One node's report, by the balance or by transfers, is the reason to ask all nodes. Transfers that the balance does
+    not show pay nothing: a node invented them, or a sweep was not recorded.
     """
     enough = [order for order in orders if _settled(order, reading, taken) >= order.amount]
     told = settling.told_of(set(orders).difference(enough), until=reading.final)

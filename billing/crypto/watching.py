@@ -101,7 +101,7 @@ def _record(settings: Configuration, state: ChainState, *, now: datetime) -> Non
             settling.record(found.transfers, settings, now=now)
             ends[number] = found.to
     to = sorted(ends, reverse=True)[len(ends) // 2]
-    if to != state.all_to:  # else the stored block stays: at most one node has read further
+    if to != state.all_to:  # the block may also go back: then only one node had read so far
         ChainState.objects.filter(pk=state.pk).update(all_to=to)
 
 

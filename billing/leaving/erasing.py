@@ -27,7 +27,10 @@ def waits_for(user: User, *, closed_at: datetime, now: datetime) -> str:
 
 
 def away(user: User, *, now: datetime) -> None:
-    """Erase data outside the database and at Stripe, before the transaction. Calling this twice is harmless."""
+    """Erase the person's texts in the catalog and the customer at Stripe, which one transaction cannot do.
+
+    Calling this twice is harmless.
+    """
     of_catalog.erase(user.pk, now=now)
     customers.forget(user)
 

@@ -25,7 +25,7 @@ class SubscriptionQuerySet(models.QuerySet["Subscription"]):
         return self.filter(_LIVE)
 
     def paid(self) -> SubscriptionQuerySet:
-        """Live and bought. An internal subscription may run beside it and comes before it."""
+        """Live and bought. An internal subscription may run beside it, and has priority over it."""
         return self.live().exclude(provider=Provider.INTERNAL)
 
     def unanswered(self) -> SubscriptionQuerySet:

@@ -207,5 +207,5 @@ class AgentPageViewSet(PageViewSet, AgentViewSet):
 
 
 def _known(exc: Exception) -> Exception:
-    """Django's own errors about the request, such as a form with too many fields, as a 400 of ours."""
+    """Django's own errors about the request, such as a form with too many fields, become BadRequest."""
     return BadRequest("the form is malformed") if isinstance(exc, SuspiciousOperation) else exc

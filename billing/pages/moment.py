@@ -78,7 +78,7 @@ def _paid(payment: Payment, term: Term) -> Paid:
 
 
 def _state(waits: Deposit | Invoice | Checkout | None, payment: Payment | None) -> str:
-    """A text that changes when the page needs more than an update of its progress."""
+    """A text that changes whenever more than the progress part of the page has changed."""
     if waits is None:
         return f"paid {payment.pk}" if payment else "quiet"
     part = waits.missing if isinstance(waits, Deposit) else ""

@@ -149,7 +149,7 @@ def _rows(span: _Span, hours: list[UsageHour]) -> list[tuple[str, list[tuple[Pro
 
 
 def _most(hours: list[UsageHour], of: Measured, step: timedelta) -> dict[datetime, Amount]:
-    """The fullest hour of each step, by the start of the step, oldest first."""
+    """The fullest amount of each step, by the start of the step, oldest first."""
     found: dict[datetime, Amount] = {}
     for one in hours:
         amount, at = of(one), _start(one.at, step)

@@ -71,7 +71,7 @@ class Gumroad:
         return self._asked(key, now=now, consume=False)
 
     def activate(self, key: str, *, agent_id: str) -> str:
-        """Raise Gumroad's counter of uses, which only informs the seller. Gumroad does not limit it."""
+        """Increase Gumroad's counter of uses, which only informs the seller. Gumroad does not limit it."""
         for product in _products():
             try:
                 if _ask(key, product, consume=True).status != NOT_FOUND:

@@ -192,7 +192,7 @@ def _give_back(agent: Agent, payment: Payment, row: StripeDispute, *, reason: st
 def _brought(payment: Payment, row: StripeDispute, held: Subscription) -> tuple[str, ...]:
     """The payments that brought the plan of the time that was taken.
 
-    Only this payment if the subscription has left that plan.
+    If the subscription has left that plan: this payment if it was for that plan, otherwise none.
     """
     if held.tier == row.tier:
         return tuple(spans.brought(held))
